@@ -1,0 +1,43 @@
+// Expansion: powers of the half waves of projections (Karampatziakis and Mineiro 2014, Algorithm 1,
+// lines 6-7), fused with the projection and computed by tiles.
+//
+//   p = X V + offset                                              (n, F)
+//   half_wave:  psi = max(0, s p)^(a/2)                           for s in {+, -}, a in powers
+//   shifted:    psi = (sqrt(1 + max(0, s p)) - 1)^a               smoother at 0
+//   none:       psi = p
+//
+// Columns of the result: [input (d, if asked for) | for s in (+, -): for a in powers: F columns].
+// Rows are worked in tiles of fixed size by one task each: projection by one gemm into scratch that
+// stays in cache, then every output column is written once. No full-size temporary.
+// T is float or double, and stays what it is. Error: a few eps relative to |X| |V| (the gemm's).
+#pragma once
+
+#include <vector>
+
+#include "eigenfeat/view.hpp"
+
+namespace eigenfeat {
+
+enum class Wave { none, half_wave, shifted };
+
+struct Expansion {
+  Wave wave = Wave::half_wave;
+  std::vector<int> powers{1, 2, 3};  // each in 1..3, distinct
+  bool include_input = false;
+};
+
+// How many columns the expansion of n_directions projections of n_features inputs has.
+index_t expanded_columns(const Expansion& expansion, index_t n_features, index_t n_directions);
+
+// rows: row-major (n, d); directions: row-major (d, F); offset: F numbers or empty;
+// out: row-major (n, expanded_columns). Throws std::invalid_argument naming a nonconforming
+// argument.
+template <class T>
+void expand(MatrixView<const T> rows, MatrixView<const T> directions, VectorView<const T> offset,
+            const Expansion& expansion, MatrixView<T> out, int n_threads);
+
+template <class T>
+void expand(const CsrView<T>& rows, MatrixView<const T> directions, VectorView<const T> offset,
+            const Expansion& expansion, MatrixView<T> out, int n_threads);
+
+}  // namespace eigenfeat

@@ -1,0 +1,98 @@
+// Class moments: the second-order statistics that everything else is computed from.
+//
+//   W_c = sum_i w_i,   mu_c = sum_i w_i x_i / W_c,   S_c = sum_i w_i (x_i - mu_c)(x_i - mu_c)^T
+//   second moment  C_c = S_c / W_c + mu_c mu_c^T   (Karampatziakis and Mineiro 2014, eq. 2)
+//   covariance     S_c / W_c
+//
+// over the rows of class c. Means are kept as an unevaluated sum of two doubles, so that
+// differences of means far from zero keep their digits; S_c holds doubles in its lower triangle
+// (row-major, d x d).
+//
+// update: the corrected two-pass algorithm over the batch, then one Chan-Golub-LeVeque merge into
+// what is there (Chan, Golub and LeVeque 1983). Rows are sorted by class, centred and weighted into
+// aligned panels and reach S_c by rank-k updates of fixed tiles. float rows: products in float
+// inside one panel, sums across panels in double. Relative error of a covariance: O(eps sqrt(n_c))
+// for any mean, with eps of the rows' type.
+// merge: S <- S_a + S_b + (W_a W_b / W) delta delta^T, delta = mu_b - mu_a.
+//
+// Threads: panels and tiles depend on d and on the class counts only; every tile is summed in row
+// order by one task, so that every thread count gives the same bits.
+// Cost of update: n d^2 flops (symmetric rank-k), two passes over the rows. Columns that are zero
+// throughout a class of the batch are left out of its panels, which for images is half of the work.
+// Scratch: panels of about 4 MB, two for each thread and four at least.
+// Errors: std::invalid_argument on a non-finite entry (says row and column), a label outside
+// [0, n_classes) or a negative weight; the moments are then unchanged.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "eigenfeat/scratch.hpp"
+#include "eigenfeat/view.hpp"
+
+namespace eigenfeat {
+
+class ClassMoments {
+ public:
+  ClassMoments(index_t n_classes, index_t n_features);
+
+  index_t n_classes() const { return static_cast<index_t>(groups_.size()); }
+  index_t n_features() const { return n_features_; }
+
+  // Appends empty classes up to n_classes.
+  void grow(index_t n_classes);
+
+  // rows: row-major (n, d); labels: n class indices; weights: n nonnegative numbers or empty (all
+  // ones).
+  template <class T>
+  void update(MatrixView<const T> rows, VectorView<const std::int32_t> labels,
+              VectorView<const double> weights, int n_threads);
+
+  template <class T>
+  void update(const CsrView<T>& rows, VectorView<const std::int32_t> labels,
+              VectorView<const double> weights, int n_threads);
+
+  // Class c of other joins class class_map[c] of this one. other may not be *this.
+  void merge(const ClassMoments& other, VectorView<const std::int32_t> class_map, int n_threads);
+
+  double weight(index_t c) const { return group(c).weight; }
+  // mean = high + low, |low| <= ulp(high)
+  const std::vector<double>& mean_high(index_t c) const { return group(c).mean_high; }
+  const std::vector<double>& mean_low(index_t c) const { return group(c).mean_low; }
+
+  // (d, d) symmetric, both triangles written. The class must have weight.
+  void covariance(index_t c, MatrixView<double> out) const;
+  void second_moment(index_t c, MatrixView<double> out) const;
+
+  // The centred scatter's lower triangle, packed by rows: d (d + 1) / 2 numbers; for files and
+  // pickles.
+  void packed_scatter(index_t c, VectorView<double> out) const;
+  void restore(index_t c, double weight, VectorView<const double> mean_high,
+               VectorView<const double> mean_low, VectorView<const double> packed_scatter);
+
+  bool operator==(const ClassMoments& other) const;
+
+ private:
+  struct Group {
+    double weight = 0.0;
+    std::vector<double> mean_high;
+    std::vector<double> mean_low;
+    AlignedBuffer<double> scatter;  // empty until the class has weight
+  };
+
+  const Group& group(index_t c) const;
+  Group& group(index_t c);
+  void read_out(index_t c, bool about_mean, MatrixView<double> out) const;
+  void prepare(Group& group) const;
+  static void move_mean(Group& group, double added, const double* shift, const double* residual);
+  void correct_shift(Group& group, double added, const double* residual, int n_threads) const;
+  void merge_group(Group& mine, const Group& theirs, int n_threads);
+  template <class T, class Rows>
+  void update_rows(const Rows& rows, VectorView<const std::int32_t> labels,
+                   VectorView<const double> weights, int n_threads);
+
+  index_t n_features_ = 0;
+  std::vector<Group> groups_;
+};
+
+}  // namespace eigenfeat

@@ -1,0 +1,30 @@
+// Two error channels.
+//
+// Misuse of an argument throws std::invalid_argument with the text "name: expected what, got what"
+// (the bindings turn it into ValueError). A numerical outcome is a Status, one per item of a batch:
+// the core never throws for it, and the caller decides what it means.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace eigenfeat {
+
+enum class Status : int {
+  ok = 0,                     // computed, and the residual is within the tolerance
+  not_positive_definite = 1,  // the denominator is singular or indefinite to working precision
+  not_converged = 2,          // LAPACK reported a failure to converge
+  inaccurate = 3,             // computed, but a residual exceeds the tolerance
+};
+
+const char* describe(Status status);
+
+// Throws std::invalid_argument("name: expected <expected>, got <got>") unless the condition holds.
+inline void require(bool condition, const char* name, const std::string& expected,
+                    const std::string& got) {
+  if (!condition) {
+    throw std::invalid_argument(std::string(name) + ": expected " + expected + ", got " + got);
+  }
+}
+
+}  // namespace eigenfeat

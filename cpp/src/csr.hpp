@@ -1,0 +1,26 @@
+// Private to the core: is what a caller hands over as CSR a matrix at all?
+#pragma once
+
+#include <string>
+
+#include "eigenfeat/status.hpp"
+#include "eigenfeat/view.hpp"
+
+namespace eigenfeat {
+
+// Throws std::invalid_argument naming X unless indptr never falls and columns are in range. A slice
+// of rows may start anywhere in the arrays.
+template <class T>
+void check_csr(const CsrView<T>& x) {
+  require(x.indptr[0] >= 0, "X", "indptr to start at 0 or above", std::to_string(x.indptr[0]));
+  for (index_t i = 0; i < x.rows; ++i) {
+    require(x.indptr[i] <= x.indptr[i + 1], "X", "indptr that never falls",
+            std::to_string(x.indptr[i + 1]) + " after " + std::to_string(x.indptr[i]));
+  }
+  for (index_t p = x.indptr[0]; p < x.indptr[x.rows]; ++p) {
+    require(x.indices[p] >= 0 && x.indices[p] < x.cols, "X",
+            "column indices in [0, " + std::to_string(x.cols) + ")", std::to_string(x.indices[p]));
+  }
+}
+
+}  // namespace eigenfeat

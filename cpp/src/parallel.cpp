@@ -1,0 +1,166 @@
+#include "eigenfeat/parallel.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <limits>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#ifdef EIGENFEAT_LAPACK_PREFIX_SCIPY
+extern "C" void scipy_openblas_set_num_threads(int);
+extern "C" int scipy_openblas_get_num_threads();
+#else
+extern "C" void openblas_set_num_threads(int) __attribute__((weak));
+extern "C" int openblas_get_num_threads() __attribute__((weak));
+#endif
+
+namespace eigenfeat {
+namespace {
+
+// Tools that set the threads of every BLAS in the process (threadpoolctl, hence joblib and
+// scikit-learn) reach our copy too; a BLAS that starts threads inside ours is slow and prints
+// warnings.
+void keep_blas_pinned() {
+  if (blas_threads() > 1) pin_blas();
+}
+
+thread_local bool inside_region = false;
+
+// Marks this thread as inside a region for the scope's life.
+struct RegionScope {
+  RegionScope() : previous(inside_region) { inside_region = true; }
+  ~RegionScope() { inside_region = previous; }
+  RegionScope(const RegionScope&) = delete;
+  RegionScope& operator=(const RegionScope&) = delete;
+  bool previous;
+};
+
+// What the workers of one region share: the next block, and the exception of the lowest failing
+// one.
+class Region {
+ public:
+  Region(index_t n_blocks, const BlockFunction& function)
+      : n_blocks_(n_blocks), function_(function) {}
+
+  void work(int thread) {
+    const RegionScope scope;
+    for (index_t block = next_.fetch_add(1); block < n_blocks_; block = next_.fetch_add(1)) {
+      if (failed_.load(std::memory_order_relaxed)) return;
+      keep_blas_pinned();
+      try {
+        function_(block, thread);
+      } catch (...) {
+        keep(block, std::current_exception());
+      }
+    }
+  }
+
+  void rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  void keep(index_t block, std::exception_ptr error) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (block < failing_block_) {
+      failing_block_ = block;
+      error_ = std::move(error);
+    }
+    failed_.store(true, std::memory_order_relaxed);
+  }
+
+  index_t n_blocks_;
+  const BlockFunction& function_;
+  std::atomic<index_t> next_{0};
+  std::atomic<bool> failed_{false};
+  std::mutex mutex_;
+  index_t failing_block_ = std::numeric_limits<index_t>::max();
+  std::exception_ptr error_;
+};
+
+#ifdef _OPENMP
+void run_workers(Region& region, int n_threads) {
+#pragma omp parallel num_threads(n_threads)
+  region.work(omp_get_thread_num());
+}
+#else
+void run_workers(Region& region, int n_threads) {
+  std::vector<std::thread> workers;
+  workers.reserve(static_cast<std::size_t>(n_threads));
+  for (int thread = 1; thread < n_threads; ++thread) {
+    try {
+      workers.emplace_back([&region, thread] { region.work(thread); });
+    } catch (const std::system_error&) {
+      break;  // no more threads to be had: those that run take all the blocks
+    }
+  }
+  region.work(0);
+  for (auto& worker : workers) worker.join();
+}
+#endif
+
+}  // namespace
+
+int default_threads() {
+#ifdef _OPENMP
+  return omp_get_max_threads();
+#else
+  const unsigned n = std::thread::hardware_concurrency();
+  return n == 0 ? 1 : static_cast<int>(n);
+#endif
+}
+
+int resolve_threads(int requested) {
+  return requested > 0 ? requested : default_threads();
+}
+
+int threads_for(double work, int requested) {
+  constexpr double worth_sharing = 4e6;  // about a millisecond on one core
+  return work < worth_sharing ? 1 : resolve_threads(requested);
+}
+
+bool in_parallel_region() {
+  return inside_region;
+}
+
+void for_blocks(index_t n_blocks, int n_threads, const BlockFunction& function) {
+  if (n_blocks <= 0) return;
+  const int wanted = static_cast<int>(std::min<index_t>(resolve_threads(n_threads), n_blocks));
+  Region region(n_blocks, function);
+  if (wanted <= 1 || inside_region) {
+    region.work(0);
+  } else {
+    run_workers(region, wanted);
+  }
+  region.rethrow();
+}
+
+#ifdef EIGENFEAT_LAPACK_PREFIX_SCIPY
+void pin_blas() {
+  scipy_openblas_set_num_threads(1);
+}
+int blas_threads() {
+  return scipy_openblas_get_num_threads();
+}
+#else
+void pin_blas() {
+  if (openblas_set_num_threads != nullptr) openblas_set_num_threads(1);
+}
+int blas_threads() {
+  return openblas_get_num_threads != nullptr ? openblas_get_num_threads() : 0;
+}
+#endif
+
+namespace {
+// Done when the core is loaded, before any call can reach BLAS.
+[[maybe_unused]] const bool pinned = (pin_blas(), true);
+}  // namespace
+
+}  // namespace eigenfeat
