@@ -1,0 +1,103 @@
+// Batches of generalized symmetric eigenproblems for Python.
+#include "eigenfeat/pencil.hpp"
+
+#include "numpy_views.hpp"
+#include "registrars.hpp"
+
+namespace eigenfeat::bindings {
+namespace {
+
+using py::literals::operator""_a;
+
+Solver parse_solver(const std::string& name) {
+  if (name == "auto") return Solver::automatic;
+  if (name == "full") return Solver::full;
+  if (name == "subset") return Solver::subset;
+  require(name == "krylov", "solver", "auto, full, subset or krylov", name);
+  return Solver::krylov;
+}
+
+const char* solver_name(Solver solver) {
+  switch (solver) {
+    case Solver::full:
+      return "full";
+    case Solver::subset:
+      return "subset";
+    case Solver::krylov:
+      return "krylov";
+    case Solver::automatic:
+      break;
+  }
+  return "auto";
+}
+
+template <class T>
+struct SolutionArrays {
+  SolutionArrays(index_t n, index_t m, index_t d)
+      : eigenvalues(allocate<T>({n, m})),
+        vectors(allocate<T>({n, m, d})),
+        residuals(allocate<T>({n, m})),
+        found(allocate<index_t>({n})),
+        iterations(allocate<index_t>({n})),
+        solver(allocate<int>({n})),
+        status(allocate<int>({n})) {}
+
+  PencilSolution<T> views() {
+    return {flat_output(eigenvalues), flat_output(vectors),    flat_output(residuals),
+            flat_output(found),       flat_output(iterations), flat_output(solver),
+            flat_output(status)};
+  }
+
+  py::tuple release() {
+    return py::make_tuple(std::move(eigenvalues), std::move(vectors), std::move(residuals),
+                          std::move(found), std::move(iterations), std::move(solver),
+                          std::move(status));
+  }
+
+  Array<T> eigenvalues, vectors, residuals;
+  Array<index_t> found, iterations;
+  Array<int> solver, status;
+};
+
+template <class T>
+py::tuple solve(const std::vector<Array<T>>& numerators, const std::vector<Array<T>>& denominators,
+                const Array<T>& shifts, const Array<index_t>& items, index_t n_vectors,
+                double threshold, const std::string& solver, double tolerance, int n_threads) {
+  require(!numerators.empty() && !denominators.empty(), "numerators, denominators",
+          "at least one matrix each", "none");
+  require(n_vectors >= 0, "n_vectors", "at least 0", std::to_string(n_vectors));
+  const PencilProblem<T> problem{matrix_views(numerators, "numerators"),
+                                 matrix_views(denominators, "denominators"),
+                                 vector_copy(shifts, "shifts"), index_pairs(items, "items")};
+  const PencilOptions options{n_vectors, threshold, parse_solver(solver), tolerance, n_threads};
+  SolutionArrays<T> solution(items.shape(0), n_vectors, problem.numerators.front().rows);
+  const auto views = solution.views();
+  {
+    py::gil_scoped_release unlocked;
+    solve_pencils<T>(problem, options, views);
+  }
+  return solution.release();
+}
+
+template <class T>
+void register_solve(py::module_& module) {
+  module.def("solve_pencils", &solve<T>, py::arg("numerators").noconvert(),
+             py::arg("denominators").noconvert(), py::arg("shifts").noconvert(),
+             py::arg("items").noconvert(), "n_vectors"_a, "threshold"_a, "solver"_a, "tolerance"_a,
+             "n_threads"_a);
+}
+
+}  // namespace
+
+void register_pencil(py::module_& module) {
+  register_solve<float>(module);
+  register_solve<double>(module);
+  module.def(
+      "choose_solver",
+      [](index_t d, index_t n_vectors, double items_per_denominator) {
+        return solver_name(choose_solver(d, n_vectors, items_per_denominator));
+      },
+      "d"_a, "n_vectors"_a, "items_per_denominator"_a);
+}
+
+}  // namespace eigenfeat::bindings

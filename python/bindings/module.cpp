@@ -1,0 +1,21 @@
+// The compiled core as Python sees it: private, used through the facade in python/eigenfeat/.
+#include <pybind11/pybind11.h>
+
+#include "eigenfeat/parallel.hpp"
+#include "registrars.hpp"
+
+// EIGENFEAT_LAPACK_NAME comes from CMake: which LAPACK the core is linked with.
+
+PYBIND11_MODULE(_core, module) {
+  module.doc() = "Compiled core of eigenfeat; use the package's public names instead.";
+
+  eigenfeat::pin_blas();
+
+  eigenfeat::bindings::register_moments(module);
+  eigenfeat::bindings::register_pencil(module);
+  eigenfeat::bindings::register_expansion(module);
+
+  module.def("default_threads", &eigenfeat::default_threads);
+  module.def("blas_threads", &eigenfeat::blas_threads);
+  module.def("lapack_name", [] { return EIGENFEAT_LAPACK_NAME; });
+}

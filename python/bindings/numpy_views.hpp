@@ -1,0 +1,107 @@
+// The only room that touches py::array: NumPy arrays in, views out.
+//
+// Array<T> is a C-contiguous array of exactly T. Arguments of that type are declared noconvert(), so that
+// nothing is copied behind the caller's back: the facade converts once, here a wrong dtype is a TypeError.
+// Shapes are checked here and thrown as std::invalid_argument "name: expected what, got what".
+#pragma once
+
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "eigenfeat/status.hpp"
+#include "eigenfeat/view.hpp"
+
+namespace eigenfeat::bindings {
+
+namespace py = pybind11;
+
+template <class T>
+using Array = py::array_t<T, py::array::c_style>;
+
+inline void require_dimensions(const py::array& array, py::ssize_t n, const char* name) {
+  require(array.ndim() == n, name, std::to_string(n) + " dimensions", std::to_string(array.ndim()));
+}
+
+template <class T>
+VectorView<const T> vector_view(const Array<T>& array, const char* name) {
+  require_dimensions(array, 1, name);
+  return {array.data(), array.shape(0)};
+}
+
+// None is an empty view.
+template <class T>
+VectorView<const T> vector_view(const std::optional<Array<T>>& array, const char* name) {
+  return array ? vector_view(*array, name) : VectorView<const T>{};
+}
+
+template <class T>
+MatrixView<const T> matrix_view(const Array<T>& array, const char* name) {
+  require_dimensions(array, 2, name);
+  return row_major(array.data(), array.shape(0), array.shape(1));
+}
+
+template <class T>
+std::vector<MatrixView<const T>> matrix_views(const std::vector<Array<T>>& arrays,
+                                              const char* name) {
+  std::vector<MatrixView<const T>> views;
+  views.reserve(arrays.size());
+  for (const auto& array : arrays) views.push_back(matrix_view(array, name));
+  return views;
+}
+
+template <class T>
+std::vector<T> vector_copy(const Array<T>& array, const char* name) {
+  const auto view = vector_view(array, name);
+  return {view.data, view.data + view.size};
+}
+
+inline std::vector<std::pair<index_t, index_t>> index_pairs(const Array<index_t>& array,
+                                                            const char* name) {
+  const auto view = matrix_view(array, name);
+  require(view.cols == 2, name, "2 columns", std::to_string(view.cols));
+  std::vector<std::pair<index_t, index_t>> pairs;
+  pairs.reserve(static_cast<std::size_t>(view.rows));
+  for (index_t i = 0; i < view.rows; ++i) pairs.emplace_back(view(i, 0), view(i, 1));
+  return pairs;
+}
+
+// The caller has checked that column indices lie in [0, n_columns) and that indptr does not decrease.
+template <class T>
+CsrView<T> csr_view(const Array<T>& data, const Array<index_t>& indices,
+                    const Array<index_t>& indptr, index_t n_columns) {
+  const auto starts = vector_view(indptr, "indptr");
+  const auto columns = vector_view(indices, "indices");
+  const auto values = vector_view(data, "data");
+  require(starts.size > 0 && starts[0] == 0, "indptr", "a leading 0", "another start");
+  require(starts[starts.size - 1] == values.size && columns.size == values.size, "indptr",
+          "as many entries as data and indices hold", std::to_string(starts[starts.size - 1]));
+  return {values.data, columns.data, starts.data, starts.size - 1, n_columns};
+}
+
+template <class T>
+Array<T> allocate(std::vector<py::ssize_t> shape) {
+  return Array<T>(std::move(shape));
+}
+
+// A view of all entries, whatever the shape.
+template <class T>
+VectorView<T> flat_output(Array<T>& array) {
+  return {array.mutable_data(), array.size()};
+}
+
+template <class T>
+MatrixView<T> matrix_output(Array<T>& array) {
+  return row_major(array.mutable_data(), array.shape(0), array.shape(1));
+}
+
+inline Array<double> array_copy(const std::vector<double>& values) {
+  return Array<double>(static_cast<py::ssize_t>(values.size()), values.data());
+}
+
+}  // namespace eigenfeat::bindings

@@ -1,0 +1,12 @@
+// One registrar per room.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace eigenfeat::bindings {
+
+void register_moments(pybind11::module_& module);
+void register_pencil(pybind11::module_& module);
+void register_expansion(pybind11::module_& module);
+
+}  // namespace eigenfeat::bindings

@@ -1,0 +1,31 @@
+"""Loads the BLAS that the compiled core needs, wherever pip has put it.
+
+The core looks for ``scipy_openblas32`` in the folder that holds this package. pip may install the
+two apart (``--user``, ``--target``, virtual environments that see the system's packages); then the
+library is loaded by its path first, and the loader finds it by name.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from importlib import import_module
+from types import ModuleType
+
+
+def load_core() -> ModuleType:
+    """Import ``eigenfeat._core``; raises its ImportError where no such BLAS is installed."""
+    try:
+        return import_module("eigenfeat._core")
+    except ImportError as error:
+        if "scipy_openblas" not in str(error):
+            raise
+        try:
+            blas = import_module("scipy_openblas32")
+        except ImportError:
+            raise error from None
+        ctypes.CDLL(os.path.join(blas.get_lib_dir(), blas.get_library(fullname=True)))
+        return import_module("eigenfeat._core")
+
+
+load_core()

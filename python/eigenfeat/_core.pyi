@@ -1,0 +1,93 @@
+"""The compiled core. Private: shapes are checked here, values in the facade."""
+
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+_T = TypeVar("_T", np.float32, np.float64)
+_F64 = npt.NDArray[np.float64]
+_I32 = npt.NDArray[np.int32]
+_I64 = npt.NDArray[np.int64]
+
+class ClassMoments:
+    def __init__(self, n_classes: int, n_features: int) -> None: ...
+    @property
+    def n_classes(self) -> int: ...
+    @property
+    def n_features(self) -> int: ...
+    def grow(self, n_classes: int) -> None: ...
+    def update_dense(
+        self,
+        X: npt.NDArray[_T],  # (n, d), C-contiguous
+        labels: _I32,  # (n,)
+        weights: _F64 | None,  # (n,)
+        n_threads: int,
+    ) -> None: ...
+    def update_csr(
+        self,
+        data: npt.NDArray[_T],  # (nnz,)
+        indices: _I64,  # (nnz,)
+        indptr: _I64,  # (n + 1,)
+        n_columns: int,
+        labels: _I32,  # (n,)
+        weights: _F64 | None,  # (n,)
+        n_threads: int,
+    ) -> None: ...
+    def merge(self, other: ClassMoments, class_map: _I32, n_threads: int) -> None: ...
+    def weight(self, c: int) -> float: ...
+    def mean_high(self, c: int) -> _F64: ...  # (d,)
+    def mean_low(self, c: int) -> _F64: ...  # (d,)
+    def second_moment(self, c: int) -> _F64: ...  # (d, d)
+    def covariance(self, c: int) -> _F64: ...  # (d, d)
+    def packed_scatter(self, c: int) -> _F64: ...  # (d (d + 1) / 2,)
+    def restore(
+        self, c: int, weight: float, mean_high: _F64, mean_low: _F64, packed: _F64
+    ) -> None: ...
+    def copy(self) -> ClassMoments: ...
+    def __eq__(self, other: object) -> bool: ...
+
+def solve_pencils(
+    numerators: list[npt.NDArray[_T]],  # (d, d) each
+    denominators: list[npt.NDArray[_T]],  # (d, d) each
+    shifts: npt.NDArray[_T],  # (n_denominators,)
+    items: _I64,  # (n, 2): numerator, denominator
+    n_vectors: int,  # m
+    threshold: float,
+    solver: str,
+    tolerance: float,
+    n_threads: int,
+) -> tuple[
+    npt.NDArray[_T],  # eigenvalues (n, m)
+    npt.NDArray[_T],  # vectors (n, m, d)
+    npt.NDArray[_T],  # residuals (n, m)
+    _I64,  # found (n,)
+    _I64,  # iterations (n,)
+    _I32,  # solver (n,)
+    _I32,  # status (n,)
+]: ...
+def choose_solver(d: int, n_vectors: int, items_per_denominator: float) -> str: ...
+def expand_dense(
+    X: npt.NDArray[_T],  # (n, d), C-contiguous
+    directions: npt.NDArray[_T],  # (d, F), C-contiguous
+    offset: npt.NDArray[_T] | None,  # (F,)
+    wave: str,
+    powers: list[int],
+    include_input: bool,
+    n_threads: int,
+) -> npt.NDArray[_T]: ...
+def expand_csr(
+    data: npt.NDArray[_T],
+    indices: _I64,
+    indptr: _I64,
+    n_columns: int,
+    directions: npt.NDArray[_T],
+    offset: npt.NDArray[_T] | None,
+    wave: str,
+    powers: list[int],
+    include_input: bool,
+    n_threads: int,
+) -> npt.NDArray[_T]: ...
+def default_threads() -> int: ...
+def blas_threads() -> int: ...
+def lapack_name() -> str: ...

@@ -1,0 +1,63 @@
+"""The state of the core's class moments as named arrays, for files, pickles and comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _core
+
+__all__ = ["core_arrays", "restored_core", "same_class"]
+
+_Array = npt.NDArray[np.float64]
+
+
+def core_arrays(core: _core.ClassMoments, k: int) -> Iterator[tuple[str, _Array]]:
+    """Yield the first `k` classes by name and array.
+
+    ``weights`` (k,), and for each class with weight, at index i, ``mean_high_i`` and
+    ``mean_low_i`` (d,) and ``scatter_i`` (d (d + 1) / 2,).
+    """
+    weights = np.array([core.weight(i) for i in range(k)])
+    yield "weights", weights
+    for i in np.flatnonzero(weights > 0).tolist():
+        yield f"mean_high_{i}", core.mean_high(i)
+        yield f"mean_low_{i}", core.mean_low(i)
+        yield f"scatter_{i}", core.packed_scatter(i)
+
+
+def restored_core(
+    array: Callable[[str, tuple[int, ...]], _Array], k: int, d: int
+) -> _core.ClassMoments:
+    """The core whose arrays, asked for by name and shape, are given.
+
+    Raises
+    ------
+    ValueError
+        If a number is not finite or a weight negative.
+    """
+    core = _core.ClassMoments(k, d)
+    weights = array("weights", (k,))
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise ValueError("weights: expected finite numbers >= 0, got others")
+    for i in np.flatnonzero(weights > 0).tolist():
+        high = array(f"mean_high_{i}", (d,))
+        low = array(f"mean_low_{i}", (d,))
+        scatter = array(f"scatter_{i}", (d * (d + 1) // 2,))
+        if not all(np.isfinite(part).all() for part in (high, low, scatter)):
+            raise ValueError(f"moments of class {i}: expected finite numbers, got others")
+        core.restore(i, float(weights[i]), high, low, scatter)
+    return core
+
+
+def same_class(a: _core.ClassMoments, i: int, b: _core.ClassMoments, j: int) -> bool:
+    """Whether class i of `a` and class j of `b` agree bit for bit."""
+    if a.weight(i) != b.weight(j):
+        return False
+    return a.weight(i) == 0 or (
+        np.array_equal(a.mean_high(i), b.mean_high(j))
+        and np.array_equal(a.mean_low(i), b.mean_low(j))
+        and np.array_equal(a.packed_scatter(i), b.packed_scatter(j))
+    )

@@ -1,0 +1,137 @@
+"""From class moments to what GEM keeps: directions, offsets and where each came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenfeat import _scale
+from eigenfeat._scale import ScaleReport
+from eigenfeat.moments import ClassMoments
+from eigenfeat.pairs import class_pairs
+from eigenfeat.pencils import pair_directions
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The estimator's parameters as they were when rows came in; see `GEM`."""
+
+    ridge: float
+    n_directions: int
+    threshold: float | None
+    pairs: Any
+    denominator: str
+    constant: bool
+    scale: str
+    solver: str
+    seed: int
+    n_threads: int | None
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Directions (d, F), offset (F,), eigenvalues (F,), pairs (F, 2), ranks (F,), and the scale."""
+
+    directions: NDArray[np.float64]
+    offset: NDArray[np.float64]
+    eigenvalues: NDArray[np.float64]
+    pairs: NDArray[Any]
+    ranks: NDArray[np.intp]
+    scale: ScaleReport
+
+
+def check_two_classes(moments: ClassMoments) -> None:
+    """Raise ValueError unless two classes have weight."""
+    labels = _scale.active_classes(moments)
+    if len(labels) < 2:
+        seen = f"1 class ({labels[0]!r})" if labels else "none"
+        raise ValueError(f"y: expected rows of at least two classes, got {seen}")
+
+
+def solve(moments: ClassMoments, settings: Settings, trial: ScaleReport | None) -> Solution:
+    """Solve the pencils of the chosen pairs; Algorithm 1, lines 2-5.
+
+    Raises
+    ------
+    ValueError
+        If fewer than two classes have weight, or the pairs leave one out.
+    SingularDenominatorError
+        If a denominator cannot be factorised.
+    """
+    check_two_classes(moments)
+    scale = _scale.settle(moments, settings.scale, trial)
+    found = pair_directions(
+        moments,
+        pairs=label_pairs(_scale.active_classes(moments), settings.pairs, settings.seed),
+        ridge=settings.ridge,
+        n_directions=settings.n_directions,
+        threshold=settings.threshold,
+        denominator=settings.denominator,
+        solver=settings.solver,
+        n_threads=settings.n_threads,
+        constant=settings.constant,
+        scale=scale.column_scale if scale.choice == "columns" else None,
+    )
+    directions = np.ascontiguousarray(found.vectors, dtype=np.float64)
+    offset = np.zeros(directions.shape[1]) if found.offset is None else found.offset
+    return Solution(directions, offset, found.eigenvalues, found.pairs, found.ranks, scale)
+
+
+def label_pairs(labels: list[Any], pairs: Any, seed: int) -> list[tuple[Any, Any]]:
+    """Spell out `GEM`'s parameter `pairs` as (numerator, denominator) labels."""
+    kind, n_pairs = pairs, None
+    if isinstance(pairs, tuple) and len(pairs) == 2 and pairs[0] in ("random", "stratified"):
+        kind, n_pairs = pairs
+    chosen = class_pairs(labels, kind, n_pairs=n_pairs, random_state=seed)
+    return [(labels[i], labels[j]) for i, j in chosen]
+
+
+class FittedDirections:
+    """The fitted attributes that are read from a solution, which is solved for when first asked."""
+
+    def _found(self) -> Solution:
+        """Return the solution, or raise if there are no moments yet."""
+        raise NotImplementedError
+
+    @property
+    def directions_(self) -> NDArray[np.float64]:
+        """(d, F) directions, one a column."""
+        return self._found().directions
+
+    @property
+    def offset_(self) -> NDArray[np.float64]:
+        """(F,) offsets of the projections."""
+        return self._found().offset
+
+    @property
+    def eigenvalues_(self) -> NDArray[np.float64]:
+        """(F,) eigenvalues."""
+        return self._found().eigenvalues
+
+    @property
+    def pairs_(self) -> NDArray[Any]:
+        """(F, 2) labels of the numerator and the denominator class."""
+        return self._found().pairs
+
+    @property
+    def ranks_(self) -> NDArray[np.intp]:
+        """(F,) ranks within the pairs."""
+        return self._found().ranks
+
+    @property
+    def scale_report_(self) -> ScaleReport:
+        """How `scale` was decided."""
+        return self._found().scale
+
+    @property
+    def scale_(self) -> str:
+        """The choice that `scale` came to, "none" or "columns"."""
+        return self._found().scale.choice
+
+    @property
+    def column_scale_(self) -> NDArray[np.float64]:
+        """(d,) divisors of the columns."""
+        return self._found().scale.column_scale

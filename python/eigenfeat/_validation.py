@@ -1,0 +1,298 @@
+"""Checks of arguments, in one room: every message says "name: expected what, got what"."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "CsrRows",
+    "Generator",
+    "RealArray",
+    "check_dtype",
+    "check_memory",
+    "check_number",
+    "check_rows",
+    "check_vector",
+    "check_weights",
+    "check_whole",
+    "random_generator",
+    "real_array",
+    "show",
+    "symmetric_matrices",
+]
+
+RealArray = npt.NDArray[Any]  # of float32 or float64
+Generator = np.random.RandomState | np.random.Generator
+
+
+@dataclass(frozen=True, eq=False)
+class CsrRows:
+    """Compressed sparse rows as the core takes them, checked.
+
+    ``data`` (nnz,) float32 or float64, ``indices`` (nnz,) and ``indptr`` (n + 1,) int64. Columns
+    need not be sorted, and duplicates within a row add up.
+    """
+
+    data: RealArray
+    indices: npt.NDArray[np.int64]
+    indptr: npt.NDArray[np.int64]
+    n_columns: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self.indptr) - 1, self.n_columns
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the values."""
+        return self.data.dtype
+
+
+def show(value: object, limit: int = 60) -> str:
+    """`value` for an error message: NumPy scalars as plain numbers, long ones cut."""
+    text = repr(value.item() if isinstance(value, np.generic) else value)
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."
+
+
+def check_dtype(dtype: npt.DTypeLike | None, name: str = "dtype") -> np.dtype[Any] | None:
+    """None, float32 or float64."""
+    if dtype is None:
+        return None
+    try:
+        checked = np.dtype(dtype)
+    except TypeError:
+        checked = np.dtype(object)
+    if checked not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise ValueError(f"{name}: expected None, float32 or float64, got {show(dtype)}")
+    return checked
+
+
+def check_rows(
+    X: Any,
+    *,
+    name: str = "X",
+    dtype: np.dtype[Any] | None = None,
+    n_columns: int | None = None,
+) -> RealArray | CsrRows:
+    """Rows as the core takes them: a C-contiguous (n, d) array, or CsrRows for sparse input.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix or sparse array, shape (n, d)
+        Real numbers; lists and data frames are converted. NaN and infinity are not looked for.
+    dtype : numpy.dtype or None
+        float32 or float64 to convert to. None keeps float32 and turns all else into float64.
+    n_columns : int or None
+        The number of columns that there must be.
+
+    Raises
+    ------
+    ValueError
+        If `X` is not a real two-dimensional array with at least one, or not with `n_columns`,
+        columns, or is a malformed sparse matrix.
+    """
+    rows: RealArray | CsrRows
+    rows = _csr_rows(X, name, dtype) if hasattr(X, "tocsr") else _dense_rows(X, name, dtype)
+    if rows.shape[1] == 0:
+        raise ValueError(f"{name}: expected at least one column, got shape {rows.shape}")
+    if n_columns is not None and rows.shape[1] != n_columns:
+        raise ValueError(f"{name}: expected {n_columns} columns, got {rows.shape[1]}")
+    return rows
+
+
+def _dense_rows(X: Any, name: str, dtype: np.dtype[Any] | None) -> RealArray:
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        raise ValueError(f"{name}: expected no masked entries, got a masked array")
+    array = real_array(X, name, dtype)
+    if array.ndim != 2:
+        raise ValueError(f"{name}: expected a 2-D array (rows, columns), got shape {array.shape}")
+    return np.ascontiguousarray(array)
+
+
+def _csr_rows(X: Any, name: str, dtype: np.dtype[Any] | None) -> CsrRows:
+    if X.ndim != 2:
+        raise ValueError(f"{name}: expected a 2-D sparse matrix, got shape {X.shape}")
+    csr = X.tocsr()
+    n, d = csr.shape
+    indptr = np.ascontiguousarray(csr.indptr, dtype=np.int64)
+    used = int(indptr[-1]) if len(indptr) else -1
+    well_formed = (
+        len(indptr) == n + 1
+        and indptr[0] == 0
+        and bool(np.all(indptr[1:] >= indptr[:-1]))
+        and used <= min(len(csr.indices), len(csr.data))
+    )
+    if not well_formed:
+        raise ValueError(f"{name}: expected a well-formed CSR matrix, got a malformed indptr")
+    indices = np.ascontiguousarray(csr.indices[:used], dtype=np.int64)
+    if used and not (indices.min() >= 0 and indices.max() < d):
+        raise ValueError(f"{name}: expected column indices in [0, {d}), got others")
+    data = np.ascontiguousarray(real_array(csr.data[:used], name, dtype))
+    return CsrRows(data, indices, indptr, int(d))
+
+
+def real_array(values: Any, name: str, dtype: np.dtype[Any] | None = None) -> RealArray:
+    """`values` as an array of `dtype`, or of float32 if they are that, or else of float64."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "biuf":
+            array = _numbers_of(array, name)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}: expected an array of real numbers, got {error}") from None
+    target = dtype or np.dtype(np.float32 if array.dtype == np.float32 else np.float64)
+    with np.errstate(over="ignore"):
+        converted: RealArray = array.astype(target, copy=False)
+    if converted.dtype.itemsize < array.dtype.itemsize and array.dtype.kind == "f":
+        _check_no_overflow(array, converted, name)
+    return converted
+
+
+def _numbers_of(array: npt.NDArray[Any], name: str) -> npt.NDArray[np.float64]:
+    if array.dtype.kind != "O":
+        raise ValueError(f"dtype {array.dtype}")
+    return array.astype(np.float64)
+
+
+def _check_no_overflow(array: npt.NDArray[Any], converted: RealArray, name: str) -> None:
+    lost = np.isinf(converted) & np.isfinite(array)
+    if lost.any():
+        value = array[lost].flat[0]
+        raise ValueError(f"{name}: expected values that fit {converted.dtype}, got {show(value)}")
+
+
+def check_weights(sample_weight: Any, n: int) -> npt.NDArray[np.float64] | None:
+    """Row weights, shape (n,), finite and not negative; None stays None."""
+    if sample_weight is None:
+        return None
+    name = "sample_weight"
+    weights = np.ascontiguousarray(real_array(sample_weight, name), dtype=np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n, float(weights))
+    if weights.shape != (n,):
+        raise ValueError(f"{name}: expected shape ({n},), got {weights.shape}")
+    good = np.isfinite(weights) & (weights >= 0)
+    if not good.all():
+        row = int(np.argmin(good))
+        raise ValueError(f"{name}: expected finite numbers >= 0, got {weights[row]} in row {row}")
+    return weights
+
+
+def check_vector(values: Any, n: int, name: str, *, positive: bool) -> npt.NDArray[np.float64]:
+    """A float64 vector of `n` finite, and if asked positive, numbers."""
+    vector = np.ascontiguousarray(real_array(values, name), dtype=np.float64)
+    if vector.shape != (n,):
+        raise ValueError(f"{name}: expected shape ({n},), got {vector.shape}")
+    good = np.isfinite(vector) & (vector > 0 if positive else True)
+    if not good.all():
+        at = int(np.argmin(good))
+        kind = "finite positive numbers" if positive else "finite numbers"
+        raise ValueError(f"{name}: expected {kind}, got {vector[at]} at {at}")
+    return vector
+
+
+def check_number(
+    value: Any, name: str, *, at_least: float = -math.inf, infinite: bool = False
+) -> float:
+    """A real number, not NaN, at least `at_least`, and finite unless said otherwise."""
+    real = isinstance(value, (Real, np.floating, np.integer)) and not isinstance(value, bool)
+    number = float(value) if real else math.nan
+    if not number >= at_least or (math.isinf(number) and not infinite):
+        bound = "" if at_least == -math.inf else f" >= {at_least:g}"
+        raise ValueError(f"{name}: expected a number{bound}, got {show(value)}")
+    return number
+
+
+def check_whole(value: Any, name: str, *, at_least: int, at_most: int | None = None) -> int:
+    """An integer within bounds."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or value < at_least or (at_most is not None and value > at_most):
+        bound = f">= {at_least}" if at_most is None else f"in {at_least}..{at_most}"
+        raise ValueError(f"{name}: expected an integer {bound}, got {show(value)}")
+    return int(value)
+
+
+def symmetric_matrices(stack: RealArray, name: str) -> list[RealArray]:
+    """The matrices of a stack (n, d, d), checked for finite entries and symmetry.
+
+    Entries may differ from their mirror images by 100 eps times the largest magnitude, which
+    rounding explains; such a matrix is replaced by the mean of itself and its transpose.
+    """
+    return [_symmetric(matrix, name, item) for item, matrix in enumerate(stack)]
+
+
+def _symmetric(matrix: RealArray, name: str, item: int) -> RealArray:
+    # A sum that is finite has no other terms, and takes no array of flags.
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = matrix.sum()
+    if not np.isfinite(total) and not np.isfinite(matrix).all():
+        i, j = np.argwhere(~np.isfinite(matrix))[0]
+        raise ValueError(
+            f"{name}: expected finite numbers, got {show(matrix[i, j])} "
+            f"in item {item}, entry ({i}, {j})"
+        )
+    if _equals_transpose(matrix):
+        return matrix
+    half = matrix / 2
+    gap = np.abs(half - half.T)
+    i, j = np.unravel_index(int(np.argmax(gap)), gap.shape)
+    if gap[i, j] > 100 * np.finfo(matrix.dtype).eps * np.abs(half).max():
+        raise ValueError(
+            f"{name}: expected symmetric matrices, got {show(matrix[i, j])} and "
+            f"{show(matrix[j, i])} in item {item}, entries ({i}, {j}) and ({j}, {i})"
+        )
+    symmetric: RealArray = half + half.T
+    return symmetric
+
+
+def _equals_transpose(matrix: RealArray, tile: int = 256) -> bool:
+    """Whether a matrix is exactly symmetric; by tiles, which stay in the cache when transposed."""
+    d = len(matrix)
+    return all(
+        np.array_equal(matrix[i : i + tile, j : j + tile], matrix[j : j + tile, i : i + tile].T)
+        for i in range(0, d, tile)
+        for j in range(0, i + 1, tile)
+    )
+
+
+def check_memory(what: str, n_matrices: int, d: int) -> None:
+    """MemoryError if `n_matrices` of (d, d) float64 exceed the machine's memory.
+
+    Called before anything is allocated; the message says how many bytes it would take.
+    """
+    needed = n_matrices * d * d * 8
+    available = physical_memory()
+    if needed > available:
+        raise MemoryError(
+            f"{what}: {n_matrices} matrices of {d} x {d} take {needed:,} bytes "
+            f"({needed / 2**30:.1f} GiB), but the machine has {available / 2**30:.1f} GiB"
+        )
+
+
+def physical_memory() -> int:
+    """Bytes of main memory; without bound where the system does not say."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return 2**63
+
+
+def random_generator(random_state: Any) -> Generator:
+    """Source of random numbers, with the meaning that scikit-learn gives to random_state."""
+    if random_state is None or random_state is np.random:
+        return np.random.mtrand._rand
+    if isinstance(random_state, (np.random.RandomState, np.random.Generator)):
+        return random_state
+    if isinstance(random_state, Integral) and 0 <= int(random_state) < 2**32:
+        return np.random.RandomState(int(random_state))
+    raise ValueError(
+        "random_state: expected None, an integer in [0, 2**32) or a NumPy generator, "
+        f"got {show(random_state)}"
+    )

@@ -1,0 +1,383 @@
+"""GEM: features from the generalized eigenvectors of pairs of classes' second moments."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _check_feature_names_in,
+    _check_sample_weight,
+    check_is_fitted,
+    validate_data,
+)
+
+from eigenfeat import _scale
+from eigenfeat._lazy import Lazy
+from eigenfeat._scale import ScaleReport, Trial
+from eigenfeat._solution import FittedDirections, Settings, Solution, check_two_classes, solve
+from eigenfeat.expansion import check_powers, column_suffixes, expand
+from eigenfeat.moments import ClassMoments
+
+FLOATS = [np.float64, np.float32]
+
+
+class GEM(FittedDirections, TransformerMixin, BaseEstimator):
+    """Discriminative features from generalized eigenvectors, for any linear classifier.
+
+    For ordered pairs (i, j) of classes it solves ``C_i v = lambda (C_j + r_j I) v``, where `C_c` is
+    the second moment of class `c` and ``r_j = ridge * trace(C_j) / d``. Along `v` rows of class i
+    are large on average (lambda) and rows of class j small (1). The features are powers of both
+    half waves of the projections, ``max(0, s v^T x)^(a/2)``.
+
+    Parameters
+    ----------
+    ridge : float >= 0, default=0.2
+        Multiple of a denominator's mean eigenvalue that is added to its diagonal. 0 needs more
+        independent rows than columns in every class.
+    n_directions : int >= 1, default=10
+        Most directions to keep for a pair.
+    threshold : float or None, default=1.5
+        Directions with a smaller eigenvalue are dropped.
+    pairs : {"all", "hypercube", "random", "stratified"}, tuple or list, default="all"
+        Which pairs: all ordered ones, k (k - 1); those of neighbours on a cube on whose corners the
+        classes are put at random, O(k log k); or as many random ones, with "stratified" such that
+        every class is equally often above and below. ``("random", n)`` and ``("stratified", n)``
+        say how many. A list holds (numerator, denominator) labels.
+    denominator : {"second_moment", "covariance"}, default="second_moment"
+        The matrix below.
+    constant : bool, default=True
+        Whether rows get a constant column, so that a direction has an offset and may cancel a
+        class's mean.
+    scale : {"auto", "none", "columns"}, default="auto"
+        Whether columns are divided by their standard deviations before directions are solved for.
+        Columns of one unit (pixels) are better left alone, columns of mixed units standardised.
+        "auto" tries both on at most 3,000 rows, half of which are held out in turn, and takes
+        "none" on a tie. With fewer than 300 rows, with more than 5,000 columns and in
+        `fit_moments` it takes "columns" if the largest deviation exceeds five times the median one.
+    expansion : {"half_wave", "shifted", "none"}, default="half_wave"
+        ``max(0, s p)^(a/2)``; ``(sqrt(1 + max(0, s p)) - 1)^a``, which is smooth at 0; or the
+        projections ``p = v^T x + offset`` themselves, for trees and networks.
+    powers : distinct numbers out of 1, 2, 3, default=(1, 2, 3)
+        The exponents `a`.
+    include_input : bool, default=False
+        Whether the input's own columns come before the features.
+    solver : {"auto", "full", "subset", "krylov"}, default="auto"
+        See :func:`eigenfeat.generalized_eigh`.
+    random_state : int, RandomState or None, default=0
+        For the rows on which `scale` is decided, and for pairs drawn at random.
+    n_threads : int or None, default=None
+        Threads; None means all that OpenMP gives. Results do not depend on it.
+    verbose : int, default=0
+        1 prints a line for each step on stderr.
+
+    Attributes
+    ----------
+    directions_ : (d, F) array
+        One direction a column, in the units of the input; projections are
+        ``X @ directions_ + offset_``.
+    offset_ : (F,) array
+        Zeros without `constant`.
+    eigenvalues_ : (F,) array
+        Eigenvalues, descending within a pair.
+    pairs_ : (F, 2) array
+        Numerator and denominator label of each direction.
+    ranks_ : (F,) array
+        Rank of each direction within its pair, from 0.
+    classes_ : (k,) array
+        Labels, sorted.
+    moments_ : ClassMoments
+        What the directions are solved from.
+    scale_ : {"none", "columns"}
+        Which choice was made.
+    column_scale_ : (d,) array
+        What the columns were divided by when directions were solved for.
+    scale_report_ : ScaleReport
+        How the choice was made: basis, held-out errors, rows.
+    n_features_in_ : int
+        Number of input columns, d.
+    feature_names_in_ : (d,) array of str
+        Names of the input columns, if they had names.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two classes, or rows, labels, weights or parameters are unfit.
+    SingularDenominatorError
+        If a class's matrix is singular and `ridge` too small; it says which ridge would do.
+
+    Notes
+    -----
+    Sparse rows are never densified as a whole. float32 rows give float32 features. Directions are
+    solved at the end of `fit` and `fit_moments`, and after `partial_fit` when first needed; that
+    is safe from many threads at once, but not during a concurrent `partial_fit`.
+
+    References
+    ----------
+    N. Karampatziakis and P. Mineiro, "Discriminative Features via Generalized Eigenvectors",
+    ICML 2014: Algorithm 1; eq. 2 (moments), eq. 3 (ridge), section 4.3 (hypercube), footnote 1
+    (covariance).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from eigenfeat import GEM
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = make_pipeline(GEM(n_directions=5), LogisticRegression(max_iter=1000))
+    >>> model.fit(X[:1000], y[:1000]).score(X[1000:], y[1000:]) > 0.95
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "ridge": [Interval(Real, 0, None, closed="left")],
+        "n_directions": [Interval(Integral, 1, None, closed="left")],
+        "threshold": [Interval(Real, None, None, closed="neither"), None],
+        "pairs": [StrOptions({"all", "hypercube", "random", "stratified"}), tuple, list],
+        "denominator": [StrOptions({"second_moment", "covariance"})],
+        "constant": ["boolean"],
+        "scale": [StrOptions({"auto", "none", "columns"})],
+        "expansion": [StrOptions({"half_wave", "shifted", "none"})],
+        "powers": ["array-like"],
+        "include_input": ["boolean"],
+        "solver": [StrOptions({"auto", "full", "subset", "krylov"})],
+        "random_state": ["random_state"],
+        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        ridge: float = 0.2,
+        n_directions: int = 10,
+        threshold: float | None = 1.5,
+        pairs: Any = "all",
+        denominator: str = "second_moment",
+        constant: bool = True,
+        scale: str = "auto",
+        expansion: str = "half_wave",
+        powers: Sequence[int] = (1, 2, 3),
+        include_input: bool = False,
+        solver: str = "auto",
+        random_state: Any = 0,
+        n_threads: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.ridge = ridge
+        self.n_directions = n_directions
+        self.threshold = threshold
+        self.pairs = pairs
+        self.denominator = denominator
+        self.constant = constant
+        self.scale = scale
+        self.expansion = expansion
+        self.powers = powers
+        self.include_input = include_input
+        self.solver = solver
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GEM:
+        """Accumulate the classes' moments and solve for directions.
+
+        Parameters
+        ----------
+        X : (n, d) array-like or sparse matrix
+            Finite rows.
+        y : (n,) array-like
+            Labels of any sortable type.
+        sample_weight : (n,) array-like, optional
+            Nonnegative weights of the rows.
+
+        Returns
+        -------
+        GEM
+            The estimator itself.
+        """
+        self._take(X, y, sample_weight, None, first=True)
+        self._solve_now()
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> GEM:
+        """Add a batch of rows to the moments; directions are solved when they are next needed.
+
+        If `scale` is "auto" and the first batch has at least 300 rows, that batch decides it.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+        classes : array-like, optional
+            At the first batch, every label there will be; another label is then an error. Without
+            it new labels may come at any time. Classes without rows take no part in the pairs.
+
+        Returns
+        -------
+        GEM
+            The estimator itself. After an error it is as before the call.
+        """
+        self._take(X, y, sample_weight, classes, first=not hasattr(self, "moments_"))
+        return self
+
+    def fit_moments(self, moments: ClassMoments) -> GEM:
+        """Solve for directions from moments that were accumulated, or merged, elsewhere.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+            Copied, so that later batches of either do not touch the other.
+
+        Returns
+        -------
+        GEM
+            The estimator itself.
+        """
+        if not isinstance(moments, ClassMoments):
+            raise TypeError(f"moments: expected ClassMoments, got {type(moments).__name__}")
+        self._check_parameters()
+        check_two_classes(moments)
+        self.__dict__.pop("feature_names_in_", None)
+        self.n_features_in_ = moments.n_features_in_
+        self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self._trial: ScaleReport | None = None
+        self._hold(moments.copy())
+        self._solve_now()
+        return self
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Expand rows into features.
+
+        Parameters
+        ----------
+        X : (n, d) array-like or sparse matrix
+            Finite rows.
+
+        Returns
+        -------
+        (n, columns) array of float32 or float64, as `X`
+            ``[input, if included | for s in (+, -): for a in powers: F columns]``; with
+            ``expansion="none"`` F columns.
+        """
+        found = self._found()
+        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=False)
+        return expand(
+            X,
+            found.directions,
+            found.offset if self.constant else None,
+            wave=self.expansion,
+            powers=check_powers(self.powers),
+            include_input=self.include_input,
+            n_threads=self.n_threads,
+        )
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Name the columns of `transform`, as in "gem_3_vs_2_rank0_pos_pow1".
+
+        Parameters
+        ----------
+        input_features : (d,) array-like of str, optional
+            Names of the input's columns; they must be those seen in `fit`, if there were any.
+
+        Returns
+        -------
+        (columns,) array of str
+            Numerator and denominator label, rank within the pair, half wave, and power.
+        """
+        found = self._found()
+        inputs = _check_feature_names_in(self, input_features)
+        ranked = zip(found.pairs, found.ranks, strict=True)
+        stems = [f"gem_{pair[0]}_vs_{pair[1]}_rank{rank}" for pair, rank in ranked]
+        suffixes = column_suffixes(self.expansion, check_powers(self.powers))
+        names = [stem + suffix for suffix in suffixes for stem in stems]
+        return np.asarray([*inputs, *names] if self.include_input else names, dtype=object)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "moments_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _found(self) -> Solution:
+        check_is_fitted(self)
+        return self._solution()
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.get_feature_names_out())
+
+    def _take(self, X: Any, y: Any, sample_weight: Any, classes: Any, *, first: bool) -> None:
+        """Check one batch and add it to the moments; the first one may decide the scale."""
+        self._check_parameters()
+        started = time.perf_counter()
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, order="C", reset=first)
+        check_classification_targets(y)
+        X, y, sample_weight = _weighted_rows(X, y, sample_weight)
+        moments = ClassMoments(classes) if first else self.moments_
+        moments.update(X, y, sample_weight, n_threads=self.n_threads)
+        self._say(f"moments: {X.shape[0]} rows, {X.shape[1]} columns", started)
+        if first:
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            self._trial = self._try_scales(X, y, sample_weight, moments, seed)
+            self._seed = seed
+        self._hold(moments)
+
+    def _try_scales(
+        self, X: Any, y: Any, sample_weight: Any, moments: ClassMoments, seed: int
+    ) -> ScaleReport | None:
+        few = len(_scale.active_classes(moments)) < 2
+        if self.scale != "auto" or few or not _scale.can_try(*X.shape):
+            return None
+        names = ("ridge", "n_directions", "denominator", "constant", "n_threads")
+        trial = Trial(seed=seed, **{name: getattr(self, name) for name in names})
+        return _scale.by_trial(X, y, sample_weight, moments, trial)
+
+    def _hold(self, moments: ClassMoments) -> None:
+        """Keep the moments, and a promise to solve for their directions."""
+        self.moments_ = moments
+        self.classes_ = np.asarray(moments.classes_)
+        names = set(Settings.__dataclass_fields__) - {"seed"}
+        settings = Settings(seed=self._seed, **{name: getattr(self, name) for name in names})
+        self._solution = Lazy(partial(solve, moments, settings, self._trial))
+
+    def _solve_now(self) -> None:
+        started = time.perf_counter()
+        found = self._solution()
+        self._say(f"scale: {found.scale}")
+        pairs = len({tuple(pair) for pair in found.pairs.tolist()})
+        self._say(f"directions: {len(found.ranks)} of {pairs} class pairs", started)
+
+    def _check_parameters(self) -> None:
+        self._validate_params()
+        check_powers(self.powers)
+
+    def _say(self, text: str, started: float | None = None) -> None:
+        if self.verbose:
+            took = "" if started is None else f" ({time.perf_counter() - started:.1f} s)"
+            print(f"[GEM] {text}{took}", file=sys.stderr, flush=True)
+
+
+def _weighted_rows(X: Any, y: NDArray[Any], sample_weight: Any) -> tuple[Any, NDArray[Any], Any]:
+    """Check weights and leave out the rows that have none."""
+    if sample_weight is None:
+        return X, y, None
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    kept = weight > 0
+    if not kept.any():
+        raise ValueError("sample_weight: expected at least one positive weight, got none")
+    return (X, y, weight) if kept.all() else (X[kept], y[kept], weight[kept])

@@ -1,0 +1,238 @@
+"""Directions for pairs of classes, from the pencils of their second moments.
+
+The eigensolver itself, `generalized_eigh`, is in the room ``eigh`` and public here as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _threads
+from ._class_matrices import ClassMatrices, Recipe, SingularDenominatorError
+from ._validation import check_number, check_vector, check_whole, show
+from .eigh import PencilResult, Status, check_threshold, generalized_eigh, report, solve
+from .moments import ClassMoments
+from .pairs import class_pairs
+
+__all__ = [
+    "PairDirections",
+    "PencilResult",
+    "SingularDenominatorError",
+    "Status",
+    "generalized_eigh",
+    "pair_directions",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class PairDirections:
+    """Directions of class pairs; F of them, of P pairs, for d features.
+
+    Attributes
+    ----------
+    vectors : ndarray of shape (d, F)
+        One direction a column, in the units of the rows: projections are ``X @ vectors``, plus
+        ``offset`` if there is one.
+    eigenvalues : ndarray of shape (F,)
+        Descending within a pair: mean square of the projection over the numerator's rows, over
+        that of the (regularised) denominator.
+    pairs : ndarray of labels, shape (F, 2)
+        Numerator and denominator class of each direction.
+    ranks : ndarray of int, shape (F,)
+        Rank within its pair, from 0.
+    residuals : ndarray of shape (F,)
+        As in `PencilResult`.
+    offset : ndarray of shape (F,), or None
+        With ``constant=True``, what the constant column contributes.
+    solved_pairs : ndarray of labels, shape (P, 2)
+        The pairs that were solved, whether or not they gave directions.
+    status, iterations : ndarray of int, shape (P,)
+        Outcome (`Status`) of each solved pair, and the work of krylov.
+    solver : ndarray of str, shape (P,)
+        Which solver made it.
+    """
+
+    vectors: npt.NDArray[np.float64]
+    eigenvalues: npt.NDArray[np.float64]
+    pairs: npt.NDArray[Any]
+    ranks: npt.NDArray[np.int64]
+    residuals: npt.NDArray[np.float64]
+    offset: npt.NDArray[np.float64] | None
+    solved_pairs: npt.NDArray[Any]
+    status: npt.NDArray[np.int32]
+    iterations: npt.NDArray[np.int64]
+    solver: npt.NDArray[np.str_]
+
+    def __repr__(self) -> str:
+        d, n = self.vectors.shape
+        return f"PairDirections({n} directions of {len(self.status)} pairs, {d} features)"
+
+
+def pair_directions(
+    moments: ClassMoments,
+    pairs: Any = "all",
+    ridge: float = 0.1,
+    n_directions: int = 10,
+    threshold: float | None = None,
+    denominator: str = "second_moment",
+    solver: str = "auto",
+    n_threads: int | None = None,
+    *,
+    constant: bool = False,
+    scale: Any = None,
+    random_state: Any = None,
+) -> PairDirections:
+    r"""Directions along which one class of a pair is large and the other small.
+
+    For an ordered pair (i, j) the largest eigenpairs of
+
+    .. math::
+
+        C_i v = \lambda (C_j + r_j I) v, \quad r_j = \text{ridge} \cdot \mathrm{tr}(C_j) / d,
+        \quad v^T (C_j + r_j I) v = 1
+
+    (Karampatziakis and Mineiro 2014, eq. 3 and Algorithm 1, lines 1-5), with one Cholesky
+    factorisation a denominator class.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Of at least two classes with weight; classes without take no part.
+    pairs : {"all", "hypercube", "random", "stratified"} or sequence of (label, label)
+        Which pairs (numerator, denominator), see `class_pairs`.
+    ridge : float >= 0
+        Ridge, relative to a denominator's mean eigenvalue. Where that is 0, as for a class of zeros
+        or the covariance of one row, the mean over all classes serves instead.
+    n_directions : int >= 1
+        At most so many directions a pair, and no more than there are dimensions.
+    threshold : float, optional
+        Only directions with eigenvalues of at least that; the paper advises more than 1.
+    denominator : {"second_moment", "covariance"}
+        Matrix below; covariance is the paper's footnote 1. Its trace is the one that scales the
+        ridge.
+    solver : {"auto", "full", "subset", "krylov"}
+        See `generalized_eigh`.
+    n_threads : int, optional
+        Threads; all by default.
+    constant : bool
+        Solve for rows (x - m, 1), with m the mean of all rows: with the second moment of these,
+        ``[[C, mu], [mu^T, 1]]``, each direction may cancel a class's mean, and neither it nor
+        what the ridge is a multiple of depends on where the origin is. The constant gets no ridge;
+        the offset returned is for x. With ``denominator="covariance"``, where the constant has no
+        variance, its entry below is 1, its own second moment, and those beside it are 0:
+        ``[[Cov + r I, 0], [0, 1]]``; a pure offset then has eigenvalue 1.
+    scale : array-like of shape (d,), optional
+        Positive column scales: solved for x / scale; the directions returned are for x.
+    random_state : None, int or NumPy generator
+        For pairs drawn at random.
+
+    Returns
+    -------
+    PairDirections
+        Directions pair by pair. Signs are such that in the units solved for, the entry of largest
+        magnitude (the constant's counts) is positive.
+
+    Raises
+    ------
+    SingularDenominatorError
+        If a denominator is singular to working precision. Names the class and the smallest of
+        1, 2, 5, 10, ... times a power of ten that is enough as ridge.
+    ValueError
+        If there are fewer than two classes with weight, or an argument is out of range.
+    numpy.linalg.LinAlgError
+        If no pair at all could be solved.
+
+    Warns
+    -----
+    RuntimeWarning
+        If some pairs did not converge, or a residual is above the tolerance.
+    """
+    labels = _labels_with_weight(moments)
+    recipe = _recipe(moments, denominator, ridge, constant, scale)
+    if recipe.constant:
+        recipe = replace(recipe, centre=_pooled_mean(moments, labels.tolist()))
+    count = check_whole(n_directions, "n_directions", at_least=1)
+    limit = check_threshold(threshold)
+    threads = _threads.resolve(n_threads)
+    items = class_pairs(labels, pairs, random_state=random_state)
+    matrices = ClassMatrices.of(moments, labels.tolist(), recipe)
+    result = solve(
+        matrices.numerators,
+        matrices.denominators,
+        matrices.shifts,
+        items,
+        min(count, len(matrices.numerators[0])),
+        limit,
+        solver,
+        threads,
+    )
+    failed = np.unique(items[result.status == Status.NOT_POSITIVE_DEFINITE, 1])
+    if len(failed):
+        raise matrices.singular(moments, failed.tolist())
+    solved = labels[items]
+    report(result.status, [f"pair {show(tuple(pair))}" for pair in solved.tolist()])
+    return _flattened(result, solved, recipe, moments.n_features_in_)
+
+
+def _labels_with_weight(moments: ClassMoments) -> npt.NDArray[Any]:
+    if not isinstance(moments, ClassMoments):
+        raise ValueError(f"moments: expected ClassMoments, got {show(moments)}")
+    classes = moments.classes_
+    present = np.array([moments.weight(c) > 0 for c in classes.tolist()], dtype=bool)
+    if present.sum() < 2:
+        raise ValueError(
+            "moments: expected at least 2 classes with rows of positive weight, "
+            f"got {show(classes[present].tolist())}"
+        )
+    labels: npt.NDArray[Any] = classes[present]
+    return labels
+
+
+def _pooled_mean(moments: ClassMoments, labels: list[Any]) -> npt.NDArray[np.float64]:
+    """Mean (d,) of the rows of all classes together."""
+    weights = np.array([moments.weight(c) for c in labels])
+    mean: npt.NDArray[np.float64] = weights @ [moments.mean(c) for c in labels] / weights.sum()
+    return mean
+
+
+def _recipe(
+    moments: ClassMoments, denominator: str, ridge: float, constant: bool, scale: Any
+) -> Recipe:
+    if denominator not in ("second_moment", "covariance"):
+        raise ValueError(
+            f"denominator: expected 'second_moment' or 'covariance', got {show(denominator)}"
+        )
+    scales = None
+    if scale is not None:
+        scales = check_vector(scale, moments.n_features_in_, "scale", positive=True)
+    return Recipe(denominator, check_number(ridge, "ridge", at_least=0.0), bool(constant), scales)
+
+
+def _flattened(
+    result: PencilResult, solved: npt.NDArray[Any], recipe: Recipe, d: int
+) -> PairDirections:
+    """Pair by pair, only what was found, in the units of the rows."""
+    m = result.eigenvalues.shape[1]
+    kept = np.arange(m) < np.asarray(result.found)[:, None]
+    vectors = np.swapaxes(result.vectors, 1, 2)[kept].T
+    offset = np.ascontiguousarray(vectors[d]) if recipe.constant else None
+    vectors = vectors[:d] if recipe.scale is None else vectors[:d] / recipe.scale[:, None]
+    if offset is not None and recipe.centre is not None:
+        offset = offset - recipe.centre @ vectors
+    pair, rank = np.nonzero(kept)
+    return PairDirections(
+        vectors=np.ascontiguousarray(vectors, dtype=np.float64),
+        eigenvalues=result.eigenvalues[kept].astype(np.float64, copy=False),
+        pairs=solved[pair],
+        ranks=rank.astype(np.int64),
+        residuals=result.residuals[kept].astype(np.float64, copy=False),
+        offset=None if offset is None else offset.astype(np.float64, copy=False),
+        solved_pairs=solved,
+        status=result.status,
+        iterations=result.iterations,
+        solver=result.solver,
+    )
