@@ -1,0 +1,121 @@
+// Every parallel kernel with 1, 2 and 7 threads: no data race (ThreadSanitizer), the same bits.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "eigenfeat/expansion.hpp"
+#include "eigenfeat/moments.hpp"
+#include "unit/pencil_support.hpp"
+#include "unit/support.hpp"
+
+using namespace eigenfeat;
+using namespace eigenfeat::support;
+
+namespace {
+
+template <class T, class Rows>
+ClassMoments streamed(const Rows& first, const Rows& second,
+                      const std::vector<std::int32_t>& labels, const std::vector<double>& weights,
+                      index_t d, int n_threads) {
+  ClassMoments moments(4, d);
+  moments.update<T>(first, read(labels), read(weights), n_threads);
+  moments.update<T>(second, read(labels), {}, n_threads);
+  ClassMoments other(4, d);
+  other.update<T>(second, read(labels), read(weights), n_threads);
+  const std::vector<std::int32_t> map{3, 2, 1, 0};
+  moments.merge(other, read(map), n_threads);
+  return moments;
+}
+
+template <class T>
+std::vector<T> expanded(const Matrix<T>& rows, const Matrix<T>& directions,
+                        const Expansion& expansion, int n_threads) {
+  const index_t width = expanded_columns(expansion, rows.cols(), directions.cols());
+  std::vector<T> out(to_size(rows.rows() * width));
+  expand<T>(rows.read(), directions.read(), {}, expansion,
+            row_major(out.data(), rows.rows(), width), n_threads);
+  return out;
+}
+
+std::vector<double> decaying(index_t d) {
+  std::vector<double> values(to_size(d));
+  for (index_t k = 0; k < d; ++k) values[to_size(k)] = 9 * std::pow(0.85, static_cast<double>(k));
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("moments of dense and sparse rows", T, float, double) {
+  Random random(201);
+  const index_t n = 1500, d = 70;
+  const auto labels = random.labels(n, 4);
+  std::vector<double> weights(to_size(n));
+  for (double& weight : weights) weight = random.uniform();
+  const Matrix<T> first = random.normal_matrix<T>(n, d), second = random.normal_matrix<T>(n, d);
+  const SparseRows<T> sparse = random_sparse<T>(random, n, d, 0.05),
+                      denser = random_sparse<T>(random, n, d, 0.3);
+  const ClassMoments dense_one = streamed<T>(first.read(), second.read(), labels, weights, d, 1);
+  const ClassMoments sparse_one = streamed<T>(sparse.view(), denser.view(), labels, weights, d, 1);
+  for (const int n_threads : {2, 7}) {
+    CHECK(streamed<T>(first.read(), second.read(), labels, weights, d, n_threads) == dense_one);
+    CHECK(streamed<T>(sparse.view(), denser.view(), labels, weights, d, n_threads) == sparse_one);
+  }
+}
+
+TEST_CASE_TEMPLATE("wide moments, which are cut into tiles", T, float, double) {
+  Random random(202);
+  const index_t n = 300, d = 810;
+  const Matrix<T> rows = random.normal_matrix<T>(n, d);
+  const auto labels = random.labels(n, 2);
+  ClassMoments one(2, d), seven(2, d);
+  one.update<T>(rows.read(), read(labels), {}, 1);
+  seven.update<T>(rows.read(), read(labels), {}, 7);
+  CHECK(seven == one);
+}
+
+TEST_CASE_TEMPLATE("expansion", T, float, double) {
+  Random random(203);
+  const Matrix<T> rows = random.normal_matrix<T>(700, 20),
+                  directions = random.normal_matrix<T>(20, 9);
+  for (const Wave wave : {Wave::none, Wave::half_wave, Wave::shifted}) {
+    const Expansion expansion{wave, {1, 2, 3}, true};
+    const std::vector<T> one = expanded(rows, directions, expansion, 1);
+    for (const int n_threads : {2, 7})
+      CHECK(same_bits(expanded(rows, directions, expansion, n_threads), one));
+  }
+}
+
+TEST_CASE_TEMPLATE("pencils: many small items", T, float, double) {
+  Random random(204);
+  Pencils<T> pencils;
+  for (int c = 0; c < 4; ++c) {
+    pencils.a.push_back(random.positive_definite<T>(20, 0.1));
+    pencils.b.push_back(random.positive_definite<T>(20, 0.5));
+  }
+  pencils.b.push_back(Matrix<T>(20, 20));  // singular
+  for (index_t i = 0; i < 4; ++i) {
+    for (index_t j = 0; j < 5; ++j) pencils.items.emplace_back(i, (i + j) % 5);
+  }
+  for (const Solver solver : kSolvers) {
+    const Solved<T> one = solve(pencils, with(solver, 5, 1));
+    for (const int n_threads : {2, 7})
+      CHECK(solve(pencils, with(solver, 5, n_threads)).same_as(one));
+  }
+}
+
+TEST_CASE_TEMPLATE("pencils: one large item, and several that share denominators", T, float,
+                   double) {
+  Random random(205);
+  Pencils<T> pencils = known_pencil<T>(random, decaying(530));
+  for (const Solver solver : {Solver::subset, Solver::krylov}) {
+    const Solved<T> one = solve(pencils, with(solver, 4, 1));
+    CHECK(solve(pencils, with(solver, 4, 7)).same_as(one));
+  }
+  pencils.b.push_back(pencils.a[0]);
+  pencils.shifts = {T(0), T(1)};
+  pencils.a.push_back(pencils.b[0]);
+  pencils.items = {{0, 1}, {0, 0}, {1, 1}};
+  const Solved<T> one = solve(pencils, with(Solver::krylov, 3, 1));
+  CHECK(solve(pencils, with(Solver::krylov, 3, 7)).same_as(one));
+}

@@ -1,0 +1,181 @@
+// Pencils: numbers that a person can check, and every solver against Jacobi rotations.
+#include "unit/pencil_support.hpp"
+
+using namespace eigenfeat;
+using namespace eigenfeat::support;
+
+namespace {
+
+// One item against the reference, by every solver.
+template <class T>
+void check_against_jacobi(const Matrix<T>& a, const Matrix<T>& b, T shift, index_t n_vectors) {
+  const reference::Table table_a(a.read());
+  reference::Table table_b(b.read());
+  for (index_t i = 0; i < b.rows(); ++i) table_b(i, i) += static_cast<long double>(shift);
+  const reference::Eigenpairs expected = reference::pencil_eigenpairs(table_a, table_b);
+  const reference::Eigenpairs of_b = reference::symmetric_eigenpairs(table_b);
+  const long double a_norm = reference::spectral_norm(table_a);
+  // |lambda - lambda'| <= c d eps ||A|| / lambda_min(B)
+  const long double allowed =
+      20 * static_cast<long double>(a.rows()) * epsilon<T>() * a_norm / of_b.values.back();
+  for (const Solver solver : kSolvers) {
+    for (const index_t m : {n_vectors, a.rows()}) {
+      const Solved<T> solved = solve(one_pencil(a, b, shift), with(solver, m));
+      CHECK(solved.found[0] == m);
+      CHECK(solved.solver[0] != static_cast<int>(Solver::automatic));
+      for (index_t j = 0; j < solved.found[0]; ++j) {
+        CHECK(std::fabs(static_cast<long double>(solved.value(0, j)) - expected.value(j)) <=
+              allowed);
+      }
+      check_pairs(a, b, shift, solved, 0, a_norm, of_b.values.front(),
+                  of_b.values.front() / of_b.values.back(), 0.0);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("diagonal matrices, by hand", T, float, double) {
+  // A = diag(2, 12, 64), B = diag(1, 4, 16): lambda = 4 (third axis), 3 (second), 2 (first).
+  const Matrix<T> a(3, 3, {2, 0, 0, 0, 12, 0, 0, 0, 64}), b(3, 3, {1, 0, 0, 0, 4, 0, 0, 0, 16});
+  for (const Solver solver : kSolvers) {
+    const Solved<T> solved = solve(one_pencil(a, b), with(solver, 3));
+    REQUIRE(solved.found[0] == 3);
+    CHECK(solved.status_of(0) == Status::ok);
+    const double lambda[] = {4, 3, 2}, length[] = {0.25, 0.5, 1};
+    for (index_t j = 0; j < 3; ++j) {
+      CHECK(static_cast<double>(solved.value(0, j)) == doctest::Approx(lambda[j]));
+      for (index_t i = 0; i < 3; ++i) {
+        CHECK(static_cast<double>(solved.vector(0, j)[i]) ==
+              doctest::Approx(i == 2 - j ? length[j] : 0.0));
+      }
+      CHECK(solved.residual(0, j) <= static_cast<T>(20 * epsilon<T>()));
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("a two by two problem, by hand", T, float, double) {
+  // A = [2 1; 1 2], B = I: (1, 1) / sqrt 2 with 3, then (1, -1) / sqrt 2 with 1.
+  const Matrix<T> a(2, 2, {2, 1, 1, 2}), b(2, 2, {1, 0, 0, 1});
+  const double half = std::sqrt(0.5);
+  for (const Solver solver : kSolvers) {
+    const Solved<T> solved = solve(one_pencil(a, b), with(solver, 2));
+    CHECK(static_cast<double>(solved.value(0, 0)) == doctest::Approx(3));
+    CHECK(static_cast<double>(solved.value(0, 1)) == doctest::Approx(1));
+    CHECK(static_cast<double>(solved.vector(0, 0)[0]) == doctest::Approx(half));
+    CHECK(static_cast<double>(solved.vector(0, 0)[1]) == doctest::Approx(half));
+    const VectorView<const T> second = solved.vector(0, 1);
+    CHECK(std::fabs(static_cast<double>(second[0])) == doctest::Approx(half));
+    CHECK(static_cast<double>(second[0] + second[1]) == doctest::Approx(0));
+  }
+}
+
+TEST_CASE_TEMPLATE("one feature", T, float, double) {
+  const Matrix<T> a(1, 1, {6}), b(1, 1, {3});
+  for (const Solver solver : kSolvers) {
+    const Solved<T> solved = solve(one_pencil(a, b, T(1)), with(solver, 1));
+    CHECK(solved.found[0] == 1);
+    CHECK(static_cast<double>(solved.value(0, 0)) == doctest::Approx(1.5));
+    CHECK(static_cast<double>(solved.vector(0, 0)[0]) == doctest::Approx(0.5));
+  }
+}
+
+TEST_CASE_TEMPLATE("the shift is added to the denominator's diagonal", T, float, double) {
+  const Matrix<T> a(2, 2, {4, 0, 0, 2}), zero(2, 2);
+  for (const Solver solver : kSolvers) {
+    const Solved<T> solved = solve(one_pencil(a, zero, T(2)), with(solver, 2));
+    CHECK(solved.status_of(0) == Status::ok);
+    CHECK(static_cast<double>(solved.value(0, 0)) == doctest::Approx(2));
+    CHECK(static_cast<double>(solved.value(0, 1)) == doctest::Approx(1));
+  }
+}
+
+TEST_CASE_TEMPLATE("every solver agrees with Jacobi rotations", T, float, double) {
+  Random random(71);
+  for (const index_t d : {index_t{2}, index_t{5}, index_t{17}, index_t{40}}) {
+    const index_t few = std::max<index_t>(1, d / 3);
+    check_against_jacobi(random.positive_definite<T>(d, 0.0), random.positive_definite<T>(d, 1.0),
+                         T(0), few);
+    check_against_jacobi(random.symmetric<T>(d), random.positive_definite<T>(d, 0.2), T(0.5), few);
+  }
+}
+
+TEST_CASE_TEMPLATE("items of a batch are those of one-item batches", T, float, double) {
+  Random random(74);
+  Pencils<T> pencils;
+  pencils.a = {random.positive_definite<T>(15, 0.1), random.symmetric<T>(15)};
+  pencils.b = {random.positive_definite<T>(15, 1.0), random.positive_definite<T>(15, 0.2)};
+  pencils.shifts = {T(0), T(0.5)};
+  pencils.items = {{1, 1}, {0, 0}, {1, 0}, {1, 1}};
+  for (const Solver solver : {Solver::full, Solver::subset, Solver::krylov}) {
+    const Solved<T> batch = solve(pencils, with(solver, 4, 2));
+    for (index_t item = 0; item < 4; ++item) {
+      const auto [i, j] = pencils.items[to_size(item)];
+      const Solved<T> alone = solve(
+          one_pencil(pencils.a[to_size(i)], pencils.b[to_size(j)], pencils.shifts[to_size(j)]),
+          with(solver, 4));
+      for (index_t rank = 0; rank < 4; ++rank) {
+        CHECK(batch.value(item, rank) == alone.value(0, rank));
+        for (index_t k = 0; k < 15; ++k)
+          CHECK(batch.vector(item, rank)[k] == alone.vector(0, rank)[k]);
+      }
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("a matrix may be numerator and denominator, with a leading dimension", T, float,
+                   double) {
+  Random random(72);
+  const index_t d = 6;
+  const Matrix<T> first = random.positive_definite<T>(d, 0.5),
+                  second = random.positive_definite<T>(d, 0.5);
+  Matrix<T> padded(d, d, Order::rows, 3);
+  for (index_t i = 0; i < d; ++i) {
+    for (index_t j = 0; j < d; ++j) padded(i, j) = second(i, j);
+  }
+  for (const Solver solver : kSolvers) {
+    const Solved<T> plain = solve(one_pencil(first, second), with(solver, 3));
+    CHECK(solve(one_pencil(first, padded), with(solver, 3)).same_as(plain));
+    const Solved<T> same = solve(one_pencil(second, padded), with(solver, d));
+    for (index_t j = 0; j < d; ++j)
+      CHECK(static_cast<double>(same.value(0, j)) == doctest::Approx(1));
+  }
+  CHECK(padded.padding_untouched());
+}
+
+TEST_CASE_TEMPLATE("inputs are not written to", T, float, double) {
+  Random random(73);
+  const Pencils<T> pencils =
+      one_pencil(random.symmetric<T>(9), random.positive_definite<T>(9, 1.0), T(0.25));
+  const Pencils<T> copy = pencils;
+  for (const Solver solver : kSolvers) solve(pencils, with(solver, 4));
+  for (index_t i = 0; i < 9; ++i) {
+    for (index_t j = 0; j < 9; ++j) {
+      CHECK(pencils.a[0](i, j) == copy.a[0](i, j));
+      CHECK(pencils.b[0](i, j) == copy.b[0](i, j));
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("the largest entry is positive, the first of them on ties", T, float, double) {
+  // Eigenvectors of the exchange matrix: (1, 1) and (1, -1) or (-1, 1).
+  const Matrix<T> a(2, 2, {0, 1, 1, 0}), b(2, 2, {1, 0, 0, 1});
+  for (const Solver solver : kSolvers) {
+    const Solved<T> solved = solve(one_pencil(a, b), with(solver, 2));
+    const VectorView<const T> v = solved.vector(0, 1);
+    CHECK(static_cast<double>(solved.value(0, 1)) == doctest::Approx(-1));
+    if (std::fabs(v[0]) >= std::fabs(v[1])) {
+      CHECK(v[0] > 0);
+    } else {
+      CHECK(v[1] > 0);
+    }
+  }
+}
+
+TEST_CASE("automatic names one of the three, the cheaper for the size") {
+  CHECK(choose_solver(1, 1, 1) != Solver::automatic);
+  CHECK(choose_solver(64, 20, 9) != Solver::krylov);
+  CHECK(choose_solver(64, 64, 9) != Solver::krylov);
+  CHECK(choose_solver(3600, 20, 9) == Solver::krylov);
+  CHECK(choose_solver(2000, 2000, 1) != Solver::krylov);
+}

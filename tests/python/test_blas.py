@@ -1,0 +1,52 @@
+"""Our copy of BLAS: found wherever it lies, and at one thread whatever others ask for."""
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import eigenfeat
+
+SCRIPT = """
+import numpy as np
+from threadpoolctl import threadpool_limits
+from eigenfeat import ClassMoments, generalized_eigh
+rng = np.random.default_rng(0)
+X = rng.standard_normal((3000, 600))
+y = rng.integers(3, size=3000)
+moments = ClassMoments().update(X, y)
+A = np.array([moments.second_moment(c) for c in range(3)])
+with threadpool_limits(limits=4):
+    again = ClassMoments().update(X, y)
+    for solver in ("full", "subset", "krylov"):
+        result = generalized_eigh(A, A[0] + np.eye(600), n_vectors=5, solver=solver)
+        assert (result.status == 0).all()
+assert again == moments
+"""
+
+
+def test_threadpool_limits_do_not_reach_into_our_regions():
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+
+
+def test_core_finds_a_blas_that_lies_elsewhere(tmp_path):
+    if importlib.util.find_spec("scipy_openblas32") is None:
+        pytest.skip("this installation carries its BLAS inside")
+    package = Path(eigenfeat.__file__).parent
+    if not list(package.glob("_core*")):
+        pytest.skip("an editable installation keeps its core apart")
+    shutil.copytree(package, tmp_path / "eigenfeat")
+    script = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import eigenfeat; "
+    script += "print(eigenfeat.__file__)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(str(tmp_path))

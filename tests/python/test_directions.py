@@ -1,0 +1,369 @@
+"""Directions of class pairs: the paper's equations, and its degenerate cases."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.linalg
+from numpy.testing import assert_allclose, assert_array_equal
+
+from eigenfeat import ClassMoments, SingularDenominatorError, class_pairs, pair_directions
+
+
+def sample(rng, n=400, d=6, k=3):
+    """Classes with covariances and means of their own."""
+    y = np.arange(n) % k
+    maps = rng.standard_normal((k, d, d))
+    X = np.einsum("nij,nj->ni", maps[y], rng.standard_normal((n, d)))
+    return X + 2 * rng.standard_normal((k, d))[y], y
+
+
+@pytest.fixture
+def moments(rng):
+    return ClassMoments().update(*sample(rng))
+
+
+def ridged(matrix, ridge):
+    d = len(matrix)
+    return matrix + ridge * np.trace(matrix) / d * np.eye(d)
+
+
+def bordered(second, mean):
+    return np.block([[second, mean[:, None]], [mean[None, :], np.ones((1, 1))]])
+
+
+def of_pair(found, pair):
+    return np.flatnonzero((found.pairs == np.asarray(pair)).all(axis=1))
+
+
+@pytest.mark.parametrize("solver", ["full", "subset", "krylov", "auto"])
+@pytest.mark.parametrize("denominator", ["second_moment", "covariance"])
+@pytest.mark.parametrize("ridge", [0.0, 0.05, 0.5])
+def test_directions_solve_equation_3(moments, solver, denominator, ridge):
+    found = pair_directions(moments, "all", ridge, 4, denominator=denominator, solver=solver)
+    assert found.vectors.shape == (6, 24)
+    assert found.offset is None
+    assert found.status.tolist() == [0] * 6
+    assert np.all(found.residuals <= 1e-10)
+    for i, j in found.solved_pairs.tolist():
+        columns = of_pair(found, (i, j))
+        assert found.ranks[columns].tolist() == [0, 1, 2, 3]
+        below = ridged(getattr(moments, denominator)(j), ridge)
+        values, V = scipy.linalg.eigh(moments.second_moment(i), below, driver="gvd")
+        assert_allclose(found.eigenvalues[columns], values[::-1][:4], rtol=1e-9)
+        mine = found.vectors[:, columns]
+        assert_allclose(np.abs(mine), np.abs(V[:, ::-1][:, :4]), atol=1e-7 * np.abs(V).max())
+        assert_allclose(mine.T @ below @ mine, np.eye(4), atol=1e-9)
+
+
+def test_shapes_types_and_repr(moments):
+    found = pair_directions(moments, [(0, 1), (1, 2)], 0.1, 2, constant=True)
+    assert repr(found) == "PairDirections(4 directions of 2 pairs, 6 features)"
+    assert found.pairs.tolist() == [[0, 1], [0, 1], [1, 2], [1, 2]]
+    assert found.offset.shape == found.eigenvalues.shape == (4,)
+    assert found.vectors.flags.c_contiguous
+    assert set(found.solver.tolist()) <= {"full", "subset", "krylov"}
+    assert pair_directions(moments, n_directions=50).vectors.shape == (6, 36)
+
+
+def test_threshold_drops_directions_and_may_drop_all(moments):
+    every = pair_directions(moments, ridge=0.1, n_directions=6)
+    found = pair_directions(moments, ridge=0.1, n_directions=6, threshold=1.5)
+    kept = every.eigenvalues >= 1.5
+    assert 0 < kept.sum() < len(kept)
+    assert_allclose(found.eigenvalues, every.eigenvalues[kept], rtol=1e-10)
+    assert_array_equal(found.pairs, every.pairs[kept])
+    assert_array_equal(found.ranks, every.ranks[kept])
+    nothing = pair_directions(moments, ridge=0.1, threshold=1e12, constant=True)
+    assert nothing.vectors.shape == (6, 0)
+    assert nothing.pairs.shape == (0, 2)
+    assert nothing.offset.shape == (0,)
+
+
+def test_proposition_1_invariance(rng):
+    """v^T x does not change under an invertible map of the rows, without a ridge."""
+    X, y = sample(rng)
+    T = rng.standard_normal((6, 6)) + 3 * np.eye(6)
+    plain, mapped = (
+        pair_directions(ClassMoments().update(rows, y), ridge=0.0, n_directions=3)
+        for rows in (X, X @ T.T)
+    )
+    assert_allclose(mapped.eigenvalues, plain.eigenvalues, rtol=1e-9)
+    expected, got = X @ plain.vectors, X @ T.T @ mapped.vectors
+    signs = np.sign((expected * got).sum(axis=0))
+    assert_allclose(got * signs, expected, atol=1e-7 * np.abs(expected).max())
+
+
+def test_proposition_2_diversity(rng):
+    """E[(v1^T x)(v2^T x) | y = j] = 0 within a pair, without a ridge."""
+    X, y = sample(rng)
+    found = pair_directions(ClassMoments().update(X, y), ridge=0.0, n_directions=6)
+    for i, j in found.solved_pairs.tolist():
+        responses = X[y == j] @ found.vectors[:, of_pair(found, (i, j))]
+        assert_allclose(responses.T @ responses / len(responses), np.eye(6), atol=1e-9)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+def test_constant_appends_a_column_of_ones(rng, ridge):
+    X, y = sample(rng)
+    moments = ClassMoments().update(X, y)
+    found = pair_directions(moments, ridge=ridge, n_directions=3, constant=True)
+    centred = ClassMoments().update(X - X.mean(axis=0), y)
+    for i, j in found.solved_pairs.tolist():
+        columns = of_pair(found, (i, j))
+        above = bordered(centred.second_moment(i), centred.mean(i))
+        below = bordered(ridged(centred.second_moment(j), ridge), centred.mean(j))
+        values = scipy.linalg.eigh(above, below, eigvals_only=True)[::-1][:3]
+        assert_allclose(found.eigenvalues[columns], values, rtol=1e-9)
+        response = X[y == i] @ found.vectors[:, columns] + found.offset[columns]
+        assert_allclose((response**2).mean(axis=0), values, rtol=1e-9)
+
+
+@pytest.mark.parametrize("denominator", ["second_moment", "covariance"])
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+def test_constant_makes_directions_independent_of_the_origin(rng, ridge, denominator):
+    X, y = sample(rng)
+    shift = 1e5 * rng.standard_normal(6)
+    options = {"n_directions": 3, "constant": True, "denominator": denominator}
+    here, there = (
+        pair_directions(ClassMoments().update(rows, y), ridge=ridge, **options)
+        for rows in (X, X + shift)
+    )
+    assert_allclose(there.eigenvalues, here.eigenvalues, rtol=1e-7)
+    expected = X @ here.vectors + here.offset
+    got = (X + shift) @ there.vectors + there.offset
+    assert_allclose(np.abs(got), np.abs(expected), atol=1e-5 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+def test_constant_with_covariance(rng, ridge):
+    X, y = sample(rng)
+    moments = ClassMoments().update(X - X.mean(axis=0), y)
+    found = pair_directions(
+        moments, ridge=ridge, n_directions=7, constant=True, denominator="covariance"
+    )
+    i, j = 0, 2
+    columns = of_pair(found, (i, j))
+    above = bordered(moments.second_moment(i), moments.mean(i))
+    below = bordered(ridged(moments.covariance(j), ridge), np.zeros(6))
+    values = scipy.linalg.eigh(above, below, eigvals_only=True)[::-1]
+    assert_allclose(found.eigenvalues[columns], values, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("constant", [False, True])
+@pytest.mark.parametrize("denominator", ["second_moment", "covariance"])
+def test_units_of_all_columns_do_not_matter(rng, constant, denominator):
+    X, y = sample(rng)
+    options = {"ridge": 0.1, "constant": constant, "denominator": denominator, "n_directions": 4}
+    reference = pair_directions(ClassMoments().update(X, y), **options)
+    for size in (2.0**-40, 2.0**40):
+        found = pair_directions(ClassMoments().update(X * size, y), **options)
+        assert_allclose(found.eigenvalues, reference.eigenvalues, rtol=1e-8)
+        assert_allclose(np.abs(found.vectors) * size, np.abs(reference.vectors), atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [1e-120, 1e120])
+def test_rows_of_extreme_size(rng, size):
+    X, y = sample(rng)
+    reference = pair_directions(ClassMoments().update(X, y), ridge=0.1, n_directions=3)
+    found = pair_directions(ClassMoments().update(X * size, y), ridge=0.1, n_directions=3)
+    assert_allclose(found.eigenvalues, reference.eigenvalues, rtol=1e-9)
+    assert 0 < found.residuals.max() < 1e-10
+
+
+@pytest.mark.parametrize("constant", [False, True])
+@pytest.mark.parametrize("denominator", ["second_moment", "covariance"])
+def test_scale_is_solving_for_scaled_rows(rng, constant, denominator):
+    X, y = sample(rng)
+    scale = np.array([1e-3, 1.0, 7.0, 1e2, 0.5, 3.0])
+    options = {"ridge": 0.2, "constant": constant, "denominator": denominator, "n_directions": 3}
+    found = pair_directions(ClassMoments().update(X, y), scale=scale, **options)
+    expected = pair_directions(ClassMoments().update(X / scale, y), **options)
+    assert_allclose(found.eigenvalues, expected.eigenvalues, rtol=1e-9)
+    got = X @ found.vectors + (found.offset if constant else 0)
+    wanted = X / scale @ expected.vectors + (expected.offset if constant else 0)
+    assert_allclose(np.abs(got), np.abs(wanted), atol=1e-7 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("kind", ["hypercube", "random", "stratified"])
+def test_drawn_pairs_are_those_of_class_pairs(rng, kind):
+    X, y = sample(rng, k=6)
+    moments = ClassMoments().update(X, np.array(list("uvwxyz"))[y])
+    found = pair_directions(moments, kind, n_directions=1, random_state=8)
+    expected = class_pairs(moments.classes_, kind, random_state=8)
+    assert_array_equal(found.solved_pairs, moments.classes_[expected])
+    again = pair_directions(moments, kind, n_directions=1, random_state=8)
+    assert_array_equal(again.vectors, found.vectors)
+
+
+def test_classes_without_weight_take_no_part(rng):
+    X, y = sample(rng)
+    moments = ClassMoments(classes=[0, 1, 2, 3]).update(X, y)
+    found = pair_directions(moments)
+    assert set(found.pairs.ravel().tolist()) == {0, 1, 2}
+    with pytest.raises(ValueError, match=r"unknown class in pair 0.*got 3"):
+        pair_directions(moments, [(3, 0), (1, 2)])
+
+
+@pytest.mark.parametrize("labels", [[], [1]])
+def test_fewer_than_two_classes_is_an_error(labels):
+    moments = ClassMoments()
+    if labels:
+        moments.update([[1.0, 2.0]], labels)
+    with pytest.raises(ValueError, match="moments: expected at least 2 classes"):
+        pair_directions(moments)
+
+
+def suggestion(error):
+    return float(str(error).split("ridge=")[-1].split(" ")[0])
+
+
+def degenerate_sets(rng):
+    X, y = sample(rng, n=60)
+    duplicated, constant, few, one_row, scales = (X.copy() for _ in range(5))
+    duplicated[:, 5] = duplicated[:, 0]
+    constant[:, 3] = 0.0
+    scales *= 10.0 ** np.linspace(-8, 8, 6)
+    scales[:, 5] = scales[:, 4]
+    alone = y.copy()
+    alone[1:] = np.where(alone[1:] == 1, 0, alone[1:])
+    return {
+        "duplicated": (duplicated, y),
+        "zero column": (constant, y),
+        "few rows": (few[:9], y[:9]),
+        "one row": (one_row, alone),
+        "scales": (scales, y),
+        "one hot": (np.eye(6)[rng.integers(0, 5, 60)], y),
+    }
+
+
+@pytest.mark.parametrize(
+    "name", ["duplicated", "zero column", "few rows", "one row", "scales", "one hot"]
+)
+@pytest.mark.parametrize("denominator", ["second_moment", "covariance"])
+@pytest.mark.parametrize("constant", [False, True])
+def test_a_singular_denominator_names_a_ridge_that_works(rng, name, denominator, constant):
+    X, y = degenerate_sets(rng)[name]
+    if name == "one row":
+        y[:1] = 1
+    moments = ClassMoments().update(X, y)
+    options = {"denominator": denominator, "constant": constant, "n_directions": 3}
+    with pytest.raises(
+        SingularDenominatorError, match=r"class .*ridge=0; ridge=.* would do"
+    ) as info:
+        pair_directions(moments, ridge=0.0, **options)
+    assert isinstance(info.value, ValueError)
+    assert isinstance(info.value, np.linalg.LinAlgError)
+    ridge = suggestion(info.value)
+    assert 0 < ridge <= 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # residuals may exceed the tolerance
+        found = pair_directions(moments, ridge=ridge, **options)
+    assert np.all(found.status != 1)
+    assert np.isfinite(found.vectors).all()
+    if ridge > 1e-13:  # it is nearly minimal
+        with pytest.raises(SingularDenominatorError):
+            pair_directions(moments, ridge=ridge / 10, **options)
+    sound = pair_directions(moments, ridge=0.1, **options)
+    assert sound.status.tolist() == [0] * len(sound.status)
+
+
+def test_only_the_singular_classes_are_named(rng):
+    X, y = sample(rng)
+    names = np.array(["good", "bad", "fine"])[y]
+    X[names == "bad", 2] = 0
+    moments = ClassMoments().update(X, names)
+    with pytest.raises(SingularDenominatorError, match="denominator of class 'bad' is singular"):
+        pair_directions(moments, ridge=0.0)
+    pair_directions(moments, [("bad", "good"), ("bad", "fine")], ridge=0.0)  # above it may stand
+
+
+def test_a_class_of_zeros_takes_the_mean_trace(rng):
+    X, y = sample(rng, k=2)
+    X[y == 1] = 0
+    moments = ClassMoments().update(X, y)
+    found = pair_directions(moments, [(0, 1)], ridge=0.5, n_directions=2)
+    r = 0.5 * np.trace(moments.second_moment(0)) / 2 / 6
+    expected = np.linalg.eigvalsh(moments.second_moment(0))[::-1][:2] / r
+    assert_allclose(found.eigenvalues, expected, rtol=1e-10)
+    nothing = ClassMoments().update(np.zeros((4, 2)), [0, 0, 1, 1])
+    with pytest.raises(SingularDenominatorError, match="all rows of all classes are zero"):
+        pair_directions(nothing, ridge=0.5)
+
+
+def test_a_class_of_one_row_below_a_covariance(rng):
+    """Its covariance is 0: the mean trace over the classes makes the ridge, whatever the offset."""
+    X, y = sample(rng, k=2)
+    X, y = np.vstack([X, 0.1 * np.ones((50, 6))]), np.append(y, np.full(50, 2))
+    moments = ClassMoments().update(X, y)
+    found = pair_directions(moments, ridge=0.5, n_directions=1, denominator="covariance")
+    r = 0.5 * sum(np.trace(moments.covariance(c)) for c in (0, 1)) / 3 / 6
+    expected = np.linalg.eigvalsh(moments.second_moment(0))[-1] / r
+    assert_allclose(found.eigenvalues[of_pair(found, (0, 2))], [expected], rtol=1e-9)
+
+
+@pytest.mark.parametrize("constant", [False, True])
+def test_one_feature(constant):
+    moments = ClassMoments().update([[1.0], [3.0], [-2.0], [4.0]], [0, 0, 1, 1])
+    found = pair_directions(moments, [(0, 1)], ridge=0.0, constant=constant)
+    assert found.vectors.shape == (1, 1 + constant)
+    if not constant:
+        assert_allclose(found.eigenvalues, [5.0 / 10.0])
+        assert_allclose(found.vectors, [[10**-0.5]])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"ridge": -0.1}, "ridge: expected a number >= 0, got -0.1"),
+        ({"ridge": np.nan}, "ridge: expected"),
+        ({"ridge": np.inf}, "ridge: expected"),
+        ({"ridge": None}, "ridge: expected"),
+        ({"n_directions": 0}, "n_directions: expected an integer >= 1"),
+        ({"threshold": np.nan}, "threshold: expected"),
+        ({"denominator": "variance"}, "denominator: expected 'second_moment' or 'covariance'"),
+        ({"solver": "lanczos"}, "solver: expected one of"),
+        ({"scale": np.ones(5)}, r"scale: expected shape \(6,\), got \(5,\)"),
+        ({"scale": np.array([1, 1, 0, 1, 1, 1])}, "scale: expected finite positive numbers, got 0"),
+        ({"pairs": "some"}, "pairs: expected 'all'"),
+        ({"n_threads": 0}, "n_threads: expected"),
+    ],
+)
+def test_misuse_is_named(moments, options, message):
+    with pytest.raises(ValueError, match=message):
+        pair_directions(moments, **options)
+    with pytest.raises(ValueError, match="moments: expected ClassMoments"):
+        pair_directions(np.eye(3))
+
+
+@pytest.mark.parametrize("solver", ["full", "subset", "krylov"])
+def test_thread_counts_give_the_same_bits(rng, solver):
+    moments = ClassMoments().update(*sample(rng, n=600, d=40, k=4))
+    options = {"ridge": 0.1, "n_directions": 5, "solver": solver, "constant": True}
+    one, two, seven = (pair_directions(moments, n_threads=t, **options) for t in (1, 2, 7))
+    for other in (two, seven):
+        assert_array_equal(one.vectors, other.vectors)
+        assert_array_equal(one.eigenvalues, other.eigenvalues)
+        assert_array_equal(one.offset, other.offset)
+
+
+def test_real_digits_agree_with_scipy(shared_data):
+    data = shared_data("mnist.npz")
+    rows = data["X_train"][:3000].reshape(3000, -1)
+    X, y = np.asarray(rows, dtype=np.float32) / 255, data["y_train"][:3000]
+    kept = X.std(axis=0) > 0.15
+    moments = ClassMoments().update(X[:, kept], y)
+    pairs = [(3, 2), (8, 5), (3, 5), (8, 0), (4, 9), (1, 7), (6, 2)]
+    d = int(kept.sum())
+    results = {s: pair_directions(moments, pairs, 0.5, 20, solver=s) for s in ("full", "krylov")}
+    values = scipy.linalg.eigh(
+        moments.second_moment(3),
+        ridged(moments.second_moment(2), 0.5),
+        subset_by_index=[d - 20, d - 1],
+        eigvals_only=True,
+    )
+    for found in results.values():
+        assert_allclose(found.eigenvalues[of_pair(found, (3, 2))], values[::-1], rtol=1e-9)
+        assert np.all(found.residuals <= 1e-10)

@@ -1,0 +1,363 @@
+"""GEM: the paper's propositions, the expansion, streaming, pairs and scales."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from eigenfeat import GEM, ClassMoments
+
+
+@pytest.fixture
+def rows(rng):
+    """Three classes of 120 rows with different shapes and means, 6 columns."""
+    y = np.repeat([0, 1, 2], 120)
+    shapes = rng.standard_normal((3, 6, 6)) + 2 * np.eye(6)
+    X = np.einsum("ni,nij->nj", rng.standard_normal((360, 6)), shapes[y])
+    order = rng.permutation(360)
+    return (X + rng.standard_normal((3, 6))[y])[order], y[order]
+
+
+def plain(**parameters):
+    """GEM as in the paper's section 2: no ridge, no constant, columns as they are."""
+    return GEM(**{"ridge": 0.0, "constant": False, "scale": "none", "threshold": 1.0} | parameters)
+
+
+def projections(gem, X):
+    return X @ gem.directions_ + gem.offset_
+
+
+# ---- the paper's propositions --------------------------------------------------------------------
+
+
+def test_proposition_1_projections_are_invariant_to_an_invertible_map(rows, rng):
+    X, y = rows
+    A = rng.standard_normal((6, 6)) + 3 * np.eye(6)
+    before, after = plain().fit(X, y), plain().fit(X @ A.T, y)
+    assert before.pairs_.tolist() == after.pairs_.tolist()
+    np.testing.assert_allclose(after.eigenvalues_, before.eigenvalues_, rtol=1e-9)
+    np.testing.assert_allclose(
+        np.abs(projections(after, X @ A.T)), np.abs(projections(before, X)), atol=1e-8
+    )
+
+
+def test_proposition_2_directions_of_a_pair_are_uncorrelated_on_its_denominator(rows):
+    X, y = rows
+    gem = plain().fit(X, y)
+    assert len(gem.directions_.T) > 8
+    for above, below in set(map(tuple, gem.pairs_.tolist())):
+        of_pair = np.all(gem.pairs_ == [above, below], axis=1)
+        small, large = (projections(gem, X[y == c])[:, of_pair] for c in (below, above))
+        m = of_pair.sum()
+        np.testing.assert_allclose(small.T @ small / 120, np.eye(m), atol=1e-10)
+        expected = np.diag(gem.eigenvalues_[of_pair])
+        np.testing.assert_allclose(large.T @ large / 120, expected, rtol=1e-9, atol=1e-8)
+
+
+def test_with_the_constant_the_origin_does_not_matter(rows):
+    X, y = rows
+    before, after = (plain(constant=True).fit(X + shift, y) for shift in (0.0, 7.0))
+    np.testing.assert_allclose(after.eigenvalues_, before.eigenvalues_, rtol=1e-8)
+    here, there = projections(before, X), projections(after, X + 7.0)
+    np.testing.assert_allclose(np.abs(there), np.abs(here), atol=1e-7)
+
+
+def test_the_ridge_is_relative_to_the_denominators_mean_eigenvalue(rows):
+    X, y = rows
+    gem = plain(ridge=0.3).fit(X, y)
+    v, (_, below) = gem.directions_[:, 0], gem.pairs_[0]
+    C = X[y == below].T @ X[y == below] / 120
+    assert v @ C @ v + 0.3 * np.trace(C) / 6 * v @ v == pytest.approx(1.0)
+
+
+# ---- transform -----------------------------------------------------------------------------------
+
+
+def expected_features(gem, X, wave, powers):
+    p = projections(gem, X)
+    waves = [np.maximum(0, p), np.maximum(0, -p)]
+    if wave == "none":
+        return p
+    if wave == "shifted":
+        waves = [np.sqrt(1 + h) - 1 for h in waves]
+    return np.hstack([h ** (a if wave == "shifted" else a / 2) for h in waves for a in powers])
+
+
+@pytest.mark.parametrize("constant", [True, False])
+@pytest.mark.parametrize("scale", ["none", "columns"])
+@pytest.mark.parametrize(
+    ("wave", "powers"), [("half_wave", (1, 2, 3)), ("shifted", (3, 1)), ("none", (1, 2, 3))]
+)
+def test_transform_is_the_formula(rows, wave, powers, constant, scale):
+    X, y = rows
+    gem = GEM(expansion=wave, powers=powers, constant=constant, scale=scale).fit(X, y)
+    expected = expected_features(gem, X, wave, powers)
+    np.testing.assert_allclose(gem.transform(X), expected, rtol=1e-6, atol=1e-7)
+    gem.set_params(include_input=True)
+    np.testing.assert_allclose(gem.transform(X), np.hstack([X, expected]), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sparse_rows_give_the_features_of_dense_ones(rows, dtype):
+    X, y = rows
+    X = np.where(np.abs(X) < 1, 0, X).astype(dtype)
+    dense, sparse = GEM(expansion="none").fit(X, y), GEM(expansion="none").fit(csr_matrix(X), y)
+    assert sparse.transform(csr_matrix(X)).dtype == dtype
+    tolerance = 1e-3 if dtype == np.float32 else 1e-9
+    np.testing.assert_allclose(
+        sparse.transform(csr_matrix(X)), dense.transform(X), rtol=tolerance, atol=tolerance
+    )
+
+
+def test_integers_become_float64_and_float32_stays(rows):
+    X, y = rows
+    gem = GEM().fit(np.round(3 * X).astype(np.uint8), y)
+    assert gem.transform(np.ones((2, 6), dtype=np.uint8)).dtype == np.float64
+    assert gem.transform(np.ones((2, 6), dtype=np.float32)).dtype == np.float32
+
+
+def test_thread_counts_agree_bit_for_bit(rows):
+    X, y = rows
+    one, seven = (GEM(n_threads=n).fit(X, y).transform(X) for n in (1, 7))
+    assert np.array_equal(one, seven)
+
+
+def test_feature_names_tell_pair_rank_sign_and_power(rows):
+    X, y = rows
+    gem = GEM(pairs=[(2, 0), (0, 1)], n_directions=1, threshold=None, powers=(1, 3)).fit(X, y)
+    names = gem.get_feature_names_out().tolist()
+    stems = ["gem_2_vs_0_rank0", "gem_0_vs_1_rank0"]
+    endings = ["_pos_pow1", "_pos_pow3", "_neg_pow1", "_neg_pow3"]
+    assert names == [stem + ending for ending in endings for stem in stems]
+    gem.set_params(expansion="none", include_input=True)
+    assert gem.get_feature_names_out().tolist() == [f"x{i}" for i in range(6)] + stems
+
+
+def test_data_frames_keep_their_names(rows):
+    pandas = pytest.importorskip("pandas")
+    X, y = rows
+    frame = pandas.DataFrame(X, columns=list("abcdef"), index=range(1000, 1360))
+    gem = GEM(include_input=True).set_output(transform="pandas").fit(frame, y)
+    out = gem.transform(frame)
+    assert out.columns.tolist() == gem.get_feature_names_out().tolist()
+    assert out.columns[:6].tolist() == list("abcdef")
+    assert out.index.equals(frame.index)
+    np.testing.assert_array_equal(out[list("abcdef")], X)
+
+
+# ---- streaming -----------------------------------------------------------------------------------
+
+
+def test_batches_give_what_fit_gives(rows):
+    X, y = rows
+    whole, streamed = GEM(scale="none").fit(X, y), GEM(scale="none")
+    for batch in np.array_split(np.arange(360), 5):
+        streamed.partial_fit(X[batch], y[batch])
+    np.testing.assert_allclose(streamed.transform(X), whole.transform(X), rtol=1e-6, atol=1e-7)
+    assert streamed.classes_.tolist() == [0, 1, 2]
+
+
+def test_directions_follow_later_batches(rows):
+    X, y = rows
+    gem = GEM(scale="none").partial_fit(X[:200], y[:200])
+    early = gem.directions_
+    assert gem.directions_ is early
+    gem.partial_fit(X[200:], y[200:])
+    expected = GEM(scale="none").fit(X, y).directions_
+    np.testing.assert_allclose(gem.directions_, expected, rtol=1e-8, atol=1e-10)
+
+
+def test_classes_may_come_one_by_one_but_two_are_needed(rows):
+    X, y = rows
+    gem = GEM().partial_fit(X[y == 0], y[y == 0])
+    with pytest.raises(ValueError, match="at least two classes, got 1 class"):
+        gem.transform(X)
+    for c in (1, 2):
+        gem.partial_fit(X[y == c], y[y == c])
+    assert gem.transform(X).shape[0] == 360
+
+
+def test_declared_classes_without_rows_take_no_part(rows):
+    X, y = rows
+    gem = GEM().partial_fit(X, y, classes=[0, 1, 2, 9])
+    assert gem.classes_.tolist() == [0, 1, 2, 9]
+    assert 9 not in gem.pairs_
+    with pytest.raises(ValueError, match="7"):
+        gem.partial_fit(X[:1], [7])
+
+
+def test_a_batch_that_fails_changes_nothing(rows):
+    X, y = rows
+    gem = GEM().partial_fit(X, y)
+    before = gem.transform(X)
+    spoiled = X.copy()
+    spoiled[3, 2] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        gem.partial_fit(spoiled, y)
+    with pytest.raises(ValueError, match="6 features"):
+        gem.partial_fit(X[:, :5], y)
+    assert np.array_equal(gem.transform(X), before)
+    assert sum(gem.moments_.weight(c) for c in gem.classes_) == 360
+
+
+def test_merged_moments_give_what_fit_gives(rows):
+    X, y = rows
+    parts = [ClassMoments().update(X[i::3], y[i::3]) for i in range(3)]
+    gem = GEM(scale="none").fit_moments(parts[0] + parts[1] + parts[2])
+    expected = GEM(scale="none").fit(X, y).transform(X)
+    np.testing.assert_allclose(gem.transform(X), expected, rtol=1e-6, atol=1e-7)
+
+
+def test_moments_given_are_not_shared(rows):
+    X, y = rows
+    moments = ClassMoments().update(X, y)
+    gem = GEM().fit_moments(moments).partial_fit(X, y)
+    assert moments.weight(0) == 120
+    assert gem.moments_.weight(0) == 240
+
+
+def test_many_threads_may_ask_for_the_first_directions(rows, monkeypatch):
+    X, y = rows
+    gem = GEM().partial_fit(X, y)
+    expected = pickle.loads(pickle.dumps(gem)).transform(X)
+    calls, barrier, found = [], threading.Barrier(8), [None] * 8
+    solve = gem._solution._compute
+    gem._solution._compute = lambda: calls.append(1) or solve()
+
+    def work(i):
+        barrier.wait()
+        found[i] = gem.transform(X)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(calls) == 1
+    assert all(np.array_equal(f, expected) for f in found)
+
+
+@pytest.mark.parametrize("solved", [False, True])
+def test_pickles_carry_on(rows, solved):
+    X, y = rows
+    gem = GEM().partial_fit(X[:200], y[:200])
+    if solved:
+        gem.transform(X)
+    twin = pickle.loads(pickle.dumps(gem))
+    for one in (gem, twin):
+        one.partial_fit(X[200:], y[200:])
+    assert np.array_equal(gem.transform(X), twin.transform(X))
+
+
+# ---- pairs and labels ----------------------------------------------------------------------------
+
+
+def test_labels_of_text(rows):
+    X, y = rows
+    names = np.array(["cat", "dog", "owl"])[y]
+    gem = GEM(pairs=[("owl", "cat"), ("dog", "owl")], threshold=None).fit(X, names)
+    assert set(map(tuple, gem.pairs_.tolist())) == {("owl", "cat"), ("dog", "owl")}
+    assert gem.get_feature_names_out()[0] == "gem_owl_vs_cat_rank0_pos_pow1"
+
+
+@pytest.mark.parametrize("kind", ["hypercube", "random", "stratified", ("random", 4)])
+def test_random_pairs_follow_random_state(rng, kind):
+    X, y = rng.standard_normal((300, 4)), np.arange(300) % 6
+    draws = {
+        seed: GEM(pairs=kind, random_state=seed, threshold=None).fit(X, y).pairs_.tolist()
+        for seed in range(4)
+    }
+    again = GEM(pairs=kind, random_state=2, threshold=None).fit(X, y).pairs_.tolist()
+    assert again == draws[2]
+    assert len({str(pairs) for pairs in draws.values()}) > 1
+    assert all(set(np.ravel(pairs)) == set(range(6)) for pairs in draws.values())
+    if isinstance(kind, tuple):
+        assert len(set(map(tuple, draws[0]))) == 4
+
+
+def test_zero_weights_leave_rows_out(rows):
+    X, y = rows
+    weight = (y != 2).astype(float)
+    gem = GEM().fit(X, y, sample_weight=weight)
+    assert gem.classes_.tolist() == [0, 1]
+    assert np.array_equal(gem.transform(X), GEM().fit(X[y != 2], y[y != 2]).transform(X))
+
+
+# ---- errors and messages -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("parameters", "word"),
+    [
+        ({"ridge": -1}, "ridge"),
+        ({"n_directions": 0}, "n_directions"),
+        ({"threshold": "high"}, "threshold"),
+        ({"pairs": "some"}, "pairs"),
+        ({"pairs": [(0, 1)]}, "2"),
+        ({"pairs": ("random", 0)}, "n_pairs"),
+        ({"denominator": "mean"}, "denominator"),
+        ({"constant": "yes"}, "constant"),
+        ({"scale": "rows"}, "scale"),
+        ({"expansion": "wave"}, "expansion"),
+        ({"powers": ()}, "powers"),
+        ({"powers": (1, 1)}, "powers"),
+        ({"powers": (4,)}, "powers"),
+        ({"powers": (1.5,)}, "powers"),
+        ({"solver": "fast"}, "solver"),
+        ({"random_state": "now"}, "random_state"),
+        ({"n_threads": 0}, "n_threads"),
+        ({"verbose": -1}, "verbose"),
+    ],
+)
+def test_unfit_parameters_are_named(rows, parameters, word):
+    with pytest.raises(ValueError, match=word):
+        GEM(**parameters).fit(*rows)
+
+
+def test_misuse_is_said_clearly(rows):
+    X, y = rows
+    with pytest.raises(NotFittedError):
+        GEM().directions_  # noqa: B018
+    assert not hasattr(GEM(), "directions_")
+    with pytest.raises(ValueError, match="at least two classes, got 1 class"):
+        GEM().fit(X, np.zeros(360, dtype=int))
+    with pytest.raises(TypeError, match="moments: expected ClassMoments, got list"):
+        GEM().fit_moments([])
+    with pytest.raises(ValueError, match="at least two classes, got none"):
+        GEM().fit_moments(ClassMoments())
+    with pytest.raises(ValueError, match=r"[Ww]eight"):
+        GEM().fit(X, y, sample_weight=np.zeros(360))
+    with pytest.raises(np.linalg.LinAlgError, match="ridge"):
+        plain().fit(np.column_stack([X, X[:, 0]]), y)
+
+
+def test_one_column_one_row_a_class():
+    gem = GEM(threshold=None, n_directions=3).fit([[1.0], [2.0]], [0, 1])
+    assert np.isfinite(gem.transform([[1.0], [2.0], [5.0]])).all()
+
+
+def test_verbose_speaks_on_stderr_alone(rows, capsys):
+    GEM(verbose=1).fit(*rows)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert [line.split(":")[0] for line in err.splitlines()] == [
+        "[GEM] moments",
+        "[GEM] scale",
+        "[GEM] directions",
+    ]
+    GEM().fit(*rows)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_parameters_of_a_fit_hold_until_the_next(rows):
+    X, y = rows
+    gem = GEM(n_directions=1).partial_fit(X, y)
+    gem.set_params(n_directions=4)
+    assert gem.ranks_.max() == 0
+    assert clone(gem).fit(X, y).ranks_.max() > 0

@@ -1,0 +1,283 @@
+"""Class moments are right, whatever the type, the split, the order and the threads."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from eigenfeat import ClassMoments
+from problems import EPS, EPS32, assert_agrees, sample
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "form", ["float64", "float32", "fortran", "strided", "list", "frame", "int", "float16"]
+)
+def test_every_dense_form_agrees_with_the_reference(rng, reference_moments, form, weighted):
+    X, y = sample(rng, scale=3.0)
+    weights = rng.uniform(0, 2, len(y)) if weighted else None
+    given_rows = {
+        "float64": lambda: X,
+        "float32": lambda: X.astype(np.float32),
+        "fortran": lambda: np.asfortranarray(X),
+        "strided": lambda: np.repeat(X, 2, axis=1)[:, ::2],
+        "list": X.tolist,
+        "frame": lambda: pd.DataFrame(X, columns=list("abcde")),
+        "int": lambda: np.rint(X).astype(np.int8),
+        "float16": lambda: X.astype(np.float16),
+    }[form]()
+    moments = ClassMoments().update(given_rows, y, weights)
+    eps = EPS32 if form == "float32" else EPS
+    assert_agrees(moments, reference_moments, np.asarray(given_rows), y, weights, eps=eps)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("density", [0.02, 0.3, 1.0])
+@pytest.mark.parametrize("indices", [np.int32, np.int64])
+def test_sparse_rows_agree_with_the_reference(rng, reference_moments, dtype, density, indices):
+    X, y = sample(rng, n=120, d=40)
+    X[rng.random(X.shape) > density] = 0
+    rows = sp.csr_array(X.astype(dtype))
+    rows.indices, rows.indptr = rows.indices.astype(indices), rows.indptr.astype(indices)
+    weights = rng.uniform(0, 2, len(y))
+    eps = EPS32 if dtype == np.float32 else EPS
+    for w in (None, weights):
+        moments = ClassMoments().update(rows, y, w)
+        assert_agrees(moments, reference_moments, X.astype(dtype), y, w, eps=eps)
+
+
+def test_unsorted_and_duplicate_sparse_entries_add_up(rng, reference_moments):
+    rows = sp.csr_matrix(
+        (np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.array([2, 0, 2, 1, 1]), np.array([0, 3, 5, 5])),
+        shape=(3, 3),
+    )
+    dense = np.array([[2.0, 0, 4], [0, 9, 0], [0, 0, 0]])
+    moments = ClassMoments().update(rows, [0, 0, 0])
+    assert_agrees(moments, reference_moments, dense, np.zeros(3))
+    assert rows.nnz == 5  # the caller's matrix is as it was
+
+
+@pytest.mark.parametrize("make", [sp.csc_matrix, sp.coo_array, sp.csr_matrix])
+def test_other_sparse_formats_are_converted(rng, make):
+    X, y = sample(rng)
+    sparse, dense = (ClassMoments().update(rows, y).covariance(1) for rows in (make(X), X))
+    assert_allclose(sparse, dense, atol=1e-13)
+
+
+def test_unseen_labels_arrive_later(rng, reference_moments):
+    X, y = sample(rng, k=4)
+    order = np.argsort(-y, kind="stable")  # class 3 first, class 0 last
+    moments = ClassMoments()
+    for part in np.array_split(order, 7):
+        moments.update(X[part], y[part])
+    assert moments.classes_.tolist() == [0, 1, 2, 3]
+    assert_agrees(moments, reference_moments, X, y)
+
+
+@pytest.mark.parametrize("dtype", ["dense", "sparse"])
+def test_covariance_far_from_zero_is_right(rng, dtype):
+    """mean / std = 1e6: relative error below 1e-10, against exact rational arithmetic."""
+    X, y = sample(rng, n=60, d=3, k=2, loc=1e6)
+    moments = ClassMoments()
+    for part in np.array_split(np.arange(60), 5):
+        rows = X[part] if dtype == "dense" else sp.csr_array(X[part])
+        moments.update(rows, y[part])
+    for c in (0, 1):
+        rows = [[Fraction(v) for v in row] for row in X[y == c].tolist()]
+        n = len(rows)
+        means = [sum(column) / n for column in zip(*rows, strict=True)]
+        for i in range(3):
+            for j in range(3):
+                exact = sum((r[i] - means[i]) * (r[j] - means[j]) for r in rows) / n
+                spread = np.sqrt(np.var(X[y == c, i]) * np.var(X[y == c, j]))
+                error = abs(Fraction(moments.covariance(c)[i, j]) - exact)
+                assert float(error) <= 1e-10 * spread
+
+
+@pytest.mark.parametrize("shape", [(5000, 30, 3), (700, 150, 2), (1, 4, 1), (64, 1, 9)])
+@pytest.mark.parametrize("kind", ["float64", "float32", "sparse"])
+def test_thread_counts_give_the_same_bits(rng, shape, kind):
+    n, d, k = shape
+    X, y = rng.standard_normal((n, d)), rng.integers(0, k, n)
+    rows = {"float64": X, "float32": X.astype(np.float32), "sparse": sp.csr_array(X * (X > 0.8))}
+    weights = rng.uniform(0, 1, n)
+    one, two, seven = (
+        ClassMoments()
+        .update(rows[kind], y, weights, n_threads=t)
+        .update(rows[kind], y, n_threads=t)
+        for t in (1, 2, 7)
+    )
+    assert one == two == seven
+
+
+def test_merging_gives_the_same_bits_for_every_thread_count(rng):
+    X, y = sample(rng, n=400, d=130)
+    parts = [ClassMoments().update(X[s], y[s]) for s in (slice(0, 150), slice(150, 400))]
+    merged = [parts[0].copy().merge(parts[1], n_threads=t) for t in (1, 2, 7)]
+    assert merged[0] == merged[1] == merged[2]
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(cuts=st.lists(st.integers(0, 60), max_size=6), loc=st.sampled_from([0.0, 1e3, -1e6]))
+def test_splitting_rows_changes_rounding_only(cuts, loc):
+    rng = np.random.default_rng(5)
+    X, y = sample(rng, n=60, d=4, loc=loc)
+    whole, parts, merged = ClassMoments().update(X, y), ClassMoments(), ClassMoments()
+    for part in np.split(np.arange(60), sorted(cuts)):
+        parts.update(X[part], y[part])
+        merged += ClassMoments().update(X[part], y[part])
+    for c in range(3):
+        for other in (parts, merged):
+            assert other.weight(c) == whole.weight(c)
+            assert_allclose(other.mean(c), whole.mean(c), rtol=8 * EPS, atol=8 * EPS)
+            assert_allclose(other.covariance(c), whole.covariance(c), rtol=0, atol=1e3 * EPS)
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 2**31), loc=st.sampled_from([0.0, 1e6]))
+def test_merge_is_commutative_and_associative_to_rounding(seed, loc):
+    rng = np.random.default_rng(seed)
+    a, b, c = (ClassMoments().update(*sample(rng, n=20 + 10 * i, loc=loc)) for i in range(3))
+    for left, right in ((a + b, b + a), ((a + b) + c, a + (b + c))):
+        for label in range(3):
+            assert left.weight(label) == right.weight(label)
+            assert_allclose(left.mean(label), right.mean(label), rtol=8 * EPS, atol=8 * EPS)
+            assert_allclose(left.covariance(label), right.covariance(label), rtol=0, atol=1e3 * EPS)
+
+
+def test_merge_joins_classes_by_label_and_leaves_the_other_alone(rng, reference_moments):
+    X, y = sample(rng)
+    names = np.array(["c", "a", "b"])[y]
+    first, second = names != "b", names != "a"
+    half = rng.random(len(y)) < 0.5
+    a = ClassMoments().update(X[half & first], names[half & first])
+    b = ClassMoments().update(X[~half & second], names[~half & second])
+    before = b.copy()
+    total = a + b
+    assert b == before
+    used = (half & first) | (~half & second)
+    assert total.classes_.tolist() == ["a", "b", "c"]
+    assert_agrees(total, reference_moments, X[used], names[used])
+
+
+def test_merge_edges(rng):
+    X, y = sample(rng)
+    moments = ClassMoments().update(X, y)
+    assert ClassMoments() + moments == moments
+    assert moments + ClassMoments() == moments
+    assert sum([moments, moments], start=ClassMoments()).weight(0) == 2 * moments.weight(0)
+    doubled = moments.copy()
+    doubled.merge(doubled)
+    assert doubled == moments + moments
+    assert_allclose(doubled.covariance(1), moments.covariance(1), rtol=1e-12)
+    with pytest.raises(ValueError, match="other: expected 5 columns, got 4"):
+        moments.merge(ClassMoments().update(X[:, :4], y))
+    with pytest.raises(ValueError, match="other: expected ClassMoments"):
+        moments.merge(X)
+    with pytest.raises(ValueError, match=r"expected labels in .*got 2"):
+        ClassMoments(classes=[0, 1]).merge(moments)
+    with pytest.raises(TypeError):
+        moments + 3
+
+
+def test_weights_are_multiplicities(rng, reference_moments):
+    X, y = sample(rng, n=40)
+    counts = rng.integers(0, 4, 40)
+    counts[:3] = 1
+    weighted = ClassMoments().update(X, y, counts)
+    repeated = ClassMoments().update(np.repeat(X, counts, axis=0), np.repeat(y, counts))
+    for c in range(3):
+        assert weighted.weight(c) == repeated.weight(c)
+        assert_allclose(weighted.covariance(c), repeated.covariance(c), rtol=0, atol=100 * EPS)
+    assert_agrees(weighted, reference_moments, X, y, counts)
+
+
+def test_zero_weights(rng):
+    X, y = sample(rng, k=2)
+    moments = ClassMoments().update(X, y, (y == 0).astype(float))
+    assert moments.classes_.tolist() == [0, 1]
+    assert moments.weight(1) == 0
+    with pytest.raises(ValueError, match="positive weight, got 1"):
+        moments.second_moment(1)
+    assert moments.update(X[y == 1], y[y == 1]).weight(1) == (y == 1).sum()
+    assert_allclose(moments.covariance(1), np.cov(X[y == 1].T, bias=True), atol=1e-13)
+
+
+def test_one_row_one_class_and_no_rows():
+    moments = ClassMoments().update([[3.0, -4.0]], ["only"])
+    assert moments.mean("only").tolist() == [3.0, -4.0]
+    assert moments.covariance("only").tolist() == [[0.0, 0.0], [0.0, 0.0]]
+    assert moments.second_moment("only").tolist() == [[9.0, -12.0], [-12.0, 16.0]]
+    before = moments.copy()
+    assert moments.update(np.empty((0, 2)), []) == before
+    assert moments.update(sp.csr_array((0, 2)), np.array([], dtype=str)) == before
+    assert repr(moments) == "ClassMoments(1 class, 2 features, weight 1)"
+
+
+def test_equal_rows_have_no_covariance():
+    moments = ClassMoments().update(np.full((1000, 3), 0.1), np.zeros(1000))
+    assert np.abs(moments.covariance(0)).max() <= (4 * EPS * 0.1) ** 2
+    assert_allclose(moments.mean(0), 0.1, rtol=2 * EPS)
+
+
+@pytest.mark.parametrize("size", [1e149, 1e-150])
+def test_huge_and_tiny_values(rng, size):
+    X, y = sample(rng)
+    reference = ClassMoments().update(X, y)
+    moments = ClassMoments().update(X * size, y)
+    for c in range(3):
+        got = moments.covariance(c) / size / size
+        assert_allclose(got, reference.covariance(c), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1e25, 1e-25])
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+def test_float32_beyond_the_range_of_its_squares(rng, reference_moments, size, form):
+    """1e25 squared is no float32; the moments are numbers all the same."""
+    X, y = sample(rng)
+    X = (X * size).astype(np.float32)
+    moments = ClassMoments().update(X if form == "dense" else sp.csr_array(X), y)
+    for c in range(3):
+        covariance = reference_moments(X.astype(float) / size, y, c)[3]
+        assert_allclose(moments.covariance(c) / size / size, covariance, rtol=0, atol=200 * EPS32)
+
+
+def test_float32_columns_of_different_sizes(rng, reference_moments):
+    X, y = sample(rng)
+    X = (X * np.array([1e-8, 1e8, 1.0, 1e-4, 1e4])).astype(np.float32)
+    assert_agrees(ClassMoments().update(X, y), reference_moments, X, y, eps=EPS32)
+
+
+def test_dtype_is_the_type_of_the_products(rng):
+    X, y = sample(rng, n=3000)
+    rows = X.astype(np.float32)
+    wide = ClassMoments(dtype="float64").update(rows, y)
+    assert wide == ClassMoments().update(rows.astype(float), y)
+    narrow = ClassMoments(dtype=np.float32).update(X, y)
+    assert narrow == ClassMoments().update(rows, y)
+    assert narrow != wide
+    assert (narrow.dtype, ClassMoments().dtype) == (np.float32, None)
+    with pytest.raises(ValueError, match="X: expected values that fit float32, got 1e\\+300"):
+        ClassMoments(dtype="float32").update([[1e300]], [0])
+    for bad in (int, "float16", "nonsense", object()):
+        with pytest.raises(ValueError, match="dtype: expected None, float32 or float64"):
+            ClassMoments(dtype=bad)
+
+
+def test_digits_agree_with_a_loop_over_classes(shared_data):
+    data = shared_data("opencv_digits.npz")
+    key = "X" if "X" in data.files else "X_train"
+    X = data[key].reshape(len(data[key]), -1)[:1000]
+    y = data[key.replace("X", "y")][:1000]
+    moments = ClassMoments().update(X, y)
+    for c in np.unique(y):
+        rows = X[y == c].astype(float)
+        second = rows.T @ rows / len(rows)
+        assert_allclose(moments.second_moment(c), second, rtol=0, atol=1e-13 * second.max())

@@ -1,0 +1,229 @@
+"""Class moments are strict about their input, and an object like any other."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose
+
+from eigenfeat import ClassMoments
+from problems import sample
+
+
+def test_malformed_sparse_rows_are_refused():
+    good = sp.csr_matrix(np.eye(3))
+    for field, values in [
+        ("indices", [0, 1, 3]),
+        ("indices", [0, -1, 2]),
+        ("indptr", [0, 2, 1, 3]),
+        ("indptr", [0, 1, 2, 9]),
+        ("indptr", [1, 1, 2, 3]),
+    ]:
+        bad = good.copy()
+        setattr(bad, field, np.array(values, dtype=np.int32))
+        with pytest.raises(ValueError, match="X: expected"):
+            ClassMoments().update(bad, [0, 1, 2])
+
+
+def test_equality_ignores_the_order_of_arrival(rng):
+    X, y = sample(rng, n=6, k=3)
+    parts = [(X[y == c], y[y == c]) for c in range(3)]
+    forward, backward = ClassMoments(), ClassMoments()
+    for part in parts:
+        forward.update(*part)
+    for part in parts[::-1]:
+        backward.update(*part)
+    assert forward == backward
+    assert forward != backward.update(X, y)
+    assert ClassMoments() == ClassMoments()
+    assert ClassMoments() != forward
+    assert forward != "something else"
+    with pytest.raises(TypeError):
+        hash(forward)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("form", ["float64", "float32", "csr", "csr32"])
+def test_a_bad_entry_is_located_and_changes_nothing(rng, value, form):
+    X, y = sample(rng, n=300, d=7)
+    moments = ClassMoments().update(X, y)
+    before = moments.copy()
+    X[211, 4] = value
+    y[5] = 77  # a new label in the refused batch
+    rows = X.astype(np.float32) if form.endswith("32") else X
+    rows = sp.csr_array(rows) if form.startswith("csr") else rows
+    with pytest.raises(ValueError, match=r"row 211\b.*column 4\b"):
+        moments.update(rows, y)
+    assert moments == before
+    assert moments.classes_.tolist() == [0, 1, 2]
+    assert (moments + moments).weight(0) == 2 * before.weight(0)
+    moments.update(X[:100], y[:100])  # and it still works
+    assert 77 in moments.classes_
+
+
+def test_a_bad_first_batch_leaves_an_empty_accumulator(rng):
+    moments = ClassMoments()
+    with pytest.raises(ValueError, match="row 0"):
+        moments.update([[np.nan]], [1])
+    assert moments == ClassMoments()
+    assert not hasattr(moments, "n_features_in_")
+    assert repr(moments) == "ClassMoments(no rows yet)"
+
+
+def test_misuse_is_named(rng):
+    X, y = sample(rng)
+    n = len(y)
+    moments = ClassMoments().update(X, y)
+    before = moments.copy()
+    cases = [
+        ((X[:, :4], y), {}, "X: expected 5 columns, got 4"),
+        ((X[0], y), {}, "X: expected a 2-D array"),
+        ((X[:, :, None], y), {}, "X: expected a 2-D array"),
+        ((X[:, :0], y), {}, "X: expected at least one column"),
+        ((X + 1j, y), {}, "X: expected an array of real numbers"),
+        (([["a", "b"]], [0]), {}, "X: expected an array of real numbers"),
+        (([[1, 2], [3]], [0, 1]), {}, "X: expected an array of real numbers"),
+        ((np.ma.masked_greater(X, 1), y), {}, "X: expected no masked entries"),
+        ((X, y[:-1]), {}, f"y: expected {n} labels, one a row, got {n - 1}"),
+        ((X, X), {}, "y: expected a 1-D array"),
+        ((X, np.where(y == 1, np.nan, 0.0)), {}, "y: expected finite labels, got nan in row"),
+        ((X, np.array([None] * n)), {}, "y: expected labels, got None in row 0"),
+        ((X, np.array(["a"] * n)), {}, "y: expected labels that can be ordered.*int, str"),
+        ((X, np.zeros(n, dtype="M8[s]")), {}, "y: expected numbers or strings"),
+        (
+            (X, y, -np.ones(n)),
+            {},
+            r"sample_weight: expected finite numbers >= 0, got -1.0 in row 0",
+        ),
+        ((X, y, np.full(n, np.nan)), {}, "sample_weight: expected finite numbers"),
+        ((X, y, np.ones(n - 1)), {}, f"sample_weight: expected shape \\({n},\\)"),
+        ((X, y), {"n_threads": 0}, "n_threads: expected None or an integer >= 1, got 0"),
+        ((X, y), {"n_threads": 1.5}, "n_threads: expected"),
+        ((X, y), {"n_threads": True}, "n_threads: expected"),
+    ]
+    for arguments, options, message in cases:
+        with pytest.raises(ValueError, match=message):
+            moments.update(*arguments, **options)
+        assert moments == before
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [
+        (["ham", "spam", "eggs!"], "U"),
+        ([True, False, True], "b"),
+        ([np.int8(3), np.int8(-2), np.int8(3)], "i"),
+        ([2.5, -1.0, 2.5], "f"),
+        ([b"x", b"y", b"x"], "S"),
+        (np.array(["x", "yy", "x"], dtype=object), "O"),
+        (np.array([2**63, 1, 2**64 - 1], dtype=np.uint64), "u"),
+        (pd.Series(["x", "yy", "x"], dtype="category"), "O"),
+        (np.array([[1], [2], [1]]), "i"),
+    ],
+)
+def test_labels_of_every_kind(labels, kind):
+    X = np.array([[1.0], [2.0], [4.0]])
+    moments = ClassMoments().update(X, labels)
+    flat = np.asarray(labels).ravel()
+    assert moments.classes_.tolist() == sorted(set(flat.tolist()))
+    assert moments.classes_.dtype.kind in (kind, "O")
+    for c in set(flat.tolist()):
+        assert_allclose(moments.mean(c), X[flat == c].mean(axis=0))
+    assert_allclose(moments.mean(flat[0]), moments.mean(flat.tolist()[0]))
+
+
+def test_labels_keep_their_text_when_longer_ones_come():
+    moments = ClassMoments().update([[1.0]], ["a"]).update([[2.0]], ["longer"])
+    assert moments.classes_.tolist() == ["a", "longer"]
+    moments = ClassMoments().update([[1.0]], [True]).update([[2.0]], [5])
+    assert moments.classes_.tolist() == [1, 5]
+
+
+def test_wide_and_narrow_integer_labels_agree(rng):
+    X, y = sample(rng, n=50, k=4)
+    wide = np.array([-(2**62), -3, 0, 2**62])[y]
+    a, b = ClassMoments().update(X, y), ClassMoments().update(X, wide)
+    assert_allclose(a.covariance(2), b.covariance(0), rtol=0, atol=0)
+
+
+def test_given_classes():
+    moments = ClassMoments(classes=["b", "a", "c"])
+    assert moments.classes_.tolist() == ["a", "b", "c"]
+    moments.update([[1.0], [2.0]], ["a", "b"])
+    before = moments.copy()
+    with pytest.raises(ValueError, match=r"y: expected labels in \['a', 'b', 'c'\], got 'z'"):
+        moments.update([[1.0]], ["z"])
+    assert moments == before
+    assert moments.weight("c") == 0
+    with pytest.raises(
+        ValueError, match="class: expected one with rows of positive weight, got 'c'"
+    ):
+        moments.mean("c")
+    for bad in (["a", "a"], [], [["a"]], [np.nan, 1.0]):
+        with pytest.raises(ValueError, match="classes: expected"):
+            ClassMoments(classes=[bad] if bad == [["a"]] else bad)
+
+
+def test_unknown_class_is_a_value_error_and_a_key_error():
+    moments = ClassMoments().update([[1.0], [2.0]], [0, 1])
+    for kind in (ValueError, KeyError):
+        with pytest.raises(kind, match=r"class: expected one of \[0, 1\], got 5") as info:
+            moments.covariance(5)
+    assert not str(info.value).startswith('"')
+    with pytest.raises(ValueError, match="class: expected one of"):
+        moments.weight([0])
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_values_whose_squares_overflow_are_refused(rng, form):
+    X, y = sample(rng)
+    moments = ClassMoments().update(X, y)
+    before = moments.copy()
+    X[3, 1] = -1e155
+    with pytest.raises(ValueError, match=r"X: expected magnitudes below 1e150.*row 3, column 1"):
+        moments.update(form(X), y)
+    assert moments == before
+
+
+def test_too_many_classes_is_an_error_before_memory_is_taken():
+    moments = ClassMoments()
+    with pytest.raises(MemoryError, match=r"take 8,000,000,000,000,000 bytes"):
+        moments.update(sp.csr_array((10, 10**7)), np.arange(10))
+    assert moments == ClassMoments()
+    with pytest.raises(MemoryError, match="but the machine has"):
+        ClassMoments(classes=np.arange(100_000)).update(np.zeros((1, 20_000)), [0])
+
+
+def test_pickles_and_copies_are_independent_twins(rng):
+    X, y = sample(rng)
+    names = np.array(["x", "y", "z"])[y]
+    moments = ClassMoments(classes=["x", "y", "z", "unused"], dtype="float32").update(X, names)
+    for twin in (
+        pickle.loads(pickle.dumps(moments)),
+        copy.deepcopy(moments),
+        copy.copy(moments),
+        moments.copy(),
+    ):
+        assert twin == moments
+        assert twin.dtype == np.float32
+        twin.update(X, names)
+        assert twin != moments
+        with pytest.raises(ValueError, match="got 'q'"):
+            twin.update(X[:1], ["q"])
+    assert pickle.loads(pickle.dumps(ClassMoments())) == ClassMoments()
+
+
+def test_updates_from_several_python_threads_all_count(rng):
+    X, y = sample(rng, n=64, d=20)
+    moments, twin = ClassMoments(), ClassMoments().update(X, y)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: moments.update(X, y), range(30)))
+        list(pool.map(lambda i: (moments, twin)[i % 2].merge((twin, moments)[i % 2]), range(4)))
+    assert moments.weight(0) >= 30 * (y == 0).sum()
+    assert_allclose(moments.covariance(2), ClassMoments().update(X, y).covariance(2), atol=1e-12)

@@ -1,0 +1,131 @@
+"""Choosing pairs: every kind gives distinct pairs in which every class occurs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eigenfeat import class_pairs
+
+KINDS = ["all", "hypercube", "random", "stratified"]
+
+
+def assert_sound(pairs, k):
+    assert pairs.dtype == np.int64
+    assert pairs.shape[1] == 2
+    assert np.all(pairs[:, 0] != pairs[:, 1])
+    assert len(np.unique(pairs, axis=0)) == len(pairs)
+    assert set(pairs.ravel().tolist()) == set(range(k))
+
+
+@settings(max_examples=80, deadline=None, derandomize=True)
+@given(k=st.integers(2, 70), seed=st.integers(0, 2**32 - 1), kind=st.sampled_from(KINDS))
+def test_every_class_occurs(k, seed, kind):
+    assert_sound(class_pairs(np.arange(k), kind, random_state=seed), k)
+
+
+def test_all_is_all():
+    assert class_pairs(["x", "y", "z"]).tolist() == [[0, 1], [0, 2], [1, 0], [1, 2], [2, 0], [2, 1]]
+
+
+@pytest.mark.parametrize("k", [2, 3, 4, 5, 8, 9, 16, 33, 183])
+def test_hypercube_pairs_come_both_ways_and_are_few(k):
+    for seed in range(20):
+        pairs = class_pairs(np.arange(k), "hypercube", random_state=seed)
+        assert_sound(pairs, k)
+        both = {tuple(p) for p in pairs.tolist()}
+        assert both == {(b, a) for a, b in both}
+        assert len(pairs) <= k * np.ceil(np.log2(k))
+        # Neighbours differ in one bit, so that the graph has no odd cycle: two-colour it.
+        colour = {}
+        for start in range(k):
+            stack = [(start, colour.get(start, 0))]
+            while stack:
+                node, c = stack.pop()
+                if colour.setdefault(node, c) != c:
+                    raise AssertionError("neighbours of the same parity")
+                stack += [(b, 1 - c) for a, b in both if a == node and b not in colour]
+
+
+def test_a_full_cube_has_all_its_edges():
+    assert len(class_pairs(np.arange(16), "hypercube", random_state=0)) == 2 * 32
+    assert len(class_pairs(np.arange(2), "hypercube")) == 2
+
+
+@pytest.mark.parametrize("k", [2, 3, 7, 10, 31])
+def test_stratified_classes_are_equally_often_above_and_below(k):
+    for n_pairs in (None, 1, k, min(k + 1, k * (k - 1)), k * (k - 1)):
+        pairs = class_pairs(np.arange(k), "stratified", n_pairs=n_pairs, random_state=3)
+        assert_sound(pairs, k)
+        for side in (0, 1):
+            counts = np.bincount(pairs[:, side], minlength=k)
+            assert len(set(counts.tolist())) == 1
+        if n_pairs is not None:
+            assert n_pairs <= len(pairs) < n_pairs + k
+
+
+@pytest.mark.parametrize("k", [2, 3, 7, 10, 31])
+def test_random_pairs_are_as_many_as_asked(k):
+    for n_pairs in ((k + 1) // 2, k, k * (k - 1)):
+        n_pairs = min(max(n_pairs, 1), k * (k - 1))
+        pairs = class_pairs(np.arange(k), "random", n_pairs=n_pairs, random_state=1)
+        assert len(pairs) == n_pairs
+        assert_sound(pairs, k)
+
+
+@pytest.mark.parametrize("kind", KINDS[1:])
+def test_random_state_decides(kind):
+    labels = np.arange(20)
+    first = class_pairs(labels, kind, random_state=4)
+    assert np.array_equal(first, class_pairs(labels, kind, random_state=4))
+    assert np.array_equal(first, class_pairs(labels, kind, random_state=np.random.RandomState(4)))
+    assert not np.array_equal(first, class_pairs(labels, kind, random_state=5))
+    generators = [np.random.default_rng(1) for _ in range(2)]
+    one, two = (class_pairs(labels, kind, random_state=g) for g in generators)
+    assert np.array_equal(one, two)
+    assert_sound(class_pairs(labels, kind), 20)
+
+
+def test_default_count_is_the_hypercube_s():
+    for seed in range(5):
+        cube = class_pairs(np.arange(21), "hypercube", random_state=seed)
+        assert len(class_pairs(np.arange(21), "random", random_state=seed)) == len(cube)
+
+
+def test_explicit_pairs_keep_their_order():
+    labels = np.array(["b", "a", "c"])
+    pairs = class_pairs(labels, [("c", "a"), ("a", "b")])
+    assert labels[pairs].tolist() == [["c", "a"], ["a", "b"]]
+    assert class_pairs([3, 1], np.array([[3, 1]])).tolist() == [[0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        ([(0, 1)], {}, r"expected every class in some pair, got none with \[2\]"),
+        ([(0, 1), (1, 9)], {}, "unknown class in pair 1.*got 9"),
+        ([(0, 0), (1, 2)], {}, r"expected two different classes, got \(0, 0\)"),
+        ([(0, 1), (1, 2), (0, 1)], {}, r"got \(0, 1\) twice"),
+        ([(0, 1, 2)], {}, "expected a kind or a list"),
+        (7, {}, "expected a kind or a list"),
+        ([], {}, "got none with"),
+        ("neighbours", {}, "expected 'all', 'hypercube'"),
+        ("all", {"n_pairs": 3}, "n_pairs: expected None with 'all'"),
+        ("random", {"n_pairs": 1}, r"n_pairs: expected an integer in 2\.\.6, got 1"),
+        ("random", {"n_pairs": 7}, "n_pairs"),
+        ("stratified", {"n_pairs": 0}, "n_pairs"),
+        ("random", {"random_state": "seed"}, "random_state: expected"),
+        ("random", {"random_state": -1}, "random_state: expected"),
+    ],
+)
+def test_misuse_is_named(kind, options, message):
+    with pytest.raises(ValueError, match=message):
+        class_pairs([0, 1, 2], kind, **options)
+
+
+def test_pairs_need_two_classes():
+    for labels in ([], ["one"], ["a", "a"]):
+        with pytest.raises(ValueError, match="classes: expected"):
+            class_pairs(labels)

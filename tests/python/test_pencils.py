@@ -1,0 +1,287 @@
+"""Generalized eigenproblems: three solvers, one answer; and every degenerate case defined."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.linalg
+from numpy.testing import assert_allclose, assert_array_equal
+
+from eigenfeat import Status, generalized_eigh
+from problems import LARGE, pencil
+
+SOLVERS = ["full", "subset", "krylov"]
+TOLERANCE = {np.float64: 1e-10, np.float32: 1e-4}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("solver", [*SOLVERS, "auto"])
+@pytest.mark.parametrize(
+    ("d", "m"), [(1, 1), (2, 1), (3, 3), (17, 5), (60, 60), (150, 20), (LARGE, 12)]
+)
+def test_solvers_agree_with_scipy(rng, check_pencil, dtype, solver, d, m):
+    A, B = pencil(rng, d, dtype)
+    result = generalized_eigh(A, B, n_vectors=m, solver=solver)
+    assert result.status is Status.OK
+    assert result.found == m
+    assert result.eigenvalues.dtype == result.vectors.dtype == dtype
+    assert (result.eigenvalues.shape, result.vectors.shape) == ((m,), (d, m))
+    check_pencil(A, B, result.eigenvalues, result.vectors)
+    expected = scipy.linalg.eigh(A.astype(float), B.astype(float), driver="gvd")[0][::-1][:m]
+    bound = 1e-9 if dtype == np.float64 else 200 * np.finfo(dtype).eps
+    assert_allclose(result.eigenvalues, expected, rtol=0, atol=bound * expected[0])
+    assert np.all(result.residuals <= TOLERANCE[dtype])
+    if solver in ("full", "subset"):
+        assert result.solver == solver
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_vectors_are_scipy_s_up_to_sign(rng, solver):
+    A, B = np.diag([5.0, 3.0, 2.0, 1.0]), pencil(rng, 4)[1]
+    result = generalized_eigh(A, B, solver=solver)
+    expected = scipy.linalg.eigh(A, B, driver="gvd")[1][:, ::-1]
+    top = np.abs(expected).argmax(axis=0)
+    assert_allclose(result.vectors, expected * np.sign(expected[top, range(4)]), atol=1e-12)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_residuals_are_what_they_say(rng, solver):
+    A, B = pencil(rng, 40)
+    result = generalized_eigh(A, B, n_vectors=6, solver=solver)
+    V, lam = result.vectors, result.eigenvalues
+    recomputed = np.linalg.norm(A @ V - B @ V * lam, axis=0)
+    recomputed /= lam * np.linalg.norm(B, 2) * np.linalg.norm(V, axis=0)
+    # A residual at rounding level is noise; only its size means something.
+    assert_allclose(result.residuals, recomputed, rtol=0.5, atol=40 * np.finfo(float).eps)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_threshold_keeps_only_what_is_above(rng, solver):
+    A, B = pencil(rng, 50)
+    every = generalized_eigh(A, B)
+    limit = np.sqrt(every.eigenvalues[4] * every.eigenvalues[5])
+    result = generalized_eigh(A, B, n_vectors=12, threshold=limit, solver=solver)
+    assert result.found == 5
+    assert_allclose(result.eigenvalues[:5], every.eigenvalues[:5], rtol=1e-9)
+    assert_allclose(result.vectors[:, :5], every.vectors[:, :5], atol=1e-7)
+    assert np.isnan(result.eigenvalues[5:]).all()
+    assert np.isnan(result.vectors[:, 5:]).all()
+    nothing = generalized_eigh(A, B, n_vectors=3, threshold=1e9, solver=solver)
+    assert (nothing.found, nothing.status) == (0, Status.OK)
+    assert np.isnan(nothing.eigenvalues).all()
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_multiple_eigenvalues(rng, check_pencil, solver, dtype):
+    d = 30
+    identity = np.eye(d, dtype=dtype)
+    one_hot = np.zeros((d, d), dtype=dtype)
+    one_hot[np.arange(10), np.arange(10)] = 1
+    Q = np.linalg.qr(rng.standard_normal((d, d)))[0]
+    clustered = (Q * np.repeat([4.0, 2.0, 1.0], 10)) @ Q.T
+    clustered = ((clustered + clustered.T) / 2).astype(dtype)
+    B = pencil(rng, d, dtype)[1]
+    for A, C in [(identity, identity), (B, B), (one_hot, identity), (clustered, identity)]:
+        for m in (1, 7, 15, d):
+            result = generalized_eigh(A, C, n_vectors=m, solver=solver)
+            assert (result.status, result.found) == (Status.OK, m)
+            check_pencil(A, C, result.eigenvalues, result.vectors)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_equal_matrices(solver, dtype):
+    """L^-1 B L^-T is the identity to rounding: LAPACK's syevr then finds too few eigenvalues."""
+    for d in (12, 30, 60, 120):
+        for m in (1, 5, 12):
+            B = pencil(np.random.default_rng(d + m), d, dtype)[1]
+            result = generalized_eigh(B, B, n_vectors=m, solver=solver)
+            assert (result.status, result.found) == (Status.OK, m)
+            assert_allclose(result.eigenvalues, 1, rtol=0, atol=50 * d * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("m", [3, 25])
+def test_indefinite_numerators(rng, check_pencil, solver, m):
+    A, B = pencil(rng, 25, indefinite=True)
+    result = generalized_eigh(A, B, n_vectors=m, solver=solver)
+    check_pencil(A, B, result.eigenvalues, result.vectors)
+    negative = generalized_eigh(-pencil(rng, 25)[0], B, n_vectors=m, solver=solver)
+    assert np.all(negative.eigenvalues < 0)
+    zero = generalized_eigh(np.zeros_like(A), B, n_vectors=m, solver=solver)
+    assert_allclose(zero.eigenvalues, 0, atol=1e-12)
+    assert_allclose(zero.vectors.T @ B @ zero.vectors, np.eye(m), atol=1e-10)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.filterwarnings("ignore:a residual exceeds")  # relative to eigenvalues that are zero
+def test_zero_eigenvalues_above_negative_ones(rng, solver):
+    rows = rng.standard_normal((4, 30))
+    B = pencil(rng, 30)[1]
+    result = generalized_eigh(-rows.T @ rows, B, n_vectors=5, solver=solver)
+    assert result.found == 5
+    assert_allclose(result.eigenvalues, 0, atol=1e-12 * np.linalg.norm(rows.T @ rows, 2))
+    assert_allclose(result.vectors.T @ B @ result.vectors, np.eye(5), atol=1e-10)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_scales_of_columns_do_not_matter(rng, solver, dtype):
+    """With S = diag(1e-8..1e8), the pencil (S A S, S B S) has the same eigenvalues."""
+    d = 20
+    A, B = pencil(rng, d)
+    S = 2.0 ** np.round(np.log2(10.0) * np.linspace(-8, 8, d))
+    scaled = [(M * S * S[:, None]).astype(dtype) for M in (A, B)]
+    result = generalized_eigh(*scaled, n_vectors=5, solver=solver)
+    assert result.found == 5
+    expected = scipy.linalg.eigh(A, B)[0][::-1][:5]
+    bound = 1e-9 if dtype == np.float64 else 1e-4
+    assert_allclose(result.eigenvalues, expected, rtol=0, atol=bound * expected[0])
+    assert_allclose(
+        result.vectors.T @ scaled[1].astype(float) @ result.vectors, np.eye(5), atol=1e-3
+    )
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("factor", [1e-200, 1e-60, 1e60, 1e200])
+def test_scales_of_whole_matrices_do_not_matter(rng, solver, factor):
+    A, B = pencil(rng, 12)
+    expected = generalized_eigh(A, B, n_vectors=4).eigenvalues
+    both = generalized_eigh(A * factor, B * factor, n_vectors=4, solver=solver)
+    assert_allclose(both.eigenvalues, expected, rtol=1e-9)
+    assert 0 < both.residuals.max() < 1e-10
+    if 1e-100 < factor < 1e100:
+        above = generalized_eigh(A * factor, B, n_vectors=4, solver=solver)
+        assert_allclose(above.eigenvalues / factor, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_few_rows_above_many_features(rng, check_pencil, solver):
+    """A of rank 4: the fifth eigenvalue and those after it are zero."""
+    rows = rng.standard_normal((4, 30))
+    B = pencil(rng, 30)[1]
+    result = generalized_eigh(rows.T @ rows, B, n_vectors=8, solver=solver)
+    check_pencil(rows.T @ rows, B, result.eigenvalues, result.vectors)
+    assert np.all(np.abs(result.eigenvalues[4:]) <= 1e-12 * result.eigenvalues[0])
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize(
+    "B",
+    [
+        np.zeros((3, 3)),
+        np.ones((3, 3)),
+        np.diag([1.0, 0.0, 1.0]),
+        np.diag([1.0, -1.0, 1.0]),
+        np.array([[1.0, 1, 0], [1, 1 + 1e-16, 0], [0, 0, 1]]),
+    ],
+)
+def test_a_single_singular_denominator_is_an_error(solver, B):
+    with pytest.raises(np.linalg.LinAlgError, match=r"not positive definite.*pencil 0"):
+        generalized_eigh(np.eye(3), B, solver=solver)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_in_a_stack_the_others_go_on(rng, check_pencil, solver):
+    pencils = [pencil(rng, 9) for _ in range(4)]
+    A, B = (np.stack(matrices) for matrices in zip(*pencils, strict=True))
+    B[2] = np.outer(B[2, 0], B[2, 0])
+    with pytest.warns(RuntimeWarning, match="not positive definite.*: pencil 2$"):
+        result = generalized_eigh(A, B, n_vectors=3, solver=solver)
+    assert result.status.tolist() == [0, 1, 0, 0] or result.status.tolist() == [0, 0, 1, 0]
+    assert result.status[2] == Status.NOT_POSITIVE_DEFINITE
+    assert result.found.tolist() == [3, 3, 0, 3]
+    assert np.isnan(result.eigenvalues[2]).all()
+    assert np.isnan(result.vectors[2]).all()
+    for i in (0, 1, 3):
+        check_pencil(A[i], B[i], result.eigenvalues[i], result.vectors[i])
+    with pytest.raises(np.linalg.LinAlgError, match="pencil 0, pencil 1"):
+        generalized_eigh(A, np.zeros_like(A), solver=solver)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_stacks_and_shared_matrices_give_the_same_bits_as_single_pencils(rng, solver):
+    A = np.stack([pencil(rng, 11)[0] for _ in range(5)])
+    B = pencil(rng, 11)[1]
+    shared = generalized_eigh(A, B, n_vectors=4, solver=solver)
+    spread = generalized_eigh(A, np.stack([B] * 5), n_vectors=4, solver=solver)
+    assert_array_equal(shared.vectors, spread.vectors)
+    assert shared.vectors.shape == (5, 11, 4)
+    for i in range(5):
+        one = generalized_eigh(A[i], B, n_vectors=4, solver=solver)
+        assert_array_equal(one.eigenvalues, shared.eigenvalues[i])
+        assert_array_equal(one.vectors, shared.vectors[i])
+    other_way = generalized_eigh(A[0], np.stack([B, 2 * B]), n_vectors=4, solver=solver)
+    assert_allclose(other_way.eigenvalues[0], 2 * other_way.eigenvalues[1], rtol=1e-12)
+
+
+def test_every_kind_of_array_is_taken(rng):
+    A, B = pencil(rng, 6)
+    expected = generalized_eigh(A, B).eigenvalues
+    for a, b in [
+        (A.tolist(), B.tolist()),
+        (np.asfortranarray(A), B[::-1, ::-1][::-1, ::-1]),
+        (A.astype(">f8"), B),
+        (A.astype(np.float32), B),
+    ]:
+        result = generalized_eigh(a, b)
+        assert result.eigenvalues.dtype == float
+        assert_allclose(result.eigenvalues, expected, rtol=1e-5)
+    whole = generalized_eigh(np.diag([4, 9]), np.diag([1, 3]))
+    assert_allclose(whole.eigenvalues, [4, 3])
+    assert_allclose(whole.vectors, [[1, 0], [0, 1 / np.sqrt(3)]])
+
+
+def test_asymmetry_of_rounding_is_forgiven_and_more_is_not(rng):
+    A, B = pencil(rng, 8)
+    A[2, 5] *= 1 + 1e-15
+    assert_array_equal(generalized_eigh(A, B).eigenvalues, generalized_eigh(A.T, B).eigenvalues)
+    stack = np.stack([A, A])
+    stack[1, 2, 5] += 0.25
+    with pytest.raises(ValueError, match=r"A: expected symmetric.*item 1, entries \((2, 5|5, 2)\)"):
+        generalized_eigh(stack, B)
+    B[3, 4] = np.nan
+    with pytest.raises(
+        ValueError, match=r"B: expected finite numbers, got nan in item 0, .*\(3, 4\)"
+    ):
+        generalized_eigh(A, B)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        ((np.eye(3), np.eye(4)), {}, r"B: expected a shape that fits A's \(3, 3\), got \(4, 4\)"),
+        ((np.ones((2, 3)), np.eye(3)), {}, "A: expected shape"),
+        ((np.ones(3), np.eye(3)), {}, "A: expected shape"),
+        ((np.ones((0, 0)), np.ones((0, 0))), {}, "A: expected shape"),
+        ((np.ones((2, 3, 3)), np.ones((4, 3, 3))), {}, "B: expected a shape"),
+        ((np.eye(3) * 1j, np.eye(3)), {}, "A: expected an array of real numbers"),
+        ((np.eye(3), np.eye(3)), {"n_vectors": 4}, r"n_vectors: expected an integer in 1\.\.3"),
+        ((np.eye(3), np.eye(3)), {"n_vectors": 0}, "n_vectors: expected"),
+        ((np.eye(3), np.eye(3)), {"n_vectors": 2.0}, "n_vectors: expected"),
+        ((np.eye(3), np.eye(3)), {"threshold": np.nan}, "threshold: expected a number"),
+        ((np.eye(3), np.eye(3)), {"threshold": "high"}, "threshold: expected a number"),
+        ((np.eye(3), np.eye(3)), {"solver": "qr"}, "solver: expected one of auto, full"),
+        ((np.eye(3), np.eye(3)), {"solver": None}, "solver: expected"),
+        ((np.eye(3), np.eye(3)), {"n_threads": -1}, "n_threads: expected"),
+    ],
+)
+def test_misuse_is_named(arguments, options, message):
+    with pytest.raises(ValueError, match=message):
+        generalized_eigh(*arguments, **options)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("n", "d"), [(7, 40), (1, 300)])
+def test_thread_counts_give_the_same_bits(rng, solver, dtype, n, d):
+    A, B = (np.stack(s) for s in zip(*[pencil(rng, d, dtype) for _ in range(n)], strict=True))
+    one, two, seven = (
+        generalized_eigh(A, B, n_vectors=5, solver=solver, n_threads=t) for t in (1, 2, 7)
+    )
+    for other in (two, seven):
+        assert_array_equal(one.eigenvalues, other.eigenvalues)
+        assert_array_equal(one.vectors, other.vectors)
+        assert_array_equal(one.residuals, other.residuals)
+        assert_array_equal(one.iterations, other.iterations)

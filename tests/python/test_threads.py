@@ -1,0 +1,95 @@
+"""Threads: what a count means, one BLAS thread, and no quarrel between Python threads."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from eigenfeat import _core, _threads
+
+CROWD = """
+from concurrent.futures import ThreadPoolExecutor
+import numpy as np
+from threadpoolctl import threadpool_limits
+from eigenfeat import ClassMoments, _core, generalized_eigh, pair_directions
+
+LIMITS
+rng = np.random.default_rng(0)
+X, y = rng.standard_normal((600, 80)), np.arange(600) % 3
+A = rng.standard_normal((6, 80, 80))
+A = A + A.swapaxes(1, 2)
+B = np.eye(80) + 0.1 * np.cov(X.T)
+
+def work(i):
+    solver = ("full", "subset", "krylov")[i % 3]
+    moments = ClassMoments().update(X, y)
+    pairs = pair_directions(moments, ridge=0.1, n_directions=3, solver=solver)
+    result = generalized_eigh(A, B, n_vectors=4, solver=solver)
+    return i % 3, moments.covariance(0).tobytes(), pairs.vectors.tobytes(), result.vectors.tobytes()
+
+alone = {r[0]: r for r in map(work, range(3))}
+with ThreadPoolExecutor(12) as pool:
+    for r in pool.map(work, range(36)):
+        assert r == alone[r[0]], "another answer in company"
+assert _core.blas_threads() in (0, 1)
+print("done")
+"""
+
+
+def run(code, **environment):
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("omp", ["2", "4"])
+@pytest.mark.parametrize("limits", ["", "threadpool_limits(4, user_api='blas')"])
+def test_many_python_threads_at_once_leave_nothing_on_stderr(omp, limits):
+    """Nor when somebody in the process has given every BLAS four threads, our copy included."""
+    finished = run(CROWD.replace("LIMITS", limits), OMP_NUM_THREADS=omp)
+    assert finished.stderr == ""
+    assert finished.returncode == 0
+    assert finished.stdout == "done\n"
+
+
+def test_omp_num_threads_is_the_default():
+    code = "from eigenfeat import _core; print(_core.default_threads())"
+    assert run(code, OMP_NUM_THREADS="3").stdout == "3\n"
+
+
+def test_blas_keeps_to_one_thread_whatever_is_asked():
+    code = (
+        "import numpy, scipy.linalg; from eigenfeat import _core, generalized_eigh;"
+        "generalized_eigh(numpy.eye(3), numpy.eye(3)); print(_core.blas_threads())"
+    )
+    assert run(code, OPENBLAS_NUM_THREADS="4", OMP_NUM_THREADS="4").stdout in ("1\n", "0\n")
+
+
+def test_results_do_not_depend_on_omp_num_threads():
+    code = (
+        "import numpy as np, hashlib; from eigenfeat import ClassMoments, pair_directions;"
+        "rng = np.random.default_rng(1); X = rng.standard_normal((3000, 90));"
+        "m = ClassMoments().update(X, np.arange(3000) % 3);"
+        "f = pair_directions(m, ridge=.1, n_directions=4);"
+        "print(hashlib.sha256(f.vectors.tobytes()).hexdigest())"
+    )
+    assert len({run(code, OMP_NUM_THREADS=n).stdout for n in ("1", "2", "5")}) == 1
+
+
+def test_what_a_thread_count_means():
+    assert _threads.resolve(None) == 0
+    assert _threads.resolve(3) == 3
+    assert _threads.resolve(np.int64(2)) == 2
+    assert _core.default_threads() >= 1
+    for bad in (0, -1, 1.5, "2", True, np.nan):
+        with pytest.raises(ValueError, match="n_threads: expected None or an integer >= 1"):
+            _threads.resolve(bad)
