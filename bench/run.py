@@ -1,0 +1,220 @@
+"""Compare eigenfeat with its peers and with the machine's floor, in one run.
+
+    python bench/run.py moments pencils deep transform --data DIR --threads 1 2
+
+Every task alternates its implementations, prints a table of ratios and adds to one CSV file.
+Without ``--data`` the rows are random ones of the same shape.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+import eigenfeat as ef
+from eigenfeat.expansion import expand
+from peers import numpy_expansion, scipy_moments, scipy_pencils
+from problems import N_CLASSES, Rows, class_second_moments, digits
+from timing import Contender, Measurement, alternate, print_table, write_csv
+
+ALL_PAIRS = [(i, j) for i in range(N_CLASSES) for j in range(N_CLASSES) if i != j]
+
+
+def moments(rows: Rows, threads: int, rounds: int) -> list[Measurement]:
+    """Class moments of 60,000 x 784 rows in float64 and float32."""
+    X, y = rows.X, rows.y
+    X64 = X.astype(np.float64)
+
+    def ours(data: np.ndarray) -> Callable[[], object]:
+        return lambda: ef.ClassMoments().update(data, y, n_threads=threads)
+
+    contenders = [
+        Contender("eigenfeat float64", ours(X64)),
+        Contender("eigenfeat float32", ours(X)),
+        Contender("floor: one dsyrk", lambda: scipy_moments.one_syrk(X64)),
+        Contender("floor: one ssyrk", lambda: scipy_moments.one_syrk(X)),
+        Contender("gather + dsyrk", lambda: scipy_moments.gather_and_syrk(X64, y, N_CLASSES)),
+        Contender("gather + ssyrk", lambda: scipy_moments.gather_and_syrk(X, y, N_CLASSES)),
+    ]
+    return alternate(f"moments, {rows.source}", contenders, threads, rounds, memory=True)
+
+
+def pencils(rows: Rows, threads: int, rounds: int) -> list[Measurement]:
+    """The 90 ordered pairs, ridge 0.5, 20 directions each."""
+    accumulated = ef.ClassMoments().update(rows.X.astype(np.float64), rows.y)
+    C = class_second_moments(rows)
+    n = len(ALL_PAIRS)
+    few = ALL_PAIRS[::5]  # the rivals' loops cost the same for every pair
+    told = f"{len(few)} of the {n} pairs"
+
+    def ours(solver: str) -> Callable[[], object]:
+        return lambda: ef.pair_directions(
+            accumulated,
+            "all",
+            ridge=0.5,
+            n_directions=20,
+            threshold=None,
+            solver=solver,
+            n_threads=threads,
+        )
+
+    contenders = [
+        Contender("eigenfeat auto", ours("auto"), n),
+        Contender("eigenfeat krylov", ours("krylov"), n),
+        Contender("eigenfeat subset", ours("subset"), n),
+        Contender(
+            "scipy eigh gvd", lambda: scipy_pencils.gvd(C, few, 0.5, 20), len(few), note=told
+        ),
+        Contender(
+            "scipy eigh gvx, 20 of 784",
+            lambda: scipy_pencils.gvx(C, few, 0.5, 20),
+            len(few),
+            note=told,
+        ),
+        Contender(
+            "cholesky + sygst + eigsh",
+            lambda: scipy_pencils.cholesky_eigsh(C, few, 0.5, 20),
+            len(few),
+            note=told,
+        ),
+    ]
+    table = alternate(
+        f"90 pencils, d=784, {rows.source}", contenders, threads, rounds, unit="pencil"
+    )
+    table[0].note = _accuracy(accumulated, C, 0.5)
+    return table
+
+
+def _accuracy(accumulated: ef.ClassMoments, C: np.ndarray, ridge: float) -> str:
+    """Eigenvalues against the dense driver's, and residuals recomputed here."""
+    result = ef.pair_directions(accumulated, "all", ridge=ridge, n_directions=20, threshold=None)
+    worst_value = worst_residual = 0.0
+    norms = [np.linalg.eigvalsh(scipy_pencils.ridged(C, j, ridge))[-1] for j in range(N_CLASSES)]
+    for index, (i, j) in enumerate(ALL_PAIRS):
+        mine = slice(20 * index, 20 * index + 20)
+        (reference,) = scipy_pencils.gvd(C, [(i, j)], ridge, 20)
+        values, V = result.eigenvalues[mine], result.vectors[:, mine]
+        B = scipy_pencils.ridged(C, j, ridge)
+        scale = values * norms[j] * np.linalg.norm(V, axis=0)
+        worst_value = max(worst_value, float(np.max(np.abs(values / reference - 1))))
+        residuals = np.linalg.norm(C[i] @ V - (B @ V) * values, axis=0) / scale
+        worst_residual = max(worst_residual, float(residuals.max()))
+    return f"eigenvalues to {worst_value:.0e}, residual {worst_residual:.0e}"
+
+
+def deep(rows: Rows, threads: int, rounds: int) -> list[Measurement]:
+    """Pencils of second-layer moments, d = 3,600."""
+    second = second_layer_moments(rows)
+    C = np.array([second.second_moment(c) for c in range(N_CLASSES)])
+    del second
+    B = scipy_pencils.ridged(C, 2, 0.1)
+    numerators = [c for c in range(N_CLASSES) if c != 2]
+
+    def ours(chosen: list[int]) -> Callable[[], object]:
+        A = C[chosen]
+        return lambda: ef.generalized_eigh(A, B, n_vectors=20, n_threads=threads)
+
+    contenders = [
+        Contender(
+            "eigenfeat auto", ours(numerators), len(numerators), note="9 pencils, one denominator"
+        ),
+        Contender("eigenfeat auto, one pencil", ours([3]), 1),
+        Contender(
+            "scipy eigh gvd",
+            lambda: scipy_pencils.gvd(C, [(3, 2)], 0.1, 20),
+            1,
+            1,
+            note="one pencil, once",
+        ),
+    ]
+    table = alternate(
+        f"second-layer pencils, d=3,600, {rows.source}", contenders, threads, rounds, unit="pencil"
+    )
+    mine = ef.generalized_eigh(C[[3]], B, n_vectors=20, n_threads=threads)
+    (reference,) = scipy_pencils.gvd(C, [(3, 2)], 0.1, 20)
+    worst = np.max(np.abs(mine.eigenvalues[0] / reference - 1))
+    table[1].note = f"eigenvalues to {worst:.0e}, residual {mine.residuals.max():.0e}"
+    return table
+
+
+def second_layer_moments(rows: Rows) -> ef.ClassMoments:
+    """Moments of the 3,600 half waves max(0, +-v^T x)^(1/2) of 1,800 directions."""
+    first = ef.GEM(
+        ridge=0.1, n_directions=20, threshold=1.0, powers=(1,), include_input=False, scale="none"
+    )
+    accumulated = ef.ClassMoments().update(rows.X, rows.y)
+    first.fit_moments(accumulated)
+    second = ef.ClassMoments()
+    keep = np.r_[0:1800, first.directions_.shape[1] : first.directions_.shape[1] + 1800]
+    for start in range(0, len(rows.X), 10_000):
+        part = slice(start, start + 10_000)
+        features = first.transform(rows.X[part])
+        second.update(
+            np.ascontiguousarray(features[:, keep[keep < features.shape[1]]]), rows.y[part]
+        )
+    return second
+
+
+def transform(rows: Rows, threads: int, rounds: int) -> list[Measurement]:
+    """60,000 rows to 10,932 float32 features."""
+    model = ef.GEM(
+        ridge=0.5,
+        n_directions=30,
+        threshold=0.0,
+        constant=False,
+        scale="none",
+        expansion="half_wave",
+        powers=(1, 2, 3),
+        include_input=False,
+        n_threads=threads,
+    )
+    model.fit_moments(ef.ClassMoments().update(rows.X, rows.y))
+    V = np.ascontiguousarray(model.directions_[:, :1822].astype(np.float32))
+    contenders = [
+        Contender("eigenfeat", lambda: expand(rows.X, V, n_threads=threads)),
+        Contender("floor: the projection alone (sgemm)", lambda: rows.X @ V),
+        Contender("numpy expression", lambda: numpy_expansion.expression(rows.X, V), rounds=2),
+        Contender(
+            "numpy by blocks with sqrt", lambda: numpy_expansion.by_blocks(rows.X, V), rounds=2
+        ),
+    ]
+    return alternate(
+        f"transform to {6 * V.shape[1]:,} features, {rows.source}",
+        contenders,
+        threads,
+        rounds,
+        memory=True,
+    )
+
+
+TASKS = {"moments": moments, "pencils": pencils, "deep": deep, "transform": transform}
+
+
+def main() -> None:
+    """Run the tasks that the command line names."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "tasks", nargs="*", default=[], help=f"any of {', '.join(TASKS)} (default: all)"
+    )
+    parser.add_argument("--data", type=Path, help="folder that holds mnist.npz")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--output", type=Path, default=Path("bench_results.csv"))
+    arguments = parser.parse_args()
+    rows = digits(arguments.data)
+    collected: list[Measurement] = []
+    for name in arguments.tasks or TASKS:
+        for threads in arguments.threads:
+            table = TASKS[name](rows, threads, arguments.rounds)
+            print_table(table, table[0].implementation)
+            collected += table
+            write_csv(arguments.output, collected)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+"""Alternating timings: every implementation in turn, so that the machine's moods are shared."""
+
+from __future__ import annotations
+
+import csv
+import gc
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from threadpoolctl import threadpool_limits
+
+
+@dataclass
+class Measurement:
+    """Seconds of one implementation on one task; ``unit`` is what ``seconds`` is per."""
+
+    task: str
+    implementation: str
+    threads: int
+    best: float
+    median: float
+    rounds: int
+    unit: str = "call"
+    extra_bytes: int = 0
+    note: str = ""
+
+
+@dataclass
+class Contender:
+    """A name, what to call, how many items one call does, and in how many rounds to include it."""
+
+    name: str
+    call: Callable[[], object]
+    items: int = 1
+    rounds: int | None = None
+    note: str = ""
+
+
+def _status_kib(field: str) -> int:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(field + ":"):
+            return int(line.split()[1])
+    return 0
+
+
+def peak_extra_bytes(call: Callable[[], object]) -> int:
+    """How far resident memory rises during the call (Linux; 0 where it can't be told)."""
+    gc.collect()
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+        before = _status_kib("VmRSS")
+        result = call()
+        peak = _status_kib("VmHWM")
+    except OSError:
+        return 0
+    del result
+    return max(0, peak - before) * 1024
+
+
+def alternate(
+    task: str,
+    contenders: Sequence[Contender],
+    threads: int,
+    rounds: int,
+    *,
+    unit: str = "call",
+    memory: bool = False,
+) -> list[Measurement]:
+    """Time all contenders in turn; one warm-up call each, which also measures memory if asked."""
+    seconds: dict[str, list[float]] = {c.name: [] for c in contenders}
+    extra: dict[str, int] = {}
+    with threadpool_limits(limits=threads):
+        for c in contenders:
+            extra[c.name] = (
+                peak_extra_bytes(c.call) if memory else (c.call(), 0)[1] if c.rounds != 1 else 0
+            )
+        for turn in range(rounds):
+            for c in contenders:
+                if c.rounds is not None and turn >= c.rounds:
+                    continue
+                gc.collect()
+                start = time.perf_counter()
+                result = c.call()
+                seconds[c.name].append((time.perf_counter() - start) / c.items)
+                del result
+    table = []
+    for c in contenders:
+        times = sorted(seconds[c.name])
+        table.append(
+            Measurement(
+                task,
+                c.name,
+                threads,
+                times[0],
+                times[len(times) // 2],
+                len(times),
+                unit,
+                extra[c.name],
+                c.note,
+            )
+        )
+    return table
+
+
+def write_csv(path: Path, rows: Sequence[Measurement]) -> None:
+    """One line a measurement."""
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=list(asdict(rows[0])))
+        writer.writeheader()
+        writer.writerows(asdict(row) for row in rows)
+
+
+def print_table(rows: Sequence[Measurement], ours: str) -> None:
+    """Each task's implementations with their ratio to ours (above 1: ours is faster)."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"{rows[0].task}, {rows[0].threads} thread(s)")
+    for column in (
+        "implementation",
+        "best",
+        "median",
+        f"ratio to {ours} (best)",
+        "(median)",
+        "extra memory",
+        "note",
+    ):
+        table.add_column(
+            column, justify="left" if column in {"implementation", "note"} else "right"
+        )
+    reference = next(row for row in rows if row.implementation == ours)
+    for row in rows:
+        memory = f"{row.extra_bytes / 2**20:,.0f} MiB" if row.extra_bytes else ""
+        table.add_row(
+            row.implementation,
+            _seconds(row.best),
+            _seconds(row.median),
+            f"{row.best / reference.best:.2f}",
+            f"{row.median / reference.median:.2f}",
+            memory,
+            row.note,
+        )
+    Console(width=150).print(table)
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.3f} s" if value >= 1 else f"{value * 1e3:.2f} ms"
