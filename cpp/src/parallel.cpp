@@ -51,8 +51,10 @@ class Region {
 
   void work(int thread) {
     const RegionScope scope;
-    for (index_t block = next_.fetch_add(1); block < n_blocks_; block = next_.fetch_add(1)) {
-      if (failed_.load(std::memory_order_relaxed)) return;
+    // A block once taken is always run: the blocks below a failing one were taken before it.
+    while (!failed_.load(std::memory_order_relaxed)) {
+      const index_t block = next_.fetch_add(1);
+      if (block >= n_blocks_) return;
       keep_blas_pinned();
       try {
         function_(block, thread);
