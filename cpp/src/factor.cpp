@@ -17,11 +17,12 @@ constexpr index_t kSmall = 512;  // below it one LAPACK call
 constexpr int kNormSteps = 8;
 
 template <class T>
-void copy_shifted(MatrixView<const T> matrix, T shift, MatrixView<T> out, int n_threads) {
+void copy_shifted(MatrixView<const T> matrix, VectorView<const T> shifts, MatrixView<T> out,
+                  int n_threads) {
   for_ranges(matrix.rows, 64, n_threads, [&](index_t begin, index_t end, int) {
     for (index_t j = begin; j < end; ++j) {
       std::copy(matrix.row(j), matrix.row(j) + matrix.cols, out.col(j));
-      out(j, j) += shift;
+      out(j, j) += shifts[j];
     }
   });
 }
@@ -64,8 +65,10 @@ int tiled_cholesky(MatrixView<T> a, int n_threads) {
 template <class T>
 void invert(Factor<T>& factor, int n_threads) {
   const index_t d = factor.matrix.rows, tiles = (d + kTile - 1) / kTile;
-  factor.inverse_upper = AlignedBuffer<T>::zeros(d * d);
-  factor.inverse_lower = AlignedBuffer<T>::zeros(d * d);
+  for (AlignedBuffer<T>* inverse : {&factor.inverse_upper, &factor.inverse_lower}) {
+    *inverse = AlignedBuffer<T>();  // the last factor's goes before the new one comes
+    *inverse = AlignedBuffer<T>::zeros(d * d);
+  }
   const MatrixView<const T> l = factor.lower_view();
   const MatrixView<T> w = column_major(factor.inverse_upper.data(), d, d);
   const MatrixView<T> rows = row_major(factor.inverse_lower.data(), d, d);
@@ -93,7 +96,7 @@ void invert(Factor<T>& factor, int n_threads) {
   });
 }
 
-// The largest eigenvalue of B + shift I by block power steps; every iterate gives a bound from
+// The largest eigenvalue of B + diag(shifts) by block power steps; every iterate gives a bound from
 // below.
 template <class T>
 double norm_of(const Factor<T>& factor, int n_threads) {
@@ -104,8 +107,8 @@ double norm_of(const Factor<T>& factor, int n_threads) {
   // In units of the largest diagonal entry, the largest of all, so that no square leaves the range.
   double unit = 0.0;
   for (index_t j = 0; j < d; ++j) {
-    unit = std::max(unit,
-                    static_cast<double>(factor.matrix(j, j)) + static_cast<double>(factor.shift));
+    unit = std::max(
+        unit, static_cast<double>(factor.matrix(j, j)) + static_cast<double>(factor.shifts[j]));
   }
   double norm = 0.0;
   for (int step = 0; step < kNormSteps; ++step) {
@@ -115,7 +118,8 @@ double norm_of(const Factor<T>& factor, int n_threads) {
       for (index_t i = 0; i < d; ++i) {
         const double xi = static_cast<double>(x[i * width + c]);
         const double yi =
-            (static_cast<double>(y[i * width + c]) + static_cast<double>(factor.shift) * xi) / unit;
+            (static_cast<double>(y[i * width + c]) + static_cast<double>(factor.shifts[i]) * xi) /
+            unit;
         before += xi * xi;
         after += yi * yi;
         x[i * width + c] = static_cast<T>(yi);
@@ -131,18 +135,18 @@ double norm_of(const Factor<T>& factor, int n_threads) {
 }  // namespace
 
 template <class T>
-void factorise(MatrixView<const T> matrix, T shift, bool with_inverse, int n_threads,
-               Factor<T>& factor) {
+void factorise(MatrixView<const T> matrix, VectorView<const T> shifts, bool with_inverse,
+               int n_threads, Factor<T>& factor) {
   const index_t d = matrix.rows;
   factor.matrix = matrix;
-  factor.shift = shift;
+  factor.shifts = shifts;
   factor.lower.reserve(d * d);
   const MatrixView<T> lower = column_major(factor.lower.data(), d, d);
-  copy_shifted(matrix, shift, lower, n_threads);
+  copy_shifted(matrix, shifts, lower, n_threads);
   bool regular = tiled_cholesky(lower, n_threads) == 0;
   const T smallest = static_cast<T>(d) * std::numeric_limits<T>::epsilon();
   for (index_t j = 0; regular && j < d; ++j) {
-    const T diagonal = matrix(j, j) + shift;
+    const T diagonal = matrix(j, j) + shifts[j];
     regular = lower(j, j) * lower(j, j) > smallest * diagonal && std::isfinite(lower(j, j));
   }
   factor.status = regular ? Status::ok : Status::not_positive_definite;
@@ -151,7 +155,9 @@ void factorise(MatrixView<const T> matrix, T shift, bool with_inverse, int n_thr
   if (with_inverse) invert(factor, n_threads);
 }
 
-template void factorise<float>(MatrixView<const float>, float, bool, int, Factor<float>&);
-template void factorise<double>(MatrixView<const double>, double, bool, int, Factor<double>&);
+template void factorise<float>(MatrixView<const float>, VectorView<const float>, bool, int,
+                               Factor<float>&);
+template void factorise<double>(MatrixView<const double>, VectorView<const double>, bool, int,
+                                Factor<double>&);
 
 }  // namespace eigenfeat

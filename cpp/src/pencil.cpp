@@ -14,9 +14,21 @@ namespace eigenfeat {
 namespace {
 
 constexpr index_t kInnerThreads = 256;  // smaller problems are never cut inside
-constexpr index_t kFactorBytes = index_t{1}
-                                 << 30;  // factors held at a time, unless one alone is larger
-constexpr index_t kItemsPerThread = 8;   // enough in hand to even out the threads
+constexpr index_t kMebibyte = index_t{1} << 20;
+constexpr index_t kFactorBytes = 1024 * kMebibyte;  // held at a time, unless one alone is larger
+constexpr index_t kFewBytes = 64 * kMebibyte;       // not worth a pause between waves
+constexpr index_t kItemsPerThread = 8;              // enough in hand to even out the threads
+
+template <class T>
+index_t factor_bytes(index_t d, bool with_inverse) {
+  return (with_inverse ? 3 : 1) * d * d * static_cast<index_t>(sizeof(T));
+}
+
+// Whether factors of so many bytes, with so many items, are enough for one wave.
+bool is_full(index_t bytes, index_t n_items, index_t d, int n_threads) {
+  const bool enough = n_items >= kItemsPerThread * n_threads;
+  return bytes > kFactorBytes || (enough && (d >= kInnerThreads || bytes > kFewBytes));
+}
 
 template <class T>
 void check_problem(const PencilProblem<T>& problem, const PencilOptions& options) {
@@ -33,8 +45,9 @@ void check_problem(const PencilProblem<T>& problem, const PencilOptions& options
   check(problem.numerators, "A");
   check(problem.denominators, "B");
   require(d >= 1, "B", "at least one row", "none");
-  require(problem.shifts.size() == problem.denominators.size(), "shifts",
-          std::to_string(problem.denominators.size()) + " entries",
+  const std::size_t n = problem.denominators.size(), each = n * static_cast<std::size_t>(d);
+  require(problem.shifts.size() == n || problem.shifts.size() == each, "shifts",
+          std::to_string(n) + " or " + std::to_string(each) + " entries",
           std::to_string(problem.shifts.size()));
   require(options.n_vectors >= 1 && options.n_vectors <= d, "n_vectors",
           "a number in [1, " + std::to_string(d) + "]", std::to_string(options.n_vectors));
@@ -74,6 +87,11 @@ class Batch {
       options_.solver = choose_solver(d, options.n_vectors, per_denominator);
     }
     if (options_.tolerance <= 0.0) options_.tolerance = kDefaultTolerance<T>;
+    if (problem.shifts.size() == problem.denominators.size()) {
+      diagonals_.reserve(problem.shifts.size() * static_cast<std::size_t>(d));
+      for (const T shift : problem.shifts)
+        diagonals_.insert(diagonals_.end(), static_cast<std::size_t>(d), shift);
+    }
     std::iota(order_.begin(), order_.end(), std::size_t{0});
     std::stable_sort(order_.begin(), order_.end(), [&](std::size_t x, std::size_t y) {
       return problem_.items[x].second < problem_.items[y].second;
@@ -99,22 +117,23 @@ class Batch {
     return problem_.items[order_[position]].second;
   }
   index_t d() const { return problem_.denominators.front().rows; }
+  VectorView<const T> shifts_of(std::size_t b) const {
+    const std::vector<T>& all = diagonals_.empty() ? problem_.shifts : diagonals_;
+    return {all.data() + b * static_cast<std::size_t>(d()), d()};
+  }
   bool with_inverse() const {
     return options_.solver == Solver::krylov && krylov_fits(d(), options_.n_vectors);
   }
 
   std::size_t wave_end(std::size_t first) const {
-    const index_t factor_bytes =
-        (with_inverse() ? 3 : 1) * d() * d() * static_cast<index_t>(sizeof(T));
-    const std::size_t enough = static_cast<std::size_t>(kItemsPerThread * n_threads_);
+    const index_t each = factor_bytes<T>(d(), with_inverse());
     index_t bytes = 0;
     std::size_t last = first;
     while (last < order_.size()) {
       std::size_t next = last;
       while (next < order_.size() && denominator(next) == denominator(last)) ++next;
-      bytes += factor_bytes;
-      if (last > first &&
-          (bytes > kFactorBytes || (last - first >= enough && d() >= kInnerThreads)))
+      bytes += each;
+      if (last > first && is_full(bytes, static_cast<index_t>(last - first), d(), n_threads_))
         break;
       last = next;
     }
@@ -139,7 +158,7 @@ class Batch {
     if (factors_.size() < first_of_.size()) factors_.resize(first_of_.size());
     spread(static_cast<index_t>(first_of_.size()), [&](index_t job, int, int inner) {
       const std::size_t b = static_cast<std::size_t>(first_of_[static_cast<std::size_t>(job)]);
-      factorise<T>(problem_.denominators[b], problem_.shifts[b], with_inverse(), inner,
+      factorise<T>(problem_.denominators[b], shifts_of(b), with_inverse(), inner,
                    factors_[static_cast<std::size_t>(job)]);
     });
   }
@@ -190,6 +209,7 @@ class Batch {
   const PencilSolution<T>& solution_;
   int n_threads_;
   PerThread<ItemSolver<T>> solvers_;
+  std::vector<T> diagonals_;        // shifts entry by entry, where they are one number each
   std::vector<std::size_t> order_;  // items by denominator
   index_t expected_columns_ = 0;
   std::vector<index_t> first_of_;   // this wave's denominators, ascending
@@ -215,6 +235,34 @@ Solver choose_solver(index_t d, index_t n_vectors, double items_per_denominator)
 }
 
 template <class T>
+double pencil_bytes(index_t d, index_t n_items, index_t n_denominators,
+                    const PencilOptions& options) {
+  if (n_items == 0 || n_denominators == 0) return 0.0;
+  const double per_denominator = static_cast<double>(n_items) / static_cast<double>(n_denominators);
+  const Solver solver = options.solver == Solver::automatic
+                            ? choose_solver(d, options.n_vectors, per_denominator)
+                            : options.solver;
+  const bool krylov = solver == Solver::krylov && krylov_fits(d, options.n_vectors);
+  const int n_threads = threads_for(std::numeric_limits<double>::max(), options.n_threads);
+  const index_t each = factor_bytes<T>(d, krylov);
+  index_t held = 1;
+  while (held < n_denominators &&
+         !is_full((held + 1) * each,
+                  static_cast<index_t>(static_cast<double>(held) * per_denominator), d,
+                  n_threads)) {
+    ++held;
+  }
+  // Columns of length d: dense copies, or the basis and as much again for restarts.
+  const index_t columns = krylov                   ? 2 * krylov_capacity(options.n_vectors)
+                          : solver == Solver::full ? 2 * d
+                                                   : d;
+  const double vectors = static_cast<double>(n_items) * static_cast<double>(options.n_vectors) +
+                         static_cast<double>(n_threads) * static_cast<double>(columns);
+  return static_cast<double>(held * each) +
+         vectors * static_cast<double>(d) * static_cast<double>(sizeof(T));
+}
+
+template <class T>
 void solve_pencils(const PencilProblem<T>& problem, const PencilOptions& options,
                    const PencilSolution<T>& solution) {
   check_problem(problem, options);
@@ -223,6 +271,8 @@ void solve_pencils(const PencilProblem<T>& problem, const PencilOptions& options
   Batch<T>(problem, options, solution).run();
 }
 
+template double pencil_bytes<float>(index_t, index_t, index_t, const PencilOptions&);
+template double pencil_bytes<double>(index_t, index_t, index_t, const PencilOptions&);
 template void solve_pencils<float>(const PencilProblem<float>&, const PencilOptions&,
                                    const PencilSolution<float>&);
 template void solve_pencils<double>(const PencilProblem<double>&, const PencilOptions&,

@@ -103,7 +103,7 @@ Status ItemSolver<T>::by_full(const PencilOptions& options, ItemResult<T>& resul
   for (index_t j = 0; j < d; ++j) {
     std::copy(a_.row(j), a_.row(j) + d, a.col(j));
     std::copy(factor_->matrix.row(j), factor_->matrix.row(j) + d, b.col(j));
-    b(j, j) += factor_->shift;
+    b(j, j) += factor_->shifts[j];
   }
   const int info = sygvd<T>(Triangle::lower, a, b, {eigenvalues_.data(), d}, work_);
   if (info > static_cast<int>(d)) return Status::not_positive_definite;
@@ -155,8 +155,8 @@ double ItemSolver<T>::finish(const PencilOptions& options, index_t count, ItemRe
     const index_t at = rank / kGroup * kGroup * d + rank % kGroup;
     const std::size_t r = static_cast<std::size_t>(rank);
     double va = 0.0, vb = 0.0, vv = 0.0, rr = 0.0;
-    for (index_t i = at; i < at + d * kGroup; i += kGroup) {
-      bv_[i] += factor_->shift * vectors_[i];
+    for (index_t j = 0, i = at; j < d; ++j, i += kGroup) {
+      bv_[i] += factor_->shifts[j] * vectors_[i];
       const double v = static_cast<double>(vectors_[i]);
       va += v * static_cast<double>(av_[i]);
       vb += v * static_cast<double>(bv_[i]);

@@ -68,7 +68,8 @@ py::tuple solve(const std::vector<Array<T>>& numerators, const std::vector<Array
   require(n_vectors >= 0, "n_vectors", "at least 0", std::to_string(n_vectors));
   const PencilProblem<T> problem{matrix_views(numerators, "numerators"),
                                  matrix_views(denominators, "denominators"),
-                                 vector_copy(shifts, "shifts"), index_pairs(items, "items")};
+                                 {shifts.data(), shifts.data() + shifts.size()},
+                                 index_pairs(items, "items")};
   const PencilOptions options{n_vectors, threshold, parse_solver(solver), tolerance, n_threads};
   SolutionArrays<T> solution(items.shape(0), n_vectors, problem.numerators.front().rows);
   const auto views = solution.views();
@@ -98,6 +99,17 @@ void register_pencil(py::module_& module) {
         return solver_name(choose_solver(d, n_vectors, items_per_denominator));
       },
       "d"_a, "n_vectors"_a, "items_per_denominator"_a);
+  module.def(
+      "pencil_bytes",
+      [](index_t d, index_t n_items, index_t n_denominators, index_t n_vectors,
+         const std::string& solver, int n_threads) {
+        PencilOptions options;
+        options.n_vectors = n_vectors;
+        options.solver = parse_solver(solver);
+        options.n_threads = n_threads;
+        return pencil_bytes<double>(d, n_items, n_denominators, options);
+      },
+      "d"_a, "n_items"_a, "n_denominators"_a, "n_vectors"_a, "solver"_a, "n_threads"_a);
 }
 
 }  // namespace eigenfeat::bindings

@@ -1,8 +1,9 @@
-"""The matrices of class pair problems, made from class moments."""
+"""The matrices of problems between classes and groups of classes, made from class moments."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,14 +11,18 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._validation import check_memory, show
+from ._validation import show
+from .contrasts import Contraction
 from .moments import ClassMoments
 
-__all__ = ["ClassMatrices", "Recipe", "SingularDenominatorError"]
+__all__ = ["ClassMatrices", "Recipe", "SingularDenominatorError", "Unions", "Wave"]
 
 _Array = npt.NDArray[np.float64]
+_Rows = npt.NDArray[np.int64]
 
+_EPS = float(np.finfo(np.float64).eps)
 _RIDGES = [float(f"{digit}e{power}") for power in range(-15, 7) for digit in (1, 2, 5)]
+_BLOCK = 64  # rows at a time, so that temporaries stay small
 
 
 class SingularDenominatorError(np.linalg.LinAlgError, ValueError):
@@ -36,118 +41,204 @@ class Recipe:
 
 
 @dataclass(frozen=True, eq=False)
-class ClassMatrices:
-    """Numerators and denominators of classes, D = d or, with the constant, d + 1.
+class Wave:
+    """What one call of the core takes: matrices, shifts, and items that refer to them."""
 
-    ``units`` (k,) is what ridge is a multiple of. The shifts are what the core still has to add to
-    the whole diagonal of the denominators; with the constant, ridges are in the matrices already.
-    """
-
-    labels: list[Any]
     numerators: list[_Array]
     denominators: list[_Array]
     shifts: _Array
-    units: _Array
-    recipe: Recipe
+    items: _Rows
 
-    @classmethod
-    def of(cls, moments: ClassMoments, labels: list[Any], recipe: Recipe) -> ClassMatrices:
-        """Form the matrices of all `labels`."""
-        distinct = recipe.constant or recipe.denominator == "covariance"
-        d = moments.n_features_in_ + recipe.constant
-        check_memory("pair_directions", len(labels) * (1 + distinct), d)
-        numerators = [_numerator(moments, c, recipe) for c in labels]
-        units = _ridge_units(moments, labels, numerators, recipe)
-        shifts = recipe.ridge * units
-        if not distinct:
-            return cls(labels, numerators, numerators, shifts, units, recipe)
-        denominators = [_denominator(moments, c, recipe) for c in labels]
-        if recipe.constant:
-            for matrix, shift in zip(denominators, shifts, strict=True):
-                _add_ridge(matrix, shift, d - 1)
-            shifts = np.zeros_like(shifts)
-        return cls(labels, numerators, denominators, shifts, units, recipe)
 
-    def singular(self, moments: ClassMoments, failed: list[int]) -> SingularDenominatorError:
-        """The error for denominators (indices) that are singular with the ridge there is."""
-        names = show([self.labels[j] for j in failed], 200)
-        found = f"denominator of class {names[1:-1]} is singular to working precision"
+class Unions:
+    """Weight, mean and covariance of the rows of several classes together, each weighted.
+
+    Covariances of parts are merged as Chan, Golub and LeVeque (1983) do: only positive terms are
+    added. A contraction that leaves out some of k classes adds up O(log k) halves of halves of all
+    classes, of which those that the contraction before it used as well are kept: going through
+    all "rests" in order takes O(k log k) additions, and none loses digits to a subtraction.
+    """
+
+    def __init__(self, moments: ClassMoments, labels: list[Any]) -> None:
+        self._moments, self._labels = moments, labels
+        self.weights = np.array([moments.weight(c) for c in labels])
+        self.means = np.array([moments.mean(c) for c in labels])
+        self._kept: dict[tuple[int, int], _Array] = {}
+
+    def of(self, contraction: Contraction) -> tuple[_Array, _Array]:
+        """Mean (d,) and covariance (d, d) of a contraction, not to be written to."""
+        chosen, factors = contraction.indices, contraction.weights
+        if not contraction.others:
+            return self._union(chosen, factors)
+        spans = _spans(0, len(self._labels), chosen)
+        kept = self._kept = {span: self._kept[span] for span in spans if span in self._kept}
+        for span in spans:
+            if span not in kept:
+                kept[span] = self._union(np.arange(*span))[1]
+        some = np.flatnonzero(factors)
+        ranges = [np.arange(*span) for span in kept]
+        weights = [contraction.others * self.weights[r].sum() for r in ranges]
+        weights += (factors[some] * self.weights[chosen[some]]).tolist()
+        means = [self._mean(r) for r in ranges] + [self.means[c] for c in chosen[some]]
+        covariances = [*kept.values(), *(self._covariance(c) for c in chosen[some])]
+        return _merged(np.array(weights), np.array(means), covariances)
+
+    def _union(self, members: npt.NDArray[Any], factors: Any = 1.0) -> tuple[_Array, _Array]:
+        if len(members) == 1:
+            return self.means[members[0]], self._covariance(members[0])
+        weights = factors * self.weights[members]
+        return _merged(weights, self.means[members], (self._covariance(c) for c in members))
+
+    def _mean(self, members: npt.NDArray[Any]) -> _Array:
+        weights = self.weights[members]
+        mean: _Array = weights @ self.means[members] / weights.sum()
+        return mean
+
+    def _covariance(self, index: Any) -> _Array:
+        return self._moments.covariance(self._labels[index])
+
+
+def _merged(weights: _Array, means: _Array, covariances: Iterable[_Array]) -> tuple[_Array, _Array]:
+    """Mean and covariance of parts together; their covariances within, and that of their means."""
+    shares = weights / weights.sum()
+    mean = shares @ means
+    deviations = means - mean
+    deviations[np.abs(deviations) <= 4 * _EPS * np.abs(means)] = 0.0  # that is rounding
+    deviations *= np.sqrt(shares)[:, None]
+    total: _Array = deviations.T @ deviations
+    scaled = np.empty_like(total)
+    for share, covariance in zip(shares, covariances, strict=True):
+        np.multiply(covariance, share, out=scaled)
+        total += scaled
+    return mean, total
+
+
+def _spans(low: int, high: int, without: _Rows) -> list[tuple[int, int]]:
+    """Halves of halves of range(low, high) that make up all but a few of it."""
+    if not ((without >= low) & (without < high)).any():
+        return [(low, high)]
+    if high - low == 1:
+        return []
+    middle = (low + high) // 2
+    return _spans(low, middle, without) + _spans(middle, high, without)
+
+
+class ClassMatrices:
+    """Numerators and denominators of groups of classes, D = d or, with the constant, d + 1.
+
+    Where both are second moments they are the same matrices: the ridge is left to the core, which
+    adds it to the diagonal's first d entries. ``units`` (G,) is what ridge is a multiple of, for
+    the denominators that were formed.
+    """
+
+    def __init__(self, unions: Unions, groups: list[Contraction], recipe: Recipe) -> None:
+        self._unions, self._groups, self._recipe = unions, groups, recipe
+        self._d = unions.means.shape[1]
+        self._mean_unit: float | None = None
+        self.units = np.zeros(len(groups))
+
+    @property
+    def order(self) -> int:
+        """D, rows of the matrices."""
+        return self._d + self._recipe.constant
+
+    def wave(self, items: _Rows) -> Wave:
+        """Form all matrices that `items` (n, 2), numerators and denominators, need."""
+        above, below = set(items[:, 0].tolist()), set(items[:, 1].tolist())
+        upper, lower = {}, {}
+        for group in sorted(above | below):
+            mean, covariance = self._union(group)
+            if self._recipe.denominator == "second_moment":
+                upper[group] = lower[group] = _formed(covariance, mean, self._recipe)
+            else:
+                if group in above:
+                    upper[group] = _formed(covariance, mean, self._recipe)
+                if group in below:
+                    lower[group] = _formed(covariance, None, self._recipe)
+            if group in below:
+                self.units[group] = self._unit(mean, covariance)
+        columns = [np.unique(items[:, side], return_inverse=True) for side in (0, 1)]
+        return Wave(
+            [upper[g] for g in columns[0][0].tolist()],
+            [lower[g] for g in columns[1][0].tolist()],
+            self._shifts(columns[1][0]),
+            np.column_stack([inverse for _, inverse in columns]).astype(np.int64),
+        )
+
+    def _union(self, group: int) -> tuple[_Array, _Array]:
+        """Mean about the origin, and covariance."""
+        mean, covariance = self._unions.of(self._groups[group])
+        centre = self._recipe.centre
+        return mean if centre is None else mean - centre, covariance
+
+    def _shifts(self, groups: _Rows) -> _Array:
+        shifts = self._recipe.ridge * self.units[groups]
+        if not self._recipe.constant:
+            return shifts
+        out = np.zeros((len(groups), self.order))
+        out[:, : self._d] = shifts[:, None]
+        return out
+
+    def _unit(self, mean: _Array, covariance: _Array) -> float:
+        """Trace / d of a denominator over the d features; the mean over classes where that is 0."""
+        trace = self._trace(mean, covariance)
+        if trace > 0:
+            return trace / self._d
+        if self._mean_unit is None:
+            count = len(self._unions.weights)
+            alone = [Contraction(np.array([c]), np.ones(1)) for c in range(count)]
+            centre = 0.0 if self._recipe.centre is None else self._recipe.centre
+            parts = (self._unions.of(c) for c in alone)
+            traces = [self._trace(mean - centre, covariance) for mean, covariance in parts]
+            self._mean_unit = float(np.mean(traces)) / self._d
+        return self._mean_unit
+
+    def _trace(self, mean: _Array, covariance: _Array) -> float:
+        scale = 1.0 if self._recipe.scale is None else self._recipe.scale
+        variance = float(np.sum(np.diag(covariance) / scale / scale))
+        second = variance + float(np.sum((mean / scale) ** 2))
+        if self._recipe.denominator == "second_moment":
+            return second
+        # What rounding leaves of equal rows is no variance.
+        return variance if variance > (100 * _EPS) ** 2 * second else 0.0
+
+    def singular(self, failed: list[int], what: str, names: list[Any]) -> SingularDenominatorError:
+        """The error for groups whose denominators are singular with the ridge there is."""
+        found = f"denominator of {what} {show(names, 200)[1:-1]} is singular to working precision"
         if not self.units.max() > 0:
             return SingularDenominatorError(f"{found}: all rows of all classes are zero")
-        d = moments.n_features_in_
-        ridges = [
-            _smallest_ridge(_denominator(moments, self.labels[j], self.recipe), self.units[j], d)
-            for j in failed
-        ]
+        ridges = [self._ridge_that_would_do(group) for group in failed]
         known = [ridge for ridge in ridges if ridge is not None]
         if len(known) < len(ridges):
             return SingularDenominatorError(f"{found}, with any ridge up to {_RIDGES[-1]:g}")
         return SingularDenominatorError(
-            f"{found} with ridge={self.recipe.ridge:g}; ridge={max(known):g} would do"
+            f"{found} with ridge={self._recipe.ridge:g}; ridge={max(known):g} would do"
         )
 
-
-def _scaled(matrix: _Array, scale: _Array | None) -> _Array:
-    return matrix if scale is None else matrix / scale / scale[:, None]
-
-
-def _bordered(matrix: _Array, border: _Array | float) -> _Array:
-    """[[matrix, border], [border^T, 1]]."""
-    d = len(matrix)
-    out = np.empty((d + 1, d + 1))
-    out[:d, :d] = matrix
-    out[:d, d] = out[d, :d] = border
-    out[d, d] = 1.0
-    return out
+    def _ridge_that_would_do(self, group: int) -> float | None:
+        mean, covariance = self._union(group)
+        second = self._recipe.denominator == "second_moment"
+        matrix = _formed(covariance, mean if second else None, self._recipe)
+        return _smallest_ridge(matrix, self.units[group], self._d)
 
 
-def _with_mean(moments: ClassMoments, label: Any, recipe: Recipe) -> _Array:
-    mean = moments.mean(label)
-    if recipe.centre is None:
-        second = moments.second_moment(label)
-    else:
-        mean = mean - recipe.centre
-        second = moments.covariance(label) + np.outer(mean, mean)
-    border = mean if recipe.scale is None else mean / recipe.scale
-    return _bordered(_scaled(second, recipe.scale), border)
-
-
-def _numerator(moments: ClassMoments, label: Any, recipe: Recipe) -> _Array:
+def _formed(covariance: _Array, mean: _Array | None, recipe: Recipe) -> _Array:
+    """The (D, D) matrix: covariance + mean mean^T over the scales, and the constant's border."""
+    d = len(covariance)
+    out = np.empty((d + recipe.constant, d + recipe.constant))
+    for first in range(0, d, _BLOCK):
+        rows = slice(first, min(first + _BLOCK, d))
+        block = covariance[rows]
+        if mean is not None:
+            block = block + mean[rows, None] * mean
+        if recipe.scale is not None:
+            block = block / (recipe.scale[rows, None] * recipe.scale)
+        out[rows, :d] = block
     if recipe.constant:
-        return _with_mean(moments, label, recipe)
-    return _scaled(moments.second_moment(label), recipe.scale)
-
-
-def _denominator(moments: ClassMoments, label: Any, recipe: Recipe) -> _Array:
-    """Without its ridge."""
-    if recipe.denominator == "second_moment":
-        return _numerator(moments, label, recipe)
-    covariance = _scaled(moments.covariance(label), recipe.scale)
-    return _bordered(covariance, 0.0) if recipe.constant else covariance
-
-
-def _add_ridge(matrix: _Array, shift: float, d: int) -> None:
-    """In place, on the d columns of features."""
-    matrix[np.arange(d), np.arange(d)] += shift
-
-
-def _ridge_units(
-    moments: ClassMoments, labels: list[Any], numerators: list[_Array], recipe: Recipe
-) -> _Array:
-    """Trace / d of each denominator over the d features; the mean over classes where that is 0."""
-    d = moments.n_features_in_
-    second = np.array([np.trace(matrix[:d, :d]) for matrix in numerators])
-    traces = second
-    if recipe.denominator == "covariance":
-        traces = np.array([_variance(moments, c, recipe) for c in labels])
-        # What rounding leaves of equal rows is no variance.
-        traces[traces <= (100 * np.finfo(np.float64).eps) ** 2 * second] = 0.0
-    return np.where(traces > 0, traces, traces.mean()) / d
-
-
-def _variance(moments: ClassMoments, label: Any, recipe: Recipe) -> float:
-    variances = np.diag(moments.covariance(label))
-    return float(np.sum(variances if recipe.scale is None else variances / recipe.scale**2))
+        scale = 1.0 if recipe.scale is None else recipe.scale
+        out[:d, d] = out[d, :d] = 0.0 if mean is None else mean / scale
+        out[d, d] = 1.0
+    return out
 
 
 def _smallest_ridge(matrix: _Array, unit: float, d: int) -> float | None:
@@ -155,7 +246,7 @@ def _smallest_ridge(matrix: _Array, unit: float, d: int) -> float | None:
 
     Not below D eps: a smaller ridge drowns in the rounding of a typical entry.
     """
-    low, high = bisect_left(_RIDGES, len(matrix) * np.finfo(np.float64).eps), len(_RIDGES)
+    low, high = bisect_left(_RIDGES, len(matrix) * _EPS), len(_RIDGES)
     while low < high:
         middle = (low + high) // 2
         if _is_definite(_regularised(matrix, _RIDGES[middle] * unit, d)):
@@ -168,7 +259,7 @@ def _smallest_ridge(matrix: _Array, unit: float, d: int) -> float | None:
 
 def _regularised(matrix: _Array, shift: float, d: int) -> _Array:
     out = matrix.copy()
-    _add_ridge(out, shift, d)
+    out[np.arange(d), np.arange(d)] += shift
     return out
 
 
@@ -178,7 +269,7 @@ def _is_definite(matrix: _Array) -> bool:
         pivots = np.diag(np.linalg.cholesky(matrix)) ** 2
     except np.linalg.LinAlgError:
         return False
-    return bool(np.all(pivots > len(matrix) * np.finfo(np.float64).eps * np.diag(matrix)))
+    return bool(np.all(pivots > len(matrix) * _EPS * np.diag(matrix)))
 
 
 def _core_accepts(matrix: _Array) -> bool:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from eigenfeat import _scale
 from eigenfeat._scale import ScaleReport
 from eigenfeat.moments import ClassMoments
-from eigenfeat.pairs import class_pairs
 from eigenfeat.pencils import pair_directions
 
 
@@ -65,7 +64,7 @@ def solve(moments: ClassMoments, settings: Settings, trial: ScaleReport | None) 
     scale = _scale.settle(moments, settings.scale, trial)
     found = pair_directions(
         moments,
-        pairs=label_pairs(_scale.active_classes(moments), settings.pairs, settings.seed),
+        pairs=settings.pairs,
         ridge=settings.ridge,
         n_directions=settings.n_directions,
         threshold=settings.threshold,
@@ -74,19 +73,11 @@ def solve(moments: ClassMoments, settings: Settings, trial: ScaleReport | None) 
         n_threads=settings.n_threads,
         constant=settings.constant,
         scale=scale.column_scale if scale.choice == "columns" else None,
+        random_state=settings.seed,
     )
     directions = np.ascontiguousarray(found.vectors, dtype=np.float64)
     offset = np.zeros(directions.shape[1]) if found.offset is None else found.offset
     return Solution(directions, offset, found.eigenvalues, found.pairs, found.ranks, scale)
-
-
-def label_pairs(labels: list[Any], pairs: Any, seed: int) -> list[tuple[Any, Any]]:
-    """Spell out `GEM`'s parameter `pairs` as (numerator, denominator) labels."""
-    kind, n_pairs = pairs, None
-    if isinstance(pairs, tuple) and len(pairs) == 2 and pairs[0] in ("random", "stratified"):
-        kind, n_pairs = pairs
-    chosen = class_pairs(labels, kind, n_pairs=n_pairs, random_state=seed)
-    return [(labels[i], labels[j]) for i, j in chosen]
 
 
 class FittedDirections:
@@ -113,7 +104,7 @@ class FittedDirections:
 
     @property
     def pairs_(self) -> NDArray[Any]:
-        """(F, 2) labels of the numerator and the denominator class."""
+        """(F, 2) labels of the numerator and the denominator class, or names of contrasts."""
         return self._found().pairs
 
     @property

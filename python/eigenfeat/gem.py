@@ -26,6 +26,7 @@ from eigenfeat import _scale
 from eigenfeat._lazy import Lazy
 from eigenfeat._scale import ScaleReport, Trial
 from eigenfeat._solution import FittedDirections, Settings, Solution, check_two_classes, solve
+from eigenfeat.contrasts import KINDS, Contrasts
 from eigenfeat.expansion import check_powers, column_suffixes, expand
 from eigenfeat.moments import ClassMoments
 
@@ -49,11 +50,14 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
         Most directions to keep for a pair.
     threshold : float or None, default=1.5
         Directions with a smaller eigenvalue are dropped.
-    pairs : {"all", "hypercube", "random", "stratified"}, tuple or list, default="all"
+    pairs : str, tuple, list or Contrasts, default="all"
         Which pairs: all ordered ones, k (k - 1); those of neighbours on a cube on whose corners the
         classes are put at random, O(k log k); or as many random ones, with "stratified" such that
-        every class is equally often above and below. ``("random", n)`` and ``("stratified", n)``
-        say how many. A list holds (numerator, denominator) labels.
+        every class is equally often above and below. A list holds (numerator, denominator) labels.
+        For many classes: "confusion", each class with those whose means are nearest, O(k); and
+        problems between groups of classes, "one_vs_rest", 2 k, "class_tree", 2 (k - 1), or
+        `Contrasts` with weights of your own. ``("random", n)``, ``("stratified", n)`` and
+        ``("confusion", n)`` say how many.
     denominator : {"second_moment", "covariance"}, default="second_moment"
         The matrix below.
     constant : bool, default=True
@@ -91,7 +95,8 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
     eigenvalues_ : (F,) array
         Eigenvalues, descending within a pair.
     pairs_ : (F, 2) array
-        Numerator and denominator label of each direction.
+        Numerator and denominator label of each direction; with groups of classes, their names
+        (str): labels, "rest", or nodes of the tree, see :func:`eigenfeat.contrasts.class_tree`.
     ranks_ : (F,) array
         Rank of each direction within its pair, from 0.
     classes_ : (k,) array
@@ -144,7 +149,7 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
         "ridge": [Interval(Real, 0, None, closed="left")],
         "n_directions": [Interval(Integral, 1, None, closed="left")],
         "threshold": [Interval(Real, None, None, closed="neither"), None],
-        "pairs": [StrOptions({"all", "hypercube", "random", "stratified"}), tuple, list],
+        "pairs": [StrOptions(set(KINDS)), tuple, list, Contrasts],
         "denominator": [StrOptions({"second_moment", "covariance"})],
         "constant": ["boolean"],
         "scale": [StrOptions({"auto", "none", "columns"})],
@@ -293,7 +298,8 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
         Returns
         -------
         (columns,) array of str
-            Numerator and denominator label, rank within the pair, half wave, and power.
+            Numerator and denominator label (or name, as in "gem_3_vs_rest_rank0_pos_pow1"), rank
+            within the pair, half wave, and power.
         """
         found = self._found()
         inputs = _check_feature_names_in(self, input_features)

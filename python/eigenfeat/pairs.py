@@ -12,14 +12,25 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ._confusion import closest_cover, most_confused, nearest_edges, whitened_means
 from ._labels import LabelTable, UnknownClassError
-from ._validation import Generator, check_whole, random_generator, show
+from ._validation import (
+    Generator,
+    check_number,
+    check_vector,
+    check_whole,
+    random_generator,
+    real_array,
+    show,
+)
+from .moments import ClassMoments
 
-__all__ = ["class_pairs"]
+__all__ = ["class_pairs", "confusion_pairs", "confusion_pairs_from", "confusion_pairs_of"]
 
 _Pairs = npt.NDArray[np.int64]
 
 _MAX_PLACEMENTS = 1000
+_NEIGHBOURS = 3
 
 
 def class_pairs(
@@ -173,3 +184,144 @@ def _check_explicit(table: LabelTable, indices: _Pairs) -> None:
     if len(missing):
         names = [table.labels[i] for i in missing]
         raise ValueError(f"pairs: expected every class in some pair, got none with {show(names)}")
+
+
+def confusion_pairs(
+    moments: ClassMoments,
+    neighbours: int | None = None,
+    *,
+    n_pairs: int | None = None,
+    ridge: float = 0.1,
+    scale: Any = None,
+) -> list[tuple[Any, Any]]:
+    """Pairs of the classes that linear discriminants would confuse most; O(k) pairs, no rows.
+
+    Classes are as far apart as their means are, in the Mahalanobis distance of the pooled
+    covariance (with a ridge): two Gaussian classes with that covariance, equally frequent, are
+    confused with probability Phi(-distance / 2).
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Of at least two classes with weight; classes without take no part.
+    neighbours : int, optional
+        Each class makes a pair with so many nearest ones, both ways; 3 by default, at most k - 1.
+    n_pairs : int, optional
+        Instead of `neighbours`, how many pairs: the nearest ones, once every class is in some
+        pair, which comes first and may take more. Rounded up to an even number.
+    ridge : float >= 0
+        What is added to the pooled covariance's diagonal, relative to its mean.
+    scale : array-like of shape (d,), optional
+        Positive column scales: distances of x / scale.
+
+    Returns
+    -------
+    list of (label, label)
+        Each pair both ways, in lexicographic order; for `pair_directions` and `GEM`.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two classes with weight, or an argument is out of range.
+    numpy.linalg.LinAlgError
+        If the pooled covariance is singular and `ridge` 0.
+    """
+    if not isinstance(moments, ClassMoments):
+        raise ValueError(f"moments: expected ClassMoments, got {show(moments)}")
+    labels = [c for c in moments.classes_.tolist() if moments.weight(c) > 0]
+    k = len(labels)
+    if k < 2:
+        raise ValueError(f"moments: expected at least 2 classes with rows, got {show(labels)}")
+    if neighbours is not None and n_pairs is not None:
+        raise ValueError(f"n_pairs: expected None with neighbours, got {show(n_pairs)}")
+    if n_pairs is not None:
+        check_whole(n_pairs, "n_pairs", at_least=1, at_most=k * (k - 1))
+        nearest = -(-n_pairs // k)
+    else:
+        nearest = check_whole(_NEIGHBOURS if neighbours is None else neighbours, "neighbours",
+                              at_least=1)  # fmt: skip
+    ridge = check_number(ridge, "ridge", at_least=0.0)
+    if scale is not None:
+        scale = check_vector(scale, moments.n_features_in_, "scale", positive=True)
+    points = whitened_means(moments, labels, ridge, scale)
+    edges, distances = nearest_edges(points, min(nearest, k - 1))
+    chosen = edges if n_pairs is None else closest_cover(edges, distances, k, n_pairs)
+    return _both_ways(chosen, labels)
+
+
+def confusion_pairs_from(
+    y_true: Any, y_pred: Any, n_pairs: int | None = None
+) -> list[tuple[Any, Any]]:
+    """Pairs of the classes that a classifier confused most often.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n,)
+        True and predicted labels of rows, held-out ones best.
+    n_pairs : int, optional
+        How many pairs: those confused most often either way, once every class that occurs is in
+        some pair, which comes first and may take more. Rounded up to an even number. By default
+        all that were confused at all.
+
+    Returns
+    -------
+    list of (label, label)
+        Each pair both ways, in lexicographic order. Classes that were confused with none make
+        pairs with one another, or with the first class.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, fewer than two classes occur, or `n_pairs` is out of range.
+    """
+    truth = np.asarray(y_true)
+    codes, table = LabelTable().encode(truth, len(truth) if truth.ndim else -1)
+    guesses, table = table.encode(y_pred, len(codes))
+    pairs, counts = np.unique(np.column_stack([codes, guesses]), axis=0, return_counts=True)
+    edges = most_confused(table, pairs, counts.astype(np.float64), n_pairs)
+    return _both_ways(edges, table.classes.tolist())
+
+
+def confusion_pairs_of(
+    confusion: Any, classes: Any = None, n_pairs: int | None = None
+) -> list[tuple[Any, Any]]:
+    """Pairs of the classes that a confusion matrix says were confused most often.
+
+    Parameters
+    ----------
+    confusion : array-like of shape (k, k)
+        Nonnegative counts or rates, true classes in rows and predicted ones in columns.
+    classes : array-like of shape (k,), optional
+        Their labels; by default 0 to k - 1.
+    n_pairs : int, optional
+        As in `confusion_pairs_from`.
+
+    Returns
+    -------
+    list of (label, label)
+        As from `confusion_pairs_from`.
+
+    Raises
+    ------
+    ValueError
+        If the matrix is not square, nonnegative and finite, or another argument does not fit it.
+    """
+    matrix = np.asarray(real_array(confusion, "confusion"), dtype=np.float64)
+    if matrix.ndim != 2 or len(set(matrix.shape)) != 1:
+        raise ValueError(f"confusion: expected shape (k, k), got {matrix.shape}")
+    if not (np.isfinite(matrix).all() and (matrix >= 0).all()):
+        raise ValueError("confusion: expected finite numbers >= 0, got others")
+    labels = np.arange(len(matrix)) if classes is None else np.asarray(classes)
+    if labels.shape != (len(matrix),):
+        raise ValueError(f"classes: expected {len(matrix)} labels, got {show(classes)}")
+    table = LabelTable.of(labels)
+    codes = np.array([table.index(label) for label in labels.tolist()], dtype=np.int64)
+    true, predicted = np.nonzero(matrix)
+    pairs = np.column_stack([codes[true], codes[predicted]])
+    edges = most_confused(table, pairs, matrix[true, predicted], n_pairs)
+    return _both_ways(edges, table.classes.tolist())
+
+
+def _both_ways(edges: _Pairs, labels: list[Any]) -> list[tuple[Any, Any]]:
+    pairs = _ordered(np.concatenate([edges, edges[:, ::-1]]))
+    return [(labels[i], labels[j]) for i, j in pairs]

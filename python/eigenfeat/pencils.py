@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _threads
-from ._class_matrices import ClassMatrices, Recipe, SingularDenominatorError
+from ._class_matrices import Recipe, SingularDenominatorError
+from ._pair_waves import Found, Problems, Request, problems_of, solve_problems
 from ._validation import check_number, check_vector, check_whole, show
-from .eigh import PencilResult, Status, check_threshold, generalized_eigh, report, solve
+from .eigh import PencilResult, Status, check_threshold, generalized_eigh, report
 from .moments import ClassMoments
-from .pairs import class_pairs
 
 __all__ = [
     "PairDirections",
@@ -41,7 +41,8 @@ class PairDirections:
         Descending within a pair: mean square of the projection over the numerator's rows, over
         that of the (regularised) denominator.
     pairs : ndarray of labels, shape (F, 2)
-        Numerator and denominator class of each direction.
+        Numerator and denominator class of each direction; for groups of classes, the names that
+        `Contrasts` gives them.
     ranks : ndarray of int, shape (F,)
         Rank within its pair, from 0.
     residuals : ndarray of shape (F,)
@@ -102,8 +103,11 @@ def pair_directions(
     ----------
     moments : ClassMoments
         Of at least two classes with weight; classes without take no part.
-    pairs : {"all", "hypercube", "random", "stratified"} or sequence of (label, label)
-        Which pairs (numerator, denominator), see `class_pairs`.
+    pairs : str, tuple, sequence of (label, label) or Contrasts
+        Which pairs (numerator, denominator): what `class_pairs` takes, with ``("random", n)`` and
+        ``("stratified", n)`` for so many; "confusion" or ``("confusion", n)``, see
+        `confusion_pairs`; or problems between groups of classes: "one_vs_rest", "class_tree", see
+        the functions of these names, or `Contrasts`.
     ridge : float >= 0
         Ridge, relative to a denominator's mean eigenvalue. Where that is 0, as for a class of zeros
         or the covariance of one row, the mean over all classes serves instead.
@@ -156,26 +160,13 @@ def pair_directions(
     if recipe.constant:
         recipe = replace(recipe, centre=_pooled_mean(moments, labels.tolist()))
     count = check_whole(n_directions, "n_directions", at_least=1)
-    limit = check_threshold(threshold)
-    threads = _threads.resolve(n_threads)
-    items = class_pairs(labels, pairs, random_state=random_state)
-    matrices = ClassMatrices.of(moments, labels.tolist(), recipe)
-    result = solve(
-        matrices.numerators,
-        matrices.denominators,
-        matrices.shifts,
-        items,
-        min(count, len(matrices.numerators[0])),
-        limit,
-        solver,
-        threads,
+    request = Request(
+        count, check_threshold(threshold), solver, _threads.resolve(n_threads), recipe
     )
-    failed = np.unique(items[result.status == Status.NOT_POSITIVE_DEFINITE, 1])
-    if len(failed):
-        raise matrices.singular(moments, failed.tolist())
-    solved = labels[items]
-    report(result.status, [f"pair {show(tuple(pair))}" for pair in solved.tolist()])
-    return _flattened(result, solved, recipe, moments.n_features_in_)
+    problems = problems_of(moments, labels, pairs, recipe.scale, random_state)
+    found = solve_problems(moments, problems, request)
+    report(found.status, [f"pair {show(tuple(pair))}" for pair in problems.names.tolist()])
+    return _flattened(found, problems, recipe)
 
 
 def _labels_with_weight(moments: ClassMoments) -> npt.NDArray[Any]:
@@ -212,27 +203,22 @@ def _recipe(
     return Recipe(denominator, check_number(ridge, "ridge", at_least=0.0), bool(constant), scales)
 
 
-def _flattened(
-    result: PencilResult, solved: npt.NDArray[Any], recipe: Recipe, d: int
-) -> PairDirections:
+def _flattened(found: Found, problems: Problems, recipe: Recipe) -> PairDirections:
     """Pair by pair, only what was found, in the units of the rows."""
-    m = result.eigenvalues.shape[1]
-    kept = np.arange(m) < np.asarray(result.found)[:, None]
-    vectors = np.swapaxes(result.vectors, 1, 2)[kept].T
-    offset = np.ascontiguousarray(vectors[d]) if recipe.constant else None
-    vectors = vectors[:d] if recipe.scale is None else vectors[:d] / recipe.scale[:, None]
+    vectors, offset = found.vectors, found.offset
+    if recipe.scale is not None:
+        vectors /= recipe.scale[:, None]
     if offset is not None and recipe.centre is not None:
         offset = offset - recipe.centre @ vectors
-    pair, rank = np.nonzero(kept)
     return PairDirections(
-        vectors=np.ascontiguousarray(vectors, dtype=np.float64),
-        eigenvalues=result.eigenvalues[kept].astype(np.float64, copy=False),
-        pairs=solved[pair],
-        ranks=rank.astype(np.int64),
-        residuals=result.residuals[kept].astype(np.float64, copy=False),
-        offset=None if offset is None else offset.astype(np.float64, copy=False),
-        solved_pairs=solved,
-        status=result.status,
-        iterations=result.iterations,
-        solver=result.solver,
+        vectors=vectors,
+        eigenvalues=found.eigenvalues,
+        pairs=problems.names[found.problems],
+        ranks=found.ranks,
+        residuals=found.residuals,
+        offset=offset,
+        solved_pairs=problems.names,
+        status=found.status,
+        iterations=found.iterations,
+        solver=found.solver,
     )

@@ -3,7 +3,9 @@
 //   A v = lambda B v,   A symmetric, B symmetric positive definite,   v^T B v = 1.
 //
 // A batch has some numerators A, some denominators B, and items (numerator, denominator); each
-// denominator is factorised once, B = L L^T, however many items use it. Three solvers:
+// denominator is factorised once, B = L L^T, however many items use it. A ridge is added on the
+// way, B + diag(shifts), so that one matrix may serve as numerator and as denominator. Three
+// solvers:
 //
 //   full    LAPACK's sygvd: every eigenpair. The reference for the other two. About 9 d^3 flops.
 //   subset  sygst to L^-1 A L^-T, then syevr for the wanted range. About 3 d^3 flops.
@@ -54,9 +56,9 @@ struct PencilOptions {
 
 template <class T>
 struct PencilProblem {
-  std::vector<MatrixView<const T>> numerators;     // (d, d) each, symmetric, both triangles
-  std::vector<MatrixView<const T>> denominators;   // (d, d) each, symmetric, both triangles
-  std::vector<T> shifts;                           // added to each denominator's diagonal
+  std::vector<MatrixView<const T>> numerators;    // (d, d) each, symmetric, both triangles
+  std::vector<MatrixView<const T>> denominators;  // (d, d) each, symmetric, both triangles
+  std::vector<T> shifts;  // added to each denominator's diagonal: one number each, or d each
   std::vector<std::pair<index_t, index_t>> items;  // (numerator, denominator)
 };
 
@@ -74,6 +76,12 @@ struct PencilSolution {
 
 // The solver that `automatic` means for this size, and the cost model behind it.
 Solver choose_solver(index_t d, index_t n_vectors, double items_per_denominator);
+
+// About how many bytes solve_pencils takes beside the matrices, for items spread evenly over the
+// denominators: factors, scratch of all threads, and the solution.
+template <class T>
+double pencil_bytes(index_t d, index_t n_items, index_t n_denominators,
+                    const PencilOptions& options);
 
 template <class T>
 void solve_pencils(const PencilProblem<T>& problem, const PencilOptions& options,

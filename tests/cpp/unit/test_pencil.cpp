@@ -90,6 +90,60 @@ TEST_CASE_TEMPLATE("the shift is added to the denominator's diagonal", T, float,
   }
 }
 
+// One numerator that is a denominator as well, under a ridge on all but the last entry.
+TEST_CASE_TEMPLATE("shifts entry by entry are as good as a matrix that has them", T, float,
+                   double) {
+  Random random(75);
+  for (const index_t d : {index_t{1}, index_t{7}, index_t{470}}) {
+    const Matrix<T> a = random.positive_definite<T>(d, 0.5),
+                    b = random.positive_definite<T>(d, 0.3);
+    Pencils<T> shifted;
+    shifted.a = shifted.b = {a, b};
+    shifted.items = {{0, 1}, {1, 0}};
+    shifted.shifts.assign(to_size(2 * d), T(0));
+    Pencils<T> formed = shifted;
+    for (index_t j = 0; j < 2; ++j) {
+      for (index_t i = 0; i + 1 < d; ++i) {
+        const T shift = static_cast<T>(1 + j) * T(0.5);
+        shifted.shifts[to_size(j * d + i)] = shift;
+        formed.b[to_size(j)](i, i) += shift;
+      }
+    }
+    const index_t m = std::min<index_t>(d, 3);
+    for (const Solver solver : {Solver::full, Solver::subset, Solver::krylov}) {
+      const Solved<T> got = solve(shifted, with(solver, m, 2));
+      const Solved<T> expected = solve(formed, with(solver, m, 2));
+      for (index_t item = 0; item < 2; ++item) {
+        CHECK(got.status_of(item) == Status::ok);
+        for (index_t rank = 0; rank < m; ++rank) {
+          CHECK(static_cast<double>(got.value(item, rank)) ==
+                doctest::Approx(static_cast<double>(expected.value(item, rank)))
+                    .epsilon(sizeof(T) == 4 ? 1e-4 : 1e-10));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("memory is foretold: factors in flight, scratch and the solution") {
+  PencilOptions options = with(Solver::subset, 10, 1);
+  const double matrix = 8.0 * 100 * 100, vectors = 8.0 * 100 * 10;
+  CHECK(pencil_bytes<double>(100, 0, 0, options) == 0.0);
+  CHECK(pencil_bytes<double>(100, 5, 1, options) == 2 * matrix + 5 * vectors);
+  CHECK(pencil_bytes<double>(100, 6, 3, options) == 4 * matrix + 6 * vectors);
+  options.solver = Solver::full;
+  CHECK(pencil_bytes<double>(100, 5, 1, options) == 3 * matrix + 5 * vectors);
+  CHECK(pencil_bytes<float>(100, 5, 1, options) == (3 * matrix + 5 * vectors) / 2);
+  // Factors with inverses, three matrices each; as many as have eight items a thread.
+  options.solver = Solver::krylov;
+  const double large = 8.0 * 1000 * 1000;
+  const double one = pencil_bytes<double>(1000, 8, 1, options);
+  CHECK(one > 3 * large);
+  CHECK(pencil_bytes<double>(1000, 800, 100, options) < 3 * large + 800 * 8e4 + one - 3 * large);
+  CHECK(pencil_bytes<double>(1000, 100, 100, options) > 8 * 3 * large);
+  CHECK(pencil_bytes<double>(20000, 100, 100, options) < 2 * 9.6e9);  // one factor at a time
+}
+
 TEST_CASE_TEMPLATE("every solver agrees with Jacobi rotations", T, float, double) {
   Random random(71);
   for (const index_t d : {index_t{2}, index_t{5}, index_t{17}, index_t{40}}) {
