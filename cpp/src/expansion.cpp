@@ -4,10 +4,10 @@
 #include <string>
 
 #include "csr.hpp"
-#include "eigenfeat/lapack.hpp"
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/scratch.hpp"
 #include "eigenfeat/status.hpp"
+#include "projection.hpp"
 #include "wave_kernels.hpp"
 
 namespace eigenfeat {
@@ -18,36 +18,7 @@ index_t tile_rows(index_t n) {
   return n >= 4096 ? 512 : 128;
 }
 
-template <class T>
-struct DenseInput {
-  MatrixView<const T> x;
-
-  // p (r, F) row-major <- rows [begin, begin + r) times directions, plus p where beta is 1
-  void project(index_t begin, MatrixView<const T> directions, T beta, MatrixView<T> p) const {
-    const auto rows = x.block(begin, 0, p.rows, x.cols);
-    gemm<T>(Op::none, Op::none, T(1), directions.transposed(), rows.transposed(), beta,
-            p.transposed());
-  }
-  void copy_row(index_t i, T* out) const { std::copy(x.row(i), x.row(i) + x.cols, out); }
-};
-
-template <class T>
-struct SparseInput {
-  CsrView<T> x;
-
-  void project(index_t begin, MatrixView<const T> directions, T beta, MatrixView<T> p) const {
-    for (index_t r = 0; r < p.rows; ++r) {
-      if (beta == T(0)) std::fill(p.row(r), p.row(r) + p.cols, T(0));
-      for (index_t q = x.indptr[begin + r]; q < x.indptr[begin + r + 1]; ++q) {
-        add_multiple(x.values[q], directions.row(x.indices[q]), p.cols, p.row(r));
-      }
-    }
-  }
-  void copy_row(index_t i, T* out) const {
-    std::fill(out, out + x.cols, T(0));
-    for (index_t q = x.indptr[i]; q < x.indptr[i + 1]; ++q) out[x.indices[q]] += x.values[q];
-  }
-};
+}  // namespace
 
 void check_powers(const Expansion& expansion) {
   if (expansion.wave == Wave::none) return;
@@ -60,6 +31,8 @@ void check_powers(const Expansion& expansion) {
             std::to_string(power) + " twice");
   }
 }
+
+namespace {
 
 template <class T>
 void check_shapes(index_t rows, index_t cols, MatrixView<const T> directions,
@@ -76,11 +49,6 @@ void check_shapes(index_t rows, index_t cols, MatrixView<const T> directions,
           "(" + std::to_string(out.rows) + ", " + std::to_string(out.cols) + ")");
 }
 
-template <class T>
-void fill_rows(VectorView<const T> values, MatrixView<T> p) {
-  for (index_t r = 0; r < p.rows; ++r) std::copy(values.data, values.data + values.size, p.row(r));
-}
-
 template <class T, class Input>
 void expand_tiles(const Input& input, index_t n, index_t d, MatrixView<const T> directions,
                   VectorView<const T> offset, const Expansion& expansion, MatrixView<T> out,
@@ -90,7 +58,6 @@ void expand_tiles(const Input& input, index_t n, index_t d, MatrixView<const T> 
       static_cast<double>(n) * static_cast<double>(n_directions) * static_cast<double>(2 * d + 20);
   const int threads = threads_for(work, n_threads);
   const index_t first = expansion.include_input ? d : 0;
-  const T beta = offset.empty() ? T(0) : T(1);
   const bool in_place = expansion.wave == Wave::none;
   PerThread<AlignedBuffer<T>> scratch(threads);
   if (!in_place) {
@@ -99,13 +66,12 @@ void expand_tiles(const Input& input, index_t n, index_t d, MatrixView<const T> 
   for_ranges(n, tile, threads, [&](index_t begin, index_t end, int thread) {
     const index_t rows = end - begin;
     if (expansion.include_input) {
-      for (index_t i = begin; i < end; ++i) input.copy_row(i, out.row(i));
+      for (index_t i = begin; i < end; ++i) copy_row(input, i, out.row(i));
     }
     if (n_directions == 0) return;
     const MatrixView<T> p = in_place ? out.block(begin, first, rows, n_directions)
                                      : row_major(scratch[thread].data(), rows, n_directions);
-    if (!offset.empty()) fill_rows(offset, p);
-    input.project(begin, directions, beta, p);
+    project(input, begin, directions, offset, p);
     if (in_place) return;
     for (index_t r = 0; r < rows; ++r) {
       expand_row(expansion.wave, expansion.powers.data(),
@@ -118,8 +84,9 @@ void expand_tiles(const Input& input, index_t n, index_t d, MatrixView<const T> 
 }  // namespace
 
 index_t expanded_columns(const Expansion& expansion, index_t n_features, index_t n_directions) {
+  const index_t signs = expansion.wave == Wave::polynomial ? 1 : 2;
   const index_t waves =
-      expansion.wave == Wave::none ? 1 : 2 * static_cast<index_t>(expansion.powers.size());
+      expansion.wave == Wave::none ? 1 : signs * static_cast<index_t>(expansion.powers.size());
   return (expansion.include_input ? n_features : 0) + waves * n_directions;
 }
 
@@ -128,8 +95,7 @@ void expand(MatrixView<const T> rows, MatrixView<const T> directions, VectorView
             const Expansion& expansion, MatrixView<T> out, int n_threads) {
   require(rows.is_row_major() || rows.cols <= 1, "X", "row-major storage", "another layout");
   check_shapes(rows.rows, rows.cols, directions, offset, expansion, out);
-  expand_tiles<T>(DenseInput<T>{rows}, rows.rows, rows.cols, directions, offset, expansion, out,
-                  n_threads);
+  expand_tiles<T>(rows, rows.rows, rows.cols, directions, offset, expansion, out, n_threads);
 }
 
 template <class T>
@@ -137,8 +103,7 @@ void expand(const CsrView<T>& rows, MatrixView<const T> directions, VectorView<c
             const Expansion& expansion, MatrixView<T> out, int n_threads) {
   check_csr(rows);
   check_shapes(rows.rows, rows.cols, directions, offset, expansion, out);
-  expand_tiles<T>(SparseInput<T>{rows}, rows.rows, rows.cols, directions, offset, expansion, out,
-                  n_threads);
+  expand_tiles<T>(rows, rows.rows, rows.cols, directions, offset, expansion, out, n_threads);
 }
 
 #define EIGENFEAT_INSTANTIATE(T)                                                         \

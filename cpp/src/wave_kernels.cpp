@@ -65,9 +65,26 @@ EIGENFEAT_INLINE void waves(const int* powers, index_t n_powers, const T* p, ind
 }
 
 template <class T>
+EIGENFEAT_INLINE void monomials(const int* powers, index_t n_powers, const T* __restrict p,
+                                index_t n, T* __restrict out) {
+  for (index_t k = 0; k < n_powers; ++k) {
+    T* __restrict column = out + k * n;
+    if (powers[k] == 1) {
+      for (index_t f = 0; f < n; ++f) column[f] = p[f];
+    } else if (powers[k] == 2) {
+      for (index_t f = 0; f < n; ++f) column[f] = p[f] * p[f];
+    } else {
+      for (index_t f = 0; f < n; ++f) column[f] = p[f] * p[f] * p[f];
+    }
+  }
+}
+
+template <class T>
 EIGENFEAT_INLINE void dispatch(Wave wave, const int* powers, index_t n_powers, const T* p,
                                index_t n, T* out) {
-  if (wave == Wave::shifted) {
+  if (wave == Wave::polynomial) {
+    monomials(powers, n_powers, p, n, out);
+  } else if (wave == Wave::shifted) {
     waves<true>(powers, n_powers, p, n, out);
   } else {
     waves<false>(powers, n_powers, p, n, out);

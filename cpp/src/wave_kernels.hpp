@@ -6,7 +6,8 @@
 
 namespace eigenfeat {
 
-// out[sign * n_powers * n + k * n + f] = wave of (+p, -p)[sign] at powers[k], for n projections p.
+// out[sign * n_powers * n + k * n + f] = wave of (+p, -p)[sign] at powers[k], for n projections p;
+// polynomial has one sign. Not for Wave::none.
 void expand_row(Wave wave, const int* powers, index_t n_powers, const float* p, index_t n,
                 float* out);
 void expand_row(Wave wave, const int* powers, index_t n_powers, const double* p, index_t n,

@@ -1,6 +1,7 @@
 // The fused projection and expansion for Python.
 #include "eigenfeat/expansion.hpp"
 
+#include "expansion_arguments.hpp"
 #include "numpy_views.hpp"
 #include "registrars.hpp"
 
@@ -8,13 +9,6 @@ namespace eigenfeat::bindings {
 namespace {
 
 using py::literals::operator""_a;
-
-Wave parse_wave(const std::string& name) {
-  if (name == "none") return Wave::none;
-  if (name == "half_wave") return Wave::half_wave;
-  require(name == "shifted", "wave", "none, half_wave or shifted", name);
-  return Wave::shifted;
-}
 
 template <class T, class Rows>
 Array<T> expand_rows(const Rows& rows, const Array<T>& directions,

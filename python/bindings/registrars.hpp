@@ -8,5 +8,6 @@ namespace eigenfeat::bindings {
 void register_moments(pybind11::module_& module);
 void register_pencil(pybind11::module_& module);
 void register_expansion(pybind11::module_& module);
+void register_logit(pybind11::module_& module);
 
 }  // namespace eigenfeat::bindings

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from eigenfeat import _core, _threads
 from eigenfeat._validation import CsrRows, check_rows
 
-WAVES = ("half_wave", "shifted", "none")
+WAVES = ("half_wave", "shifted", "polynomial", "none")
 
 
 def check_powers(powers: object) -> list[int]:
@@ -56,8 +56,9 @@ def expand(
     directions : (d, F) array
     offset : (F,) array, optional
         Added to the projections ``X @ directions``.
-    wave : {"half_wave", "shifted", "none"}
-        ``max(0, s p)^(a/2)``, ``(sqrt(1 + max(0, s p)) - 1)^a``, or the projections themselves.
+    wave : {"half_wave", "shifted", "polynomial", "none"}
+        ``max(0, s p)^(a/2)``, ``(sqrt(1 + max(0, s p)) - 1)^a``, ``p^a``, or the projections
+        themselves.
     powers : distinct integers out of 1, 2, 3
         The exponents `a`.
     include_input : bool
@@ -68,7 +69,7 @@ def expand(
     Returns
     -------
     (n, columns) array, float32 or float64 as the rows
-        ``[X | for s in (+, -): for a in powers: F columns]``.
+        ``[X | for s in (+, -): for a in powers: F columns]``; "polynomial" has no signs.
 
     Raises
     ------
@@ -89,4 +90,6 @@ def column_suffixes(wave: str, powers: Sequence[int]) -> list[str]:
     """Return what an expansion appends to a direction's name, in the order of its columns."""
     if wave == "none":
         return [""]
+    if wave == "polynomial":
+        return [f"_pow{a}" for a in powers]
     return [f"_{sign}_pow{a}" for sign in ("pos", "neg") for a in powers]

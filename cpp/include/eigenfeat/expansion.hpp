@@ -4,6 +4,7 @@
 //   p = X V + offset                                              (n, F)
 //   half_wave:  psi = max(0, s p)^(a/2)                           for s in {+, -}, a in powers
 //   shifted:    psi = (sqrt(1 + max(0, s p)) - 1)^a               smoother at 0
+//   polynomial: psi = p^a                                         for a in powers, no s
 //   none:       psi = p
 //
 // Columns of the result: [input (d, if asked for) | for s in (+, -): for a in powers: F columns].
@@ -18,7 +19,7 @@
 
 namespace eigenfeat {
 
-enum class Wave { none, half_wave, shifted };
+enum class Wave { none, half_wave, shifted, polynomial };
 
 struct Expansion {
   Wave wave = Wave::half_wave;
@@ -28,6 +29,9 @@ struct Expansion {
 
 // How many columns the expansion of n_directions projections of n_features inputs has.
 index_t expanded_columns(const Expansion& expansion, index_t n_features, index_t n_directions);
+
+// Throws std::invalid_argument unless there are powers, distinct and in 1..3, or none is needed.
+void check_powers(const Expansion& expansion);
 
 // rows: row-major (n, d); directions: row-major (d, F); offset: F numbers or empty;
 // out: row-major (n, expanded_columns). Throws std::invalid_argument naming a nonconforming

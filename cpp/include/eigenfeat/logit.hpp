@@ -1,0 +1,61 @@
+// Multinomial logistic regression on feature rows: loss, energy of the logits and their gradient,
+// fused into one pass.
+//
+//   z_i = W^T phi_i,   p_i = softmax(z_i)
+//   loss   = - sum_i w_i log p_i[y_i]
+//   energy = sum_i w_i |z_i|^2
+//   G = Phi^T R,  R_i = w_i (p_i - e_{y_i} + energy_weight z_i)
+//
+// so that G is the gradient of loss + energy_weight / 2 energy. Each tile of features is filled
+// once, used for its scores and for its part of the gradient. The loss's Hessian is at most
+// 1/2 Phi^T diag(w) Phi for each of the k columns of W (Boehning 1992): that bound, plus a
+// diagonal, is the Metric below, in which steps are taken.
+//
+// Logits are T; sums over rows are double. Cost: 4 n p k flops. A row whose logits are not finite
+// gives a loss that is not finite: the caller's line search shortens its step.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "eigenfeat/features.hpp"
+
+namespace eigenfeat {
+
+struct LogitTerms {
+  double loss = 0.0;
+  double energy = 0.0;
+};
+
+// labels: n indices in [0, k); weights: n nonnegative numbers or empty; coefficients (p, k) and
+// gradient (p, k) row-major.
+template <class T>
+LogitTerms logit_gradient(const FeatureRows<T>& features, VectorView<const std::int32_t> labels,
+                          VectorView<const double> weights, double energy_weight,
+                          MatrixView<const double> coefficients, MatrixView<double> gradient,
+                          int n_threads);
+
+// H = D^-1 (factor Phi~^T diag(w) Phi~ + diagonal) D^-1 with Phi~ = Phi D, D = diag(scale), in the
+// form of its Cholesky factor. Tiles of features, scaled, are multiplied in float; sums across
+// panels are double; the factor is float, one triangle in tiles: 2 p^2 bytes (4 p^2 while summed).
+// As a preconditioner it need not be exact: rows may be a sample.
+// Cost: n p^2 flops for the Gram matrix, p^3 / 3 for the factor, 2 p^2 k for a solve.
+class Metric {
+ public:
+  // scale, diagonal: p positive numbers. Status of the factorisation in status(): where a pivot is
+  // not positive nothing is kept, and the caller raises the diagonal.
+  template <class T>
+  static std::unique_ptr<Metric> make(const FeatureRows<T>& features,
+                                      VectorView<const double> weights,
+                                      VectorView<const double> scale,
+                                      VectorView<const double> diagonal, double factor,
+                                      int n_threads);
+  virtual ~Metric() = default;
+
+  virtual bool positive() const = 0;
+  virtual index_t order() const = 0;
+  // out (p, k) row-major <- H^-1 b
+  virtual void solve(MatrixView<const double> b, MatrixView<double> out, int n_threads) const = 0;
+};
+
+}  // namespace eigenfeat

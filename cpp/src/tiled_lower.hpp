@@ -1,0 +1,60 @@
+// Private to the core: a symmetric matrix by its lower triangle in square tiles, and its Cholesky
+// factor in the same place.
+//
+// Tile (i, j), i >= j, is column-major and contiguous: n^2 / 2 numbers in all, and every task works
+// on a few tiles that fit its cache.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "eigenfeat/scratch.hpp"
+#include "eigenfeat/view.hpp"
+
+namespace eigenfeat {
+
+template <class T>
+class TiledLower {
+ public:
+  static constexpr index_t kTile = 256;
+
+  explicit TiledLower(index_t order)
+      : order_(order),
+        tiles_((order + kTile - 1) / kTile),
+        buffers_(static_cast<std::size_t>(tiles_ * (tiles_ + 1) / 2)) {}
+
+  index_t order() const { return order_; }
+  index_t tiles() const { return tiles_; }
+  index_t size(index_t i) const { return std::min(kTile, order_ - i * kTile); }
+  AlignedBuffer<T>& buffer(index_t i, index_t j) {
+    return buffers_[static_cast<std::size_t>(i * (i + 1) / 2 + j)];
+  }
+  const AlignedBuffer<T>& buffer(index_t i, index_t j) const {
+    return buffers_[static_cast<std::size_t>(i * (i + 1) / 2 + j)];
+  }
+  MatrixView<T> tile(index_t i, index_t j) {
+    return column_major(buffer(i, j).data(), size(i), size(j));
+  }
+  MatrixView<const T> tile(index_t i, index_t j) const {
+    return column_major(buffer(i, j).data(), size(i), size(j));
+  }
+
+ private:
+  index_t order_ = 0;
+  index_t tiles_ = 0;
+  std::vector<AlignedBuffer<T>> buffers_;
+};
+
+struct TileIndex {
+  index_t i = 0;
+  index_t j = 0;
+};
+// The b-th of (0, 0), (1, 0), (1, 1), (2, 0), ...
+TileIndex lower_tile(index_t b);
+
+// A = L L^T in place, over our own threads; false where a pivot is not positive.
+template <class T>
+bool factorise_tiles(TiledLower<T>& a, int n_threads);
+
+}  // namespace eigenfeat

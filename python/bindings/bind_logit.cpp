@@ -1,0 +1,161 @@
+// Feature rows, the fused logit and its metric for Python.
+#include "eigenfeat/logit.hpp"
+
+#include <cstdint>
+#include <memory>
+
+#include "expansion_arguments.hpp"
+#include "numpy_views.hpp"
+#include "registrars.hpp"
+
+namespace eigenfeat::bindings {
+namespace {
+
+using py::literals::operator""_a;
+using Weights = std::optional<Array<double>>;
+
+// FeatureRows with the arrays that they read, kept alive.
+template <class T>
+struct HeldRows {
+  std::optional<Array<T>> dense, data, projections, directions, offset;
+  std::optional<Array<index_t>> indices, indptr;
+  FeatureRows<T> rows;
+};
+
+template <class T>
+std::unique_ptr<HeldRows<T>> hold(
+    std::optional<Array<T>> dense, std::optional<Array<T>> data,
+    std::optional<Array<index_t>> indices, std::optional<Array<index_t>> indptr, index_t n_columns,
+    std::optional<Array<T>> projections, std::optional<Array<T>> directions,
+    std::optional<Array<T>> offset, const std::optional<std::string>& wave,
+    const std::vector<int>& powers, bool include_input, bool constant) {
+  auto held = std::make_unique<HeldRows<T>>(HeldRows<T>{std::move(dense),
+                                                        std::move(data),
+                                                        std::move(projections),
+                                                        std::move(directions),
+                                                        std::move(offset),
+                                                        std::move(indices),
+                                                        std::move(indptr),
+                                                        {}});
+  FeatureRows<T>& rows = held->rows;
+  if (held->dense) rows.dense = matrix_view(*held->dense, "X");
+  if (held->data) rows.sparse = csr_view(*held->data, *held->indices, *held->indptr, n_columns);
+  if (held->projections) rows.projections = matrix_view(*held->projections, "projections");
+  if (held->directions) rows.directions = matrix_view(*held->directions, "directions");
+  rows.offset = vector_view(held->offset, "offset");
+  rows.expanded = wave.has_value();
+  if (wave) rows.expansion = Expansion{parse_wave(*wave), powers, include_input};
+  rows.constant = constant;
+  rows.check();
+  return held;
+}
+
+template <class T>
+Array<T> scores(const HeldRows<T>& held, const Array<T>& coefficients, int n_threads) {
+  const auto w = matrix_view(coefficients, "coefficients");
+  auto out = allocate<T>({held.rows.rows(), w.cols});
+  const auto view = matrix_output(out);
+  {
+    py::gil_scoped_release unlocked;
+    feature_scores<T>(held.rows, w, view, n_threads);
+  }
+  return out;
+}
+
+template <class T>
+Array<double> products(const HeldRows<T>& held, const Array<T>& residuals, int n_threads) {
+  const auto r = matrix_view(residuals, "residuals");
+  auto out = allocate<double>({held.rows.cols(), r.cols});
+  const auto view = matrix_output(out);
+  {
+    py::gil_scoped_release unlocked;
+    feature_products<T>(held.rows, r, view, n_threads);
+  }
+  return out;
+}
+
+template <class T>
+py::tuple sums(const HeldRows<T>& held, const Weights& weights, int n_threads) {
+  const auto w = vector_view(weights, "weights");
+  auto first = allocate<double>({held.rows.cols()}), second = allocate<double>({held.rows.cols()});
+  const auto first_view = flat_output(first), second_view = flat_output(second);
+  {
+    py::gil_scoped_release unlocked;
+    feature_sums<T>(held.rows, w, first_view, second_view, n_threads);
+  }
+  return py::make_tuple(first, second);
+}
+
+template <class T>
+py::tuple gradient(const HeldRows<T>& held, const Array<std::int32_t>& labels,
+                   const Weights& weights, double energy_weight, const Array<double>& coefficients,
+                   int n_threads) {
+  const auto codes = vector_view(labels, "labels");
+  const auto row_weights = vector_view(weights, "weights");
+  const auto w = matrix_view(coefficients, "coefficients");
+  auto out = allocate<double>({w.rows, w.cols});
+  const auto view = matrix_output(out);
+  LogitTerms terms;
+  {
+    py::gil_scoped_release unlocked;
+    terms = logit_gradient<T>(held.rows, codes, row_weights, energy_weight, w, view, n_threads);
+  }
+  return py::make_tuple(terms.loss, terms.energy, out);
+}
+
+template <class T>
+std::unique_ptr<Metric> metric(const HeldRows<T>& held, const Weights& weights,
+                               const Array<double>& scale, const Array<double>& diagonal,
+                               double factor, int n_threads) {
+  const auto row_weights = vector_view(weights, "weights");
+  const auto scales = vector_view(scale, "scale"), diagonals = vector_view(diagonal, "diagonal");
+  py::gil_scoped_release unlocked;
+  return Metric::make<T>(held.rows, row_weights, scales, diagonals, factor, n_threads);
+}
+
+Array<double> solve(const Metric& metric, const Array<double>& b, int n_threads) {
+  const auto right = matrix_view(b, "b");
+  auto out = allocate<double>({right.rows, right.cols});
+  const auto view = matrix_output(out);
+  {
+    py::gil_scoped_release unlocked;
+    metric.solve(right, view, n_threads);
+  }
+  return out;
+}
+
+template <class T>
+void register_rows(py::module_& module, const char* name) {
+  const auto optional = [](const char* argument) {
+    return py::arg(argument).noconvert().none(true) = py::none();
+  };
+  py::class_<HeldRows<T>>(module, name)
+      .def(py::init(&hold<T>), py::kw_only(), optional("X"), optional("data"), optional("indices"),
+           optional("indptr"), "n_columns"_a = 0, optional("projections"), optional("directions"),
+           optional("offset"), "wave"_a = py::none(), "powers"_a = std::vector<int>{},
+           "include_input"_a = false, "constant"_a = false)
+      .def_property_readonly("n_rows", [](const HeldRows<T>& held) { return held.rows.rows(); })
+      .def_property_readonly("n_columns", [](const HeldRows<T>& held) { return held.rows.cols(); })
+      .def("scores", &scores<T>, py::arg("coefficients").noconvert(), "n_threads"_a)
+      .def("products", &products<T>, py::arg("residuals").noconvert(), "n_threads"_a)
+      .def("sums", &sums<T>, py::arg("weights").noconvert().none(true), "n_threads"_a)
+      .def("gradient", &gradient<T>, py::arg("labels").noconvert(),
+           py::arg("weights").noconvert().none(true), "energy_weight"_a,
+           py::arg("coefficients").noconvert(), "n_threads"_a)
+      .def("metric", &metric<T>, py::arg("weights").noconvert().none(true),
+           py::arg("scale").noconvert(), py::arg("diagonal").noconvert(), "factor"_a,
+           "n_threads"_a);
+}
+
+}  // namespace
+
+void register_logit(py::module_& module) {
+  py::class_<Metric>(module, "Metric")
+      .def_property_readonly("positive", &Metric::positive)
+      .def_property_readonly("order", &Metric::order)
+      .def("solve", &solve, py::arg("b").noconvert(), "n_threads"_a);
+  register_rows<float>(module, "FeatureRows32");
+  register_rows<double>(module, "FeatureRows64");
+}
+
+}  // namespace eigenfeat::bindings

@@ -1,0 +1,202 @@
+"""Limited-memory BFGS in a given metric, for convex functions whose every evaluation is dear.
+
+SciPy's has no metric: its first steps follow the plain gradient. Here the inverse Hessian is built
+on ``gamma H^-1`` (Nocedal and Wright 2006, algorithm 7.4), H being a bound on the Hessian whose
+solves are cheap beside an evaluation. One solve an iteration: ``H^-1`` of gradient differences
+comes from differences of solved gradients.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Minimum", "Progress", "minimise"]
+
+_Array = npt.NDArray[np.float64]
+Evaluate = Callable[[_Array], "tuple[float, _Array]"]
+
+_SUFFICIENT = 1e-4  # share of the predicted decrease that a step must bring
+_MOST_HALVINGS = 30
+_RECENT = 2  # steps whose decrease bounds, by experience, the decrease to come
+
+
+@dataclass(frozen=True)
+class Progress:
+    """State after an iteration; `gap` estimates the objective's excess over the minimum."""
+
+    iteration: int
+    point: _Array
+    objective: float
+    gap: float
+    gradient_norm: float  # in the metric's dual norm, sqrt(g^T H^-1 g)
+
+
+@dataclass
+class Minimum:
+    """Where the search ended, and how.
+
+    ``reason``: "converged" (estimated gap within the tolerance), "precision" (no step decreases the
+    objective in this arithmetic), "stopped" (by the callback) or "iterations".
+    """
+
+    point: _Array
+    objective: float
+    gap: float
+    gradient_norm: float
+    iterations: int
+    evaluations: int
+    reason: str
+    history: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Pair:
+    step: _Array
+    change: _Array  # of the gradient
+    solved: _Array  # H^-1 change
+    curvature: float  # step . change
+
+
+@dataclass
+class _State:
+    point: _Array
+    objective: float
+    gradient: _Array
+    solved: _Array  # H^-1 gradient
+
+
+def minimise(
+    evaluate: Evaluate,
+    solve: Callable[[_Array], _Array],
+    start: _Array,
+    *,
+    tolerance: float,
+    max_iterations: int,
+    memory: int = 10,
+    noise: float = 1e-15,
+    callback: Callable[[Progress], bool] | None = None,
+) -> Minimum:
+    """Minimise a smooth convex function.
+
+    Parameters
+    ----------
+    evaluate : callable
+        Objective and gradient at a point; a point where it is not finite is stepped back from.
+    solve : callable
+        ``H^-1`` times a gradient, H positive definite.
+    start : array
+        Finite objective there.
+    tolerance : float
+        Stops when the estimated gap is at most so much times the objective.
+    max_iterations : int
+        Most steps.
+    memory : int
+        Pairs to keep.
+    noise : float
+        Relative rounding of the objective: what no step can get below.
+    callback : callable, optional
+        Called after every iteration; True stops.
+    """
+    objective, gradient = evaluate(start)
+    if not np.isfinite(objective):
+        raise FloatingPointError(f"the objective at the start is {objective}")
+    state = _State(start, objective, gradient, solve(gradient))
+    pairs: deque[_Pair] = deque(maxlen=memory)
+    evaluations, reason, iteration = 1, "iterations", 0
+    history = [objective]
+    while True:
+        direction = _direction(state, pairs)
+        norm = float(np.sqrt(max(np.vdot(state.gradient, state.solved), 0.0)))
+        gap = max(-0.5 * float(np.vdot(state.gradient, direction)), _lately(history))
+        progress = Progress(iteration, state.point, state.objective, gap, norm)
+        if callback is not None and callback(progress):
+            reason = "stopped"
+            break
+        if gap <= tolerance * abs(state.objective):
+            reason = "converged"
+            break
+        if iteration == max_iterations:
+            break
+        found, tried = _line_search(evaluate, state, direction, noise)
+        evaluations += tried
+        if found is None and pairs:
+            pairs.clear()  # the pairs may mislead; the metric alone does not
+            found, tried = _line_search(evaluate, state, -state.solved, noise)
+            evaluations += tried
+        if found is None:
+            reason = "precision"
+            break
+        found.solved = solve(found.gradient)
+        _remember(pairs, state, found)
+        state = found
+        history.append(state.objective)
+        iteration += 1
+    return Minimum(
+        state.point, state.objective, gap, norm, iteration, evaluations, reason, history
+    )
+
+
+def _lately(history: list[float]) -> float:
+    """Decrease of the last steps: what is still to come is seldom more."""
+    return max(history[-_RECENT - 1 :][0] - history[-1], 0.0)
+
+
+def _gamma(pairs: deque[_Pair]) -> float:
+    """How much larger the inverse Hessian is than the metric's, along the last step."""
+    if not pairs:
+        return 1.0
+    last = pairs[-1]
+    return last.curvature / float(np.vdot(last.change, last.solved))
+
+
+def _direction(state: _State, pairs: deque[_Pair]) -> _Array:
+    weights = []
+    rest = state.gradient
+    solved = state.solved.copy()
+    for pair in reversed(pairs):
+        weight = float(np.vdot(pair.step, rest)) / pair.curvature
+        weights.append(weight)
+        rest = rest - weight * pair.change
+        solved -= weight * pair.solved
+    direction: _Array = _gamma(pairs) * solved
+    for pair, weight in zip(pairs, reversed(weights), strict=True):
+        direction += (weight - float(np.vdot(pair.change, direction)) / pair.curvature) * pair.step
+    return -direction
+
+
+def _line_search(
+    evaluate: Evaluate, state: _State, direction: _Array, noise: float
+) -> tuple[_State | None, int]:
+    """Halve, or interpolate, until the objective decreases enough."""
+    slope = float(np.vdot(state.gradient, direction))
+    if not slope < 0:
+        return None, 0
+    step = 1.0
+    for tried in range(1, _MOST_HALVINGS + 1):
+        point = state.point + step * direction
+        objective, gradient = evaluate(point)
+        if objective <= state.objective + _SUFFICIENT * step * slope:
+            return _State(point, objective, gradient, gradient), tried
+        if -step * slope <= noise * abs(state.objective):
+            break
+        shrink = 0.5
+        if np.isfinite(objective):
+            bend = objective - state.objective - step * slope
+            shrink = float(np.clip(-step * slope / (2 * bend), 0.1, 0.5)) if bend > 0 else 0.5
+        step *= shrink
+    return None, tried
+
+
+def _remember(pairs: deque[_Pair], before: _State, after: _State) -> None:
+    step, change = after.point - before.point, after.gradient - before.gradient
+    solved = after.solved - before.solved
+    curvature, size = float(np.vdot(step, change)), float(np.vdot(change, solved))
+    # Rounding alone can turn the sign of either.
+    if curvature > 0 and size > 0 and np.isfinite(curvature / size):
+        pairs.append(_Pair(step, change, solved, curvature))
+
