@@ -3,9 +3,14 @@
 from importlib.metadata import PackageNotFoundError, version
 
 from . import _blas  # noqa: F401  (first: what follows needs the core)
+from .contrasts import Contrasts, class_tree, one_vs_rest
+from .discriminant import FisherLDA, SlicedInverseRegression
+from .features import ExpandedRows
 from .gem import GEM
+from .gem_classifier import GEMClassifier
+from .logistic import MultinomialLogit
 from .moments import ClassMoments
-from .pairs import class_pairs
+from .pairs import class_pairs, confusion_pairs, confusion_pairs_from
 from .pencils import (
     PairDirections,
     PencilResult,
@@ -15,6 +20,8 @@ from .pencils import (
     pair_directions,
 )
 from .persist import FileFormatError
+from .rayleigh import OrientedPCA, RayleighPCA, VanishingComponents
+from .targets import discretize_target, target_groups
 
 try:
     __version__ = version("eigenfeat")
@@ -24,13 +31,28 @@ except PackageNotFoundError:  # a source tree that was never installed
 __all__ = [
     "GEM",
     "ClassMoments",
+    "Contrasts",
+    "ExpandedRows",
     "FileFormatError",
+    "FisherLDA",
+    "GEMClassifier",
+    "MultinomialLogit",
+    "OrientedPCA",
     "PairDirections",
     "PencilResult",
+    "RayleighPCA",
     "SingularDenominatorError",
+    "SlicedInverseRegression",
     "Status",
+    "VanishingComponents",
     "__version__",
     "class_pairs",
+    "class_tree",
+    "confusion_pairs",
+    "confusion_pairs_from",
+    "discretize_target",
     "generalized_eigh",
+    "one_vs_rest",
     "pair_directions",
+    "target_groups",
 ]

@@ -50,7 +50,7 @@ class ClassMoments:
 def solve_pencils(
     numerators: list[npt.NDArray[_T]],  # (d, d) each
     denominators: list[npt.NDArray[_T]],  # (d, d) each
-    shifts: npt.NDArray[_T],  # (n_denominators,)
+    shifts: npt.NDArray[_T],  # (n_denominators,), or (n_denominators, d): entry by entry
     items: _I64,  # (n, 2): numerator, denominator
     n_vectors: int,  # m
     threshold: float,
@@ -67,6 +67,9 @@ def solve_pencils(
     _I32,  # status (n,)
 ]: ...
 def choose_solver(d: int, n_vectors: int, items_per_denominator: float) -> str: ...
+def pencil_bytes(
+    d: int, n_items: int, n_denominators: int, n_vectors: int, solver: str, n_threads: int
+) -> float: ...
 def expand_dense(
     X: npt.NDArray[_T],  # (n, d), C-contiguous
     directions: npt.NDArray[_T],  # (d, F), C-contiguous

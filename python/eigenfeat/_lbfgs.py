@@ -136,9 +136,7 @@ def minimise(
         state = found
         history.append(state.objective)
         iteration += 1
-    return Minimum(
-        state.point, state.objective, gap, norm, iteration, evaluations, reason, history
-    )
+    return Minimum(state.point, state.objective, gap, norm, iteration, evaluations, reason, history)
 
 
 def _lately(history: list[float]) -> float:
@@ -199,4 +197,3 @@ def _remember(pairs: deque[_Pair], before: _State, after: _State) -> None:
     # Rounding alone can turn the sign of either.
     if curvature > 0 and size > 0 and np.isfinite(curvature / size):
         pairs.append(_Pair(step, change, solved, curvature))
-

@@ -68,7 +68,9 @@ class ExpandedRows:
             object.__setattr__(self, "X", self.X.tocsr() if sparse else rows)
         if self.offset is not None:
             object.__setattr__(
-                self, "offset", check_vector(self.offset, directions.shape[1], "offset", positive=False)
+                self,
+                "offset",
+                check_vector(self.offset, directions.shape[1], "offset", positive=False),
             )
         if self.projections is not None:
             stored = np.ascontiguousarray(real_array(self.projections, "projections"))
@@ -105,9 +107,7 @@ class ExpandedRows:
         """
         if self.projections is not None:
             return self
-        projected = expand(
-            self.X, self.directions, self.offset, wave="none", n_threads=n_threads
-        )
+        projected = expand(self.X, self.directions, self.offset, wave="none", n_threads=n_threads)
         return replace(self, X=self.X if self.include_input else None, projections=projected)
 
     def take(self, rows: Any) -> ExpandedRows:
@@ -121,8 +121,11 @@ class ExpandedRows:
         wave = {"wave": self.wave, "powers": self.powers}
         if self.projections is None:
             return expand(
-                self.X, self.directions, self.offset,
-                include_input=self.include_input, **wave,  # type: ignore[arg-type]
+                self.X,
+                self.directions,
+                self.offset,
+                include_input=self.include_input,
+                **wave,  # type: ignore[arg-type]
             )
         unit = np.eye(self.directions.shape[1], dtype=self.dtype)
         waves = expand(self.projections, unit, **wave)  # type: ignore[arg-type]
@@ -177,4 +180,3 @@ def _row_arguments(rows: RealArray | CsrRows) -> dict[str, Any]:
         "indptr": rows.indptr,
         "n_columns": rows.n_columns,
     }
-

@@ -69,9 +69,9 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
         "auto" tries both on at most 3,000 rows, half of which are held out in turn, and takes
         "none" on a tie. With fewer than 300 rows, with more than 5,000 columns and in
         `fit_moments` it takes "columns" if the largest deviation exceeds five times the median one.
-    expansion : {"half_wave", "shifted", "none"}, default="half_wave"
-        ``max(0, s p)^(a/2)``; ``(sqrt(1 + max(0, s p)) - 1)^a``, which is smooth at 0; or the
-        projections ``p = v^T x + offset`` themselves, for trees and networks.
+    expansion : {"half_wave", "shifted", "polynomial", "none"}, default="half_wave"
+        ``max(0, s p)^(a/2)``; ``(sqrt(1 + max(0, s p)) - 1)^a``, which is smooth at 0; ``p^a``; or
+        the projections ``p = v^T x + offset`` themselves, for trees and networks.
     powers : distinct numbers out of 1, 2, 3, default=(1, 2, 3)
         The exponents `a`.
     include_input : bool, default=False
@@ -153,7 +153,7 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
         "denominator": [StrOptions({"second_moment", "covariance"})],
         "constant": ["boolean"],
         "scale": [StrOptions({"auto", "none", "columns"})],
-        "expansion": [StrOptions({"half_wave", "shifted", "none"})],
+        "expansion": [StrOptions({"half_wave", "shifted", "polynomial", "none"})],
         "powers": ["array-like"],
         "include_input": ["boolean"],
         "solver": [StrOptions({"auto", "full", "subset", "krylov"})],

@@ -1,0 +1,393 @@
+"""GEM from rows to predictions: moments, directions, expansion and logit in one estimator."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_softmax, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from eigenfeat._model_file import SavedModel
+from eigenfeat.features import ExpandedRows
+from eigenfeat.gem import GEM
+from eigenfeat.gem import _weighted_rows as weighted_rows
+from eigenfeat.layers import Layer, hidden_features, project_rows
+from eigenfeat.logistic import MultinomialLogit
+from eigenfeat.moments import ClassMoments
+
+__all__ = ["GEMClassifier"]
+
+
+class GEMClassifier(ClassifierMixin, BaseEstimator):
+    """GEM features and multinomial logistic regression on them, in one pass of small memory.
+
+    The same as ``make_pipeline(GEM(...), MultinomialLogit(...))``, but features are never formed:
+    only the projections of the rows, one float32 number for each row and direction.
+
+    Parameters
+    ----------
+    ridge, pairs, denominator, constant, scale
+        As in :class:`GEM`.
+    n_directions : int >= 1, default=10
+        Most directions to keep for a pair.
+    threshold : float or None, default=1.5
+        Directions of the last layer with a smaller eigenvalue are dropped.
+    expansion : {"auto", "half_wave", "shifted", "polynomial"}, default="auto"
+        What the logit sees of the projections p. "auto" is "half_wave" with `depth` 1, and
+        "polynomial" with powers 1 and 2 for deeper ones, whose last layer reads half waves already.
+    powers : distinct numbers out of 1, 2, 3, default=(1, 2, 3)
+        The expansion's exponents; not used by "auto" with `depth` above 1.
+    include_input : bool, default=False
+        Whether the logit also reads the input's own columns; with `depth` 1 only.
+    penalty : float >= 0, default=0.1
+        Weight of the logit's energy, see :class:`MultinomialLogit`.
+    depth : int >= 1, default=1
+        Layers. Those before the last hand on the square roots of both half waves.
+    hidden_directions : int >= 1, default=20
+        Directions a pair of the layers before the last, which have no threshold.
+    random_state : int, RandomState or None, default=0
+        For `scale`, pairs drawn at random, and the rows of the logit's metric.
+    n_threads : int or None, default=None
+        Threads; None means all that OpenMP gives. Results do not depend on it.
+    verbose : int, default=0
+        1 prints a line for each step on stderr.
+
+    Attributes
+    ----------
+    layers_ : list of Layer
+        Directions, offsets, eigenvalues and pairs of each layer.
+    logit_ : MultinomialLogit
+        The classifier on the last layer's features.
+    classes_ : (k,) array
+        Labels, sorted.
+    n_features_in_ : int
+        Number of input columns, d.
+    feature_names_in_ : (d,) array of str
+        Names of the input columns, if they had names.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two classes, or rows, labels, weights or parameters are unfit.
+    SingularDenominatorError
+        If a class's matrix is singular and `ridge` too small; it says which ridge would do.
+
+    Notes
+    -----
+    Integer rows of up to 16 bits are taken as float32, which holds them exactly; float64 rows keep
+    their precision up to the projections. Memory beyond the rows, with F directions and p features:
+    4 n F bytes of projections, 4 p^2 of the logit's metric, and 8 k d^2 of moments, d being the
+    width of the widest layer's input.
+
+    References
+    ----------
+    N. Karampatziakis and P. Mineiro, "Discriminative Features via Generalized Eigenvectors",
+    ICML 2014: Algorithm 1; section 4.1 (depth).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from eigenfeat import GEMClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> GEMClassifier().fit(X[:1000], y[:1000]).score(X[1000:], y[1000:]) > 0.95
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "ridge": GEM._parameter_constraints["ridge"],
+        "n_directions": GEM._parameter_constraints["n_directions"],
+        "threshold": GEM._parameter_constraints["threshold"],
+        "pairs": GEM._parameter_constraints["pairs"],
+        "denominator": GEM._parameter_constraints["denominator"],
+        "constant": ["boolean"],
+        "scale": GEM._parameter_constraints["scale"],
+        "expansion": [StrOptions({"auto", "half_wave", "shifted", "polynomial"})],
+        "powers": ["array-like"],
+        "include_input": ["boolean"],
+        "penalty": [Interval(Real, 0, None, closed="left")],
+        "depth": [Interval(Integral, 1, None, closed="left")],
+        "hidden_directions": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        ridge: float = 0.2,
+        n_directions: int = 10,
+        threshold: float | None = 1.5,
+        pairs: Any = "all",
+        denominator: str = "second_moment",
+        constant: bool = True,
+        scale: str = "auto",
+        expansion: str = "auto",
+        powers: Sequence[int] = (1, 2, 3),
+        include_input: bool = False,
+        penalty: float = 0.1,
+        depth: int = 1,
+        hidden_directions: int = 20,
+        random_state: Any = 0,
+        n_threads: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.ridge = ridge
+        self.n_directions = n_directions
+        self.threshold = threshold
+        self.pairs = pairs
+        self.denominator = denominator
+        self.constant = constant
+        self.scale = scale
+        self.expansion = expansion
+        self.powers = powers
+        self.include_input = include_input
+        self.penalty = penalty
+        self.depth = depth
+        self.hidden_directions = hidden_directions
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, events: Any = None
+    ) -> GEMClassifier:
+        """Fit directions, layer by layer, and the logit on their expansion.
+
+        Parameters
+        ----------
+        X : (n, d) array-like or sparse matrix
+            Finite rows.
+        y : (n,) array-like
+            Labels.
+        sample_weight : (n,) array-like, optional
+            Nonnegative weights of the rows.
+        events : (n,) array-like, optional
+            What the moments are conditioned on, if not on the labels: any grouping of the rows, as
+            of a continuous target's bins or of clusters within classes.
+
+        Returns
+        -------
+        GEMClassifier
+            The estimator itself.
+        """
+        self._check_parameters()
+        X, y, sample_weight, groups = self._training_rows(X, y, sample_weight, events)
+        layers: list[Layer] = []
+        for level in range(self.depth):
+            layers.append(self._fit_layer(X, groups, sample_weight, layers, level))
+        features = self._features(X, layers)
+        started = time.perf_counter()
+        self.logit_ = self._logit(self.penalty).fit(features, y, sample_weight)
+        self._say(
+            f"logit: {features.shape[1]} features, {self.logit_.n_iter_[0]} iterations", started
+        )
+        self.classes_ = self.logit_.classes_
+        self.layers_ = layers
+        return self
+
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Logits of the classes.
+
+        Parameters
+        ----------
+        X : (n, d) array-like or sparse matrix
+            Finite rows.
+
+        Returns
+        -------
+        (n, k) array, or (n,) with two classes
+            With two classes the logit of the second over the first.
+        """
+        check_is_fitted(self, "logit_")
+        X = self._checked(X, reset=False)
+        out: NDArray[Any] = self.logit_.decision_function(self._features(X, self.layers_))
+        return out
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Most probable labels, (n,)."""
+        return self.classes_[np.argmax(self._scores(X), axis=1)]
+
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """Class probabilities, (n, k)."""
+        return np.asarray(softmax(self._scores(X), axis=1))
+
+    def predict_log_proba(self, X: Any) -> NDArray[Any]:
+        """Logarithms of the class probabilities, (n, k)."""
+        return np.asarray(log_softmax(self._scores(X), axis=1))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what predictions need to a file, without pickle.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to; an older file there is replaced once the new one is complete. A parameter
+            that JSON cannot hold (a random generator, contrasts) has its default when loaded.
+
+        Raises
+        ------
+        ValueError
+            If a label is not a number or a string.
+        OSError
+            If the file cannot be written.
+        """
+        check_is_fitted(self, "logit_")
+        names = getattr(self, "feature_names_in_", None)
+        SavedModel(
+            self.get_params(deep=False),
+            self.classes_,
+            self.n_features_in_,
+            None if names is None else names.tolist(),
+            self.layers_,
+            self.logit_.coef_,
+            self.logit_.intercept_,
+        ).write(path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> GEMClassifier:
+        """Read a classifier that `save` wrote; its predictions are the same bits.
+
+        Raises
+        ------
+        FileFormatError
+            If the file is foreign or damaged.
+        """
+        saved = SavedModel.read(path)
+        model = cls(**saved.parameters)
+        model.classes_, model.layers_ = saved.classes, saved.layers
+        model.n_features_in_ = saved.n_features
+        if saved.feature_names is not None:
+            model.feature_names_in_ = np.array(saved.feature_names, dtype=object)
+        model.logit_ = model._logit(model.penalty)
+        model.logit_.coef_, model.logit_.intercept_ = saved.coef, saved.intercept
+        model.logit_.classes_, model.logit_.n_features_in_ = saved.classes, saved.coef.shape[1]
+        return model
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    # ---- the steps, which GEMClassifierCV takes one by one ------------------------------------
+
+    def _check_parameters(self) -> None:
+        self._validate_params()
+        if self.include_input and self.depth > 1:
+            raise ValueError("include_input: expected False with depth > 1, got True")
+
+    def _training_rows(self, X: Any, y: Any, sample_weight: Any, events: Any) -> tuple[Any, ...]:
+        """Rows, labels, weights and groups, checked; rows without weight left out."""
+        X, y = self._checked(X, reset=True, y=y)
+        check_classification_targets(y)
+        groups = y if events is None else np.asarray(events)
+        if groups.shape != y.shape:
+            raise ValueError(f"events: expected {len(y)} groups, one a row, got {groups.shape}")
+        index = np.arange(len(y))
+        X, index, weight = weighted_rows(X, index, sample_weight)
+        y, groups = y[index], groups[index]
+        if len(np.unique(y)) < 2:
+            raise ValueError(
+                f"y: expected rows of at least two classes, got 1 class ({y[0].item()!r})"
+            )
+        return X, y, weight, groups
+
+    def _checked(self, X: Any, *, reset: bool, y: Any = None) -> Any:
+        small = getattr(X, "dtype", None) in (np.uint8, np.int8, np.uint16, np.int16, np.bool_)
+        options = {
+            "accept_sparse": "csr",
+            "dtype": np.float32 if small else [np.float64, np.float32],
+            "order": "C",
+            "reset": reset,
+        }
+        if y is None:
+            return validate_data(self, X, **options)
+        return validate_data(self, X, y, **options)
+
+    def _gem(self, level: int) -> GEM:
+        """The extractor of one layer."""
+        last = level == self.depth - 1
+        wave, powers = self._waves() if last else ("half_wave", (1,))
+        return GEM(
+            ridge=self.ridge,
+            n_directions=self.n_directions if last else self.hidden_directions,
+            threshold=self.threshold if last else None,
+            pairs=self.pairs,
+            denominator=self.denominator,
+            constant=self.constant,
+            scale=self.scale if level == 0 else "none",
+            expansion=wave,
+            powers=powers,
+            random_state=self.random_state,
+            n_threads=self.n_threads,
+            verbose=self.verbose,
+        )
+
+    def _waves(self) -> tuple[str, tuple[int, ...]]:
+        if self.expansion == "auto":
+            return ("half_wave", tuple(self.powers)) if self.depth == 1 else ("polynomial", (1, 2))
+        return self.expansion, tuple(self.powers)
+
+    def _fit_layer(
+        self, X: Any, groups: NDArray[Any], weight: Any, layers: list[Layer], level: int
+    ) -> Layer:
+        gem = self._gem(level)
+        if level == 0:
+            return as_layer(gem.fit(X, groups, weight))
+        started = time.perf_counter()
+        moments = ClassMoments()
+        for rows, block in hidden_features(X, layers, self.n_threads):
+            part = None if weight is None else weight[rows]
+            moments.update(block, groups[rows], part, n_threads=self.n_threads)
+        self._say(f"moments of layer {level + 1}: {block.shape[1]} columns", started)
+        return as_layer(gem.fit_moments(moments))
+
+    def _features(self, X: Any, layers: Sequence[Layer]) -> ExpandedRows:
+        """The last layer's features, by their projections."""
+        last = layers[-1]
+        projections = project_rows(X, layers, self.n_threads)
+        inputs = X.astype(np.float32, copy=False) if self.include_input else None
+        return ExpandedRows(
+            inputs,
+            last.directions,
+            wave=last.wave,
+            powers=last.powers,
+            include_input=self.include_input,
+            projections=projections,
+        )
+
+    def _logit(self, penalty: float) -> MultinomialLogit:
+        return MultinomialLogit(
+            penalty=penalty, random_state=self.random_state, n_threads=self.n_threads
+        )
+
+    def _scores(self, X: Any) -> NDArray[Any]:
+        scores = self.decision_function(X)
+        return scores if scores.ndim == 2 else np.column_stack([np.zeros_like(scores), scores])
+
+    def _say(self, text: str, started: float) -> None:
+        if self.verbose:
+            took = time.perf_counter() - started
+            print(f"[GEMClassifier] {text} ({took:.1f} s)", file=sys.stderr, flush=True)
+
+
+def as_layer(gem: GEM) -> Layer:
+    """What a classifier keeps of a fitted extractor."""
+    return Layer(
+        gem.directions_,
+        gem.offset_,
+        gem.eigenvalues_,
+        gem.pairs_,
+        gem.ranks_,
+        gem.expansion,
+        tuple(gem.powers),
+    )

@@ -1,0 +1,90 @@
+"""One layer of GEM features as a classifier keeps it: directions and how they are expanded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenfeat.expansion import expand
+
+__all__ = ["Layer", "project_rows", "row_blocks"]
+
+_BLOCK_BYTES = 128e6  # features of a block of rows
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """Directions (d, F), offsets and where they came from, and their expansion.
+
+    Attributes
+    ----------
+    directions : (d, F) array
+        In the units of the rows: projections are ``X @ directions + offset``.
+    offset : (F,) array
+    eigenvalues : (F,) array
+    pairs : (F, 2) array
+        Labels of numerator and denominator class, or names of contrasts.
+    ranks : (F,) array of int
+    wave : {"half_wave", "shifted", "polynomial", "none"}
+    powers : tuple of int
+    """
+
+    directions: NDArray[np.float64]
+    offset: NDArray[np.float64]
+    eigenvalues: NDArray[np.float64]
+    pairs: NDArray[Any]
+    ranks: NDArray[np.intp]
+    wave: str
+    powers: tuple[int, ...]
+
+    def transform(self, X: Any, n_threads: int | None) -> NDArray[Any]:
+        """Expanded features of rows, all of them at once."""
+        waves = {"wave": self.wave, "powers": self.powers}
+        return expand(X, self.directions, self.offset, n_threads=n_threads, **waves)  # type: ignore[arg-type]
+
+    def project(self, X: Any, n_threads: int | None) -> NDArray[Any]:
+        """Projections (n, F) of rows."""
+        return expand(X, self.directions, self.offset, wave="none", n_threads=n_threads)
+
+    def kept(self, mask: NDArray[np.bool_]) -> Layer:
+        """The layer with the directions where the mask is true."""
+        return Layer(
+            np.ascontiguousarray(self.directions[:, mask]),
+            self.offset[mask],
+            self.eigenvalues[mask],
+            self.pairs[mask],
+            self.ranks[mask],
+            self.wave,
+            self.powers,
+        )
+
+
+def row_blocks(n: int, width: int) -> Iterator[slice]:
+    """Cut n rows so that a block of rows has some hundred MB with `width` float32 columns."""
+    size = int(np.clip(_BLOCK_BYTES / (4 * max(width, 1)) // 512 * 512, 512, 1 << 17))
+    return (slice(begin, min(begin + size, n)) for begin in range(0, n, size))
+
+
+def hidden_features(
+    X: Any, layers: Sequence[Layer], n_threads: int | None
+) -> Iterator[tuple[slice, Any]]:
+    """Rows as the layer after `layers` sees them, block by block."""
+    width = max([X.shape[1], *(2 * len(layer.offset) for layer in layers)])
+    for rows in row_blocks(X.shape[0], width):
+        block = X[rows]
+        for layer in layers:
+            # The first layer's projections may cancel means: in the rows' own precision.
+            block = layer.transform(block, n_threads).astype(np.float32, copy=False)
+        yield rows, block
+
+
+def project_rows(X: Any, layers: Sequence[Layer], n_threads: int | None) -> NDArray[np.float32]:
+    """Projections (n, F) on the last layer, float32; nothing wider is formed for all rows."""
+    out = np.empty((X.shape[0], len(layers[-1].offset)), dtype=np.float32)
+    for rows, block in hidden_features(X, layers[:-1], n_threads):
+        out[rows] = layers[-1].project(block, n_threads)
+    return out

@@ -1,0 +1,78 @@
+"""Table 2: handwritten digits, permutation invariant, without further training images."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from eigenfeat.reproduce import builders, settings
+from eigenfeat.reproduce.protocol import (
+    Context,
+    Data,
+    Method,
+    Paper,
+    Problem,
+    Protocol,
+    Rows,
+    read_arrays,
+    subsample,
+)
+
+__all__ = ["PROTOCOL", "load"]
+
+
+def load(path: Path, context: Context) -> Data:
+    """Return the official split, pixels in 0..1; a quick run trains on fewer rows."""
+    limit = settings.MNIST_QUICK_ROWS if context.quick else None
+
+    def part(name: str) -> Rows:
+        rows = Rows(*read_arrays(path, f"X_{name}", f"y_{name}"))
+        kept = subsample(rows, limit if name == "train" else None, context.seed)
+        X = kept.X.astype(np.float32)
+        X /= 255
+        return Rows(X, kept.y.astype(np.int64))
+
+    return Data(part("train"), lambda: part("test"))
+
+
+METHODS = (
+    Method("GEM", builders.gem, settings.MNIST_GEM, Paper(error="1.08")),
+    Method("deep GEM", builders.gem, settings.MNIST_DEEP, Paper(error="0.96")),
+    Method(
+        "random directions",
+        builders.random_directions,
+        settings.MNIST_RANDOM,
+        Paper(error="2.83"),
+        directions_of="GEM",
+    ),
+    Method("SVM, Gaussian kernel", builders.svc, settings.SVC_ON_PIXELS, peer=True),
+    Method("multilayer perceptron", builders.perceptron, settings.PERCEPTRON, peer=True),
+    Method("boosted trees", builders.boosting, settings.BOOSTING, peer=True),
+)
+
+PROTOCOL = Protocol(
+    "mnist",
+    "handwritten digits, Table 2 of the paper",
+    (
+        Problem(
+            name="mnist",
+            title="MNIST",
+            split="official split; chosen on a sixth of the training rows, then trained on all",
+            file="mnist.npz",
+            arrays={
+                "X_train": "(60000, 784) pixels 0..255",
+                "y_train": "(60000,) digits",
+                "X_test": "(10000, 784) pixels",
+                "y_test": "(10000,) digits",
+            },
+            load=load,
+            methods=METHODS,
+            quoted=(
+                Paper("Maxout", error="0.94"),
+                Paper("DropConnect", error="1.12"),
+                Paper("Dropout", error="1.20"),
+            ),
+        ),
+    ),
+)

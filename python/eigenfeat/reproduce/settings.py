@@ -1,0 +1,125 @@
+"""Every number that one may want to change: seeds, sizes and hyperparameters.
+
+A tuple in `grid` is chosen from on held-out rows; what `quick` names replaces it in a quick run. A
+grid of single values costs no choosing.
+"""
+
+from __future__ import annotations
+
+from eigenfeat.reproduce.protocol import Hyperparameters
+
+SEED = 0
+HELD_OUT = 1 / 6  # share of the training rows to choose hyperparameters on
+MEMBERS = 5  # of the ensemble; as many random hypercubes as the paper draws
+
+# ---- MNIST, Table 2 ------------------------------------------------------------------------------
+
+MNIST_QUICK_ROWS = 6_000
+
+MNIST_GEM = Hyperparameters(
+    fixed={"scale": "none"},  # pixels have one unit
+    grid={
+        "ridge": (0.1, 0.2, 0.5),
+        "threshold": (1.0, 1.5, 2.0),
+        "n_directions": (20,),
+        "penalty": (0.03, 0.1, 0.3),
+    },
+    quick={"ridge": 0.2, "threshold": 1.5, "n_directions": 5, "penalty": (0.1, 0.3)},
+)
+MNIST_DEEP = Hyperparameters(
+    fixed={"scale": "none", "depth": 2},
+    grid={"ridge": (0.2,), "threshold": (1.5,), "n_directions": (10,), "penalty": (0.1, 0.3)},
+    quick={"n_directions": 3, "penalty": 0.1},
+)
+RANDOM_DIRECTIONS = 900  # where no count of GEM's directions is known
+MNIST_RANDOM = Hyperparameters(
+    grid={"multinomiallogit__penalty": (0.03, 0.1, 0.3)},
+    quick={"multinomiallogit__penalty": 0.1},
+)
+
+# ---- Covertype, Table 3 --------------------------------------------------------------------------
+
+COVERTYPE_QUICK_ROWS = 12_000
+COVERTYPE_TEST_SHARE = 0.1
+
+COVERTYPE_GEM = Hyperparameters(
+    grid={
+        "ridge": (0.01, 0.1, 0.5),
+        "threshold": (1.0, 1.5),
+        "n_directions": (10, 20),
+        "penalty": (0.01, 0.1),
+    },
+    quick={"ridge": 0.1, "threshold": 1.0, "n_directions": 10, "penalty": (0.01, 0.1)},
+)
+COVERTYPE_DEEP = Hyperparameters(
+    fixed={"depth": 2},
+    grid={"ridge": (0.1,), "threshold": (1.5,), "n_directions": (20,), "penalty": (0.01, 0.1)},
+    quick={"n_directions": 5, "penalty": 0.01},
+)
+COVERTYPE_RFF = Hyperparameters(
+    fixed={"rbfsampler__n_components": 4_000},
+    grid={
+        "rbfsampler__gamma": (0.1, 0.3, 1.0),
+        "multinomiallogit__penalty": (0.001, 0.01),
+    },
+    quick={
+        "rbfsampler__n_components": 1_000,
+        "rbfsampler__gamma": 0.3,
+        "multinomiallogit__penalty": 0.01,
+    },
+)
+COVERTYPE_GEM_ON_RFF = Hyperparameters(
+    fixed={"rbfsampler__n_components": 2_000},
+    grid={
+        "rbfsampler__gamma": (0.1, 0.3),
+        "gemclassifier__ridge": (0.1,),
+        "gemclassifier__threshold": (1.5,),
+        "gemclassifier__n_directions": (30,),
+        "gemclassifier__penalty": (0.01, 0.1),
+    },
+    quick={
+        "rbfsampler__n_components": 500,
+        "rbfsampler__gamma": 0.3,
+        "gemclassifier__n_directions": 10,
+        "gemclassifier__penalty": 0.1,
+    },
+)
+
+# ---- speech, Table 4 -----------------------------------------------------------------------------
+
+DEVELOPMENT_SPEAKER, TEST_SPEAKER = "theo", "yweweler"  # the last two by name, unseen when chosen
+N_STATES = 3
+SPEECH_QUICK_EVERY = 6  # one recording of so many
+
+SPEECH_GEM = Hyperparameters(
+    fixed={"pairs": "hypercube", "scale": "columns"},  # cepstra, energy and slopes differ in unit
+    grid={
+        "ridge": (0.2, 0.5, 1.0),
+        "threshold": (1.5,),
+        "n_directions": (5, 10),
+        "penalty": (0.1, 0.3, 1.0),
+    },
+    quick={"ridge": 0.5, "n_directions": 2, "penalty": (0.3, 1.0)},
+)
+
+# ---- defaults ------------------------------------------------------------------------------------
+
+DEFAULTS_QUICK_ROWS = 1_500
+OPENCV_TEST_SHARE = 0.5
+OCR_TRAINING_FOLDS = (0,)  # the other folds are for testing
+
+# ---- peers ---------------------------------------------------------------------------------------
+
+SVC_ON_PIXELS = Hyperparameters(
+    fixed={"gamma": "scale", "cache_size": 1_000}, grid={"C": (1.0, 10.0)}, quick={"C": 10.0}
+)
+SVC_ON_COVERTYPE = Hyperparameters(
+    fixed={"cache_size": 1_000},
+    grid={"C": (10.0, 100.0), "gamma": (0.3, 1.0)},
+    quick={"C": 10.0, "gamma": 0.3},
+)
+PERCEPTRON = Hyperparameters(
+    fixed={"hidden_layer_sizes": (512, 512), "early_stopping": True},
+    quick={"hidden_layer_sizes": (128,)},
+)
+BOOSTING = Hyperparameters(fixed={"early_stopping": True}, quick={"max_iter": 15})
