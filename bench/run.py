@@ -1,6 +1,6 @@
 """Compare eigenfeat with its peers and with the machine's floor, in one run.
 
-    python bench/run.py moments pencils deep transform --data DIR --threads 1 2
+    python bench/run.py moments pencils deep transform logit logit_gem --data DIR --threads 1 2
 
 Every task alternates its implementations, prints a table of ratios and adds to one CSV file.
 Without ``--data`` the rows are random ones of the same shape.
@@ -16,8 +16,9 @@ import numpy as np
 
 import eigenfeat as ef
 from eigenfeat.expansion import expand
+from logit import logit_dense, logit_gem
 from peers import numpy_expansion, scipy_moments, scipy_pencils
-from problems import N_CLASSES, Rows, class_second_moments, digits
+from problems import N_CLASSES, Rows, class_second_moments, digits, gem_directions
 from timing import Contender, Measurement, alternate, print_table, write_csv
 
 ALL_PAIRS = [(i, j) for i in range(N_CLASSES) for j in range(N_CLASSES) if i != j]
@@ -160,19 +161,7 @@ def second_layer_moments(rows: Rows) -> ef.ClassMoments:
 
 def transform(rows: Rows, threads: int, rounds: int) -> list[Measurement]:
     """60,000 rows to 10,932 float32 features."""
-    model = ef.GEM(
-        ridge=0.5,
-        n_directions=30,
-        threshold=0.0,
-        constant=False,
-        scale="none",
-        expansion="half_wave",
-        powers=(1, 2, 3),
-        include_input=False,
-        n_threads=threads,
-    )
-    model.fit_moments(ef.ClassMoments().update(rows.X, rows.y))
-    V = np.ascontiguousarray(model.directions_[:, :1822].astype(np.float32))
+    V = gem_directions(rows, threads)
     contenders = [
         Contender("eigenfeat", lambda: expand(rows.X, V, n_threads=threads)),
         Contender("floor: the projection alone (sgemm)", lambda: rows.X @ V),
@@ -190,7 +179,16 @@ def transform(rows: Rows, threads: int, rounds: int) -> list[Measurement]:
     )
 
 
-TASKS = {"moments": moments, "pencils": pencils, "deep": deep, "transform": transform}
+TASKS = {
+    "moments": moments,
+    "pencils": pencils,
+    "deep": deep,
+    "transform": transform,
+    "logit": logit_dense,
+    "logit_gem": logit_gem,
+}
+# These read their rows themselves, in processes of their own.
+FRESH = {"logit", "logit_gem"}
 
 
 def main() -> None:
@@ -205,13 +203,24 @@ def main() -> None:
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--output", type=Path, default=Path("bench_results.csv"))
+    parser.add_argument("--rows", type=int, help="only so many training rows, to see that it runs")
+    parser.add_argument(
+        "--seconds", type=float, default=300.0, help="most seconds of a fit in logit (300)"
+    )
+    parser.add_argument(
+        "--iterations", type=int, default=60, help="most iterations of a peer in logit_gem (60)"
+    )
     arguments = parser.parse_args()
-    rows = digits(arguments.data)
+    names = arguments.tasks or list(TASKS)
+    rows = None if FRESH.issuperset(names) else digits(arguments.data).first(arguments.rows)
     collected: list[Measurement] = []
-    for name in arguments.tasks or TASKS:
+    for name in names:
         for threads in arguments.threads:
-            table = TASKS[name](rows, threads, arguments.rounds)
-            print_table(table, table[0].implementation)
+            source = arguments if name in FRESH else rows
+            table = TASKS[name](source, threads, arguments.rounds)
+            for task in dict.fromkeys(row.task for row in table):
+                part = [row for row in table if row.task == task]
+                print_table(part, part[0].implementation)
             collected += table
             write_csv(arguments.output, collected)
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import csv
 import gc
+import multiprocessing
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 from threadpoolctl import threadpool_limits
 
@@ -57,6 +60,37 @@ def peak_extra_bytes(call: Callable[[], object]) -> int:
         return 0
     del result
     return max(0, peak - before) * 1024
+
+
+def from_fresh_process(
+    run: Callable[..., Iterator[Any]], *arguments: Any, threads: int, seconds: float
+) -> list[Any]:
+    """What a generator yields in a process of its own, ended when an item takes more seconds."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=_send_all, args=(theirs, run, arguments, threads))
+    process.start()
+    theirs.close()
+    got = []
+    try:
+        while ours.poll(seconds):
+            got.append(ours.recv())
+    except EOFError:  # all is sent
+        pass
+    finally:
+        process.terminate()
+        process.join()
+        ours.close()
+    return got
+
+
+def _send_all(
+    connection: Connection, run: Callable[..., Iterator[Any]], arguments: Any, threads: int
+) -> None:
+    with threadpool_limits(limits=threads):
+        for item in run(*arguments):
+            connection.send(item)
+    connection.close()
 
 
 def alternate(

@@ -41,11 +41,7 @@ class Room:
 
 
 PYTHON_ROOMS = (
-    Room(
-        "front door",
-        ("__init__.py",),
-        rooms=frozenset({"foundation", "estimators", "outer"}),
-    ),
+    Room("front door", ("__init__.py",), rooms=frozenset({"foundation", "estimators", "outer"})),
     Room(
         "foundation",
         (
@@ -67,10 +63,13 @@ PYTHON_ROOMS = (
     Room(
         "estimators",
         (
-            "gem.py",
+            "gem*.py",
             "linear.py",
             "logistic.py",
-            "rayleigh.py",
+            "calibrated.py",
+            "rayleigh*.py",
+            "row_weights.py",
+            "discriminant.py",
             "targets.py",
             "ldg/*",
             "incomplete/*",

@@ -31,6 +31,8 @@ void FeatureRows<T>::check() const {
   require(!(is_sparse && dense.data != nullptr), "X", "dense or sparse rows", "both");
   require(dense.data == nullptr || dense.is_row_major(), "X", "row-major storage",
           "another layout");
+  require(!stored || projections.is_row_major(), "projections", "row-major storage",
+          "another layout");
   if (is_sparse) check_csr(sparse);
   const index_t inputs = is_sparse ? sparse.cols : dense.cols;
   if (!expanded) {

@@ -8,6 +8,7 @@
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/status.hpp"
 #include "feature_groups.hpp"
+#include "metric_parts.hpp"
 #include "tile_products.hpp"
 #include "tiled_lower.hpp"
 
@@ -15,34 +16,6 @@ namespace eigenfeat {
 namespace {
 
 constexpr index_t kTile = TiledLower<float>::kTile;
-
-// Rows of a panel: many, so that adding a product to the sums costs little beside it; few, so that
-// the panel takes some 64 MB.
-index_t panel_rows(index_t p) {
-  const index_t fitting = static_cast<index_t>(16e6) / std::max<index_t>(p, 1);
-  return std::clamp<index_t>(fitting / 256 * 256, 256, 2048);
-}
-
-// panel (rows, p) row-major <- sqrt(weight) scale phi
-template <class T>
-void fill_panel(const FeatureRows<T>& features, VectorView<const double> weights,
-                VectorView<const double> scale, index_t begin, index_t end,
-                PerThread<TileScratch<T>>& scratch, float* panel, int n_threads) {
-  const index_t p = features.cols(), varying = features.varying();
-  const Groups groups = Groups::of<T>(features.rows(), p, 1);
-  for_ranges(end - begin, groups.tile, n_threads, [&](index_t first, index_t last, int thread) {
-    const MatrixView<const T> tile =
-        load_tile(features, begin + first, begin + last, scratch[thread]);
-    for (index_t r = 0; r < tile.rows; ++r) {
-      const double root = weights.empty() ? 1.0 : std::sqrt(weights[begin + first + r]);
-      float* out = panel + (first + r) * p;
-      const T* in = tile.row(r);
-      for (index_t c = 0; c < varying; ++c)
-        out[c] = static_cast<float>(root * scale[c] * static_cast<double>(in[c]));
-      if (features.constant) out[varying] = static_cast<float>(root * scale[varying]);
-    }
-  });
-}
 
 // One tile of sums += panel^T panel, by way of a float product.
 void add_product(MatrixView<const float> panel, const TiledLower<double>& sums, TileIndex at,
@@ -68,7 +41,7 @@ TiledLower<double> scaled_gram(const FeatureRows<T>& features, VectorView<const 
                                VectorView<const double> scale, int n_threads) {
   const index_t n = features.rows(), p = features.cols();
   TiledLower<double> sums(p);
-  const index_t count = sums.tiles() * (sums.tiles() + 1) / 2, rows = panel_rows(p);
+  const index_t count = sums.tiles() * (sums.tiles() + 1) / 2, rows = gram_panel_rows(p);
   for (index_t b = 0; b < count; ++b) {
     const TileIndex at = lower_tile(b);
     sums.buffer(at.i, at.j) = AlignedBuffer<double>::zeros(sums.size(at.i) * sums.size(at.j));
@@ -116,19 +89,15 @@ class TiledMetric final : public Metric {
       : factor_(std::move(factor)),
         positive_(positive),
         scale_(scale.data, scale.data + scale.size) {
-    if (positive_) invert_diagonal();
+    if (positive_) invert_diagonal_tiles(factor_);
   }
 
   bool positive() const override { return positive_; }
   index_t order() const override { return factor_.order(); }
 
   void solve(MatrixView<const double> b, MatrixView<double> out, int n_threads) const override {
+    check_solve(*this, b, out);
     const index_t p = order(), k = b.cols, width = padded_width<float>(k);
-    require(positive_, "metric", "a positive definite one", "one that is not");
-    require(b.rows == p && b.is_row_major(), "b", std::to_string(p) + " rows",
-            std::to_string(b.rows));
-    require(out.rows == p && out.cols == k && out.is_row_major(), "out", "the shape of b",
-            "another");
     const double work = 4.0 * static_cast<double>(p) * static_cast<double>(p * width);
     const int threads = threads_for(work, n_threads);
     double largest = 0.0;
@@ -142,8 +111,7 @@ class TiledMetric final : public Metric {
       const double factor = scale_[static_cast<std::size_t>(i)] / unit;
       for (index_t c = 0; c < k; ++c) x[i * width + c] = static_cast<float>(factor * b(i, c));
     }
-    forward(x.data(), width, threads);
-    backward(x.data(), width, threads);
+    solve_tiles(factor_, x.data(), width, threads);
     for (index_t i = 0; i < p; ++i) {
       const double factor = scale_[static_cast<std::size_t>(i)] * unit;
       for (index_t c = 0; c < k; ++c) out(i, c) = factor * static_cast<double>(x[i * width + c]);
@@ -151,53 +119,6 @@ class TiledMetric final : public Metric {
   }
 
  private:
-  // Diagonal tiles become their inverses, upper triangles zero: a solve is then products alone.
-  void invert_diagonal() {
-    for (index_t i = 0; i < factor_.tiles(); ++i) {
-      const MatrixView<float> tile = factor_.tile(i, i);
-      for (index_t c = 0; c < tile.cols; ++c) std::fill(tile.col(c), tile.col(c) + c, 0.0F);
-      trtri<float>(Triangle::lower, tile);
-    }
-  }
-
-  // A column-major tile L (m, n) read by rows is L^T (n, m).
-  MatrixView<const float> rows_of(index_t i, index_t j) const {
-    return factor_.tile(i, j).transposed();
-  }
-
-  // x <- L^-1 x
-  void forward(float* x, index_t width, int threads) const {
-    AlignedBuffer<float> negative(kTile * width);
-    for (index_t j = 0; j < factor_.tiles(); ++j) {
-      float* at = x + j * kTile * width;
-      const index_t size = factor_.size(j) * width;
-      std::copy(at, at + size, negative.data());
-      std::fill(at, at + size, 0.0F);
-      add_products<float>(rows_of(j, j), negative.data(), width, at);
-      for (index_t i = 0; i < size; ++i) negative[i] = -at[i];
-      for_blocks(factor_.tiles() - j - 1, threads, [&](index_t b, int) {
-        const index_t i = j + 1 + b;
-        add_products<float>(rows_of(i, j), negative.data(), width, x + i * kTile * width);
-      });
-    }
-  }
-
-  // x <- L^-T x
-  void backward(float* x, index_t width, int threads) const {
-    AlignedBuffer<float> negative(kTile * width);
-    for (index_t j = factor_.tiles() - 1; j >= 0; --j) {
-      float* at = x + j * kTile * width;
-      const index_t size = factor_.size(j) * width;
-      std::copy(at, at + size, negative.data());
-      std::fill(at, at + size, 0.0F);
-      add_scores<float>(rows_of(j, j), negative.data(), width, at);
-      for (index_t i = 0; i < size; ++i) negative[i] = -at[i];
-      for_blocks(j, threads, [&](index_t i, int) {
-        add_scores<float>(rows_of(j, i), negative.data(), width, x + i * kTile * width);
-      });
-    }
-  }
-
   TiledLower<float> factor_;
   bool positive_;
   std::vector<double> scale_;
@@ -211,14 +132,9 @@ std::unique_ptr<Metric> Metric::make(const FeatureRows<T>& features,
                                      VectorView<const double> scale,
                                      VectorView<const double> diagonal, double factor,
                                      int n_threads) {
-  features.check();
-  const index_t p = features.cols();
-  require(scale.size == p, "scale", std::to_string(p) + " entries", std::to_string(scale.size));
-  require(diagonal.size == p, "diagonal", std::to_string(p) + " entries",
-          std::to_string(diagonal.size));
-  require(weights.empty() || weights.size == features.rows(), "weights",
-          std::to_string(features.rows()) + " entries", std::to_string(weights.size));
-  const double n = static_cast<double>(features.rows()), order = static_cast<double>(p);
+  check_metric(features, weights, scale, diagonal);
+  const double n = static_cast<double>(features.rows());
+  const double order = static_cast<double>(features.cols());
   const int threads = threads_for(order * order * (n + order), n_threads);
   TiledLower<double> sums = scaled_gram(features, weights, scale, threads);
   TiledLower<float> matrix = in_float(sums, factor, diagonal, threads);

@@ -53,8 +53,16 @@ struct TileIndex {
 // The b-th of (0, 0), (1, 0), (1, 1), (2, 0), ...
 TileIndex lower_tile(index_t b);
 
-// A = L L^T in place, over our own threads; false where a pivot is not positive.
+// A = L L^T in place, over our own threads; false where a pivot is not positive and finite.
 template <class T>
 bool factorise_tiles(TiledLower<T>& a, int n_threads);
+
+// Diagonal tiles of L become their inverses, upper triangles zero: a solve is then products alone.
+template <class T>
+void invert_diagonal_tiles(TiledLower<T>& factor);
+
+// x <- (L L^T)^-1 x for x (n, width) row-major and padded, after invert_diagonal_tiles.
+template <class T>
+void solve_tiles(const TiledLower<T>& factor, T* x, index_t width, int n_threads);
 
 }  // namespace eigenfeat

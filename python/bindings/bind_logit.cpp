@@ -106,11 +106,12 @@ py::tuple gradient(const HeldRows<T>& held, const Array<std::int32_t>& labels,
 template <class T>
 std::unique_ptr<Metric> metric(const HeldRows<T>& held, const Weights& weights,
                                const Array<double>& scale, const Array<double>& diagonal,
-                               double factor, int n_threads) {
+                               double factor, bool dual, int n_threads) {
   const auto row_weights = vector_view(weights, "weights");
   const auto scales = vector_view(scale, "scale"), diagonals = vector_view(diagonal, "diagonal");
   py::gil_scoped_release unlocked;
-  return Metric::make<T>(held.rows, row_weights, scales, diagonals, factor, n_threads);
+  const auto make = dual ? &Metric::make_dual<T> : &Metric::make<T>;
+  return make(held.rows, row_weights, scales, diagonals, factor, n_threads);
 }
 
 Array<double> solve(const Metric& metric, const Array<double>& b, int n_threads) {
@@ -143,8 +144,8 @@ void register_rows(py::module_& module, const char* name) {
            py::arg("weights").noconvert().none(true), "energy_weight"_a,
            py::arg("coefficients").noconvert(), "n_threads"_a)
       .def("metric", &metric<T>, py::arg("weights").noconvert().none(true),
-           py::arg("scale").noconvert(), py::arg("diagonal").noconvert(), "factor"_a,
-           "n_threads"_a);
+           py::arg("scale").noconvert(), py::arg("diagonal").noconvert(), "factor"_a, "dual"_a,
+           "n_threads"_a, py::keep_alive<0, 1>());
 }
 
 }  // namespace

@@ -3,11 +3,14 @@
 from importlib.metadata import PackageNotFoundError, version
 
 from . import _blas  # noqa: F401  (first: what follows needs the core)
+from .calibrated import CalibratedLeastSquares
 from .contrasts import Contrasts, class_tree, one_vs_rest
 from .discriminant import FisherLDA, SlicedInverseRegression
 from .features import ExpandedRows
 from .gem import GEM
 from .gem_classifier import GEMClassifier
+from .gem_ensemble import GEMEnsemble
+from .gem_search import GEMClassifierCV
 from .logistic import MultinomialLogit
 from .moments import ClassMoments
 from .pairs import class_pairs, confusion_pairs, confusion_pairs_from
@@ -30,12 +33,15 @@ except PackageNotFoundError:  # a source tree that was never installed
 
 __all__ = [
     "GEM",
+    "CalibratedLeastSquares",
     "ClassMoments",
     "Contrasts",
     "ExpandedRows",
     "FileFormatError",
     "FisherLDA",
     "GEMClassifier",
+    "GEMClassifierCV",
+    "GEMEnsemble",
     "MultinomialLogit",
     "OrientedPCA",
     "PairDirections",

@@ -1,6 +1,6 @@
 """The compiled core. Private: shapes are checked here, values in the facade."""
 
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -91,6 +91,59 @@ def expand_csr(
     include_input: bool,
     n_threads: int,
 ) -> npt.NDArray[_T]: ...
+
+class Metric:
+    @property
+    def positive(self) -> bool: ...
+    @property
+    def order(self) -> int: ...
+    def solve(self, b: _F64, n_threads: int) -> _F64: ...  # (p, k)
+
+class _FeatureRows(Generic[_T]):
+    def __init__(
+        self,
+        *,
+        X: npt.NDArray[_T] | None = None,  # (n, d), C-contiguous
+        data: npt.NDArray[_T] | None = None,
+        indices: _I64 | None = None,
+        indptr: _I64 | None = None,
+        n_columns: int = 0,
+        projections: npt.NDArray[_T] | None = None,  # (n, F), C-contiguous
+        directions: npt.NDArray[_T] | None = None,  # (d, F), C-contiguous
+        offset: npt.NDArray[_T] | None = None,  # (F,)
+        wave: str | None = None,
+        powers: list[int] = ...,
+        include_input: bool = False,
+        constant: bool = False,
+    ) -> None: ...
+    @property
+    def n_rows(self) -> int: ...
+    @property
+    def n_columns(self) -> int: ...
+    def scores(self, coefficients: npt.NDArray[_T], n_threads: int) -> npt.NDArray[_T]: ...
+    def products(self, residuals: npt.NDArray[_T], n_threads: int) -> _F64: ...
+    def sums(self, weights: _F64 | None, n_threads: int) -> tuple[_F64, _F64]: ...
+    def gradient(
+        self,
+        labels: _I32,
+        weights: _F64 | None,
+        energy_weight: float,
+        coefficients: _F64,  # (p, k)
+        n_threads: int,
+    ) -> tuple[float, float, _F64]: ...
+    def metric(
+        self,
+        weights: _F64 | None,
+        scale: _F64,
+        diagonal: _F64,
+        factor: float,
+        dual: bool,
+        n_threads: int,
+    ) -> Metric: ...
+
+class FeatureRows32(_FeatureRows[np.float32]): ...
+class FeatureRows64(_FeatureRows[np.float64]): ...
+
 def default_threads() -> int: ...
 def blas_threads() -> int: ...
 def lapack_name() -> str: ...

@@ -149,11 +149,14 @@ class LogitProblem:
             kept = len(sample) if weights is None else float(weights.sum())
             share = self.total / kept
             floor = self._missing(rows, weights, share)
-        # Rounding of a float32 Gram matrix whose diagonal is total / 2.
-        smallest = 4 * float(np.finfo(np.float32).eps) * self.total
+        # Rounding of a float32 Gram matrix whose diagonal is total / 2; of its trace in the dual.
+        dual = rows.n_rows < rows.n_columns
+        smallest = max(4, rows.n_columns * dual) * float(np.finfo(np.float32).eps) * self.total
         diagonal = np.maximum(self.quadratic(penalty) * self.scale**2, max(damping, smallest))
         for _ in range(20):
-            metric = rows.metric(weights, self.scale, diagonal + floor, 0.5 * share, self.n_threads)
+            metric = rows.metric(
+                weights, self.scale, diagonal + floor, 0.5 * share, dual, self.n_threads
+            )
             if metric.positive:
                 return metric
             diagonal *= 10.0
@@ -167,16 +170,20 @@ class LogitProblem:
 
 
 def centred(X: Any, weight: Any) -> tuple[Any, _Array | None]:
-    """Dense rows about their mean, where that is far from 0 in units of their deviations.
+    """Dense rows with those columns about their means whose means exceed ten deviations.
 
-    With an intercept the optimum is the same; its float32 metric is not.
+    With an intercept the loss's optimum is the same; its float32 metric is not. Such a column's
+    mean square, in the energy's ridge, becomes its variance.
     """
     if not isinstance(X, np.ndarray):
         return X, None
-    mean = np.average(X, axis=0, weights=weight)
-    deviation = np.sqrt(np.average((X[: 1 << 16] - mean) ** 2, axis=0))
-    if not np.any(np.abs(mean) > 10 * deviation):
+    sums, squares = core_rows(X, False).sums(weight, 1)  # in float64, whatever X is
+    total = len(X) if weight is None else weight.sum()
+    mean = sums / total
+    far = squares / total - mean**2 < 0.01 * mean**2
+    if far.any():
+        far &= X.min(axis=0) < X.max(axis=0)
+    if not far.any():
         return X, None
-    mean = np.where(deviation > 0, mean, 0.0)
-    centred = (X - mean).astype(X.dtype, copy=False)
-    return centred, mean
+    mean[~far] = 0.0
+    return np.subtract(X, mean, out=np.empty_like(X), casting="same_kind"), mean

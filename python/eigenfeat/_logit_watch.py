@@ -28,7 +28,7 @@ class Watch:
     ) -> None:
         self.held_out, self.uncentred, self.say = held_out, uncentred, say
         self.losses: list[float] = []
-        self.best: _Array | None = None
+        self.best: Progress | None = None
 
     def __call__(self, progress: Progress) -> bool:
         text = f"iteration {progress.iteration}: objective {progress.objective:.6g}"
@@ -40,5 +40,5 @@ class Watch:
         self.say(f"{text}, held-out loss {self.losses[-1]:.5g}")
         least = int(np.argmin(self.losses))
         if least == len(self.losses) - 1:
-            self.best = progress.point
+            self.best = progress
         return len(self.losses) - 1 - least >= self.PATIENCE

@@ -1,10 +1,10 @@
-"""A GEM classifier as a file: parameters, labels, layers and weights, without pickle."""
+"""GEM classifiers as files: parameters, labels, layers and weights, without pickle."""
 
 from __future__ import annotations
 
-import json
+import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,19 +13,21 @@ import numpy.typing as npt
 
 from . import persist
 from ._labels import LabelTable
+from .expansion import WAVES, check_powers
 from .layers import Layer
 
-__all__ = ["SavedModel"]
+__all__ = ["SavedEnsemble", "SavedModel"]
 
 _KIND = "gem classifier"
+_ENSEMBLE = "gem ensemble"
 
 
 @dataclass(frozen=True)
 class SavedModel:
     """What a file holds.
 
-    ``parameters`` are those that JSON can hold (numbers, strings, lists of them). ``coef`` (q, p)
-    and ``intercept`` (q,) have one row for two classes, as in `MultinomialLogit`.
+    ``parameters`` are those that JSON can hold (numbers, strings, lists and tuples of them).
+    ``coef`` (q, p) and ``intercept`` (q,) have one row for two classes, as in `MultinomialLogit`.
     """
 
     parameters: dict[str, Any]
@@ -41,26 +43,55 @@ class SavedModel:
         persist.write(path, _KIND, self._meta(), self._arrays())
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> SavedModel:
-        """Read what `write` wrote; FileFormatError for anything else."""
+    def read(cls, path: str | os.PathLike[str], names: Iterable[str]) -> SavedModel:
+        """Read what `write` wrote; FileFormatError for anything else.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+        names : iterable of str
+            The parameters that the classifier has.
+        """
         with persist.read(path, _KIND) as file:
-            meta = file.meta
-            classes = LabelTable.from_json(meta["classes"]).classes
-            layers = [_layer(file, i, entry) for i, entry in enumerate(meta["layers"])]
-            coef = file.array("coef", tuple(meta["coef"]))
-            return cls(
-                _tuples(meta["parameters"]),
-                classes,
-                int(meta["n_features"]),
-                meta["feature_names"],
-                layers,
-                coef,
-                file.array("intercept", (len(coef),)),
-            )
+            return cls._from(file, file.meta, "", names)
+
+    @classmethod
+    def _from(
+        cls, file: persist.Reader, meta: dict[str, Any], prefix: str, names: Iterable[str]
+    ) -> SavedModel:
+        coef = file.array(f"{prefix}coef", tuple(meta["coef"]))
+        found = cls(
+            _parameters(meta["parameters"], names),
+            LabelTable.from_json(meta["classes"]).classes,
+            int(meta["n_features"]),
+            meta["feature_names"],
+            [_layer(file, f"{prefix}layer{i}_", entry) for i, entry in enumerate(meta["layers"])],
+            coef,
+            file.array(f"{prefix}intercept", (len(coef),)),
+        )
+        found._check()
+        return found
+
+    def _check(self) -> None:
+        """FileFormatError unless the parts fit together."""
+        k, names = len(self.classes), self.feature_names
+        widths = [self.n_features, *(layer.width for layer in self.layers)]
+        if self.parameters.get("include_input", False):
+            widths[-1] += self.n_features
+        fits = (
+            len(self.layers) > 0
+            and [len(layer.directions) for layer in self.layers] == widths[:-1]
+            and k >= 2
+            and self.coef.shape == (1 if k == 2 else k, widths[-1])
+            and (names is None or [type(name) for name in names] == [str] * self.n_features)
+        )
+        if not fits:
+            raise persist.FileFormatError("its layers, labels and weights do not fit together")
 
     def _meta(self) -> dict[str, Any]:
         return {
-            "parameters": {k: v for k, v in self.parameters.items() if _in_json(v)},
+            "parameters": _jsonable(self.parameters),
             "classes": _table(self.classes).to_json(),
             "n_features": self.n_features,
             "feature_names": self.feature_names,
@@ -69,55 +100,135 @@ class SavedModel:
                 {
                     "shape": list(layer.directions.shape),
                     "wave": layer.wave,
-                    "powers": list(layer.powers),
+                    "powers": [int(power) for power in layer.powers],
                     "names": _table(np.unique(layer.pairs)).to_json(),
                 }
                 for layer in self.layers
             ],
         }
 
-    def _arrays(self) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+    def _arrays(self, prefix: str = "") -> Iterator[tuple[str, npt.NDArray[Any]]]:
         for i, layer in enumerate(self.layers):
             _, codes = np.unique(layer.pairs, return_inverse=True)
-            yield f"directions{i}", layer.directions
-            yield f"offset{i}", layer.offset
-            yield f"eigenvalues{i}", layer.eigenvalues
-            yield f"pairs{i}", codes.reshape(layer.pairs.shape).astype(np.int64)
-            yield f"ranks{i}", layer.ranks.astype(np.int64)
-        yield "coef", self.coef
-        yield "intercept", self.intercept
+            part = f"{prefix}layer{i}_"
+            yield f"{part}directions", layer.directions
+            yield f"{part}offset", layer.offset
+            yield f"{part}eigenvalues", layer.eigenvalues
+            yield f"{part}pairs", codes.reshape(layer.pairs.shape).astype(np.int64)
+            yield f"{part}ranks", layer.ranks.astype(np.int64)
+        yield f"{prefix}coef", self.coef
+        yield f"{prefix}intercept", self.intercept
+
+
+@dataclass(frozen=True)
+class SavedEnsemble:
+    """What a file of several classifiers holds.
+
+    ``estimator`` has the parameters of the classifier whose clones the members are, or is None.
+    """
+
+    parameters: dict[str, Any]
+    estimator: dict[str, Any] | None
+    members: list[SavedModel]
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write to a file; an older one there is replaced once this is complete."""
+        meta = {
+            "parameters": _jsonable(self.parameters),
+            "estimator": None if self.estimator is None else _jsonable(self.estimator),
+            "members": [member._meta() for member in self.members],
+        }
+        arrays = (a for i, m in enumerate(self.members) for a in m._arrays(f"member{i}_"))
+        persist.write(path, _ENSEMBLE, meta, arrays)
+
+    @classmethod
+    def read(
+        cls, path: str | os.PathLike[str], names: Iterable[str], member_names: Iterable[str]
+    ) -> SavedEnsemble:
+        """Read what `write` wrote; FileFormatError for anything else.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+        names, member_names : iterables of str
+            The parameters that the ensemble has but `estimator`, and those of its members.
+        """
+        with persist.read(path, _ENSEMBLE) as file:
+            meta, known = file.meta, set(member_names)
+            members = [
+                SavedModel._from(file, entry, f"member{i}_", known)
+                for i, entry in enumerate(meta["members"])
+            ]
+            same = {(tuple(m.classes.tolist()), m.n_features) for m in members}
+            if len(same) != 1:
+                raise persist.FileFormatError("its members do not fit together")
+            estimator = meta["estimator"]
+            if estimator is not None:
+                estimator = _parameters(estimator, known)
+            return cls(_parameters(meta["parameters"], names), estimator, members)
 
 
 def _table(labels: npt.NDArray[Any]) -> LabelTable:
     return LabelTable.of(labels) if len(labels) else LabelTable()
 
 
-def _layer(file: persist.Reader, i: int, entry: dict[str, Any]) -> Layer:
+def _layer(file: persist.Reader, prefix: str, entry: dict[str, Any]) -> Layer:
     d, count = entry["shape"]
     names = LabelTable.from_json(entry["names"]).classes
+    codes = file.array(f"{prefix}pairs", (count, 2), "<i8")
+    wave, powers = entry["wave"], check_powers(entry["powers"])
+    if wave not in WAVES or (codes.size and not 0 <= codes.min() <= codes.max() < len(names)):
+        raise persist.FileFormatError("it has an expansion or pairs that this format does not know")
     return Layer(
-        file.array(f"directions{i}", (d, count)),
-        file.array(f"offset{i}", (count,)),
-        file.array(f"eigenvalues{i}", (count,)),
-        names[file.array(f"pairs{i}", (count, 2), "<i8")],
-        file.array(f"ranks{i}", (count,), "<i8"),
-        str(entry["wave"]),
-        tuple(entry["powers"]),
+        file.array(f"{prefix}directions", (d, count)),
+        file.array(f"{prefix}offset", (count,)),
+        file.array(f"{prefix}eigenvalues", (count,)),
+        names[codes],
+        file.array(f"{prefix}ranks", (count,), "<i8"),
+        wave,
+        tuple(powers),
     )
 
 
-def _in_json(value: Any) -> bool:
-    try:
-        return bool(json.loads(json.dumps(value, allow_nan=False)) == _lists(value))
-    except (TypeError, ValueError):
-        return False
+# ---- parameters: JSON has no tuples, and a tuple is not a list to `pairs` ------------------------
 
 
-def _lists(value: Any) -> Any:
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_lists(entry) for entry in value]
+def _jsonable(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters that JSON can hold, as it can hold them."""
+    out = {}
+    for name, value in parameters.items():
+        try:
+            out[name] = _to_json(value)
+        except TypeError:
+            continue
+    return out
+
+
+def _to_json(value: Any) -> Any:
+    if isinstance(value, (np.generic, np.ndarray)):
+        value = value.tolist()
+    if isinstance(value, tuple):
+        return {"tuple": [_to_json(entry) for entry in value]}
+    if isinstance(value, list):
+        return [_to_json(entry) for entry in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise TypeError("not in JSON")
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise TypeError("not in JSON")
+
+
+def _parameters(found: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    unknown = set(found) - set(names)
+    if unknown:
+        raise persist.FileFormatError(f"it has parameters that are unknown: {sorted(unknown)}")
+    return {name: _from_json(value) for name, value in found.items()}
+
+
+def _from_json(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_from_json(entry) for entry in value]
+    if isinstance(value, dict):
+        return tuple(_from_json(entry) for entry in value["tuple"])
     return value
-
-
-def _tuples(parameters: dict[str, Any]) -> dict[str, Any]:
-    return {k: tuple(v) if isinstance(v, list) else v for k, v in parameters.items()}

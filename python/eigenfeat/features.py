@@ -78,6 +78,8 @@ class ExpandedRows:
                 raise ValueError(
                     f"projections: expected {directions.shape[1]} columns, got shape {stored.shape}"
                 )
+            if self.X is not None and len(stored) != self.X.shape[0]:
+                raise ValueError(f"projections: expected {self.X.shape[0]} rows, got {len(stored)}")
             object.__setattr__(self, "projections", stored)
         if self.X is None and (self.projections is None or self.include_input):
             raise ValueError("X: expected rows, which the expansion needs, got None")
@@ -95,7 +97,7 @@ class ExpandedRows:
     def dtype(self) -> np.dtype[Any]:
         """Type of the features."""
         rows = self.projections if self.projections is not None else self.X
-        return np.dtype(rows.dtype)
+        return np.dtype(np.float32 if rows.dtype == np.float32 else np.float64)
 
     def __len__(self) -> int:
         return self.shape[0]

@@ -17,7 +17,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_feature_names_in,
-    _check_sample_weight,
     check_is_fitted,
     validate_data,
 )
@@ -29,6 +28,7 @@ from eigenfeat._solution import FittedDirections, Settings, Solution, check_two_
 from eigenfeat.contrasts import KINDS, Contrasts
 from eigenfeat.expansion import check_powers, column_suffixes, expand
 from eigenfeat.moments import ClassMoments
+from eigenfeat.row_weights import weighted_rows
 
 FLOATS = [np.float64, np.float32]
 
@@ -253,11 +253,15 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
             raise TypeError(f"moments: expected ClassMoments, got {type(moments).__name__}")
         self._check_parameters()
         check_two_classes(moments)
+        return self._adopt(moments.copy())
+
+    def _adopt(self, moments: ClassMoments) -> GEM:
+        """Solve for directions from moments that nobody else will change."""
         self.__dict__.pop("feature_names_in_", None)
         self.n_features_in_ = moments.n_features_in_
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self._trial: ScaleReport | None = None
-        self._hold(moments.copy())
+        self._hold(moments)
         self._solve_now()
         return self
 
@@ -333,7 +337,7 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
         started = time.perf_counter()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, order="C", reset=first)
         check_classification_targets(y)
-        X, y, sample_weight = _weighted_rows(X, y, sample_weight)
+        X, y, sample_weight = weighted_rows(X, y, sample_weight)
         moments = ClassMoments(classes) if first else self.moments_
         moments.update(X, y, sample_weight, n_threads=self.n_threads)
         self._say(f"moments: {X.shape[0]} rows, {X.shape[1]} columns", started)
@@ -376,14 +380,3 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
         if self.verbose:
             took = "" if started is None else f" ({time.perf_counter() - started:.1f} s)"
             print(f"[GEM] {text}{took}", file=sys.stderr, flush=True)
-
-
-def _weighted_rows(X: Any, y: NDArray[Any], sample_weight: Any) -> tuple[Any, NDArray[Any], Any]:
-    """Check weights and leave out the rows that have none."""
-    if sample_weight is None:
-        return X, y, None
-    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    kept = weight > 0
-    if not kept.any():
-        raise ValueError("sample_weight: expected at least one positive weight, got none")
-    return (X, y, weight) if kept.all() else (X[kept], y[kept], weight[kept])

@@ -11,24 +11,25 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._model_file import SavedModel
+from eigenfeat.expansion import check_powers
 from eigenfeat.features import ExpandedRows
 from eigenfeat.gem import GEM
-from eigenfeat.gem import _weighted_rows as weighted_rows
 from eigenfeat.layers import Layer, hidden_features, project_rows
+from eigenfeat.linear import FromLogits
 from eigenfeat.logistic import MultinomialLogit
 from eigenfeat.moments import ClassMoments
+from eigenfeat.row_weights import weighted_rows
 
 __all__ = ["GEMClassifier"]
 
 
-class GEMClassifier(ClassifierMixin, BaseEstimator):
+class GEMClassifier(FromLogits, ClassifierMixin, BaseEstimator):
     """GEM features and multinomial logistic regression on them, in one pass of small memory.
 
     The same as ``make_pipeline(GEM(...), MultinomialLogit(...))``, but features are never formed:
@@ -181,19 +182,7 @@ class GEMClassifier(ClassifierMixin, BaseEstimator):
             The estimator itself.
         """
         self._check_parameters()
-        X, y, sample_weight, groups = self._training_rows(X, y, sample_weight, events)
-        layers: list[Layer] = []
-        for level in range(self.depth):
-            layers.append(self._fit_layer(X, groups, sample_weight, layers, level))
-        features = self._features(X, layers)
-        started = time.perf_counter()
-        self.logit_ = self._logit(self.penalty).fit(features, y, sample_weight)
-        self._say(
-            f"logit: {features.shape[1]} features, {self.logit_.n_iter_[0]} iterations", started
-        )
-        self.classes_ = self.logit_.classes_
-        self.layers_ = layers
-        return self
+        return self._fit_rows(*self._training_rows(X, y, sample_weight, events))
 
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Logits of the classes.
@@ -213,18 +202,6 @@ class GEMClassifier(ClassifierMixin, BaseEstimator):
         out: NDArray[Any] = self.logit_.decision_function(self._features(X, self.layers_))
         return out
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Most probable labels, (n,)."""
-        return self.classes_[np.argmax(self._scores(X), axis=1)]
-
-    def predict_proba(self, X: Any) -> NDArray[Any]:
-        """Class probabilities, (n, k)."""
-        return np.asarray(softmax(self._scores(X), axis=1))
-
-    def predict_log_proba(self, X: Any) -> NDArray[Any]:
-        """Logarithms of the class probabilities, (n, k)."""
-        return np.asarray(log_softmax(self._scores(X), axis=1))
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write what predictions need to a file, without pickle.
 
@@ -242,16 +219,7 @@ class GEMClassifier(ClassifierMixin, BaseEstimator):
             If the file cannot be written.
         """
         check_is_fitted(self, "logit_")
-        names = getattr(self, "feature_names_in_", None)
-        SavedModel(
-            self.get_params(deep=False),
-            self.classes_,
-            self.n_features_in_,
-            None if names is None else names.tolist(),
-            self.layers_,
-            self.logit_.coef_,
-            self.logit_.intercept_,
-        ).write(path)
+        self._saved().write(path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> GEMClassifier:
@@ -262,7 +230,27 @@ class GEMClassifier(ClassifierMixin, BaseEstimator):
         FileFormatError
             If the file is foreign or damaged.
         """
-        saved = SavedModel.read(path)
+        return cls._restored(SavedModel.read(path, cls._get_param_names()))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _saved(self) -> SavedModel:
+        names = getattr(self, "feature_names_in_", None)
+        return SavedModel(
+            self.get_params(deep=False),
+            self.classes_,
+            self.n_features_in_,
+            None if names is None else names.tolist(),
+            self.layers_,
+            self.logit_.coef_,
+            self.logit_.intercept_,
+        )
+
+    @classmethod
+    def _restored(cls, saved: SavedModel) -> GEMClassifier:
         model = cls(**saved.parameters)
         model.classes_, model.layers_ = saved.classes, saved.layers
         model.n_features_in_ = saved.n_features
@@ -273,15 +261,11 @@ class GEMClassifier(ClassifierMixin, BaseEstimator):
         model.logit_.classes_, model.logit_.n_features_in_ = saved.classes, saved.coef.shape[1]
         return model
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
     # ---- the steps, which GEMClassifierCV takes one by one ------------------------------------
 
     def _check_parameters(self) -> None:
         self._validate_params()
+        check_powers(self.powers)
         if self.include_input and self.depth > 1:
             raise ValueError("include_input: expected False with depth > 1, got True")
 
@@ -301,7 +285,7 @@ class GEMClassifier(ClassifierMixin, BaseEstimator):
             )
         return X, y, weight, groups
 
-    def _checked(self, X: Any, *, reset: bool, y: Any = None) -> Any:
+    def _checked(self, X: Any, *, reset: bool, y: Any = "no_validation") -> Any:
         small = getattr(X, "dtype", None) in (np.uint8, np.int8, np.uint16, np.int16, np.bool_)
         options = {
             "accept_sparse": "csr",
@@ -309,8 +293,6 @@ class GEMClassifier(ClassifierMixin, BaseEstimator):
             "order": "C",
             "reset": reset,
         }
-        if y is None:
-            return validate_data(self, X, **options)
         return validate_data(self, X, y, **options)
 
     def _gem(self, level: int) -> GEM:
@@ -337,6 +319,23 @@ class GEMClassifier(ClassifierMixin, BaseEstimator):
             return ("half_wave", tuple(self.powers)) if self.depth == 1 else ("polynomial", (1, 2))
         return self.expansion, tuple(self.powers)
 
+    def _fit_rows(
+        self, X: Any, y: Any, weight: Any, groups: Any, first: GEM | None = None
+    ) -> GEMClassifier:
+        """Fit on checked rows; `first` is the first layer's extractor if it is there already."""
+        layers = [] if first is None else [as_layer(first)]
+        for level in range(len(layers), self.depth):
+            layers.append(self._fit_layer(X, groups, weight, layers, level))
+        features = self._features(X, layers)
+        started = time.perf_counter()
+        self.logit_ = self._logit(self.penalty).fit(features, y, weight)
+        self._say(
+            f"logit: {features.shape[1]} features, {self.logit_.n_iter_[0]} iterations", started
+        )
+        self.classes_ = self.logit_.classes_
+        self.layers_ = layers
+        return self
+
     def _fit_layer(
         self, X: Any, groups: NDArray[Any], weight: Any, layers: list[Layer], level: int
     ) -> Layer:
@@ -349,7 +348,7 @@ class GEMClassifier(ClassifierMixin, BaseEstimator):
             part = None if weight is None else weight[rows]
             moments.update(block, groups[rows], part, n_threads=self.n_threads)
         self._say(f"moments of layer {level + 1}: {block.shape[1]} columns", started)
-        return as_layer(gem.fit_moments(moments))
+        return as_layer(gem._adopt(moments))
 
     def _features(self, X: Any, layers: Sequence[Layer]) -> ExpandedRows:
         """The last layer's features, by their projections."""
@@ -369,10 +368,6 @@ class GEMClassifier(ClassifierMixin, BaseEstimator):
         return MultinomialLogit(
             penalty=penalty, random_state=self.random_state, n_threads=self.n_threads
         )
-
-    def _scores(self, X: Any) -> NDArray[Any]:
-        scores = self.decision_function(X)
-        return scores if scores.ndim == 2 else np.column_stack([np.zeros_like(scores), scores])
 
     def _say(self, text: str, started: float) -> None:
         if self.verbose:

@@ -41,6 +41,12 @@ class Layer:
     wave: str
     powers: tuple[int, ...]
 
+    @property
+    def width(self) -> int:
+        """Number of expanded features."""
+        signs = {"none": 1, "polynomial": len(self.powers)}
+        return len(self.offset) * signs.get(self.wave, 2 * len(self.powers))
+
     def transform(self, X: Any, n_threads: int | None) -> NDArray[Any]:
         """Expanded features of rows, all of them at once."""
         waves = {"wave": self.wave, "powers": self.powers}

@@ -2,30 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.model_selection import train_test_split
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat import _threads
 from eigenfeat._logit_problem import LogitProblem
 from eigenfeat.features import ExpandedRows, take_rows
+from eigenfeat.row_weights import weighted_rows
 
-__all__ = ["LinearClassifier"]
+__all__ = ["FromLogits", "LinearClassifier"]
 
 FLOATS = [np.float64, np.float32]
 
 
-class LinearClassifier(ClassifierMixin, BaseEstimator):
+class FromLogits:
+    """Probabilities and labels of a classifier from its `decision_function`."""
+
+    classes_: NDArray[Any]
+
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Logits (n, k), or (n,) of the second class over the first."""
+        raise NotImplementedError
+
+    def predict_log_proba(self, X: Any) -> NDArray[Any]:
+        """Logarithms of the class probabilities, (n, k)."""
+        return np.asarray(log_softmax(self._all_scores(X), axis=1))
+
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """Class probabilities, (n, k)."""
+        return np.asarray(softmax(self._all_scores(X), axis=1))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Most probable labels, (n,)."""
+        scores = self._all_scores(X)
+        return self.classes_[np.argmax(scores, axis=1)]
+
+    def _all_scores(self, X: Any) -> NDArray[Any]:
+        scores = self.decision_function(X)
+        return scores if scores.ndim == 2 else np.column_stack([np.zeros_like(scores), scores])
+
+
+class LinearClassifier(FromLogits, ClassifierMixin, BaseEstimator):
     """What the linear classifiers share: rows in, ``X @ coef_.T + intercept_`` out."""
 
     coef_: NDArray[np.float64]
     intercept_: NDArray[np.float64]
-    classes_: NDArray[Any]
+    fit_intercept: bool
+    gram_rows: int | None
+    early_stopping: bool
+    validation_fraction: float
     n_threads: int | None
 
     def decision_function(self, X: Any) -> NDArray[Any]:
@@ -48,24 +82,17 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         scores = problem.scores(weights)
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
-    def predict_log_proba(self, X: Any) -> NDArray[Any]:
-        """Logarithms of the class probabilities, (n, k)."""
-        return np.asarray(log_softmax(self._all_scores(X), axis=1))
+    @contextmanager
+    def _unchanged_on_error(self) -> Iterator[None]:
+        before = self.__dict__.copy()
+        try:
+            yield
+        except (Exception, KeyboardInterrupt):
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
 
-    def predict_proba(self, X: Any) -> NDArray[Any]:
-        """Class probabilities, (n, k)."""
-        return np.asarray(softmax(self._all_scores(X), axis=1))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Most probable labels, (n,)."""
-        scores = self._all_scores(X)
-        return self.classes_[np.argmax(scores, axis=1)]
-
-    def _all_scores(self, X: Any) -> NDArray[Any]:
-        scores = self.decision_function(X)
-        return scores if scores.ndim == 2 else np.column_stack([np.zeros_like(scores), scores])
-
-    def _rows(self, X: Any, *, reset: bool, y: Any = None) -> Any:
+    def _rows(self, X: Any, *, reset: bool, y: Any = "no_validation") -> Any:
         """Check rows; with `y`, return both."""
         if isinstance(X, ExpandedRows):
             if reset:
@@ -73,15 +100,13 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
                 self.__dict__.pop("feature_names_in_", None)
             elif X.shape[1] != self.n_features_in_:
                 raise ValueError(f"X: expected {self.n_features_in_} features, got {X.shape[1]}")
-            if y is None:
+            if isinstance(y, str) and y == "no_validation":
                 return X
             y = np.asarray(y)
             if y.shape != (len(X),):
                 raise ValueError(f"y: expected {len(X)} labels, one a row, got shape {y.shape}")
             return X, y
         options = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "reset": reset}
-        if y is None:
-            return validate_data(self, X, **options)
         return validate_data(self, X, y, **options)
 
     def _labelled_rows(
@@ -90,17 +115,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         """Check rows, labels and weights; leave out rows without weight."""
         X, y = self._rows(X, reset=True, y=y)
         check_classification_targets(y)
-        weight = None
-        if sample_weight is not None:
-            n = np.empty(len(y))
-            weight = _check_sample_weight(
-                sample_weight, n, dtype=np.float64, ensure_non_negative=True
-            )
-            kept = weight > 0
-            if not kept.any():
-                raise ValueError("sample_weight: expected at least one positive weight, got none")
-            if not kept.all():
-                X, y, weight = take_rows(X, kept), y[kept], weight[kept]
+        X, y, weight = weighted_rows(X, y, sample_weight)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
@@ -108,6 +123,40 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
                 f"({self.classes_[0].item()!r})"
             )
         return X, codes.astype(np.int32), weight
+
+    def _problem(self, X: Any, codes: Any, weight: Any) -> LogitProblem:
+        return LogitProblem(
+            X,
+            codes,
+            weight,
+            len(self.classes_),
+            constant=self.fit_intercept,
+            n_threads=_threads.resolve(self.n_threads),
+        )
+
+    def _sample(self, n: int, random: Any) -> NDArray[np.intp] | None:
+        """Row numbers for the Gram matrix, or None for all."""
+        if self.gram_rows is None or self.gram_rows >= n:
+            return None
+        return np.sort(random.permutation(n)[: self.gram_rows])
+
+    def _held_out(
+        self, X: Any, codes: Any, weight: Any, random: Any
+    ) -> tuple[Any, Any, Any, LogitProblem | None]:
+        """Rows to fit, and with `early_stopping` the others."""
+        if not self.early_stopping:
+            return X, codes, weight, None
+        train, held = train_test_split(
+            np.arange(len(codes)),
+            test_size=self.validation_fraction,
+            stratify=codes,
+            random_state=random,
+        )
+        parts = [
+            (take_rows(X, rows), codes[rows], None if weight is None else weight[rows])
+            for rows in (np.sort(train), np.sort(held))
+        ]
+        return *parts[0], self._problem(*parts[1])
 
     def _keep(self, W: NDArray[np.float64]) -> None:
         """Store the weights W (p, k), the constant's last."""

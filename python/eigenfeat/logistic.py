@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -13,15 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
-from eigenfeat import _threads
 from eigenfeat._lbfgs import Minimum, minimise
 from eigenfeat._logit_problem import LogitProblem, Penalty, centred
 from eigenfeat._logit_watch import Watch
-from eigenfeat.features import take_rows
+from eigenfeat._validation import check_number
 from eigenfeat.linear import LinearClassifier
 
 __all__ = ["MultinomialLogit"]
@@ -37,8 +35,9 @@ class MultinomialLogit(LinearClassifier):
         \sum_i w_i \ell_i + \tfrac{\mu}{2} \Bigl( \tfrac12 \sum_i w_i |z_i|^2
         + \lambda \sqrt{n} \sum_j r_j^2 |W_j|^2 \Bigr) + \tfrac{\alpha}{2} \sum_j |W_j|^2
 
-    with :math:`\ell` the logistic loss and :math:`r_j` the root mean square of feature j. The term
-    with :math:`\mu` is the energy of the logits: the penalty ``tr(W^T H W)`` in the metric
+    with :math:`\ell` the logistic loss and :math:`r_j` the root mean square of feature j; or, in
+    arrays and with an intercept, its deviation where its mean exceeds ten of them. The term with
+    :math:`\mu` is the energy of the logits: the penalty ``tr(W^T H W)`` in the metric
     ``H = 1/2 Phi^T Phi + lambda sqrt(n) D^2`` that bounds the loss's curvature. It does not depend
     on the units of the features, nor, but for :math:`\lambda`, on how they are mixed.
 
@@ -94,7 +93,7 @@ class MultinomialLogit(LinearClassifier):
     stop_reason_ : {"converged", "precision", "stopped", "iterations"}
         Why the search ended: the gap, the arithmetic's rounding, held-out rows, or `max_iter`.
     validation_history_ : list of float
-        With `early_stopping`, mean loss of the held-out rows after every iteration.
+        With `early_stopping`, mean loss of the held-out rows, likewise.
     n_features_in_ : int
         Number of features, p.
 
@@ -131,9 +130,9 @@ class MultinomialLogit(LinearClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "penalty": [Interval(Real, 0, None, closed="left")],
-        "l2": [Interval(Real, 0, None, closed="left")],
-        "ridge": [Interval(Real, 0, None, closed="left")],
+        "penalty": [Interval(Real, 0, np.inf, closed="left")],
+        "l2": [Interval(Real, 0, np.inf, closed="left")],
+        "ridge": [Interval(Real, 0, np.inf, closed="left")],
         "fit_intercept": ["boolean"],
         "gram_rows": [Interval(Integral, 1, None, closed="left"), None],
         "tol": [Interval(Real, 0, None, closed="neither")],
@@ -215,7 +214,24 @@ class MultinomialLogit(LinearClassifier):
         list of MultinomialLogit
             Fitted; the estimator itself is fitted to the last penalty.
         """
+        return list(self.iterate_path(X, y, penalties, sample_weight))
+
+    def iterate_path(
+        self, X: Any, y: Any, penalties: Sequence[float], sample_weight: Any = None
+    ) -> Iterator[MultinomialLogit]:
+        """Like `fit_path`, one model after the other, as they are finished."""
         self._validate_params()
+        penalties = list(penalties)
+        for value in penalties:
+            check_number(value, "penalties", at_least=0)
+        if not penalties:
+            raise ValueError("penalties: expected at least one, got none")
+        with self._unchanged_on_error():
+            yield from self._path(X, y, penalties, sample_weight)
+
+    def _path(
+        self, X: Any, y: Any, penalties: Sequence[float], sample_weight: Any
+    ) -> Iterator[MultinomialLogit]:
         before = self._start_weights() if self.warm_start else None
         X, codes, weight = self._labelled_rows(X, y, sample_weight)
         random = check_random_state(self.random_state)
@@ -226,31 +242,14 @@ class MultinomialLogit(LinearClassifier):
         metric = self._metric(problem, max(penalties), random)
         self._say(f"metric: {problem.shape[0]} features ({time.perf_counter() - started:.1f} s)")
         W = _start(problem, before, self.classes_, self.fit_intercept, centre)
-        path = []
-        for penalty in penalties:
-            model = self if len(path) == len(penalties) - 1 else clone(self)
+        for i, penalty in enumerate(penalties):
+            model = self if i == len(penalties) - 1 else clone(self)
             model.penalty = penalty
             model.classes_, model.n_features_in_ = self.classes_, self.n_features_in_
             if hasattr(self, "feature_names_in_"):
                 model.feature_names_in_ = self.feature_names_in_
             W = model._minimise(problem, metric, W, held_out, centre)
-            path.append(model)
-        return path
-
-    def _problem(self, X: Any, codes: Any, weight: Any) -> LogitProblem:
-        return LogitProblem(
-            X,
-            codes,
-            weight,
-            len(self.classes_),
-            constant=self.fit_intercept,
-            n_threads=_threads.resolve(self.n_threads),
-        )
-
-    def _sample(self, n: int, random: Any) -> NDArray[np.intp] | None:
-        if self.gram_rows is None or self.gram_rows >= n:
-            return None
-        return np.sort(random.permutation(n)[: self.gram_rows])
+            yield model
 
     def _metric(self, problem: LogitProblem, energy: float, random: Any) -> Any:
         """From all rows it holds what the penalties add; from a sample it is damped."""
@@ -261,23 +260,6 @@ class MultinomialLogit(LinearClassifier):
     def _weights(self, problem: LogitProblem, energy: float) -> Penalty:
         # Two classes have weights (-w/2, w/2): plain squares as of the one vector w.
         return Penalty(energy, self.ridge, self.l2 * (2.0 if problem.shape[1] == 2 else 1.0))
-
-    def _held_out(
-        self, X: Any, codes: Any, weight: Any, random: Any
-    ) -> tuple[Any, Any, Any, LogitProblem | None]:
-        if not self.early_stopping:
-            return X, codes, weight, None
-        train, held = train_test_split(
-            np.arange(len(codes)),
-            test_size=self.validation_fraction,
-            stratify=codes,
-            random_state=random,
-        )
-        parts = [
-            (take_rows(X, rows), codes[rows], None if weight is None else weight[rows])
-            for rows in (np.sort(train), np.sort(held))
-        ]
-        return *parts[0], self._problem(*parts[1])
 
     def _minimise(
         self, problem: LogitProblem, metric: Any, W: Any, held_out: LogitProblem | None, centre: Any
@@ -294,8 +276,7 @@ class MultinomialLogit(LinearClassifier):
             callback=watch,
         )
         self._record(found, watch)
-        best = found.point if watch.best is None else watch.best
-        full = self._uncentre(centre)(best)
+        full = self._uncentre(centre)((watch.best or found).point)
         self._keep(full if self.fit_intercept else np.vstack([full, np.zeros((1, full.shape[1]))]))
         if found.reason == "iterations":
             warnings.warn(
@@ -303,7 +284,7 @@ class MultinomialLogit(LinearClassifier):
                 f"{found.gap / max(abs(found.objective), 1e-300):.1e} above its minimum; raise "
                 "max_iter, gram_rows or the penalty",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=6,
             )
         return found.point
 
@@ -320,8 +301,9 @@ class MultinomialLogit(LinearClassifier):
 
     def _record(self, found: Minimum, watch: Watch) -> None:
         self.n_iter_ = np.array([found.iterations], dtype=np.int32)
-        self.objective_, self.gap_ = found.objective, found.gap
-        self.gradient_norm_ = found.gradient_norm
+        kept = watch.best or found
+        self.objective_, self.gap_ = kept.objective, kept.gap
+        self.gradient_norm_ = kept.gradient_norm
         self.objective_history_ = found.history
         self.stop_reason_ = found.reason
         self.validation_history_ = watch.losses

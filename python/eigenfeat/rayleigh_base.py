@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat import _rayleigh_matrices as matrices
 from eigenfeat._lazy import Lazy
 from eigenfeat._solution import check_two_classes
 from eigenfeat.expansion import expand
 from eigenfeat.moments import ClassMoments
+from eigenfeat.row_weights import weighted_rows
 
 __all__ = ["FLOATS", "RayleighTransformer", "SupervisedRayleigh", "UnsupervisedRayleigh"]
 
@@ -160,7 +161,7 @@ class UnsupervisedRayleigh(RayleighTransformer):
     def _checked(self, X: Any, sample_weight: Any, first: bool) -> tuple[Any, Any]:
         self._validate_params()
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=first)
-        X, _, weight = _weighted(X, None, sample_weight)
+        X, _, weight = weighted_rows(X, None, sample_weight)
         return X, weight
 
     def _add(self, X: Any, weight: Any, first: bool) -> None:
@@ -218,7 +219,7 @@ class SupervisedRayleigh(RayleighTransformer):
     def _take(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, first: bool) -> None:
         self._validate_params()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, order="C", reset=first)
-        X, y, weight = _weighted(X, y, sample_weight)
+        X, y, weight = weighted_rows(X, y, sample_weight)
         groups, learnt = self._groups(y, weight, classes, first)
         moments = ClassMoments(classes) if first else self.moments_
         self._hold(moments.update(X, groups, weight, n_threads=self.n_threads))
@@ -233,14 +234,3 @@ class SupervisedRayleigh(RayleighTransformer):
     def _hold(self, moments: ClassMoments) -> None:
         super()._hold(moments)
         self.classes_ = np.asarray(moments.classes_)
-
-
-def _weighted(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-    """Check weights and leave out the rows that have none."""
-    if sample_weight is None:
-        return X, y, None
-    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    kept = weight > 0
-    if not kept.any():
-        raise ValueError("sample_weight: expected at least one positive weight, got none")
-    return (X, y, weight) if kept.all() else (X[kept], y if y is None else y[kept], weight[kept])

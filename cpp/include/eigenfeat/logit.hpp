@@ -50,6 +50,16 @@ class Metric {
                                       VectorView<const double> scale,
                                       VectorView<const double> diagonal, double factor,
                                       int n_threads);
+  // The same H by an (n, n) kernel instead of a (p, p) matrix, for fewer rows than features:
+  // 4 n^2 bytes. It reads the features in every solve, and so must not outlive their arrays. Where
+  // entries of diagonal are below eps_float times the scaled Gram matrix's trace, rounding can make
+  // solves indefinite.
+  template <class T>
+  static std::unique_ptr<Metric> make_dual(const FeatureRows<T>& features,
+                                           VectorView<const double> weights,
+                                           VectorView<const double> scale,
+                                           VectorView<const double> diagonal, double factor,
+                                           int n_threads);
   virtual ~Metric() = default;
 
   virtual bool positive() const = 0;

@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "eigenfeat/expansion.hpp"
+#include "eigenfeat/logit.hpp"
 #include "eigenfeat/moments.hpp"
+#include "unit/features_support.hpp"
 #include "unit/pencil_support.hpp"
 #include "unit/support.hpp"
 
@@ -42,6 +44,36 @@ std::vector<double> decaying(index_t d) {
   std::vector<double> values(to_size(d));
   for (index_t k = 0; k < d; ++k) values[to_size(k)] = 9 * std::pow(0.85, static_cast<double>(k));
   return values;
+}
+
+// Everything that a linear model asks of its rows, as one list of numbers.
+template <class T>
+std::vector<double> linear_model(const FeatureRows<T>& rows, index_t k, int n_threads) {
+  Random random(7);
+  const index_t n = rows.rows(), p = rows.cols();
+  const auto labels = random.labels(n, k);
+  const auto weights = random_weights(random, n);
+  const Matrix<double> w = random.normal_matrix<double>(p, k);
+  const Matrix<T> coefficients = random.normal_matrix<T>(p, k);
+  std::vector<double> out(to_size(2 * p + 3 * p * k));
+  auto next = [at = out.data()](index_t size) mutable { return (at += size) - size; };
+  const VectorView<double> sums{next(p), p}, squares{next(p), p};
+  feature_sums<T>(rows, read(weights), sums, squares, n_threads);
+  const MatrixView<double> gradient = row_major(next(p * k), p, k),
+                           products = row_major(next(p * k), p, k),
+                           solved = row_major(next(p * k), p, k);
+  const LogitTerms terms =
+      logit_gradient<T>(rows, read(labels), read(weights), 0.1, w.read(), gradient, n_threads);
+  Matrix<T> z(n, k);
+  feature_scores<T>(rows, coefficients.read(), z.view(), n_threads);
+  feature_products<T>(rows, z.read(), products, n_threads);
+  const std::vector<double> scale(to_size(p), 0.5), diagonal(to_size(p), 100.0);
+  const auto metric =
+      Metric::make<T>(rows, read(weights), read(scale), read(diagonal), 0.5, n_threads);
+  metric->solve(gradient, solved, n_threads);
+  out.push_back(terms.loss);
+  out.push_back(terms.energy);
+  return out;
 }
 
 }  // namespace
@@ -118,4 +150,16 @@ TEST_CASE_TEMPLATE("pencils: one large item, and several that share denominators
   pencils.items = {{0, 1}, {0, 0}, {1, 1}};
   const Solved<T> one = solve(pencils, with(Solver::krylov, 3, 1));
   CHECK(solve(pencils, with(Solver::krylov, 3, 7)).same_as(one));
+}
+
+TEST_CASE_TEMPLATE("linear models on rows of every kind", T, float, double) {
+  Random random(206);
+  for (const Kind kind : kKinds) {
+    const Features<T> features(random, kind, 1300, is_plain(kind) ? 520 : 87, true);
+    for (const index_t k : {3, 70}) {
+      const std::vector<double> one = linear_model(features.rows, k, 1);
+      for (const int n_threads : {2, 7})
+        CHECK(same_bits(linear_model(features.rows, k, n_threads), one));
+    }
+  }
 }

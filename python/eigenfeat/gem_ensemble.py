@@ -1,0 +1,222 @@
+"""Several GEM classifiers that differ in what they draw at random, as one."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from eigenfeat._model_file import SavedEnsemble
+from eigenfeat.gem_classifier import GEMClassifier
+from eigenfeat.linear import FromLogits
+
+__all__ = ["GEMEnsemble"]
+
+
+class GEMEnsemble(FromLogits, ClassifierMixin, BaseEstimator):
+    r"""GEM classifiers with different hypercubes, and the geometric mean of their probabilities.
+
+    The probabilities that minimise the mean of the Kullback-Leibler divergences to the M members',
+    :math:`\frac1M \sum_m D(q \,\|\, p_m)`, are
+
+    .. math:: q_c \propto \prod_m p_{m,c}^{1/M},
+
+    whose logits are the means of the members'. Their cross-entropy is at most the mean of the
+    members', row by row.
+
+    Parameters
+    ----------
+    estimator : GEMClassifier or None, default=None
+        What the members are clones of; None means ``GEMClassifier(pairs="hypercube")``. With pairs
+        that are not drawn at random the members are nearly the same.
+    n_members : int >= 1, default=5
+        How many, M.
+    random_state : int, RandomState or None, default=0
+        Draws the members' `random_state`.
+    n_threads : int or None, default=None
+        Threads of each member; None leaves those of `estimator`. Results do not depend on it.
+    verbose : int, default=0
+        1 prints a line for each member on stderr.
+
+    Attributes
+    ----------
+    members_ : list of GEMClassifier
+        Fitted. Each would be the same, bit for bit, if it were fitted alone.
+    classes_ : (k,) array
+        Labels, sorted.
+    n_features_in_ : int
+        Number of input columns, d.
+    feature_names_in_ : (d,) array of str
+        Names of the input columns, if they had names.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two classes, or rows, labels, weights or parameters are unfit.
+    SingularDenominatorError
+        If a class's matrix is singular and `ridge` too small; it says which ridge would do.
+
+    Notes
+    -----
+    The rows' moments are accumulated once, and `scale` is decided once, by the first member. The
+    members are fitted one after the other: beside what they keep, memory is that of one.
+
+    References
+    ----------
+    N. Karampatziakis and P. Mineiro, "Discriminative Features via Generalized Eigenvectors",
+    ICML 2014, section 4.3: hypercubes, and the geometric mean of their probabilities.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from eigenfeat import GEMEnsemble
+    >>> X, y = load_digits(return_X_y=True)
+    >>> GEMEnsemble(n_members=2).fit(X[:1000], y[:1000]).score(X[1000:], y[1000:]) > 0.95
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "estimator": [GEMClassifier, None],
+        "n_members": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        estimator: GEMClassifier | None = None,
+        n_members: int = 5,
+        random_state: Any = 0,
+        n_threads: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.n_members = n_members
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, events: Any = None) -> GEMEnsemble:
+        """Fit the members.
+
+        Parameters
+        ----------
+        X, y, sample_weight, events
+            As in :meth:`GEMClassifier.fit`.
+
+        Returns
+        -------
+        GEMEnsemble
+            The estimator itself.
+        """
+        self._validate_params()
+        members = self._members()
+        first = members[0]
+        first._check_parameters()
+        X, y, weight, groups = first._training_rows(X, y, sample_weight, events)
+        gem = first._gem(0).fit(X, groups, weight)
+        for number, member in enumerate(members):
+            started = time.perf_counter()
+            member.scale = gem.scale_
+            own = gem if number == 0 else member._gem(0)._adopt(gem.moments_)
+            member._fit_rows(X, y, weight, groups, own)
+            _take_names(first, member)
+            self._say(f"member {number + 1}: {len(own.ranks_)} directions", started)
+        self.members_, self.classes_ = members, first.classes_
+        _take_names(first, self)
+        return self
+
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Logits of the classes, the means of the members'.
+
+        Parameters
+        ----------
+        X : (n, d) array-like or sparse matrix
+            Finite rows.
+
+        Returns
+        -------
+        (n, k) array, or (n,) with two classes
+            With two classes the logit of the second over the first.
+        """
+        check_is_fitted(self, "members_")
+        X = self.members_[0]._checked(X, reset=False)
+        total = sum(m.logit_.decision_function(m._features(X, m.layers_)) for m in self.members_)
+        return np.asarray(total / len(self.members_))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what predictions need to a file, without pickle.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to; an older file there is replaced once the new one is complete. A parameter
+            that JSON cannot hold (a random generator, contrasts) has its default when loaded.
+
+        Raises
+        ------
+        ValueError
+            If a label is not a number or a string.
+        OSError
+            If the file cannot be written.
+        """
+        check_is_fitted(self, "members_")
+        own = self.get_params(deep=False)
+        estimator = own.pop("estimator")
+        chosen = None if estimator is None else estimator.get_params(deep=False)
+        SavedEnsemble(own, chosen, [member._saved() for member in self.members_]).write(path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> GEMEnsemble:
+        """Read an ensemble that `save` wrote; its predictions are the same bits.
+
+        Raises
+        ------
+        FileFormatError
+            If the file is foreign or damaged.
+        """
+        own = set(cls._get_param_names()) - {"estimator"}
+        saved = SavedEnsemble.read(path, own, GEMClassifier._get_param_names())
+        chosen = None if saved.estimator is None else GEMClassifier(**saved.estimator)
+        model = cls(estimator=chosen, **saved.parameters)
+        model.members_ = [GEMClassifier._restored(member) for member in saved.members]
+        model.classes_ = model.members_[0].classes_
+        _take_names(model.members_[0], model)
+        return model
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _members(self) -> list[GEMClassifier]:
+        base = GEMClassifier(pairs="hypercube") if self.estimator is None else self.estimator
+        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_members)
+        members = [clone(base).set_params(random_state=int(seed)) for seed in seeds]
+        if self.n_threads is not None:
+            members = [member.set_params(n_threads=self.n_threads) for member in members]
+        return members
+
+    def _say(self, text: str, started: float) -> None:
+        if self.verbose:
+            took = time.perf_counter() - started
+            print(f"[GEMEnsemble] {text} ({took:.1f} s)", file=sys.stderr, flush=True)
+
+
+def _take_names(source: Any, target: Any) -> None:
+    """Number and names of the input's columns."""
+    names = getattr(source, "feature_names_in_", None)
+    target.__dict__.pop("feature_names_in_", None)
+    target.n_features_in_ = source.n_features_in_
+    if names is not None:
+        target.feature_names_in_ = names

@@ -1,0 +1,225 @@
+// The metric's solves against a dense Cholesky factor in long double.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <vector>
+
+#include "eigenfeat/logit.hpp"
+#include "unit/features_support.hpp"
+
+using namespace eigenfeat;
+using namespace eigenfeat::support;
+
+namespace {
+
+template <class T>
+std::unique_ptr<Metric> make(const FeatureRows<T>& rows, const std::vector<double>& weights,
+                             const std::vector<double>& scale, const std::vector<double>& diagonal,
+                             double factor = 0.5, bool dual = false) {
+  const auto maker = dual ? Metric::make_dual<T> : Metric::make<T>;
+  return maker(rows, read(weights), read(scale), read(diagonal), factor, 2);
+}
+
+// 1 / root mean square of every feature, as its users scale.
+std::vector<double> inverse_rms(const linear::Table& phi) {
+  std::vector<double> scale(to_size(phi.cols), 1.0);
+  for (index_t j = 0; j < phi.cols; ++j) {
+    long double square = 0;
+    for (index_t i = 0; i < phi.rows; ++i) square += phi(i, j) * phi(i, j);
+    if (square > 0)
+      scale[to_size(j)] =
+          static_cast<double>(std::sqrt(static_cast<long double>(phi.rows) / square));
+  }
+  return scale;
+}
+
+// Norm of D^-1 (x - H^-1 b) against that of D^-1 H^-1 b: what a solve in float may get wrong is eps
+// cond(D H D) of it. The condition number is at most the trace over the least diagonal.
+template <class T>
+void check_solve(Random& random, const Features<T>& features, const std::vector<double>& weights,
+                 double damping, index_t k, bool dual = false) {
+  const index_t n = features.rows.rows(), p = features.rows.cols();
+  const std::vector<double> scale = inverse_rms(features.phi),
+                            diagonal(to_size(p), damping * static_cast<double>(n));
+  const auto metric = make<T>(features.rows, weights, scale, diagonal, 0.5, dual);
+  REQUIRE(metric->positive());
+  CHECK(metric->order() == p);
+  const Matrix<double> b = random.normal_matrix<double>(p, k, Order::rows, 2);
+  Matrix<double> x(p, k, Order::rows, 1);
+  metric->solve(b.read(), x.view(), 2);
+  CHECK(x.padding_untouched());
+  linear::Table factor = linear::metric(features.phi, weights, scale, diagonal, 0.5L);
+  REQUIRE(linear::factorise(factor));
+  linear::Table right = linear::table_of(b.read());
+  linear::solve(factor, right);
+  long double error = 0, size = 0;
+  for (index_t j = 0; j < p; ++j) {
+    for (index_t c = 0; c < k; ++c) {
+      const long double unit = static_cast<long double>(scale[to_size(j)]);
+      error = std::max(error, std::fabs(static_cast<long double>(x(j, c)) - right(j, c)) / unit);
+      size = std::max(size, std::fabs(right(j, c)) / unit);
+    }
+  }
+  const long double trace = static_cast<long double>(p) * (1.5L + damping);
+  CHECK(error <= 4 * epsilon<float>() * trace / damping * size);
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("solves for every kind of rows", T, float, double) {
+  Random random(321);
+  for (const Kind kind : kKinds) {
+    for (const bool constant : {false, true}) {
+      const Features<T> features(random, kind, 60, 5, constant, {Wave::half_wave, {1, 2, 3}, true});
+      for (const index_t k : {1, 2, 10, 16, 17, 64, 65, 100}) {
+        check_solve<T>(random, features, {}, 0.1, k);
+        check_solve<T>(random, features, random_weights(random, 60), 0.1, k);
+      }
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("solves over the edges of tiles and panels", T, float, double) {
+  Random random(322);
+  for (const index_t p : {1, 254, 255, 256, 257}) {
+    const Features<T> features(random, Kind::dense, 40, p, true);
+    check_solve<T>(random, features, {}, 0.3, 3);
+  }
+  const Features<T> wide(random, Kind::expanded, 50, 90, false);
+  check_solve<T>(random, wide, {}, 0.3, 10);
+  for (const index_t n : {1, 2047, 2048, 2049, 4097}) {
+    const Features<T> features(random, Kind::dense, n, 4, true, {}, 0);
+    check_solve<T>(random, features, random_weights(random, n), 0.3, 2);
+  }
+}
+
+TEST_CASE_TEMPLATE("columns and right sides of any size", T, float, double) {
+  Random random(323);
+  Features<T> features(random, Kind::dense, 50, 6, true, {}, 0);
+  for (index_t j = 0; j < 6; ++j) {
+    const T size = static_cast<T>(std::pow(10.0, 5.0 * static_cast<double>(j) - 12.0));
+    for (index_t i = 0; i < 50; ++i) {
+      features.x(i, j) *= size;
+      features.phi(i, j) = static_cast<long double>(features.x(i, j));
+    }
+  }
+  check_solve<T>(random, features, {}, 0.1, 3);
+
+  const std::vector<double> scale = inverse_rms(features.phi), diagonal(7, 5.0);
+  const auto metric = make<T>(features.rows, {}, scale, diagonal);
+  Matrix<double> b = random.normal_matrix<double>(7, 2), x(7, 2), far(7, 2);
+  metric->solve(b.read(), x.view(), 1);
+  for (index_t j = 0; j < 7; ++j) {
+    for (index_t c = 0; c < 2; ++c) b(j, c) *= 0x1p200;
+  }
+  metric->solve(b.read(), far.view(), 1);
+  for (index_t j = 0; j < 7; ++j) {
+    for (index_t c = 0; c < 2; ++c) CHECK(far(j, c) == x(j, c) * 0x1p200);
+  }
+  const Matrix<double> zero(7, 2);
+  metric->solve(zero.read(), x.view(), 1);
+  CHECK(x(3, 1) == 0.0);
+}
+
+TEST_CASE_TEMPLATE("a matrix that is not positive definite is told", T, float, double) {
+  Random random(324);
+  const Features<T> features(random, Kind::dense, 20, 300, false);
+  const std::vector<double> scale(300, 1.0), none(300, 0.0);
+  std::vector<double> diagonal(300, 1.0);
+  CHECK(make<T>(features.rows, {}, scale, diagonal)->positive());
+  diagonal[7] = -100.0;
+  CHECK_FALSE(make<T>(features.rows, {}, scale, diagonal)->positive());
+  diagonal[7] = 1.0;
+  diagonal[290] = -100.0;  // in the second tile
+  const auto metric = make<T>(features.rows, {}, scale, diagonal);
+  CHECK_FALSE(metric->positive());
+  const Matrix<double> b(300, 1);
+  Matrix<double> x(300, 1);
+  CHECK(
+      starts_with(message_of<std::invalid_argument>([&] { metric->solve(b.read(), x.view(), 1); }),
+                  "metric: "));
+  diagonal[290] = std::numeric_limits<double>::quiet_NaN();
+  CHECK_FALSE(make<T>(features.rows, {}, scale, diagonal)->positive());
+  diagonal[290] = std::numeric_limits<double>::infinity();
+  CHECK_FALSE(make<T>(features.rows, {}, scale, diagonal)->positive());
+  CHECK_FALSE(make<T>(features.rows, {}, scale, none, 0.0)->positive());
+}
+
+TEST_CASE_TEMPLATE("misuse of the metric names the argument", T, float, double) {
+  Random random(325);
+  const Features<T> features(random, Kind::dense, 6, 3, true);
+  const std::vector<double> four(4, 1.0), five(5, 1.0), all;
+  const auto error = [&](const std::vector<double>& weights, const std::vector<double>& scale,
+                         const std::vector<double>& diagonal) {
+    return message_of<std::invalid_argument>(
+        [&] { make<T>(features.rows, weights, scale, diagonal); });
+  };
+  CHECK(error(all, four, four).empty());
+  CHECK(starts_with(error(all, five, four), "scale: expected 4 entries, got 5"));
+  CHECK(starts_with(error(all, four, five), "diagonal: expected 4 entries, got 5"));
+  CHECK(starts_with(error(four, four, four), "weights: expected 6 entries, got 4"));
+  const auto metric = make<T>(features.rows, {}, four, four);
+  const Matrix<double> b(4, 2), few(3, 2), across(4, 2, Order::columns);
+  Matrix<double> x(4, 2), narrow(4, 1);
+  const auto solve = [&](const Matrix<double>& right, Matrix<double>& out) {
+    return message_of<std::invalid_argument>([&] { metric->solve(right.read(), out.view(), 1); });
+  };
+  CHECK(starts_with(solve(few, x), "b: expected 4 rows, got 3"));
+  CHECK(starts_with(solve(across, x), "b: "));
+  CHECK(starts_with(solve(b, narrow), "out: "));
+}
+
+TEST_CASE_TEMPLATE("solves by the rows' kernel", T, float, double) {
+  Random random(326);
+  for (const Kind kind : kKinds) {
+    const Features<T> features(random, kind, 30, 11, true, {Wave::half_wave, {1, 2, 3}, true});
+    for (const index_t k : {1, 10, 17, 33, 65}) {
+      check_solve<T>(random, features, {}, 0.1, k, true);
+      check_solve<T>(random, features, random_weights(random, 30), 0.1, k, true);
+    }
+  }
+  for (const index_t n : {1, 255, 256, 257}) {
+    const Features<T> features(random, Kind::dense, n, 300, true);
+    check_solve<T>(random, features, random_weights(random, n), 0.3, 3, true);
+  }
+}
+
+// What a search needs of a preconditioner: b^T H^-1 b > 0, also in H's largest directions, where the
+// kernel's way subtracts two numbers that are almost equal.
+TEST_CASE_TEMPLATE("solves are positive whatever the damping", T, float, double) {
+  Random random(327);
+  const index_t n = 40, p = 301;
+  Features<T> features(random, Kind::dense, n, p - 1, true, {}, 0);
+  for (index_t i = 0; i < n; ++i) {
+    for (index_t j = 0; j < p - 1; ++j) {  // a strong common direction
+      features.x(i, j) += T(3);
+      features.phi(i, j) = static_cast<long double>(features.x(i, j));
+    }
+  }
+  const std::vector<double> scale = inverse_rms(features.phi);
+  for (const bool dual : {false, true}) {
+    // The kernel's way needs eps times the trace, which is n p here.
+    const double eps = static_cast<double>(epsilon<float>());
+    const double least = dual ? eps * static_cast<double>(p) : 4 * eps;
+    for (const double damping : {1e-1, 1e-3, least}) {
+      CAPTURE(dual);
+      CAPTURE(damping);
+      const std::vector<double> diagonal(to_size(p), damping * static_cast<double>(n));
+      const auto metric = make<T>(features.rows, {}, scale, diagonal, 0.5, dual);
+      if (!metric->positive()) continue;
+      Matrix<double> r(n, 1), b(p, 1), x(p, 1);
+      for (index_t turn = 0; turn < 5; ++turn) {
+        for (index_t i = 0; i < n; ++i) r(i, 0) = turn == 0 ? 1.0 : random.normal();
+        const linear::Sum back = linear::products(features.phi, linear::table_of(r.read()));
+        for (index_t j = 0; j < p; ++j) b(j, 0) = static_cast<double>(back.value(j, 0));
+        metric->solve(b.read(), x.view(), 1);
+        double product = 0.0;
+        for (index_t j = 0; j < p; ++j) product += b(j, 0) * x(j, 0);
+        CHECK(product > 0.0);
+      }
+    }
+  }
+}

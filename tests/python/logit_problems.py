@@ -1,0 +1,43 @@
+"""What the tests of the logistic regressions share: problems, and the objective as documented."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import log_softmax
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+
+
+def two_signed(scores):
+    """Logits of every class, two classes having -z/2 and z/2."""
+    return np.column_stack([-scores / 2, scores / 2]) if scores.ndim == 1 else scores
+
+
+def objective(model, X, y, weight=None):
+    """The objective of MultinomialLogit's docstring at its weights, in float64."""
+    X = np.asarray(X, dtype=float)
+    weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)
+    codes = np.searchsorted(model.classes_, y)
+    binary = len(model.classes_) == 2
+    W = np.vstack([-model.coef_, model.coef_]) / 2 if binary else model.coef_
+    b = np.concatenate([-model.intercept_, model.intercept_]) / 2 if binary else model.intercept_
+    Z = X @ W.T + b
+    loss = -log_softmax(Z, axis=1)[np.arange(len(y)), codes] @ weight
+    total = weight.sum()
+    squares = weight @ X**2 / total
+    energy = 0.5 * (weight @ (Z**2).sum(axis=1))
+    energy += model.ridge * np.sqrt(total) * (squares @ (W**2).sum(axis=0))
+    return loss + model.penalty / 2 * energy + model.l2 / 2 * (model.coef_**2).sum()
+
+
+def standardised(load):
+    X, y = load(return_X_y=True)
+    return (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-9), y
+
+
+def problem(name):
+    """Standardised columns, but for the digits' pixels; some hundred rows."""
+    if name == "digits":
+        X, y = load_digits(return_X_y=True)
+        return X[:600] / 16, y[:600]
+    loaders = {"iris": load_iris, "wine": load_wine, "cancer": load_breast_cancer}
+    return standardised(loaders[name])

@@ -1,0 +1,357 @@
+"""GEMClassifier's contract: scikit-learn's checks, files, pickles, threads and errors."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_wine
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from eigenfeat import (
+    ClassMoments,
+    FileFormatError,
+    GEMClassifier,
+    SingularDenominatorError,
+    one_vs_rest,
+    persist,
+)
+
+SMALL = {"n_directions": 2, "pairs": "hypercube"}
+
+
+# Two ways to the same numbers agree to float32's rounding and the search's tolerance, not to 1e-7.
+def expected_failures(model):
+    reason = "agrees to the search's tolerance, see test_weights_are_repetitions"
+    data = ("dense", "sparse")
+    failures = {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in data}
+    if model.depth > 1:
+        failures["check_methods_sample_order_invariance"] = "hidden features are float32"
+    return failures
+
+
+@parametrize_with_checks(
+    [
+        GEMClassifier(),
+        GEMClassifier(expansion="shifted", include_input=True, pairs="hypercube"),
+        GEMClassifier(expansion="polynomial", constant=False, scale="columns", threshold=None),
+        GEMClassifier(depth=2),
+    ],
+    expected_failed_checks=expected_failures,
+)
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:500], y[:500]
+
+
+def fitted(name):
+    """Classifiers of several kinds, with rows that they can predict."""
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:500], y[:500]
+    wine, kinds = load_wine(return_X_y=True)
+    names = np.array(["red", "white", "rosé"])
+    return {
+        "digits": lambda: (GEMClassifier(**SMALL).fit(X, y), X),
+        "float32": lambda: (GEMClassifier(**SMALL).fit(X.astype("f4"), y), X.astype("f4")),
+        "sparse": lambda: (
+            GEMClassifier(**SMALL, include_input=True).fit(sp.csr_array(X), y),
+            sp.csr_array(X),
+        ),
+        "strings": lambda: (GEMClassifier(scale="columns").fit(wine, names[kinds]), wine),
+        "objects": lambda: (GEMClassifier(**SMALL).fit(wine, names[kinds].astype(object)), wine),
+        "two": lambda: (GEMClassifier().fit(wine[kinds < 2], names[kinds[kinds < 2]]), wine),
+        "booleans": lambda: (GEMClassifier().fit(wine, kinds == 1), wine),
+        "deep": lambda: (GEMClassifier(**SMALL, depth=2, hidden_directions=2).fit(X, y), X),
+        "tree": lambda: (GEMClassifier(pairs="class_tree", n_directions=2).fit(X, y), X),
+        "none": lambda: (GEMClassifier(threshold=1e9).fit(X, y), X),
+        "events": lambda: (GEMClassifier(n_directions=3).fit(X, y, events=y % 3), X),
+        "columns": lambda: (
+            GEMClassifier().fit(pd.DataFrame(wine).add_prefix("c"), kinds),
+            pd.DataFrame(wine).add_prefix("c"),
+        ),
+    }[name]()
+
+
+KINDS = ["digits", "float32", "sparse", "strings", "objects", "two"]
+KINDS += ["booleans", "deep", "tree", "none", "events", "columns"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_files_and_pickles_hold_every_bit(tmp_path, kind):
+    model, X = fitted(kind)
+    path = tmp_path / "model"
+    model.save(path)
+    loaded = GEMClassifier.load(str(path))
+    for twin in (loaded, pickle.loads(pickle.dumps(model)), pickle.loads(pickle.dumps(loaded))):
+        for method in ("decision_function", "predict_proba", "predict_log_proba", "predict"):
+            ours, theirs = getattr(twin, method)(X), getattr(model, method)(X)
+            assert ours.dtype == theirs.dtype
+            assert_array_equal(ours, theirs, strict=True)
+        assert twin.classes_.dtype == model.classes_.dtype
+        assert twin.n_features_in_ == model.n_features_in_
+        assert twin.get_params() == model.get_params()
+        for layer, other in zip(twin.layers_, model.layers_, strict=True):
+            assert layer.pairs.tolist() == other.pairs.tolist()
+            assert_array_equal(layer.eigenvalues, other.eigenvalues)
+            assert_array_equal(layer.ranks, other.ranks)
+    again = tmp_path / "again"
+    loaded.save(again)
+    assert again.read_bytes() == path.read_bytes()
+
+
+def test_files_hold_the_columns_names(tmp_path):
+    model, frame = fitted("columns")
+    model.save(tmp_path / "model")
+    loaded = GEMClassifier.load(tmp_path / "model")
+    assert loaded.feature_names_in_.tolist() == frame.columns.tolist()
+    with pytest.raises(ValueError, match="feature names should match"):
+        loaded.predict(frame[frame.columns[::-1]])
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"pairs": [(0, 1), (1, 2), (2, 0)]},
+        {"pairs": ("random", 4)},
+        {"powers": [1, 2]},
+        {"powers": np.array([2, 1]), "n_directions": np.int64(3), "ridge": np.float32(0.5)},
+        {"threshold": None, "constant": np.bool_(False), "random_state": 7},
+    ],
+    ids=str,
+)
+def test_files_hold_parameters_as_they_are(tmp_path, changed):
+    X, y = load_wine(return_X_y=True)
+    model = GEMClassifier(**changed).fit(X, y)
+    model.save(tmp_path / "model")
+    loaded = GEMClassifier.load(tmp_path / "model")
+    for name, value in model.get_params().items():
+        read = getattr(loaded, name)
+        assert np.array_equal(read, value) if name == "powers" else read == value
+    assert type(loaded.pairs) is type(model.pairs)
+    assert_array_equal(clone(loaded).fit(X, y).predict_proba(X), model.predict_proba(X))
+
+
+def test_parameters_that_files_cannot_hold_are_defaults(tmp_path, digits):
+    X, y = digits
+    model = GEMClassifier(pairs=one_vs_rest(range(10)), random_state=np.random.RandomState(3))
+    model.fit(X, y)
+    model.save(tmp_path / "model")
+    loaded = GEMClassifier.load(tmp_path / "model")
+    assert loaded.pairs == "all"
+    assert loaded.random_state == 0
+    assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+
+
+# ---- damaged and foreign files -------------------------------------------------------------------
+
+
+@pytest.fixture
+def saved(tmp_path):
+    path = tmp_path / "model"
+    X, y = load_wine(return_X_y=True)
+    GEMClassifier(n_directions=1, depth=2, hidden_directions=2).fit(X, y).save(path)
+    return path
+
+
+def test_damaged_files_are_refused(saved):
+    whole = saved.read_bytes()
+    for length in [*range(0, len(whole), len(whole) // 23), len(whole) - 1]:
+        saved.write_bytes(whole[:length])
+        with pytest.raises(FileFormatError, match=f"^{saved}: not an eigenfeat file"):
+            GEMClassifier.load(saved)
+
+
+def error_of(path):
+    """The text of the error that loading raises, or None, and the classifier."""
+    try:
+        return None, GEMClassifier.load(path)
+    except FileFormatError as error:
+        return str(error), None
+
+
+def test_every_flipped_byte_is_refused_or_harmless(saved):
+    whole = saved.read_bytes()
+    X, _ = load_wine(return_X_y=True)
+    expected = GEMClassifier.load(saved).predict_proba(X).tobytes()
+    refused, positions = 0, range(0, len(whole), 97)
+    for position in positions:
+        saved.write_bytes(whole[:position] + bytes([whole[position] ^ 9]) + whole[position + 1 :])
+        error, loaded = error_of(saved)
+        refused += error is not None
+        assert error is None or error.startswith(f"{saved}: ")
+        assert loaded is None or loaded.predict_proba(X).tobytes() == expected
+    assert refused > 0.8 * len(positions)
+
+
+def test_foreign_files_are_refused(tmp_path):
+    path = tmp_path / "foreign"
+    ClassMoments().update([[1.0], [2.0]], [0, 1]).save(path)
+    with pytest.raises(FileFormatError, match=f"^{path}: .*holds 'class moments', not 'gem clas"):
+        GEMClassifier.load(path)
+    for content in (b"", b"text", pickle.dumps({"a": 1})):
+        path.write_bytes(content)
+        with pytest.raises(FileFormatError, match=f"^{path}: not an eigenfeat file"):
+            GEMClassifier.load(path)
+    with pytest.raises(FileNotFoundError):
+        GEMClassifier.load(tmp_path / "missing")
+
+
+def change_meta(path, change):
+    with zipfile.ZipFile(path) as archive:
+        contents = {info.filename: archive.read(info) for info in archive.infolist()}
+    header = json.loads(contents[persist.HEADER])
+    change(header["meta"])
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in (contents | {persist.HEADER: json.dumps(header)}).items():
+            archive.writestr(name, data)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda meta: meta["parameters"].update(unheard_of=1),
+        lambda meta: meta["parameters"].update(powers={"set": [1]}),
+        lambda meta: meta["parameters"].update(include_input=True),
+        lambda meta: meta.pop("parameters"),
+        lambda meta: meta.update(n_features=12),
+        lambda meta: meta.update(feature_names=["a"]),
+        lambda meta: meta.update(layers=[]),
+        lambda meta: meta["layers"].reverse(),
+        lambda meta: meta["layers"].pop(),
+        lambda meta: meta["layers"][1].update(wave="square"),
+        lambda meta: meta["layers"][1].update(wave="none"),
+        lambda meta: meta["layers"][1].update(powers=[1, 1]),
+        lambda meta: meta["layers"][1].update(powers=[]),
+        lambda meta: meta["layers"][1]["names"]["values"].pop(),
+        lambda meta: meta["layers"][1]["names"]["values"].append(["int", 0]),
+        lambda meta: meta["classes"]["values"].pop(),
+        lambda meta: meta["classes"].update(values=[["complex", 1]]),
+        lambda meta: meta.update(coef=[1, 2]),
+        lambda meta: meta.update(coef=3),
+    ],
+)
+def test_headers_that_do_not_fit_are_refused(saved, change):
+    GEMClassifier.load(saved)
+    change_meta(saved, change)
+    with pytest.raises(FileFormatError, match=f"^{saved}: "):
+        GEMClassifier.load(saved)
+
+
+def test_labels_that_files_cannot_hold_are_named(tmp_path, digits):
+    X, y = digits
+    model = GEMClassifier(**SMALL).fit(X, y)
+    model.classes_ = np.array([(c, c) for c in range(10)], dtype="i4,i4")
+    with pytest.raises(ValueError, match="classes: expected numbers or strings"):
+        model.save(tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---- threads, randomness, state ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"include_input": True}, {"depth": 2, "hidden_directions": 2}], ids=str
+)
+def test_threads_do_not_matter(digits, options):
+    X, y = digits
+    one, two = (GEMClassifier(**SMALL, **options, n_threads=n).fit(X, y) for n in (1, 2))
+    assert one.logit_.coef_.tobytes() == two.logit_.coef_.tobytes()
+    assert one.predict_proba(X).tobytes() == two.predict_proba(X).tobytes()
+
+
+def test_the_seed_decides_what_is_random(digits):
+    X, y = digits
+    first, same, other = (GEMClassifier(**SMALL, random_state=seed).fit(X, y) for seed in (1, 1, 2))
+    assert_array_equal(first.predict_proba(X), same.predict_proba(X))
+    assert first.layers_[0].pairs.tolist() != other.layers_[0].pairs.tolist()
+
+
+def test_verbose_tells_the_steps(digits, capsys):
+    X, y = digits
+    GEMClassifier(**SMALL, depth=2, hidden_directions=2).fit(X, y)
+    assert capsys.readouterr() == ("", "")
+    GEMClassifier(**SMALL, depth=2, hidden_directions=2, verbose=1).fit(X, y)
+    out, err = capsys.readouterr()
+    assert out == ""
+    for step in ("[GEM] moments: 500 rows", "moments of layer 2", "[GEMClassifier] logit: "):
+        assert step in err
+
+
+# ---- errors --------------------------------------------------------------------------------------
+
+
+def test_not_fitted(tmp_path, digits):
+    X, _ = digits
+    for method in ("predict", "predict_proba", "predict_log_proba", "decision_function", "save"):
+        with pytest.raises(NotFittedError):
+            getattr(GEMClassifier(), method)(tmp_path / "model" if method == "save" else X)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"depth": 0}, "'depth' parameter of GEMClassifier"),
+        ({"penalty": -1}, "'penalty' parameter"),
+        ({"ridge": -0.1}, "'ridge' parameter"),
+        ({"expansion": "none"}, "'expansion' parameter"),
+        ({"hidden_directions": 0}, "'hidden_directions' parameter"),
+        ({"pairs": "some"}, "'pairs' parameter"),
+        ({"n_threads": 0}, "'n_threads' parameter"),
+        ({"powers": (1, 4)}, "powers: expected distinct numbers out of 1, 2, 3"),
+        ({"powers": ()}, "powers: expected"),
+        ({"powers": (1, 4), "depth": 2}, "powers: expected"),
+        ({"depth": 2, "include_input": True}, "include_input: expected False with depth > 1"),
+        ({"pairs": [(0, 77)]}, "77"),
+    ],
+    ids=str,
+)
+def test_parameters_out_of_range(digits, options, message):
+    with pytest.raises(ValueError, match=message):
+        GEMClassifier(**options).fit(*digits)
+
+
+def test_rows_labels_and_weights_that_do_not_fit(digits):
+    X, y = digits
+    model = GEMClassifier(**SMALL)
+    with pytest.raises(ValueError, match=r"y: expected rows of at least two classes, got 1 class"):
+        model.fit(X, np.zeros(500, dtype=int))
+    with pytest.raises(ValueError, match="y: expected rows of at least two classes"):
+        model.fit(X, y, y == 3)
+    with pytest.raises(ValueError, match="at least one"):
+        model.fit(X, y, np.zeros(500))
+    with pytest.raises(ValueError, match="Negative values in data passed to `sample_weight`"):
+        model.fit(X, y, -np.ones(500))
+    with pytest.raises(ValueError, match=r"events: expected 500 groups, one a row, got \(3,\)"):
+        model.fit(X, y, events=[0, 1, 2])
+    with pytest.raises(ValueError, match="expected rows of at least two classes"):
+        model.fit(X, y, events=np.zeros(500, dtype=int))
+    with pytest.raises(ValueError, match="y contains NaN"):
+        model.fit(X, np.where(y == 3, np.nan, y))
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        model.fit(np.where(X == 3, np.nan, X), y)
+    with pytest.raises(ValueError, match="is expecting 64 features"):
+        model.fit(X, y).predict(X[:, 1:])
+    with pytest.raises(SingularDenominatorError, match="would do"):
+        GEMClassifier(ridge=0).fit(X, y)
+
+
+def test_a_failed_fit_leaves_the_classifier(digits):
+    X, y = digits
+    model = GEMClassifier(**SMALL).fit(X, y)
+    expected = model.predict_proba(X)
+    with pytest.raises(SingularDenominatorError):
+        model.set_params(ridge=0).fit(X, y)
+    assert_array_equal(model.predict_proba(X), expected)
