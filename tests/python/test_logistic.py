@@ -235,6 +235,19 @@ def test_more_columns_than_rows(rng):
     assert model.score(X, y) == 1.0
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("gram_rows", [None, 50])
+def test_many_columns_with_a_common_direction(rng, dtype, gram_rows):
+    """The metric of few rows stays positive with next to no damping: the search goes on."""
+    X = (rng.standard_normal((120, 1500)) + 3).astype(dtype)
+    y = (X[:, :20].sum(axis=1) + 4 * rng.standard_normal(120) > 60).astype(int)
+    model = MultinomialLogit(penalty=0, l2=1e-2, tol=1e-3, max_iter=500, gram_rows=gram_rows)
+    assert model.fit(X, y).stop_reason_ == "converged"
+    least = tight(penalty=0, l2=1e-2, max_iter=5000).fit(X.astype(float), y).objective_
+    # Nearly separable rows: a plateau on which the gap's estimate is 7 times too small.
+    assert model.objective_ <= least * (1 + 1e-2)
+
+
 @pytest.mark.filterwarnings("ignore:MultinomialLogit")
 @pytest.mark.parametrize("parameters", [{"penalty": 0.0}, {"penalty": 0.0, "l2": 1e-8}])
 def test_separable_rows_without_a_penalty(parameters):

@@ -55,13 +55,14 @@ std::vector<double> linear_model(const FeatureRows<T>& rows, index_t k, int n_th
   const auto weights = random_weights(random, n);
   const Matrix<double> w = random.normal_matrix<double>(p, k);
   const Matrix<T> coefficients = random.normal_matrix<T>(p, k);
-  std::vector<double> out(to_size(2 * p + 3 * p * k));
+  std::vector<double> out(to_size(2 * p + 4 * p * k));
   auto next = [at = out.data()](index_t size) mutable { return (at += size) - size; };
   const VectorView<double> sums{next(p), p}, squares{next(p), p};
   feature_sums<T>(rows, read(weights), sums, squares, n_threads);
   const MatrixView<double> gradient = row_major(next(p * k), p, k),
                            products = row_major(next(p * k), p, k),
-                           solved = row_major(next(p * k), p, k);
+                           solved = row_major(next(p * k), p, k),
+                           by_rows = row_major(next(p * k), p, k);
   const LogitTerms terms =
       logit_gradient<T>(rows, read(labels), read(weights), 0.1, w.read(), gradient, n_threads);
   Matrix<T> z(n, k);
@@ -71,6 +72,9 @@ std::vector<double> linear_model(const FeatureRows<T>& rows, index_t k, int n_th
   const auto metric =
       Metric::make<T>(rows, read(weights), read(scale), read(diagonal), 0.5, n_threads);
   metric->solve(gradient, solved, n_threads);
+  const auto dual =
+      Metric::make_dual<T>(rows, read(weights), read(scale), read(diagonal), 0.5, n_threads);
+  dual->solve(gradient, by_rows, n_threads);
   out.push_back(terms.loss);
   out.push_back(terms.energy);
   return out;

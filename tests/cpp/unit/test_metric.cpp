@@ -187,8 +187,8 @@ TEST_CASE_TEMPLATE("solves by the rows' kernel", T, float, double) {
   }
 }
 
-// What a search needs of a preconditioner: b^T H^-1 b > 0, also in H's largest directions, where the
-// kernel's way subtracts two numbers that are almost equal.
+// What a search needs of a preconditioner: b^T H^-1 b > 0, also in H's largest directions, where
+// the kernel's way subtracts two numbers that are almost equal.
 TEST_CASE_TEMPLATE("solves are positive whatever the damping", T, float, double) {
   Random random(327);
   const index_t n = 40, p = 301;
