@@ -67,6 +67,7 @@ PYTHON_ROOMS = (
             "linear.py",
             "logistic.py",
             "calibrated.py",
+            "clusters.py",
             "rayleigh*.py",
             "row_weights.py",
             "discriminant.py",

@@ -17,6 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._model_file import SavedModel
+from eigenfeat.clusters import class_clusters, cross_pairs
 from eigenfeat.expansion import check_powers
 from eigenfeat.features import ExpandedRows
 from eigenfeat.gem import GEM
@@ -50,14 +51,18 @@ class GEMClassifier(FromLogits, ClassifierMixin, BaseEstimator):
         The expansion's exponents; not used by "auto" with `depth` above 1.
     include_input : bool, default=False
         Whether the logit also reads the input's own columns; with `depth` 1 only.
-    penalty : float >= 0, default=0.1
+    penalty : float >= 0, default=0.03
         Weight of the logit's energy, see :class:`MultinomialLogit`.
     depth : int >= 1, default=1
-        Layers. Those before the last hand on the square roots of both half waves.
+        Layers. Those before the last hand on ``sqrt(1 + max(0, s p)) - 1`` for both signs s.
     hidden_directions : int >= 1, default=20
         Directions a pair of the layers before the last, which have no threshold.
+    n_clusters : int >= 1, default=1
+        Clusters of each class that the first layer's directions are solved between, in place of the
+        classes, for pairs across classes: ``pairs="all"`` of them or ``("random", n)``. More and
+        finer moments where a class has several shapes; see :mod:`eigenfeat.clusters`.
     random_state : int, RandomState or None, default=0
-        For `scale`, pairs drawn at random, and the rows of the logit's metric.
+        For `scale`, clusters, pairs drawn at random, and the rows of the logit's metric.
     n_threads : int or None, default=None
         Threads; None means all that OpenMP gives. Results do not depend on it.
     verbose : int, default=0
@@ -118,6 +123,7 @@ class GEMClassifier(FromLogits, ClassifierMixin, BaseEstimator):
         "penalty": [Interval(Real, 0, None, closed="left")],
         "depth": [Interval(Integral, 1, None, closed="left")],
         "hidden_directions": [Interval(Integral, 1, None, closed="left")],
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
         "verbose": ["verbose"],
@@ -135,9 +141,10 @@ class GEMClassifier(FromLogits, ClassifierMixin, BaseEstimator):
         expansion: str = "auto",
         powers: Sequence[int] = (1, 2, 3),
         include_input: bool = False,
-        penalty: float = 0.1,
+        penalty: float = 0.03,
         depth: int = 1,
         hidden_directions: int = 20,
+        n_clusters: int = 1,
         random_state: Any = 0,
         n_threads: int | None = None,
         verbose: int = 0,
@@ -155,6 +162,7 @@ class GEMClassifier(FromLogits, ClassifierMixin, BaseEstimator):
         self.penalty = penalty
         self.depth = depth
         self.hidden_directions = hidden_directions
+        self.n_clusters = n_clusters
         self.random_state = random_state
         self.n_threads = n_threads
         self.verbose = verbose
@@ -268,11 +276,22 @@ class GEMClassifier(FromLogits, ClassifierMixin, BaseEstimator):
         check_powers(self.powers)
         if self.include_input and self.depth > 1:
             raise ValueError("include_input: expected False with depth > 1, got True")
+        self._check_clusters()
+
+    def _check_clusters(self) -> None:
+        drawn = isinstance(self.pairs, tuple) and len(self.pairs) == 2 and self.pairs[0] == "random"
+        whole = drawn and isinstance(self.pairs[1], Integral) and self.pairs[1] >= 1
+        if self.n_clusters > 1 and self.pairs != "all" and not whole:
+            raise ValueError(
+                f"pairs: expected 'all' or ('random', n) with n_clusters > 1, got {self.pairs!r}"
+            )
 
     def _training_rows(self, X: Any, y: Any, sample_weight: Any, events: Any) -> tuple[Any, ...]:
         """Rows, labels, weights and groups, checked; rows without weight left out."""
         X, y = self._checked(X, reset=True, y=y)
         check_classification_targets(y)
+        if events is not None and self.n_clusters > 1:
+            raise ValueError("events: expected None with n_clusters > 1, which makes events itself")
         groups = y if events is None else np.asarray(events)
         if groups.shape != y.shape:
             raise ValueError(f"events: expected {len(y)} groups, one a row, got {groups.shape}")
@@ -298,12 +317,12 @@ class GEMClassifier(FromLogits, ClassifierMixin, BaseEstimator):
     def _gem(self, level: int) -> GEM:
         """The extractor of one layer."""
         last = level == self.depth - 1
-        wave, powers = self._waves() if last else ("half_wave", (1,))
+        wave, powers = self._waves() if last else ("shifted", (1,))
         return GEM(
             ridge=self.ridge,
             n_directions=self.n_directions if last else self.hidden_directions,
             threshold=self.threshold if last else None,
-            pairs=self.pairs,
+            pairs="all" if level > 0 and self.n_clusters > 1 else self.pairs,
             denominator=self.denominator,
             constant=self.constant,
             scale=self.scale if level == 0 else "none",
@@ -336,12 +355,25 @@ class GEMClassifier(FromLogits, ClassifierMixin, BaseEstimator):
         self.layers_ = layers
         return self
 
+    def _first(self, X: Any, groups: NDArray[Any]) -> tuple[GEM, NDArray[Any]]:
+        """The first layer's extractor, not fitted, and what its moments are conditioned on."""
+        gem = self._gem(0)
+        if self.n_clusters == 1:
+            return gem, groups
+        scaled = self.scale == "columns"
+        options = {"scaled": scaled, "random_state": self.random_state}
+        groups, of_classes = class_clusters(X, groups, self.n_clusters, **options)
+        count = None if self.pairs == "all" else int(self.pairs[1])
+        gem.pairs = cross_pairs(of_classes, count, self.random_state)
+        return gem, groups
+
     def _fit_layer(
         self, X: Any, groups: NDArray[Any], weight: Any, layers: list[Layer], level: int
     ) -> Layer:
-        gem = self._gem(level)
         if level == 0:
+            gem, groups = self._first(X, groups)
             return as_layer(gem.fit(X, groups, weight))
+        gem = self._gem(level)
         started = time.perf_counter()
         moments = ClassMoments()
         for rows, block in hidden_features(X, layers, self.n_threads):

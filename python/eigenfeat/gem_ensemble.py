@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._model_file import SavedEnsemble
+from eigenfeat.gem import GEM
 from eigenfeat.gem_classifier import GEMClassifier
 from eigenfeat.linear import FromLogits
 
@@ -124,17 +125,26 @@ class GEMEnsemble(FromLogits, ClassifierMixin, BaseEstimator):
         first = members[0]
         first._check_parameters()
         X, y, weight, groups = first._training_rows(X, y, sample_weight, events)
-        gem = first._gem(0).fit(X, groups, weight)
+        gem, groups = first._first(X, groups)
+        gem.fit(X, groups, weight)
         for number, member in enumerate(members):
             started = time.perf_counter()
             member.scale = gem.scale_
-            own = gem if number == 0 else member._gem(0)._adopt(gem.moments_)
+            own = gem if number == 0 else self._sibling(member, gem, X, y, weight)
             member._fit_rows(X, y, weight, groups, own)
             _take_names(first, member)
             self._say(f"member {number + 1}: {len(own.ranks_)} directions", started)
         self.members_, self.classes_ = members, first.classes_
         _take_names(first, self)
         return self
+
+    @staticmethod
+    def _sibling(member: GEMClassifier, gem: GEM, X: Any, y: Any, weight: Any) -> GEM:
+        """A member's extractor, from the first one's moments unless it has clusters of its own."""
+        if member.n_clusters == 1:
+            return member._gem(0)._adopt(gem.moments_)
+        own, groups = member._first(X, y)
+        return own.fit(X, groups, weight)
 
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Logits of the classes, the means of the members'.

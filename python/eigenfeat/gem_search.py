@@ -211,7 +211,7 @@ class _Split:
         self.held_X, self.held_y = X[held], y[held]
         self.weight = None if weight is None else weight[train]
         self.held_weight = None if weight is None else weight[held]
-        self.moments: ClassMoments | None = None
+        self.moments: dict[Any, ClassMoments] = {}
         self.scale: dict[str, str] = {}
 
     def run(self, trials: list[dict[str, Any]], advance: Any) -> None:
@@ -252,14 +252,16 @@ class _Split:
         return layers
 
     def _first_layer(self, model: GEMClassifier) -> Layer:
-        gem = model._gem(0)
-        if self.moments is None or model.scale == "auto":
+        gem, groups = model._first(self.X, self.y)
+        # Clusters depend on whether columns are scaled.
+        key = (model.n_clusters, model.n_clusters > 1 and model.scale)
+        if key not in self.moments or model.scale == "auto":
             asked = model.scale
-            gem.fit(self.X, self.y, self.weight)
-            self.moments = gem.moments_
+            gem.fit(self.X, groups, self.weight)
+            self.moments[key] = gem.moments_
             self.scale[asked] = gem.scale_
         else:
-            gem._adopt(self.moments)
+            gem._adopt(self.moments[key])
         return as_layer(gem)
 
     def _path(

@@ -43,7 +43,7 @@ class MultinomialLogit(LinearClassifier):
 
     Parameters
     ----------
-    penalty : float >= 0, default=0.1
+    penalty : float >= 0, default=0.03
         Logit energy's weight, mu.
     l2 : float >= 0, default=0
         Plain penalty's weight, alpha; scikit-learn's ``1 / C``.
@@ -147,7 +147,7 @@ class MultinomialLogit(LinearClassifier):
 
     def __init__(
         self,
-        penalty: float = 0.1,
+        penalty: float = 0.03,
         l2: float = 0.0,
         ridge: float = 0.5,
         fit_intercept: bool = True,

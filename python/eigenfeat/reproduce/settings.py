@@ -17,23 +17,26 @@ MEMBERS = 5  # of the ensemble; as many random hypercubes as the paper draws
 MNIST_QUICK_ROWS = 6_000
 
 MNIST_GEM = Hyperparameters(
-    fixed={"scale": "none"},  # pixels have one unit
-    grid={
-        "ridge": (0.1, 0.2, 0.5),
-        "threshold": (1.0, 1.5, 2.0),
-        "n_directions": (20,),
-        "penalty": (0.03, 0.1, 0.3),
+    # Pixels have one unit. Directions between clusters within the digits, not the digits alone.
+    fixed={
+        "scale": "none",
+        "constant": False,
+        "expansion": "shifted",
+        "threshold": None,
+        "ridge": 0.5,
+        "pairs": ("random", 300),
     },
-    quick={"ridge": 0.2, "threshold": 1.5, "n_directions": 5, "penalty": (0.1, 0.3)},
+    grid={"n_clusters": (4, 8), "n_directions": (4, 6), "penalty": (0.05, 0.02)},
+    quick={"n_clusters": 2, "n_directions": 3, "penalty": (0.1, 0.02)},
 )
 MNIST_DEEP = Hyperparameters(
-    fixed={"scale": "none", "depth": 2},
-    grid={"ridge": (0.2,), "threshold": (1.5,), "n_directions": (10,), "penalty": (0.1, 0.3)},
-    quick={"n_directions": 3, "penalty": 0.1},
+    fixed={"scale": "none", "constant": False, "depth": 2, "threshold": None},
+    grid={"ridge": (1.0,), "n_directions": (40,), "penalty": (0.05, 0.01)},
+    quick={"n_directions": 10, "hidden_directions": 5, "penalty": 0.02},
 )
 RANDOM_DIRECTIONS = 900  # where no count of GEM's directions is known
 MNIST_RANDOM = Hyperparameters(
-    grid={"multinomiallogit__penalty": (0.03, 0.1, 0.3)},
+    grid={"multinomiallogit__penalty": (0.02, 0.1)},
     quick={"multinomiallogit__penalty": 0.1},
 )
 
