@@ -27,7 +27,7 @@ def digits():
     return X[:900], y[:900]
 
 
-def by_parts(X, y, rest, weight=None, *, groups=None, penalty=0.1, **options):
+def by_parts(X, y, rest, weight=None, *, groups=None, penalty=0.03, **options):
     """Probabilities of the rows `rest` by GEM, its features as an array, and the logit on it."""
     gem = GEM(**{**SMALL, **options}).fit(X, y if groups is None else groups, weight)
     logit = MultinomialLogit(penalty).fit(gem.transform(X), y, weight)
@@ -144,9 +144,9 @@ def test_two_layers_by_parts(digits, dtype, expansion):
     X, y = digits[0].astype(dtype), digits[1]
     options = {"hidden_directions": 2, "n_directions": 2, "pairs": "hypercube"}
     model = GEMClassifier(depth=2, expansion=expansion, **options).fit(X[:600], y[:600])
-    first = GEM(n_directions=2, threshold=None, pairs="hypercube", powers=(1,)).fit(
-        X[:600], y[:600]
-    )
+    first = GEM(
+        n_directions=2, threshold=None, pairs="hypercube", expansion="shifted", powers=(1,)
+    ).fit(X[:600], y[:600])
     hidden = [first.transform(rows).astype(np.float32) for rows in (X[:600], X[600:])]
     waves = {"powers": (1, 2), "expansion": "polynomial"} if expansion == "auto" else {}
     expected = by_parts(hidden[0], y[:600], hidden[1], n_directions=2, scale="none", **waves)

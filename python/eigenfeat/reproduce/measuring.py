@@ -170,9 +170,10 @@ def _n_directions(model: Any) -> int | None:
     """Return the number of directions of a model, of its last layer or of its first member."""
     if hasattr(model, "directions_"):
         return int(model.directions_.shape[1])
-    inside = [getattr(model, "gem_", None), *getattr(model, "members_", [])[:1]]
+    if hasattr(model, "layers_"):
+        return len(model.layers_[-1].offset)
+    inside = list(getattr(model, "members_", []))[:1]
     inside += [part for _, part in getattr(model, "steps", [])]
-    inside += list(getattr(model, "layers_", []))[-1:]
     found = [count for part in inside if part is not None and (count := _n_directions(part))]
     return found[-1] if found else None
 
