@@ -280,7 +280,7 @@ class GEMClassifier(FromLogits, ClassifierMixin, BaseEstimator):
 
     def _check_clusters(self) -> None:
         drawn = isinstance(self.pairs, tuple) and len(self.pairs) == 2 and self.pairs[0] == "random"
-        whole = drawn and isinstance(self.pairs[1], Integral) and self.pairs[1] >= 1
+        whole = drawn and isinstance(self.pairs[1], Integral) and int(self.pairs[1]) >= 1
         if self.n_clusters > 1 and self.pairs != "all" and not whole:
             raise ValueError(
                 f"pairs: expected 'all' or ('random', n) with n_clusters > 1, got {self.pairs!r}"

@@ -47,23 +47,23 @@ COVERTYPE_TEST_SHARE = 0.1
 
 COVERTYPE_GEM = Hyperparameters(
     grid={
-        "ridge": (0.01, 0.1, 0.5),
-        "threshold": (1.0, 1.5),
-        "n_directions": (10, 20),
-        "penalty": (0.01, 0.1),
+        "ridge": (0.01, 0.1),
+        "threshold": (1.0,),
+        "n_directions": (20,),
+        "penalty": (0.01, 0.001),
     },
     quick={"ridge": 0.1, "threshold": 1.0, "n_directions": 10, "penalty": (0.01, 0.1)},
 )
 COVERTYPE_DEEP = Hyperparameters(
     fixed={"depth": 2},
-    grid={"ridge": (0.1,), "threshold": (1.5,), "n_directions": (20,), "penalty": (0.01, 0.1)},
+    grid={"ridge": (0.1,), "threshold": (None,), "n_directions": (30,), "penalty": (0.01, 0.001)},
     quick={"n_directions": 5, "penalty": 0.01},
 )
 COVERTYPE_RFF = Hyperparameters(
     fixed={"rbfsampler__n_components": 4_000},
     grid={
-        "rbfsampler__gamma": (0.1, 0.3, 1.0),
-        "multinomiallogit__penalty": (0.001, 0.01),
+        "rbfsampler__gamma": (0.3, 1.0),
+        "multinomiallogit__penalty": (0.001,),
     },
     quick={
         "rbfsampler__n_components": 1_000,
@@ -74,11 +74,11 @@ COVERTYPE_RFF = Hyperparameters(
 COVERTYPE_GEM_ON_RFF = Hyperparameters(
     fixed={"rbfsampler__n_components": 2_000},
     grid={
-        "rbfsampler__gamma": (0.1, 0.3),
+        "rbfsampler__gamma": (0.3, 1.0),
         "gemclassifier__ridge": (0.1,),
-        "gemclassifier__threshold": (1.5,),
+        "gemclassifier__threshold": (None,),
         "gemclassifier__n_directions": (30,),
-        "gemclassifier__penalty": (0.01, 0.1),
+        "gemclassifier__penalty": (0.001,),
     },
     quick={
         "rbfsampler__n_components": 500,
