@@ -148,7 +148,7 @@ class DualMetric final : public Metric {
   void solve_kernel(MatrixView<T> z, int n_threads) const {
     const index_t n = z.rows, k = z.cols, width = padded_width<double>(k);
     const double order = static_cast<double>(n);
-    const int threads = threads_for(4.0 * order * order * static_cast<double>(width), n_threads);
+    const int threads = threads_for(order * order * static_cast<double>(width) / 8.0, n_threads);
     AlignedBuffer<double> x = AlignedBuffer<double>::zeros(std::max<index_t>(n * width, 1));
     for (index_t i = 0; i < n; ++i) {
       const double root = roots_.empty() ? 1.0 : roots_[static_cast<std::size_t>(i)];

@@ -98,7 +98,8 @@ class TiledMetric final : public Metric {
   void solve(MatrixView<const double> b, MatrixView<double> out, int n_threads) const override {
     check_solve(*this, b, out);
     const index_t p = order(), k = b.cols, width = padded_width<float>(k);
-    const double work = 4.0 * static_cast<double>(p) * static_cast<double>(p * width);
+    // A solve starts two regions a tile: each must be worth it.
+    const double work = static_cast<double>(p) * static_cast<double>(p * width) / 8.0;
     const int threads = threads_for(work, n_threads);
     double largest = 0.0;
     for (index_t i = 0; i < p; ++i) {

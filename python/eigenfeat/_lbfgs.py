@@ -116,7 +116,7 @@ def minimise(
     history = [objective]
     while True:
         direction = _direction(state, pairs)
-        norm = float(np.sqrt(max(float(np.vdot(state.gradient, state.solved)), 0.0)))
+        norm = float(np.sqrt(max(_dot(state.gradient, state.solved), 0.0)))
         gap = _gap(state, direction, history)
         progress = Progress(iteration, state.point, state.objective, gap, norm)
         if callback is not None and callback(progress):
@@ -156,7 +156,12 @@ def _gap(state: _State, direction: _Array, history: list[float]) -> float:
 
 
 def _model_gap(state: _State, direction: _Array) -> float:
-    return -0.5 * float(np.vdot(state.gradient, direction))
+    return -0.5 * _dot(state.gradient, direction)
+
+
+def _dot(a: _Array, b: _Array) -> float:
+    """Inner product in one thread: a threaded BLAS spins beside the core's own threads."""
+    return float(np.einsum("i,i->", a.ravel(), b.ravel()))
 
 
 def _gamma(pairs: deque[_Pair]) -> float:
@@ -164,7 +169,7 @@ def _gamma(pairs: deque[_Pair]) -> float:
     if not pairs:
         return 1.0
     last = pairs[-1]
-    return last.curvature / float(np.vdot(last.change, last.solved))
+    return last.curvature / _dot(last.change, last.solved)
 
 
 def _direction(state: _State, pairs: deque[_Pair]) -> _Array:
@@ -172,13 +177,13 @@ def _direction(state: _State, pairs: deque[_Pair]) -> _Array:
     rest = state.gradient
     solved = state.solved.copy()
     for pair in reversed(pairs):
-        weight = float(np.vdot(pair.step, rest)) / pair.curvature
+        weight = _dot(pair.step, rest) / pair.curvature
         weights.append(weight)
         rest = rest - weight * pair.change
         solved -= weight * pair.solved
     direction: _Array = _gamma(pairs) * solved
     for pair, weight in zip(pairs, reversed(weights), strict=True):
-        direction += (weight - float(np.vdot(pair.change, direction)) / pair.curvature) * pair.step
+        direction += (weight - _dot(pair.change, direction) / pair.curvature) * pair.step
     return -direction
 
 
@@ -186,7 +191,7 @@ def _line_search(
     evaluate: Evaluate, state: _State, direction: _Array, noise: float
 ) -> tuple[_State | None, int]:
     """Halve, or interpolate, until the objective decreases enough."""
-    slope = float(np.vdot(state.gradient, direction))
+    slope = _dot(state.gradient, direction)
     if not slope < 0:
         return None, 0
     step = 1.0
@@ -208,7 +213,7 @@ def _line_search(
 def _remember(pairs: deque[_Pair], before: _State, after: _State) -> None:
     step, change = after.point - before.point, after.gradient - before.gradient
     solved = after.solved - before.solved
-    curvature, size = float(np.vdot(step, change)), float(np.vdot(change, solved))
+    curvature, size = _dot(step, change), _dot(change, solved)
     # Rounding alone can turn the sign of either.
     if curvature > 0 and size > 0 and np.isfinite(curvature / size):
         pairs.append(_Pair(step, change, solved, curvature))

@@ -99,7 +99,7 @@ class LogitProblem:
         )
         pull = self.quadratic(penalty)[:, None] * W
         gradient += pull
-        value = loss + 0.25 * penalty.energy * energy + 0.5 * float(np.vdot(W, pull))
+        value = loss + 0.25 * penalty.energy * energy + 0.5 * float(np.einsum("ij,ij->", W, pull))
         return float(value), gradient
 
     def loss(self, W: _Array) -> float:

@@ -74,11 +74,11 @@ COVERTYPE_RFF = Hyperparameters(
 COVERTYPE_GEM_ON_RFF = Hyperparameters(
     fixed={"rbfsampler__n_components": 2_000},
     grid={
-        "rbfsampler__gamma": (0.3, 1.0),
+        "rbfsampler__gamma": (0.3,),
         "gemclassifier__ridge": (0.1,),
         "gemclassifier__threshold": (None,),
         "gemclassifier__n_directions": (30,),
-        "gemclassifier__penalty": (0.001,),
+        "gemclassifier__penalty": (0.003,),
     },
     quick={
         "rbfsampler__n_components": 500,
