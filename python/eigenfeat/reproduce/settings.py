@@ -17,17 +17,9 @@ MEMBERS = 5  # of the ensemble; as many random hypercubes as the paper draws
 MNIST_QUICK_ROWS = 6_000
 
 MNIST_GEM = Hyperparameters(
-    # Pixels have one unit. Directions between clusters within the digits, not the digits alone.
-    fixed={
-        "scale": "none",
-        "constant": False,
-        "expansion": "shifted",
-        "threshold": None,
-        "ridge": 0.5,
-        "pairs": ("random", 300),
-    },
-    grid={"n_clusters": (4, 8), "n_directions": (4, 6), "penalty": (0.05, 0.02)},
-    quick={"n_clusters": 2, "n_directions": 3, "penalty": (0.1, 0.02)},
+    fixed={"scale": "none", "constant": False, "expansion": "shifted"},  # pixels have one unit
+    grid={"ridge": (0.5,), "threshold": (1.9, 2.5), "n_directions": (30,), "penalty": (0.05, 0.02)},
+    quick={"threshold": 1.9, "n_directions": 5, "penalty": (0.1, 0.02)},
 )
 MNIST_DEEP = Hyperparameters(
     fixed={"scale": "none", "constant": False, "depth": 2, "threshold": None},
