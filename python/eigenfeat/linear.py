@@ -74,12 +74,21 @@ class LinearClassifier(FromLogits, ClassifierMixin, BaseEstimator):
         -------
         (n, k) array, or (n,) with two classes
             With two classes the logit of the second over the first.
+
+        Raises
+        ------
+        ValueError
+            If features, or logits in their type, are not finite.
         """
         check_is_fitted(self, "coef_")
         X = self._rows(X, reset=False)
         weights = np.vstack([self.coef_.T, self.intercept_])
         problem = LogitProblem.reader(X, _threads.resolve(self.n_threads))
         scores = problem.scores(weights)
+        finite = np.isfinite(scores).all(axis=1)
+        if not finite.all():
+            row = int(np.argmin(finite))
+            raise ValueError(f"X: expected features of finite logits, got others in row {row}")
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     @contextmanager

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from eigenfeat.expansion import expand
 from eigenfeat.features import ExpandedRows, core_rows, take_rows
+from eigenfeat.logistic import MultinomialLogit
 
 WAVES = ("half_wave", "shifted", "polynomial", "none")
 
@@ -157,3 +158,13 @@ def test_input_needs_rows_even_with_projections(parts):
     with pytest.raises(ValueError, match="X: expected rows"):
         ExpandedRows(None, V, projections=X @ V, include_input=True)
     assert ExpandedRows(None, V, projections=X @ V).shape == (40, 54)
+
+
+@pytest.mark.parametrize("entry", [np.nan, np.inf])
+def test_rows_that_are_not_finite_give_no_prediction(entry):
+    random = np.random.RandomState(0)
+    X, directions = random.standard_normal((60, 4)), random.standard_normal((4, 3))
+    model = MultinomialLogit().fit(ExpandedRows(X, directions), np.arange(60) % 3)
+    X[7, 2] = entry
+    with pytest.raises(ValueError, match="X: expected features of finite logits, .* in row 7"):
+        model.predict(ExpandedRows(X, directions))
