@@ -8,6 +8,7 @@
 #include "eigenfeat/parallel.hpp"
 #include "narrow.hpp"
 #include "random_block.hpp"
+#include "tiled_lower.hpp"
 
 namespace eigenfeat {
 namespace {
@@ -45,10 +46,8 @@ int tiled_cholesky(MatrixView<T> a, int n_threads) {
       trsm<T>(Side::right, Triangle::lower, Op::transpose, T(1), tile(k, k), tile(k + 1 + b, k));
     });
     for_blocks(rest * (rest + 1) / 2, n_threads, [&](index_t b, int) {
-      index_t i = static_cast<index_t>((std::sqrt(8.0 * static_cast<double>(b) + 1.0) - 1.0) / 2.0);
-      while (i * (i + 1) / 2 > b) --i;
-      while ((i + 1) * (i + 2) / 2 <= b) ++i;
-      const index_t j = b - i * (i + 1) / 2, row = k + 1 + i, col = k + 1 + j;
+      const TileIndex at = lower_tile(b);
+      const index_t row = k + 1 + at.i, col = k + 1 + at.j;
       if (row == col) {
         syrk<T>(Triangle::lower, Op::none, T(-1), tile(row, k), T(1), tile(row, col));
       } else {

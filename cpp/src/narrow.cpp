@@ -15,18 +15,6 @@ constexpr index_t kTileRows = 64;  // rows of one task
 // and read whole.
 constexpr index_t kSerialSymmetric = 1024;
 
-// One cache line of T; the compiler lowers it to what the machine has.
-template <class T>
-struct Line;
-template <>
-struct Line<double> {
-  typedef double type __attribute__((vector_size(64)));
-};
-template <>
-struct Line<float> {
-  typedef float type __attribute__((vector_size(64)));
-};
-
 // y[r] = sum over k in [begin, end) of m[r][k] x[k], for kRows rows and kLines lines of columns.
 template <class T, index_t kRows, index_t kLines>
 EIGENFEAT_INLINE void multiply_rows(const T* __restrict m, index_t stride, const T* __restrict x,

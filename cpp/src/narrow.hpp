@@ -11,13 +11,11 @@
 #pragma once
 
 #include "eigenfeat/view.hpp"
+#include "line.hpp"
 
 namespace eigenfeat {
 
 enum class Shape { symmetric, lower, upper };
-
-template <class T>
-inline constexpr index_t kLane = static_cast<index_t>(64 / sizeof(T));
 
 template <class T>
 void multiply_narrow(Shape shape, MatrixView<const T> m, const T* x, index_t width, T* y,

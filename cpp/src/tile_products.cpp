@@ -3,28 +3,15 @@
 #include <algorithm>
 
 #include "eigenfeat/lapack.hpp"
+#include "line.hpp"
 #include "simd.hpp"
 
 namespace eigenfeat {
 namespace {
 
-template <class T>
-inline constexpr index_t kLane = static_cast<index_t>(64 / sizeof(T));
 constexpr index_t kMostLines = 4;
 // Columns of the tile at a time: their rows of the narrow matrix stay in the first-level cache.
 constexpr index_t kColumns = 256;
-
-// One cache line of T; the compiler lowers it to what the machine has.
-template <class T>
-struct Line;
-template <>
-struct Line<double> {
-  typedef double type __attribute__((vector_size(64)));
-};
-template <>
-struct Line<float> {
-  typedef float type __attribute__((vector_size(64)));
-};
 
 template <class T, index_t kRows, index_t kLines>
 EIGENFEAT_INLINE void score_rows(const T* __restrict tile, index_t stride, const T* __restrict w,
