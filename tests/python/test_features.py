@@ -166,5 +166,5 @@ def test_rows_that_are_not_finite_give_no_prediction(entry):
     X, directions = random.standard_normal((60, 4)), random.standard_normal((4, 3))
     model = MultinomialLogit().fit(ExpandedRows(X, directions), np.arange(60) % 3)
     X[7, 2] = entry
-    with pytest.raises(ValueError, match="X: expected features of finite logits, .* in row 7"):
+    with pytest.raises(ValueError, match=r"X: expected features of finite logits, .* in row 7"):
         model.predict(ExpandedRows(X, directions))
