@@ -21,7 +21,7 @@ from eigenfeat.clusters import class_clusters, cross_pairs
 from eigenfeat.expansion import check_powers
 from eigenfeat.features import ExpandedRows
 from eigenfeat.gem import GEM
-from eigenfeat.layers import Layer, hidden_features, project_rows
+from eigenfeat.layers import Layer, as_layer, hidden_features, project_rows
 from eigenfeat.linear import FromLogits
 from eigenfeat.logistic import MultinomialLogit
 from eigenfeat.moments import ClassMoments
@@ -46,15 +46,17 @@ class GEMClassifier(FromLogits, ClassifierMixin, BaseEstimator):
         Directions of the last layer with a smaller eigenvalue are dropped.
     expansion : {"auto", "half_wave", "shifted", "polynomial"}, default="auto"
         What the logit sees of the projections p. "auto" is "half_wave" with `depth` 1, and
-        "polynomial" with powers 1 and 2 for deeper ones, whose last layer reads half waves already.
+        "shifted", which is smooth at 0, for deeper ones.
     powers : distinct numbers out of 1, 2, 3, default=(1, 2, 3)
-        The expansion's exponents; not used by "auto" with `depth` above 1.
+        The expansion's exponents.
     include_input : bool, default=False
         Whether the logit also reads the input's own columns; with `depth` 1 only.
     penalty : float >= 0, default=0.03
         Weight of the logit's energy, see :class:`MultinomialLogit`.
+    tol : float > 0, default=1e-3
+        How near the logit's optimum is, likewise; nearer, held-out errors hardly change.
     depth : int >= 1, default=1
-        Layers. Those before the last hand on ``sqrt(1 + max(0, s p)) - 1`` for both signs s.
+        Layers. Those before the last hand on 1 and ``sqrt(1 + max(0, s p)) - 1`` for both signs s.
     hidden_directions : int >= 1, default=20
         Directions a pair of the layers before the last, which have no threshold.
     n_clusters : int >= 1, default=1
@@ -121,6 +123,7 @@ class GEMClassifier(FromLogits, ClassifierMixin, BaseEstimator):
         "powers": ["array-like"],
         "include_input": ["boolean"],
         "penalty": [Interval(Real, 0, None, closed="left")],
+        "tol": MultinomialLogit._parameter_constraints["tol"],
         "depth": [Interval(Integral, 1, None, closed="left")],
         "hidden_directions": [Interval(Integral, 1, None, closed="left")],
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
@@ -142,6 +145,7 @@ class GEMClassifier(FromLogits, ClassifierMixin, BaseEstimator):
         powers: Sequence[int] = (1, 2, 3),
         include_input: bool = False,
         penalty: float = 0.03,
+        tol: float = 1e-3,
         depth: int = 1,
         hidden_directions: int = 20,
         n_clusters: int = 1,
@@ -160,6 +164,7 @@ class GEMClassifier(FromLogits, ClassifierMixin, BaseEstimator):
         self.powers = powers
         self.include_input = include_input
         self.penalty = penalty
+        self.tol = tol
         self.depth = depth
         self.hidden_directions = hidden_directions
         self.n_clusters = n_clusters
@@ -324,7 +329,7 @@ class GEMClassifier(FromLogits, ClassifierMixin, BaseEstimator):
             threshold=self.threshold if last else None,
             pairs="all" if level > 0 and self.n_clusters > 1 else self.pairs,
             denominator=self.denominator,
-            constant=self.constant,
+            constant=self.constant or level > 0,
             scale=self.scale if level == 0 else "none",
             expansion=wave,
             powers=powers,
@@ -335,7 +340,7 @@ class GEMClassifier(FromLogits, ClassifierMixin, BaseEstimator):
 
     def _waves(self) -> tuple[str, tuple[int, ...]]:
         if self.expansion == "auto":
-            return ("half_wave", tuple(self.powers)) if self.depth == 1 else ("polynomial", (1, 2))
+            return "half_wave" if self.depth == 1 else "shifted", tuple(self.powers)
         return self.expansion, tuple(self.powers)
 
     def _fit_rows(
@@ -398,23 +403,10 @@ class GEMClassifier(FromLogits, ClassifierMixin, BaseEstimator):
 
     def _logit(self, penalty: float) -> MultinomialLogit:
         return MultinomialLogit(
-            penalty=penalty, random_state=self.random_state, n_threads=self.n_threads
+            penalty=penalty, tol=self.tol, random_state=self.random_state, n_threads=self.n_threads
         )
 
     def _say(self, text: str, started: float) -> None:
         if self.verbose:
             took = time.perf_counter() - started
             print(f"[GEMClassifier] {text} ({took:.1f} s)", file=sys.stderr, flush=True)
-
-
-def as_layer(gem: GEM) -> Layer:
-    """What a classifier keeps of a fitted extractor."""
-    return Layer(
-        gem.directions_,
-        gem.offset_,
-        gem.eigenvalues_,
-        gem.pairs_,
-        gem.ranks_,
-        gem.expansion,
-        tuple(gem.powers),
-    )

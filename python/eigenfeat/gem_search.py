@@ -18,8 +18,8 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat.features import ExpandedRows
-from eigenfeat.gem_classifier import GEMClassifier, as_layer
-from eigenfeat.layers import Layer, project_rows
+from eigenfeat.gem_classifier import GEMClassifier
+from eigenfeat.layers import Layer, as_layer, project_rows
 from eigenfeat.moments import ClassMoments
 
 __all__ = ["GEMClassifierCV"]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from eigenfeat.expansion import expand
 
-__all__ = ["Layer", "project_rows", "row_blocks"]
+__all__ = ["Layer", "as_layer", "project_rows", "row_blocks"]
 
 _BLOCK_BYTES = 128e6  # features of a block of rows
 
@@ -67,6 +67,19 @@ class Layer:
             self.wave,
             self.powers,
         )
+
+
+def as_layer(gem: Any) -> Layer:
+    """What a classifier keeps of a fitted extractor."""
+    return Layer(
+        gem.directions_,
+        gem.offset_,
+        gem.eigenvalues_,
+        gem.pairs_,
+        gem.ranks_,
+        gem.expansion,
+        tuple(gem.powers),
+    )
 
 
 def row_blocks(n: int, width: int) -> Iterator[slice]:
