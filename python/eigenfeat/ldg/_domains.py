@@ -1,0 +1,196 @@
+"""Rows of two domains, as transfer learning has them: which are which, and each in its own units.
+
+The convention is that of the library ``skada``: ``sample_domain`` has a number for each row, above
+0 for rows of the source and below 0 for rows of the target. Parrish (2012), section 4.5.3:
+each domain is standardised apart, and columns constant in either of them are left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenfeat._validation import RealArray, show
+
+__all__ = ["DomainScaler", "split_domains", "stack_domains"]
+
+_EXPECTED = "numbers above 0 (source) or below 0 (target)"
+
+
+def split_domains(X: Any, y: Any, sample_domain: Any) -> NDArray[np.bool_]:
+    """Tell the rows of the source from those of the target.
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Rows, of which only the number is looked at.
+    y : (n,) array or None
+        Labels, of which only the number is looked at.
+    sample_domain : (n,) array-like of integers, or None
+        Above 0: source. Below 0: target. None: all rows are the source's.
+
+    Returns
+    -------
+    (n,) array of bool
+        True for rows of the source.
+
+    Raises
+    ------
+    ValueError
+        If there is not one number a row, one is 0 or no integer, a domain has no rows, or `y` has
+        another length than `X`.
+    """
+    n = len(X)
+    if y is not None and len(y) != n:
+        raise ValueError(f"y: expected {n} labels, one a row, got {len(y)}")
+    if sample_domain is None:
+        return np.ones(n, dtype=bool)
+    source = _domain_numbers(sample_domain, n) > 0
+    for name, members in (("source", source), ("target", ~source)):
+        if not members.any():
+            raise ValueError(f"sample_domain: expected {_EXPECTED}, got no row of the {name}")
+    return source
+
+
+def _domain_numbers(sample_domain: Any, n: int) -> NDArray[Any]:
+    try:
+        numbers = np.asarray(sample_domain)
+    except ValueError:
+        numbers = np.empty((0, 0))
+    if numbers.shape != (n,):
+        raise ValueError(f"sample_domain: expected shape ({n},), got {numbers.shape}")
+    if numbers.dtype.kind == "O":
+        numbers = np.asarray(numbers.tolist())
+    if numbers.dtype.kind not in "iuf":
+        raise ValueError(f"sample_domain: expected {_EXPECTED}, got dtype {numbers.dtype}")
+    wrong = (numbers == 0) | (numbers != np.round(numbers)) | ~np.isfinite(numbers)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(f"sample_domain: expected {_EXPECTED}, got {numbers[row]} in row {row}")
+    return numbers
+
+
+def stack_domains(Xs: Any, ys: Any, Xt: Any, yt: Any) -> tuple[RealArray, Any, NDArray[np.int64]]:
+    """Put the rows of both domains together, those of the source first.
+
+    Parameters
+    ----------
+    Xs, Xt : (ns, d) and (nt, d) array-like
+        Rows of the source and of the target. Data frames lose their columns' names.
+    ys, yt : (ns,) and (nt,) array-like, or None for both
+        Labels.
+
+    Returns
+    -------
+    X, y, sample_domain
+        What `fit` takes: (ns + nt, d) rows, (ns + nt,) labels or None, and 1 or -1 for each row.
+
+    Raises
+    ------
+    ValueError
+        If an array has not the right number of dimensions, columns or labels, a domain has no
+        rows, or labels are numbers in one domain only.
+    """
+    rows = [_rows(Xs, "Xs"), _rows(Xt, "Xt")]
+    if rows[1].shape[1] != rows[0].shape[1]:
+        raise ValueError(f"Xt: expected {rows[0].shape[1]} columns, got {rows[1].shape[1]}")
+    counts = [len(part) for part in rows]
+    y = None if ys is None and yt is None else _joined_labels(ys, yt, counts)
+    return np.concatenate(rows), y, np.repeat([1, -1], counts).astype(np.int64)
+
+
+def _rows(X: Any, name: str) -> RealArray:
+    if hasattr(X, "tocsr"):
+        raise ValueError(f"{name}: expected a dense array, got a sparse matrix; use toarray()")
+    array = np.asarray(X)
+    if array.ndim != 2 or not len(array):
+        raise ValueError(f"{name}: expected a 2-D array of at least one row, got {array.shape}")
+    return array
+
+
+def _joined_labels(ys: Any, yt: Any, counts: list[int]) -> NDArray[Any]:
+    labels = []
+    for values, name, count in ((ys, "ys", counts[0]), (yt, "yt", counts[1])):
+        array = np.asarray(values)
+        if array.shape != (count,):
+            got = "None" if values is None else str(array.shape)
+            raise ValueError(f"{name}: expected labels of shape ({count},), got {got}")
+        labels.append(array)
+    if len({array.dtype.kind in "biuf" for array in labels}) > 1:
+        raise ValueError(f"yt: expected labels such as {show(labels[0][0])}, got {show(yt[0])}")
+    return np.concatenate(labels)
+
+
+@dataclass(frozen=True, eq=False)
+class DomainScaler:
+    """Means and deviations of both domains, by which each is standardised apart.
+
+    Immutable; `learn` makes one. Where all rows are the source's, the target's numbers are the
+    source's, too.
+
+    Attributes
+    ----------
+    means : (2, d) array
+        Means of the source's columns, and of the target's.
+    scales : (2, d) array
+        Standard deviations; infinite for columns that are constant in either domain, so that
+        they are 0 in both.
+    kept : (d,) array of bool
+        Columns that vary in both domains.
+    """
+
+    means: NDArray[np.float64]
+    scales: NDArray[np.float64]
+    kept: NDArray[np.bool_]
+
+    @classmethod
+    def learn(cls, X: RealArray, source: NDArray[np.bool_]) -> DomainScaler:
+        """Return the scaler of rows X (n, d), of which those in `source` (n,) are the source's.
+
+        A target of a single row, or of equal rows, has no deviations: every column is left out
+        then, which is an error.
+
+        Raises
+        ------
+        ValueError
+            If no column varies in both domains.
+        """
+        parts = [X[source], X[~source]] if not source.all() else [X]
+        moments = [_mean_and_deviation(part) for part in parts]
+        means = np.array([moments[0][0], moments[-1][0]])
+        scales = np.array([moments[0][1], moments[-1][1]])
+        kept = np.min(scales, axis=0) > 0
+        if not kept.any():
+            raise ValueError("X: expected a column that varies in every domain, got none")
+        scales[:, ~kept] = np.inf
+        return cls(means, scales, kept)
+
+    def apply(self, X: RealArray, source: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Standardise rows X (n, d), of which those in `source` (n,) are the source's.
+
+        Returns
+        -------
+        (n, d) array of float64
+            New rows of mean 0 and deviation 1 in each domain, if they are those of `learn`.
+        """
+        rows = X.astype(np.float64)
+        for domain, members in enumerate((source, ~source)):
+            if members.all():
+                rows -= self.means[domain]
+                rows /= self.scales[domain]
+            elif members.any():
+                rows[members] = (rows[members] - self.means[domain]) / self.scales[domain]
+        return rows
+
+
+def _mean_and_deviation(X: RealArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return mean and standard deviation (d,) of columns; exactly 0 for constant ones."""
+    shifted = X - X[0].astype(np.float64)  # a constant column is 0, without rounding
+    shift = shifted.mean(axis=0)
+    shifted -= shift
+    peak = np.abs(shifted).max(axis=0)  # so that squares neither overflow nor vanish
+    shifted /= np.where(peak > 0, peak, 1.0)
+    return X[0] + shift, peak * np.sqrt(np.mean(shifted**2, axis=0))
