@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from eigenfeat._validation import RealArray, show
 
-__all__ = ["DomainScaler", "split_domains", "stack_domains"]
+__all__ = ["DomainScaler", "domain_rows", "split_domains", "stack_domains"]
 
 _EXPECTED = "numbers above 0 (source) or below 0 (target)"
 
@@ -48,14 +48,15 @@ def split_domains(X: Any, y: Any, sample_domain: Any) -> NDArray[np.bool_]:
         raise ValueError(f"y: expected {n} labels, one a row, got {len(y)}")
     if sample_domain is None:
         return np.ones(n, dtype=bool)
-    source = _domain_numbers(sample_domain, n) > 0
+    source = domain_rows(sample_domain, n)
     for name, members in (("source", source), ("target", ~source)):
         if not members.any():
             raise ValueError(f"sample_domain: expected {_EXPECTED}, got no row of the {name}")
     return source
 
 
-def _domain_numbers(sample_domain: Any, n: int) -> NDArray[Any]:
+def domain_rows(sample_domain: Any, n: int) -> NDArray[np.bool_]:
+    """Tell the rows of the source, as `split_domains`, where a domain may be missing."""
     try:
         numbers = np.asarray(sample_domain)
     except ValueError:
@@ -70,7 +71,8 @@ def _domain_numbers(sample_domain: Any, n: int) -> NDArray[Any]:
     if wrong.any():
         row = int(np.argmax(wrong))
         raise ValueError(f"sample_domain: expected {_EXPECTED}, got {numbers[row]} in row {row}")
-    return numbers
+    source: NDArray[np.bool_] = numbers > 0
+    return source
 
 
 def stack_domains(Xs: Any, ys: Any, Xt: Any, yt: Any) -> tuple[RealArray, Any, NDArray[np.int64]]:

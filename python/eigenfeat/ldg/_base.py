@@ -1,0 +1,162 @@
+"""What the relatives of LDG share: checked rows in, components and a mean out, projections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from eigenfeat.expansion import expand
+from eigenfeat.ldg._scatters import Array, ClassRows
+
+__all__ = [
+    "FLOATS",
+    "ClassReducer",
+    "Reducer",
+    "Reduction",
+    "count_components",
+    "signed",
+    "unchanged_on_error",
+]
+
+FLOATS = [np.float64, np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Reduction:
+    """Directions (d, ell), one a column, and other fitted attributes by name."""
+
+    directions: Array
+    attributes: dict[str, Any]
+
+
+@contextmanager
+def unchanged_on_error(estimator: Any) -> Iterator[None]:
+    """Give an estimator back the attributes it had, if what is done inside raises."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+def count_components(n_components: int | None, most: int, reason: str) -> int:
+    """Return how many components to keep, by default all.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than asked for; `reason` is what bounds them.
+    """
+    if n_components is None:
+        return most
+    if n_components > most:
+        raise ValueError(
+            f"n_components: expected at most {most} ({reason}), got {int(n_components)}"
+        )
+    return int(n_components)
+
+
+def signed(directions: Array) -> Array:
+    """Turn every column so that its entry of largest magnitude is positive."""
+    top = np.argmax(np.abs(directions), axis=0)
+    return directions * np.where(directions[top, np.arange(directions.shape[1])] < 0, -1.0, 1.0)
+
+
+class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Projects centred rows onto components: ``(X - mean_) @ components_.T``."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+    }
+    _supervised = True
+
+    components_: Array
+    mean_: Array
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Project rows: ``(X - mean_) @ components_.T``.
+
+        Parameters
+        ----------
+        X : (n, d) array-like
+            Finite rows.
+
+        Returns
+        -------
+        (n, ell) array of float32 or float64, as `X`
+
+        Raises
+        ------
+        ValueError, TypeError
+            If rows are not finite, are sparse, or have another number of columns.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=FLOATS, order="C", reset=False)
+        return self._projected(X - self.mean_.astype(X.dtype))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = self._supervised
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def _projected(self, centred: NDArray[Any]) -> NDArray[Any]:
+        return expand(centred, self.components_.T, wave="none")
+
+    def _keep(self, found: Reduction, mean: Array) -> None:
+        self.components_ = np.ascontiguousarray(signed(found.directions).T)
+        self.mean_ = mean
+        for name, value in found.attributes.items():
+            setattr(self, name, value)
+
+
+class ClassReducer(Reducer):
+    """A `Reducer` that learns from rows with labels."""
+
+    classes_: NDArray[Any]
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Find the components.
+
+        Parameters
+        ----------
+        X : (n, d) array-like
+            Finite rows.
+        y : (n,) array-like
+            Labels, of two classes at least.
+
+        Returns
+        -------
+        object
+            The estimator itself. If an error is raised it stays as it was.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If rows, labels or parameters are unfit, or rows are sparse.
+        """
+        with unchanged_on_error(self):
+            self._validate_params()
+            X, y = validate_data(self, X, y, dtype=FLOATS)
+            rows = ClassRows.of(X, y)
+            self._keep(self._reduce(rows), rows.mean)
+            self.classes_ = rows.classes
+        return self
+
+    def _reduce(self, rows: ClassRows) -> Reduction:
+        raise NotImplementedError

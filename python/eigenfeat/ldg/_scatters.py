@@ -1,0 +1,201 @@
+"""Scatters of classes as factors, and what they span.
+
+Parrish (2012), equations 2.5 and 2.6: ``S_b = H_b^T H_b`` between the means of classes and
+``S_w = H_w^T H_w`` within classes, both divided by the number of rows; ``S_t = S_b + S_w``. The
+factors keep the digits that squares lose, and with fewer rows than columns no (d, d) matrix is
+formed: everything happens in a basis of the rows' span.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import qr
+from sklearn.utils.multiclass import check_classification_targets
+
+from eigenfeat._validation import RealArray
+from eigenfeat.eigh import generalized_eigh
+from eigenfeat.pencils import SingularDenominatorError
+
+__all__ = ["Array", "ClassRows", "Span", "largest_ratios"]
+
+Array = NDArray[np.float64]
+
+EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class Span:
+    """What centred rows span, the directions of most variance first.
+
+    Attributes
+    ----------
+    basis : (d, r) array
+        Orthonormal directions, one a column.
+    sizes : (r,) array
+        Standard deviations of the rows along them, descending.
+    """
+
+    basis: Array
+    sizes: Array
+
+    @classmethod
+    def of(cls, centred: Array) -> Span:
+        """Decompose centred rows (n, d); directions that hold nothing but rounding are left out."""
+        n, d = centred.shape
+        if n >= d:
+            triangle = qr(centred, mode="r", check_finite=False)[0][:d]
+            _, sizes, turned = np.linalg.svd(triangle)
+            basis = turned.T
+        else:
+            frame, triangle = qr(centred.T, mode="economic", check_finite=False)
+            rotation, sizes, _ = np.linalg.svd(triangle)
+            basis = frame @ rotation
+        rank = int(np.sum(sizes > max(n, d) * EPS * sizes[0]))
+        return cls(np.ascontiguousarray(basis[:, :rank]), sizes[:rank] / np.sqrt(n))
+
+
+@dataclass(frozen=True, eq=False)
+class ClassRows:
+    """Rows sorted by class, as deviations from the means of their classes.
+
+    Deviations are divided by ``unit``, a power of two, so that squares neither overflow nor
+    vanish. Columns that are constant, everywhere or in a class, are exactly 0 there.
+
+    Attributes
+    ----------
+    within : (n, d) array
+        Rows less the mean of their class.
+    between : (k, d) array
+        Means of classes less the mean of all rows.
+    counts : (k,) array of int
+        Rows of each class.
+    classes : (k,) array
+        Labels, sorted.
+    mean : (d,) array
+        Mean of all rows, not divided by anything.
+    unit : float
+        What `within` and `between` have been divided by.
+    """
+
+    within: Array
+    between: Array
+    counts: NDArray[np.intp]
+    classes: NDArray[Any]
+    mean: Array
+    unit: float
+
+    @classmethod
+    def of(cls, X: RealArray, y: NDArray[Any]) -> ClassRows:
+        """Sort and centre finite rows X (n, d) with labels y (n,).
+
+        Raises
+        ------
+        ValueError
+            If `y` holds no classes or fewer than two, or all rows are equal.
+        """
+        check_classification_targets(y)
+        classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+        if len(classes) < 2:
+            raise ValueError(
+                f"y: expected rows of at least two classes, got 1 class ({classes[0]!r})"
+            )
+        origin = X[0].astype(np.float64)
+        within = X[np.argsort(codes, kind="stable")] - origin
+        largest = np.abs(within).max()
+        if not largest > 0:
+            raise ValueError("X: expected rows that differ, got equal ones")
+        exponent = int(np.frexp(largest)[1])
+        within = np.ldexp(within, -exponent)
+        means = np.empty((len(classes), X.shape[1]))
+        for c, members in enumerate(_slices(counts)):
+            means[c] = _centre(within[members])
+        mean = (counts / len(X)) @ means
+        between = means - mean
+        between[:, np.ptp(means, axis=0) == 0] = 0.0
+        return cls(
+            within, between, counts, classes, origin + np.ldexp(mean, exponent), 2.0**exponent
+        )
+
+    def slices(self) -> list[slice]:
+        """Return where the rows of each class are."""
+        return _slices(self.counts)
+
+    @cached_property
+    def centred(self) -> Array:
+        """(n, d) rows less the mean of all rows."""
+        return self.within + np.repeat(self.between, self.counts, axis=0)
+
+    @cached_property
+    def between_factor(self) -> Array:
+        """H_b (k, d)."""
+        return np.sqrt(self.counts / len(self.within))[:, None] * self.between
+
+    @property
+    def within_factor(self) -> Array:
+        """H_w (n, d)."""
+        return self.within / np.sqrt(len(self.within))
+
+    def in_basis(self, basis: Array) -> ClassRows:
+        """Return the rows' coordinates in an orthonormal basis (d, r); the mean is left alone."""
+        within, between = self.within @ basis, self.between @ basis
+        return ClassRows(within, between, self.counts, self.classes, self.mean, self.unit)
+
+    def compressed(self) -> tuple[ClassRows, Array | None]:
+        """Return rows of no more columns than rows, and the basis that they are in, if any."""
+        n, d = self.within.shape
+        if d <= n:
+            return self, None
+        basis = Span.of(self.centred).basis
+        return self.in_basis(basis), basis
+
+
+def _slices(counts: NDArray[np.intp]) -> list[slice]:
+    ends = np.cumsum(counts)
+    return [slice(int(end - count), int(end)) for end, count in zip(ends, counts, strict=True)]
+
+
+def _centre(rows: Array) -> Array:
+    """Centre rows in place, and return their mean; equal rows become 0 without rounding."""
+    first = rows[0].copy()
+    rows -= first
+    shift = rows.mean(axis=0)
+    rows -= shift
+    return first + shift
+
+
+def largest_ratios(
+    signal: Array, noise: Array, m: int, *, ridge: float, n_columns: int
+) -> tuple[Array, Array]:
+    """Return the m largest eigenvalues of ``signal v = lambda (noise + r I) v``, and vectors.
+
+    ``r`` is `ridge` times trace(noise) / n_columns; if the noise is zero, trace(signal) takes its
+    place. Vectors (r, m) have unit noise, ridge included.
+
+    Raises
+    ------
+    SingularDenominatorError
+        If the noise is singular and the ridge too small; it says which ridge would do.
+    """
+    r = len(noise)
+    trace = float(np.trace(noise))
+    if not trace > 0:
+        trace = float(np.trace(signal))
+    unit = trace / n_columns
+    denominator = noise.copy()
+    denominator[np.arange(r), np.arange(r)] += ridge * unit
+    try:
+        found = generalized_eigh(signal, denominator, m)
+    except np.linalg.LinAlgError as error:
+        rounding = 100 * r * EPS * float(np.diag(denominator).max())
+        lowest = min(float(np.linalg.eigvalsh(denominator)[0]), 0.0)
+        needed = 10.0 ** np.ceil(np.log10(ridge + (rounding - lowest) / unit))
+        raise SingularDenominatorError(
+            "ridge: expected one that makes the scatter within classes positive definite, "
+            f"got {ridge:g}; ridge={needed:g} would do"
+        ) from error
+    return found.eigenvalues, found.vectors

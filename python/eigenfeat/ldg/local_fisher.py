@@ -1,0 +1,193 @@
+"""Local Fisher discriminant analysis: classes may have several modes.
+
+Sugiyama (2007); Parrish (2012), equations 2.8 and 2.9. With affinities ``A_ij`` of rows of the same
+class, 0 for others, and ``L = D - A`` the Laplacian of a class of n_c rows,
+
+    ``S_w = sum_c X_c^T L_c X_c / n_c``,
+    ``S_b = sum_c (1/n - 1/n_c) X_c^T L_c X_c + S_t - sum_c (n_c / n) S_c``,
+
+the last two terms being what pairs of different classes, which weigh 1/n each, come to: S_t is the
+scatter of all rows about their mean and S_c that of a class about its own.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from eigenfeat.ldg._affinity import local_scatter
+from eigenfeat.ldg._base import ClassReducer, Reduction, count_components
+from eigenfeat.ldg._scatters import EPS, Array, ClassRows, Span, largest_ratios
+from eigenfeat.ldg.fisher import principal_count
+
+__all__ = ["LocalFisher"]
+
+
+class LocalFisher(ClassReducer):
+    """Local Fisher discriminant analysis (LFDA), with a ridge or after PCA.
+
+    Fisher's discriminant, in which rows of a class that lie far apart need not come together.
+    Neighbours are told by local scaling: ``A_ij = exp(-|x_i - x_j|^2 / (sigma_i sigma_j))`` with
+    sigma the distance to the 7th nearest row of the same class. Unlike Fisher's it has as many
+    directions as there are columns.
+
+    Affinities are never kept as a matrix: memory is O(n d + d^2) besides a block of fixed size.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        Directions to keep; all by default.
+    n_neighbors : int, default=7
+        Which neighbour's distance is sigma; the farthest one's in classes of fewer rows.
+    ridge : float >= 0, default=1e-3
+        Multiple of the mean eigenvalue of S_w that is added to its diagonal.
+    pca_components : int, "auto" or None, default=None
+        Principal components to which rows are reduced first, if not None; affinities are those in
+        there. "auto": the most, up to n - k, in which S_w is nonsingular to rounding.
+    embedding_type : {"weighted", "orthonormalized", "plain"}, default="weighted"
+        Lengths of the directions, with the names of metric-learn. plain: unit variance within;
+        weighted: that times the square root of the eigenvalue; orthonormalized: an orthonormal
+        basis of the same span.
+
+    Attributes
+    ----------
+    components_ : (ell, d) array
+        Directions, one a row. The entry of largest magnitude is positive.
+    eigenvalues_ : (ell,) array
+        Local variance between classes over variance within, descending; negative ones, which there
+        may be, weigh 0.
+    pca_components_ : int or None
+        Principal components that were kept.
+    mean_ : (d,) array
+        Mean of the rows.
+    classes_ : (k,) array
+        Labels, sorted.
+    n_features_in_ : int
+        d.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two classes, no class has two different rows, rows are sparse or
+        not finite, or a parameter is out of range.
+    SingularDenominatorError
+        If S_w is singular and `ridge` too small; it says which ridge would do.
+
+    Notes
+    -----
+    metric-learn 0.7 reads sigma from the wrong row of its sorted distances and bounds the
+    neighbour by columns; its directions are therefore others than Sugiyama's, which these are.
+
+    References
+    ----------
+    M. Sugiyama, "Dimensionality reduction of multimodal labeled data by local Fisher discriminant
+    analysis", JMLR 8, 2007. N. Parrish, thesis, University of Washington, 2012, sections 2.2.3 and
+    3.5 (regularized LFDA, PCA LFDA).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from eigenfeat.ldg import LocalFisher
+    >>> X, y = load_iris(return_X_y=True)
+    >>> LocalFisher(n_components=3).fit_transform(X, y).shape
+    (150, 3)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **ClassReducer._parameter_constraints,
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "ridge": [Interval(Real, 0, None, closed="left")],
+        "pca_components": [
+            Interval(Integral, 1, None, closed="left"),
+            StrOptions({"auto"}),
+            None,
+        ],
+        "embedding_type": [StrOptions({"weighted", "orthonormalized", "plain"})],
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        n_neighbors: int = 7,
+        ridge: float = 1e-3,
+        pca_components: int | str | None = None,
+        embedding_type: str = "weighted",
+    ) -> None:
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.ridge = ridge
+        self.pca_components = pca_components
+        self.embedding_type = embedding_type
+
+    def _reduce(self, rows: ClassRows) -> Reduction:
+        narrow, basis, p = self._narrowed(rows)
+        d = narrow.within.shape[1] if p else rows.within.shape[1]
+        m = count_components(self.n_components, narrow.within.shape[1], self._bound(rows, p))
+        between, within = _scatters(narrow, self.n_neighbors)
+        if not np.trace(within) > 0:
+            raise ValueError("X: expected rows that differ within classes, got equal ones")
+        values, V = largest_ratios(between, within, m, ridge=self.ridge, n_columns=d)
+        attributes = {"eigenvalues_": values, "pca_components_": p}
+        V = np.linalg.qr(V)[0] if self.embedding_type == "orthonormalized" else V / rows.unit
+        if self.embedding_type == "weighted":
+            V = V * np.sqrt(np.maximum(values, 0.0))
+        return Reduction(V if basis is None else basis @ V, attributes)
+
+    def _narrowed(self, rows: ClassRows) -> tuple[ClassRows, Array | None, int | None]:
+        """Return rows in a basis, the basis, and the number of principal components if asked."""
+        if self.pca_components is None:
+            return *rows.compressed(), None
+        span = Span.of(rows.centred)
+        if self.pca_components == "auto":
+            p = _nonsingular_part(rows, span)
+        else:
+            p = principal_count(rows, span, int(self.pca_components))
+        basis = span.basis[:, :p]
+        return rows.in_basis(basis), basis, p
+
+    def _bound(self, rows: ClassRows, p: int | None) -> str:
+        if p is not None:
+            return "pca_components"
+        n, d = rows.within.shape
+        return "columns" if d <= n else "rank of the rows"
+
+
+def _scatters(rows: ClassRows, n_neighbors: int) -> tuple[Array, Array]:
+    """Return local S_b and S_w (d, d), both divided by the number of rows."""
+    n = len(rows.within)
+    H_b, H_w = rows.between_factor, rows.within_factor
+    between = n * (H_b.T @ H_b + H_w.T @ H_w)  # S_t
+    within = np.zeros_like(between)
+    for members, count in zip(rows.slices(), rows.counts.tolist(), strict=True):
+        X = rows.within[members]
+        local = local_scatter(X, n_neighbors)
+        between += (1 / n - 1 / count) * local - (count / n) * (X.T @ X)
+        within += local / count
+    return between / n, within / n
+
+
+def _nonsingular_part(rows: ClassRows, span: Span) -> int:
+    """Return how many principal components, from the first, have a nonsingular S_w.
+
+    Raises
+    ------
+    ValueError
+        If already the first has not.
+    """
+    most = principal_count(rows, span, None)
+    basis, sizes = span.basis[:, :most], span.sizes[:most]
+    # The part of each component that those before it, within classes, do not explain.
+    triangle = np.linalg.qr(rows.within_factor @ basis / sizes, mode="r")
+    rounding = 10 * max(rows.within.shape) * EPS * sizes[0] / sizes
+    singular = np.abs(np.diag(triangle)) <= rounding
+    count = int(np.argmax(singular)) if singular.any() else most
+    if count == 0:
+        raise ValueError(
+            "pca_components: expected rows that vary within classes along the first principal "
+            "component, got none"
+        )
+    return count

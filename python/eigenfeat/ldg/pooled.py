@@ -1,0 +1,254 @@
+"""PCA and Fisher's discriminant of two domains together, for transfer learning.
+
+Parrish (2012), sections 4.5.2 and 4.5.3: the rows of source and target, each standardised apart,
+are pooled as if they were of one domain. What transfer LDG is compared with.
+"""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from eigenfeat.ldg._base import FLOATS, Reducer, Reduction, count_components, unchanged_on_error
+from eigenfeat.ldg._domains import DomainScaler, domain_rows, split_domains, stack_domains
+from eigenfeat.ldg._scatters import Array, ClassRows, Span
+from eigenfeat.ldg.fisher import regularized_fisher
+
+__all__ = ["PooledFisher", "PooledPCA"]
+
+
+class PooledReducer(Reducer):
+    """A `Reducer` of rows of two domains: ``(X - mean_) / scale_ @ components_.T``."""
+
+    scale_: Array
+    source_mean_: Array
+    source_scale_: Array
+
+    def fit(self, X: Any, y: Any = None, sample_domain: Any = None) -> Any:
+        """Standardise each domain apart, and find the components of both together.
+
+        Parameters
+        ----------
+        X : (n, d) array-like
+            Finite rows of both domains.
+        y : (n,) array-like
+            Labels; where none are needed, ignored.
+        sample_domain : (n,) array-like of integers, optional
+            Above 0 for rows of the source, below 0 for rows of the target. By default there is
+            one domain only.
+
+        Returns
+        -------
+        object
+            The estimator itself. If an error is raised it stays as it was.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If rows, labels, domains or parameters are unfit, no column varies in both domains, or
+            rows are sparse.
+        """
+        with unchanged_on_error(self):
+            self._validate_params()
+            if self._supervised:
+                X, y = validate_data(self, X, y, dtype=FLOATS, ensure_min_samples=2)
+            else:
+                X, y = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2), None
+            self._learn(X, y, split_domains(X, y, sample_domain))
+        return self
+
+    def fit_transfer(self, Xs: Any, ys: Any, Xt: Any, yt: Any) -> Any:
+        """Find the components from rows of source and target that are apart.
+
+        Parameters
+        ----------
+        Xs, Xt : (ns, d) and (nt, d) array-like
+            Rows of the source and of the target.
+        ys, yt : (ns,) and (nt,) array-like
+            Labels; None for both where none are needed.
+
+        Returns
+        -------
+        object
+            The estimator itself.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `fit`.
+        """
+        return self.fit(*stack_domains(Xs, ys, Xt, yt))
+
+    def transform(self, X: Any, sample_domain: Any = None) -> NDArray[Any]:
+        """Standardise rows as those of their domain were, and project them.
+
+        Parameters
+        ----------
+        X : (n, d) array-like
+            Finite rows.
+        sample_domain : (n,) array-like of integers, optional
+            As in `fit`, but one domain may be missing. By default all rows are the target's.
+
+        Returns
+        -------
+        (n, ell) array of float32 or float64, as `X`
+
+        Raises
+        ------
+        ValueError, TypeError
+            If rows or domains are unfit, or rows are sparse.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=FLOATS, order="C", reset=False)
+        if sample_domain is None:
+            source = np.zeros(len(X), dtype=bool)
+        else:
+            source = domain_rows(sample_domain, len(X))
+        return self._projected(self._scaler.apply(X, source).astype(X.dtype, copy=False))
+
+    def fit_transform(self, X: Any, y: Any = None, sample_domain: Any = None) -> NDArray[Any]:
+        """Fit, and transform the same rows, each in the units of its domain.
+
+        Parameters
+        ----------
+        X, y, sample_domain
+            As in `fit`.
+
+        Returns
+        -------
+        (n, ell) array of float32 or float64, as `X`
+        """
+        return self.fit(X, y, sample_domain).transform(X, sample_domain)
+
+    def _learn(self, X: NDArray[Any], y: Any, source: NDArray[np.bool_]) -> None:
+        scaler = DomainScaler.learn(X, source)
+        kept = scaler.kept
+        found = self._reduce(scaler.apply(X, source)[:, kept], y)
+        directions = np.zeros((len(kept), found.directions.shape[1]))
+        directions[kept] = found.directions
+        self._keep(Reduction(directions, found.attributes), scaler.means[1])
+        self._scaler = scaler
+        self.source_mean_, self.source_scale_ = scaler.means[0], scaler.scales[0]
+        self.scale_ = scaler.scales[1]
+
+    def _reduce(self, Z: Array, y: Any) -> Reduction:
+        raise NotImplementedError
+
+
+class PooledPCA(PooledReducer):
+    """PCA of the rows of two domains, each standardised apart.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        Directions to keep; by default all, as many as the pooled rows have rank.
+
+    Attributes
+    ----------
+    components_ : (ell, d) array
+        Orthonormal directions, one a row, for standardised rows; 0 for columns that are constant in
+        either domain. The entry of largest magnitude is positive.
+    eigenvalues_ : (ell,) array
+        Variances of the pooled standardised rows along them, descending.
+    mean_, scale_ : (d,) arrays
+        Means and deviations of the target's columns; deviations are infinite for columns left out.
+    source_mean_, source_scale_ : (d,) arrays
+        The same of the source's.
+    n_features_in_ : int
+        d.
+
+    Raises
+    ------
+    ValueError
+        If rows, domains or parameters are unfit, or no column varies in both domains.
+
+    References
+    ----------
+    N. Parrish, thesis, University of Washington, 2012, sections 4.5.2 and 4.5.3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from eigenfeat.ldg import PooledPCA
+    >>> X = np.random.default_rng(0).standard_normal((40, 5))
+    >>> domain = np.repeat([1, -1], 20)
+    >>> PooledPCA(n_components=2).fit_transform(X, sample_domain=domain).shape
+    (40, 2)
+    """
+
+    _supervised = False
+
+    def __init__(self, n_components: int | None = None) -> None:
+        self.n_components = n_components
+
+    def _reduce(self, Z: Array, y: Any) -> Reduction:
+        span = Span.of(Z)
+        m = count_components(self.n_components, len(span.sizes), "rank of the pooled rows")
+        return Reduction(span.basis[:, :m], {"eigenvalues_": span.sizes[:m] ** 2})
+
+
+class PooledFisher(PooledReducer):
+    """Fisher's discriminant of the rows of two domains, each standardised apart.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        Directions to keep; by default as many as the scatter between classes has rank, k - 1.
+    ridge : float >= 0, default=1e-3
+        As in `RegularizedFisher`.
+
+    Attributes
+    ----------
+    components_ : (ell, d) array
+        Directions, one a row, for standardised rows, of unit variance within classes (the ridge
+        counts as variance); 0 for columns that are constant in either domain. The entry of largest
+        magnitude is positive.
+    eigenvalues_ : (ell,) array
+        Variance between classes over variance within, descending.
+    classes_ : (k,) array
+        Labels, sorted.
+    mean_, scale_, source_mean_, source_scale_, n_features_in_
+        As in `PooledPCA`.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two classes, their means are equal, or rows, domains or parameters
+        are unfit.
+    SingularDenominatorError
+        If the scatter within classes is singular and `ridge` too small.
+
+    References
+    ----------
+    N. Parrish, thesis, University of Washington, 2012, sections 4.5.2 and 4.5.3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from eigenfeat.ldg import PooledFisher
+    >>> X = np.random.default_rng(0).standard_normal((40, 5))
+    >>> y, domain = np.tile([0, 1], 20), np.repeat([1, -1], 20)
+    >>> PooledFisher().fit_transform(X, y, sample_domain=domain).shape
+    (40, 1)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PooledReducer._parameter_constraints,
+        "ridge": [Interval(Real, 0, None, closed="left")],
+    }
+
+    classes_: NDArray[Any]
+
+    def __init__(self, n_components: int | None = None, *, ridge: float = 1e-3) -> None:
+        self.n_components = n_components
+        self.ridge = ridge
+
+    def _reduce(self, Z: Array, y: Any) -> Reduction:
+        rows = ClassRows.of(Z, y)
+        self.classes_ = rows.classes
+        return regularized_fisher(rows, self.n_components, self.ridge)
