@@ -7,7 +7,7 @@ Only the upper half of A is made, a block of rows at a time, and none of it is k
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -15,10 +15,9 @@ from eigenfeat.ldg._scatters import EPS, Array
 
 __all__ = ["local_scatter"]
 
-_BLOCK = 256  # rows of A that there are at a time
-_WHOLE = 2048  # classes of so many rows have their distances computed once, others twice
-
-Panel = Callable[[int, int, int], Array]
+_ENTRIES = 2**17  # of A that there are at a time: 1 MiB, which stays in the cache
+_MOST_ROWS = 64  # of a block, so that little more than half of A is made
+_WHOLE = 2048  # classes of so many rows have their inner products computed once, others twice
 
 
 def local_scatter(X: Array, n_neighbors: int) -> Array:
@@ -30,58 +29,73 @@ def local_scatter(X: Array, n_neighbors: int) -> Array:
     k = min(n_neighbors, n - 1)
     if k == 0:
         return np.zeros((d, d))
-    norms = np.einsum("ij,ij->i", X, X)
-    panel = _panels(X, norms)
-    squares = np.concatenate(
-        [
-            np.partition(panel(i, min(i + _BLOCK, n), 0), k, axis=1)[:, k]
-            for i in range(0, n, _BLOCK)
-        ]
-    )
-    scaled = squares > 4 * d * EPS * norms  # below that lies the distances' rounding
+    products = _InnerProducts(X)
+    squares = _squared_distances_to_kth(products, k)
+    scaled = squares > 4 * d * EPS * products.norms  # below that lies the distances' rounding
     if not scaled.all():
-        X, norms, squares = X[scaled], norms[scaled], squares[scaled]
-        panel = _panels(X, norms)
-    return _laplacian_form(X, panel, squares**-0.5)
+        X, squares = np.ascontiguousarray(X[scaled]), squares[scaled]
+        if len(X) == 0:
+            return np.zeros((d, d))
+        products = _InnerProducts(X)
+    return _laplacian_form(X, products, squares**-0.5)
 
 
-def _panels(X: Array, norms: Array) -> Panel:
-    """Return a function of (i, j, start): new squared distances of rows i:j to those from start."""
+class _InnerProducts:
+    """Inner products of rows X (n, d), a block of rows at a time, in one place of memory."""
 
-    def computed(i: int, j: int, start: int) -> Array:
-        products: Array = X[i:j] @ X[start:].T
-        return _distances(products, norms[i:j], norms[start:])
+    def __init__(self, X: Array) -> None:
+        n = len(X)
+        self.norms: Array = np.einsum("ij,ij->i", X, X)
+        self._X = X
+        self._gram = X @ X.T if n <= _WHOLE and X.shape[1] > 16 else None
+        self._rows = min(n, _MOST_ROWS, max(16, _ENTRIES // n))
+        self._memory = np.empty(self._rows * n)
 
-    if len(X) > _WHOLE:
-        return computed
-    whole = _distances(X @ X.T, norms, norms)
-    return lambda i, j, start: whole[i:j, start:].copy()
+    def blocks(self, *, upper: bool) -> Iterator[tuple[slice, slice, Array]]:
+        """Yield rows, columns and their inner products, which may be overwritten.
+
+        Columns are all, or with `upper` those that begin with the first of the rows.
+        """
+        n = len(self._X)
+        for i in range(0, n, self._rows):
+            rows, columns = slice(i, min(i + self._rows, n)), slice(i if upper else 0, n)
+            shape = rows.stop - i, n - columns.start
+            block = self._memory[: shape[0] * shape[1]].reshape(shape)
+            if self._gram is None:
+                np.matmul(self._X[rows], self._X[columns].T, out=block)
+            else:
+                np.copyto(block, self._gram[rows, columns])
+            yield rows, columns, block
 
 
-def _distances(products: Array, norms: Array, others: Array) -> Array:
-    """Turn inner products into squared distances, in place."""
-    products *= -2
-    products += norms[:, None]
-    products += others
-    return np.maximum(products, 0, out=products)
+def _squared_distances_to_kth(products: _InnerProducts, k: int) -> Array:
+    """Return each row's squared distance (n,) to the k-th nearest other row."""
+    squares = np.empty(len(products.norms))
+    for rows, _, block in products.blocks(upper=False):
+        block *= -2
+        block += products.norms
+        block.partition(k, axis=1)  # the row itself is among the k + 1 smallest
+        squares[rows] = block[:, k]
+    squares += products.norms
+    return squares
 
 
-def _laplacian_form(X: Array, panel: Panel, inverse: Array) -> Array:
+def _laplacian_form(X: Array, products: _InnerProducts, inverse: Array) -> Array:
     """Return ``X^T (D - A) X``; `inverse` (n,) are the reciprocals of sigma."""
     n, d = X.shape
     with_ones = np.column_stack([X, np.ones(n)])
     degrees = np.zeros(n)
-    half = np.zeros((d, d))
-    for i in range(0, n, _BLOCK):
-        j = min(i + _BLOCK, n)
-        affinity = panel(i, j, i)
-        affinity *= -inverse[i:j, None]
-        affinity *= inverse[i:]
-        np.exp(affinity, out=affinity)
-        affinity[:, : j - i] *= 0.5  # the diagonal block, which is met on both sides
-        sums = affinity @ with_ones[i:]
-        degrees[i:j] += sums[:, d]
-        degrees[i:] += affinity.sum(axis=0)
-        half += X[i:j].T @ sums[:, :d]
-    scatter: Array = (X * degrees[:, None]).T @ X - (half + half.T)
-    return (scatter + scatter.T) / 2
+    sums = np.empty((n, d + 1))
+    for rows, columns, block in products.blocks(upper=True):
+        block *= 2
+        block -= products.norms[columns]
+        block -= products.norms[rows, None]
+        block *= inverse[rows, None]
+        block *= inverse[columns]
+        affinity = np.exp(block, out=block)
+        affinity[:, : rows.stop - rows.start] *= 0.5  # of the diagonal, which has two sides
+        np.matmul(affinity, with_ones[columns], out=sums[rows])
+        degrees[columns] += affinity.sum(axis=0)
+    degrees += sums[:, d]
+    half = X.T @ (X * (degrees / 2)[:, None] - sums[:, :d])
+    return half + half.T

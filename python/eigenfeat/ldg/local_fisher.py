@@ -159,15 +159,15 @@ class LocalFisher(ClassReducer):
 def _scatters(rows: ClassRows, n_neighbors: int) -> tuple[Array, Array]:
     """Return local S_b and S_w (d, d), both divided by the number of rows."""
     n = len(rows.within)
-    H_b, H_w = rows.between_factor, rows.within_factor
-    between = n * (H_b.T @ H_b + H_w.T @ H_w)  # S_t
-    within = np.zeros_like(between)
+    within = np.zeros((rows.within.shape[1],) * 2)
+    neighbours = np.zeros_like(within)
     for members, count in zip(rows.slices(), rows.counts.tolist(), strict=True):
-        X = rows.within[members]
-        local = local_scatter(X, n_neighbors)
-        between += (1 / n - 1 / count) * local - (count / n) * (X.T @ X)
-        within += local / count
-    return between / n, within / n
+        local = local_scatter(rows.within[members], n_neighbors)
+        within += local / (count * n)
+        neighbours += local / (n * n)
+    others = np.repeat(np.sqrt(1 / n - rows.counts / (n * n)), rows.counts)[:, None] * rows.within
+    H_b = rows.between_factor
+    return H_b.T @ H_b + others.T @ others + neighbours - within, within
 
 
 def _nonsingular_part(rows: ClassRows, span: Span) -> int:
