@@ -9,7 +9,6 @@ formed: everything happens in a basis of the rows' span.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -48,8 +47,7 @@ class Span:
         """Decompose centred rows (n, d); directions that hold nothing but rounding are left out."""
         n, d = centred.shape
         if n >= d:
-            triangle = qr(centred, mode="r", check_finite=False)[0][:d]
-            _, sizes, turned = np.linalg.svd(triangle)
+            _, sizes, turned = np.linalg.svd(_triangle(centred))
             basis = turned.T
         else:
             frame, triangle = qr(centred.T, mode="economic", check_finite=False)
@@ -125,20 +123,20 @@ class ClassRows:
         """Return where the rows of each class are."""
         return _slices(self.counts)
 
-    @cached_property
+    @property
     def centred(self) -> Array:
         """(n, d) rows less the mean of all rows."""
         return self.within + np.repeat(self.between, self.counts, axis=0)
 
-    @cached_property
+    @property
     def between_factor(self) -> Array:
         """H_b (k, d)."""
         return np.sqrt(self.counts / len(self.within))[:, None] * self.between
 
-    @property
-    def within_factor(self) -> Array:
-        """H_w (n, d)."""
-        return self.within / np.sqrt(len(self.within))
+    def scatters(self) -> tuple[Array, Array]:
+        """Return S_b and S_w (d, d)."""
+        H_b = self.between_factor
+        return H_b.T @ H_b, (self.within.T @ self.within) / len(self.within)
 
     def in_basis(self, basis: Array) -> ClassRows:
         """Return the rows' coordinates in an orthonormal basis (d, r); the mean is left alone."""
@@ -152,6 +150,17 @@ class ClassRows:
             return self, None
         basis = Span.of(self.centred).basis
         return self.in_basis(basis), basis
+
+
+def _triangle(rows: Array) -> Array:
+    """Return R (d, d) of the rows' QR decomposition, a block of them after the other."""
+    n, d = rows.shape
+    size = max(4096, 4 * d)
+    triangle = np.empty((0, d))
+    for i in range(0, n, size):
+        stacked = np.vstack([triangle, rows[i : i + size]])
+        triangle = qr(stacked, mode="r", overwrite_a=True, check_finite=False)[0][:d]
+    return triangle
 
 
 def _slices(counts: NDArray[np.intp]) -> list[slice]:

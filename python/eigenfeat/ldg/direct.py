@@ -65,7 +65,7 @@ class DirectLDA(ClassReducer):
         rank = check_means_differ(int(np.sum(sizes > means_rounding(rows))))
         m = count_components(self.n_components, rank, "rank of the scatter between classes")
         white = turned[:rank].T / sizes[:rank]
-        _, deviations, turn = np.linalg.svd(rows.within_factor @ white, full_matrices=False)
+        _, deviations, turn = np.linalg.svd(rows.within @ white, full_matrices=False)
         directions = white @ turn[: -m - 1 : -1].T
-        variances = deviations[: -m - 1 : -1] ** 2
+        variances = deviations[: -m - 1 : -1] ** 2 / len(rows.within)
         return Reduction(directions / rows.unit, {"eigenvalues_": variances})

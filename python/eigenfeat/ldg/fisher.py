@@ -89,9 +89,8 @@ def regularized_fisher(rows: ClassRows, n_components: int | None, ridge: float) 
     narrow, basis = rows.compressed()
     rank = between_rank(rows)
     m = count_components(n_components, rank, "rank of the scatter between classes")
-    H_b, H_w = narrow.between_factor, narrow.within_factor
     d = rows.within.shape[1]
-    values, V = largest_ratios(H_b.T @ H_b, H_w.T @ H_w, m, ridge=ridge, n_columns=d)
+    values, V = largest_ratios(*narrow.scatters(), m, ridge=ridge, n_columns=d)
     directions = V if basis is None else basis @ V
     return Reduction(directions / rows.unit, {"eigenvalues_": np.maximum(values, 0.0)})
 

@@ -159,15 +159,14 @@ class LocalFisher(ClassReducer):
 def _scatters(rows: ClassRows, n_neighbors: int) -> tuple[Array, Array]:
     """Return local S_b and S_w (d, d), both divided by the number of rows."""
     n = len(rows.within)
-    within = np.zeros((rows.within.shape[1],) * 2)
-    neighbours = np.zeros_like(within)
-    for members, count in zip(rows.slices(), rows.counts.tolist(), strict=True):
-        local = local_scatter(rows.within[members], n_neighbors)
-        within += local / (count * n)
-        neighbours += local / (n * n)
-    others = np.repeat(np.sqrt(1 / n - rows.counts / (n * n)), rows.counts)[:, None] * rows.within
     H_b = rows.between_factor
-    return H_b.T @ H_b + others.T @ others + neighbours - within, within
+    between, within = H_b.T @ H_b, np.zeros((rows.within.shape[1],) * 2)
+    for members, count in zip(rows.slices(), rows.counts.tolist(), strict=True):
+        X = rows.within[members]
+        local = local_scatter(X, n_neighbors) / n
+        within += local / count
+        between += (1 / n - 1 / count) * local + (1 / n - count / n**2) * (X.T @ X)
+    return between, within
 
 
 def _nonsingular_part(rows: ClassRows, span: Span) -> int:
@@ -181,7 +180,7 @@ def _nonsingular_part(rows: ClassRows, span: Span) -> int:
     most = principal_count(rows, span, None)
     basis, sizes = span.basis[:, :most], span.sizes[:most]
     # The part of each component that those before it, within classes, do not explain.
-    triangle = np.linalg.qr(rows.within_factor @ basis / sizes, mode="r")
+    triangle = np.linalg.qr(rows.within @ (basis / (sizes * np.sqrt(len(rows.within)))), mode="r")
     rounding = 10 * max(rows.within.shape) * EPS * sizes[0] / sizes
     singular = np.abs(np.diag(triangle)) <= rounding
     count = int(np.argmax(singular)) if singular.any() else most

@@ -69,11 +69,11 @@ class MaximumMarginCriterion(ClassReducer):
         basis = Span.of(rows.centred).basis
         r = basis.shape[1]
         narrow = rows.in_basis(basis)
-        H_b, H_w = narrow.between_factor, narrow.within_factor
         m = count_components(self.n_components, r, "rank of the rows")
         if self.n_components is None:
             m = min(r, len(rows.classes) - 1)
-        difference = H_b.T @ H_b - H_w.T @ H_w
+        between, within = narrow.scatters()
+        difference = between - within
         values, V = eigh(difference, subset_by_index=(r - m, r - 1), check_finite=False)
         values, V = values[::-1], V[:, ::-1]
         if self.n_components is None:
