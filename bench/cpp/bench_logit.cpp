@@ -109,21 +109,22 @@ void floor_of_gram(benchmark::State& state) {
 }
 
 std::unique_ptr<Metric> metric_of(const AlignedBuffer<float>& x, index_t n, index_t p,
-                                  int n_threads) {
+                                  Metric::Products products, int n_threads) {
   FeatureRows<float> rows;
   rows.dense = row_major<const float>(x.data(), n, p);
   AlignedBuffer<double> scale(p), diagonal(p);
   std::fill(scale.data(), scale.data() + p, 1.0);
   std::fill(diagonal.data(), diagonal.data() + p, std::sqrt(static_cast<double>(n)));
-  return Metric::make<float>(rows, {}, {scale.data(), p}, {diagonal.data(), p}, 0.5, n_threads);
+  return Metric::make<float>(rows, {}, {scale.data(), p}, {diagonal.data(), p}, 0.5, products,
+                             n_threads);
 }
 
 // Arguments: n, p, threads.
-void metric_make(benchmark::State& state) {
+void metric_make(benchmark::State& state, Metric::Products products) {
   const index_t n = state.range(0), p = state.range(1);
   const AlignedBuffer<float> x = normal_numbers<float>(n * p, 1);
   for (auto _ : state)
-    benchmark::DoNotOptimize(metric_of(x, n, p, static_cast<int>(state.range(2))));
+    benchmark::DoNotOptimize(metric_of(x, n, p, products, static_cast<int>(state.range(2))));
   const double order = static_cast<double>(p);
   count(state, "flops", order * order * (static_cast<double>(n) + order / 3.0));
 }
@@ -132,7 +133,7 @@ void metric_make(benchmark::State& state) {
 void metric_solve(benchmark::State& state) {
   const index_t p = state.range(0), k = state.range(1), n = 256;
   const AlignedBuffer<float> x = normal_numbers<float>(n * p, 1);
-  const auto metric = metric_of(x, n, p, 0);
+  const auto metric = metric_of(x, n, p, Metric::Products::single, 0);
   const AlignedBuffer<double> b = normal_numbers<double>(p * k, 2);
   AlignedBuffer<double> out = touched<double>(p * k);
   for (auto _ : state) {
@@ -195,7 +196,8 @@ BENCHMARK(peak<double>)->Apply(with_units);
 BENCHMARK(pass_dense<double>)->Apply(dense_shapes);
 BENCHMARK(plain_gemms<double>)->Apply(plain_shapes);
 BENCHMARK(floor_of_gram)->Apply(gram_shapes);
-BENCHMARK(metric_make)->Apply(metric_shapes);
+BENCHMARK_CAPTURE(metric_make, single, Metric::Products::single)->Apply(metric_shapes);
+BENCHMARK_CAPTURE(metric_make, half, Metric::Products::half)->Apply(metric_shapes);
 BENCHMARK(metric_solve)->Apply(solve_shapes);
 
 }  // namespace

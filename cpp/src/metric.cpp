@@ -8,6 +8,7 @@
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/status.hpp"
 #include "feature_groups.hpp"
+#include "half_products.hpp"
 #include "metric_parts.hpp"
 #include "tile_products.hpp"
 #include "tiled_lower.hpp"
@@ -36,9 +37,22 @@ void add_product(MatrixView<const float> panel, const TiledLower<double>& sums, 
   for (index_t i = 0; i < m * n; ++i) sum[i] += static_cast<double>(product[i]);
 }
 
+// The same of a panel in bfloat16.
+void add_half_product(const HalfPanel& panel, const TiledLower<double>& sums, TileIndex at,
+                      AlignedBuffer<float>& product, double* sum) {
+  const index_t m = sums.size(at.i), n = sums.size(at.j);
+  product.reserve(kTile * kTile);
+  panel.multiply(at, product.data());
+  for (index_t j = 0; j < n; ++j) {
+    const float* column = product.data() + j * kTile;
+    for (index_t i = at.i == at.j ? j : 0; i < m; ++i)
+      sum[j * m + i] += static_cast<double>(column[i]);
+  }
+}
+
 template <class T>
 TiledLower<double> scaled_gram(const FeatureRows<T>& features, VectorView<const double> weights,
-                               VectorView<const double> scale, int n_threads) {
+                               VectorView<const double> scale, bool half, int n_threads) {
   const index_t n = features.rows(), p = features.cols();
   TiledLower<double> sums(p);
   const index_t count = sums.tiles() * (sums.tiles() + 1) / 2, rows = gram_panel_rows(p);
@@ -50,13 +64,20 @@ TiledLower<double> scaled_gram(const FeatureRows<T>& features, VectorView<const 
   PerThread<TileScratch<T>> scratch(threads);
   PerThread<AlignedBuffer<float>> products(threads);
   AlignedBuffer<float> panel(std::max<index_t>(std::min(rows, n) * p, 1));
+  HalfPanel packed(half ? std::min(rows, n) : 0, half ? p : 0);
   for (index_t begin = 0; begin < n; begin += rows) {
     const index_t end = std::min(begin + rows, n);
     fill_panel(features, weights, scale, begin, end, scratch, panel.data(), threads);
     const MatrixView<const float> filled = row_major(panel.data(), end - begin, p);
+    if (half) packed.pack(filled, threads);
     for_blocks(count, threads, [&](index_t b, int thread) {
       const TileIndex at = lower_tile(b);
-      add_product(filled, sums, at, products[thread], sums.buffer(at.i, at.j).data());
+      double* sum = sums.buffer(at.i, at.j).data();
+      if (half) {
+        add_half_product(packed, sums, at, products[thread], sum);
+      } else {
+        add_product(filled, sums, at, products[thread], sum);
+      }
     });
   }
   return sums;
@@ -132,12 +153,15 @@ std::unique_ptr<Metric> Metric::make(const FeatureRows<T>& features,
                                      VectorView<const double> weights,
                                      VectorView<const double> scale,
                                      VectorView<const double> diagonal, double factor,
-                                     int n_threads) {
+                                     Products products, int n_threads) {
   check_metric(features, weights, scale, diagonal);
   const double n = static_cast<double>(features.rows());
   const double order = static_cast<double>(features.cols());
   const int threads = threads_for(order * order * (n + order), n_threads);
-  TiledLower<double> sums = scaled_gram(features, weights, scale, threads);
+  // A panel of a few tiles does not repay its packing.
+  const bool half =
+      products == Products::half && has_half_products() && features.cols() > 2 * kTile;
+  TiledLower<double> sums = scaled_gram(features, weights, scale, half, threads);
   TiledLower<float> matrix = in_float(sums, factor, diagonal, threads);
   const bool positive = factorise_tiles(matrix, threads);
   return std::make_unique<TiledMetric>(std::move(matrix), positive, scale);
@@ -146,10 +170,12 @@ std::unique_ptr<Metric> Metric::make(const FeatureRows<T>& features,
 template std::unique_ptr<Metric> Metric::make<float>(const FeatureRows<float>&,
                                                      VectorView<const double>,
                                                      VectorView<const double>,
-                                                     VectorView<const double>, double, int);
+                                                     VectorView<const double>, double, Products,
+                                                     int);
 template std::unique_ptr<Metric> Metric::make<double>(const FeatureRows<double>&,
                                                       VectorView<const double>,
                                                       VectorView<const double>,
-                                                      VectorView<const double>, double, int);
+                                                      VectorView<const double>, double, Products,
+                                                      int);
 
 }  // namespace eigenfeat

@@ -106,12 +106,14 @@ py::tuple gradient(const HeldRows<T>& held, const Array<std::int32_t>& labels,
 template <class T>
 std::unique_ptr<Metric> metric(const HeldRows<T>& held, const Weights& weights,
                                const Array<double>& scale, const Array<double>& diagonal,
-                               double factor, bool dual, int n_threads) {
+                               double factor, bool dual, bool half, int n_threads) {
   const auto row_weights = vector_view(weights, "weights");
   const auto scales = vector_view(scale, "scale"), diagonals = vector_view(diagonal, "diagonal");
   py::gil_scoped_release unlocked;
-  const auto make = dual ? &Metric::make_dual<T> : &Metric::make<T>;
-  return make(held.rows, row_weights, scales, diagonals, factor, n_threads);
+  if (dual)
+    return Metric::make_dual<T>(held.rows, row_weights, scales, diagonals, factor, n_threads);
+  const auto products = half ? Metric::Products::half : Metric::Products::single;
+  return Metric::make<T>(held.rows, row_weights, scales, diagonals, factor, products, n_threads);
 }
 
 Array<double> solve(const Metric& metric, const Array<double>& b, int n_threads) {
@@ -145,7 +147,7 @@ void register_rows(py::module_& module, const char* name) {
            py::arg("coefficients").noconvert(), "n_threads"_a)
       .def("metric", &metric<T>, py::arg("weights").noconvert().none(true),
            py::arg("scale").noconvert(), py::arg("diagonal").noconvert(), "factor"_a, "dual"_a,
-           "n_threads"_a, py::keep_alive<0, 1>());
+           "half"_a, "n_threads"_a, py::keep_alive<0, 1>());
 }
 
 }  // namespace

@@ -138,6 +138,7 @@ class _FeatureRows(Generic[_T]):
         diagonal: _F64,
         factor: float,
         dual: bool,
+        half: bool,
         n_threads: int,
     ) -> Metric: ...
 

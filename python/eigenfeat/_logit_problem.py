@@ -125,7 +125,14 @@ class LogitProblem:
         """Type of the features, in which tiles are computed."""
         return np.dtype(np.float32 if type(self.rows).__name__.endswith("32") else np.float64)
 
-    def metric(self, penalty: Penalty, damping: float, sample: npt.NDArray[np.intp] | None) -> Any:
+    def metric(
+        self,
+        penalty: Penalty,
+        damping: float,
+        sample: npt.NDArray[np.intp] | None,
+        *,
+        half: bool = False,
+    ) -> Any:
         """Cholesky factor of ``1/2 Phi^T diag(w) Phi`` plus the penalty's plain squares.
 
         The Gram matrix is that of all rows or of a sample.
@@ -140,6 +147,8 @@ class LogitProblem:
         damping : float
             Least addition to the diagonal, where features have root mean square 1.
         sample : (m,) array of row numbers, or None
+        half : bool
+            Whether 8 bits of a feature are enough: a preconditioner's, where that is faster.
         """
         rows, weights, share = self.rows, self.weights, 1.0
         floor: _Array | float = 0.0
@@ -155,7 +164,7 @@ class LogitProblem:
         diagonal = np.maximum(self.quadratic(penalty) * self.scale**2, max(damping, smallest))
         for _ in range(20):
             metric = rows.metric(
-                weights, self.scale, diagonal + floor, 0.5 * share, dual, self.n_threads
+                weights, self.scale, diagonal + floor, 0.5 * share, dual, half, self.n_threads
             )
             if metric.positive:
                 return metric

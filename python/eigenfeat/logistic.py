@@ -255,7 +255,7 @@ class MultinomialLogit(LinearClassifier):
         """From all rows it holds what the penalties add; from a sample it is damped."""
         sample = self._sample(problem.rows.n_rows, random)
         damping = 0.0 if sample is None else self.ridge * np.sqrt(problem.total)
-        return problem.metric(self._weights(problem, energy), float(damping), sample)
+        return problem.metric(self._weights(problem, energy), float(damping), sample, half=True)
 
     def _weights(self, problem: LogitProblem, energy: float) -> Penalty:
         # Two classes have weights (-w/2, w/2): plain squares as of the one vector w.

@@ -42,6 +42,11 @@ LogitTerms logit_gradient(const FeatureRows<T>& features, VectorView<const std::
 // Cost: n p^2 flops for the Gram matrix, p^3 / 3 for the factor, 2 p^2 k for a solve.
 class Metric {
  public:
+  // How tiles are multiplied: in float, or, where the machine has the instructions for it, in
+  // bfloat16 with sums in float, at twice the rate. Then each feature is rounded to 8 bits (2^-9 of
+  // itself): enough to precondition, and still the Gram matrix of some features.
+  enum class Products { single, half };
+
   // scale, diagonal: p positive numbers. Status of the factorisation in status(): where a pivot is
   // not positive nothing is kept, and the caller raises the diagonal.
   template <class T>
@@ -49,7 +54,7 @@ class Metric {
                                       VectorView<const double> weights,
                                       VectorView<const double> scale,
                                       VectorView<const double> diagonal, double factor,
-                                      int n_threads);
+                                      Products products, int n_threads);
   // The same H by an (n, n) kernel instead of a (p, p) matrix, for fewer rows than features:
   // 4 n^2 bytes. It reads the features in every solve, and so must not outlive their arrays. Where
   // entries of diagonal are below eps_float times the scaled Gram matrix's trace, rounding can make

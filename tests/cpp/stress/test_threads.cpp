@@ -69,8 +69,8 @@ std::vector<double> linear_model(const FeatureRows<T>& rows, index_t k, int n_th
   feature_scores<T>(rows, coefficients.read(), z.view(), n_threads);
   feature_products<T>(rows, z.read(), products, n_threads);
   const std::vector<double> scale(to_size(p), 0.5), diagonal(to_size(p), 100.0);
-  const auto metric =
-      Metric::make<T>(rows, read(weights), read(scale), read(diagonal), 0.5, n_threads);
+  const auto metric = Metric::make<T>(rows, read(weights), read(scale), read(diagonal), 0.5,
+                                      Metric::Products::single, n_threads);
   metric->solve(gradient, solved, n_threads);
   const auto dual =
       Metric::make_dual<T>(rows, read(weights), read(scale), read(diagonal), 0.5, n_threads);
