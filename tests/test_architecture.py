@@ -53,6 +53,7 @@ PYTHON_ROOMS = (
             "expansion.py",
             "features.py",
             "layers.py",
+            "local_means.py",
             "persist.py",
             "_[!_]*.py",
         ),

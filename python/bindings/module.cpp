@@ -15,6 +15,7 @@ PYBIND11_MODULE(_core, module) {
   eigenfeat::bindings::register_pencil(module);
   eigenfeat::bindings::register_expansion(module);
   eigenfeat::bindings::register_logit(module);
+  eigenfeat::bindings::register_local_means(module);
 
   module.def("default_threads", &eigenfeat::default_threads);
   module.def("blas_threads", &eigenfeat::blas_threads);

@@ -9,5 +9,6 @@ void register_moments(pybind11::module_& module);
 void register_pencil(pybind11::module_& module);
 void register_expansion(pybind11::module_& module);
 void register_logit(pybind11::module_& module);
+void register_local_means(pybind11::module_& module);
 
 }  // namespace eigenfeat::bindings

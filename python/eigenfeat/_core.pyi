@@ -145,6 +145,24 @@ class _FeatureRows(Generic[_T]):
 class FeatureRows32(_FeatureRows[np.float32]): ...
 class FeatureRows64(_FeatureRows[np.float64]): ...
 
+def local_neighbours(
+    X: npt.NDArray[_T],  # (n, d), C-contiguous
+    codes: _I32,  # (n,)
+    n_classes: int,
+    n_neighbors: int,
+    queries: npt.NDArray[_T] | None,  # (m, d), C-contiguous
+    groups: _I32 | None,  # (n,)
+    n_threads: int,
+) -> _I64: ...  # (m, n_classes, n_neighbors)
+def local_scatters(
+    X: npt.NDArray[_T],  # (n, d), C-contiguous
+    queries: npt.NDArray[_T] | None,  # (m, d), C-contiguous
+    query_codes: _I32,  # (m,)
+    neighbours: _I64,  # (m, n_classes, n_neighbors)
+    priors: _F64,  # (n_classes,)
+    method: str,
+    n_threads: int,
+) -> tuple[_F64, _F64]: ...  # (d, d) each
 def default_threads() -> int: ...
 def blas_threads() -> int: ...
 def lapack_name() -> str: ...

@@ -1,0 +1,71 @@
+// Private to local_means: the nearest of many, when distances are known to within bounds only.
+//
+// A candidate's true distance lies in [low, low + 2 error]. The list keeps all that may be among
+// the k nearest: those whose low does not exceed the k-th smallest upper end. What is kept in the
+// end depends on the candidates alone, not on the order in which they came.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "eigenfeat/view.hpp"
+
+namespace eigenfeat {
+
+template <class T>
+class NearList {
+ public:
+  struct Candidate {
+    T low;
+    T high;
+    std::int32_t place;
+  };
+
+  void start(index_t k) {
+    k_ = static_cast<std::size_t>(k);
+    limit_ = std::numeric_limits<T>::infinity();
+    candidates_.clear();
+    next_prune_ = k_ + kSlack;
+  }
+  // Candidates above this need not be pushed.
+  T limit() const { return limit_; }
+  void push(T low, T high, std::int32_t place) {
+    candidates_.push_back({low, high, place});
+    if (candidates_.size() >= next_prune_) prune();
+  }
+  // The candidates left, by ascending low.
+  std::vector<Candidate>& finish() {
+    prune();
+    std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
+      return a.low != b.low ? a.low < b.low : a.place < b.place;
+    });
+    return candidates_;
+  }
+
+ private:
+  static constexpr std::size_t kSlack = 16;
+
+  void prune() {
+    if (candidates_.size() > k_) {
+      ends_.clear();
+      for (const Candidate& c : candidates_) ends_.push_back(c.high);
+      const auto kth = ends_.begin() + static_cast<std::ptrdiff_t>(k_ - 1);
+      std::nth_element(ends_.begin(), kth, ends_.end());
+      limit_ = *kth;
+      candidates_.erase(std::remove_if(candidates_.begin(), candidates_.end(),
+                                       [&](const Candidate& c) { return c.low > limit_; }),
+                        candidates_.end());
+    }
+    next_prune_ = candidates_.size() + std::max(candidates_.size() / 2, kSlack);
+  }
+
+  std::size_t k_ = 0;
+  std::size_t next_prune_ = 0;
+  T limit_ = 0;
+  std::vector<Candidate> candidates_;
+  std::vector<T> ends_;
+};
+
+}  // namespace eigenfeat

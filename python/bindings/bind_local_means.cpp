@@ -1,0 +1,84 @@
+// Class-wise neighbours and LDG's scatters for Python.
+#include "eigenfeat/local_means.hpp"
+
+#include "numpy_views.hpp"
+#include "registrars.hpp"
+
+namespace eigenfeat::bindings {
+namespace {
+
+using py::literals::operator""_a;
+
+ScatterMethod parse_method(const std::string& name) {
+  if (name == "auto") return ScatterMethod::automatic;
+  if (name == "rows") return ScatterMethod::rows;
+  require(name == "graph", "method", "auto, rows or graph", name);
+  return ScatterMethod::graph;
+}
+
+template <class T>
+Array<index_t> neighbours(const Array<T>& X, const Array<std::int32_t>& codes, index_t n_classes,
+                          index_t n_neighbors, const std::optional<Array<T>>& queries,
+                          const std::optional<Array<std::int32_t>>& groups, int n_threads) {
+  LocalRows<T> rows;
+  rows.references = matrix_view(X, "X");
+  rows.codes = vector_view(codes, "codes");
+  rows.n_classes = n_classes;
+  rows.same = !queries;
+  rows.queries = queries ? matrix_view(*queries, "queries") : rows.references;
+  rows.groups = vector_view(groups, "groups");
+  require(n_classes >= 1, "n_classes", "at least 1", std::to_string(n_classes));
+  require(n_neighbors >= 1, "n_neighbors", "at least 1", std::to_string(n_neighbors));
+  auto out = allocate<index_t>({rows.queries.rows, n_classes, n_neighbors});
+  const auto view = flat_output(out);
+  {
+    py::gil_scoped_release unlocked;
+    find_local_neighbours<T>(rows, n_neighbors, view, n_threads);
+  }
+  return out;
+}
+
+template <class T>
+py::tuple scatters(const Array<T>& X, const std::optional<Array<T>>& queries,
+                   const Array<std::int32_t>& query_codes, const Array<index_t>& neighbours,
+                   const Array<double>& priors, const std::string& method, int n_threads) {
+  require_dimensions(neighbours, 3, "neighbours");
+  LocalPairs<T> pairs;
+  pairs.references = matrix_view(X, "X");
+  pairs.queries = queries ? matrix_view(*queries, "queries") : pairs.references;
+  pairs.query_codes = vector_view(query_codes, "query_codes");
+  pairs.neighbours = {neighbours.data(), neighbours.size()};
+  pairs.n_classes = neighbours.shape(1);
+  pairs.n_neighbors = neighbours.shape(2);
+  const index_t d = pairs.references.cols;
+  auto within = allocate<double>({d, d}), weighted = allocate<double>({d, d});
+  const auto v = matrix_output(within), a = matrix_output(weighted);
+  const auto prior_view = vector_view(priors, "priors");
+  const ScatterMethod way = parse_method(method);
+  {
+    py::gil_scoped_release unlocked;
+    local_scatters<T>(pairs, prior_view, way, v, a, n_threads);
+  }
+  return py::make_tuple(std::move(within), std::move(weighted));
+}
+
+template <class T>
+void register_type(py::module_& module) {
+  module.def("local_neighbours", &neighbours<T>, py::arg("X").noconvert(),
+             py::arg("codes").noconvert(), "n_classes"_a, "n_neighbors"_a,
+             py::arg("queries").noconvert().none(true), py::arg("groups").noconvert().none(true),
+             "n_threads"_a);
+  module.def("local_scatters", &scatters<T>, py::arg("X").noconvert(),
+             py::arg("queries").noconvert().none(true), py::arg("query_codes").noconvert(),
+             py::arg("neighbours").noconvert(), py::arg("priors").noconvert(), "method"_a,
+             "n_threads"_a);
+}
+
+}  // namespace
+
+void register_local_means(py::module_& module) {
+  register_type<float>(module);
+  register_type<double>(module);
+}
+
+}  // namespace eigenfeat::bindings
