@@ -149,6 +149,18 @@ ScatterMethod choose_scatter_method(index_t d, index_t n_classes, index_t n_neig
 }
 
 template <class T>
+void check_neighbours(const LocalPairs<T>& pairs) {
+  const index_t expected = pairs.queries.rows * pairs.n_classes * pairs.n_neighbors;
+  require(pairs.neighbours.size == expected, "neighbours",
+          "shape (queries, classes, neighbours), " + std::to_string(expected) + " numbers",
+          std::to_string(pairs.neighbours.size));
+  for (index_t i = 0; i < pairs.neighbours.size; ++i) {
+    require(pairs.neighbours[i] >= -1 && pairs.neighbours[i] < pairs.references.rows, "neighbours",
+            "row numbers or -1", std::to_string(pairs.neighbours[i]));
+  }
+}
+
+template <class T>
 void local_scatters(const LocalPairs<T>& pairs, VectorView<const double> priors,
                     ScatterMethod method, MatrixView<double> within, MatrixView<double> weighted,
                     int n_threads) {
@@ -159,18 +171,12 @@ void local_scatters(const LocalPairs<T>& pairs, VectorView<const double> priors,
           std::to_string(pairs.query_codes.size));
   require(priors.size == pairs.n_classes, "priors", std::to_string(pairs.n_classes) + " numbers",
           std::to_string(priors.size));
-  require(pairs.neighbours.size == m * pairs.n_classes * pairs.n_neighbors, "neighbours",
-          "shape (queries, classes, neighbours)",
-          std::to_string(pairs.neighbours.size) + " numbers");
   for (index_t i = 0; i < m; ++i) {
     require(pairs.query_codes[i] >= 0 && pairs.query_codes[i] < pairs.n_classes, "query_codes",
             "class indices in [0, " + std::to_string(pairs.n_classes) + ")",
             std::to_string(pairs.query_codes[i]) + " in row " + std::to_string(i));
   }
-  for (index_t i = 0; i < pairs.neighbours.size; ++i) {
-    require(pairs.neighbours[i] >= -1 && pairs.neighbours[i] < pairs.references.rows, "neighbours",
-            "row numbers or -1", std::to_string(pairs.neighbours[i]));
-  }
+  check_neighbours(pairs);
   if (method == ScatterMethod::automatic)
     method = choose_scatter_method(d, pairs.n_classes, pairs.n_neighbors);
   const double work = static_cast<double>(m) * static_cast<double>(pairs.n_classes) *
@@ -185,6 +191,8 @@ void local_scatters(const LocalPairs<T>& pairs, VectorView<const double> priors,
   mirror(weighted);
 }
 
+template void check_neighbours<float>(const LocalPairs<float>&);
+template void check_neighbours<double>(const LocalPairs<double>&);
 template class TileSums<float>;
 template class TileSums<double>;
 template void local_scatters<float>(const LocalPairs<float>&, VectorView<const double>,

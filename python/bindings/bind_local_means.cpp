@@ -63,6 +63,27 @@ py::tuple scatters(const Array<T>& X, const std::optional<Array<T>>& queries,
 }
 
 template <class T>
+Array<double> discriminants(const Array<T>& X, const std::optional<Array<T>>& queries,
+                            const Array<index_t>& neighbours, const Array<index_t>& counts,
+                            double ridge, int n_threads) {
+  require_dimensions(neighbours, 3, "neighbours");
+  LocalPairs<T> pairs;
+  pairs.references = matrix_view(X, "X");
+  pairs.queries = queries ? matrix_view(*queries, "queries") : pairs.references;
+  pairs.neighbours = {neighbours.data(), neighbours.size()};
+  pairs.n_classes = neighbours.shape(1);
+  pairs.n_neighbors = neighbours.shape(2);
+  const auto numbers = vector_view(counts, "counts");
+  auto scores = allocate<double>({numbers.size, pairs.queries.rows, pairs.n_classes});
+  const auto view = flat_output(scores);
+  {
+    py::gil_scoped_release unlocked;
+    local_discriminants<T>(pairs, numbers, ridge, view, n_threads);
+  }
+  return scores;
+}
+
+template <class T>
 void register_type(py::module_& module) {
   module.def("local_neighbours", &neighbours<T>, py::arg("X").noconvert(),
              py::arg("codes").noconvert(), "n_classes"_a, "n_neighbors"_a,
@@ -72,6 +93,9 @@ void register_type(py::module_& module) {
              py::arg("queries").noconvert().none(true), py::arg("query_codes").noconvert(),
              py::arg("neighbours").noconvert(), py::arg("priors").noconvert(), "method"_a,
              "n_threads"_a);
+  module.def("local_discriminants", &discriminants<T>, py::arg("X").noconvert(),
+             py::arg("queries").noconvert().none(true), py::arg("neighbours").noconvert(),
+             py::arg("counts").noconvert(), "ridge"_a, "n_threads"_a);
 }
 
 }  // namespace

@@ -163,6 +163,14 @@ def local_scatters(
     method: str,
     n_threads: int,
 ) -> tuple[_F64, _F64]: ...  # (d, d) each
+def local_discriminants(
+    X: npt.NDArray[_T],  # (n, d), C-contiguous
+    queries: npt.NDArray[_T] | None,  # (m, d), C-contiguous
+    neighbours: _I64,  # (m, n_classes, n_neighbors)
+    counts: _I64,  # (k,), ascending
+    ridge: float,
+    n_threads: int,
+) -> _F64: ...  # (k, m, n_classes)
 def default_threads() -> int: ...
 def blas_threads() -> int: ...
 def lapack_name() -> str: ...

@@ -16,9 +16,15 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core, _threads
-from ._validation import RealArray, check_rows, check_vector, check_whole, show
+from ._validation import RealArray, check_number, check_rows, check_vector, check_whole, show
 
-__all__ = ["LocalScatters", "local_neighbours", "local_scatters", "scatters_of_neighbours"]
+__all__ = [
+    "LocalScatters",
+    "local_discriminants",
+    "local_neighbours",
+    "local_scatters",
+    "scatters_of_neighbours",
+]
 
 _METHODS = ("auto", "rows", "graph")
 
@@ -241,6 +247,56 @@ def scatters_of_neighbours(
     )
     short = np.flatnonzero((lists[:, :, -1] < 0).any(axis=0))
     return LocalScatters(within, weighted, short)
+
+
+def local_discriminants(
+    X: Any,
+    neighbours: Any,
+    counts: Any,
+    *,
+    ridge: float = 1e-4,
+    queries: Any = None,
+    n_threads: int | None = None,
+) -> npt.NDArray[np.float64]:
+    """Log densities of queries under diagonal Gaussians of their neighbours, class by class.
+
+    What local QDA decides by, without priors: the mean and the variances (of maximum likelihood)
+    are those of the nearest rows of a class, for several numbers of them in one pass.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        References.
+    neighbours : array-like of int, shape (m, n_classes, n_neighbors)
+        As `local_neighbours` gives them, nearest first.
+    counts : array-like of int, shape (k,)
+        Numbers of neighbours to use, ascending. A class with fewer uses what it has.
+    ridge : float
+        Added to every variance; positive.
+    queries, n_threads
+        As in `local_neighbours`.
+
+    Returns
+    -------
+    ndarray of float64, shape (k, m, n_classes)
+        ``-1/2 sum_j ((x_j - mean_j)^2 / s_j + log s_j)`` with ``s = variance + ridge``; minus
+        infinity where a class has no neighbours.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, or counts or ridge are out of range.
+    """
+    rows = _dense(X, "X")
+    others = None if queries is None else _dense(queries, "queries", rows)
+    lists = np.ascontiguousarray(neighbours, dtype=np.int64)
+    if lists.ndim != 3:
+        raise ValueError(f"neighbours: expected 3 dimensions, got {lists.ndim}")
+    numbers = np.ascontiguousarray(counts, dtype=np.int64)
+    scores: npt.NDArray[np.float64] = _core.local_discriminants(
+        rows, others, lists, numbers, check_number(ridge, "ridge"), _threads.resolve(n_threads)
+    )
+    return scores
 
 
 def _dense(X: Any, name: str, like: RealArray | None = None) -> RealArray:

@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "eigenfeat/status.hpp"
 #include "eigenfeat/view.hpp"
 
 namespace eigenfeat {
@@ -67,5 +68,18 @@ template <class T>
 void local_scatters(const LocalPairs<T>& pairs, VectorView<const double> priors,
                     ScatterMethod method, MatrixView<double> within, MatrixView<double> weighted,
                     int n_threads);
+
+// Throws std::invalid_argument unless neighbours fit the shape and are row numbers or -1.
+template <class T>
+void check_neighbours(const LocalPairs<T>& pairs);
+
+// Discriminants of local QDA with diagonal covariances: for the mean and variances (of maximum
+// likelihood) of the first counts[k] neighbours of class c of query i, and s_j = variance + ridge,
+//   scores[(k m + i) n_classes + c] = -1/2 sum_j ((x_ij - mean_j)^2 / s_j + log s_j),
+// minus infinity where a class has no neighbours. counts ascend; query_codes is not read. Sums over
+// rows are T, over columns double. 3 flops a neighbour and column; only numbers per thread.
+template <class T>
+void local_discriminants(const LocalPairs<T>& pairs, VectorView<const index_t> counts, double ridge,
+                         VectorView<double> scores, int n_threads);
 
 }  // namespace eigenfeat

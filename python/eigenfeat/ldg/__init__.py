@@ -1,13 +1,15 @@
-"""Relatives of local discriminative Gaussian dimension reduction."""
+"""Local discriminative Gaussian dimensionality reduction and its relatives (Parrish 2012)."""
 
 from .direct import DirectLDA
 from .fisher import PCAFisher, RegularizedFisher
 from .gsvd import GSVDDiscriminant
+from .linear import LDG
 from .local_fisher import LocalFisher
 from .margin_criterion import MaximumMarginCriterion
 from .pooled import PooledFisher, PooledPCA
 
 __all__ = [
+    "LDG",
     "DirectLDA",
     "GSVDDiscriminant",
     "LocalFisher",

@@ -1,0 +1,87 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "eigenfeat/local_means.hpp"
+#include "eigenfeat/parallel.hpp"
+#include "eigenfeat/scratch.hpp"
+#include "gaussian_kernels.hpp"
+
+namespace eigenfeat {
+namespace {
+
+template <class T>
+struct GaussianScratch {
+  std::vector<const T*> rows;
+  std::vector<index_t> counts;
+  GaussianSums sums;
+};
+
+// Scores of one query under one class: `out` steps over counts by `stride`.
+template <class T>
+void score_pair(const T* x, const T* const* rows, index_t n_rows, index_t d,
+                VectorView<const index_t> counts, double ridge, GaussianScratch<T>& s, double* out,
+                index_t stride) {
+  if (n_rows == 0) {
+    for (index_t k = 0; k < counts.size; ++k)
+      out[k * stride] = -std::numeric_limits<double>::infinity();
+    return;
+  }
+  // A class with fewer rows than a count uses what it has.
+  s.counts.clear();
+  for (index_t k = 0; k < counts.size; ++k) {
+    const index_t count = std::min(counts[k], n_rows);
+    if (s.counts.empty() || s.counts.back() != count) s.counts.push_back(count);
+  }
+  const index_t distinct = static_cast<index_t>(s.counts.size());
+  s.sums.start(distinct);
+  add_gaussians(x, rows, n_rows, d, s.counts.data(), distinct, static_cast<T>(ridge), s.sums);
+  for (index_t k = 0; k < counts.size; ++k) {
+    const double score = s.sums.score(std::min(k, distinct - 1));
+    out[k * stride] = std::isnan(score) ? -std::numeric_limits<double>::infinity() : score;
+  }
+}
+
+}  // namespace
+
+template <class T>
+void local_discriminants(const LocalPairs<T>& pairs, VectorView<const index_t> counts, double ridge,
+                         VectorView<double> scores, int n_threads) {
+  const index_t d = pairs.references.cols, m = pairs.queries.rows, classes = pairs.n_classes;
+  require(pairs.queries.cols == d, "queries", std::to_string(d) + " columns",
+          std::to_string(pairs.queries.cols));
+  for (index_t k = 0; k < counts.size; ++k) {
+    require(counts[k] >= 1 && (k == 0 || counts[k] > counts[k - 1]), "counts",
+            "ascending numbers >= 1", std::to_string(counts[k]));
+  }
+  require(static_cast<T>(ridge) >= std::numeric_limits<T>::min(), "ridge", "a positive number",
+          std::to_string(ridge));
+  check_neighbours(pairs);
+  const double work = 3.0 * static_cast<double>(m) * static_cast<double>(classes) *
+                      static_cast<double>(pairs.n_neighbors) * static_cast<double>(d);
+  const int threads = threads_for(work, n_threads);
+  PerThread<GaussianScratch<T>> scratch(threads);
+  for_ranges(m, 8, threads, [&](index_t begin, index_t end, int thread) {
+    GaussianScratch<T>& s = scratch[thread];
+    s.rows.resize(static_cast<std::size_t>(pairs.n_neighbors));
+    for (index_t i = begin; i < end; ++i) {
+      for (index_t c = 0; c < classes; ++c) {
+        const index_t* list = pairs.neighbours.data + (i * classes + c) * pairs.n_neighbors;
+        index_t n = 0;
+        for (; n < pairs.n_neighbors && list[n] >= 0; ++n)
+          s.rows[static_cast<std::size_t>(n)] = pairs.references.row(list[n]);
+        score_pair<T>(pairs.queries.row(i), s.rows.data(), n, d, counts, ridge, s,
+                      scores.data + i * classes + c, m * classes);
+      }
+    }
+  });
+}
+
+template void local_discriminants<float>(const LocalPairs<float>&, VectorView<const index_t>,
+                                         double, VectorView<double>, int);
+template void local_discriminants<double>(const LocalPairs<double>&, VectorView<const index_t>,
+                                          double, VectorView<double>, int);
+
+}  // namespace eigenfeat

@@ -1,0 +1,133 @@
+"""Standardised rows, and coordinates in which they are few: the span of rows fewer than columns.
+
+LDG's matrices are sums of outer products of differences of rows, so all directions that tell rows
+apart lie in the span of the centred rows. Where there are more columns than rows, an orthonormal
+basis of it (thin QR) gives n - 1 coordinates, and everything is done there: O(n^2 d).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+
+__all__ = ["Basis", "Columns", "span_of", "standardise"]
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """How columns are standardised: ``(x - mean) / scale``; those kept are not constant."""
+
+    mean: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    kept: NDArray[np.bool_]
+
+
+def standardise(X: Any, scaled: bool) -> tuple[Columns, NDArray[Any]]:
+    """Find the columns' means and scales, and the kept columns of standardised rows.
+
+    Parameters
+    ----------
+    X : (n, d) array or CSR matrix
+    scaled : bool
+        Whether to divide by the standard deviations; rows are centred in any case.
+
+    Returns
+    -------
+    columns : Columns
+        The scale of a constant column, one whose deviations are rounding, is 1.
+    rows : (n, kept columns) array
+        Dense; C-contiguous, of X's dtype.
+    """
+    if sparse.issparse(X):
+        stored = np.asarray(abs(X).max(axis=0).todense()).ravel() > 0
+        rows = X[:, np.flatnonzero(stored)].toarray()
+    else:
+        stored, rows = np.ones(X.shape[1], dtype=bool), X
+    mean, deviation = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    mean[stored] = rows.mean(axis=0, dtype=np.float64)
+    peak = np.zeros(X.shape[1])
+    # By blocks of columns, so that rows are never copied whole in float64.
+    places = np.flatnonzero(stored)
+    for begin in range(0, len(places), 256):
+        at = places[begin : begin + 256]
+        part = rows[:, begin : begin + 256].astype(np.float64)
+        peak[at] = np.abs(part).max(axis=0, initial=0.0)
+        unit = np.where(peak[at] > 0, peak[at], 1.0)  # so that squares neither vanish nor overflow
+        gaps = (part - mean[at]) / unit
+        deviation[at] = np.sqrt((gaps * gaps).mean(axis=0)) * unit
+    eps = np.finfo(rows.dtype).eps
+    kept = deviation > 10 * eps * peak
+    scale = np.where(kept, deviation, 1.0) if scaled else np.ones(X.shape[1])
+    inside = kept[stored]
+    moved = rows if inside.all() else rows[:, inside]
+    standard = np.empty(moved.shape, dtype=rows.dtype)
+    for begin in range(0, len(moved), 1024):
+        part = moved[begin : begin + 1024].astype(np.float64)
+        standard[begin : begin + 1024] = (part - mean[kept]) / scale[kept]
+    return Columns(mean, scale, kept), standard
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """Orthonormal columns Q of the span: LAPACK's reflectors of a QR decomposition, or none."""
+
+    reflectors: NDArray[np.float64] | None
+    tau: NDArray[np.float64] | None
+    n_columns: int
+
+    def expand(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``Q @ directions``: from coordinates (r, m) to columns (d, m)."""
+        if self.reflectors is None or self.tau is None:
+            return directions
+        r, m = directions.shape
+        padded = np.zeros((self.n_columns, m), order="F")
+        padded[:r] = directions
+        apply = linalg.get_lapack_funcs("ormqr", (self.reflectors,))
+        work = apply("L", "N", self.reflectors, self.tau, padded, -1)[1]
+        product, _, info = apply(
+            "L", "N", self.reflectors, self.tau, padded, int(work[0]), overwrite_c=1
+        )
+        if info != 0:  # an illegal argument: our own mistake
+            raise AssertionError(f"ormqr returned {info}")
+        result: NDArray[np.float64] = product
+        return result
+
+
+def span_of(rows: NDArray[Any]) -> tuple[Basis, NDArray[Any]]:
+    """Give centred rows their coordinates in an orthonormal basis of their span.
+
+    Parameters
+    ----------
+    rows : (n, d) array
+        Rows whose mean is zero.
+
+    Returns
+    -------
+    basis : Basis
+    coordinates : (n, r) array
+        The rows themselves where d < n; else r <= n - 1, and distances are as before.
+    """
+    n, d = rows.shape
+    if d < n or n < 2:
+        return Basis(None, None, d), rows
+    columns = np.asfortranarray(rows.T, dtype=np.float64)
+    # Centred rows have rank n - 1 at most. Mostly they have it, and all rows but one are a basis.
+    (reflectors, tau), upper = linalg.qr(columns[:, :-1], mode="raw", check_finite=False)
+    heights = np.abs(np.diagonal(upper))
+    order = np.arange(n - 1)
+    if heights.min() <= d * np.finfo(np.float64).eps * heights.max():
+        (reflectors, tau), upper, order = linalg.qr(
+            columns[:, :-1], mode="raw", pivoting=True, check_finite=False
+        )
+        heights = np.abs(np.diagonal(upper))
+    tolerance = 100 * max(n, d) * np.finfo(rows.dtype).eps * heights.max(initial=0.0)
+    rank = max(int((heights > tolerance).sum()), 1)
+    coordinates = np.zeros((n, rank))
+    coordinates[order] = upper[:rank].T
+    coordinates[-1] = -coordinates[:-1].sum(axis=0)
+    basis = Basis(np.asfortranarray(reflectors[:, :rank]), tau[:rank], d)
+    return basis, np.ascontiguousarray(coordinates, dtype=rows.dtype)

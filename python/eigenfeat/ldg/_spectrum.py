@@ -1,0 +1,25 @@
+"""The smallest eigenpairs of one symmetric matrix."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+__all__ = ["smallest_eigenpairs"]
+
+
+def smallest_eigenpairs(
+    matrix: NDArray[np.float64], count: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Find the `count` smallest eigenvalues, ascending, and orthonormal eigenvectors in columns.
+
+    The entry of largest magnitude in each vector is positive, so that a sign never depends on the
+    solver.
+    """
+    values, vectors = linalg.eigh(
+        matrix, subset_by_index=(0, count - 1), driver="evr", check_finite=False
+    )
+    top = np.argmax(np.abs(vectors), axis=0)
+    signs = np.where(vectors[top, np.arange(count)] < 0, -1.0, 1.0)
+    return values, vectors * signs

@@ -1,0 +1,391 @@
+"""Linear LDG: directions that bring rows near to their own class and away from the others."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from eigenfeat._validation import check_number, check_whole, random_generator, show
+from eigenfeat.expansion import expand
+from eigenfeat.ldg import _selection as selection
+from eigenfeat.ldg._coordinates import Basis, Columns, span_of, standardise
+from eigenfeat.ldg._spectrum import smallest_eigenpairs
+from eigenfeat.local_means import LocalScatters, local_scatters
+
+__all__ = ["LDG"]
+
+N_FOLDS = 5
+
+
+@dataclass(eq=False)
+class _Problem:
+    """Training rows in the coordinates that they are solved in, and what selection found."""
+
+    rows: NDArray[Any]  # standardised, (n, kept columns)
+    coordinates: NDArray[Any]  # (n, r)
+    basis: Basis
+    columns: Columns
+    codes: NDArray[np.int64]
+    n_classes: int
+    n_threads: int | None
+    results: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def rank(self) -> int:
+        return int(self.coordinates.shape[1])
+
+    def solve(
+        self, scatters: LocalScatters, gamma: float, count: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        matrix = scatters.within - gamma * scatters.weighted
+        return smallest_eigenpairs(matrix, min(count, self.rank))
+
+    def accuracy(self, vectors: NDArray[np.float64]) -> float:
+        """Leave-one-out 3-NN accuracy of the rows' projections."""
+        reduced = project(self.coordinates, vectors, self.n_threads)
+        return selection.knn_accuracy(reduced, self.codes, self.n_threads)
+
+
+class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    r"""Local discriminative Gaussian dimensionality reduction.
+
+    The columns of B are the smallest eigenvectors of :math:`V - \gamma A` (3.12), where V sums
+    outer products of rows about the mean of their nearest neighbours in their own class (3.9), and
+    A those about the local means of all classes, weighted by priors (3.10). B is orthonormal, needs
+    no inverse of a covariance, has any number of columns, and is nested: fewer components are the
+    first of more. Rows fewer than columns are solved in their span.
+
+    Parameters
+    ----------
+    n_components : int, "cv", "greedy" or sequence of int, default="cv"
+        Directions to keep. "cv": the best of [G-1, G, G+1, G+2, G+4, G+8, G+16, G+32] for G
+        classes by leave-one-out 3-NN accuracy, the fewest on ties. "greedy": one more, up to 40,
+        until that lowers the accuracy. A sequence: the candidates.
+    gamma : float >= 0, "cv" or sequence of float, default="cv"
+        Weight of A. "cv" chooses among 0.2, 0.4, 0.6, 0.8 and 1 by leave-one-out 3-NN accuracy in
+        G + 5 dimensions, the largest on ties; so does a sequence, among its members.
+    n_neighbors : int, "cv" or sequence of int, default="cv"
+        Neighbours of a local mean. "cv" chooses among 1, 2, 4, ..., 128 by the 5-fold accuracy of
+        local QDA (diagonal covariances plus 1e-4) on the standardised rows, the fewest on ties;
+        so does a sequence. A class with fewer rows uses what it has.
+    standardize : bool, default=True
+        Whether columns are divided by their standard deviations first. Constant columns become 0.
+    random_state : int, RandomState instance or None, default=None
+        Deals the folds by which `n_neighbors` is chosen.
+    n_threads : int or None, default=None
+        Threads; None means all that OpenMP gives. Results do not depend on it.
+
+    Attributes
+    ----------
+    components_ : (n_components_, d) array
+        Orthonormal directions in standardised columns, one a row.
+    mean_, scale_ : (d,) arrays
+        Rows become ``(X - mean_) / scale_``; scales are 1 without `standardize`, and for constant
+        columns, on which no direction has weight.
+    eigenvalues_ : (n_components_,) array
+        Eigenvalues of ``V - gamma A``, ascending.
+    gamma_, n_neighbors_, n_components_ : float, int, int
+        What was given or chosen.
+    cv_results_ : dict
+        What selection tried: for each of "n_neighbors", "gamma" and "n_components" that was
+        chosen, the candidates and, under the name with "_accuracy", their accuracies.
+    classes_ : (G,) array
+        The labels, sorted.
+    short_classes_ : array
+        Labels of classes in which some row found fewer than `n_neighbors_` neighbours.
+    n_features_in_ : int
+        Number of input columns, d.
+
+    Raises
+    ------
+    ValueError
+        If rows, labels or parameters are unfit, or there is one class only.
+
+    Warns
+    -----
+    RuntimeWarning
+        If some classes have fewer rows than the neighbours that were asked for; it names them.
+        With ``n_neighbors="cv"`` the accuracy has decided so, and `short_classes_` tells.
+
+    References
+    ----------
+    N. Parrish, "Local discriminative Gaussian dimensionality reduction, transfer learning, and
+    classifying incomplete data", PhD thesis, University of Washington, 2012, chapter 3.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from eigenfeat.ldg import LDG
+    >>> X, y = load_wine(return_X_y=True)
+    >>> LDG(n_components=2, n_neighbors=8).fit(X, y).transform(X).shape
+    (178, 2)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [
+            Interval(Integral, 1, None, closed="left"),
+            StrOptions({"cv", "greedy"}),
+            "array-like",
+        ],
+        "gamma": [Interval(Real, 0, None, closed="left"), StrOptions({"cv"}), "array-like"],
+        "n_neighbors": [
+            Interval(Integral, 1, None, closed="left"),
+            StrOptions({"cv"}),
+            "array-like",
+        ],
+        "standardize": ["boolean"],
+        "random_state": ["random_state"],
+        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    def __init__(
+        self,
+        n_components: int | str | Sequence[int] = "cv",
+        *,
+        gamma: float | str | Sequence[float] = "cv",
+        n_neighbors: int | str | Sequence[int] = "cv",
+        standardize: bool = True,
+        random_state: Any = None,
+        n_threads: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.gamma = gamma
+        self.n_neighbors = n_neighbors
+        self.standardize = standardize
+        self.random_state = random_state
+        self.n_threads = n_threads
+
+    def fit(self, X: Any, y: Any) -> LDG:
+        """Choose the parameters that are to be chosen, and solve for the directions.
+
+        Parameters
+        ----------
+        X : (n, d) array-like or sparse matrix
+            Finite rows. Sparse rows are made dense, but for columns that are zero throughout.
+        y : (n,) array-like
+            Labels of at least two classes.
+
+        Returns
+        -------
+        LDG
+            The estimator itself.
+        """
+        self._validate_params()
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C"
+        )
+        check_classification_targets(y)
+        problem, classes = self._problem(X, y)
+        candidates = self._candidates(problem)
+        n_neighbors = self._choose_neighbors(problem, candidates["n_neighbors"])
+        scatters = local_scatters(
+            problem.coordinates,
+            problem.codes,
+            problem.n_classes,
+            n_neighbors,
+            n_threads=self.n_threads,
+        )
+        gamma = self._choose_gamma(problem, scatters, candidates["gamma"])
+        values, vectors = self._choose_components(
+            problem, scatters, gamma, candidates["n_components"]
+        )
+        self._keep(problem, classes, n_neighbors, gamma, values, vectors)
+        self.short_classes_ = classes[scatters.short_classes]
+        if len(scatters.short_classes) and not isinstance(self.n_neighbors, str):
+            warnings.warn(
+                f"n_neighbors: expected more than {n_neighbors} rows of every class, got fewer of "
+                f"{show(self.short_classes_.tolist())}, whose local means are of what there is",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Project rows onto the directions: ``((X - mean_) / scale_) @ components_.T``.
+
+        Parameters
+        ----------
+        X : (n, d) array-like or sparse matrix
+            Finite rows.
+
+        Returns
+        -------
+        (n, n_components_) array of float32 or float64, as `X`
+        """
+        check_is_fitted(self)
+        X = validate_data(
+            self,
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+            reset=False,
+        )
+        if sparse.issparse(X):
+            directions = np.ascontiguousarray((self.components_ / self.scale_).T)
+            offset = -(self.mean_ @ directions)
+            return expand(X, directions, offset, wave="none", n_threads=self.n_threads)
+        return self._project_dense(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
+
+    def _project_dense(self, X: NDArray[Any]) -> NDArray[Any]:
+        """By blocks of rows that are centred before they are multiplied: means may be large."""
+        result = np.empty((len(X), len(self.components_)), dtype=X.dtype)
+        directions = np.ascontiguousarray(self.components_.T)
+        block = max(1, 2**22 // max(X.shape[1], 1))
+        for begin in range(0, len(X), block):
+            part = X[begin : begin + block].astype(np.float64)
+            standard = ((part - self.mean_) / self.scale_).astype(X.dtype)
+            result[begin : begin + block] = project(standard, directions, self.n_threads)
+        return result
+
+    def _problem(self, X: Any, y: Any) -> tuple[_Problem, NDArray[Any]]:
+        classes, codes = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(f"y: expected at least two classes, got {len(classes)} class")
+        columns, rows = standardise(X, self.standardize)
+        if rows.shape[1] == 0:
+            raise ValueError("X: expected rows that differ, got constant columns only")
+        basis, coordinates = span_of(rows)
+        problem = _Problem(rows, coordinates, basis, columns, codes, len(classes), self.n_threads)
+        return problem, classes
+
+    def _candidates(self, problem: _Problem) -> dict[str, Any]:
+        """Each parameter's candidates: one, or several to choose from. Checked before any work."""
+        chosen = {
+            "n_neighbors": _members(self.n_neighbors, selection.NEIGHBORS),
+            "gamma": _members(self.gamma, selection.GAMMAS),
+            "n_components": _members(
+                self.n_components, selection.dimensions(problem.n_classes, problem.rank)
+            ),
+        }
+        for value in chosen["n_neighbors"]:
+            check_whole(value, "n_neighbors", at_least=1)
+        for value in chosen["gamma"]:
+            check_number(value, "gamma", at_least=0.0)
+        if self.n_components == "greedy":
+            return chosen
+        for value in chosen["n_components"]:
+            if check_whole(value, "n_components", at_least=1) > problem.rank:
+                n, d = len(problem.rows), len(problem.columns.mean)
+                raise ValueError(
+                    f"n_components: expected at most {problem.rank}, the rank of the centred rows "
+                    f"(n_samples={n}, n_features={d}), got {value}"
+                )
+        return chosen
+
+    def _choose_neighbors(self, problem: _Problem, candidates: list[int]) -> int:
+        counts = selection.useful_counts(candidates, problem.codes)
+        if len(counts) == 1:
+            return int(counts[0])
+        folds = selection.stratified_folds(
+            problem.codes, N_FOLDS, random_generator(self.random_state)
+        )
+        accuracies = selection.local_qda_accuracies(
+            problem.rows,
+            problem.codes,
+            counts,
+            folds,
+            coordinates=problem.coordinates,
+            n_threads=self.n_threads,
+        )
+        problem.results |= {
+            "n_neighbors": np.array(counts),
+            "n_neighbors_accuracy": accuracies,
+        }
+        return int(counts[int(np.argmax(accuracies))])
+
+    def _choose_gamma(
+        self, problem: _Problem, scatters: LocalScatters, gammas: list[float]
+    ) -> float:
+        if len(gammas) == 1:
+            return float(gammas[0])
+        count = problem.n_classes + 5
+        accuracies = [
+            problem.accuracy(problem.solve(scatters, float(gamma), count)[1]) for gamma in gammas
+        ]
+        problem.results |= {
+            "gamma": np.array(gammas, dtype=float),
+            "gamma_accuracy": np.array(accuracies),
+        }
+        return float(selection.best_gamma(gammas, accuracies))
+
+    def _choose_components(
+        self, problem: _Problem, scatters: LocalScatters, gamma: float, candidates: list[int]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Eigenvalues and vectors of the number of components that is given or chosen."""
+        greedy = isinstance(self.n_components, str) and self.n_components == "greedy"
+        most = selection.GREEDY_LIMIT if greedy else max(candidates)
+        values, vectors = problem.solve(scatters, gamma, most)
+        if greedy:
+            count, accuracies = selection.greedy_dimension(
+                lambda m: problem.accuracy(vectors[:, :m]), len(values)
+            )
+            tried = np.arange(1, len(accuracies) + 1)
+        elif len(candidates) == 1:
+            return values, vectors
+        else:
+            tried = np.unique(candidates)
+            accuracies = [problem.accuracy(vectors[:, :m]) for m in tried]
+            count = int(tried[int(np.argmax(accuracies))])
+        problem.results |= {
+            "n_components": tried,
+            "n_components_accuracy": np.array(accuracies),
+        }
+        return values[:count], vectors[:, :count]
+
+    def _keep(
+        self,
+        problem: _Problem,
+        classes: NDArray[Any],
+        n_neighbors: int,
+        gamma: float,
+        values: NDArray[np.float64],
+        vectors: NDArray[np.float64],
+    ) -> None:
+        columns = problem.columns
+        self.components_ = np.zeros((len(values), len(columns.mean)))
+        self.components_[:, columns.kept] = problem.basis.expand(vectors).T
+        self.mean_, self.scale_ = columns.mean, columns.scale
+        self.eigenvalues_ = values
+        self.gamma_, self.n_neighbors_, self.n_components_ = gamma, n_neighbors, len(values)
+        self.cv_results_ = problem.results
+        self.classes_ = classes
+
+
+def project(
+    rows: NDArray[Any], vectors: NDArray[np.float64], n_threads: int | None
+) -> NDArray[Any]:
+    """``rows @ vectors`` in the rows' dtype, the same bits for every number of threads."""
+    return expand(rows, vectors, wave="none", n_threads=n_threads)
+
+
+def _members(parameter: Any, by_default: Sequence[Any]) -> list[Any]:
+    """The candidates that a parameter stands for: itself, its members, or the given ones."""
+    if isinstance(parameter, str):
+        return list(by_default)
+    members = np.asarray(parameter)
+    if members.ndim > 1 or members.size == 0:
+        raise ValueError(f"candidates: expected a number or a list of them, got {show(parameter)}")
+    return np.atleast_1d(members).tolist()
