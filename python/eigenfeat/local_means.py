@@ -111,7 +111,7 @@ def local_neighbours(
         raise ValueError("groups: expected None beside queries, got groups")
     same_group = None if groups is None else _group_codes(groups, len(rows))
     # No class has more neighbours than rows: what is beyond need not be looked for.
-    found = min(n_neighbors, max(len(rows), 1))
+    found = min(n_neighbors, max(int(np.bincount(class_codes, minlength=1).max()), 1))
     neighbours: npt.NDArray[np.int64] = _core.local_neighbours(
         rows, class_codes, n_classes, found, others, same_group, _threads.resolve(n_threads)
     )

@@ -55,7 +55,7 @@ def draw(rng, n, d, n_classes, dtype):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
-    ("n", "d", "n_classes", "k"), [(1, 1, 1, 1), (37, 3, 4, 5), (150, 20, 2, 64), (700, 40, 3, 7)]
+    ("n", "d", "n_classes", "k"), [(1, 1, 1, 1), (37, 3, 4, 5), (150, 20, 2, 64), (400, 40, 3, 7)]
 )
 def test_neighbours_are_those_of_plain_sorting(rng, n, d, n_classes, k, dtype):
     X, codes = draw(rng, n, d, n_classes, dtype)
@@ -108,7 +108,7 @@ def test_an_outlier_does_not_hide_the_others(rng):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("method", ["rows", "graph", "auto"])
 @pytest.mark.parametrize(
-    ("n", "d", "n_classes", "k"), [(40, 3, 2, 3), (300, 210, 4, 5), (90, 7, 1, 2)]
+    ("n", "d", "n_classes", "k"), [(40, 3, 2, 3), (150, 210, 4, 5), (90, 7, 1, 2)]
 )
 def test_scatters_are_those_of_plain_loops(rng, n, d, n_classes, k, method, dtype):
     X, codes = draw(rng, n, d, n_classes, dtype)

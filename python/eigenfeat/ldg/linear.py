@@ -274,10 +274,12 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _candidates(self, problem: _Problem) -> dict[str, Any]:
         """Each parameter's candidates: one, or several to choose from. Checked before any work."""
         chosen = {
-            "n_neighbors": _members(self.n_neighbors, selection.NEIGHBORS),
-            "gamma": _members(self.gamma, selection.GAMMAS),
+            "n_neighbors": _members(self.n_neighbors, "n_neighbors", selection.NEIGHBORS),
+            "gamma": _members(self.gamma, "gamma", selection.GAMMAS),
             "n_components": _members(
-                self.n_components, selection.dimensions(problem.n_classes, problem.rank)
+                self.n_components,
+                "n_components",
+                selection.dimensions(problem.n_classes, problem.rank),
             ),
         }
         for value in chosen["n_neighbors"]:
@@ -381,11 +383,11 @@ def project(
     return expand(rows, vectors, wave="none", n_threads=n_threads)
 
 
-def _members(parameter: Any, by_default: Sequence[Any]) -> list[Any]:
+def _members(parameter: Any, name: str, by_default: Sequence[Any]) -> list[Any]:
     """The candidates that a parameter stands for: itself, its members, or the given ones."""
     if isinstance(parameter, str):
         return list(by_default)
     members = np.asarray(parameter)
     if members.ndim > 1 or members.size == 0:
-        raise ValueError(f"candidates: expected a number or a list of them, got {show(parameter)}")
+        raise ValueError(f"{name}: expected a number or a list of them, got {show(parameter)}")
     return np.atleast_1d(members).tolist()
