@@ -16,22 +16,22 @@ EIGENFEAT_INLINE double sum_of(const double* lanes) {
 }
 
 template <class T>
-EIGENFEAT_INLINE double centre(const T* __restrict x, index_t d, const double* __restrict mean,
-                               double scale, T* __restrict out) {
+EIGENFEAT_INLINE void shifted(const T* __restrict x, index_t d, const T* __restrict shift, T scale,
+                              T* __restrict out) {
+  for (index_t j = 0; j < d; ++j) out[j] = x[j] * scale - shift[j];
+}
+
+template <class T>
+EIGENFEAT_INLINE double norm(const T* __restrict x, index_t d) {
   double lanes[kLanes] = {};
   index_t j = 0;
   for (; j + kLanes <= d; j += kLanes) {
     for (index_t l = 0; l < kLanes; ++l) {
-      const T value = static_cast<T>((static_cast<double>(x[j + l]) - mean[j + l]) * scale);
-      out[j + l] = value;
-      lanes[l] += static_cast<double>(value) * static_cast<double>(value);
+      const double value = static_cast<double>(x[j + l]);
+      lanes[l] += value * value;
     }
   }
-  for (; j < d; ++j) {
-    const T value = static_cast<T>((static_cast<double>(x[j]) - mean[j]) * scale);
-    out[j] = value;
-    lanes[0] += static_cast<double>(value) * static_cast<double>(value);
-  }
+  for (; j < d; ++j) lanes[0] += static_cast<double>(x[j]) * static_cast<double>(x[j]);
   return sum_of(lanes);
 }
 
@@ -153,12 +153,20 @@ void spread_difference(const double* x, const double* const* rows, index_t n_row
   spread(x, rows, n_rows, d, scale, share, own, targets);
 }
 EIGENFEAT_CLONES
-double centre_and_scale(const float* x, index_t d, const double* mean, double scale, float* out) {
-  return centre(x, d, mean, scale, out);
+void shift_and_scale(const float* x, index_t d, const float* shift, float scale, float* out) {
+  shifted(x, d, shift, scale, out);
 }
 EIGENFEAT_CLONES
-double centre_and_scale(const double* x, index_t d, const double* mean, double scale, double* out) {
-  return centre(x, d, mean, scale, out);
+double squared_norm(const float* x, index_t d) {
+  return norm(x, d);
+}
+EIGENFEAT_CLONES
+void shift_and_scale(const double* x, index_t d, const double* shift, double scale, double* out) {
+  shifted(x, d, shift, scale, out);
+}
+EIGENFEAT_CLONES
+double squared_norm(const double* x, index_t d) {
+  return norm(x, d);
 }
 EIGENFEAT_CLONES
 void add_row(const float* x, index_t d, double* sum, double* peak) {

@@ -7,9 +7,12 @@
 
 namespace eigenfeat {
 
-// out = T((x - mean) scale); returns the squared norm of out
-double centre_and_scale(const float* x, index_t d, const double* mean, double scale, float* out);
-double centre_and_scale(const double* x, index_t d, const double* mean, double scale, double* out);
+// out = x scale - shift
+void shift_and_scale(const float* x, index_t d, const float* shift, float scale, float* out);
+void shift_and_scale(const double* x, index_t d, const double* shift, double scale, double* out);
+
+double squared_norm(const float* x, index_t d);
+double squared_norm(const double* x, index_t d);
 
 // sum[j] += x[j], peak[j] = max(peak[j], |x[j]|)
 void add_row(const float* x, index_t d, double* sum, double* peak);

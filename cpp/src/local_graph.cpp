@@ -57,14 +57,17 @@ void multiply_wave(const PairRows<T>& rows, MatrixView<const T> x, MatrixView<co
                    index_t first, TileSums<T>& sums, AlignedBuffer<T>& panel,
                    MatrixView<double> weighted, int n_threads) {
   const index_t d = rows.d();
+  const double* mean = rows.units().mean.data();
   for (index_t begin = 0; begin < x.rows; begin += kPanel) {
     const index_t count = std::min(kPanel, x.rows - begin);
     for_ranges(count, 64, n_threads, [&](index_t from, index_t to, int) {
       for (index_t i = from; i < to; ++i) {
         T* out = panel.data() + i * d;
-        centre_and_scale(x.row(begin + i), d, rows.units().mean.data(), 1.0, out);
-        if (!rows.scaled()) continue;
-        for (index_t j = 0; j < d; ++j) out[j] *= rows.scale()[j];
+        const T* row = x.row(begin + i);
+        for (index_t j = 0; j < d; ++j) {
+          const double gap = static_cast<double>(row[j]) - mean[j];
+          out[j] = static_cast<T>(gap) * rows.scale()[j];
+        }
       }
     });
     sums.add_product(row_major<const T>(panel.data(), count, d), y.block(begin, 0, count, y.cols),

@@ -211,3 +211,37 @@ def test_groups_and_neighbours_are_checked(rng):
         scatters_of_neighbours(X, codes, np.zeros((8, 2, 1), dtype=int))
     with pytest.raises(ValueError, match="neighbours: expected row numbers or -1, got 9"):
         scatters_of_neighbours(X, codes, np.full((9, 2, 1), 9))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("grid", [False, True])
+def test_many_rows_share_the_products_of_tiles(rng, dtype, grid):
+    """Enough rows and columns for the mutual search; on a grid its lists overflow with ties."""
+    X, codes = draw(rng, 1100, 70, 3, dtype)
+    if grid:
+        X = np.tile(rng.integers(0, 2, size=(100, 70)), (11, 1)).astype(dtype)
+    groups = rng.integers(4, size=len(X))
+    queries = np.arange(0, len(X), 37)
+    for given in (None, groups):
+        found = local_neighbours(X, codes, 3, 6, groups=given)
+        again = local_neighbours(X, codes, 3, 6, groups=given, n_threads=1)
+        np.testing.assert_array_equal(found, again)
+        gaps = X[queries, None].astype(np.float64) - X
+        distances = (gaps**2).sum(axis=2)
+        for row, distance in zip(queries, distances, strict=True):
+            for c in range(3):
+                allowed = (codes == c) & (np.arange(len(X)) != row)
+                if given is not None:
+                    allowed &= given != given[row]
+                members = np.flatnonzero(allowed)
+                nearest = members[np.argsort(distance[members], kind="stable")][:6]
+                np.testing.assert_array_equal(found[row, c], nearest)
+
+
+def test_tiny_float32_rows(rng):
+    X, codes = draw(rng, 60, 3, 2, np.float64)
+    X = (X * 1e-38).astype(np.float32)
+    exact = X.astype(np.longdouble) * np.longdouble(1e38)
+    np.testing.assert_array_equal(
+        local_neighbours(X, codes, 2, 4), plain_neighbours(exact, codes, 2, 4)
+    )
