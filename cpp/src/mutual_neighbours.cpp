@@ -1,3 +1,5 @@
+#include <mutex>
+
 #include "neighbour_search.hpp"
 
 namespace eigenfeat {
@@ -42,22 +44,30 @@ std::vector<index_t> NeighbourSearch<T>::search_mutually() {
   const index_t n = rows_.references.rows, tiles = (n + kTile - 1) / kTile;
   CandidateLists<T> lists(n * rows_.n_classes, k_);
   PerThread<SearchScratch<T>> scratch(resolve_threads(n_threads_));
-  const auto multiply = [&](index_t i, index_t j, int thread) {
+  // A tile's lists are written by one thread at a time; what is found does not depend on the order,
+  // and neighbouring tasks mostly share no tile: rounds of a tournament, the first of which is each
+  // tile with itself. An odd number of tiles leaves one out in each round.
+  std::vector<std::mutex> locks(static_cast<std::size_t>(tiles));
+  const index_t players = tiles + tiles % 2, pairs = players / 2 * (players - 1);
+  for_blocks(tiles + pairs, n_threads_, [&](index_t b, int thread) {
+    std::pair<index_t, index_t> pair{b, b};
+    if (b >= tiles) {
+      const index_t at = b - tiles;
+      pair = tournament_pair(players, at / (players / 2), at % (players / 2));
+    }
+    if (pair.first >= tiles || pair.second >= tiles) return;
     SearchScratch<T>& s = scratch[thread];
     prepare(s, kTile, kTile);
     s.transposed.reserve(kTile * kTile);
-    multiply_tiles(i, j, lists, s);
-  };
-  for_blocks(tiles, n_threads_, [&](index_t b, int thread) { multiply(b, b, thread); });
-  // The pairs of a round share no tile, so no list is written by two threads at a time. An odd
-  // number of tiles leaves one out in each round.
-  const index_t players = tiles + tiles % 2;
-  for (index_t round = 0; round + 1 < players; ++round) {
-    for_blocks(players / 2, n_threads_, [&](index_t b, int thread) {
-      const auto [i, j] = tournament_pair(players, round, b);
-      if (i < tiles && j < tiles) multiply(i, j, thread);
-    });
-  }
+    multiply_tiles(pair.first, pair.second, s);
+    {
+      const std::lock_guard<std::mutex> lock(locks[static_cast<std::size_t>(pair.second)]);
+      read_tile(pair.second, pair.first, s.dots.data(), lists, s);
+    }
+    if (pair.first == pair.second) return;
+    const std::lock_guard<std::mutex> lock(locks[static_cast<std::size_t>(pair.first)]);
+    read_tile(pair.first, pair.second, s.transposed.data(), lists, s);
+  });
   std::vector<char> overflowed(static_cast<std::size_t>(n), 0);
   for_ranges(n, 32, n_threads_, [&](index_t begin, index_t end, int thread) {
     prepare(scratch[thread], 1, 1);
@@ -71,9 +81,9 @@ std::vector<index_t> NeighbourSearch<T>::search_mutually() {
   return again;
 }
 
+// dots: a query of tile j a column; transposed: one of tile i.
 template <class T>
-void NeighbourSearch<T>::multiply_tiles(index_t i, index_t j, CandidateLists<T>& lists,
-                                        SearchScratch<T>& s) const {
+void NeighbourSearch<T>::multiply_tiles(index_t i, index_t j, SearchScratch<T>& s) const {
   const index_t n = rows_.references.rows;
   const index_t i0 = i * kTile, n_i = std::min(kTile, n - i0);
   const index_t j0 = j * kTile, n_j = std::min(kTile, n - j0);
@@ -87,10 +97,7 @@ void NeighbourSearch<T>::multiply_tiles(index_t i, index_t j, CandidateLists<T>&
   }
   gemm<T>(Op::transpose, Op::none, T(1), column_major<const T>(s.references.data(), d(), n_i),
           column_major<const T>(other, d(), n_j), T(0), column_major(s.dots.data(), n_i, n_j));
-  read_tile(j, i, s.dots.data(), lists, s);
-  if (i == j) return;
-  transpose(s.dots.data(), n_i, n_j, s.transposed.data());
-  read_tile(i, j, s.transposed.data(), lists, s);
+  if (i != j) transpose(s.dots.data(), n_i, n_j, s.transposed.data());
 }
 
 // The products of a tile of queries with one of references: query by query.

@@ -105,7 +105,7 @@ class NeighbourSearch {
   // Mutual: returns the rows whose lists overflowed.
   bool mutual_pays() const;
   std::vector<index_t> search_mutually();
-  void multiply_tiles(index_t i, index_t j, CandidateLists<T>& lists, SearchScratch<T>& s) const;
+  void multiply_tiles(index_t i, index_t j, SearchScratch<T>& s) const;
   void read_tile(index_t queries, index_t references, const T* dots, CandidateLists<T>& lists,
                  SearchScratch<T>& s) const;
   void add_candidate(index_t query_place, index_t c, T low, index_t place, CandidateLists<T>& lists,

@@ -11,6 +11,7 @@ from .gem import GEM
 from .gem_classifier import GEMClassifier
 from .gem_ensemble import GEMEnsemble
 from .gem_search import GEMClassifierCV
+from .ldg import LDG
 from .logistic import MultinomialLogit
 from .moments import ClassMoments
 from .pairs import class_pairs, confusion_pairs, confusion_pairs_from
@@ -33,6 +34,7 @@ except PackageNotFoundError:  # a source tree that was never installed
 
 __all__ = [
     "GEM",
+    "LDG",
     "CalibratedLeastSquares",
     "ClassMoments",
     "Contrasts",
