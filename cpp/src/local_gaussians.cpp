@@ -63,18 +63,20 @@ void local_discriminants(const LocalPairs<T>& pairs, VectorView<const index_t> c
                       static_cast<double>(pairs.n_neighbors) * static_cast<double>(d);
   const int threads = threads_for(work, n_threads);
   PerThread<GaussianScratch<T>> scratch(threads);
-  for_ranges(m, 8, threads, [&](index_t begin, index_t end, int thread) {
+  // Class by class: its rows stay in the cache while queries go by.
+  constexpr index_t chunk = 32;
+  const index_t chunks = (m + chunk - 1) / chunk;
+  for_blocks(chunks * classes, threads, [&](index_t block, int thread) {
     GaussianScratch<T>& s = scratch[thread];
     s.rows.resize(static_cast<std::size_t>(pairs.n_neighbors));
-    for (index_t i = begin; i < end; ++i) {
-      for (index_t c = 0; c < classes; ++c) {
-        const index_t* list = pairs.neighbours.data + (i * classes + c) * pairs.n_neighbors;
-        index_t n = 0;
-        for (; n < pairs.n_neighbors && list[n] >= 0; ++n)
-          s.rows[static_cast<std::size_t>(n)] = pairs.references.row(list[n]);
-        score_pair<T>(pairs.queries.row(i), s.rows.data(), n, d, counts, ridge, s,
-                      scores.data + i * classes + c, m * classes);
-      }
+    const index_t c = block / chunks, begin = block % chunks * chunk;
+    for (index_t i = begin; i < std::min(begin + chunk, m); ++i) {
+      const index_t* list = pairs.neighbours.data + (i * classes + c) * pairs.n_neighbors;
+      index_t n = 0;
+      for (; n < pairs.n_neighbors && list[n] >= 0; ++n)
+        s.rows[static_cast<std::size_t>(n)] = pairs.references.row(list[n]);
+      score_pair<T>(pairs.queries.row(i), s.rows.data(), n, d, counts, ridge, s,
+                    scores.data + i * classes + c, m * classes);
     }
   });
 }

@@ -13,7 +13,7 @@ namespace eigenfeat {
 namespace {
 
 constexpr index_t kPanelBytes = index_t{1} << 23;
-constexpr index_t kChunk = 16;  // queries whose rows one task writes
+constexpr index_t kChunk = 32;  // queries whose rows one task writes
 
 template <class T>
 index_t panel_rows(index_t d) {
@@ -30,13 +30,14 @@ void write_panel(const PairRows<T>& rows, const index_t* queries, index_t n_quer
   for_ranges(n_queries, kChunk, n_threads, [&](index_t begin, index_t end, int thread) {
     auto& pointers = scratch[thread];
     pointers.resize(static_cast<std::size_t>(rows.pairs().n_neighbors));
-    for (index_t q = begin; q < end; ++q) {
-      T* out = panel + q * rows_a_query * d;
-      for (index_t c = 0; c < rows.classes(); ++c) {
+    // Class by class: its rows stay in the cache while queries go by.
+    index_t written[kChunk] = {};
+    for (index_t c = 0; c < rows.classes(); ++c) {
+      for (index_t q = begin; q < end; ++q) {
         if (!use(queries[q], c)) continue;
+        T* out = panel + (q * rows_a_query + written[q - begin]++) * d;
         rows.difference(queries[q], c, factors[static_cast<std::size_t>(c)], 0, d, pointers.data(),
                         out);
-        out += d;
       }
     }
   });
