@@ -10,8 +10,10 @@
 // c = u (d / 2 + 16), u the unit roundoff of T and norms about the mean: references whose intervals
 // overlap are put in order by distances recomputed in double from the rows as given, whose relative
 // error is (d + 2) 2^-53. So order and membership are those of the recomputed distances; ties go to
-// the reference of the lower row number. Cost: 2 n_queries n_references d flops; scratch a thread:
-// a block of queries, one of references, their products and the lists of candidates.
+// the reference of the lower row number. Cost: 2 m n d flops for m queries and n references, with a
+// block of queries, one of references, their products and lists of candidates for each thread; half
+// the flops where the references are the queries, wide and many, and the candidates of all fit into
+// 96 MiB.
 //
 // Scatters: the rows D, class by class, by rank updates, n G d^2 flops for V and A; or, for A, the
 // form X^T L X of (3.25) with L applied and never formed, 2 n d^2 + 4 n G k d. D is a mean of
