@@ -165,7 +165,7 @@ def local_scatters(
     --------
     >>> from eigenfeat.local_means import local_scatters
     >>> V, A, _ = local_scatters([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1], 2, 1)
-    >>> V.item(), A.item()
+    >>> V.item(), round(A.item(), 12)
     (4.0, 15.0)
     """
     if (queries is None) != (query_codes is None):
