@@ -1,0 +1,266 @@
+"""One sparse direction: the semidefinite relaxation of a sparse smallest eigenvector, by ADMM.
+
+Parrish (2012), equation 3.32, after d'Aspremont et al. (2007), for a symmetric C and sparsity s:
+
+    minimise tr(C M)  subject to  M >= 0, tr M = 1, sum |M_ij| <= s.
+
+The iteration (Boyd et al. 2011, section 3) alternates between the two sets, each of which has a
+cheap projection: the spectrahedron, whose projection puts the eigenvalues onto the simplex, and the
+ball of the entries' absolute sum. Any symmetric L gives the lower bound
+
+    min tr(C M) >= lambda_min(C + L) - s max |L_ij|,
+
+and the iteration's multiplier is such an L; a mixture of M with a diagonal entry is feasible and
+gives an upper bound. The difference of the two certifies the result whatever the iteration did.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+
+__all__ = ["SparseDirection", "project_simplex", "project_sum_ball", "sparse_direction"]
+
+_Array = NDArray[np.float64]
+
+_OVER_RELAXATION = 1.6
+_BALANCE_EVERY = 10
+_BALANCE_STEP = 5.0  # at most so much at once
+_SPARE = 3  # eigenpairs beyond the rank of the last projection
+
+
+@dataclass(frozen=True, eq=False)
+class SparseDirection:
+    """The solution of one relaxation.
+
+    Attributes
+    ----------
+    vector : (d,) array
+        Unit leading eigenvector of the sparse iterate, without entries that are rounding; the
+        entry of largest magnitude is positive.
+    matrix : (d, d) array
+        M: positive semidefinite of trace 1, sum of absolute entries at most s.
+    value, bound : float
+        ``tr(C M)``, and a lower bound on the minimum.
+    leading : float
+        Largest eigenvalue of M: 1 where the relaxation is exact, and the vector optimal.
+    residuals : (2,) array
+        Primal and dual, each relative to what it is a difference of.
+    n_iter : int
+        Steps; 0 where an eigenvector is sparse enough as it is.
+    converged : bool
+        Whether both residuals are within the tolerance.
+    """
+
+    vector: _Array
+    matrix: _Array
+    value: float
+    bound: float
+    leading: float
+    residuals: _Array
+    n_iter: int
+    converged: bool
+
+
+def sparse_direction(C: _Array, sparsity: float, *, tol: float, max_iter: int) -> SparseDirection:
+    """Solve the relaxation (3.32) for one matrix.
+
+    Parameters
+    ----------
+    C : (d, d) array of float64
+        Symmetric and finite.
+    sparsity : float
+        s, at least 1. From d on it constrains nothing.
+    tol : float
+        Stops when both relative residuals are at most this.
+    max_iter : int
+        Most steps.
+
+    Returns
+    -------
+    SparseDirection
+    """
+    smallest, largest, first = _extremes(C)
+    spread = largest - smallest
+    rounding = len(C) * float(np.finfo(np.float64).eps)
+    if float(np.abs(first).sum()) ** 2 <= sparsity * (1.0 + rounding):
+        return _exact(C, first)
+    if sparsity == 1 or spread <= rounding * max(abs(smallest), abs(largest)):
+        # M is diagonal, or all directions are equal: an axis will do.
+        axis = np.zeros(len(C))
+        axis[int(np.argmin(np.diag(C)))] = 1.0
+        return _exact(C, axis)
+    # What is added to the diagonal adds to every value alike; then eigenvalues are in [-1, 0].
+    scaled = (C - largest * np.eye(len(C))) / spread
+    state = _iterate(scaled, sparsity, first, tol, max_iter)
+    matrix = _feasible(state.inner, np.diag(scaled), sparsity)
+    multiplier = state.penalty * state.dual
+    bound = _smallest_eigenvalue(scaled + multiplier) - sparsity * float(np.abs(multiplier).max())
+    return SparseDirection(
+        _leading_vector(state.outer, tol),
+        matrix,
+        float(np.einsum("ij,ij->", scaled, matrix)) * spread + largest,
+        bound * spread + largest,
+        -_smallest_eigenvalue(-matrix),
+        state.residuals,
+        state.n_iter,
+        bool((state.residuals <= tol).all()),
+    )
+
+
+# ---- projections ---------------------------------------------------------------------------------
+
+
+def project_simplex(values: _Array) -> float:
+    """Threshold t with ``sum(max(values - t, 0)) = 1``, for values (m,) in any order."""
+    ordered = np.sort(values)[::-1]
+    thresholds = (np.cumsum(ordered) - 1.0) / np.arange(1, len(values) + 1)
+    return float(thresholds[np.flatnonzero(ordered > thresholds)[-1]])
+
+
+def project_sum_ball(matrix: _Array, radius: float) -> _Array:
+    """Nearest matrix whose absolute entries sum to at most `radius`: entries are moved towards 0.
+
+    The threshold is found by Newton's method from below, which is exact after finitely many steps.
+    """
+    sizes = np.abs(matrix)
+    total = float(sizes.sum())
+    if total <= radius:
+        return matrix.copy()
+    threshold = (total - radius) / sizes.size
+    while True:
+        active = sizes[sizes > threshold]
+        higher = (float(active.sum()) - radius) / len(active)
+        if higher <= threshold * (1.0 + 1e-15):
+            return np.copysign(np.maximum(sizes - threshold, 0.0), matrix)
+        threshold = higher
+
+
+def _project_spectrahedron(matrix: _Array, guess: int) -> tuple[_Array, int]:
+    """Nearest positive semidefinite matrix of trace 1, and its rank.
+
+    Only eigenpairs above the simplex's threshold matter: `guess` of them are tried, then more.
+    """
+    d = len(matrix)
+    while True:
+        count = min(guess, d)
+        subset = None if count == d else [d - count, d - 1]
+        values, vectors = eigh(matrix, subset_by_index=subset, driver="evr", check_finite=False)
+        threshold = project_simplex(values)
+        if count == d or values[0] <= threshold:
+            weights = np.maximum(values - threshold, 0.0)
+            rank = int(np.count_nonzero(weights))
+            kept = vectors[:, count - rank :]
+            return (kept * weights[count - rank :]) @ kept.T, rank
+        guess = 2 * count
+
+
+# ---- the iteration -------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class _State:
+    """``inner`` lies in the spectrahedron, ``outer`` in the ball; ``dual`` is scaled."""
+
+    inner: _Array
+    outer: _Array
+    dual: _Array
+    penalty: float
+    rank: int
+    residuals: _Array
+    n_iter: int
+
+
+def _iterate(C: _Array, sparsity: float, first: _Array, tol: float, max_iter: int) -> _State:
+    start = np.outer(first, first)
+    outer = project_sum_ball(start, sparsity)
+    state = _State(start, outer, np.zeros_like(C), 1.0, 1, np.full(2, np.inf), 0)
+    while state.n_iter < max_iter and not (state.residuals <= tol).all():
+        _step(state, C, sparsity)
+        # Moving the penalty for ever could keep the iteration from converging.
+        if state.n_iter % _BALANCE_EVERY == 0 and 2 * state.n_iter < max_iter:
+            _balance(state)
+    return state
+
+
+def _step(state: _State, C: _Array, sparsity: float) -> None:
+    target = state.outer - state.dual - C / state.penalty
+    state.inner, state.rank = _project_spectrahedron(target, state.rank + _SPARE)
+    relaxed = _OVER_RELAXATION * state.inner + (1.0 - _OVER_RELAXATION) * state.outer
+    before = state.outer
+    state.outer = project_sum_ball(relaxed + state.dual, sparsity)
+    state.dual += relaxed - state.outer
+    size = max(_norm(state.inner), _norm(state.outer))
+    force = max(_norm(state.dual), 1e-3 / state.penalty)  # C's norm is about 1
+    primal = _norm(state.inner - state.outer) / size
+    state.residuals = np.array([primal, _norm(state.outer - before) / force])
+    state.n_iter += 1
+
+
+def _balance(state: _State) -> None:
+    """Move the penalty so that neither residual lags far behind the other."""
+    primal, dual = np.maximum(state.residuals, 1e-300)
+    factor = float(np.clip(np.sqrt(primal / dual), 1.0 / _BALANCE_STEP, _BALANCE_STEP))
+    if not 1.0 / 1.5 <= factor <= 1.5:
+        state.penalty *= factor
+        state.dual /= factor
+
+
+def _norm(matrix: _Array) -> float:
+    return float(np.linalg.norm(matrix))
+
+
+# ---- what is made of it --------------------------------------------------------------------------
+
+
+def _extremes(C: _Array) -> tuple[float, float, _Array]:
+    """Smallest and largest eigenvalue, and the vector of the smallest."""
+    values, vectors = eigh(C, check_finite=False)
+    return float(values[0]), float(values[-1]), _signed(vectors[:, 0])
+
+
+def _smallest_eigenvalue(matrix: _Array) -> float:
+    found = eigh(matrix, eigvals_only=True, subset_by_index=[0, 0], check_finite=False)
+    return float(found[0])
+
+
+def _exact(C: _Array, vector: _Array) -> SparseDirection:
+    """Return a minimum of rank one that takes no iteration."""
+    value = float(vector @ C @ vector)
+    return SparseDirection(
+        vector, np.outer(vector, vector), value, value, 1.0, np.zeros(2), 0, True
+    )
+
+
+def _feasible(matrix: _Array, diagonal: _Array, sparsity: float) -> _Array:
+    """Mix with the best axis until the absolute entries sum to at most s."""
+    total = float(np.abs(matrix).sum())
+    if total <= sparsity:
+        return matrix
+    share = (sparsity - 1.0) / (total - 1.0)
+    axis = int(np.argmin(diagonal))
+    mixed = share * matrix
+    mixed[axis, axis] += 1.0 - share
+    return mixed
+
+
+def _leading_vector(outer: _Array, tol: float) -> _Array:
+    """Leading eigenvector of the sparse iterate, from the rows that are not all zero."""
+    support = np.flatnonzero(np.abs(outer).max(axis=1) > 0)
+    block = outer[np.ix_(support, support)]
+    last = len(support) - 1
+    _, vectors = eigh((block + block.T) / 2, subset_by_index=[last, last], check_finite=False)
+    part = vectors[:, 0]
+    # The iterate is known to its residual: smaller entries mean nothing.
+    part[np.abs(part) <= 10.0 * tol * np.abs(part).max()] = 0.0
+    vector = np.zeros(len(outer))
+    vector[support] = part / np.linalg.norm(part)
+    return _signed(vector)
+
+
+def _signed(vector: _Array) -> _Array:
+    top = vector[int(np.argmax(np.abs(vector)))]
+    return vector if top > 0 else -vector

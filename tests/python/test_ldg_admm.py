@@ -1,0 +1,149 @@
+"""The relaxation of a sparse direction: projections, certificates, and another solver's answers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from eigenfeat.ldg import _admm
+from eigenfeat.ldg._admm import project_simplex, project_sum_ball, sparse_direction
+
+EPS = np.finfo(float).eps
+
+
+def symmetric(rng, d):
+    matrix = rng.standard_normal((d, d))
+    return matrix + matrix.T
+
+
+@pytest.mark.parametrize("m", [1, 2, 7, 100])
+def test_simplex_threshold_by_bisection(rng, m):
+    values = 3 * rng.standard_normal(m)
+    low, high = values.min() - 1.0, values.max()
+    for _ in range(200):
+        middle = (low + high) / 2
+        if np.maximum(values - middle, 0).sum() > 1:
+            low = middle
+        else:
+            high = middle
+    assert_allclose(project_simplex(values), low, atol=20 * m * EPS)
+
+
+@pytest.mark.parametrize("radius", [0.5, 3.0, 1e3])
+def test_sum_ball_meets_its_conditions(rng, radius):
+    matrix = symmetric(rng, 12)
+    projected = project_sum_ball(matrix, radius)
+    assert np.abs(projected).sum() <= radius * (1 + 1e-13)
+    if np.abs(matrix).sum() <= radius:
+        assert_array_equal(projected, matrix)
+        return
+    # v - p is a subgradient: equal on the support, at most as large elsewhere.
+    rest = matrix - projected
+    support = projected != 0
+    height = np.abs(rest[support]).max()
+    assert_allclose(rest[support], height * np.sign(projected[support]), rtol=1e-12)
+    assert np.abs(rest[~support]).max() <= height * (1 + 1e-12)
+    assert_allclose(np.abs(projected).sum(), radius, rtol=1e-13)
+
+
+@pytest.mark.parametrize("guess", [1, 3, 9])
+def test_spectrahedron_by_all_eigenpairs(rng, guess):
+    matrix = symmetric(rng, 9)
+    values, vectors = np.linalg.eigh(matrix)
+    weights = np.maximum(values - project_simplex(values), 0)
+    projected, rank = _admm._project_spectrahedron(matrix, guess)
+    assert_allclose(projected, (vectors * weights) @ vectors.T, atol=1e-13)
+    assert rank == np.count_nonzero(weights)
+
+
+@pytest.mark.parametrize("d", [2, 13, 40])
+@pytest.mark.parametrize("sparsity", [1.0, 1.5, 3.0, 6.0, 1e3])
+def test_every_result_is_feasible_and_certified(rng, d, sparsity):
+    C = symmetric(rng, d)
+    found = sparse_direction(C, sparsity, tol=1e-5, max_iter=5000)
+    spread = np.ptp(np.linalg.eigvalsh(C))
+    assert found.converged
+    assert found.residuals.max() <= 1e-5
+    assert np.linalg.eigvalsh(found.matrix)[0] >= -100 * d * EPS
+    assert_allclose(np.trace(found.matrix), 1, atol=100 * d * EPS)
+    assert np.abs(found.matrix).sum() <= sparsity * (1 + 1e-12)
+    assert_allclose(found.value, np.sum(C * found.matrix), atol=1e-12 * spread * d)
+    assert -1e-12 * spread <= found.value - found.bound <= 2e-4 * spread
+    assert_allclose(found.leading, np.linalg.eigvalsh(found.matrix)[-1], atol=1e-12)
+    assert_allclose(np.linalg.norm(found.vector), 1, atol=1e-14)
+    assert found.vector[np.argmax(np.abs(found.vector))] > 0
+    if sparsity == 1:
+        assert_array_equal(np.flatnonzero(found.vector), [np.argmin(np.diag(C))])
+    if sparsity >= d:
+        assert_allclose(found.value, np.linalg.eigvalsh(C)[0], rtol=1e-12)
+
+
+def test_a_planted_sparse_direction_is_found(rng):
+    d, planted = 120, np.zeros(120)
+    planted[[3, 40, 77, 100]] = [0.5, -0.5, 0.5, 0.5]
+    rows = rng.standard_normal((200, d))
+    C = rows.T @ rows / 200 - 4.0 * np.outer(planted, planted)
+    found = sparse_direction(C, 3.5, tol=1e-4, max_iter=3000)
+    assert found.converged
+    assert_array_equal(np.flatnonzero(found.vector), np.flatnonzero(planted))
+    assert found.leading > 1 - 1e-3
+    dense = np.linalg.eigh(C)[1][:, 0]
+    assert np.count_nonzero(np.abs(dense) > 1e-3) > 100
+
+
+@pytest.mark.parametrize("factor", [2.0**-300, 2.0**300])
+def test_units_change_nothing_but_the_values(rng, factor):
+    C = symmetric(rng, 10)
+    found = sparse_direction(C, 2.0, tol=1e-5, max_iter=2000)
+    scaled = sparse_direction(factor * C, 2.0, tol=1e-5, max_iter=2000)
+    assert_allclose(scaled.vector, found.vector, atol=1e-9)
+    assert_allclose(scaled.value, factor * found.value, rtol=1e-9)
+    moved = sparse_direction(C + 5.0 * np.eye(10), 2.0, tol=1e-5, max_iter=2000)
+    assert_allclose(moved.vector, found.vector, atol=1e-9)
+
+
+@pytest.mark.parametrize("C", [np.zeros((4, 4)), 3.0 * np.eye(4), -np.ones((1, 1))])
+def test_directions_that_are_all_equal(C):
+    found = sparse_direction(C, 1.5, tol=1e-4, max_iter=10)
+    assert np.count_nonzero(found.vector) == 1
+    assert found.value == found.bound == C[0, 0]
+
+
+def test_the_steps_run_out(rng):
+    found = sparse_direction(symmetric(rng, 30), 3.0, tol=1e-8, max_iter=3)
+    assert not found.converged
+    assert found.n_iter == 3
+    assert found.bound <= found.value  # certified all the same
+
+
+# Minima of the relaxation for this matrix by Clarabel (tolerances 1e-9), d = 12.
+CONIC = {1.5: -3.273724072231, 2.0: -3.968896359518, 3.0: -5.142724576937, 5.0: -6.915268889404}
+
+
+def conic_problem():
+    i, j = np.indices((12, 12))
+    return np.cos(1.0 + i * j) + np.cos(1.0 + i + j) - 0.3 * (i == j) * np.sqrt(1.0 + i)
+
+
+@pytest.mark.parametrize("sparsity", CONIC)
+def test_minimum_of_a_conic_solver(sparsity):
+    C = conic_problem()
+    found = sparse_direction(C, sparsity, tol=1e-7, max_iter=20000)
+    spread = np.ptp(np.linalg.eigvalsh(C))
+    assert_allclose(found.value, CONIC[sparsity], atol=1e-5 * spread)
+    assert_allclose(found.bound, CONIC[sparsity], atol=1e-5 * spread)
+
+
+@pytest.mark.parametrize("d", [6, 20])
+def test_against_a_conic_solver(rng, d):
+    cvxpy = pytest.importorskip("cvxpy")
+    C = symmetric(rng, d)
+    for sparsity in (1.5, 3.0):
+        M = cvxpy.Variable((d, d), PSD=True)
+        limits = [cvxpy.trace(M) == 1, cvxpy.sum(cvxpy.abs(M)) <= sparsity]
+        expected = cvxpy.Problem(cvxpy.Minimize(cvxpy.trace(C @ M)), limits).solve(
+            solver=cvxpy.CLARABEL
+        )
+        found = sparse_direction(C, sparsity, tol=1e-6, max_iter=20000)
+        assert_allclose(found.value, expected, atol=1e-4 * np.ptp(np.linalg.eigvalsh(C)))
