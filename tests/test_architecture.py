@@ -77,7 +77,7 @@ PYTHON_ROOMS = (
         ),
         rooms=frozenset({"foundation", "estimators"}),
         libraries=frozenset({"numpy", "scipy", "sklearn", "joblib"}),
-        lazy=frozenset({"rich"}),
+        lazy=frozenset({"rich", "threadpoolctl"}),
     ),
     Room(
         "outer",

@@ -7,6 +7,7 @@ from .linear import LDG
 from .local_fisher import LocalFisher
 from .margin_criterion import MaximumMarginCriterion
 from .pooled import PooledFisher, PooledPCA
+from .sparse import SparseLDG
 
 __all__ = [
     "LDG",
@@ -18,4 +19,5 @@ __all__ = [
     "PooledFisher",
     "PooledPCA",
     "RegularizedFisher",
+    "SparseLDG",
 ]

@@ -263,4 +263,4 @@ def _leading_vector(outer: _Array, tol: float) -> _Array:
 
 def _signed(vector: _Array) -> _Array:
     top = vector[int(np.argmax(np.abs(vector)))]
-    return vector if top > 0 else -vector
+    return vector if top > 0 else 0.0 - vector  # whose zeros are not negative
