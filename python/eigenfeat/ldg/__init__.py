@@ -2,6 +2,7 @@
 
 from .direct import DirectLDA
 from .fisher import PCAFisher, RegularizedFisher
+from .gradient import DiscriminativeGaussian
 from .gsvd import GSVDDiscriminant
 from .linear import LDG
 from .local_fisher import LocalFisher
@@ -12,6 +13,7 @@ from .sparse import SparseLDG
 __all__ = [
     "LDG",
     "DirectLDA",
+    "DiscriminativeGaussian",
     "GSVDDiscriminant",
     "LocalFisher",
     "MaximumMarginCriterion",

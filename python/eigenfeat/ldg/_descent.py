@@ -1,0 +1,231 @@
+"""The discriminative Gaussian objective, and the minimum of a function of an orthonormal matrix.
+
+Parrish (2012), section 3.1.1. With ``D_ij = x_i - mu_ij``, local means mu_ij of the neighbours of
+row i in class j, priors p_j, and B (d, m) with ``B^T B = I``, equation 3.4 is
+
+    f(B) = sum_i log sum_j p_j exp(-|B^T D_ij|^2 / 2) + |B^T D_{i,g_i}|^2 / 2.
+
+The ``D_ij`` are never formed: projections of local means are local means of projections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.special import logsumexp
+
+__all__ = ["Descent", "LocalGaussians", "minimise"]
+
+_Array = NDArray[np.float64]
+Evaluate = Callable[[_Array], "tuple[float, _Array]"]
+
+_ROUNDING = float(np.finfo(np.float64).eps)
+_SUFFICIENT = 1e-4  # share of the predicted decrease that a step must bring
+_MEMORY = 0.85  # of the reference value that a Barzilai-Borwein step is compared with
+
+
+class LocalGaussians:
+    """Equation 3.4 and its gradient, equation 3.5.
+
+    A row without neighbours in its own class has no likelihood, and is left out; so is a class in
+    which a row has no neighbours from that row's sum.
+
+    Parameters
+    ----------
+    X : (n, d) array of float64
+        Rows.
+    codes : (n,) array of int
+        Classes of the rows, 0 to k - 1.
+    neighbours : (n, k, kn) array of int
+        Rows next to each row in each class; -1 where there are fewer.
+    priors : (k,) array
+        Probabilities of the classes.
+    """
+
+    def __init__(
+        self, X: _Array, codes: NDArray[np.int64], neighbours: NDArray[np.int64], priors: _Array
+    ) -> None:
+        n, k, _ = neighbours.shape
+        known = neighbours >= 0
+        counts = known.sum(axis=2)
+        rows = np.flatnonzero(counts[np.arange(n), codes] > 0)
+        self.X, self.rows, self.codes = X, rows, codes[rows]
+        known, counts = known[rows], counts[rows].ravel()
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        weights = np.repeat(1.0 / np.maximum(counts, 1), counts)
+        shape = (len(rows) * k, n)
+        self._means = csr_array((weights, neighbours[rows][known], starts), shape=shape)
+        with np.errstate(divide="ignore"):
+            self._log_priors = np.where(counts.reshape(-1, k) > 0, np.log(priors), -np.inf)
+
+    def __call__(self, B: _Array) -> tuple[float, _Array]:
+        """Objective at B (d, m), and its gradient (d, m)."""
+        n, k = self._log_priors.shape
+        projected = self.X @ B
+        means = (self._means @ projected).reshape(n, k, -1)
+        apart = projected[self.rows][:, None, :] - means
+        halves = 0.5 * np.einsum("ijc,ijc->ij", apart, apart)
+        logits = self._log_priors - halves
+        totals = logsumexp(logits, axis=1)
+        own = np.arange(n), self.codes
+        signs = -np.exp(logits - totals[:, None])
+        signs[own] += 1.0
+        apart *= signs[:, :, None]
+        pull = -(self._means.T @ apart.reshape(n * k, -1))
+        pull[self.rows] += apart.sum(axis=1)
+        return float(np.sum(totals + halves[own])), self.X.T @ pull
+
+
+@dataclass
+class Descent:
+    """Where a search ended, and how.
+
+    ``reason``: "converged" (gradient within the tolerance), "precision" (no step decreases the
+    objective in this arithmetic), "iterations" or "interrupted" (Ctrl-C; the best point so far).
+    ``gradient_norm`` is relative to the start's.
+    """
+
+    point: _Array
+    objective: float
+    gradient_norm: float
+    n_iter: int = 0
+    reason: str = "iterations"
+    history: list[float] = field(default_factory=list)
+
+
+def minimise(
+    evaluate: Evaluate,
+    start: _Array,
+    *,
+    step: str,
+    learning_rate: float | None,
+    tol: float,
+    max_iter: int,
+    say: Callable[[str], None],
+) -> Descent:
+    """Minimise a function of matrices B with ``B^T B = I`` that depends on ``B B^T`` alone.
+
+    Parameters
+    ----------
+    evaluate : callable
+        Objective and its gradient (d, m) at B.
+    start : (d, m) array
+        Orthonormal columns.
+    step : {"halving", "barzilai-borwein"}
+        Algorithm 1, whose objective never rises; or step lengths from the last change of the
+        gradient (Wen and Yin 2013), with a reference value that may.
+    learning_rate : float or None
+        First step length; None is one over the norm of the gradient along the constraint.
+    tol : float
+        Stops when that norm is at most so much times the norm of the gradient at the start.
+    max_iter : int
+        Most steps, those that were taken back included.
+    say : callable
+        Told of every step that is taken.
+    """
+    objective, gradient = evaluate(start)
+    search = _Search(evaluate, start, objective, gradient, float(np.linalg.norm(gradient)))
+    best = search.descent()
+    best.history = [objective]
+    length = learning_rate or 1.0 / max(search.slope, np.finfo(np.float64).tiny)
+    search.length, search.reference, search.size = length, objective, abs(objective)
+    take = search.halving if step == "halving" else search.barzilai_borwein
+    try:
+        while not search.finished(tol) and search.n_iter < max_iter:
+            if not take():
+                continue
+            best.history.append(search.objective)
+            say(f"step {search.n_iter}: objective {search.objective:.9g}")
+            if search.objective <= best.objective:
+                best = search.descent(best.history)
+    except KeyboardInterrupt:
+        search.reason = "interrupted"
+    best.n_iter, best.reason = search.n_iter, search.reason
+    return best
+
+
+@dataclass(eq=False)
+class _Search:
+    evaluate: Evaluate
+    point: _Array
+    objective: float
+    gradient: _Array
+    scale: float  # norm of the gradient at the start
+    size: float = 0.0  # of the objective at the start
+    length: float = 0.0
+    reference: float = 0.0  # what a Barzilai-Borwein step must get below
+    weight: float = 1.0
+    n_iter: int = 0
+    reason: str = "iterations"
+
+    @property
+    def tangent(self) -> _Array:
+        """The gradient along the constraint."""
+        return self.gradient - self.point @ (self.point.T @ self.gradient)
+
+    @property
+    def slope(self) -> float:
+        return float(np.linalg.norm(self.tangent))
+
+    def descent(self, history: list[float] | None = None) -> Descent:
+        relative = self.slope / self.scale if self.scale > 0 else 0.0
+        return Descent(self.point, self.objective, relative, history=history or [])
+
+    def finished(self, tol: float) -> bool:
+        if self.slope <= tol * self.scale:
+            self.reason = "converged"
+        elif self.length * self.slope**2 <= _ROUNDING * max(abs(self.objective), self.size):
+            self.reason = "precision"  # a step's decrease would be lost in the objective's digits
+        return self.reason != "iterations"
+
+    def halving(self) -> bool:
+        """One turn of Algorithm 1: a step that does not raise the objective, or half its length."""
+        point = _orthonormal(self.point - self.length * self.gradient)
+        objective, gradient = self.evaluate(point)
+        self.n_iter += 1
+        if not objective <= self.objective:
+            self.length /= 2.0
+            return False
+        self.point, self.objective, self.gradient = point, objective, gradient
+        return True
+
+    def barzilai_borwein(self) -> bool:
+        tangent = self.tangent
+        point = _orthonormal(self.point - self.length * tangent)
+        objective, gradient = self.evaluate(point)
+        self.n_iter += 1
+        decrease = _SUFFICIENT * self.length * _inner(tangent, tangent)
+        if not objective <= self.reference - decrease:
+            self.length /= 2.0
+            return False
+        moved = point - self.point
+        self.point, self.objective, self.gradient = point, objective, gradient
+        self._measure(moved, self.tangent - tangent)
+        weight = _MEMORY * self.weight + 1.0
+        self.reference = (_MEMORY * self.weight * self.reference + objective) / weight
+        self.weight = weight
+        return True
+
+    def _measure(self, moved: _Array, changed: _Array) -> None:
+        """Take the next step's length from the last one: the long and the short rule in turn."""
+        along = abs(_inner(moved, changed))
+        if self.n_iter % 2:
+            above, below = _inner(moved, moved), along
+        else:
+            above, below = along, _inner(changed, changed)
+        if below > 0 and 0 < above / below < np.inf:
+            self.length = above / below
+
+
+def _inner(a: _Array, b: _Array) -> float:
+    return float(np.einsum("ij,ij->", a, b))
+
+
+def _orthonormal(matrix: _Array) -> _Array:
+    """Orthonormalise columns by QR, with a positive diagonal of R: near B for steps near 0."""
+    Q, R = np.linalg.qr(matrix)
+    return np.asarray(Q * np.copysign(1.0, np.diag(R)))
