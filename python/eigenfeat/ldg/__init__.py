@@ -4,6 +4,7 @@ from .direct import DirectLDA
 from .fisher import PCAFisher, RegularizedFisher
 from .gradient import DiscriminativeGaussian
 from .gsvd import GSVDDiscriminant
+from .kernel import KernelLDG
 from .linear import LDG
 from .local_fisher import LocalFisher
 from .margin_criterion import MaximumMarginCriterion
@@ -15,6 +16,7 @@ __all__ = [
     "DirectLDA",
     "DiscriminativeGaussian",
     "GSVDDiscriminant",
+    "KernelLDG",
     "LocalFisher",
     "MaximumMarginCriterion",
     "PCAFisher",

@@ -1,0 +1,288 @@
+"""LDG in the feature space of a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from eigenfeat._validation import show
+from eigenfeat.expansion import expand
+from eigenfeat.ldg._base import FLOATS, unchanged_on_error
+from eigenfeat.ldg._one_thread import one_blas_thread
+from eigenfeat.ldg.linear import LDG
+
+__all__ = ["KernelLDG"]
+
+_Array = NDArray[np.float64]
+
+_INDEFINITE = 1e-6  # a negative eigenvalue of that share of the largest is no rounding
+_LEARNT = (
+    "eigenvalues_",
+    "gamma_",
+    "n_neighbors_",
+    "n_components_",
+    "cv_results_",
+    "classes_",
+    "short_classes_",
+)
+
+
+class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    r"""LDG in the feature space of a kernel: nonlinear directions.
+
+    With the centred kernel matrix :math:`K = Q \Lambda Q^T` of the n training rows, the rows of
+    :math:`Y = Q \Lambda^{1/2}` have the inner products and distances of the feature space. `LDG` of
+    them, the smallest eigenvectors W of :math:`Y^T (L_V - \gamma L_A) Y`, is the symmetric form of
+    (3.29): :math:`F = Q \Lambda^{-1/2} W` solves :math:`(L_V - \gamma L_A) K F = F M` with
+    :math:`F^T K F = I`, directions of unit length in the feature space. Neighbours are those of the
+    feature space, too. Eigenvalues of K up to ``10 n eps`` times the largest eigenvalue or entry
+    count as 0 and are left out, so that K may be singular.
+
+    K is centred, as in scikit-learn's ``KernelPCA``: the projections of the training rows have mean
+    0. The scatters are of differences of rows and do not notice. With the linear kernel this is
+    `LDG` with `standardize=False`. Time is O(n^3) and memory O(n^2).
+
+    Parameters
+    ----------
+    n_components, gamma, n_neighbors, random_state, n_threads
+        As in `LDG`. `gamma` is LDG's, not the kernel's.
+    kernel : str or callable, default="linear"
+        One of scikit-learn's pairwise kernels, "precomputed" (`X` is then the (n, n) kernel matrix
+        in `fit`, and (m, n) between new and training rows in `transform`), or a function of two
+        rows that returns a number. It must be positive semidefinite.
+    kernel_gamma : float > 0 or None, default=None
+        ``gamma`` of the kernels "rbf", "poly", "sigmoid", "laplacian" and "chi2"; None is the
+        kernel's own default.
+    degree, coef0 : float, default=3, 1
+        Of the kernels "poly" and "sigmoid".
+    kernel_params : dict or None, default=None
+        Arguments of a callable, which the three above do not go to.
+
+    Attributes
+    ----------
+    dual_coef_ : (n, n_components_) array
+        F: projections are ``centred kernel with the training rows @ dual_coef_``.
+    eigenvalues_ : (n_components_,) array
+        Of :math:`V - \gamma A` in the feature space, ascending.
+    kernel_eigenvalues_ : (r,) array
+        Eigenvalues of the centred kernel matrix that are kept, descending.
+    X_fit_ : (n, d) array or sparse matrix
+        The training rows; for "precomputed" kernels their kernel matrix.
+    kernel_means_ : (n,) array
+        Means of the kernel matrix's columns, which centring takes.
+    gamma_, n_neighbors_, n_components_, cv_results_, classes_, short_classes_
+        As in `LDG`.
+    n_features_in_ : int
+        Number of input columns.
+
+    Raises
+    ------
+    ValueError
+        If rows, labels or parameters are unfit, the kernel is not positive semidefinite, or all
+        rows are one in its feature space.
+
+    References
+    ----------
+    N. Parrish, thesis, University of Washington, 2012, section 3.3.2. B. Schölkopf et al.,
+    "Nonlinear component analysis as a kernel eigenvalue problem", Neural Computation 10, 1998.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from eigenfeat.ldg import KernelLDG
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = KernelLDG(2, kernel="rbf", kernel_gamma=1e-5, n_neighbors=8).fit(X, y)
+    >>> model.transform(X).shape
+    (178, 2)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": LDG._parameter_constraints["n_components"],
+        "kernel": [StrOptions({*PAIRWISE_KERNEL_FUNCTIONS, "precomputed"}), callable],
+        "kernel_gamma": [Interval(Real, 0, None, closed="neither"), None],
+        "degree": [Interval(Real, 0, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "kernel_params": [dict, None],
+        "gamma": LDG._parameter_constraints["gamma"],
+        "n_neighbors": LDG._parameter_constraints["n_neighbors"],
+        "random_state": ["random_state"],
+        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    def __init__(
+        self,
+        n_components: int | str | Sequence[int] = "cv",
+        *,
+        kernel: str | Callable[..., float] = "linear",
+        kernel_gamma: float | None = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: dict[str, Any] | None = None,
+        gamma: float | str | Sequence[float] = "cv",
+        n_neighbors: int | str | Sequence[int] = "cv",
+        random_state: Any = None,
+        n_threads: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.kernel_gamma = kernel_gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.gamma = gamma
+        self.n_neighbors = n_neighbors
+        self.random_state = random_state
+        self.n_threads = n_threads
+
+    def fit(self, X: Any, y: Any) -> KernelLDG:
+        """Find the directions.
+
+        Parameters
+        ----------
+        X : (n, d) array-like or sparse matrix
+            Finite rows; with a precomputed kernel, its (n, n) matrix.
+        y : (n,) array-like
+            Labels of at least two classes.
+
+        Returns
+        -------
+        KernelLDG
+            The estimator itself. If an error is raised it stays as it was.
+        """
+        with unchanged_on_error(self):
+            self._validate_params()
+            X, y = validate_data(
+                self, X, y, accept_sparse="csr", dtype=FLOATS, order="C", copy=True
+            )
+            check_classification_targets(y)
+            if len(np.unique(y)) < 2:
+                raise ValueError("y: expected at least two classes, got 1 class")
+            kernel = self._kernel(X, X)
+            if kernel.shape[0] != kernel.shape[1]:
+                raise ValueError(f"X: expected a square kernel matrix, got shape {kernel.shape}")
+            with one_blas_thread():
+                root = _Root.of(kernel)
+            linear = self._linear().fit(root.rows, y)
+            self.dual_coef_ = root.inverse @ linear.components_.T
+            self.kernel_eigenvalues_, self.kernel_means_ = root.eigenvalues, root.means
+            self.X_fit_ = X
+            for name in _LEARNT:
+                setattr(self, name, getattr(linear, name))
+        return self
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Project rows onto the directions of the feature space.
+
+        Parameters
+        ----------
+        X : (m, d) array-like or sparse matrix
+            Finite rows; with a precomputed kernel, its (m, n) values with the training rows.
+
+        Returns
+        -------
+        (m, n_components_) array of float32 or float64, as `X`
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=False)
+        kernel = self._kernel(X, self.X_fit_)
+        # The columns of the coefficients sum to 0 but for rounding, so this is all of the centring.
+        centred = np.ascontiguousarray(kernel - self.kernel_means_)
+        projected = expand(centred, self.dual_coef_, wave="none", n_threads=self.n_threads)
+        return projected.astype(X.dtype, copy=False)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.dual_coef_.shape[1])
+
+    def _linear(self) -> LDG:
+        return LDG(
+            self.n_components,
+            gamma=self.gamma,
+            n_neighbors=self.n_neighbors,
+            standardize=False,
+            random_state=self.random_state,
+            n_threads=self.n_threads,
+        )
+
+    def _kernel(self, X: Any, other: Any) -> _Array:
+        """Return the kernel between rows, in float64."""
+        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+            matrix = X
+        elif callable(self.kernel):
+            parameters = self.kernel_params or {}
+            matrix = pairwise_kernels(X, other, metric=self.kernel, **parameters)
+        else:
+            parameters = {"gamma": self.kernel_gamma, "degree": self.degree, "coef0": self.coef0}
+            if self.kernel_gamma is None and self.kernel == "chi2":
+                del parameters["gamma"]  # which takes no None
+            matrix = pairwise_kernels(
+                X.astype(np.float64), other.astype(np.float64), metric=self.kernel,
+                filter_params=True, **parameters,
+            )  # fmt: skip
+        dense = matrix.toarray() if hasattr(matrix, "toarray") else matrix
+        result: _Array = np.asarray(dense, dtype=np.float64)
+        if not np.isfinite(result).all():
+            at = tuple(np.argwhere(~np.isfinite(result))[0].tolist())
+            raise ValueError(f"kernel: expected finite values, got {show(result[at])} at {at}")
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class _Root:
+    """The centred kernel matrix as ``Y Y^T``.
+
+    ``rows`` Y (n, r); ``inverse`` (n, r) maps a row's centred kernel to its Y; ``eigenvalues``
+    (r,), descending; ``means`` (n,) of the matrix's columns.
+    """
+
+    rows: _Array
+    inverse: _Array
+    eigenvalues: _Array
+    means: _Array
+
+    @classmethod
+    def of(cls, kernel: _Array) -> _Root:
+        """Decompose a symmetric kernel matrix (n, n), and leave out what is rounding."""
+        n = len(kernel)
+        unit = float(np.abs(kernel).max())
+        gap = float(np.abs(kernel - kernel.T).max())
+        if gap > _INDEFINITE * unit:
+            raise ValueError(f"kernel: expected a symmetric matrix, got entries {gap:g} apart")
+        means = kernel.mean(axis=0)
+        centred = kernel - means - means[:, None] + means.mean()
+        values, vectors = eigh((centred + centred.T) / 2, check_finite=False)
+        if values[0] < -_INDEFINITE * max(values[-1], -values[0]):
+            raise ValueError(
+                "kernel: expected a positive semidefinite kernel, got one with the eigenvalue "
+                f"{values[0]:g} beside {values[-1]:g}"
+            )
+        # Entries are rounded where they are computed and where means are taken from them.
+        rounding = 10 * n * float(np.finfo(np.float64).eps)
+        kept = values > rounding * max(float(values[-1]), unit)
+        if not kept.any():
+            raise ValueError("X: expected rows that differ in the kernel's feature space, got one")
+        values, vectors = values[kept][::-1], vectors[:, kept][:, ::-1]
+        roots = np.sqrt(values)
+        rows = np.ascontiguousarray(vectors * roots)
+        inverse = vectors / roots
+        inverse -= inverse.mean(axis=0)  # exactly orthogonal to what centring takes
+        return cls(rows, inverse, values, means)
