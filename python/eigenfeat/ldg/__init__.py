@@ -10,6 +10,7 @@ from .local_fisher import LocalFisher
 from .margin_criterion import MaximumMarginCriterion
 from .pooled import PooledFisher, PooledPCA
 from .sparse import SparseLDG
+from .transfer import TransferLDG
 
 __all__ = [
     "LDG",
@@ -24,4 +25,5 @@ __all__ = [
     "PooledPCA",
     "RegularizedFisher",
     "SparseLDG",
+    "TransferLDG",
 ]

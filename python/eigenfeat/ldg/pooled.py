@@ -127,10 +127,12 @@ class PooledReducer(Reducer):
 
     def _learn(self, X: NDArray[Any], y: Any, source: NDArray[np.bool_]) -> None:
         scaler = DomainScaler.learn(X, source)
-        kept = scaler.kept
-        found = self._reduce(scaler.apply(X, source)[:, kept], y)
-        directions = np.zeros((len(kept), found.directions.shape[1]))
-        directions[kept] = found.directions
+        self._keep_scaled(self._reduce(scaler.apply(X, source)[:, scaler.kept], y), scaler)
+
+    def _keep_scaled(self, found: Reduction, scaler: DomainScaler) -> None:
+        """Keep directions for the standardised columns that vary, and the units of both domains."""
+        directions = np.zeros((len(scaler.kept), found.directions.shape[1]))
+        directions[scaler.kept] = found.directions
         self._keep(Reduction(directions, found.attributes), scaler.means[1])
         self._scaler = scaler
         self.source_mean_, self.source_scale_ = scaler.means[0], scaler.scales[0]

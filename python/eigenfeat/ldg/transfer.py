@@ -1,0 +1,341 @@
+"""LDG for two domains: many labelled rows of a source, few of the target that is to be classified.
+
+Parrish (2012), chapter 4. Local means of the rows of both domains are made of source rows, and
+equation 4.3 weighs the two domains' scatters about them by ``1 - alpha`` and ``alpha``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+
+from eigenfeat._validation import check_number, show
+from eigenfeat.ldg._base import Reduction, count_components
+from eigenfeat.ldg._domains import DomainScaler
+from eigenfeat.ldg._one_thread import one_blas_thread
+from eigenfeat.ldg._scatters import Array, Span
+from eigenfeat.ldg._spectrum import smallest_eigenpairs
+from eigenfeat.ldg.pooled import PooledReducer
+from eigenfeat.local_means import LocalScatters, local_neighbours, scatters_of_neighbours
+
+__all__ = ["TransferLDG"]
+
+_ALPHAS = (0.0, 0.1, 0.3, 0.5)
+_GAMMAS = (0.2, 0.4, 0.6, 0.8, 0.9)
+_GAMMA_FOR_ALPHA = 0.9
+_EXTRA_DIMENSIONS = 5  # beside one a class, where alpha and gamma are chosen
+_MOST_FOLDS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class TwoDomains:
+    """Rows of source and target in common units, and the neighbours of both in the source."""
+
+    source: Array
+    source_codes: NDArray[np.int64]
+    target: Array
+    target_codes: NDArray[np.int64]
+    source_neighbours: NDArray[np.int64]
+    target_neighbours: NDArray[np.int64]
+    n_threads: int | None
+
+    @classmethod
+    def of(
+        cls,
+        source: Array,
+        source_codes: NDArray[np.int64],
+        target: Array,
+        target_codes: NDArray[np.int64],
+        n_neighbors: int,
+        n_threads: int | None = None,
+    ) -> TwoDomains:
+        """Look for the neighbours of all rows among those of the source."""
+        k = int(source_codes.max()) + 1
+        own, others = (
+            local_neighbours(
+                source, source_codes, k, n_neighbors, queries=queries, n_threads=n_threads
+            )
+            for queries in (None, target)
+        )
+        return cls(source, source_codes, target, target_codes, own, others, n_threads)
+
+    @property
+    def n_classes(self) -> int:
+        """Classes of the source."""
+        return self.source_neighbours.shape[1]
+
+    def source_scatters(self) -> LocalScatters:
+        """V and A of the source's rows: the second sum of (4.3)."""
+        return scatters_of_neighbours(
+            self.source, self.source_codes, self.source_neighbours, n_threads=self.n_threads
+        )
+
+    def target_scatters(self, rows: NDArray[np.intp]) -> LocalScatters:
+        """V and A of some of the target's rows, with the source's priors: the first sum."""
+        return scatters_of_neighbours(
+            self.source,
+            self.source_codes,
+            self.target_neighbours[rows],
+            queries=self.target[rows],
+            query_codes=self.target_codes[rows],
+            n_threads=self.n_threads,
+        )
+
+    def hits(self, directions: Array, known: NDArray[np.intp], asked: NDArray[np.intp]) -> int:
+        """Count the target rows `asked` that 3-NN gets right from source and `known` rows."""
+        rows = np.vstack([self.source, self.target[known]]) @ directions
+        codes = np.concatenate([self.source_codes, self.target_codes[known]])
+        nearest = KNeighborsClassifier(min(3, len(rows)), algorithm="brute").fit(rows, codes)
+        found = nearest.predict(self.target[asked] @ directions)
+        return int(np.sum(found == self.target_codes[asked]))
+
+    def folds(self) -> list[NDArray[np.intp]]:
+        """Rows of the target in parts that share each class evenly; at most 5, at least 2."""
+        counts = np.bincount(self.target_codes)
+        n_folds = int(np.clip(counts[counts > 0].min(), 2, _MOST_FOLDS))
+        order = np.argsort(self.target_codes, kind="stable")
+        return [np.sort(order[part::n_folds]) for part in range(n_folds)]
+
+
+class TransferLDG(PooledReducer):
+    """Directions along which target rows are near the source's of their class, and of no other.
+
+    The smallest eigenvectors of ``V - gamma A`` with ``V = (1 - alpha) V_T + alpha V_S`` and ``A``
+    likewise (equation 4.3): scatters of the target's rows (T) and the source's (S) about their
+    local means, the means of the source rows next to them in each class. So directions bring the
+    rows of a class together across the domains, and keep different classes apart. Classify target
+    rows in the reduced space from the rows of both domains.
+
+    Each domain is standardised apart, the target by its labelled rows; columns that are constant in
+    either are left out. Without a target this is LDG of the source.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        Directions to keep; by default one a class and five more, as far as there are.
+    n_neighbors : int, default=16
+        Source rows that make a local mean; of classes that have fewer, all.
+    alpha : float in [0, 1], "cv" or sequence of float, default="cv"
+        The source's weight. "cv": the one of 0, .1, .3, .5 with the most target rows right by
+        3-nearest-neighbour cross-validation in ``classes + 5`` dimensions, with gamma = .9; of
+        equal ones the smallest. A sequence: the candidates. Folds share the target's classes
+        evenly, and there are as many as its smallest class has rows, 2 to 5; rows that are asked
+        have no part in the directions.
+    gamma : float >= 0, "cv" or sequence of float, default="cv"
+        Weight of the scatter about all classes, against that about the own. "cv": chosen after
+        alpha, and in the same way, from .2, .4, .6, .8, .9; of equal ones the largest. Without a
+        target that is .9. A sequence: the candidates.
+    standardize : bool, default=True
+        Whether each domain is standardised; otherwise rows are taken as they are.
+    n_threads : int or None, default=None
+        Threads; None means all that OpenMP gives. Results do not depend on it.
+
+    Attributes
+    ----------
+    components_ : (ell, d) array
+        Orthonormal directions, one a row, for standardised rows; 0 for columns left out. The
+        entry of largest magnitude is positive.
+    eigenvalues_ : (ell,) array
+        Of ``V - gamma A``, ascending.
+    alpha_, gamma_ : float
+        What was given or chosen.
+    n_components_ : int
+        Number of directions.
+    cv_results_ : dict
+        For "alpha" and "gamma", if chosen: the candidates and, under the name with "_accuracy",
+        the shares of target rows that they got right.
+    classes_ : (k,) array
+        The source's labels, sorted.
+    priors_ : (k,) array
+        The source's shares of the classes.
+    mean_, scale_, source_mean_, source_scale_, n_features_in_
+        As in `PooledPCA`.
+
+    Raises
+    ------
+    ValueError
+        If the source has fewer than two classes, the target one that the source has not, or rows,
+        domains or parameters are unfit.
+
+    References
+    ----------
+    N. Parrish, thesis, University of Washington, 2012, sections 4.2 to 4.5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from eigenfeat.ldg import TransferLDG
+    >>> rng = np.random.default_rng(0)
+    >>> ys, yt = np.repeat([0, 1], 30), np.repeat([0, 1], 4)
+    >>> Xs = rng.standard_normal((60, 5)) + 3 * ys[:, None]
+    >>> Xt = rng.standard_normal((8, 5)) + 2 * yt[:, None] - 1
+    >>> TransferLDG(n_components=1).fit_transfer(Xs, ys, Xt, yt).transform(Xt).shape
+    (8, 1)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PooledReducer._parameter_constraints,
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "alpha": [Interval(Real, 0, 1, closed="both"), StrOptions({"cv"}), "array-like"],
+        "gamma": [Interval(Real, 0, None, closed="left"), StrOptions({"cv"}), "array-like"],
+        "standardize": ["boolean"],
+        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        n_neighbors: int = 16,
+        alpha: float | str | Sequence[float] = "cv",
+        gamma: float | str | Sequence[float] = "cv",
+        standardize: bool = True,
+        n_threads: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.alpha = alpha
+        self.gamma = gamma
+        self.standardize = standardize
+        self.n_threads = n_threads
+
+    def _learn(self, X: NDArray[Any], y: Any, source: NDArray[np.bool_]) -> None:
+        check_classification_targets(y)
+        classes, codes = _encode(y, source)
+        scaler = DomainScaler.learn(X, source) if self.standardize else _as_they_are(X.shape[1])
+        rows = scaler.apply(X, source)[:, scaler.kept]
+        # Fewer rows than columns: nothing happens outside their span.
+        basis = Span.of(rows).basis if len(rows) < rows.shape[1] else None
+        inside = rows if basis is None else rows @ basis
+        domains = TwoDomains.of(
+            inside[source], codes[source], inside[~source], codes[~source], self.n_neighbors,
+            self.n_threads,
+        )  # fmt: skip
+        with one_blas_thread():
+            found = self._directions(domains)
+        if basis is not None:
+            found = Reduction(basis @ found.directions, found.attributes)
+        self._keep_scaled(found, scaler)
+        self.classes_ = classes
+        self.priors_ = np.bincount(codes[source]) / np.count_nonzero(source)
+
+    def _directions(self, domains: TwoDomains) -> Reduction:
+        alphas = _candidates(self.alpha, "alpha", _ALPHAS, 1.0)
+        gammas = _candidates(self.gamma, "gamma", _GAMMAS, np.inf)
+        d = domains.source.shape[1]
+        usual = min(d, domains.n_classes + _EXTRA_DIMENSIONS)
+        m = count_components(self.n_components or usual, d, "rank of the rows")
+        choice = _Choice(domains, usual)
+        alpha = choice.alpha(alphas)
+        gamma = choice.gamma(gammas, alpha)
+        values, directions = choice.final(alpha, gamma, m)
+        attributes = {
+            "eigenvalues_": values,
+            "alpha_": alpha,
+            "gamma_": gamma,
+            "n_components_": m,
+            "cv_results_": choice.results,
+        }
+        return Reduction(directions, attributes)
+
+
+class _Choice:
+    """Cross-validation of alpha and gamma on the target's rows."""
+
+    def __init__(self, domains: TwoDomains, dimensions: int) -> None:
+        self.domains, self.dimensions = domains, dimensions
+        self.results: dict[str, Array] = {}
+        self._source = domains.source_scatters()
+        self._every = np.arange(len(domains.target))
+
+    def solve(
+        self, target: LocalScatters | None, alpha: float, gamma: float, m: int
+    ) -> tuple[Array, Array]:
+        """Return the m directions of (4.3) and their values; without a target, LDG's."""
+        source = self._source
+        within, weighted = source.within, source.weighted
+        if target is not None:
+            within = (1.0 - alpha) * target.within + alpha * within
+            weighted = (1.0 - alpha) * target.weighted + alpha * weighted
+        return smallest_eigenpairs(within - gamma * weighted, m)
+
+    def final(self, alpha: float, gamma: float, m: int) -> tuple[Array, Array]:
+        """Return the m directions that all rows give, and their values."""
+        target = self.domains.target_scatters(self._every) if len(self._every) else None
+        return self.solve(target, alpha, gamma, m)
+
+    def alpha(self, candidates: list[float]) -> float:
+        """Return the best alpha; of equal ones the first."""
+        scores = self._scores("alpha", candidates, [(a, _GAMMA_FOR_ALPHA) for a in candidates])
+        return candidates[int(np.argmax(scores))]
+
+    def gamma(self, candidates: list[float], alpha: float) -> float:
+        """Return the best gamma; of equal ones the last."""
+        scores = self._scores("gamma", candidates, [(alpha, gamma) for gamma in candidates])
+        return candidates[len(candidates) - 1 - int(np.argmax(scores[::-1]))]
+
+    @cached_property
+    def _folds(self) -> list[tuple[NDArray[np.intp], NDArray[np.intp], LocalScatters]]:
+        """Rows that are known and rows that are asked for, and the scatters of the known ones."""
+        if len(self._every) < 2:
+            return []
+        folds = []
+        for asked in self.domains.folds():
+            known = np.setdiff1d(self._every, asked)
+            folds.append((known, asked, self.domains.target_scatters(known)))
+        return folds
+
+    def _scores(self, name: str, values: list[float], pairs: list[tuple[float, float]]) -> Array:
+        """Share of the target's rows that each (alpha, gamma) gets right, if there is a choice."""
+        hits = np.zeros(len(pairs))
+        if len(pairs) == 1 or not self._folds:
+            return hits
+        for known, asked, scatters in self._folds:
+            for i, (alpha, gamma) in enumerate(pairs):
+                directions = self.solve(scatters, alpha, gamma, self.dimensions)[1]
+                hits[i] += self.domains.hits(directions, known, asked)
+        accuracy = hits / len(self._every)
+        self.results |= {name: np.array(values), f"{name}_accuracy": accuracy}
+        return accuracy
+
+
+def _candidates(given: Any, name: str, by_default: tuple[float, ...], most: float) -> list[float]:
+    """Return a parameter's candidates in ascending order: itself, its members, or the usual."""
+    if isinstance(given, str):
+        return list(by_default)
+    values = [check_number(value, name, at_least=0.0) for value in np.ravel(given).tolist()]
+    if not values or max(values) > most:
+        bound = "" if most == np.inf else f" up to {most:g}"
+        raise ValueError(f"{name}: expected numbers >= 0{bound}, got {show(given)}")
+    return sorted(values)
+
+
+def _encode(y: Any, source: NDArray[np.bool_]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the source's classes, and the codes of all rows."""
+    classes = np.unique(y[source])
+    if len(classes) < 2:
+        raise ValueError(
+            "y: expected source rows of at least two classes, got 1 class "
+            f"({classes.tolist()[0]!r})"
+        )
+    codes = np.searchsorted(classes, y).clip(max=len(classes) - 1)
+    unknown = classes[codes] != y
+    if unknown.any():
+        raise ValueError(
+            f"y: expected labels of the target among the source's {show(classes.tolist())}, "
+            f"got {show(y[unknown][0])}"
+        )
+    return classes, codes.astype(np.int64)
+
+
+def _as_they_are(d: int) -> DomainScaler:
+    return DomainScaler(np.zeros((2, d)), np.ones((2, d)), np.ones(d, dtype=bool))

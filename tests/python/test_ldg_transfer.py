@@ -1,0 +1,240 @@
+"""LDG of two domains: the thesis's analysis and example, choices, scikit-learn's conventions."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from eigenfeat.ldg import PooledFisher, PooledPCA, TransferLDG
+from eigenfeat.ldg.transfer import TwoDomains
+
+EPS = np.finfo(float).eps
+
+
+@parametrize_with_checks([TransferLDG(), TransferLDG(1, n_neighbors=2, alpha=0.5, gamma=0.5)])
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture
+def domains(rng):
+    """Four classes: 40 rows each in the source, 6 in the target, which is moved and stretched."""
+    ys, yt = np.repeat(list("abcd"), 40), np.repeat(list("abcd"), 6)
+    centres = 2.0 * rng.standard_normal((4, 9))
+    Xs = centres[np.repeat(range(4), 40)] + rng.standard_normal((160, 9))
+    Xt = centres[np.repeat(range(4), 6)] + rng.standard_normal((24, 9))
+    Xt[:, 7:] = 4.0 * rng.standard_normal((24, 2))  # of no use in the target
+    return Xs, ys, 3.0 * Xt + 50.0, yt
+
+
+def gaussian_domains(rng, n):
+    """Equal covariances, means of section 4.4, `n` rows of each class and domain."""
+    source = np.array([[-1.0, -2.0], [1.0, 2.0]])
+    target = np.array([[-1.2, 2.0], [0.5, 2.0]])
+    y = np.repeat([0, 1], n)
+    noise = rng.standard_normal((2, 2 * n, 2)) * np.sqrt([0.2, 0.3])
+    return source[y] + noise[0], target[y] + noise[1], y, source, target
+
+
+def asymptotic(gamma, source, target):
+    """Z of equation 4.14, with priors of one half."""
+    Z = np.zeros((2, 2))
+    for q in range(2):
+        own, other = target[q] - source[q], target[q] - source[1 - q]
+        Z += 0.5 * (1 - gamma) * np.diag([0.2, 0.3])
+        Z += 0.5 * (1 - gamma / 2) * np.outer(own, own)
+        Z -= 0.5 * gamma / 2 * np.outer(other, other)
+    return Z
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.5, 1.0])
+def test_scatters_approach_equation_4_14(rng, gamma):
+    n = 5000
+    _, Xt, y, source, target = gaussian_domains(rng, n)
+    # One Gaussian a class, whose mean is known: all of its few rows are neighbours.
+    few = np.repeat([0, 1], 20)
+    rows = source[few] + np.tile([[0.3, 0.5], [-0.3, -0.5]], (20, 1))
+    both = TwoDomains.of(rows, few, Xt, y, 20)
+    scatters = both.target_scatters(np.arange(2 * n))
+    Z = (scatters.within - gamma * scatters.weighted) / (2 * n)
+    expected = asymptotic(gamma, source, target)
+    # Means of 5,000 rows err by .008, and differences of means are up to 4.5 long.
+    assert_allclose(Z, expected, atol=4 * 0.008 * 2 * 4.5 / 2)
+    assert not np.allclose(Z, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.5, 1.0])
+def test_the_illustrative_example(rng, gamma):
+    Xs, Xt, y, source, target = gaussian_domains(rng, 30)
+    transfer = TransferLDG(1, n_neighbors=30, alpha=0.0, gamma=gamma, standardize=False)
+    found = transfer.fit_transfer(Xs, y, Xt, y).components_[0]
+    expected = np.linalg.eigh(asymptotic(gamma, source, target))[1][:, 0]
+    assert abs(found @ expected) > np.cos(np.radians(5))
+    assert_allclose(transfer.transform(Xt), Xt @ found[:, None], rtol=1e-12)
+    if gamma == 0:  # the target's scatter and the way between the domains are small along x
+        assert abs(found[0]) > 0.99
+    if gamma == 1:  # far from the other class of the source
+        assert abs(found[1]) > 0.2
+
+
+def test_scatters_by_plain_loops(rng, domains):
+    Xs, ys, Xt, yt = domains
+    model = TransferLDG(3, n_neighbors=4, alpha=0.3, gamma=0.7).fit_transfer(Xs, ys, Xt, yt)
+    S, T = (Xs - Xs.mean(0)) / Xs.std(0), (Xt - Xt.mean(0)) / Xt.std(0)
+    matrix = np.zeros((9, 9))
+    for rows, labels, weight in ((T, yt, 0.7), (S, ys, 0.3)):
+        for i, (x, g) in enumerate(zip(rows, labels, strict=True)):
+            for c in "abcd":
+                distances = np.square(S - x).sum(axis=1)
+                distances[ys != c] = np.inf
+                if rows is S:
+                    distances[i] = np.inf
+                apart = x - S[np.argsort(distances, kind="stable")[:4]].mean(axis=0)
+                matrix += weight * ((c == g) - 0.7 * 0.25) * np.outer(apart, apart)
+    values, vectors = np.linalg.eigh(matrix)
+    size = np.abs(values).max()
+    assert_allclose(model.eigenvalues_, values[:3], atol=1e4 * EPS * size)
+    assert_allclose(np.abs(model.components_ @ vectors[:, :3]), np.eye(3), atol=1e-6)
+    assert_allclose(model.transform(Xt), T @ model.components_.T, atol=1e-12)
+    in_source = model.transform(Xs, sample_domain=np.ones(len(Xs), dtype=int))
+    assert_allclose(in_source, S @ model.components_.T, atol=1e-12)
+
+
+def test_choices_are_reported_and_serve(domains):
+    model = TransferLDG().fit_transfer(*domains)
+    assert model.components_.shape == (9, 9)
+    tried = model.cv_results_
+    assert_array_equal(tried["alpha"], [0, 0.1, 0.3, 0.5])
+    assert_array_equal(tried["gamma"], [0.2, 0.4, 0.6, 0.8, 0.9])
+    assert model.alpha_ == tried["alpha"][np.argmax(tried["alpha_accuracy"])]
+    assert model.gamma_ == tried["gamma"][::-1][np.argmax(tried["gamma_accuracy"][::-1])]
+    assert tried["alpha_accuracy"].max() <= tried["gamma_accuracy"].max()  # .9 is in both
+    given = TransferLDG(alpha=model.alpha_, gamma=model.gamma_).fit_transfer(*domains)
+    assert given.components_.tobytes() == model.components_.tobytes()
+    assert given.cv_results_ == {}
+    listed = TransferLDG(alpha=[model.alpha_], gamma=[0.2, 0.7]).fit_transfer(*domains)
+    assert set(listed.cv_results_) == {"gamma", "gamma_accuracy"}
+    assert_allclose(model.components_ @ model.components_.T, np.eye(9), atol=1e-12)
+    assert_array_equal(model.classes_, list("abcd"))
+    assert_allclose(model.priors_, 0.25)
+
+
+def test_rows_that_are_asked_have_no_part_in_the_directions(rng):
+    # Labels of the target are noise: directions that had seen a row would put it right.
+    ys, yt = np.repeat(range(4), 30), np.tile(range(4), 10)
+    Xs, Xt = rng.standard_normal((120, 60)), rng.standard_normal((40, 60))
+    model = TransferLDG().fit_transfer(Xs, ys, Xt, yt)
+    assert model.cv_results_["alpha_accuracy"].max() < 0.25 + 4 * np.sqrt(0.25 * 0.75 / 40)
+
+
+def test_both_ways_to_fit_and_the_domains_of_transform(domains):
+    Xs, ys, Xt, yt = domains
+    X, y = np.vstack([Xt, Xs]), np.concatenate([yt, ys])
+    domain = np.repeat([-2, 1], [len(Xt), len(Xs)])
+    model = TransferLDG(2, alpha=0.1, gamma=0.8)
+    together = clone(model).fit(X, y, sample_domain=domain)
+    apart = clone(model).fit_transfer(Xs, ys, Xt, yt)
+    assert together.components_.tobytes() == apart.components_.tobytes()
+    mixed = together.transform(X, sample_domain=domain)
+    assert_array_equal(mixed[: len(Xt)], together.transform(Xt))
+    assert not np.allclose(mixed[len(Xt) :], together.transform(Xs))
+    twin = pickle.loads(pickle.dumps(together))
+    assert twin.transform(Xt).tobytes() == together.transform(Xt).tobytes()
+    single = together.transform(Xt.astype(np.float32))
+    assert single.dtype == np.float32
+    assert_allclose(single, together.transform(Xt), atol=1e-3)
+
+
+def test_threads_do_not_matter(domains):
+    fits = [TransferLDG(3, n_threads=n).fit_transfer(*domains) for n in (1, 2, 7)]
+    for other in fits[1:]:
+        assert other.components_.tobytes() == fits[0].components_.tobytes()
+        for name, tried in other.cv_results_.items():
+            assert_array_equal(tried, fits[0].cv_results_[name])
+
+
+def test_fewer_rows_than_columns(rng, domains):
+    Xs, ys, Xt, yt = domains
+    rotation = np.linalg.qr(rng.standard_normal((300, 9)))[0]
+    model = TransferLDG(3, alpha=0.1, gamma=0.9, standardize=False)
+    narrow = clone(model).fit_transfer(Xs, ys, Xt, yt)
+    wide = clone(model).fit_transfer(Xs @ rotation.T, ys, Xt @ rotation.T, yt)
+    assert wide.components_.shape == (3, 300)
+    assert_allclose(wide.eigenvalues_, narrow.eigenvalues_, rtol=1e-9)
+    expected = narrow.transform(Xt) - narrow.transform(Xt).mean(axis=0)
+    got = wide.transform(Xt @ rotation.T)
+    assert_allclose(np.abs(got - got.mean(axis=0)), np.abs(expected), atol=1e-6)
+
+
+@pytest.mark.parametrize("factor", [2.0**-200, 2.0**200])
+def test_units_do_not_matter(domains, factor):
+    Xs, ys, Xt, yt = domains
+    model = TransferLDG(3).fit_transfer(Xs, ys, Xt, yt)
+    scaled = TransferLDG(3).fit_transfer(factor * Xs, ys, factor * Xt, yt)
+    assert_allclose(scaled.components_, model.components_, atol=1e-9)
+    assert_allclose(scaled.transform(factor * Xt), model.transform(Xt), atol=1e-9)
+
+
+def test_scarce_targets(domains):
+    Xs, ys, Xt, yt = domains
+    two = TransferLDG(2).fit_transfer(Xs, ys, Xt[[0, -1]], yt[[0, -1]])
+    assert np.isfinite(two.transform(Xt)).all()
+    only_source = TransferLDG(2).fit(Xs, ys)
+    assert only_source.cv_results_ == {}
+    assert only_source.gamma_ == 0.9
+    repeated = TransferLDG(2).fit_transfer(Xs[[0, 0, 50, 90, 130]], ys[[0, 0, 50, 90, 130]], Xt, yt)
+    assert np.isfinite(repeated.components_).all()
+
+
+def test_errors(domains):
+    Xs, ys, Xt, yt = domains
+    with pytest.raises(ValueError, match=r"labels of the target among the source's .*, got 'e'"):
+        TransferLDG().fit_transfer(Xs, ys, Xt, np.full(24, "e"))
+    with pytest.raises(ValueError, match="source rows of at least two classes, got 1 class"):
+        TransferLDG().fit_transfer(Xs, np.full(160, "a"), Xt, yt)
+    with pytest.raises(ValueError, match="n_components: expected at most 9"):
+        TransferLDG(10).fit_transfer(Xs, ys, Xt, yt)
+    with pytest.raises(ValueError, match="Xt: expected 9 columns, got 8"):
+        TransferLDG().fit_transfer(Xs, ys, Xt[:, :8], yt)
+    model = TransferLDG(2, alpha=0.1, gamma=0.9).fit_transfer(Xs, ys, Xt, yt)
+    before = model.components_.copy()
+    for parameters in (
+        {"alpha": 1.5},
+        {"alpha": [0, 2]},
+        {"gamma": []},
+        {"gamma": -0.1},
+        {"n_neighbors": 0},
+        {"alpha": "best"},
+    ):
+        with pytest.raises(ValueError, match=next(iter(parameters))):
+            model.set_params(**parameters).fit_transfer(Xs, ys, Xt, yt)
+        model.set_params(alpha=0.1, gamma=0.9, n_neighbors=16)
+    assert_array_equal(model.components_, before)
+
+
+@pytest.mark.parametrize(("source", "target"), [("amazon", "dslr"), ("dslr", "webcam")])
+def test_product_images_of_figure_4_5(shared_data, source, target):
+    data = shared_data("office_surf.npz")
+    Xs, ys = data[f"X_{source}"].astype(float), data[f"y_{source}"]
+    Xt, yt = data[f"X_{target}"].astype(float), data[f"y_{target}"]
+    scores = {"ldg": [], "pca": [], "fisher": []}
+    for split in range(2):
+        rng = np.random.default_rng(split)
+        picked = [rng.permutation(np.flatnonzero(yt == c))[:2] for c in np.unique(yt)]
+        known = np.concatenate(picked)
+        rest = np.setdiff1d(np.arange(len(yt)), known)
+        models = {"ldg": TransferLDG(15), "pca": PooledPCA(15), "fisher": PooledFisher(9)}
+        for name, model in models.items():
+            model.fit_transfer(Xs, ys, Xt[known], yt[known])
+            ones = np.ones(len(Xs), dtype=int)
+            rows = np.vstack([model.transform(Xs, sample_domain=ones), model.transform(Xt[known])])
+            nearest = KNeighborsClassifier(3).fit(rows, np.concatenate([ys, yt[known]]))
+            scores[name].append(nearest.score(model.transform(Xt[rest]), yt[rest]))
+    means = {name: np.mean(values) for name, values in scores.items()}
+    assert means["ldg"] >= max(means["pca"], means["fisher"])
