@@ -19,6 +19,7 @@ __all__ = [
     "greedy_dimension",
     "knn_accuracy",
     "local_qda_accuracies",
+    "majority",
     "stratified_folds",
     "useful_counts",
 ]
@@ -45,9 +46,15 @@ def knn_accuracy(
     """
     together = np.zeros(len(rows), dtype=np.int64)
     found = local_neighbours(rows, together, 1, N_VOTES, n_threads=n_threads)[:, 0]
+    return float(np.mean(majority(found, codes) == codes))
+
+
+def majority(found: NDArray[np.int64], codes: NDArray[np.integer[Any]]) -> NDArray[np.integer[Any]]:
+    """The class of most of three neighbours, nearest first; -1 is none, and the nearest decides."""
     votes = np.where(found >= 0, codes[found], -1)
     pair = (votes[:, 1] == votes[:, 2]) & (votes[:, 1] >= 0)
-    return float(np.mean(np.where(pair, votes[:, 1], votes[:, 0]) == codes))
+    winners: NDArray[np.integer[Any]] = np.where(pair, votes[:, 1], votes[:, 0])
+    return winners
 
 
 def best_gamma(gammas: Iterable[float], accuracies: Iterable[float]) -> float:

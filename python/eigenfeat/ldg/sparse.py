@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from eigenfeat.ldg._admm import SparseDirection, sparse_direction
+from eigenfeat.ldg._base import signed
 from eigenfeat.ldg._coordinates import Basis
 from eigenfeat.ldg._one_thread import one_blas_thread
 from eigenfeat.ldg.linear import LDG
@@ -238,10 +239,9 @@ def orthonormally_deflated(
         rest = complement.T @ Z @ complement
         found = sparse_direction((rest + rest.T) / 2, sparsity, tol=tol, max_iter=max_iter)
         solutions.append(found)
-        b = complement @ found.vector
-        directions[:, i] = b if b[int(np.argmax(np.abs(b)))] > 0 else 0.0 - b
+        directions[:, i] = complement @ found.vector
         complement = complement @ _others(found.vector)
-    return solutions, directions
+    return solutions, signed(directions) + 0.0  # without negative zeros
 
 
 def _others(vector: _Array) -> _Array:

@@ -14,15 +14,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
 from eigenfeat._validation import check_number, show
+from eigenfeat.expansion import expand
 from eigenfeat.ldg._base import Reduction, count_components
 from eigenfeat.ldg._domains import DomainScaler
 from eigenfeat.ldg._one_thread import one_blas_thread
 from eigenfeat.ldg._scatters import Array, Span
+from eigenfeat.ldg._selection import N_VOTES, majority
 from eigenfeat.ldg._spectrum import smallest_eigenpairs
 from eigenfeat.ldg.pooled import PooledReducer
 from eigenfeat.local_means import LocalScatters, local_neighbours, scatters_of_neighbours
@@ -91,12 +92,16 @@ class TwoDomains:
         )
 
     def hits(self, directions: Array, known: NDArray[np.intp], asked: NDArray[np.intp]) -> int:
-        """Count the target rows `asked` that 3-NN gets right from source and `known` rows."""
-        rows = np.vstack([self.source, self.target[known]]) @ directions
+        """Count the target rows `asked` that 3-NN gets right from the source and `known` rows."""
+        rows = np.vstack([self.source, self.target[known], self.target[asked]])
+        reduced = expand(rows, directions, wave="none", n_threads=self.n_threads)
         codes = np.concatenate([self.source_codes, self.target_codes[known]])
-        nearest = KNeighborsClassifier(min(3, len(rows)), algorithm="brute").fit(rows, codes)
-        found = nearest.predict(self.target[asked] @ directions)
-        return int(np.sum(found == self.target_codes[asked]))
+        references, queries = reduced[: len(codes)], reduced[len(codes) :]
+        together = np.zeros(len(codes), dtype=np.int64)
+        found = local_neighbours(
+            references, together, 1, N_VOTES, queries=queries, n_threads=self.n_threads
+        )
+        return int(np.sum(majority(found[:, 0], codes) == self.target_codes[asked]))
 
     def folds(self) -> list[NDArray[np.intp]]:
         """Rows of the target in parts that share each class evenly; at most 5, at least 2."""
