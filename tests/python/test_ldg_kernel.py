@@ -155,9 +155,23 @@ def test_singular_kernels_and_means(rows):
     rbf = KernelLDG(2, kernel="rbf", kernel_gamma=0.1, gamma=0.6, n_neighbors=3).fit(X, y)
     assert len(rbf.kernel_eigenvalues_) < 90
     assert_allclose(rbf.transform(X).mean(axis=0), 0, atol=1e-9)
-    far = KernelLDG(2, gamma=0.6, n_neighbors=3).fit(X + 1e4, y)
-    assert len(far.kernel_eigenvalues_) == 3
-    assert_allclose(np.abs(far.transform(X + 1e4)), np.abs(model.transform(X)), atol=1e-5)
+    poly = KernelLDG(2, kernel="poly", degree=1, kernel_gamma=1.0, gamma=0.6, n_neighbors=3)
+    poly.fit(X + 1e4, y)  # the linear kernel, but far from 0
+    assert len(poly.kernel_eigenvalues_) == 3
+    assert_allclose(np.abs(poly.transform(X + 1e4)), np.abs(model.transform(X)), atol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "laplacian"])
+def test_rows_far_from_zero(rows, kernel):
+    X, y = rows
+    options = {"kernel": kernel, "kernel_gamma": 0.2, "gamma": 0.6, "n_neighbors": 3}
+    near = KernelLDG(2, **options).fit(X, y)
+    far = KernelLDG(2, **options).fit(X + 1e8, y)
+    assert_allclose(far.transform(X[:9] + 1e8), near.transform(X[:9]), atol=1e-4)
+    sparse = KernelLDG(2, **options).fit(csr_array(X), y)
+    assert sparse.origin_ is None
+    assert_allclose(sparse.transform(X[:9]), near.transform(X[:9]), atol=1e-6)
+    assert_allclose(near.transform(csr_array(X[:9])), near.transform(X[:9]), atol=1e-12)
 
 
 @pytest.mark.parametrize("factor", [2.0**-250, 2.0**250])

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -27,6 +28,7 @@ __all__ = ["KernelLDG"]
 _Array = NDArray[np.float64]
 
 _INDEFINITE = 1e-6  # a negative eigenvalue of that share of the largest is no rounding
+_INVARIANT = ("linear", "rbf", "laplacian")  # under translation, once they are centred
 _LEARNT = (
     "eigenvalues_",
     "gamma_",
@@ -79,6 +81,9 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Eigenvalues of the centred kernel matrix that are kept, descending.
     X_fit_ : (n, d) array or sparse matrix
         The training rows; for "precomputed" kernels their kernel matrix.
+    origin_ : (d,) array or None
+        Mean of the training rows, which is taken from rows where neither the kernel nor its
+        centring notices: "linear", "rbf" and "laplacian" of dense rows.
     kernel_means_ : (n,) array
         Means of the kernel matrix's columns, which centring takes.
     gamma_, n_neighbors_, n_components_, cv_results_, classes_, short_classes_
@@ -168,6 +173,7 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             check_classification_targets(y)
             if len(np.unique(y)) < 2:
                 raise ValueError("y: expected at least two classes, got 1 class")
+            self.origin_ = self._origin_of(X)
             kernel = self._kernel(X, X)
             if kernel.shape[0] != kernel.shape[1]:
                 raise ValueError(f"X: expected a square kernel matrix, got shape {kernel.shape}")
@@ -223,6 +229,20 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             n_threads=self.n_threads,
         )
 
+    def _origin_of(self, X: Any) -> _Array | None:
+        """Return the rows' mean, if the centred kernel does not notice a translation."""
+        invariant = isinstance(self.kernel, str) and self.kernel in _INVARIANT
+        if not invariant or issparse(X):
+            return None
+        return np.asarray(X.mean(axis=0, dtype=np.float64))
+
+    def _moved(self, X: Any) -> Any:
+        """Rows in float64; those far from 0 would cancel in their products."""
+        rows = X.astype(np.float64)
+        if self.origin_ is None:
+            return rows
+        return (rows.toarray() if issparse(rows) else rows) - self.origin_
+
     def _kernel(self, X: Any, other: Any) -> _Array:
         """Return the kernel between rows, in float64."""
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
@@ -234,10 +254,10 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             parameters = {"gamma": self.kernel_gamma, "degree": self.degree, "coef0": self.coef0}
             if self.kernel_gamma is None and self.kernel == "chi2":
                 del parameters["gamma"]  # which takes no None
+            rows, others = (self._moved(part) for part in (X, other))
             matrix = pairwise_kernels(
-                X.astype(np.float64), other.astype(np.float64), metric=self.kernel,
-                filter_params=True, **parameters,
-            )  # fmt: skip
+                rows, others, metric=self.kernel, filter_params=True, **parameters
+            )
         dense = matrix.toarray() if hasattr(matrix, "toarray") else matrix
         result: _Array = np.asarray(dense, dtype=np.float64)
         if not np.isfinite(result).all():
@@ -270,13 +290,13 @@ class _Root:
         means = kernel.mean(axis=0)
         centred = kernel - means - means[:, None] + means.mean()
         values, vectors = eigh((centred + centred.T) / 2, check_finite=False)
-        if values[0] < -_INDEFINITE * max(values[-1], -values[0]):
+        # Entries are rounded where they are computed and where means are taken from them.
+        rounding = 10 * n * float(np.finfo(np.float64).eps)
+        if -values[0] > max(_INDEFINITE * values[-1], rounding * unit):
             raise ValueError(
                 "kernel: expected a positive semidefinite kernel, got one with the eigenvalue "
                 f"{values[0]:g} beside {values[-1]:g}"
             )
-        # Entries are rounded where they are computed and where means are taken from them.
-        rounding = 10 * n * float(np.finfo(np.float64).eps)
         kept = values > rounding * max(float(values[-1]), unit)
         if not kept.any():
             raise ValueError("X: expected rows that differ in the kernel's feature space, got one")
