@@ -12,6 +12,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.preprocessing import KernelCenterer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from eigenfeat import _validation
 from eigenfeat.ldg import LDG, KernelLDG
 from eigenfeat.ldg._selection import knn_accuracy
 from eigenfeat.local_means import local_neighbours
@@ -217,3 +218,10 @@ def test_errors(rows):
     with pytest.raises(ValueError, match="at least two classes"):
         model.fit(X, np.zeros(90, dtype=int))
     assert_array_equal(model.classes_, [0, 1, 2])
+
+
+def test_too_much_for_the_memory(rows, monkeypatch):
+    X, y = rows
+    monkeypatch.setattr(_validation, "physical_memory", lambda: 10_000)
+    with pytest.raises(MemoryError, match=r"KernelLDG: \d+ matrices of"):
+        KernelLDG(1, n_neighbors=3, gamma=0.8).fit(X, y)

@@ -9,6 +9,7 @@ from sklearn.datasets import load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from eigenfeat import _validation
 from eigenfeat.ldg import LDG, SparseLDG
 from eigenfeat.ldg._admm import sparse_direction
 from eigenfeat.ldg.sparse import _others, orthonormally_deflated, sparsely_deflated
@@ -188,3 +189,10 @@ def test_errors_leave_the_estimator(wine, parameters):
     with pytest.raises(ValueError, match=next(iter(parameters))):
         model.set_params(**parameters).fit(X, y)
     assert model.components_ is before
+
+
+def test_too_much_for_the_memory(wine, monkeypatch):
+    X, y = wine
+    monkeypatch.setattr(_validation, "physical_memory", lambda: 10_000)
+    with pytest.raises(MemoryError, match=r"SparseLDG: \d+ matrices of"):
+        SparseLDG(1, n_neighbors=3, gamma=0.8).fit(X, y)

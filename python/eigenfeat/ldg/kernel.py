@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from eigenfeat._validation import show
+from eigenfeat._validation import check_memory, show
 from eigenfeat.expansion import expand
 from eigenfeat.ldg._base import FLOATS, unchanged_on_error
 from eigenfeat.ldg._one_thread import one_blas_thread
@@ -28,6 +28,7 @@ __all__ = ["KernelLDG"]
 _Array = NDArray[np.float64]
 
 _INDEFINITE = 1e-6  # a negative eigenvalue of that share of the largest is no rounding
+_MATRICES = 6  # (n, n), at the same time
 _INVARIANT = ("linear", "rbf", "laplacian")  # under translation, once they are centred
 _LEARNT = (
     "eigenvalues_",
@@ -96,6 +97,8 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     ValueError
         If rows, labels or parameters are unfit, the kernel is not positive semidefinite, or all
         rows are one in its feature space.
+    MemoryError
+        If the matrices, rows by rows, exceed the machine's memory.
 
     References
     ----------
@@ -173,6 +176,7 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             check_classification_targets(y)
             if len(np.unique(y)) < 2:
                 raise ValueError("y: expected at least two classes, got 1 class")
+            check_memory("KernelLDG", _MATRICES, X.shape[0])
             self.origin_ = self._origin_of(X)
             kernel = self._kernel(X, X)
             if kernel.shape[0] != kernel.shape[1]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from eigenfeat._validation import check_memory
 from eigenfeat.ldg._admm import SparseDirection, sparse_direction
 from eigenfeat.ldg._base import signed
 from eigenfeat.ldg._coordinates import Basis
@@ -23,6 +24,8 @@ from eigenfeat.local_means import LocalScatters
 __all__ = ["SparseLDG"]
 
 _Array = NDArray[np.float64]
+
+_MATRICES = 12  # (d, d), at the same time
 
 
 class SparseLDG(LDG):
@@ -90,6 +93,8 @@ class SparseLDG(LDG):
     ------
     ValueError
         As `LDG`.
+    MemoryError
+        If the solver's matrices, columns by columns, exceed the machine's memory.
 
     Warns
     -----
@@ -176,6 +181,7 @@ class SparseLDG(LDG):
     def _problem(self, X: Any, y: Any) -> Any:
         """Solve in the columns themselves: those of a rotated basis would not be sparse."""
         problem, classes = super()._problem(X, y)
+        check_memory("SparseLDG", _MATRICES, problem.rows.shape[1])
         basis = Basis(None, None, problem.rows.shape[1])
         return replace(problem, coordinates=problem.rows, basis=basis), classes
 
