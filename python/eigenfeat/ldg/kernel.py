@@ -183,8 +183,8 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 raise ValueError(f"X: expected a square kernel matrix, got shape {kernel.shape}")
             with one_blas_thread():
                 root = _Root.of(kernel)
-            linear = self._linear().fit(root.rows, y)
-            self.dual_coef_ = root.inverse @ linear.components_.T
+                linear = self._linear().fit(root.rows, y)
+            self.dual_coef_ = expand(root.inverse, linear.components_.T, wave="none")
             self.kernel_eigenvalues_, self.kernel_means_ = root.eigenvalues, root.means
             self.X_fit_ = X
             for name in _LEARNT:
@@ -259,9 +259,10 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             if self.kernel_gamma is None and self.kernel == "chi2":
                 del parameters["gamma"]  # which takes no None
             rows, others = (self._moved(part) for part in (X, other))
-            matrix = pairwise_kernels(
-                rows, others, metric=self.kernel, filter_params=True, **parameters
-            )
+            with one_blas_thread():
+                matrix = pairwise_kernels(
+                    rows, others, metric=self.kernel, filter_params=True, **parameters
+                )
         dense = matrix.toarray() if hasattr(matrix, "toarray") else matrix
         result: _Array = np.asarray(dense, dtype=np.float64)
         if not np.isfinite(result).all():
