@@ -157,7 +157,8 @@ class DiscriminativeGaussian(LDG):
         DiscriminativeGaussian
             The estimator itself.
         """
-        super().fit(X, y)
+        with one_blas_thread():
+            super().fit(X, y)
         if self.stop_reason_ == "interrupted":
             raise KeyboardInterrupt
         if self.stop_reason_ == "iterations":
@@ -181,17 +182,16 @@ class DiscriminativeGaussian(LDG):
     ) -> None:
         """Start from LDG's directions, and keep those that the search ends with."""
         objective = self._objective(problem, n_neighbors)
-        with one_blas_thread():
-            found = minimise(
-                objective,
-                vectors,
-                step=self.step,
-                learning_rate=self.learning_rate,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                say=self._say,
-            )
-            curvatures, rotated = _principal(found.point, objective(found.point)[1])
+        found = minimise(
+            objective,
+            vectors,
+            step=self.step,
+            learning_rate=self.learning_rate,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            say=self._say,
+        )
+        curvatures, rotated = _principal(found.point, objective(found.point)[1])
         super()._keep(problem, classes, n_neighbors, gamma, curvatures, rotated)
         self.objective_, self.gradient_norm_ = found.objective, found.gradient_norm
         self.objective_history_ = np.array(found.history)

@@ -166,7 +166,8 @@ class SparseLDG(LDG):
         SparseLDG
             The estimator itself.
         """
-        super().fit(X, y)
+        with one_blas_thread():
+            super().fit(X, y)
         failed = np.flatnonzero(self.residuals_.max(axis=1) > self.tol)
         if len(failed):
             warnings.warn(
@@ -192,11 +193,10 @@ class SparseLDG(LDG):
         matrix = scatters.within - gamma * scatters.weighted
         matrix = (matrix + matrix.T) / 2
         deflate = sparsely_deflated if self.deflation == "sparse" else orthonormally_deflated
-        with one_blas_thread():
-            solutions, directions = deflate(
-                matrix, count, self.sparsity, tol=self.tol, max_iter=self.max_iter
-            )
-            self._report(solutions, matrix, directions)
+        solutions, directions = deflate(
+            matrix, count, self.sparsity, tol=self.tol, max_iter=self.max_iter
+        )
+        self._report(solutions, matrix, directions)
         return np.einsum("ij,ij->j", directions, matrix @ directions), directions
 
     def _report(self, solutions: list[SparseDirection], matrix: _Array, directions: _Array) -> None:
