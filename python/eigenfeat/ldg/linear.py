@@ -20,6 +20,7 @@ from eigenfeat._validation import check_number, check_whole, random_generator, s
 from eigenfeat.expansion import expand
 from eigenfeat.ldg import _selection as selection
 from eigenfeat.ldg._coordinates import Basis, Columns, span_of, standardise
+from eigenfeat.ldg._one_thread import one_blas_thread
 from eigenfeat.ldg._spectrum import smallest_eigenpairs
 from eigenfeat.local_means import LocalScatters, local_scatters
 
@@ -166,6 +167,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.random_state = random_state
         self.n_threads = n_threads
 
+    @one_blas_thread()
     def fit(self, X: Any, y: Any) -> LDG:
         """Choose the parameters that are to be chosen, and solve for the directions.
 
