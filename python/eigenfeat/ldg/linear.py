@@ -209,7 +209,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 f"n_neighbors: expected more than {n_neighbors} rows of every class, got fewer of "
                 f"{show(self.short_classes_.tolist())}, whose local means are of what there is",
                 RuntimeWarning,
-                stacklevel=2,
+                stacklevel=3,  # past the decorator
             )
         return self
 
