@@ -54,6 +54,7 @@ PYTHON_ROOMS = (
             "features.py",
             "layers.py",
             "local_means.py",
+            "trust_region.py",
             "persist.py",
             "_[!_]*.py",
         ),

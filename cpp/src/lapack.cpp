@@ -32,6 +32,8 @@ extern "C" {
                                    const int*, int*, std::size_t, std::size_t);                    \
   void EIGENFEAT_FORTRAN(p##syevd)(const char*, const char*, const int*, T*, const int*, T*, T*,   \
                                    const int*, int*, const int*, int*, std::size_t, std::size_t);  \
+  void EIGENFEAT_FORTRAN(p##sytrd)(const char*, const int*, T*, const int*, T*, T*, T*, T*,        \
+                                   const int*, int*, std::size_t);                                 \
   void EIGENFEAT_FORTRAN(p##syevr)(const char*, const char*, const char*, const int*, T*,          \
                                    const int*, const T*, const T*, const int*, const int*,         \
                                    const T*, int*, T*, T*, const int*, int*, T*, const int*, int*, \
@@ -62,6 +64,7 @@ EIGENFEAT_PICK(trtri)
 EIGENFEAT_PICK(sygst)
 EIGENFEAT_PICK(sygvd)
 EIGENFEAT_PICK(syevd)
+EIGENFEAT_PICK(sytrd)
 EIGENFEAT_PICK(syevr)
 #undef EIGENFEAT_PICK
 
@@ -219,6 +222,26 @@ int syevd(Triangle triangle, MatrixView<T> a, VectorView<T> eigenvalues, LapackW
 }
 
 template <class T>
+int sytrd(Triangle triangle, MatrixView<T> a, VectorView<T> diagonal, VectorView<T> off,
+          VectorView<T> tau, LapackWork<T>& work) {
+  conform(a.rows == a.cols && diagonal.size >= a.rows && off.size >= a.rows - 1 &&
+              tau.size >= a.rows - 1,
+          "sytrd");
+  const char uplo = static_cast<char>(triangle);
+  const int n = as_int(a.rows), lda = leading(a, "sytrd");
+  int info = 0, query = -1;
+  T answer = 0;
+  call_sytrd(T{}, &uplo, &n, a.data, &lda, diagonal.data, off.data, tau.data, &answer, &query,
+             &info, kOne);
+  checked(info, "sytrd");
+  const int lwork = queried(answer, 1);
+  work.work.reserve(lwork);
+  call_sytrd(T{}, &uplo, &n, a.data, &lda, diagonal.data, off.data, tau.data, work.work.data(),
+             &lwork, &info, kOne);
+  return checked(info, "sytrd");
+}
+
+template <class T>
 int syevr_range(Triangle triangle, MatrixView<T> a, index_t first, index_t last,
                 VectorView<T> eigenvalues, MatrixView<T> vectors, LapackWork<T>& work) {
   conform(a.rows == a.cols && 0 <= first && first <= last && last < a.rows &&
@@ -256,6 +279,8 @@ int syevr_range(Triangle triangle, MatrixView<T> a, index_t first, index_t last,
   template int sygst<T>(Triangle, MatrixView<T>, MatrixView<const T>);                          \
   template int sygvd<T>(Triangle, MatrixView<T>, MatrixView<T>, VectorView<T>, LapackWork<T>&); \
   template int syevd<T>(Triangle, MatrixView<T>, VectorView<T>, LapackWork<T>&);                \
+  template int sytrd<T>(Triangle, MatrixView<T>, VectorView<T>, VectorView<T>, VectorView<T>,   \
+                        LapackWork<T>&);                                                        \
   template int syevr_range<T>(Triangle, MatrixView<T>, index_t, index_t, VectorView<T>,         \
                               MatrixView<T>, LapackWork<T>&);
 EIGENFEAT_INSTANTIATE(float)

@@ -16,6 +16,10 @@ PYBIND11_MODULE(_core, module) {
   eigenfeat::bindings::register_expansion(module);
   eigenfeat::bindings::register_logit(module);
   eigenfeat::bindings::register_local_means(module);
+  eigenfeat::bindings::register_prefix_gaussian(module);
+  eigenfeat::bindings::register_trust_region(module);
+  eigenfeat::bindings::register_box(module);
+  eigenfeat::bindings::register_dominance(module);
 
   module.def("default_threads", &eigenfeat::default_threads);
   module.def("blas_threads", &eigenfeat::blas_threads);

@@ -46,6 +46,35 @@ MatrixView<const T> matrix_view(const Array<T>& array, const char* name) {
   return row_major(array.data(), array.shape(0), array.shape(1));
 }
 
+// One line for all of n rows, or a line each.
+template <class T>
+MatrixView<const T> broadcast_view(const Array<T>& array, py::ssize_t n, const char* name) {
+  MatrixView<const T> view = matrix_view(array, name);
+  if (view.rows == 1 && n != 1) {
+    view.rows = n;
+    view.row_stride = 0;
+  }
+  return view;
+}
+
+// A stack (n, r, c) as n * r rows of c, or as n rows of r * c.
+template <class T>
+MatrixView<const T> stacked_rows(const Array<T>& array, const char* name) {
+  require_dimensions(array, 3, name);
+  return row_major(array.data(), array.shape(0) * array.shape(1), array.shape(2));
+}
+template <class T>
+MatrixView<const T> flattened_rows(const Array<T>& array, py::ssize_t n, const char* name) {
+  require_dimensions(array, 3, name);
+  const py::ssize_t width = array.shape(1) * array.shape(2);
+  MatrixView<const T> view = row_major(array.data(), array.shape(0), width);
+  if (view.rows == 1 && n != 1) {
+    view.rows = n;
+    view.row_stride = 0;
+  }
+  return view;
+}
+
 template <class T>
 std::vector<MatrixView<const T>> matrix_views(const std::vector<Array<T>>& arrays,
                                               const char* name) {

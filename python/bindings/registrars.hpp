@@ -10,5 +10,9 @@ void register_pencil(pybind11::module_& module);
 void register_expansion(pybind11::module_& module);
 void register_logit(pybind11::module_& module);
 void register_local_means(pybind11::module_& module);
+void register_prefix_gaussian(pybind11::module_& module);
+void register_trust_region(pybind11::module_& module);
+void register_box(pybind11::module_& module);
+void register_dominance(pybind11::module_& module);
 
 }  // namespace eigenfeat::bindings

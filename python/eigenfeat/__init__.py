@@ -26,6 +26,7 @@ from .pencils import (
 from .persist import FileFormatError
 from .rayleigh import OrientedPCA, RayleighPCA, VanishingComponents
 from .targets import discretize_target, target_groups
+from .trust_region import BallMinimum, SignCertificate, certified_sign, trust_region_minimum
 
 try:
     __version__ = version("eigenfeat")
@@ -35,6 +36,7 @@ except PackageNotFoundError:  # a source tree that was never installed
 __all__ = [
     "GEM",
     "LDG",
+    "BallMinimum",
     "CalibratedLeastSquares",
     "ClassMoments",
     "Contrasts",
@@ -49,11 +51,13 @@ __all__ = [
     "PairDirections",
     "PencilResult",
     "RayleighPCA",
+    "SignCertificate",
     "SingularDenominatorError",
     "SlicedInverseRegression",
     "Status",
     "VanishingComponents",
     "__version__",
+    "certified_sign",
     "class_pairs",
     "class_tree",
     "confusion_pairs",
@@ -63,4 +67,5 @@ __all__ = [
     "one_vs_rest",
     "pair_directions",
     "target_groups",
+    "trust_region_minimum",
 ]

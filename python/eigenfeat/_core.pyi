@@ -171,6 +171,80 @@ def local_discriminants(
     ridge: float,
     n_threads: int,
 ) -> _F64: ...  # (k, m, n_classes)
+def factorise_covariance(covariance: _F64) -> tuple[_F64, bool]: ...  # (d, d), positive definite
+def prefix_gains(factor: _F64, features: _F64, n_threads: int) -> _F64: ...  # (d, ell)
+def prefix_innovations(
+    factor: _F64, mean: _F64, rows: _F64, t: int, n_threads: int
+) -> _F64: ...  # (n, t)
+def prefix_means(
+    gains: _F64, mean: _F64, innovations: _F64, steps: _I64, n_threads: int
+) -> _F64: ...  # (n, p, ell)
+def prefix_log_densities(
+    factor: _F64, innovations: _F64, steps: _I64, n_threads: int
+) -> _F64: ...  # (n, p)
+def prefix_covariances(gains: _F64, steps: _I64, n_threads: int) -> _F64: ...  # (p, ell, ell)
+def prefix_variances(gains: _F64, steps: _I64) -> _F64: ...  # (p, ell)
+def prefix_step(
+    factor: _F64,
+    mean: _F64,
+    gains: _F64,
+    t: int,
+    samples: _F64,  # (n,)
+    innovations: _F64,  # (n, d), column t is set
+    means: _F64,  # (n, ell), moved
+    log_densities: _F64,  # (n,), moved
+    n_threads: int,
+) -> None: ...
+def minimise_over_ball(
+    A: _F64,  # (m, d, d) or diagonals (m, d), m = 1 or n
+    g: _F64,  # (n, d)
+    radius: _F64,  # (n,)
+    n_threads: int,
+) -> tuple[
+    _F64,  # values (n,)
+    _F64,  # minimisers (n, d)
+    _F64,  # multipliers (n,)
+    _F64,  # gaps (n,)
+    _F64,  # residuals (n,)
+    _I32,  # hard (n,)
+    _I32,  # iterations (n,)
+    _I32,  # status (n,)
+]: ...
+def certify_over_ball(
+    A: _F64, g: _F64, constant: _F64, radius: _F64, n_threads: int
+) -> tuple[_I32, _F64, _F64, _I32]: ...  # verdicts, lower, upper, passes: (n,) each
+def minimise_over_box(
+    A: _F64,  # diagonals (m, d), m = 1 or n
+    g: _F64,  # (n, d)
+    half_widths: _F64,  # (m, d)
+    n_threads: int,
+) -> tuple[_F64, _F64]: ...  # values (n,), minimisers (n, d)
+def find_dominating(
+    points: _F64,  # (n, d)
+    widths: _F64,  # (n, d) or (1, d)
+    radii: _F64,  # (n,)
+    offsets: _F64,  # (n, G) or (1, G)
+    slopes: _F64 | None,  # (G, d)
+    precisions: _F64 | None,  # (n, G, d) or (1, G, d)
+    centres: _F64 | None,  # the same
+    groups: _I32 | None,  # (G,)
+    shape: str,
+    process: str,
+    n_threads: int,
+) -> tuple[_I32, _I32, _I32, _I32]: ...  # winners, guesses, checks, open: (n,) each
+def dominance_radii(
+    points: _F64,
+    widths: _F64,
+    radii: _F64,
+    offsets: _F64,
+    slopes: _F64 | None,
+    precisions: _F64 | None,
+    centres: _F64 | None,
+    groups: _I32 | None,
+    shape: str,
+    classes: _I32,  # (n,), -1: the guess
+    n_threads: int,
+) -> tuple[_F64, _I32]: ...  # largest radii, guesses: (n,) each
 def default_threads() -> int: ...
 def blas_threads() -> int: ...
 def lapack_name() -> str: ...

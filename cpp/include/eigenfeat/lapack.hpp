@@ -60,6 +60,12 @@ int sygvd(Triangle triangle, MatrixView<T> a, MatrixView<T> b, VectorView<T> eig
 template <class T>
 int syevd(Triangle triangle, MatrixView<T> a, VectorView<T> eigenvalues, LapackWork<T>& work);
 
+// A = Q T Q^T with T tridiagonal: its diagonal, n - 1 entries beside it, and the reflectors of Q in
+// A below (lower) or above (upper) these, with their n - 1 factors tau
+template <class T>
+int sytrd(Triangle triangle, MatrixView<T> a, VectorView<T> diagonal, VectorView<T> off,
+          VectorView<T> tau, LapackWork<T>& work);
+
 // Eigenpairs first..last (0-based, inclusive, ascending order) of A, which is destroyed
 template <class T>
 int syevr_range(Triangle triangle, MatrixView<T> a, index_t first, index_t last,

@@ -290,6 +290,43 @@ TEST_CASE_TEMPLATE("sygvd, syevd and syevr_range agree with Jacobi", T, float, d
   }
 }
 
+TEST_CASE_TEMPLATE("sytrd gives a tridiagonal matrix and the reflectors that made it", T, float,
+                   double) {
+  Random random(6);
+  for (const index_t n : {1, 2, 3, 40}) {
+    LapackWork<T> work;
+    const Matrix<T> a = random.symmetric<T>(n, Order::columns);
+    Matrix<T> reduced = one_triangle(a, Triangle::lower);
+    std::vector<T> diagonal(to_size(n)), off(to_size(n)), tau(to_size(n));
+    REQUIRE(sytrd<T>(Triangle::lower, reduced.view(), support::write(diagonal), support::write(off),
+                     support::write(tau), work) == 0);
+    // Q = H(1) ... H(n - 1), applied to T = Q^T A Q from both sides.
+    reference::Table back(n);
+    for (index_t i = 0; i < n; ++i) {
+      back(i, i) = static_cast<long double>(diagonal[to_size(i)]);
+      if (i + 1 < n) back(i, i + 1) = back(i + 1, i) = static_cast<long double>(off[to_size(i)]);
+    }
+    for (index_t h = n - 2; h >= 0; --h) {
+      std::vector<long double> v(to_size(n), 0.0L);
+      v[to_size(h + 1)] = 1;
+      for (index_t i = h + 2; i < n; ++i) v[to_size(i)] = static_cast<long double>(reduced(i, h));
+      const long double factor = static_cast<long double>(tau[to_size(h)]);
+      for (const bool left : {true, false}) {
+        for (index_t j = 0; j < n; ++j) {
+          long double dot = 0;
+          for (index_t i = 0; i < n; ++i) dot += v[to_size(i)] * (left ? back(i, j) : back(j, i));
+          for (index_t i = 0; i < n; ++i)
+            (left ? back(i, j) : back(j, i)) -= factor * dot * v[to_size(i)];
+        }
+      }
+    }
+    for (index_t i = 0; i < n; ++i) {
+      for (index_t j = 0; j < n; ++j)
+        CHECK(std::fabs(back(i, j) - static_cast<long double>(a(i, j))) <= 200 * epsilon<T>());
+    }
+  }
+}
+
 TEST_CASE_TEMPLATE("sygvd says where B stops being positive definite", T, float, double) {
   LapackWork<T> work;
   std::vector<T> values(3);

@@ -52,6 +52,12 @@ TEST_CASE_TEMPLATE("factorisations and eigensolvers refuse views that do not con
   CHECK_THROWS_AS(potrf<T>(Triangle::lower, rows.view()), std::logic_error);
   CHECK_THROWS_AS(trtri<T>(Triangle::lower, wide.view()), std::logic_error);
   CHECK_THROWS_AS(trtri<T>(Triangle::lower, rows.view()), std::logic_error);
+  CHECK_THROWS_AS(sytrd<T>(Triangle::lower, rows.view(), support::write(values),
+                           support::write(values), support::write(values), work),
+                  std::logic_error);
+  CHECK_THROWS_AS(sytrd<T>(Triangle::lower, square.view(), support::write(short_values),
+                           support::write(values), support::write(values), work),
+                  std::logic_error);
   CHECK_THROWS_AS(sygst<T>(Triangle::lower, square.view(), small.read()), std::logic_error);
   CHECK_THROWS_AS(sygst<T>(Triangle::lower, rows.view(), square.read()), std::logic_error);
   CHECK_THROWS_AS(

@@ -1,0 +1,61 @@
+// Private to the core: the secular equation of a diagonal quadratic over a ball, and how numbers of
+// any size are brought near 1 without rounding.
+#pragma once
+
+#include <limits>
+
+#include "eigenfeat/view.hpp"
+
+namespace eigenfeat {
+
+inline constexpr double kRound = std::numeric_limits<double>::epsilon();
+
+// With b_i = (a_i - low) + shift: sum g^2/b, sum g^2/b^2 = |x|^2, sum g^2/b^3. All b_i > 0.
+struct SecularSums {
+  double first = 0.0;
+  double second = 0.0;
+  double third = 0.0;
+};
+SecularSums secular_sums(const double* a, const double* g, index_t n, double low, double shift);
+
+// What one pass without divisions tells.
+struct Survey {
+  double low = 0.0;       // min a
+  double size = 0.0;      // max |a|
+  double steepest = 0.0;  // max |g|
+  double gradient = 0.0;  // sum g^2
+  double bend = 0.0;      // sum a g^2
+};
+Survey survey(const double* a, const double* g, index_t n);
+
+// Exact factors 2^k, also where 2^k itself is out of range.
+struct PowerOfTwo {
+  explicit PowerOfTwo(int exponent);
+  double operator()(double x) const { return x * first * second; }
+  double first, second;
+};
+
+// x = 2^radius_exponent y, q = 2^value_exponent q': then the radius is in [1/2, 1) and the largest
+// of max |a| and max |g| as well.
+struct BallScale {
+  BallScale(double size, double steepest, double radius);
+  int radius_exponent, value_exponent;
+  PowerOfTwo curvature, slope, value;   // from given to scaled
+  PowerOfTwo length, back, multiplier;  // from scaled to given: x, q, mu
+  double radius;                        // scaled
+};
+
+struct RegionPoint {
+  double value = 0.0;       // dual bound at the multiplier, the minimum but for rounding
+  double multiplier = 0.0;  // mu
+  double shift = 0.0;       // s = mu + a_min
+  bool hard = false;
+  bool converged = true;
+  int iterations = 0;
+};
+
+// Scaled numbers: 1/2 <= radius < 1, entries at most 1. x: n numbers.
+RegionPoint minimise_diagonal(const double* a, const double* g, index_t n, double radius,
+                              double* x);
+
+}  // namespace eigenfeat

@@ -1,0 +1,95 @@
+// Which class dominates over a set, for Python.
+#include "eigenfeat/dominance.hpp"
+
+#include "numpy_views.hpp"
+#include "registrars.hpp"
+
+namespace eigenfeat::bindings {
+namespace {
+
+using py::literals::operator""_a;
+using Lines = std::optional<Array<double>>;
+using Groups = std::optional<Array<std::int32_t>>;
+
+SetShape parse_shape(const std::string& name) {
+  require(name == "ball" || name == "box", "shape", "ball or box", name);
+  return name == "box" ? SetShape::box : SetShape::ball;
+}
+
+Process parse_process(const std::string& name) {
+  require(name == "guess" || name == "general", "process", "guess or general", name);
+  return name == "general" ? Process::general : Process::guess;
+}
+
+DominanceProblem problem_of(const Array<double>& points, const Array<double>& widths,
+                            const Array<double>& radii, const Array<double>& offsets,
+                            const Lines& slopes, const Lines& precisions, const Lines& centres,
+                            const Groups& groups, const std::string& shape,
+                            const std::string& process) {
+  DominanceProblem problem;
+  problem.points = matrix_view(points, "points");
+  const index_t n = problem.points.rows;
+  problem.widths = broadcast_view(widths, n, "widths");
+  problem.radii = vector_view(radii, "radii");
+  problem.offsets = matrix_view(offsets, "offsets");
+  if (slopes) problem.slopes = matrix_view(*slopes, "slopes");
+  if (precisions) problem.precisions = flattened_rows(*precisions, n, "precisions");
+  if (centres) problem.centres = flattened_rows(*centres, n, "centres");
+  problem.groups = vector_view(groups, "groups");
+  problem.shape = parse_shape(shape);
+  problem.process = parse_process(process);
+  return problem;
+}
+
+py::tuple dominating(const Array<double>& points, const Array<double>& widths,
+                     const Array<double>& radii, const Array<double>& offsets, const Lines& slopes,
+                     const Lines& precisions, const Lines& centres, const Groups& groups,
+                     const std::string& shape, const std::string& process, int n_threads) {
+  const DominanceProblem problem = problem_of(points, widths, radii, offsets, slopes, precisions,
+                                              centres, groups, shape, process);
+  const index_t n = problem.points.rows;
+  auto winners = allocate<int>({n}), guesses = allocate<int>({n});
+  auto checks = allocate<int>({n}), open = allocate<int>({n});
+  const Dominance dominance{flat_output(winners), flat_output(guesses), flat_output(checks),
+                            flat_output(open)};
+  {
+    py::gil_scoped_release unlocked;
+    find_dominating(problem, dominance, n_threads);
+  }
+  return py::make_tuple(winners, guesses, checks, open);
+}
+
+py::tuple radii_of(const Array<double>& points, const Array<double>& widths,
+                   const Array<double>& radii, const Array<double>& offsets, const Lines& slopes,
+                   const Lines& precisions, const Lines& centres, const Groups& groups,
+                   const std::string& shape, const Array<std::int32_t>& classes, int n_threads) {
+  const DominanceProblem problem = problem_of(points, widths, radii, offsets, slopes, precisions,
+                                              centres, groups, shape, "guess");
+  const auto wanted = vector_view(classes, "classes");
+  auto largest = allocate<double>({problem.points.rows});
+  auto guesses = allocate<int>({problem.points.rows});
+  const auto largest_view = flat_output(largest);
+  const auto guess_view = flat_output(guesses);
+  {
+    py::gil_scoped_release unlocked;
+    dominance_radii(problem, wanted, largest_view, guess_view, n_threads);
+  }
+  return py::make_tuple(largest, guesses);
+}
+
+}  // namespace
+
+void register_dominance(py::module_& module) {
+  const auto optional = [](const char* name) { return py::arg(name).noconvert().none(true); };
+  module.def("find_dominating", &dominating, py::arg("points").noconvert(),
+             py::arg("widths").noconvert(), py::arg("radii").noconvert(),
+             py::arg("offsets").noconvert(), optional("slopes"), optional("precisions"),
+             optional("centres"), optional("groups"), "shape"_a, "process"_a, "n_threads"_a);
+  module.def("dominance_radii", &radii_of, py::arg("points").noconvert(),
+             py::arg("widths").noconvert(), py::arg("radii").noconvert(),
+             py::arg("offsets").noconvert(), optional("slopes"), optional("precisions"),
+             optional("centres"), optional("groups"), "shape"_a, py::arg("classes").noconvert(),
+             "n_threads"_a);
+}
+
+}  // namespace eigenfeat::bindings

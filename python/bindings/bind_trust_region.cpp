@@ -1,0 +1,66 @@
+// Minima and certified signs of quadratics over balls for Python.
+#include "eigenfeat/trust_region.hpp"
+
+#include "numpy_views.hpp"
+#include "registrars.hpp"
+
+namespace eigenfeat::bindings {
+namespace {
+
+using py::literals::operator""_a;
+
+// A: (m, d, d) dense matrices or (m, d) diagonals, m = 1 or n.
+BallProblem problem_of(const Array<double>& a, const Array<double>& g,
+                       const Array<double>& radius) {
+  BallProblem problem;
+  problem.dense = a.ndim() == 3;
+  problem.curvatures = problem.dense ? stacked_rows(a, "A") : matrix_view(a, "A");
+  problem.slopes = matrix_view(g, "g");
+  problem.radii = vector_view(radius, "radius");
+  return problem;
+}
+
+py::tuple minimise(const Array<double>& a, const Array<double>& g, const Array<double>& radius,
+                   int n_threads) {
+  const BallProblem problem = problem_of(a, g, radius);
+  const index_t n = problem.slopes.rows, d = problem.slopes.cols;
+  auto values = allocate<double>({n}), points = allocate<double>({n, d});
+  auto multipliers = allocate<double>({n}), gaps = allocate<double>({n});
+  auto residuals = allocate<double>({n});
+  auto hard = allocate<int>({n}), iterations = allocate<int>({n}), status = allocate<int>({n});
+  const BallMinima minima{flat_output(values),     matrix_output(points),  flat_output(multipliers),
+                          flat_output(gaps),       flat_output(residuals), flat_output(hard),
+                          flat_output(iterations), flat_output(status)};
+  {
+    py::gil_scoped_release unlocked;
+    minimise_over_ball(problem, minima, n_threads);
+  }
+  return py::make_tuple(values, points, multipliers, gaps, residuals, hard, iterations, status);
+}
+
+py::tuple certified(const Array<double>& a, const Array<double>& g, const Array<double>& constant,
+                    const Array<double>& radius, int n_threads) {
+  const BallProblem problem = problem_of(a, g, radius);
+  const auto constants = vector_view(constant, "constant");
+  const index_t n = problem.slopes.rows;
+  auto verdicts = allocate<int>({n}), passes = allocate<int>({n});
+  auto lower = allocate<double>({n}), upper = allocate<double>({n});
+  const Certificates certificates{flat_output(verdicts), flat_output(lower), flat_output(upper),
+                                  flat_output(passes)};
+  {
+    py::gil_scoped_release unlocked;
+    certify_over_ball(problem, constants, certificates, n_threads);
+  }
+  return py::make_tuple(verdicts, lower, upper, passes);
+}
+
+}  // namespace
+
+void register_trust_region(py::module_& module) {
+  module.def("minimise_over_ball", &minimise, py::arg("A").noconvert(), py::arg("g").noconvert(),
+             py::arg("radius").noconvert(), "n_threads"_a);
+  module.def("certify_over_ball", &certified, py::arg("A").noconvert(), py::arg("g").noconvert(),
+             py::arg("constant").noconvert(), py::arg("radius").noconvert(), "n_threads"_a);
+}
+
+}  // namespace eigenfeat::bindings

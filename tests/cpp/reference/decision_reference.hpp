@@ -1,0 +1,105 @@
+// Quadratics over balls and boxes, conditional Gaussians and dominance, by plain loops in long
+// double: eigenvalues by Jacobi, the secular equation by bisection, conditioning by elimination.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "eigenfeat/view.hpp"
+#include "reference/pencil_reference.hpp"
+
+namespace eigenfeat::reference {
+
+using Numbers = std::vector<long double>;
+
+// sum a x^2 + 2 g x at x = -g / (a + mu), and |x|^2; 0 / 0 is 0.
+struct AtMultiplier {
+  long double dual = 0, square = 0;
+};
+inline AtMultiplier at_multiplier(const Numbers& a, const Numbers& g, long double radius,
+                                  long double low, long double shift) {
+  AtMultiplier out;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (g[i] == 0) continue;
+    const long double x = g[i] / ((a[i] - low) + shift);
+    out.dual -= g[i] * x;
+    out.square += x * x;
+  }
+  out.dual -= (shift - low) * radius * radius;
+  return out;
+}
+
+struct BallReference {
+  long double value = 0, multiplier = 0, low = 0;
+};
+
+// min sum a x^2 + 2 g x over |x| <= radius.
+inline BallReference minimum_over_ball(const Numbers& a, const Numbers& g, long double radius) {
+  const long double low = *std::min_element(a.begin(), a.end());
+  const long double base = std::max(low, 0.0L);
+  const AtMultiplier first = at_multiplier(a, g, radius, low, base);
+  if (first.square <= radius * radius) return {first.dual, base - low, low};
+  long double below = base, above = base;
+  for (const long double slope : g) above += std::fabs(slope) / radius;
+  for (int step = 0; step < 400 && above - below > 0; ++step) {
+    const long double middle = below + (above - below) / 2;
+    (at_multiplier(a, g, radius, low, middle).square > radius * radius ? below : above) = middle;
+  }
+  return {at_multiplier(a, g, radius, low, above).dual, above - low, low};
+}
+
+// The same for x^T A x + 2 g^T x.
+inline BallReference minimum_over_ball(const Table& a, const Numbers& g, long double radius) {
+  const Eigenpairs pairs = symmetric_eigenpairs(a);
+  Numbers slopes(g.size(), 0.0L);
+  for (index_t j = 0; j < a.order(); ++j) {
+    for (index_t i = 0; i < a.order(); ++i)
+      slopes[static_cast<std::size_t>(j)] += pairs.vectors(i, j) * g[static_cast<std::size_t>(i)];
+  }
+  return minimum_over_ball(pairs.values, slopes, radius);
+}
+
+// min sum a x^2 + 2 g x over |x| <= w: the lesser of both edges and, where inside, the vertex.
+inline long double minimum_over_box(const Numbers& a, const Numbers& g, const Numbers& w) {
+  long double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const auto value = [&](long double x) { return a[i] * x * x + 2 * g[i] * x; };
+    long double least = std::min(value(w[i]), value(-w[i]));
+    if (a[i] > 0 && std::fabs(g[i]) <= a[i] * w[i]) least = std::min(least, value(-g[i] / a[i]));
+    sum += least;
+  }
+  return sum;
+}
+
+struct Conditional {
+  Numbers mean;
+  Table covariance;
+  long double log_density = 0;
+  explicit Conditional(index_t d) : covariance(d) {}
+};
+
+// N(mean, sigma) given its first t entries: one entry after the other is conditioned on.
+inline Conditional condition_on_prefix(const Table& sigma, const Numbers& mean, const Numbers& x,
+                                       index_t t) {
+  constexpr long double kTwoPi = 6.283185307179586476925286766559L;
+  const index_t d = sigma.order();
+  Conditional out(d);
+  out.mean = mean;
+  out.covariance = sigma;
+  for (index_t s = 0; s < t; ++s) {
+    const Table before = out.covariance;
+    const long double variance = before(s, s);
+    const long double from = x[static_cast<std::size_t>(s)] - out.mean[static_cast<std::size_t>(s)];
+    out.log_density -= from * from / (2 * variance) + std::log(kTwoPi * variance) / 2;
+    for (index_t i = 0; i < d; ++i) {
+      out.mean[static_cast<std::size_t>(i)] += before(i, s) / variance * from;
+      for (index_t j = 0; j < d; ++j)
+        out.covariance(i, j) = before(i, j) - before(i, s) * before(s, j) / variance;
+    }
+  }
+  return out;
+}
+
+}  // namespace eigenfeat::reference
