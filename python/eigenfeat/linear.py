@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat import _threads
 from eigenfeat._logit_problem import LogitProblem
+from eigenfeat._unchanged import unchanged_on_error
 from eigenfeat.features import ExpandedRows, take_rows
 from eigenfeat.row_weights import weighted_rows
 
@@ -91,15 +91,8 @@ class LinearClassifier(FromLogits, ClassifierMixin, BaseEstimator):
             raise ValueError(f"X: expected features of finite logits, got others in row {row}")
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
-    @contextmanager
-    def _unchanged_on_error(self) -> Iterator[None]:
-        before = self.__dict__.copy()
-        try:
-            yield
-        except (Exception, KeyboardInterrupt):
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
+    def _unchanged_on_error(self) -> AbstractContextManager[None]:
+        return unchanged_on_error(self)
 
     def _rows(self, X: Any, *, reset: bool, y: Any = "no_validation") -> Any:
         """Check rows; with `y`, return both."""

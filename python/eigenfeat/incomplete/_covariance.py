@@ -1,0 +1,58 @@
+"""Covariances of few rows: shrinkage and a ridge."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenfeat.moments import ClassMoments
+
+__all__ = ["class_gaussians", "ledoit_wolf"]
+
+_Array = NDArray[np.float64]
+
+
+def ledoit_wolf(centred: _Array, covariance: _Array) -> float:
+    """Ledoit and Wolf's shrinkage towards the mean variance, in [0, 1].
+
+    O. Ledoit and M. Wolf, "A well-conditioned estimator for large-dimensional covariance matrices",
+    2004. The sum of the fourth moments is that of the rows' squared lengths, squared.
+    """
+    n, d = centred.shape
+    mean = np.trace(covariance) / d
+    if not mean > 0:
+        return 1.0
+    # In units of the mean variance, so that fourth powers neither overflow nor vanish.
+    fourth = (((centred / np.sqrt(mean)) ** 2).sum(axis=1) ** 2).sum()
+    size = ((covariance / mean) ** 2).sum()
+    beta = (fourth / n - size) / (d * n)
+    delta = (size - d) / d
+    return float(np.clip(beta / delta, 0.0, 1.0)) if delta > 0 else 1.0
+
+
+def class_gaussians(
+    X: _Array, codes: NDArray[np.int32], shrinkage: Any, ridge: float, n_threads: int | None
+) -> tuple[_Array, _Array, _Array]:
+    """Means (G, d), covariances (G, d, d) and shrinkages (G,) of classes 0, ..., G - 1.
+
+    The ridge is a multiple of the mean variance within classes, the same for all.
+    """
+    d = X.shape[1]
+    moments = ClassMoments().update(X, codes, n_threads=n_threads)
+    classes = range(int(codes.max()) + 1)
+    counts = np.bincount(codes)
+    means = np.stack([moments.mean(g) for g in classes])
+    covariances = np.stack([moments.covariance(g) for g in classes])
+    traces = np.array([np.trace(R) for R in covariances])
+    floor = ridge * float((counts * traces).sum() / counts.sum()) / d
+    shrinkages = np.zeros(len(counts))
+    for g in classes:
+        share = shrinkage
+        if shrinkage == "ledoit-wolf":
+            share = ledoit_wolf(X[codes == g] - means[g], covariances[g])
+        shrinkages[g] = share
+        covariances[g] *= 1.0 - share
+        covariances[g][np.diag_indices(d)] += share * traces[g] / d + floor
+    return means, covariances, shrinkages

@@ -1,0 +1,117 @@
+"""What is known of complete rows, or of features of them, given incomplete ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Conditional", "PrefixConditional", "mixed"]
+
+_Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Conditional:
+    """Conditional distributions of n rows: each a Gaussian, or a mixture of G Gaussians.
+
+    Rows with the same entries missing share covariances: those of row i are at ``pattern[i]``.
+
+    Attributes
+    ----------
+    weights : (n, G) array
+        p(g | z); ones for a single Gaussian, G = 1.
+    means : (n, G, ell) array
+    variances : (q, G, ell) array
+        Diagonals of the covariances.
+    covariances : (q, G, ell, ell) array or None
+        If they were asked for.
+    pattern : (n,) array of int
+        Which of the q patterns of missing entries each row has.
+    missing : (q,) array of int
+        How many entries are missing in each.
+    """
+
+    weights: _Array
+    means: _Array
+    variances: _Array
+    covariances: _Array | None
+    pattern: NDArray[np.intp]
+    missing: NDArray[np.intp]
+
+    @property
+    def mean(self) -> _Array:
+        """(n, ell): E[Y | z]."""
+        if self.means.shape[1] == 1:
+            return self.means[:, 0]
+        return np.asarray(np.einsum("ng,ngi->ni", self.weights, self.means))
+
+    @property
+    def variance(self) -> _Array:
+        """(n, ell): the variances of Y given z, those between a mixture's parts included."""
+        within = self.variances[self.pattern]
+        if self.means.shape[1] == 1:
+            return within[:, 0]
+        apart = self.means - self.mean[:, None]
+        return np.asarray(np.einsum("ng,ngi->ni", self.weights, within + apart**2))
+
+    @property
+    def covariance(self) -> _Array:
+        """(n, ell, ell): the covariance of Y given z (Parrish 2012, Appendix C).
+
+        Raises
+        ------
+        ValueError
+            If covariances were not asked for.
+        """
+        if self.covariances is None:
+            raise ValueError("covariance: expected covariances that were asked for, got none")
+        within = self.covariances[self.pattern]
+        return mixed(self.weights, self.means, within)
+
+
+def mixed(weights: _Array, means: _Array, covariances: _Array) -> _Array:
+    """Covariances (n, ell, ell) of mixtures: sum_g p_g (R_g + (m_g - m)(m_g - m)^T)."""
+    if means.shape[1] == 1:
+        return covariances[:, 0]
+    mean = np.einsum("ng,ngi->ni", weights, means)
+    apart = means - mean[:, None]
+    between = np.einsum("ng,ngi,ngj->nij", weights, apart, apart)
+    return np.asarray(np.einsum("ng,ngij->nij", weights, covariances) + between)
+
+
+@dataclass(frozen=True, eq=False)
+class PrefixConditional:
+    """Conditional distributions of n rows after each of p numbers of samples.
+
+    Attributes
+    ----------
+    steps : (p,) array of int
+        How many leading entries are known.
+    weights : (n, p, G) array
+        p(g | z_1..t).
+    means : (n, p, G, ell) array
+    variances : (p, G, ell) array
+    covariances : (p, G, ell, ell) array or None
+        The same for all rows.
+    """
+
+    steps: NDArray[np.int64]
+    weights: _Array
+    means: _Array
+    variances: _Array
+    covariances: _Array | None
+
+    def at(self, k: int, rows: Any = slice(None), n_columns: int = 0) -> Conditional:
+        """The distributions after ``steps[k]`` samples, of some of the rows."""
+        means = np.ascontiguousarray(self.means[rows, k])
+        return Conditional(
+            weights=self.weights[rows, k],
+            means=means,
+            variances=self.variances[k : k + 1],
+            covariances=None if self.covariances is None else self.covariances[k : k + 1],
+            pattern=np.zeros(len(means), dtype=np.intp),
+            missing=np.array([n_columns - self.steps[k]], dtype=np.intp),
+        )

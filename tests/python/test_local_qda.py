@@ -1,0 +1,140 @@
+"""LocalQDA against the plain loop, and as an estimator."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_iris, load_wine
+from sklearn.model_selection import cross_val_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from eigenfeat.incomplete import LocalQDA
+
+
+def expected_failures(estimator):
+    if estimator.variance_floor == 0.1:
+        return {}
+    return {"check_classifiers_train": "log-probabilities of -2600 are wanted as log(exp(-2600))"}
+
+
+@parametrize_with_checks(
+    [LocalQDA(), LocalQDA(n_neighbors=3, variance_floor=0.1)],
+    expected_failed_checks=expected_failures,
+)
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
+
+
+def plain(X, y, x, kn, floor, priors=None):
+    """Discriminants of one row, one class and one column after the other."""
+    scores = []
+    for g, label in enumerate(np.unique(y)):
+        rows = X[y == label]
+        near = rows[np.argsort(((rows - x) ** 2).sum(axis=1), kind="stable")[:kn]]
+        score = np.log(len(rows) / len(X) if priors is None else priors[g])
+        for i in range(X.shape[1]):
+            mean = near[:, i].mean()
+            variance = ((near[:, i] - mean) ** 2).mean() + floor
+            score -= (x[i] - mean) ** 2 / (2 * variance) + np.log(variance) / 2
+        scores.append(score)
+    return np.array(scores)
+
+
+@pytest.mark.parametrize("kn", [1, 3, 40, 1000])
+def test_discriminants_are_the_plain_loops(rng, kn):
+    X, y = load_wine(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    model = LocalQDA(kn, variance_floor=1e-2).fit(X, y)
+    points = X[:20] + 0.1 * rng.standard_normal((20, 13))
+    expected = np.array([plain(X, y, x, kn, 1e-2) for x in points])
+    assert_allclose(model.decision_function(points), expected, rtol=1e-9)
+    assert_array_equal(model.predict(points), expected.argmax(axis=1))
+    weights = [0.5, 0.25, 0.25]
+    other = LocalQDA(kn, variance_floor=1e-2, priors=weights).fit(X, y)
+    expected = np.array([plain(X, y, x, kn, 1e-2, weights) for x in points])
+    assert_allclose(other.decision_function(points), expected, rtol=1e-9)
+    means, variances = model.local_gaussians(points)
+    scores = model.offsets(variances) - 0.5 * ((points[:, None] - means) ** 2 / variances).sum(2)
+    assert_allclose(scores, model.decision_function(points), rtol=1e-9)
+
+
+def test_two_classes_and_probabilities(rng):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[50:], y[50:]
+    model = LocalQDA(8, variance_floor=1e-2).fit(X, y)
+    scores = np.array([plain(X, y, x, 8, 1e-2) for x in X[::7]])
+    assert_allclose(model.decision_function(X[::7]), scores[:, 1] - scores[:, 0], rtol=1e-8)
+    assert_allclose(model.predict_proba(X[::7]).sum(axis=1), 1.0)
+
+
+def test_cross_validation_counts_the_errors_of_refitted_models():
+    X, y = load_wine(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    model = LocalQDA(n_folds=4).fit(X, y)
+    assert list(model.cv_errors_) == [1, 2, 4, 8, 16, 32, 64]
+    folds = np.empty(len(y), dtype=int)
+    for g in range(3):
+        folds[y == g] = np.arange((y == g).sum()) % 4
+    splits = [(np.flatnonzero(folds != f), np.flatnonzero(folds == f)) for f in range(4)]
+    for kn, error in model.cv_errors_.items():
+        wrong = 0
+        for train, test in splits:
+            # The whole set's shares, as the path has them.
+            one = LocalQDA(kn, priors=np.bincount(y) / len(y)).fit(X[train], y[train])
+            wrong += (one.predict(X[test]) != y[test]).sum()
+        assert error == wrong / len(y)
+    best = min(model.cv_errors_.values())
+    assert model.n_neighbors_ == min(m for m, e in model.cv_errors_.items() if e == best)
+    assert cross_val_score(LocalQDA(), X, y, cv=4).mean() > 0.95
+
+
+def test_blocks_and_threads_do_not_matter(rng, monkeypatch):
+    X, y = rng.standard_normal((300, 12)) + 1e6, rng.integers(0, 3, 300)
+    expected = LocalQDA(n_threads=1).fit(X, y)
+    scores = expected.decision_function(X)
+    for threads in (2, 7):
+        model = LocalQDA(n_threads=threads).fit(X, y)
+        assert model.cv_errors_ == expected.cv_errors_
+        assert model.decision_function(X).tobytes() == scores.tobytes()
+    monkeypatch.setattr("eigenfeat.incomplete._neighbours.BLOCK_NUMBERS", 5000)
+    small = LocalQDA(n_threads=1).fit(X, y)
+    assert small.cv_errors_ == expected.cv_errors_
+    assert_allclose(small.decision_function(X), scores, rtol=1e-12)
+
+
+def test_duplicate_rows_single_rows_and_types():
+    X = np.repeat([[0.0, 0.0], [3.0, 3.0], [9.0, 0.0]], [5, 5, 1], axis=0)
+    y = np.repeat(["a", "b", "c"], [5, 5, 1])
+    model = LocalQDA().fit(X, y)
+    assert_array_equal(model.predict([[0.1, 0.0], [3.1, 2.9], [9.0, 0.1]]), ["a", "b", "c"])
+    single = LocalQDA(2).fit(X.astype(np.float32), y)
+    assert_array_equal(single.predict(X), y)
+    again = pickle.loads(pickle.dumps(model))
+    assert_array_equal(again.decision_function(X), model.decision_function(X))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_neighbors": 0}, "n_neighbors"),
+        ({"n_neighbors": "all"}, "n_neighbors"),
+        ({"variance_floor": 0.0}, "variance_floor"),
+        ({"n_folds": 1}, "n_folds"),
+        ({"priors": [0.5, 0.5]}, r"priors: expected shape \(3,\)"),
+        ({"priors": [0.5, 0.6, 0.1]}, "priors: expected probabilities"),
+        ({"n_threads": 0}, "n_threads"),
+    ],
+)
+def test_errors_leave_the_estimator_as_it_was(parameters, message):
+    X, y = load_iris(return_X_y=True)
+    model = LocalQDA(5).fit(X, y)
+    before = model.decision_function(X)
+    model.set_params(**parameters)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X[:, :2], y)
+    assert_array_equal(model.decision_function(X), before)
+    with pytest.raises(ValueError, match="at least two classes"):
+        LocalQDA().fit(X, np.zeros(len(X)))
