@@ -5,12 +5,17 @@ Parrish (2012), chapter 5.
 
 from .completion import GaussianCompletion, MixtureCompletion
 from .conditional import Conditional, PrefixConditional
+from .decision import ReliableClassifier
 from .local_qda import LocalQDA
+from .results import Decisions, EarlyDecisions
 
 __all__ = [
     "Conditional",
+    "Decisions",
+    "EarlyDecisions",
     "GaussianCompletion",
     "LocalQDA",
     "MixtureCompletion",
     "PrefixConditional",
+    "ReliableClassifier",
 ]

@@ -1,0 +1,125 @@
+"""Series decided as early as may be: every row at every time, in batches of bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenfeat.incomplete._rules import Case, Judgement, Rule
+from eigenfeat.incomplete.conditional import Conditional, PrefixConditional
+from eigenfeat.incomplete.results import EarlyDecisions
+
+__all__ = ["EarlyRun", "batches", "flattened"]
+
+_Array = NDArray[np.float64]
+
+
+def batches(n: int, n_times: int, numbers: int) -> Iterator[tuple[NDArray[np.intp], slice]]:
+    """Row numbers and slices of times, some 2^22 numbers each; times ascend within rows."""
+    span = int(np.clip(2**22 // numbers, 1, 16))
+    count = max(1, 2**22 // (numbers * span))
+    for start in range(0, n, count):
+        rows = np.arange(start, min(start + count, n))
+        for begin in range(0, n_times, span):
+            yield rows, slice(begin, min(begin + span, n_times))
+
+
+def flattened(found: PrefixConditional, n_columns: int) -> Conditional:
+    """Every row at every time as a row of its own, row by row."""
+    n, p, parts, ell = found.means.shape
+    return Conditional(
+        found.weights.reshape(n * p, parts),
+        found.means.reshape(n * p, parts, ell),
+        found.variances,
+        found.covariances,
+        np.tile(np.arange(p), n),
+        np.asarray(n_columns - found.steps, dtype=np.intp),
+    )
+
+
+class EarlyRun:
+    """Decisions of n series so far.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    tau : (n,) array
+    times : (p,) array of int
+        When to look, the last one d.
+    last : (n,) array of int
+        Classes of the complete rows.
+    """
+
+    def __init__(
+        self, X: _Array, tau: _Array, times: NDArray[np.int64], last: NDArray[np.intp]
+    ) -> None:
+        self.X = X
+        self.tau = tau
+        self.times = times
+        self.last = last
+        self.waiting = np.ones(len(X), dtype=bool)
+        self.time = np.full(len(X), times[-1])
+        self.label = last.copy()
+        self.reliability = np.ones(len(X))
+        self.trace: tuple[NDArray[np.intp], _Array] | None = None
+
+    def advance(
+        self,
+        rule: Rule,
+        case_of: Callable[[_Array, NDArray[np.int64]], Case],
+        rows: NDArray[np.intp],
+        at: slice,
+        trace: bool,
+    ) -> None:
+        """Look at some rows at some times; without a trace, only at those that wait."""
+        if trace and self.trace is None:
+            p = len(self.times)
+            self.trace = np.repeat(self.last[:, None], p, axis=1), np.ones((len(self.X), p))
+        looked = rows if trace else rows[self.waiting[rows]]
+        if not len(looked):
+            return
+        times = self.times[at]
+        case = case_of(self.X[looked], times)
+        found = rule.judge(case, np.repeat(self.tau[looked], len(times)), None)
+        if self.trace is not None:
+            largest, score = rule.largest(case, None)
+            shape = (len(looked), len(times))
+            self.trace[0][looked, at] = case.discriminants.labels[score].reshape(shape)
+            self.trace[1][looked, at] = largest.reshape(shape)
+        self._note(rule, case, found, looked, times)
+
+    def _note(
+        self,
+        rule: Rule,
+        case: Case,
+        found: Judgement,
+        looked: NDArray[np.intp],
+        times: NDArray[np.int64],
+    ) -> None:
+        """Write down rows that are decided for the first time."""
+        decided = found.decided.reshape(len(looked), len(times))
+        fresh = np.flatnonzero(decided.any(axis=1) & self.waiting[looked])
+        if not len(fresh):
+            return
+        first = decided[fresh].argmax(axis=1)
+        items, rows = fresh * len(times) + first, looked[fresh]
+        self.time[rows] = times[first]
+        self.label[rows] = case.discriminants.labels[found.guess[items]]
+        largest = rule.largest(case.some(items), None)[0]
+        self.reliability[rows] = np.maximum(largest, found.reliability[items])
+        self.waiting[rows] = False
+
+    def result(self, classes: NDArray[Any]) -> EarlyDecisions:
+        """What was decided, with labels."""
+        labels, sure = (None, None) if self.trace is None else self.trace
+        return EarlyDecisions(
+            classes[self.label],
+            self.time,
+            self.reliability,
+            self.times,
+            None if labels is None else classes[labels],
+            sure,
+        )

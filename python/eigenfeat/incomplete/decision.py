@@ -1,0 +1,382 @@
+"""Incomplete rows are decided where the complete ones would be classified the same."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from eigenfeat import _threads
+from eigenfeat._unchanged import unchanged_on_error
+from eigenfeat._validation import real_array, show
+from eigenfeat.incomplete._affine import Affine, affine_of
+from eigenfeat.incomplete._discriminants import Discriminants, Linear, Quadratic, discriminants_of
+from eigenfeat.incomplete._early import EarlyRun, batches, flattened
+from eigenfeat.incomplete._ideal import IdealRule
+from eigenfeat.incomplete._rules import Case, Judgement, PairwiseRule, Rule, SetRule
+from eigenfeat.incomplete.completion import GaussianCompletion
+from eigenfeat.incomplete.conditional import Conditional
+from eigenfeat.incomplete.results import Decisions, EarlyDecisions
+from eigenfeat.incomplete.sets import SETS
+
+__all__ = ["ReliableClassifier"]
+
+_Array = NDArray[np.float64]
+
+# Scores whose covariances are kept whole: up to here k^2 numbers a pattern are next to nothing.
+MANY_SCORES = 64
+
+
+class ReliableClassifier(ClassifierMixin, BaseEstimator):
+    r"""Classify incomplete rows where the complete ones would be classified the same.
+
+    A row is decided as class c if, given what is known of it, the complete row would be classified
+    as c with probability at least `reliability`; otherwise it waits (Parrish 2012, chapter 5).
+    Any entries may be missing.
+
+    Parameters
+    ----------
+    classifier : estimator
+        Whose `predict` is the argmax of linear or quadratic discriminants: with ``coef_`` and
+        ``intercept_`` for each class (LDA, LinearSVC, LogisticRegression, MultinomialLogit), QDA,
+        GaussianNB, `LocalQDA`, or the nearest neighbour. It is cloned and fitted, unless it is a
+        fitted one in scikit-learn's ``FrozenEstimator``. A local one is taken about the mean of the
+        completed row.
+    completion : GaussianCompletion, MixtureCompletion or None, default=None
+        The distribution of complete rows; None: ``GaussianCompletion()``.
+    set : str, default="auto"
+        What must hold.
+
+        - "pairwise": :math:`1 - \sum_h P(f_c(X) < f_h(X) | z) \ge \tau`. Exact for two classes with
+          linear discriminants, a bound for more; under a mixture, with the mixture's tails.
+          Quadratic ones by `tail`.
+        - "chebyshev" (5.3), "quadratic" (5.4), "box" (5.5): c dominates on a set of probability
+          tau. The last two take features for independent.
+        - "ideal": the probability (5.1) itself by sampling, with a one-sided confidence bound of
+          99 per cent.
+        - "auto": "pairwise" for linear discriminants, else "quadratic".
+    reliability : float in (0, 1), default=0.95
+        tau.
+    features : transformer or None, default=None
+        A linear map of rows to what is classified, such as LDG or PCA; cloned and fitted like the
+        classifier, with labels.
+    tail : {"chernoff", "saddlepoint"}, default="chernoff"
+        For "pairwise" with quadratic discriminants: a certified bound, or a sharper approximation.
+    n_samples : int, default=1024
+        Power of two; samples a row with "ideal".
+    random_state : int, RandomState or None, default=0
+        For "ideal".
+    n_threads : int or None, default=None
+        Threads; None means all that OpenMP gives. Results do not depend on it.
+
+    Attributes
+    ----------
+    classes_ : (G,) array
+        Labels.
+    classifier_, completion_, features_ : estimators
+        Fitted; `features_` may be None.
+    set_ : str
+        The rule that is used.
+    n_features_in_ : int
+        Number of columns, d.
+
+    Raises
+    ------
+    ValueError
+        If rows, labels or parameters are unfit, the classifier has no discriminants that are known,
+        or the features are not affine.
+
+    References
+    ----------
+    N. Parrish, "Discriminative dimensionality reduction and reliable classification", PhD thesis,
+    University of Washington, 2012, chapter 5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+    >>> from eigenfeat.incomplete import ReliableClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = ReliableClassifier(LinearDiscriminantAnalysis()).fit(X, y)
+    >>> model.decide([[5.0, 3.4, 1.4, np.nan], [6.0, 2.9, np.nan, np.nan]]).labels
+    array([0, None], dtype=object)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "classifier": [HasMethods(["fit", "predict"])],
+        "completion": [HasMethods(["fit", "condition", "condition_prefixes"]), None],
+        "set": [StrOptions({"auto", "pairwise", "chebyshev", "quadratic", "box", "ideal"})],
+        "reliability": [Interval(Real, 0, 1, closed="neither")],
+        "features": [HasMethods(["fit", "transform"]), None],
+        "tail": [StrOptions({"chernoff", "saddlepoint"})],
+        "n_samples": [Interval(Integral, 2, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    def __init__(
+        self,
+        classifier: Any,
+        completion: Any = None,
+        set: str = "auto",
+        reliability: float = 0.95,
+        *,
+        features: Any = None,
+        tail: str = "chernoff",
+        n_samples: int = 1024,
+        random_state: Any = 0,
+        n_threads: int | None = None,
+    ) -> None:
+        self.classifier = classifier
+        self.completion = completion
+        self.set = set
+        self.reliability = reliability
+        self.features = features
+        self.tail = tail
+        self.n_samples = n_samples
+        self.random_state = random_state
+        self.n_threads = n_threads
+
+    def fit(self, X: Any, y: Any) -> ReliableClassifier:
+        """Fit features, classifier and completion.
+
+        Parameters
+        ----------
+        X : (n, d) array-like
+            Complete rows.
+        y : (n,) array-like
+            Labels.
+
+        Returns
+        -------
+        ReliableClassifier
+            The estimator itself.
+        """
+        self._validate_params()
+        if self.n_samples & (self.n_samples - 1):
+            raise ValueError(f"n_samples: expected a power of two, got {self.n_samples}")
+        with unchanged_on_error(self):
+            X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+            check_classification_targets(y)
+            self._fit(X, y)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Labels of complete rows.
+
+        Parameters
+        ----------
+        X : (n, d) array-like
+            Finite rows.
+
+        Returns
+        -------
+        (n,) array
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        return np.asarray(self.classifier_.predict(self._features_of(X)))
+
+    def decide(self, X: Any, reliability: Any = None, *, target: Any = None) -> Decisions:
+        """Decide rows, or let them wait.
+
+        Parameters
+        ----------
+        X : (n, d) array-like
+            Rows; NaN is missing.
+        reliability : float or (n,) array-like, optional
+            tau in (0, 1); that of the estimator by default.
+        target : label, optional
+            Ask for this class alone: rows are decided as it or wait.
+
+        Returns
+        -------
+        Decisions
+            Labels, and what is certain of them.
+        """
+        rows = self._rows(X)
+        tau = self._taus(reliability, len(rows))
+        wanted = self._target(target)
+        missing = np.isnan(rows).sum(axis=1)
+        open_rows = np.flatnonzero(missing > 0)
+        labels, sure = self._complete(rows, missing, wanted)
+        out = Judgement(labels, sure.copy(), sure.astype(float), *np.zeros((2, len(rows)), np.intp))
+        if len(open_rows):
+            found = self._rule.judge(self._case(rows[open_rows]), tau[open_rows], wanted)
+            out.guess[open_rows] = self._discriminants.labels[found.guess]
+            out.decided[open_rows] = found.decided
+            out.reliability[open_rows] = found.reliability
+            out.checks[open_rows], out.open[open_rows] = found.checks, found.open
+        named = self.classes_[out.guess]
+        return Decisions(out.decided, named, out.reliability, out.checks, out.open, missing)
+
+    def reliabilities(self, X: Any, *, target: Any = None) -> _Array:
+        """The largest tau at which each row would be decided now.
+
+        Parameters
+        ----------
+        X : (n, d) array-like
+            Rows; NaN is missing.
+        target : label, optional
+            As this class.
+
+        Returns
+        -------
+        (n,) array
+            0 where a row would be decided at none; 1 for complete rows.
+        """
+        rows = self._rows(X)
+        wanted = self._target(target)
+        missing = np.isnan(rows).sum(axis=1)
+        out = self._complete(rows, missing, wanted)[1].astype(float)
+        open_rows = np.flatnonzero(missing > 0)
+        if len(open_rows):
+            out[open_rows] = self._rule.largest(self._case(rows[open_rows]), wanted)[0]
+        return out
+
+    def predict_early(
+        self, X: Any, reliability: Any = None, *, steps: Any = None, trace: bool = False
+    ) -> EarlyDecisions:
+        """Decide time series as early as may be; with all samples every row is decided.
+
+        Parameters
+        ----------
+        X : (n, d) array-like
+            Complete series, of which no more is looked at than each time allows.
+        reliability : float or (n,) array-like, optional
+            tau; that of the estimator by default.
+        steps : ascending integers in 1..d, optional
+            When to look; after every sample by default. d is always among them.
+        trace : bool, default=False
+            Whether to return classes and largest taus at all times.
+
+        Returns
+        -------
+        EarlyDecisions
+            Labels, times and reliabilities.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        tau, d = self._taus(reliability, len(X)), self.n_features_in_
+        times = np.arange(1, d + 1) if steps is None else self.completion_._steps(steps)
+        times = np.union1d(times[times > 0], [d]).astype(np.int64)
+        last = np.searchsorted(self.classes_, self.predict(X))
+        run = EarlyRun(X, tau, times, last)
+        width = self._width() if self._scores is None else self._discriminants.count
+        numbers = len(self.completion_._weights) * width
+        if self._needs_covariance and self._scores is None:
+            numbers *= width
+        numbers += 4 * self._discriminants.count * (width if self._scores is None else 1)
+        for rows, at in batches(len(X), len(times) - 1, numbers):
+            run.advance(self._rule, self._early_case, rows, at, trace)
+        return run.result(self.classes_)
+
+    def _fit(self, X: _Array, y: NDArray[Any]) -> None:
+        self.features_ = None if self.features is None else clone(self.features).fit(X, y)
+        self._affine = affine_of(self.features_, X.shape[1])
+        inputs = self._features_of(X)
+        self.classifier_ = clone(self.classifier).fit(inputs, y)
+        self.classes_ = np.asarray(self.classifier_.classes_)
+        given = GaussianCompletion(n_threads=self.n_threads)
+        self.completion_ = (given if self.completion is None else clone(self.completion)).fit(X, y)
+        plain = self.classifier_
+        plain = plain.estimator if isinstance(plain, FrozenEstimator) else plain
+        self._discriminants = discriminants_of(plain, inputs)
+        linear = isinstance(self._discriminants, Linear)
+        self.set_ = self.set if self.set != "auto" else "pairwise" if linear else "quadratic"
+        self._rule = self._make_rule()
+        few = linear and self._discriminants.count <= MANY_SCORES
+        self._scores = None
+        if few and self.set_ in ("pairwise", "chebyshev"):
+            self._scores = _scores_of(self._discriminants, self._affine, X.shape[1])
+
+    def _make_rule(self) -> Rule:
+        if self.set_ in SETS:
+            return SetRule(SETS[self.set_])
+        if self.set_ == "pairwise":
+            return PairwiseRule(self.tail)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        return IdealRule(self._codes, self.n_samples, 0.01, seed)
+
+    def _codes(self, inputs: _Array) -> NDArray[np.intp]:
+        """Class indices of rows of features."""
+        return np.searchsorted(self.classes_, self.classifier_.predict(inputs))
+
+    @property
+    def _needs_covariance(self) -> bool:
+        if self.set_ == "box":
+            return isinstance(self._discriminants, Quadratic)
+        return self.set_ != "quadratic"
+
+    def _features_of(self, X: _Array) -> Any:
+        return X if self.features_ is None else self.features_.transform(X)
+
+    def _width(self) -> int:
+        return self.n_features_in_ if self._affine is None else self._affine.B.shape[1]
+
+    def _case(self, rows: _Array) -> Case:
+        affine = self._affine if self._scores is None else self._scores
+        known = self.completion_._conditioned(rows, affine, self._needs_covariance)
+        return self._case_of(known)
+
+    def _case_of(self, known: Conditional) -> Case:
+        threads = _threads.resolve(self.n_threads)
+        by_scores = self._scores is not None
+        return Case(self._discriminants, known, self._width(), by_scores, threads)
+
+    def _early_case(self, rows: _Array, times: NDArray[np.int64]) -> Case:
+        """Every row at every time, row by row."""
+        affine = self._affine if self._scores is None else self._scores
+        found = self.completion_._prefixes(rows, times, affine, self._needs_covariance)
+        return self._case_of(flattened(found, self.n_features_in_))
+
+    def _complete(
+        self, rows: _Array, missing: NDArray[np.intp], wanted: int | None
+    ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """Classes of the complete rows (0 elsewhere), and which of them are decided."""
+        labels, full = np.zeros(len(rows), dtype=np.intp), missing == 0
+        if full.any():
+            labels[full] = self._codes(self._features_of(rows[full]))
+        return labels, full & ((labels == wanted) if wanted is not None else True)
+
+    def _rows(self, X: Any) -> _Array:
+        check_is_fitted(self)
+        options = {"dtype": np.float64, "order": "C", "ensure_all_finite": "allow-nan"}
+        return np.asarray(validate_data(self, X, reset=False, **options))
+
+    def _taus(self, reliability: Any, n: int) -> _Array:
+        given = self.reliability if reliability is None else reliability
+        tau = real_array(given, "reliability", np.dtype(np.float64))
+        if tau.ndim > 1 or (tau.ndim == 1 and len(tau) != n):
+            raise ValueError(f"reliability: expected a number or shape ({n},), got {tau.shape}")
+        if not np.all((tau > 0) & (tau < 1)):
+            raise ValueError(f"reliability: expected numbers in (0, 1), got {show(given)}")
+        return np.ascontiguousarray(np.broadcast_to(tau, (n,)))
+
+    def _target(self, target: Any) -> int | None:
+        if target is None:
+            return None
+        found = np.flatnonzero(self.classes_ == target)
+        if not len(found):
+            known = show(self.classes_.tolist())
+            raise ValueError(f"target: expected one of {known}, got {show(target)}")
+        return int(found[0])
+
+
+def _scores_of(discriminants: Discriminants, affine: Affine | None, d: int) -> Affine:
+    assert isinstance(discriminants, Linear)
+    # About their mean, so that what scores have in common takes no digits from differences.
+    slopes = discriminants.slopes - discriminants.slopes.mean(axis=0)
+    offsets = discriminants.offsets - discriminants.offsets.mean()
+    if affine is None:
+        return Affine(np.ascontiguousarray(slopes.T), offsets)
+    return affine.then(slopes, offsets)

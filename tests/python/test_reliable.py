@@ -1,0 +1,325 @@
+"""Sets, rules and `ReliableClassifier`: what is promised against what is realised."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import chi2, ncx2, norm
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import (
+    LinearDiscriminantAnalysis,
+    QuadraticDiscriminantAnalysis,
+)
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC, LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from eigenfeat import MultinomialLogit
+from eigenfeat.incomplete import (
+    LocalQDA,
+    MixtureCompletion,
+    ReliableClassifier,
+)
+from eigenfeat.incomplete._tails import quadratic_tail
+from eigenfeat.incomplete.sets import SETS
+
+RULES = ("pairwise", "chebyshev", "quadratic", "box", "ideal")
+CLASSIFIERS = {
+    "lda": LinearDiscriminantAnalysis(),
+    "svc": LinearSVC(),
+    "logistic": LogisticRegression(),
+    "logit": MultinomialLogit(),
+    "qda": QuadraticDiscriminantAnalysis(reg_param=0.1),
+    "bayes": GaussianNB(),
+    "local": LocalQDA(32),
+    "nearest": KNeighborsClassifier(1),
+}
+
+
+@parametrize_with_checks(
+    [
+        ReliableClassifier(LinearDiscriminantAnalysis()),
+        ReliableClassifier(LocalQDA(4), set="box"),
+    ]
+)
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def series():
+    """Function: Gaussian series of k classes of one covariance, n rows of d."""
+    random = np.random.default_rng(7)
+
+    def draw(n, d=12, k=3, apart=0.6):
+        means = np.random.default_rng(k).standard_normal((k, d)) * apart
+        root = np.linalg.cholesky(0.9 ** np.abs(np.subtract.outer(np.arange(d), np.arange(d))))
+        y = random.integers(0, k, n)
+        return means[y] + random.standard_normal((n, d)) @ root.T, y
+
+    return draw
+
+
+def punched(X, share=0.4, seed=0):
+    rows = X.copy()
+    rows[np.random.default_rng(seed).random(X.shape) < share] = np.nan
+    return rows
+
+
+def test_radii_are_the_inverse_of_reliabilities():
+    tau = np.array([0.001, 0.3, 0.9, 0.999])
+    for kind in SETS.values():
+        for degrees in (1, 5, 200):
+            assert_allclose(kind.reliability(kind.radius(tau, degrees), degrees), tau, rtol=1e-8)
+        assert_array_equal(kind.radius(tau, 0), 0.0)
+        assert_array_equal(kind.reliability(tau, 0), 1.0)
+    assert_allclose(SETS["quadratic"].radius(0.9, 4) ** 2, chi2.ppf(0.9, 4))
+    assert_allclose(SETS["chebyshev"].radius(0.9, 4) ** 2, 40)
+    assert_allclose(SETS["box"].radius(0.9, 4), norm.ppf((1 + 0.9**0.25) / 2))
+
+
+def test_sets_hold_what_they_say(rng):
+    draws = rng.standard_normal((40000, 5))
+    for tau in (0.3, 0.9):
+        inside = (draws**2).sum(axis=1) <= SETS["quadratic"].radius(tau, 5) ** 2
+        assert abs(inside.mean() - tau) < 0.01
+        inside = np.abs(draws).max(axis=1) <= SETS["box"].radius(tau, 5)
+        assert abs(inside.mean() - tau) < 0.01
+        heavy = rng.standard_t(3, (40000, 5)) / np.sqrt(3)
+        assert ((heavy**2).sum(axis=1) <= SETS["chebyshev"].radius(tau, 5) ** 2).mean() >= tau
+
+
+def test_tails_of_quadratics(rng):
+    for _ in range(20):
+        a, g = rng.standard_normal((2, 1, 6))
+        draws = rng.standard_normal((200000, 6))
+        values = draws**2 @ a[0] + 2 * draws @ g[0]
+        for share in (0.5, 0.9, 0.99):
+            constant = np.array([-np.quantile(values, 1 - share)])
+            truth = (values + constant < 0).mean()
+            bound = quadratic_tail(constant, a, g, "chernoff")
+            assert bound >= truth - 3 * np.sqrt(truth / 200000)
+            near = quadratic_tail(constant, a, g, "saddlepoint")
+            assert abs(near - truth) <= 0.15 * truth + 0.005
+    # Known ones: normal, and noncentral chi-square.
+    zero = np.zeros((1, 3))
+    tail = quadratic_tail(np.array([4.0]), zero, np.array([[1.0, 0, 0]]), "saddlepoint")
+    assert_allclose(tail, norm.cdf(-2), rtol=1e-8)
+    one = quadratic_tail(np.array([-3.0]), zero + 1.0, zero + 0.5, "saddlepoint")
+    assert_allclose(one, ncx2.cdf(3 + 0.75, 3, 0.75), rtol=0.03)
+    assert_array_equal(
+        quadratic_tail(np.array([1.0, -1.0]), zero[[0, 0]], zero[[0, 0]], "chernoff"), [0, 1]
+    )
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("name", list(CLASSIFIERS))
+def test_what_is_decided_agrees_at_least_as_often_as_promised(series, name, rule):
+    X, y = series(300)
+    T, _ = series(30 if rule == "ideal" or name in ("nearest", "local") else 200)
+    tau = 0.8
+    if rule == "ideal" and name in ("nearest", "local"):
+        T = T[:2]
+    model = ReliableClassifier(
+        CLASSIFIERS[name], MixtureCompletion(), set=rule, reliability=tau, n_samples=256
+    ).fit(X, y)
+    rows = punched(T)
+    full = model.predict(T)
+    found = model.decide(rows)
+    slack = 3 * np.sqrt(tau * (1 - tau) / max(found.decided.sum(), 1))
+    if found.decided.any():
+        assert (found.label == full)[found.decided].mean() >= tau - slack
+    assert np.all(found.decided == (found.reliability >= tau))
+    # The largest tau decides the same, and is where decisions turn.
+    largest = model.reliabilities(rows)
+    assert np.all((largest >= tau - 1e-5) >= found.decided)
+    assert np.all((largest >= tau + 1e-5) <= found.decided)
+    assert set(found.labels[~found.decided]) <= {None}
+    assert_array_equal(found.labels[found.decided], found.label[found.decided])
+    if rule in ("quadratic", "box", "chebyshev") and name != "nearest":
+        assert found.checks.max() <= 2  # G - 1
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_early_decisions_are_those_of_the_prefixes(series, rule):
+    X, y = series(200)
+    T, _ = series(12)
+    for name in ("lda", "bayes", "qda"):
+        model = ReliableClassifier(CLASSIFIERS[name], set=rule, reliability=0.7, n_samples=64)
+        model.fit(X, y)
+        early = model.predict_early(T, trace=True)
+        assert_array_equal(early.steps, np.arange(1, 13))
+        for t in range(1, 13):
+            rows = T.copy()
+            rows[:, t:] = np.nan
+            found = model.decide(rows)
+            assert_allclose(early.trace_reliability[:, t - 1], model.reliabilities(rows), atol=2e-6)
+            assert_array_equal(early.trace_label[:, t - 1], found.label)
+            assert_array_equal(found.decided & (early.time >= t), early.time == t)
+            assert_array_equal(early.label[early.time == t], found.label[early.time == t])
+        assert np.all(early.reliability >= 0.7 - 1e-6)
+        plain = model.predict_early(T)
+        assert plain.trace_label is None
+        assert_array_equal(plain.time, early.time)
+        few = model.predict_early(T, steps=[4, 8])
+        assert set(few.time) <= {4, 8, 12}
+        at_four = early.trace_reliability[:, 3] >= 0.7
+        assert_array_equal(few.time == 4, at_four)
+
+
+def test_two_classes_and_linear_discriminants_are_exact(series, rng):
+    X, y = series(400, k=2)
+    model = ReliableClassifier(LinearDiscriminantAnalysis()).fit(X, y)
+    assert model.set_ == "pairwise"
+    rows = punched(series(20, k=2)[0])
+    known = model.completion_.condition(rows, covariance=True)
+    label, largest = model.decide(rows).label, model.reliabilities(rows)
+    for i in range(20):
+        draws = rng.multivariate_normal(known.mean[i], known.covariance[i], 20000)
+        share = (model.predict(draws) == label[i]).mean()
+        assert abs(share - largest[i]) <= 4 * np.sqrt(0.25 / 20000)
+
+
+@pytest.mark.parametrize("name", ["lda", "qda", "bayes", "local"])
+def test_pairwise_and_ideal_against_sampling(series, rng, name):
+    X, y = series(300)
+    rows = punched(series(8)[0])
+    fitted = ReliableClassifier(CLASSIFIERS[name], set="pairwise").fit(X, y)
+    known = fitted.completion_.condition(rows, covariance=True)
+    bound, label = fitted.reliabilities(rows), fitted.decide(rows).label
+    ideal = clone(fitted).set_params(set="ideal", n_samples=512).fit(X, y)
+    for i in range(8 if name != "local" else 2):
+        draws = rng.multivariate_normal(known.mean[i], known.covariance[i], 4000)
+        share = (fitted.predict(draws) == label[i]).mean()
+        if name != "local":  # whose neighbours are those of the mean
+            assert bound[i] <= share + 4 * np.sqrt(0.25 / 4000)
+        sampled = ideal.decide(rows[i : i + 1])
+        if sampled.label[0] == label[i]:
+            assert share - 0.15 <= sampled.reliability[0] <= share + 4 * np.sqrt(0.25 / 4000)
+    near = clone(fitted).set_params(tail="saddlepoint").fit(X, y).reliabilities(rows)
+    assert np.all(near >= bound - 0.02)
+
+
+def test_targets(series):
+    X, y = series(300)
+    y = np.array(["low", "mid", "top"])[y]
+    rows = punched(series(100)[0])
+    for name, rule in (("lda", "pairwise"), ("lda", "quadratic"), ("qda", "chebyshev")):
+        model = ReliableClassifier(CLASSIFIERS[name], set=rule, reliability=0.6).fit(X, y)
+        free = model.decide(rows)
+        for g in model.classes_:
+            found = model.decide(rows, target=g)
+            assert set(found.labels) <= {g, None}
+            assert_array_equal(found.decided, free.decided & (free.label == g))
+            largest = model.reliabilities(rows, target=g)
+            mine = free.label == g
+            assert_allclose(largest[mine], model.reliabilities(rows)[mine], rtol=1e-6)
+            assert np.all(largest[~mine] <= 0.5 + 1e-9)
+        with pytest.raises(ValueError, match="target: expected one of"):
+            model.decide(rows, target="other")
+
+
+def test_complete_rows_are_decided_as_predicted(series):
+    X, y = series(200)
+    T, _ = series(20)
+    for name, classifier in CLASSIFIERS.items():
+        model = ReliableClassifier(classifier, reliability=0.999).fit(X, y)
+        found = model.decide(T)
+        assert_array_equal(found.labels, model.predict(T), err_msg=name)
+        assert_array_equal(found.reliability, 1.0)
+        assert_array_equal(found.missing, 0)
+        rows = T.copy()
+        rows[3] = np.nan
+        mixed = model.decide(rows)
+        assert mixed.missing[3] == 12
+        assert_array_equal(mixed.label[4:], found.label[4:])
+        assert_array_equal(model.predict(T), classifier.fit(X, y).predict(T))
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_features(series, rule):
+    X, y = series(300)
+    rows = punched(series(40)[0], 0.2)
+    for name in ("lda", "bayes", "local"):
+        count = 40 if rule != "ideal" else 3
+        model = ReliableClassifier(
+            CLASSIFIERS[name], set=rule, features=PCA(4), reliability=0.5, n_samples=64
+        ).fit(X, y)
+        reduced = model.features_.transform(X)
+        assert_array_equal(
+            model.predict(X), clone(model.classifier).fit(reduced, y).predict(reduced)
+        )
+        assert model.decide(rows[:count]).decided.any() or rule == "chebyshev"
+    frozen = FrozenEstimator(PCA(4).fit(X))
+    classifier = FrozenEstimator(LocalQDA(8).fit(frozen.transform(X), y))
+    model = ReliableClassifier(classifier, features=frozen).fit(X[:50], y[:50])
+    assert_array_equal(model.predict(X), classifier.predict(frozen.transform(X)))
+
+
+def test_threads_copies_and_tau_by_row(series):
+    X, y = series(400)
+    rows = punched(series(300)[0])
+    for name in ("lda", "local", "qda"):
+        expected = ReliableClassifier(CLASSIFIERS[name], n_threads=1).fit(X, y)
+        first = expected.reliabilities(rows)
+        for threads in (2, 7):
+            other = ReliableClassifier(CLASSIFIERS[name], n_threads=threads).fit(X, y)
+            assert other.reliabilities(rows).tobytes() == first.tobytes()
+        again = pickle.loads(pickle.dumps(expected))
+        assert again.reliabilities(rows).tobytes() == first.tobytes()
+        taus = np.linspace(0.01, 0.99, 300)
+        found = expected.decide(rows, taus)
+        assert np.all((first >= taus - 1e-5) >= found.decided)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"classifier": RandomForestClassifier(2)}, "classifier: expected one with linear"),
+        ({"classifier": KNeighborsClassifier(3)}, "classifier: expected one with linear"),
+        ({"classifier": SVC(kernel="linear")}, "classifier: expected"),
+        ({"classifier": "lda"}, "classifier"),
+        ({"set": "ball"}, "set"),
+        ({"reliability": 1.0}, "reliability"),
+        ({"completion": PCA()}, "completion"),
+        ({"features": "pca"}, "features"),
+        ({"n_samples": 1000}, "n_samples: expected a power of two"),
+        ({"tail": "exact"}, "tail"),
+        ({"n_threads": 0}, "n_threads"),
+    ],
+)
+def test_errors_leave_the_estimator_as_it_was(series, parameters, message):
+    X, y = series(100)
+    rows = punched(X[:10])
+    model = ReliableClassifier(LinearDiscriminantAnalysis()).fit(X, y)
+    before = model.reliabilities(rows)
+    model.set_params(**parameters)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X[:, :5], y)
+    model.set_params(n_threads=None)
+    assert_array_equal(model.reliabilities(rows), before)
+
+
+def test_errors_of_decisions(series):
+    X, y = series(100)
+    model = ReliableClassifier(LinearDiscriminantAnalysis()).fit(X, y)
+    with pytest.raises(ValueError, match="reliability: expected numbers in"):
+        model.decide(X, 1.5)
+    with pytest.raises(ValueError, match="reliability: expected a number or shape"):
+        model.decide(X, [0.5, 0.6])
+    with pytest.raises(ValueError, match="NaN"):
+        model.predict(punched(X))
+    with pytest.raises(ValueError, match="NaN"):
+        model.predict_early(punched(X))
+    with pytest.raises(ValueError, match="infinity"):
+        model.decide(np.where(X > 1, np.inf, X))
+    with pytest.raises(ValueError, match="steps: expected ascending"):
+        model.predict_early(X, steps=[3, 2])
