@@ -24,7 +24,7 @@ struct Sum {
 };
 
 EIGENFEAT_CLONES
-Sum dot(const double* a, const double* b, index_t n) {
+Sum dot_and_size(const double* a, const double* b, index_t n) {
   constexpr index_t kLanes = 8;
   double value[kLanes] = {}, magnitude[kLanes] = {};
   index_t i = 0;
@@ -199,7 +199,7 @@ class Row {
       sum = {sum.value - square, sum.magnitude + square};
     }
     if (p_.slopes.data != nullptr) {
-      const Sum linear = dot(p_.slopes.row(c), x, d_);
+      const Sum linear = dot_and_size(p_.slopes.row(c), x, d_);
       sum = {sum.value + linear.value, sum.magnitude + linear.magnitude};
     }
     s_.values[c] = sum.value;

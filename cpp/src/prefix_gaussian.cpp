@@ -8,6 +8,8 @@
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/scratch.hpp"
 #include "simd.hpp"
+#include "sums.hpp"
+#include "wave_kernels.hpp"
 
 namespace eigenfeat {
 namespace {
@@ -34,11 +36,6 @@ void check_steps(VectorView<const index_t> steps, index_t most) {
 
 double flops(index_t a, index_t b, index_t c) {
   return 2.0 * static_cast<double>(a) * static_cast<double>(b) * static_cast<double>(c);
-}
-
-EIGENFEAT_CLONES
-void add_multiple_of(double factor, const double* x, index_t n, double* y) {
-  for (index_t i = 0; i < n; ++i) y[i] += factor * x[i];
 }
 
 EIGENFEAT_CLONES
@@ -123,7 +120,7 @@ void prefix_means(MatrixView<const double> gains, VectorView<const double> mean,
                    double* now = out.data + (i * p + k) * ell;
                    std::copy(before, before + ell, now);
                    for (; s < steps[k]; ++s)
-                     add_multiple_of(innovations(i, s), gains.row(s), ell, now);
+                     add_multiple(innovations(i, s), gains.row(s), ell, now);
                    before = now;
                  }
                }
@@ -171,7 +168,7 @@ void prefix_covariances(MatrixView<const double> gains, VectorView<const index_t
       while (s > steps[k]) {
         const double* gain = gains.row(--s);
         for (index_t i = begin; i < end; ++i) {
-          if (gain[i] != 0.0) add_multiple_of(gain[i], gain, ell, sum.data() + (i - begin) * ell);
+          if (gain[i] != 0.0) add_multiple(gain[i], gain, ell, sum.data() + (i - begin) * ell);
         }
       }
       std::copy(sum.data(), sum.data() + (end - begin) * ell,
@@ -216,12 +213,10 @@ void prefix_step(MatrixView<const double> factor, VectorView<const double> mean,
   for_ranges(n, kRows, threads_for(flops(n, t + ell, 1), n_threads),
              [&](index_t begin, index_t end, int) {
                for (index_t i = begin; i < end; ++i) {
-                 double e = samples[i] - mean[t];
-                 const double *line = factor.row(t), *before = innovations.row(i);
-                 for (index_t s = 0; s < t; ++s) e -= line[s] * before[s];
-                 e /= pivot;
+                 const double known = dot(factor.row(t), innovations.row(i), t);
+                 const double e = (samples[i] - mean[t] - known) / pivot;
                  innovations(i, t) = e;
-                 add_multiple_of(e, gains.row(t), ell, means.row(i));
+                 add_multiple(e, gains.row(t), ell, means.row(i));
                  log_densities[i] += log_term(e, pivot);
                }
              });

@@ -6,6 +6,8 @@
 
 #include "line.hpp"
 #include "simd.hpp"
+#include "sums.hpp"
+#include "wave_kernels.hpp"
 
 namespace eigenfeat {
 namespace {
@@ -76,11 +78,10 @@ void TridiagonalRegion::reduce(MatrixView<const double> a, const PowerOfTwo& fac
 // x <- (I - tau v v^T) x, v = (0, ..., 0, 1, what stands below the subdiagonal of column i)
 void TridiagonalRegion::reflect(index_t i, double* x) const {
   const double* v = matrix_.data() + i * d_;
-  double dot = x[i + 1];
-  for (index_t k = i + 2; k < d_; ++k) dot += v[k] * x[k];
-  dot *= tau_[i];
-  x[i + 1] -= dot;
-  for (index_t k = i + 2; k < d_; ++k) x[k] -= dot * v[k];
+  const index_t rest = d_ - i - 2;
+  const double along = tau_[i] * (x[i + 1] + dot(v + i + 2, x + i + 2, rest));
+  x[i + 1] -= along;
+  add_multiple(-along, v + i + 2, rest, x + i + 2);
 }
 
 // point = -(T - low + shift)^-1 right by L D L^T, and the sums of the secular equation.
@@ -133,9 +134,7 @@ void TridiagonalRegion::lowest_eigenvector(double low, double shift) {
   for (index_t i = 0; i < d_; ++i)
     vector_[i] = 1.0 + 0.5 * std::sin(static_cast<double>(3 * i + 1) * 1.7);
   for (int step = 0; step < 3; ++step) {
-    double size = 0.0;
-    for (index_t i = 0; i < d_; ++i) size += vector_[i] * vector_[i];
-    size = std::sqrt(size);
+    const double size = std::sqrt(dot(vector_.data(), vector_.data(), d_));
     for (index_t i = 0; i < d_; ++i) vector_[i] /= size;
     if (step == 2 || !solve(vector_.data(), low, shift).positive) return;
     std::copy(point_.data(), point_.data() + d_, vector_.data());
@@ -158,9 +157,7 @@ RegionPoint TridiagonalRegion::minimise_tridiagonal(const double* g, double radi
 // the bound need not be any better.
 RegionPoint TridiagonalRegion::minimise_indefinite(const double* g, double radius) {
   RegionPoint point;
-  double length = 0.0;
-  for (index_t i = 0; i < d_; ++i) length += g[i] * g[i];
-  length = std::sqrt(length);
+  const double length = std::sqrt(dot(g, g, d_));
   Bracket bracket{-norm_ * (1.0 + 8 * kRound), norm_, false};
   for (int stage = 0;; ++stage) {
     constexpr int kRounds = 4, kStages = 8;
@@ -214,12 +211,9 @@ void TridiagonalRegion::newton(const double* g, double low, double base, double 
 void TridiagonalRegion::fill(const double* g, double low, double shift, double radius) {
   lowest_eigenvector(low, shift);
   solve(g, low, shift);
-  double along = 0.0, inner = 0.0, slope = 0.0;
-  for (index_t i = 0; i < d_; ++i) {
-    along += point_[i] * vector_[i];
-    inner += point_[i] * point_[i];
-    slope += g[i] * vector_[i];
-  }
+  const double along = dot(point_.data(), vector_.data(), d_);
+  const double inner = dot(point_.data(), point_.data(), d_);
+  const double slope = dot(g, vector_.data(), d_);
   const double rest = std::max(radius * radius - inner, 0.0);
   const double root = std::sqrt(along * along + rest);
   const double step = slope > 0.0 ? -root - along : root - along;

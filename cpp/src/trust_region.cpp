@@ -11,6 +11,7 @@
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/scratch.hpp"
 #include "secular.hpp"
+#include "sums.hpp"
 #include "tridiagonal_region.hpp"
 
 namespace eigenfeat {
@@ -26,9 +27,7 @@ double largest(const double* x, index_t n) {
 }
 
 double norm(const double* x, index_t n) {
-  double sum = 0.0;
-  for (index_t i = 0; i < n; ++i) sum += x[i] * x[i];
-  return std::sqrt(sum);
+  return std::sqrt(dot(x, x, n));
 }
 
 void check(const BallProblem& problem) {
@@ -178,12 +177,8 @@ struct Item {
     const auto product = [&](index_t i) {
       if (!problem.dense) return scale.curvature(a.data[i]) * x[i];
       const double* line = a.row(i);
-      double sum = 0.0, squares = 0.0;
-      for (index_t j = 0; j < d; ++j) {
-        sum += line[j] * x[j];
-        squares += line[j] * line[j];
-      }
-      frobenius += squares;
+      frobenius += dot(line, line, d);
+      const double sum = dot(line, x, d);
       return scale.curvature(sum);
     };
     const double mu = point.multiplier;

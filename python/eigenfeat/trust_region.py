@@ -218,8 +218,10 @@ class _Problem:
 
 
 def _problem(A: Any, g: Any, radius: Any, constant: Any, diagonal: bool) -> _Problem:
-    arrays = {"A": A, "g": g, "radius": radius, "constant": constant}
-    a, slopes, radii, constants = (_finite(value, name) for name, value in arrays.items())
+    vectors = {"g": g, "radius": radius, "constant": constant}
+    slopes, radii, constants = (_finite(value, name) for name, value in vectors.items())
+    # Of dense matrices symmetric_matrices looks at every entry anyway.
+    a = _finite(A, "A") if diagonal else real_array(A, "A", np.dtype(np.float64))
     axes = 1 if diagonal else 2
     d = a.shape[-1] if a.ndim else 0
     if a.ndim not in (axes, axes + 1) or d == 0 or (axes == 2 and a.shape[-2] != d):
@@ -249,7 +251,7 @@ def _problem(A: Any, g: Any, radius: Any, constant: Any, diagonal: bool) -> _Pro
 
 def _symmetric(stack: _Float64s) -> _Float64s:
     matrices = symmetric_matrices(stack, "A")
-    as_given = all(np.may_share_memory(matrix, stack) for matrix in matrices)
+    as_given = all(matrix.base is not None for matrix in matrices)  # views of the stack
     return stack if as_given else np.stack(matrices)
 
 

@@ -1,0 +1,19 @@
+#include "sums.hpp"
+
+#include "simd.hpp"
+
+namespace eigenfeat {
+
+EIGENFEAT_CLONES
+double dot(const double* a, const double* b, index_t n) {
+  constexpr index_t kLanes = 8;
+  double sums[kLanes] = {};
+  index_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (index_t k = 0; k < kLanes; ++k) sums[k] += a[i + k] * b[i + k];
+  }
+  for (index_t k = 0; i < n; ++i, ++k) sums[k] += a[i] * b[i];
+  return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
+}
+
+}  // namespace eigenfeat
