@@ -37,7 +37,8 @@ class Prover {
     if (done()) return true;
     if (of.gradient > 0.0) {  // the best point along -g
       const double curvature = of.bend / of.gradient;
-      const double reach = curvature * radius_ > length ? length / curvature : inside();
+      const double vertex = curvature > 0.0 ? length / curvature : kInfinity;
+      const double reach = std::min(vertex, inside());
       bound_above(reach * (reach * curvature - 2.0 * length),
                   reach * (reach * of.size + 2.0 * length));
     }

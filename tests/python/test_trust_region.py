@@ -158,6 +158,22 @@ def test_signs_agree_with_minima_in_bulk(rng):
     assert result.passes.mean() < 3
 
 
+def test_linear_functions_have_the_closed_form(rng):
+    """Parrish (2012), Proposition 2: min beta^T x over an ellipsoid is b - r |R^(1/2) beta|."""
+    beta, m = rng.standard_normal(6), rng.standard_normal(6)
+    root = rng.standard_normal((6, 6))
+    slope = root.T @ beta / 2  # of u, x = m + root u
+    found = trust_region_minimum(np.zeros((6, 6)), slope, 1.7, beta @ m)
+    expected = beta @ m - 1.7 * np.linalg.norm(root.T @ beta)
+    assert_allclose(found.value, expected, rtol=1e-13)
+    u = -1.7 * slope / np.linalg.norm(slope)
+    assert_allclose(found.x, u, rtol=0, atol=1e-13)
+    assert_allclose(beta @ (m + root @ u), expected, rtol=1e-12)
+    for step, sign in ((1e-12, 1), (-1e-12, -1)):
+        constant = 1.7 * np.linalg.norm(2 * slope) * (1 + step)
+        assert certified_sign(np.zeros(6), slope, constant, 1.7, diagonal=True).sign == sign
+
+
 def test_lists_float32_and_batches_without_items():
     found = trust_region_minimum([[2, 0], [0, -1]], [0, 0], 2)
     assert_allclose([found.value, found.multiplier], [-4, 1], rtol=1e-14)
