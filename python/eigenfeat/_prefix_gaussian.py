@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -86,8 +87,8 @@ class PrefixGaussian:
 
     @property
     def nbytes(self) -> int:
-        """Memory of the arrays."""
-        return int(self.factor.nbytes + self.gains.nbytes)
+        """Memory of the arrays, the table of variances among them."""
+        return int(self.factor.nbytes + 2 * self.gains.nbytes)
 
     def innovations(self, rows: _Float64s, t: int) -> _Float64s:
         """(n, t) innovations of permuted rows; entries from t on are not read."""
@@ -102,6 +103,11 @@ class PrefixGaussian:
     def log_densities(self, innovations: _Float64s, steps: Any) -> _Float64s:
         """(n, p) log densities of the first entries."""
         return _core.prefix_log_densities(self.factor, innovations, _steps(steps), self.n_threads)
+
+    @cached_property
+    def variance_table(self) -> _Float64s:
+        """(d + 1, ell): the variances after any number of entries, computed once."""
+        return self.variances(np.arange(len(self.mean) + 1))
 
     def covariances(self, steps: Any) -> _Float64s:
         """(p, ell, ell) feature covariances."""

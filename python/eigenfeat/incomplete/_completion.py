@@ -141,7 +141,7 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             steps=at,
             weights=self._posterior(densities, (len(rows), len(at))),
             means=np.stack(means, axis=2) if len(means) > 1 else means[0][:, :, None],
-            variances=np.stack([model.variances(at) for model in models], axis=1),
+            variances=np.stack([model.variance_table[at] for model in models], axis=1),
             covariances=_stacked([m.covariances(at) for m in models]) if covariance else None,
         )
 
@@ -156,7 +156,7 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         missing: list[int] = []
         for found, members in patterns_of(~np.isnan(rows)):
             t = found.known
-            chosen = rows[np.ix_(members, found.order)]
+            chosen = rows[np.ix_(members, found.order[:t])]
             models = self._models(found, affine)
             innovations = [model.innovations(chosen, t) for model in models]
             pairs = list(zip(models, innovations, strict=True))
@@ -166,7 +166,7 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             weights[members] = self._posterior(densities, (len(members), 1))[:, 0]
             pattern[members] = len(missing)
             missing.append(found.missing)
-            variances.append(np.stack([model.variances(t)[0] for model in models]))
+            variances.append(np.stack([model.variance_table[t] for model in models]))
             if covariance:
                 covariances.append(np.stack([model.covariances(t)[0] for model in models]))
         q = len(missing)
