@@ -266,7 +266,7 @@ def test_features(series, rule):
 
 def test_threads_copies_and_tau_by_row(series):
     X, y = series(400)
-    rows = punched(series(300)[0])
+    rows = punched(series(150)[0])
     for name in ("lda", "local", "qda"):
         expected = ReliableClassifier(CLASSIFIERS[name], n_threads=1).fit(X, y)
         first = expected.reliabilities(rows)
@@ -275,9 +275,23 @@ def test_threads_copies_and_tau_by_row(series):
             assert other.reliabilities(rows).tobytes() == first.tobytes()
         again = pickle.loads(pickle.dumps(expected))
         assert again.reliabilities(rows).tobytes() == first.tobytes()
-        taus = np.linspace(0.01, 0.99, 300)
+        taus = np.linspace(0.01, 0.99, 150)
         found = expected.decide(rows, taus)
         assert np.all((first >= taus - 1e-5) >= found.decided)
+
+
+def test_blocks_do_not_matter(series, monkeypatch):
+    X, y = series(200)
+    rows = punched(series(60)[0])
+    for name in ("lda", "local", "qda"):
+        model = ReliableClassifier(CLASSIFIERS[name], reliability=0.6).fit(X, y)
+        expected, found = model.reliabilities(rows), model.decide(rows)
+        early = model.predict_early(X[:30])
+        with monkeypatch.context() as patch:
+            patch.setattr("eigenfeat.incomplete._neighbours.BLOCK_NUMBERS", 500)
+            assert_allclose(model.reliabilities(rows), expected, rtol=1e-5, atol=1e-7)
+            assert_array_equal(model.decide(rows).labels, found.labels)
+            assert_array_equal(model.predict_early(X[:30]).time, early.time)
 
 
 @pytest.mark.parametrize(

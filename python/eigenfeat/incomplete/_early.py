@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenfeat.incomplete._neighbours import BLOCK_NUMBERS, blocks
 from eigenfeat.incomplete._rules import Case, Judgement, Rule
 from eigenfeat.incomplete.conditional import Conditional, PrefixConditional
 from eigenfeat.incomplete.results import EarlyDecisions
@@ -18,11 +19,10 @@ _Array = NDArray[np.float64]
 
 
 def batches(n: int, n_times: int, numbers: int) -> Iterator[tuple[NDArray[np.intp], slice]]:
-    """Row numbers and slices of times, some 2^22 numbers each; times ascend within rows."""
-    span = int(np.clip(2**22 // numbers, 1, 16))
-    count = max(1, 2**22 // (numbers * span))
-    for start in range(0, n, count):
-        rows = np.arange(start, min(start + count, n))
+    """Row numbers and slices of times, of bounded memory; times ascend within rows."""
+    span = int(np.clip(BLOCK_NUMBERS // numbers, 1, 16))
+    for part in blocks(n, numbers * span):
+        rows = np.arange(part.start, part.stop)
         for begin in range(0, n_times, span):
             yield rows, slice(begin, min(begin + span, n_times))
 

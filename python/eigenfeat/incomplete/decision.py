@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -21,6 +22,7 @@ from eigenfeat.incomplete._affine import Affine, affine_of
 from eigenfeat.incomplete._discriminants import Discriminants, Linear, Quadratic, discriminants_of
 from eigenfeat.incomplete._early import EarlyRun, batches, flattened
 from eigenfeat.incomplete._ideal import IdealRule
+from eigenfeat.incomplete._neighbours import blocks
 from eigenfeat.incomplete._rules import Case, Judgement, PairwiseRule, Rule, SetRule
 from eigenfeat.incomplete.completion import GaussianCompletion
 from eigenfeat.incomplete.conditional import Conditional
@@ -207,15 +209,14 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         tau = self._taus(reliability, len(rows))
         wanted = self._target(target)
         missing = np.isnan(rows).sum(axis=1)
-        open_rows = np.flatnonzero(missing > 0)
         labels, sure = self._complete(rows, missing, wanted)
         out = Judgement(labels, sure.copy(), sure.astype(float), *np.zeros((2, len(rows)), np.intp))
-        if len(open_rows):
-            found = self._rule.judge(self._case(rows[open_rows]), tau[open_rows], wanted)
-            out.guess[open_rows] = self._discriminants.labels[found.guess]
-            out.decided[open_rows] = found.decided
-            out.reliability[open_rows] = found.reliability
-            out.checks[open_rows], out.open[open_rows] = found.checks, found.open
+        for part in self._open_parts(missing):
+            found = self._rule.judge(self._case(rows[part]), tau[part], wanted)
+            out.guess[part] = self._discriminants.labels[found.guess]
+            out.decided[part] = found.decided
+            out.reliability[part] = found.reliability
+            out.checks[part], out.open[part] = found.checks, found.open
         named = self.classes_[out.guess]
         return Decisions(out.decided, named, out.reliability, out.checks, out.open, missing)
 
@@ -238,9 +239,8 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         wanted = self._target(target)
         missing = np.isnan(rows).sum(axis=1)
         out = self._complete(rows, missing, wanted)[1].astype(float)
-        open_rows = np.flatnonzero(missing > 0)
-        if len(open_rows):
-            out[open_rows] = self._rule.largest(self._case(rows[open_rows]), wanted)[0]
+        for part in self._open_parts(missing):
+            out[part] = self._rule.largest(self._case(rows[part]), wanted)[0]
         return out
 
     def predict_early(
@@ -271,12 +271,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         times = np.union1d(times[times > 0], [d]).astype(np.int64)
         last = np.searchsorted(self.classes_, self.predict(X))
         run = EarlyRun(X, tau, times, last)
-        width = self._width() if self._scores is None else self._discriminants.count
-        numbers = len(self.completion_._weights) * width
-        if self._needs_covariance and self._scores is None:
-            numbers *= width
-        numbers += 4 * self._discriminants.count * (width if self._scores is None else 1)
-        for rows, at in batches(len(X), len(times) - 1, numbers):
+        for rows, at in batches(len(X), len(times) - 1, self._numbers()):
             run.advance(self._rule, self._early_case, rows, at, trace)
         return run.result(self.classes_)
 
@@ -338,6 +333,20 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         affine = self._affine if self._scores is None else self._scores
         found = self.completion_._prefixes(rows, times, affine, self._needs_covariance)
         return self._case_of(flattened(found, self.n_features_in_))
+
+    def _numbers(self) -> int:
+        """About how many numbers a row takes while it is judged."""
+        k, parts = self._discriminants.count, len(self.completion_._weights)
+        if self._scores is not None:
+            return k * (parts * k + 4)
+        width = self._width()
+        return width * (parts * (width if self._needs_covariance else 1) + 4 * k)
+
+    def _open_parts(self, missing: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
+        """Numbers of the incomplete rows, in parts of bounded memory."""
+        rows = np.flatnonzero(missing > 0)
+        for part in blocks(len(rows), self._numbers()):
+            yield rows[part]
 
     def _complete(
         self, rows: _Array, missing: NDArray[np.intp], wanted: int | None
