@@ -91,13 +91,13 @@ class Prover {
     bound_below(sums.first + mu * square);
     if (done()) return;
     const double bent = sums.first + std::fabs(mu) * sums.second;
-    if (sums.second > square) {  // x scaled back to the sphere
+    if (sums.second > square * (1.0 - share_)) {  // x scaled back to the sphere
       const double t = inside() / std::sqrt(sums.second);
       bound_above(t * (t * (sums.first - mu * sums.second) - 2.0 * sums.first),
                   t * (t * bent + 2.0 * sums.first));
-    } else if (sums.second <= square * (1.0 - share_) && low >= 0.0) {
+    } else if (low >= 0.0) {
       bound_above(-sums.first - mu * sums.second, bent);
-    } else if (sums.second <= square * (1.0 - share_)) {
+    } else {
       // From x to the sphere along the lowest eigenvector, on the shorter way:
       // q <= c - P(mu) + s (r^2 - |x|^2).
       bound_above(low * square - sums.first - shift * sums.second,

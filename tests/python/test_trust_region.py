@@ -149,6 +149,26 @@ def test_a_sign_at_zero_is_not_guessed(rng):
         assert got == 0 or (got == 1) == (exact >= 0)
 
 
+def test_signs_are_right_to_the_last_digit(rng):
+    """Minima known exactly: with integers a, mu and x, |x| = 25, all else is whole, too."""
+    triples = [(7, 24, 0), (15, 20, 0), (0, 25, 0), (12, 15, 16), (9, 12, 20)]
+    for _ in range(300):
+        x = rng.permutation(triples[rng.integers(5)]) * rng.choice([-1, 1], 3)
+        a = rng.integers(-9, 9, 3)
+        mu = max(0, -int(a.min())) + int(rng.integers(0, 4))
+        g = -(a + mu) * x
+        least = int((a * x * x + 2 * g * x).sum())
+        for constant in (-least, np.nextafter(-least, np.inf), np.nextafter(-least, -np.inf)):
+            result = certified_sign(a.astype(float), g, float(constant), 25.0, diagonal=True)
+            minimum = float(constant) + least  # exact: the two are next to each other
+            assert result.sign in (0, 1 if minimum >= 0 else -1)
+            assert result.lower <= minimum <= result.upper
+        for step, sign in ((1e-12, 1), (-1e-12, -1)):
+            constant = -least + step * max(abs(least), 1) * 10
+            got = certified_sign(a.astype(float), g, constant, 25.0, diagonal=True).sign
+            assert got == sign
+
+
 def test_signs_agree_with_minima_in_bulk(rng):
     a, g = rng.standard_normal((2000, 26)), rng.standard_normal((2000, 26))
     least = trust_region_minimum(a, g, 1.0, diagonal=True).value
