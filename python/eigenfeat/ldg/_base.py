@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar
@@ -14,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from eigenfeat._unchanged import unchanged_on_error
 from eigenfeat.expansion import expand
 from eigenfeat.ldg._scatters import Array, ClassRows
 
@@ -24,7 +23,6 @@ __all__ = [
     "Reduction",
     "count_components",
     "signed",
-    "unchanged_on_error",
 ]
 
 FLOATS = [np.float64, np.float32]
@@ -36,18 +34,6 @@ class Reduction:
 
     directions: Array
     attributes: dict[str, Any]
-
-
-@contextmanager
-def unchanged_on_error(estimator: Any) -> Iterator[None]:
-    """Give an estimator back the attributes it had, if what is done inside raises."""
-    before = dict(vars(estimator))
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise
 
 
 def count_components(n_components: int | None, most: int, reason: str) -> int:

@@ -17,9 +17,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from eigenfeat._unchanged import unchanged_on_error
 from eigenfeat._validation import check_memory, show
 from eigenfeat.expansion import expand
-from eigenfeat.ldg._base import FLOATS, unchanged_on_error
+from eigenfeat.ldg._base import FLOATS
 from eigenfeat.ldg._one_thread import one_blas_thread
 from eigenfeat.ldg.linear import LDG
 
