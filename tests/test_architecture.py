@@ -112,6 +112,7 @@ CPP_ROOMS = (
     "features",
     "logit",
     "local_means",
+    "local_affinity",
     "prefix_gaussian",
     "trust_region",
     "box",

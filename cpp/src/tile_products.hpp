@@ -1,4 +1,4 @@
-// Private to the linear models: products of a tile of features with narrow matrices.
+// Private to the core: products of a tile of features, or of affinities, with narrow matrices.
 //
 // For width up to 4 lines (64 floats, 32 doubles) every feature is read once and meets a whole row
 // of the narrow matrix in registers; wider ones go to gemm. Narrow matrices are row-major with

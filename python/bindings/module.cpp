@@ -20,6 +20,7 @@ PYBIND11_MODULE(_core, module) {
   eigenfeat::bindings::register_trust_region(module);
   eigenfeat::bindings::register_box(module);
   eigenfeat::bindings::register_dominance(module);
+  eigenfeat::bindings::register_local_affinity(module);
 
   module.def("default_threads", &eigenfeat::default_threads);
   module.def("blas_threads", &eigenfeat::blas_threads);

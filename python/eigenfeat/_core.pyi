@@ -245,6 +245,14 @@ def dominance_radii(
     classes: _I32,  # (n,), -1: the guess
     n_threads: int,
 ) -> tuple[_F64, _I32]: ...  # largest radii, guesses: (n,) each
+def affinity_sums(
+    X: _F64,  # (n, d), C-contiguous, the rows of a class together
+    counts: _I64,  # (k,)
+    n_neighbors: int,
+    laplacian: _F64,  # (m, k)
+    plain: _F64,  # (m, k)
+    n_threads: int,
+) -> _F64: ...  # (m, d, d)
 def default_threads() -> int: ...
 def blas_threads() -> int: ...
 def lapack_name() -> str: ...

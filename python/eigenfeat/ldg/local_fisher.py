@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from eigenfeat.ldg._affinity import local_scatter
+from eigenfeat._local_affinity import affinity_sums
 from eigenfeat.ldg._base import ClassReducer, Reduction, count_components
 from eigenfeat.ldg._scatters import EPS, Array, ClassRows, Span, largest_ratios
 from eigenfeat.ldg.fisher import principal_count
@@ -34,7 +34,8 @@ class LocalFisher(ClassReducer):
     sigma the distance to the 7th nearest row of the same class. Unlike Fisher's it has as many
     directions as there are columns.
 
-    Affinities are never kept as a matrix: memory is O(n d + d^2) besides a block of fixed size.
+    Memory is O(n d + d^2) besides at most 32 MiB of affinities: larger classes never have them as a
+    matrix. The scatters are the same bits for every number of threads.
 
     Parameters
     ----------
@@ -158,15 +159,16 @@ class LocalFisher(ClassReducer):
 
 def _scatters(rows: ClassRows, n_neighbors: int) -> tuple[Array, Array]:
     """Return local S_b and S_w (d, d), both divided by the number of rows."""
-    n = len(rows.within)
+    n, counts = len(rows.within), rows.counts
     H_b = rows.between_factor
-    between, within = H_b.T @ H_b, np.zeros((rows.within.shape[1],) * 2)
-    for members, count in zip(rows.slices(), rows.counts.tolist(), strict=True):
-        X = rows.within[members]
-        local = local_scatter(X, n_neighbors) / n
-        within += local / count
-        between += (1 / n - 1 / count) * local + (1 / n - count / n**2) * (X.T @ X)
-    return between, within
+    between, within = affinity_sums(
+        rows.within,
+        counts,
+        min(n_neighbors, n),
+        laplacian=np.array([(1 / n - 1 / counts) / n, 1 / (n * counts)]),
+        plain=np.array([1 / n - counts / n**2, np.zeros(len(counts))]),
+    )
+    return between + H_b.T @ H_b, within
 
 
 def _nonsingular_part(rows: ClassRows, span: Span) -> int:
