@@ -21,6 +21,7 @@ PYBIND11_MODULE(_core, module) {
   eigenfeat::bindings::register_box(module);
   eigenfeat::bindings::register_dominance(module);
   eigenfeat::bindings::register_local_affinity(module);
+  eigenfeat::bindings::register_crammer_singer(module);
 
   module.def("default_threads", &eigenfeat::default_threads);
   module.def("blas_threads", &eigenfeat::blas_threads);

@@ -15,5 +15,6 @@ void register_trust_region(pybind11::module_& module);
 void register_box(pybind11::module_& module);
 void register_dominance(pybind11::module_& module);
 void register_local_affinity(pybind11::module_& module);
+void register_crammer_singer(pybind11::module_& module);
 
 }  // namespace eigenfeat::bindings

@@ -253,6 +253,41 @@ def affinity_sums(
     plain: _F64,  # (m, k)
     n_threads: int,
 ) -> _F64: ...  # (m, d, d)
+class _CrammerSinger(Generic[_T]):
+    def __init__(
+        self,
+        *,
+        X: npt.NDArray[_T] | None = None,  # (n, d), C-contiguous
+        data: npt.NDArray[_T] | None = None,
+        indices: _I64 | None = None,
+        indptr: _I64 | None = None,
+        n_columns: int = 0,
+        labels: _I32,  # (n,)
+        costs: _F64,  # (n,)
+        n_classes: int,
+        margin: float,
+        constant: float,  # value of a last feature; 0: none
+        solver: str,
+        batch: int,
+        seed: int,
+        n_threads: int,
+    ) -> None: ...
+    def start(self, duals: _F64, n_threads: int) -> None: ...  # (n, k)
+    def run(self, epochs: int, tolerance: float, n_threads: int) -> int: ...
+    @property
+    def primal(self) -> float: ...
+    @property
+    def dual(self) -> float: ...
+    @property
+    def gap(self) -> float: ...
+    @property
+    def support(self) -> int: ...
+    def weights(self, n_classes: int) -> _F64: ...  # (k, p)
+    def duals(self, n_classes: int) -> _F64: ...  # (n, k)
+
+class CrammerSinger32(_CrammerSinger[np.float32]): ...
+class CrammerSinger64(_CrammerSinger[np.float64]): ...
+
 def default_threads() -> int: ...
 def blas_threads() -> int: ...
 def lapack_name() -> str: ...

@@ -1,0 +1,35 @@
+// Private to the core: random orders that depend on a seed alone.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "eigenfeat/view.hpp"
+
+namespace eigenfeat {
+
+// SplitMix64 (Steele, Lea and Flood 2014).
+class RandomOrder {
+ public:
+  explicit RandomOrder(std::uint64_t seed) : state_(seed) {}
+
+  // Fisher and Yates; n below 2^32.
+  void shuffle(std::vector<index_t>& order) {
+    for (std::size_t left = order.size(); left > 1; --left)
+      std::swap(order[left - 1], order[below(left)]);
+  }
+
+ private:
+  std::size_t below(std::size_t n) {
+    std::uint64_t z = (state_ += 0x9E3779B97F4A7C15ULL);
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
+    z ^= z >> 31;
+    return static_cast<std::size_t>(((z >> 32) * static_cast<std::uint64_t>(n)) >> 32);
+  }
+
+  std::uint64_t state_;
+};
+
+}  // namespace eigenfeat
