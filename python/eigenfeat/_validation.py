@@ -24,6 +24,7 @@ __all__ = [
     "check_whole",
     "random_generator",
     "real_array",
+    "row_arguments",
     "show",
     "symmetric_matrices",
 ]
@@ -106,6 +107,18 @@ def check_rows(
     if n_columns is not None and rows.shape[1] != n_columns:
         raise ValueError(f"{name}: expected {n_columns} columns, got {rows.shape[1]}")
     return rows
+
+
+def row_arguments(rows: RealArray | CsrRows) -> dict[str, Any]:
+    """Checked rows as keyword arguments of the core's classes."""
+    if not isinstance(rows, CsrRows):
+        return {"X": rows}
+    return {
+        "data": rows.data,
+        "indices": rows.indices,
+        "indptr": rows.indptr,
+        "n_columns": rows.n_columns,
+    }
 
 
 def _dense_rows(X: Any, name: str, dtype: np.dtype[Any] | None) -> RealArray:

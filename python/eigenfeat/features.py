@@ -14,7 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._validation import CsrRows, RealArray, check_rows, check_vector, real_array
+from ._validation import (
+    CsrRows,
+    RealArray,
+    check_rows,
+    check_vector,
+    real_array,
+    row_arguments,
+)
 from .expansion import WAVES, check_powers, expand
 
 __all__ = ["ExpandedRows", "core_rows", "take_rows"]
@@ -146,7 +153,7 @@ class ExpandedRows:
             "constant": constant,
         }
         if self.X is not None:
-            arguments |= _row_arguments(check_rows(self.X, dtype=dtype))
+            arguments |= row_arguments(check_rows(self.X, dtype=dtype))
         if self.projections is not None:
             arguments["projections"] = self.projections
         else:
@@ -161,7 +168,7 @@ def core_rows(X: Any, constant: bool) -> Any:
     if isinstance(X, ExpandedRows):
         return X.core(constant)
     rows = check_rows(X)
-    return _core_class(rows.dtype)(**_row_arguments(rows), constant=constant)
+    return _core_class(rows.dtype)(**row_arguments(rows), constant=constant)
 
 
 def take_rows(X: Any, rows: Any) -> Any:
@@ -171,14 +178,3 @@ def take_rows(X: Any, rows: Any) -> Any:
 
 def _core_class(dtype: np.dtype[Any]) -> Any:
     return _core.FeatureRows32 if dtype == np.float32 else _core.FeatureRows64
-
-
-def _row_arguments(rows: RealArray | CsrRows) -> dict[str, Any]:
-    if not isinstance(rows, CsrRows):
-        return {"X": rows}
-    return {
-        "data": rows.data,
-        "indices": rows.indices,
-        "indptr": rows.indptr,
-        "n_columns": rows.n_columns,
-    }

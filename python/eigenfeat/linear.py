@@ -19,7 +19,7 @@ from eigenfeat._unchanged import unchanged_on_error
 from eigenfeat.features import ExpandedRows, take_rows
 from eigenfeat.row_weights import weighted_rows
 
-__all__ = ["FromLogits", "LinearClassifier"]
+__all__ = ["FromLogits", "LinearClassifier", "LinearModel"]
 
 FLOATS = [np.float64, np.float32]
 
@@ -51,15 +51,12 @@ class FromLogits:
         return scores if scores.ndim == 2 else np.column_stack([np.zeros_like(scores), scores])
 
 
-class LinearClassifier(FromLogits, ClassifierMixin, BaseEstimator):
+class LinearModel(ClassifierMixin, BaseEstimator):
     """What the linear classifiers share: rows in, ``X @ coef_.T + intercept_`` out."""
 
+    classes_: NDArray[Any]
     coef_: NDArray[np.float64]
     intercept_: NDArray[np.float64]
-    fit_intercept: bool
-    gram_rows: int | None
-    early_stopping: bool
-    validation_fraction: float
     n_threads: int | None
 
     def decision_function(self, X: Any) -> NDArray[Any]:
@@ -126,6 +123,27 @@ class LinearClassifier(FromLogits, ClassifierMixin, BaseEstimator):
             )
         return X, codes.astype(np.int32), weight
 
+    def _keep(self, W: NDArray[np.float64]) -> None:
+        """Store the weights W (p, k), the constant's last."""
+        if len(self.classes_) == 2:
+            W = W[:, 1:] - W[:, :1]
+        self.coef_ = np.ascontiguousarray(W[:-1].T)
+        self.intercept_ = W[-1].copy()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class LinearClassifier(LinearModel, FromLogits):
+    """What the logits share: problems of all rows, of a sample, and of rows held out."""
+
+    fit_intercept: bool
+    gram_rows: int | None
+    early_stopping: bool
+    validation_fraction: float
+
     def _problem(self, X: Any, codes: Any, weight: Any) -> LogitProblem:
         return LogitProblem(
             X,
@@ -159,15 +177,3 @@ class LinearClassifier(FromLogits, ClassifierMixin, BaseEstimator):
             for rows in (np.sort(train), np.sort(held))
         ]
         return *parts[0], self._problem(*parts[1])
-
-    def _keep(self, W: NDArray[np.float64]) -> None:
-        """Store the weights W (p, k), the constant's last."""
-        if len(self.classes_) == 2:
-            W = W[:, 1:] - W[:, :1]
-        self.coef_ = np.ascontiguousarray(W[:-1].T)
-        self.intercept_ = W[-1].copy()
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags

@@ -1,0 +1,301 @@
+"""The multiclass support vector machine of Crammer and Singer, with its duals and its gap."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.validation import check_is_fitted
+
+from eigenfeat import _threads
+from eigenfeat._dual_svm import SOLVERS, DualSvm
+from eigenfeat.features import ExpandedRows
+from eigenfeat.linear import LinearModel
+
+__all__ = ["MulticlassSVM"]
+
+PATIENCE = 10  # epochs without progress that end a fit
+
+
+class MulticlassSVM(LinearModel):
+    r"""Multiclass SVM, solved in its dual until the duality gap is small.
+
+    Minimises, over one weight vector a class,
+
+    .. math::
+
+        \tfrac12 \sum_y (|w_y|^2 + b_y^2) + C \sum_i c_i \max_y
+        \bigl( \ell\,[y \ne y_i] + w_y^T x_i + b_y - w_{y_i}^T x_i - b_{y_i} \bigr)
+
+    with :math:`\ell` the `loss_scale` and :math:`c_i` the weight of row i. Without intercepts the
+    :math:`b_y` are 0; with them they are the weights of a constant feature, 1, and penalised like
+    those of all others, as in liblinear. The optimum is that of
+    ``LinearSVC(multi_class="crammer_singer")``.
+
+    Parameters
+    ----------
+    C : float > 0, default=1
+        Cost of a row.
+    loss_scale : float > 0, default=1
+        Margin asked for; the ell of the paper.
+    fit_intercept : bool, default=True
+        Whether there is a constant feature.
+    solver : {"sequential", "frank_wolfe"}, default="sequential"
+        Exact steps for one row after the other, or block-coordinate Frank-Wolfe, the solver of the
+        paper on shifting. The first takes far fewer epochs.
+    batch_size : int >= 1, default=16
+        Rows of a step of "frank_wolfe".
+    class_weight : dict, "balanced" or None, default=None
+        Weights of classes, as in scikit-learn, which multiply those of rows.
+    tol : float > 0, default=1e-3
+        Stops when the duality gap is at most so large a part of the objective.
+    max_iter : int >= 1, default=1000
+        Most epochs.
+    warm_start : bool, default=False
+        Whether `fit` starts from the duals there are: for the same rows with other parameters.
+    random_state : int, RandomState or None, default=0
+        For the orders in which rows are visited.
+    n_threads : int or None, default=None
+        Threads; None means all that OpenMP gives. Results do not depend on it.
+    verbose : int, default=0
+        1 prints a line for each epoch on stderr.
+
+    Attributes
+    ----------
+    coef_ : (k, d) array, or (1, d) with two classes
+        Weights. With two classes those of the second less those of the first.
+    intercept_ : (k,) array, or (1,)
+    class_coef_ : (k, d) array
+        Weights of every class, ``dual_coef_.T @ X``; they sum to 0 over the classes.
+    dual_coef_ : (n, k) array
+        Duals a. The own class's entry is the sum of the others' multipliers, between 0 and
+        ``C c_i``, and theirs are the negated multipliers: every row sums to 0. `sparsify_duals`
+        turns it into a sparse array.
+    classes_ : (k,) array
+        Labels, sorted.
+    objective_ : float
+        The objective at `coef_`.
+    duality_gap_ : float
+        The objective less the dual objective: how far it lies at most above the optimum.
+    objective_history_, dual_history_ : list of float
+        Objective and dual objective after every epoch.
+    n_iter_ : int
+        Epochs. One of "sequential" is a pass over all rows, after up to ten over those that do
+        not meet their conditions of optimality; one of "frank_wolfe" is every row once.
+    n_support_ : int
+        Rows whose duals are not 0.
+    n_features_in_ : int
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two classes, or rows, labels, weights or parameters are unfit.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If `max_iter` epochs were not enough, or the arithmetic did not permit so small a gap.
+
+    Notes
+    -----
+    Dense rows, float32 or float64, that are mostly zeros are compressed inside. float32 rows are
+    multiplied in float32, which certifies gaps down to about 1e-6; for less, give float64.
+    Kernels come in by a pipeline, behind scikit-learn's `RBFSampler` or `Nystroem`.
+
+    References
+    ----------
+    K. Crammer and Y. Singer, "On the algorithmic implementation of multiclass kernel-based vector
+    machines", JMLR 2, 2001. S. S. Keerthi et al., "A sequential dual method for large scale
+    multi-class linear SVMs", KDD 2008. S. Lacoste-Julien et al., "Block-coordinate Frank-Wolfe
+    optimization for structural SVMs", ICML 2013.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from eigenfeat.maxmargin import MulticlassSVM
+    >>> X, y = load_iris(return_X_y=True)
+    >>> MulticlassSVM().fit(X, y).score(X, y) > 0.95
+    True
+    """
+
+    dual_coef_: Any
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "C": [Interval(Real, 0, np.inf, closed="neither")],
+        "loss_scale": [Interval(Real, 0, np.inf, closed="neither")],
+        "fit_intercept": ["boolean"],
+        "solver": [StrOptions(set(SOLVERS))],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "warm_start": ["boolean"],
+        "random_state": ["random_state"],
+        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        loss_scale: float = 1.0,
+        fit_intercept: bool = True,
+        solver: str = "sequential",
+        batch_size: int = 16,
+        class_weight: Any = None,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        random_state: Any = 0,
+        n_threads: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.loss_scale = loss_scale
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.batch_size = batch_size
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MulticlassSVM:
+        """Fit the weights.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, sparse matrix or ExpandedRows
+            Finite rows. Expanded ones are formed.
+        y : (n,) array-like
+            Labels.
+        sample_weight : (n,) array-like, optional
+            Nonnegative weights of the rows. Rows without weight have duals 0.
+
+        Returns
+        -------
+        MulticlassSVM
+            The estimator itself.
+        """
+        self._validate_params()
+        with self._unchanged_on_error():
+            self._fit(X, y, sample_weight)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Labels of greatest score, (n,)."""
+        scores = self.decision_function(X)
+        best = scores > 0 if scores.ndim == 1 else np.argmax(scores, axis=1)
+        return self.classes_[np.asarray(best, dtype=np.intp)]
+
+    def sparsify_duals(self) -> MulticlassSVM:
+        """Turn `dual_coef_` into a sparse CSR array: most rows of large problems are 0."""
+        check_is_fitted(self, "coef_")
+        self.dual_coef_ = sp.csr_array(self.dual_coef_)
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        before = self._start() if self.warm_start else None
+        X, codes, weight = self._labelled_rows(X, y, sample_weight)
+        # Rows without weight were left out.
+        kept, n = np.arange(len(codes)), len(codes)
+        if weight is not None and np.ndim(sample_weight := np.asarray(sample_weight)) > 0:
+            kept, n = np.flatnonzero(sample_weight > 0), len(sample_weight)
+        X = X.toarray() if isinstance(X, ExpandedRows) else X
+        costs = self.C * self._row_costs(codes, weight)
+        random = check_random_state(self.random_state)
+        svm = DualSvm(
+            X,
+            codes,
+            costs,
+            len(self.classes_),
+            margin=float(self.loss_scale),
+            constant=self.fit_intercept,
+            solver=self.solver,
+            batch=int(self.batch_size),
+            seed=int(random.randint(2**31)),
+            n_threads=_threads.resolve(self.n_threads),
+        )
+        if before is not None:
+            svm.start(self._matching(before, n)[kept])
+        self._run(svm)
+        self.class_coef_, intercepts = svm.weights()
+        self._keep(np.vstack([self.class_coef_.T, intercepts]))
+        self.dual_coef_ = np.zeros((n, len(self.classes_)))
+        self.dual_coef_[kept] = svm.duals()
+
+    def _row_costs(self, codes: Any, weight: Any) -> NDArray[np.float64]:
+        costs = np.ones(len(codes)) if weight is None else weight.astype(np.float64)
+        if self.class_weight is not None:
+            costs = costs * compute_sample_weight(self.class_weight, self.classes_[codes])
+        if not (costs > 0).all():
+            raise ValueError(f"class_weight: expected positive weights, got {self.class_weight}")
+        return costs
+
+    def _run(self, svm: DualSvm) -> None:
+        """Epoch after epoch: between them Python hears Ctrl-C."""
+        started, still = time.perf_counter(), False
+        objectives: list[float] = []
+        duals: list[float] = []
+        gaps: list[float] = []
+        while len(objectives) < self.max_iter and svm.run(1, self.tol) == 1:
+            objectives.append(svm.primal)
+            duals.append(svm.dual)
+            self._say(len(objectives), svm, time.perf_counter() - started)
+            gaps.append(svm.gap)
+            still = _at_rest(gaps, duals, svm.rounding * svm.primal)
+            if still:
+                break
+        self.objective_, self.duality_gap_ = svm.primal, svm.gap
+        self.objective_history_, self.dual_history_ = objectives, duals
+        self.n_iter_, self.n_support_ = len(objectives), svm.support
+        if svm.gap > self.tol * svm.primal:
+            why = "give float64 rows or raise tol" if still else "raise max_iter, or scale rows"
+            warnings.warn(
+                f"MulticlassSVM: {self.n_iter_} epochs left a gap of {svm.gap / svm.primal:.1e} of "
+                f"the objective; {why}",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def _start(self) -> Any:
+        return (self.classes_, self.dual_coef_) if hasattr(self, "dual_coef_") else None
+
+    def _matching(self, before: Any, n: int) -> NDArray[np.float64]:
+        classes, duals = before
+        if duals.shape != (n, len(self.classes_)) or not np.array_equal(classes, self.classes_):
+            raise ValueError(
+                f"X, y: expected the {duals.shape[0]} rows and {len(classes)} classes of the "
+                f"earlier fit with warm_start, got {n} and {len(self.classes_)}"
+            )
+        return duals.toarray() if sp.issparse(duals) else duals
+
+    def _say(self, epoch: int, svm: DualSvm, seconds: float) -> None:
+        if self.verbose:
+            print(
+                f"[MulticlassSVM] epoch {epoch}: objective {svm.primal:.6g}, gap "
+                f"{svm.gap / svm.primal:.1e}, {svm.support} support rows ({seconds:.1f} s)",
+                file=sys.stderr,
+                flush=True,
+            )
+
+
+def _at_rest(gaps: list[float], duals: list[float], rounding: float) -> bool:
+    """Whether the last epochs brought nothing: the dual may rest while the gap still falls."""
+    if len(gaps) <= PATIENCE:
+        return False
+    fallen = min(gaps[-PATIENCE:]) < min(gaps[:-PATIENCE])
+    return not fallen and max(duals[-PATIENCE:]) - max(duals[:-PATIENCE]) <= rounding
