@@ -13,6 +13,7 @@ from .gem_ensemble import GEMEnsemble
 from .gem_search import GEMClassifierCV
 from .ldg import LDG
 from .logistic import MultinomialLogit
+from .maxmargin import Autoencoder, MaxMarginShift, MulticlassSVM
 from .moments import ClassMoments
 from .pairs import class_pairs, confusion_pairs, confusion_pairs_from
 from .pencils import (
@@ -37,6 +38,7 @@ __all__ = [
     "GEM",
     "LDG",
     "BallMinimum",
+    "Autoencoder",
     "CalibratedLeastSquares",
     "ClassMoments",
     "Contrasts",
@@ -46,6 +48,8 @@ __all__ = [
     "GEMClassifier",
     "GEMClassifierCV",
     "GEMEnsemble",
+    "MaxMarginShift",
+    "MulticlassSVM",
     "MultinomialLogit",
     "OrientedPCA",
     "PairDirections",

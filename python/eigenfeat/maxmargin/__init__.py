@@ -1,0 +1,7 @@
+"""Max-margin data shifting: a multiclass SVM, and rows moved by it before features are learnt."""
+
+from eigenfeat.maxmargin.autoencoder import Autoencoder
+from eigenfeat.maxmargin.shifting import MaxMarginShift
+from eigenfeat.maxmargin.svm import MulticlassSVM
+
+__all__ = ["Autoencoder", "MaxMarginShift", "MulticlassSVM"]

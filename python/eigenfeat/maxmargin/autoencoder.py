@@ -1,0 +1,187 @@
+"""A shallow autoencoder of sigmoids: the one whose features max-margin shifting improves."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+__all__ = ["Autoencoder"]
+
+FLOATS = [np.float64, np.float32]
+_Parts = tuple[NDArray[np.float64], ...]
+
+
+class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    r"""Features ``h = sigmoid(W x + b)`` from which the rows can be told again.
+
+    Minimises, over W, b, V and c, on rows scaled column by column to (0.1, 0.9),
+
+    .. math:: \frac{1}{n} \sum_n |x_n - \phi(V \phi(W x_n + b) + c)|^2 + \alpha (|W|^2 + |V|^2)
+
+    with :math:`\phi` the sigmoid, by L-BFGS from random weights.
+
+    Parameters
+    ----------
+    n_components : int >= 1, default=10
+        Hidden units.
+    tied : bool, default=True
+        Whether ``V = W^T``, as in the paper.
+    alpha : float >= 0, default=1e-4
+        Penalty of the weights.
+    max_iter : int >= 1, default=200
+        Iterations of L-BFGS; it stops there without a warning.
+    tol : float > 0, default=1e-6
+        Stops when the largest entry of the gradient is smaller.
+    random_state : int, RandomState or None, default=0
+        For the weights at the start.
+
+    Attributes
+    ----------
+    encoder_ : (n_components, d) array
+    encoder_bias_ : (n_components,) array
+    decoder_ : (d, n_components) array
+    decoder_bias_ : (d,) array
+    minimum_, span_ : (d,) arrays
+        Rows are scaled to ``0.1 + 0.8 (x - minimum_) / span_``.
+    loss_ : float
+        The objective.
+    n_iter_ : int
+    n_features_in_ : int
+
+    References
+    ----------
+    J. Wangni and N. Chen, "Nonlinear Feature Extraction with Max-Margin Data Shifting", AAAI 2016,
+    equation 18.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from eigenfeat.maxmargin import Autoencoder
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> Autoencoder(2).fit_transform(X).shape
+    (150, 2)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "tied": ["boolean"],
+        "alpha": [Interval(Real, 0, np.inf, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        tied: bool = True,
+        alpha: float = 1e-4,
+        max_iter: int = 200,
+        tol: float = 1e-6,
+        random_state: Any = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.tied = tied
+        self.alpha = alpha
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Autoencoder:
+        """Fit the weights.
+
+        Parameters
+        ----------
+        X : (n, d) array-like
+            Finite rows.
+        y : ignored
+
+        Returns
+        -------
+        Autoencoder
+            The estimator itself.
+        """
+        self._validate_params()
+        X = validate_data(self, X, dtype=FLOATS).astype(np.float64)
+        self.minimum_ = X.min(axis=0)
+        span = X.max(axis=0) - self.minimum_
+        self.span_ = np.where(span > 0, span, 1.0)
+        rows, d, h = self._scaled(X), X.shape[1], int(self.n_components)
+        shapes = [(h, d), (h,), (d,)] + ([] if self.tied else [(d, h)])
+        random = check_random_state(self.random_state)
+        reach = np.sqrt(6.0 / (h + d))  # Glorot and Bengio 2010
+        start = [random.uniform(-reach, reach, s) if len(s) == 2 else np.zeros(s) for s in shapes]
+        found = minimize(
+            lambda flat: _objective(rows, _parts(flat, shapes), float(self.alpha)),
+            np.concatenate([part.ravel() for part in start]),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": int(self.max_iter), "gtol": float(self.tol), "ftol": 1e-12},
+        )
+        parts = _parts(found.x, shapes)
+        self.encoder_, self.encoder_bias_, self.decoder_bias_ = (part.copy() for part in parts[:3])
+        self.decoder_ = self.encoder_.T.copy() if self.tied else parts[3].copy()
+        self.loss_, self.n_iter_ = float(found.fun), int(found.nit)
+        return self
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Hidden units, (n, n_components)."""
+        check_is_fitted(self, "encoder_")
+        X = validate_data(self, X, dtype=FLOATS, reset=False)
+        hidden = expit(self._scaled(X) @ self.encoder_.T + self.encoder_bias_)
+        return np.asarray(hidden, dtype=X.dtype)
+
+    def inverse_transform(self, H: Any) -> NDArray[Any]:
+        """Rows (n, d) that hidden units stand for."""
+        check_is_fitted(self, "encoder_")
+        rows = expit(np.asarray(H) @ self.decoder_.T + self.decoder_bias_)
+        return np.asarray(self.minimum_ + (rows - 0.1) / 0.8 * self.span_)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.encoder_)
+
+    def _scaled(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        return np.asarray(0.1 + 0.8 * (X - self.minimum_) / self.span_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _parts(flat: NDArray[np.float64], shapes: list[tuple[int, ...]]) -> _Parts:
+    """Views of a flat vector, by shape."""
+    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
+    return tuple(p.reshape(s) for p, s in zip(np.split(flat, ends), shapes, strict=True))
+
+
+def _objective(
+    X: NDArray[np.float64], parts: _Parts, alpha: float
+) -> tuple[float, NDArray[np.float64]]:
+    """Value and gradient of equation 18, with penalties."""
+    W, b, c = parts[:3]
+    V = W.T if len(parts) == 3 else parts[3]
+    hidden = expit(X @ W.T + b)
+    out = expit(hidden @ V.T + c)
+    error = out - X
+    at_out = 2.0 / len(X) * error * out * (1.0 - out)
+    at_hidden = (at_out @ V) * hidden * (1.0 - hidden)
+    value = float((error**2).sum()) / len(X) + alpha * float((W**2).sum() + (V**2).sum())
+    for_W = at_hidden.T @ X + 2.0 * alpha * W
+    for_V = at_out.T @ hidden + 2.0 * alpha * V
+    gradients = [for_W, at_hidden.sum(axis=0), at_out.sum(axis=0)]
+    if len(parts) == 3:
+        gradients[0] = for_W + for_V.T
+    else:
+        gradients.append(for_V)
+    return value, np.concatenate([gradient.ravel() for gradient in gradients])

@@ -1,0 +1,287 @@
+"""Max-margin data shifting: rows moved along the weights of an SVM before features are learnt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
+from sklearn.decomposition import PCA
+from sklearn.model_selection import check_cv
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from eigenfeat.maxmargin.svm import MulticlassSVM
+
+__all__ = ["MaxMarginShift"]
+
+FLOATS = [np.float64, np.float32]
+SCALES = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
+
+
+class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
+    r"""Fits any feature extractor to rows that an SVM has moved apart.
+
+    A multiclass SVM with weights :math:`\eta_y` and multipliers :math:`\alpha_n^y` moves every
+    row towards its own class,
+
+    .. math::
+
+        T[x_n] = x_n + \sigma^2 \sum_y \alpha_n^y (\eta_{y_n} - \eta_y)
+               = x_n + \sigma^2 \sum_y a_n^y \eta_y ,
+
+    with a the `dual_coef_` of `MulticlassSVM`, whose rows sum to 0. The extractor is fitted to the
+    moved rows and transforms the original ones: labels are needed for training only.
+
+    Parameters
+    ----------
+    extractor : transformer or None, default=None
+        What is fitted to the moved rows; None means `PCA`.
+    sigma2 : float >= 0 or "cv", default="cv"
+        How far rows move. "cv" tries, for one SVM that is fitted to all labelled rows, each of
+        `scales` in cross-validation: the extractor learns from the moved rows of a fold's
+        training part, `classifier` from their features, and its accuracy on the other part
+        counts.
+    svm : MulticlassSVM or None, default=None
+        None means ``MulticlassSVM()``.
+    scales : sequence of float >= 0
+        For "cv": root mean squares of the moves, relative to that of the labelled rows about
+        their mean. The moves at `sigma2` of 1 are often a hundredth of the rows.
+    classifier : classifier or None, default=None
+        For "cv"; None means a `MulticlassSVM` like `svm`.
+    cv : int or splitter, default=5
+        For "cv"; never more folds than the smallest class has rows.
+    unlabeled : int or None, default=-1
+        Label of rows without a class, which stay where they are. None: there are none.
+
+    Attributes
+    ----------
+    svm_ : MulticlassSVM
+        Fitted to the labelled rows.
+    extractor_ : transformer
+        Fitted to the moved rows.
+    sigma2_ : float
+        The scale that was given or chosen.
+    relative_shift_ : float
+        Root mean square of the moves relative to that of the labelled rows about their mean.
+    cv_scores_ : (m,) array
+        With "cv", the mean accuracy for each of `scales`, sorted; NaN where the extractor failed.
+    n_features_in_ : int
+
+    Raises
+    ------
+    ValueError
+        If fewer than two classes have labelled rows, or rows or parameters are unfit.
+
+    Notes
+    -----
+    The SVM of "cv" has seen the rows that it is judged on, so that `cv_scores_` are optimistic;
+    they compare scales. Sparse rows become dense. For nonlinear features put a kernel's features
+    first, ``make_pipeline(RBFSampler(), MaxMarginShift(PCA(10)))``: equation 11 of the paper.
+
+    References
+    ----------
+    J. Wangni and N. Chen, "Nonlinear Feature Extraction with Max-Margin Data Shifting", AAAI 2016,
+    equations 9 and 11.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.decomposition import PCA
+    >>> from eigenfeat.maxmargin import MaxMarginShift
+    >>> X, y = load_digits(return_X_y=True)
+    >>> MaxMarginShift(PCA(5), sigma2=1.0).fit(X, y).transform(X).shape
+    (1797, 5)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "extractor": [HasMethods(["fit", "transform"]), None],
+        "sigma2": [Interval(Real, 0, np.inf, closed="left"), StrOptions({"cv"})],
+        "svm": [MulticlassSVM, None],
+        "scales": ["array-like"],
+        "classifier": [HasMethods(["fit", "score"]), None],
+        "cv": ["cv_object"],
+        "unlabeled": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        extractor: Any = None,
+        sigma2: float | str = "cv",
+        svm: MulticlassSVM | None = None,
+        scales: Sequence[float] = SCALES,
+        classifier: Any = None,
+        cv: Any = 5,
+        unlabeled: int | None = -1,
+    ) -> None:
+        self.extractor = extractor
+        self.sigma2 = sigma2
+        self.svm = svm
+        self.scales = scales
+        self.classifier = classifier
+        self.cv = cv
+        self.unlabeled = unlabeled
+
+    def fit(self, X: Any, y: Any) -> MaxMarginShift:
+        """Fit the SVM, move the rows, and fit the extractor to them.
+
+        Parameters
+        ----------
+        X : (n, d) array-like or sparse matrix
+            Finite rows.
+        y : (n,) array-like
+            Labels, `unlabeled` where there is none.
+
+        Returns
+        -------
+        MaxMarginShift
+            The estimator itself.
+        """
+        before = self.__dict__.copy()
+        try:
+            moved = self._moved(X, y)
+            self.extractor_ = clone(self._extractor()).fit(moved)
+        except (Exception, KeyboardInterrupt):
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        return self
+
+    def shift(self, X: Any, y: Any) -> NDArray[Any]:
+        """Return the rows moved by an SVM that is fitted to them, without fitting an extractor.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`.
+
+        Returns
+        -------
+        (n, d) array
+            T[X], float32 for float32 rows.
+        """
+        return clone(self)._moved(X, y)
+
+    def transform(self, X: Any) -> Any:
+        """Features of rows as they are.
+
+        Parameters
+        ----------
+        X : (n, d) array-like or sparse matrix
+
+        Returns
+        -------
+        (n, m) array
+            What the extractor makes of them.
+        """
+        check_is_fitted(self, "extractor_")
+        return self.extractor_.transform(self._rows(X, reset=False))
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Names of the extractor's features."""
+        check_is_fitted(self, "extractor_")
+        return self.extractor_.get_feature_names_out()
+
+    def _extractor(self) -> Any:
+        return PCA() if self.extractor is None else self.extractor
+
+    def _rows(self, X: Any, *, reset: bool, y: Any = "no_validation") -> Any:
+        return validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, order="C", reset=reset)
+
+    def _moved(self, X: Any, y: Any) -> NDArray[Any]:
+        """Fit the SVM, settle how far rows move, and move them."""
+        self._validate_params()
+        scales = _check_scales(self.scales)
+        X, y = self._rows(X, reset=True, y=y)
+        check_classification_targets(y)
+        known = _labelled(y, self.unlabeled)
+        if (n_classes := len(np.unique(y[known]))) < 2:
+            raise ValueError(
+                "y: expected labelled rows of at least two classes, got "
+                f"{n_classes} class{'' if n_classes == 1 else 'es'} (rows labelled "
+                f"{self.unlabeled!r} have none)"
+            )
+        self.svm_ = clone(MulticlassSVM() if self.svm is None else self.svm)
+        self.svm_.fit(X[known], y[known])
+        X = X.toarray() if sp.issparse(X) else X
+        moves = np.zeros(X.shape)
+        moves[known] = self.svm_.dual_coef_ @ self.svm_.class_coef_
+        unit = _spread(moves[known]) / max(_spread(X[known] - X[known].mean(axis=0)), 1e-300)
+        if isinstance(self.sigma2, str):
+            self.sigma2_ = self._chosen(X, y, known, moves, unit, scales)
+        else:
+            self.sigma2_ = float(self.sigma2)
+        self.relative_shift_ = self.sigma2_ * unit
+        return (X + self.sigma2_ * moves).astype(X.dtype, copy=False)
+
+    def _chosen(
+        self, X: Any, y: Any, known: Any, moves: Any, unit: float, scales: NDArray[np.float64]
+    ) -> float:
+        """Return the scale of the best accuracy; of equals, the smallest."""
+        if unit == 0.0:
+            self.cv_scores_ = np.zeros(len(scales))
+            return 0.0
+        labelled = np.flatnonzero(known)
+        splits = list(self._folds(y[known]).split(X[known], y[known]))
+        scores = np.full((len(scales), len(splits)), np.nan)
+        errors: list[Exception] = []
+        for fold, (train, test) in enumerate(splits):
+            held = np.ones(len(y), dtype=bool)
+            held[labelled[test]] = False
+            for s, scale in enumerate(scales):
+                moved = (X[held] + scale / unit * moves[held]).astype(X.dtype, copy=False)
+                try:
+                    scores[s, fold] = self._score(moved, X, y, labelled[train], labelled[test])
+                except (ValueError, FloatingPointError, np.linalg.LinAlgError) as error:
+                    errors.append(error)
+        self.cv_scores_ = scores.mean(axis=1)
+        if np.isnan(self.cv_scores_).all():
+            raise errors[0]
+        return float(scales[int(np.nanargmax(self.cv_scores_))] / unit)
+
+    def _score(self, moved: Any, X: Any, y: Any, train: Any, test: Any) -> float:
+        """Accuracy on rows `test`, of features learnt from the moved rows of the others."""
+        extractor = clone(self._extractor()).fit(moved)
+        classifier = self.classifier
+        if classifier is None:
+            classifier = MulticlassSVM() if self.svm is None else self.svm
+        model = clone(classifier).fit(extractor.transform(X[train]), y[train])
+        return float(model.score(extractor.transform(X[test]), y[test]))
+
+    def _folds(self, y: NDArray[Any]) -> Any:
+        folds = self.cv
+        if isinstance(folds, Integral):
+            folds = min(int(folds), int(np.unique(y, return_counts=True)[1].min()))
+            if folds < 2:
+                raise ValueError("y: expected two rows of every class for sigma2='cv', got one")
+        return check_cv(folds, y, classifier=True)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _check_scales(scales: Any) -> NDArray[np.float64]:
+    """Scales in rising order."""
+    checked = np.asarray(scales, dtype=np.float64)
+    if checked.ndim != 1 or checked.size == 0 or not (np.isfinite(checked) & (checked >= 0)).all():
+        raise ValueError(f"scales: expected finite numbers >= 0, got {scales!r}")
+    return np.unique(checked)
+
+
+def _labelled(y: NDArray[Any], unlabeled: int | None) -> NDArray[np.bool_]:
+    if unlabeled is None or y.dtype.kind not in "iuf":
+        return np.ones(len(y), dtype=bool)
+    return np.asarray(y != unlabeled)
+
+
+def _spread(rows: NDArray[Any]) -> float:
+    """Root of the mean squared length of rows."""
+    return float(np.sqrt(np.mean(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))))
