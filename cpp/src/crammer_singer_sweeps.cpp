@@ -39,7 +39,7 @@ void CrammerSinger<T>::State::exact_step(index_t i, const T* g) {
 // Visits the active rows once; returns the sum of the gaps that they had when they were visited.
 template <class T>
 double CrammerSinger<T>::State::sweep(double negligible, double wide) {
-  constexpr std::size_t ahead = 2;
+  constexpr std::size_t ahead = 4;
   random.shuffle(active);
   double seen = 0.0;
   std::size_t kept = 0;
@@ -51,29 +51,32 @@ double CrammerSinger<T>::State::sweep(double negligible, double wide) {
     const RowReport now = report(i, scores.data(), top);
     seen += now.gap;
     if (now.gap > negligible * costs[i]) exact_step(i, scores.data());
-    if (now.slack <= wide) active[kept++] = i;
+    if (now.slack <= wide && now.gap >= negligible * costs[i]) active[kept++] = i;
   }
   active.resize(kept);
   return seen;
 }
 
-// Until what the active rows show is a small part of the gap, or no longer matters.
+// Until the active rows show a small part of the gap that they had in the first sweep, or one that
+// no longer matters. What matters is measured by the dual, which is near the optimum long before
+// the primal is.
 template <class T>
 void CrammerSinger<T>::State::sweeps(double tolerance) {
-  constexpr int most_sweeps = 10;
-  constexpr double enough = 0.3;            // part of the gap
+  constexpr int most_sweeps = 20;
+  constexpr double enough = 0.1;            // part of the first sweep's gap
   constexpr double near = 0.1, wide = 0.3;  // leads at which rows join and leave, in margins
-  constexpr double share = 0.3;             // of the gap aimed at that no row is moved for
+  constexpr double share = 0.3;             // of the gap aimed at: no row is moved for less
   double total = 0.0;
   for (index_t i = 0; i < n; ++i) total += costs[i];
-  const double target = tolerance * primal;
+  const double target = tolerance * std::max(dual, 0.0);
   active.clear();
   for (index_t i = 0; i < n; ++i) {
     if (static_cast<double>(slack[static_cast<std::size_t>(i)]) <= near * margin)
       active.push_back(i);
   }
-  const double stop = std::max(enough * gap, 0.5 * target);
-  for (int turn = 0; turn < most_sweeps; ++turn) {
+  const double first = sweep(share * target / total, wide * margin);
+  const double stop = std::max(enough * std::min(first, gap), 0.5 * target);
+  for (int turn = 1; turn < most_sweeps; ++turn) {
     if (sweep(share * target / total, wide * margin) <= stop) break;
   }
 }

@@ -120,12 +120,16 @@ SvmRows<T>::SvmRows(const CsrView<T>& rows, double constant, int n_threads)
 
 template <class T>
 void SvmRows<T>::prefetch(index_t i) const {
+  constexpr index_t most = 24;  // lines; beyond, the hardware has seen where it goes
   const auto at = static_cast<std::size_t>(i);
   const T* x = dense() ? dense_.row(i) : values_ + starts_[at];
-  for (index_t e = 0; e < 4 * kLane<T>; e += kLane<T>) EIGENFEAT_PREFETCH(x + e);
-  if (!dense()) {
-    for (index_t e = 0; e < 64; e += 16) EIGENFEAT_PREFETCH(columns_.data() + starts_[at] + e);
-  }
+  const index_t count = dense() ? d_ : starts_[at + 1] - starts_[at];
+  const index_t last = std::min(count, most * kLane<T>);
+  for (index_t e = 0; e < last; e += kLane<T>) EIGENFEAT_PREFETCH(x + e);
+  if (dense()) return;
+  const std::uint32_t* columns = columns_.data() + starts_[at];
+  const index_t last_column = std::min(count, most * kLane<float>);
+  for (index_t e = 0; e < last_column; e += kLane<float>) EIGENFEAT_PREFETCH(columns + e);
 }
 
 template <class T>

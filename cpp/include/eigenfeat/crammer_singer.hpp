@@ -15,8 +15,8 @@
 //   projection of b_i + g_i / |x_i|^2 on the simplex of size C_i (by sorting). An epoch is a full
 //   pass, which finds P, D and the rows that violate their optimality conditions, after sweeps over
 //   these rows alone in random orders: until the violation that they show has become a small part
-//   of the gap. Rows at a vertex that is optimal by a wide margin drop out of the sweeps until the
-//   next full pass.
+//   of the gap. Rows whose own gap is negligible, and those at a vertex that is optimal by a wide
+//   margin, drop out of the sweeps until the next full pass.
 // frank_wolfe (Lacoste-Julien et al. 2013, in minibatches): for a batch of rows, s_i = C_i e_y at the
 //   greatest g_i^y, and b moves towards s by the exact step min(1, sum gap_i / |dW|^2). An epoch is
 //   every row once, in a random order, and a full pass.

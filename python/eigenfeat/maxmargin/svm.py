@@ -24,7 +24,7 @@ from eigenfeat.linear import LinearModel
 
 __all__ = ["MulticlassSVM"]
 
-PATIENCE = 10  # epochs without progress that end a fit
+PATIENCE = 30  # epochs without progress that end a fit
 
 
 class MulticlassSVM(LinearModel):
@@ -90,7 +90,7 @@ class MulticlassSVM(LinearModel):
     objective_history_, dual_history_ : list of float
         Objective and dual objective after every epoch.
     n_iter_ : int
-        Epochs. One of "sequential" is a pass over all rows, after up to ten over those that do
+        Epochs. One of "sequential" is a pass over all rows, after up to 20 over those that do
         not meet their conditions of optimality; one of "frank_wolfe" is every row once.
     n_support_ : int
         Rows whose duals are not 0.
