@@ -1,0 +1,375 @@
+"""Tables 1, 3 and 4 and Figures 2 and 3 of the paper on max-margin data shifting, measured."""
+
+from __future__ import annotations
+
+import csv
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import StratifiedShuffleSplit, train_test_split
+
+from eigenfeat.maxmargin import MulticlassSVM
+from eigenfeat.reproduce import mmds_data, mmds_settings
+from eigenfeat.reproduce.protocol import Context, DataError, NothingToRunError, Rows, read_arrays
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+__all__ = ["Outcome", "run"]
+
+FILES = (
+    "mnist.npz",
+    "opencv_digits.npz",
+    "ocr_letters.npz",
+    "faces_yale.npz",
+    "faces_yaleb.npz",
+    "faces_orl.npz",
+    "microarray_standins.npz",
+)
+Learn = Callable[[], Any]
+
+
+@dataclass
+class Outcome:
+    """Accuracies in percent: of features of rows as they are, and of moved ones."""
+
+    table: str
+    data: str
+    extractor: str
+    n_components: int
+    original: float
+    shifted: float
+    scale: float
+    paper_original: float | None = None
+    paper_shifted: float | None = None
+    deviation: float | None = None
+    curve: list[tuple[float, float, float]] = field(default_factory=list)
+
+
+# ---- one experiment ------------------------------------------------------------------------------
+
+
+class Shifter:
+    """Rows, and how an SVM moves them: fitted once, for every extractor and scale."""
+
+    def __init__(self, rows: Rows, C: float, threads: int | None) -> None:
+        self.rows, self.threads = rows, threads
+        svm = _svm(rows.X, rows.y, C, threads)
+        self.moves = (svm.dual_coef_ @ svm.class_coef_).astype(rows.X.dtype)
+        spread = np.linalg.norm(rows.X - rows.X.mean(axis=0))
+        self.unit = float(np.linalg.norm(self.moves) / spread)
+
+    def moved(self, scale: float) -> NDArray[Any]:
+        """Rows moved so far, relative to their spread."""
+        if scale == 0.0 or self.unit == 0.0:
+            return self.rows.X
+        return self.rows.X + self.rows.X.dtype.type(scale / self.unit) * self.moves
+
+    def accuracy(self, extractor: Any, scale: float, test: Rows) -> float:
+        """Of a linear SVM on features of the rows as they are, in percent."""
+        extractor.fit(self.moved(scale))
+        train, held = extractor.transform(self.rows.X), extractor.transform(test.X)
+        mean, deviation = train.mean(axis=0), train.std(axis=0)
+        deviation[deviation == 0] = 1
+        C = mmds_settings.READ_C
+        model = _svm((train - mean) / deviation, self.rows.y, C, self.threads)
+        return 100.0 * float(model.score((held - mean) / deviation, test.y))
+
+
+def _svm(X: NDArray[Any], y: NDArray[np.int64], C: float, threads: int | None) -> MulticlassSVM:
+    model = MulticlassSVM(
+        C=C, tol=mmds_settings.TOLERANCE, max_iter=mmds_settings.EPOCHS, n_threads=threads
+    )
+    return model.fit(X, y)
+
+
+def chosen_scale(
+    shifters: Sequence[tuple[Shifter, Rows]], make: Learn, scales: Sequence[float]
+) -> float:
+    """The scale that is best on held-out rows, on average over the splits."""
+    scores = [
+        [shifter.accuracy(make(), scale, held) for shifter, held in shifters] for scale in scales
+    ]
+    return float(scales[int(np.argmax(np.mean(scores, axis=1)))])
+
+
+def _held_out(rows: Rows, C: float, threads: int | None) -> list[tuple[Shifter, Rows]]:
+    """Shifters of parts of the training rows, and the rows that were kept from them."""
+    n = mmds_settings.SPLITS_OF_FEW if len(rows) < mmds_settings.FEW_ROWS else 1
+    splitter = StratifiedShuffleSplit(
+        n, test_size=mmds_settings.HELD_OUT, random_state=mmds_settings.SEED
+    )
+    splits = splitter.split(rows.y[:, None], rows.y)
+    return [(Shifter(rows[train], C, threads), rows[held]) for train, held in splits]
+
+
+# ---- the tables ----------------------------------------------------------------------------------
+
+
+class Features:
+    """A data set's rows, or their kernel features, with all that its experiments share."""
+
+    def __init__(self, data: str, features: str, folder: Path, context: Context) -> None:
+        split = mmds_data.load(data, folder, quick=context.quick)
+        train, test = split.train, split.test
+        if features == "kernel":
+            kernel = mmds_data.kernel(data, train.X, quick=context.quick)
+            train = Rows(kernel.transform(train.X).astype(np.float32), train.y)
+            test = Rows(kernel.transform(test.X).astype(np.float32), test.y)
+        self.test = test
+        self.shifter = Shifter(train, mmds_settings.FIT_C, context.threads)
+        self.parts = _held_out(train, mmds_settings.FIT_C, context.threads)
+        self.quick = context.quick
+
+    def measure(self, case: mmds_settings.Case) -> Outcome:
+        """Accuracies without moves, and with moves as large as chosen on held-out rows."""
+        make = partial(mmds_data.extractor, case.extractor, case.n_components, quick=self.quick)
+        scales = mmds_settings.QUICK_SCALES if self.quick else mmds_settings.SCALES
+        scale = chosen_scale(self.parts, make, scales)
+        return Outcome(
+            case.table,
+            case.data,
+            case.extractor,
+            case.n_components,
+            self.shifter.accuracy(make(), 0.0, self.test),
+            self.shifter.accuracy(make(), scale, self.test),
+            scale,
+            *case.paper,
+        )
+
+    def curve(self, data: str, extractor: str) -> Outcome:
+        """Accuracy and reconstruction error of test rows for each of many scales: Figure 3."""
+        make = partial(mmds_data.extractor, extractor, 10, quick=self.quick)
+        curve = []
+        for scale in mmds_settings.CURVE_SCALES:
+            learnt = make()
+            accuracy = self.shifter.accuracy(learnt, scale, self.test)
+            rebuilt = learnt.inverse_transform(learnt.transform(self.test.X))
+            error = float(((rebuilt - self.test.X) ** 2).sum(axis=1).mean())
+            curve.append((scale, accuracy, error))
+        best = max(curve, key=lambda point: point[1])
+        return Outcome("Figure 3", data, extractor, 10, curve[0][1], best[1], best[0], curve=curve)
+
+
+def measure_faces(
+    faces: mmds_settings.Faces, folder: Path, context: Context, step: Callable[[], None]
+) -> Outcome:
+    """Ten principal components of faces, over random splits; Table 1."""
+    X, y = read_arrays(folder / faces.file, *faces.arrays)
+    X = X.astype(np.float32)
+    if faces.paper is not None:
+        X /= np.linalg.norm(X, axis=1, keepdims=True)  # lights differ
+    else:
+        deviation = X.std(axis=0)
+        X = (X - X.mean(axis=0)) / np.where(deviation > 0, deviation, 1) / np.sqrt(X.shape[1])
+    rows = Rows(X, y.astype(np.int64))
+    full = mmds_settings.FACE_SPLITS
+    splits = mmds_settings.QUICK_FACE_SPLITS if context.quick else full
+    original, shifted, scales = [], [], []
+    for seed in range(splits):
+        split = mmds_data.few_of_each(rows, faces.per_class, seed)
+        train, test = _centred(split)
+        shifter = Shifter(train, mmds_settings.FACE_C, context.threads)
+        make = partial(mmds_data.extractor, "PCA", mmds_settings.FACE_COMPONENTS, quick=False)
+        fit, held = (
+            train_test_split(
+                np.arange(len(train)), test_size=0.34, stratify=train.y, random_state=seed
+            )
+            if min(np.bincount(train.y)[np.unique(train.y)]) > 2
+            else _one_of_each(train.y, seed)
+        )
+        part = Shifter(train[fit], mmds_settings.FACE_C, context.threads)
+        scale = chosen_scale([(part, train[held])], make, mmds_settings.FACE_SCALES)
+        original.append(shifter.accuracy(make(), 0.0, test))
+        shifted.append(shifter.accuracy(make(), scale, test))
+        scales.append(scale)
+        step()
+    return Outcome(
+        "Table 1",
+        faces.name,
+        "PCA",
+        mmds_settings.FACE_COMPONENTS,
+        float(np.mean(original)),
+        float(np.mean(shifted)),
+        float(np.median(scales)),
+        paper_original=faces.paper[0] if faces.paper else None,
+        paper_shifted=faces.paper[1] if faces.paper else None,
+        deviation=float(np.std(shifted, ddof=1)),
+    )
+
+
+def _centred(split: mmds_data.Split) -> tuple[Rows, Rows]:
+    mean = split.train.X.mean(axis=0)
+    return Rows(split.train.X - mean, split.train.y), Rows(split.test.X - mean, split.test.y)
+
+
+def _one_of_each(y: NDArray[np.int64], seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """One row of every class held out, the others to fit."""
+    random = np.random.RandomState(seed)
+    held = np.array([random.choice(np.flatnonzero(y == label)) for label in np.unique(y)])
+    return np.setdiff1d(np.arange(len(y)), held), held
+
+
+# ---- all of it -----------------------------------------------------------------------------------
+
+
+def run(
+    folder: Path,
+    output: Path,
+    context: Context,
+    *,
+    only: Sequence[str] = (),
+    console: Console | None = None,
+) -> list[Outcome]:
+    """Run the experiments, print their tables, write ``mmds.csv`` and draw pictures.
+
+    The file is written anew after every experiment, and what is finished is printed even if the
+    run is interrupted.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the data files are.
+    output : Path
+        Folder for the file and the pictures.
+    context : Context
+    only : sequence of str
+        If given, experiments run whose table, data or extractor contains one of these.
+    console : rich.console.Console, optional
+
+    Returns
+    -------
+    list of Outcome
+
+    Raises
+    ------
+    DataError
+        If a data file is missing.
+    NothingToRunError
+        If `only` leaves nothing.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from eigenfeat.reproduce import mmds_pictures
+
+    for file in FILES:
+        if not (folder / file).is_file():
+            raise DataError(f"data: expected {folder / file}, got no such file")
+    console = console or Console()
+    jobs = [job for job in _jobs(folder, context) if _wanted(job[0], only)]
+    if not jobs:
+        raise NothingToRunError("only: expected part of a table, data set or extractor, got none")
+    output.mkdir(parents=True, exist_ok=True)
+    path = output / f"mmds{'-quick' if context.quick else ''}.csv"
+    outcomes: list[Outcome] = []
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    try:
+        with (
+            warnings.catch_warnings(),
+            Progress(*columns, TextColumn("{task.description}"), console=console) as progress,
+        ):
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            task = progress.add_task("starting", total=len(jobs))
+            for name, job in jobs:
+                progress.update(task, description=name)
+                outcomes.append(job())
+                _write(outcomes, context, path)
+                progress.advance(task)
+    finally:
+        for table in _tables(outcomes):
+            console.print(table)
+        if outcomes:
+            console.print(f"Figures in {path.resolve()}", soft_wrap=True, highlight=False)
+    pictures = mmds_pictures.draw(outcomes, folder, output, context)
+    for picture in pictures:
+        console.print(f"  {picture.name}", highlight=False)
+    return outcomes
+
+
+def _jobs(folder: Path, context: Context) -> Iterator[tuple[str, Callable[[], Outcome]]]:
+    shared: dict[tuple[str, str], Features] = {}
+
+    def features(data: str, kind: str) -> Features:
+        if (data, kind) not in shared:
+            shared.clear()  # one at a time is held
+            shared[data, kind] = Features(data, kind, folder, context)
+        return shared[data, kind]
+
+    for faces in (*mmds_settings.FACES, *mmds_settings.STANDINS):
+        yield (
+            f"Table 1, {faces.name}, PCA",
+            partial(measure_faces, faces, folder, context, lambda: None),
+        )
+    order = sorted(mmds_settings.CASES, key=lambda c: (c.data != "MNIST", c.data, c.features))
+    for case in order:
+        name = f"{case.table}, {case.data}, {case.extractor} {case.n_components}"
+        yield name, lambda c=case: features(c.data, c.features).measure(c)  # type: ignore[misc]
+    for extractor, kind in (("PCA", "rows"), ("AE", "rows"), ("KPCA", "kernel")):
+        yield (
+            f"Figure 3, MNIST, {extractor}",
+            lambda e=extractor, k=kind: (  # type: ignore[misc]
+                features("MNIST", k).curve("MNIST", e)
+            ),
+        )
+
+
+def _wanted(name: str, only: Sequence[str]) -> bool:
+    return not only or any(part.lower() in name.lower() for part in only)
+
+
+def _write(outcomes: Sequence[Outcome], context: Context, path: Path) -> None:
+    """Write one line for each outcome; the file is replaced as a whole."""
+    unfinished = path.with_suffix(".csv.part")
+    with unfinished.open("w", newline="", encoding="utf-8") as file:
+        lines = [asdict(outcome) | {"quick": context.quick} for outcome in outcomes]
+        writer = csv.DictWriter(file, list(lines[0]))
+        writer.writeheader()
+        writer.writerows(lines)
+    os.replace(unfinished, path)
+
+
+def _tables(outcomes: Sequence[Outcome]) -> Iterator[Table]:
+    from rich import box
+    from rich.table import Table
+
+    titles = {
+        "Table 1": "Table 1: PCA of faces and of gene expressions, few rows a class",
+        "Table 4": "Table 4: three extractors in 5, 10 and 20 dimensions",
+        "Table 3": "Table 3: five extractors of kernel features, 5 dimensions",
+        "Figure 3": "Figure 3: best of the scales, on the test rows",
+    }
+    for name, title in titles.items():
+        rows = [outcome for outcome in outcomes if outcome.table == name]
+        if not rows:
+            continue
+        table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left")
+        table.add_column("data", no_wrap=True)
+        table.add_column("extractor", no_wrap=True)
+        for heading in ("paper %", "", "measured %", "", "move"):
+            table.add_column(heading, justify="right", no_wrap=True)
+        for row in rows:
+            spread = "" if row.deviation is None else f" ± {row.deviation:.1f}"
+            table.add_row(
+                row.data,
+                f"{row.extractor} {row.n_components}",
+                _percent(row.paper_original),
+                _percent(row.paper_shifted),
+                _percent(row.original),
+                _percent(row.shifted) + spread,
+                f"{row.scale:g}",
+            )
+        yield table
+
+
+def _percent(value: float | None) -> str:
+    return "" if value is None else f"{value:.1f}"
