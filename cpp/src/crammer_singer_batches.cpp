@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "eigenfeat/parallel.hpp"
+#include "svm_kernels.hpp"
 #include "svm_state.hpp"
 
 namespace eigenfeat {
@@ -33,41 +34,63 @@ double CrammerSinger<T>::State::batch_scores(const std::vector<index_t>& order, 
   return sum;
 }
 
-// b += step (s - b) for the rows of a batch, with the step that maximises the dual.
+// delta <- b_i - s_i, what a whole step adds to W times x_i; returns its squared length.
+template <class T>
+double CrammerSinger<T>::State::toward_corner(index_t i, index_t corner) {
+  changed.clear();
+  double square = 0.0;
+  for (index_t c = 0; c < k; ++c) {
+    const double change = row(i)[c] - (c == corner ? costs[i] : 0.0);
+    if (change == 0.0) continue;
+    delta[c] = static_cast<T>(change);
+    square += change * change;
+    changed.push_back(c);
+  }
+  return square;
+}
+
+// b_i += step (s_i - b_i)
+template <class T>
+void CrammerSinger<T>::State::mix(index_t i, index_t corner, double step) {
+  double others = 0.0;
+  for (index_t c = 0; c < k; ++c) {
+    row(i)[c] = (1.0 - step) * row(i)[c] + (c == corner ? step * costs[i] : 0.0);
+    if (c != labels[i]) others += row(i)[c];
+  }
+  // So that they sum to the cost however often they are rounded.
+  row(i)[labels[i]] = std::max(costs[i] - others, 0.0);
+  moved[static_cast<std::size_t>(i)] = others > 0.0 ? 1 : 0;
+}
+
+// One row: |dW|^2 = |delta|^2 |x_i|^2, and only the row's features change.
+template <class T>
+void CrammerSinger<T>::State::single_step(index_t i, index_t corner, double row_gap) {
+  const double square = toward_corner(i, corner) * rows.square(i);
+  const double step = square > row_gap ? row_gap / square : 1.0;
+  for (const index_t c : changed) delta[c] *= static_cast<T>(step);
+  rows.add(i, delta.data(), changed, width, w.data());
+  for (const index_t c : changed) delta[c] = T(0);
+  mix(i, corner, step);
+}
+
+// The rows of a batch move towards their corners by the common step that maximises the dual.
 template <class T>
 void CrammerSinger<T>::State::batch_step(const std::vector<index_t>& order, std::size_t begin,
                                          std::size_t end, double sum) {
+  if (end - begin == 1) return single_step(order[begin], corners[0], sum);
   const index_t size = p * width;
-  std::fill(direction.data(), direction.data() + size, T(0));
-  for (std::size_t r = 0; r < end - begin; ++r) {
-    if (gaps[r] <= 0.0) continue;
-    const index_t i = order[begin + r], corner = corners[r];
-    changed.clear();
-    for (index_t c = 0; c < k; ++c) {
-      const double change = row(i)[c] - (c == corner ? costs[i] : 0.0);
-      delta[c] = static_cast<T>(change);
-      if (change != 0.0) changed.push_back(c);
-    }
-    rows.add(i, delta.data(), changed, width, direction.data());
-    for (const index_t c : changed) delta[c] = T(0);
-  }
-  double square = 0.0;
-  for (index_t e = 0; e < size; ++e)
-    square += static_cast<double>(direction[e]) * static_cast<double>(direction[e]);
-  const double step = square > sum ? sum / square : 1.0;
-  const T factor = static_cast<T>(step);
-  for (index_t e = 0; e < size; ++e) w[e] += factor * direction[e];
   for (std::size_t r = 0; r < end - begin; ++r) {
     if (gaps[r] <= 0.0) continue;
     const index_t i = order[begin + r];
-    double others = 0.0;
-    for (index_t c = 0; c < k; ++c) {
-      row(i)[c] = (1.0 - step) * row(i)[c] + (c == corners[r] ? step * costs[i] : 0.0);
-      if (c != labels[i]) others += row(i)[c];
-    }
-    // So that they sum to the cost however often they are rounded.
-    row(i)[labels[i]] = std::max(costs[i] - others, 0.0);
-    moved[static_cast<std::size_t>(i)] = others > 0.0 ? 1 : 0;
+    toward_corner(i, corners[r]);
+    rows.add(i, delta.data(), changed, width, direction.data());
+    for (const index_t c : changed) delta[c] = T(0);
+  }
+  const double square = sum_of_squares(direction.data(), size);
+  const double step = square > sum ? sum / square : 1.0;
+  add_and_clear(static_cast<T>(step), direction.data(), size, w.data());
+  for (std::size_t r = 0; r < end - begin; ++r) {
+    if (gaps[r] > 0.0) mix(order[begin + r], corners[r], step);
   }
 }
 
@@ -79,7 +102,7 @@ void CrammerSinger<T>::State::batches(int n_threads) {
   const auto most = static_cast<std::size_t>(std::min(options.batch, n));
   corners.resize(most);
   gaps.resize(most);
-  direction.reserve(p * width);
+  if (direction.empty()) direction = AlignedBuffer<T>::zeros(p * width);
   for (std::size_t begin = 0; begin < order.size(); begin += most) {
     const std::size_t end = std::min(begin + most, order.size());
     const double sum = batch_scores(order, begin, end, n_threads);

@@ -174,7 +174,49 @@ EIGENFEAT_INLINE T greatest(T* __restrict g, const T* __restrict mask, index_t w
   return best[0];
 }
 
+template <class T>
+EIGENFEAT_INLINE double squares_of(const T* __restrict x, index_t n) {
+  constexpr index_t lane = 32;
+  double sums[lane] = {};
+  index_t e = 0;
+  for (; e + lane <= n; e += lane) {
+    for (index_t l = 0; l < lane; ++l) {
+      const double value = static_cast<double>(x[e + l]);
+      sums[l] += value * value;
+    }
+  }
+  for (; e < n; ++e) sums[0] += static_cast<double>(x[e]) * static_cast<double>(x[e]);
+  double total = 0.0;
+  for (index_t l = 0; l < lane; ++l) total += sums[l];
+  return total;
+}
+
+template <class T>
+EIGENFEAT_INLINE void add_clearing(T factor, T* __restrict x, index_t n, T* __restrict w) {
+  for (index_t e = 0; e < n; ++e) {
+    w[e] += factor * x[e];
+    x[e] = T(0);
+  }
+}
+
 }  // namespace
+
+EIGENFEAT_CLONES
+double sum_of_squares(const float* x, index_t n) {
+  return squares_of(x, n);
+}
+EIGENFEAT_CLONES
+double sum_of_squares(const double* x, index_t n) {
+  return squares_of(x, n);
+}
+EIGENFEAT_CLONES
+void add_and_clear(float factor, float* x, index_t n, float* w) {
+  add_clearing(factor, x, n, w);
+}
+EIGENFEAT_CLONES
+void add_and_clear(double factor, double* x, index_t n, double* w) {
+  add_clearing(factor, x, n, w);
+}
 
 EIGENFEAT_CLONES
 void row_scores(const float* x, const std::uint32_t* columns, index_t n, const float* w,

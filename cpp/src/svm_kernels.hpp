@@ -36,6 +36,13 @@ struct RowCount {
 RowCount count_row(const float* x, index_t n);
 RowCount count_row(const double* x, index_t n);
 
+// sum of x[e]^2, in double, in an order that depends on n alone.
+double sum_of_squares(const float* x, index_t n);
+double sum_of_squares(const double* x, index_t n);
+// w[e] += factor x[e]; x[e] <- 0.
+void add_and_clear(float factor, float* x, index_t n, float* w);
+void add_and_clear(double factor, double* x, index_t n, double* w);
+
 // g[c] += mask[c] for all of width; returns the greatest. mask is 0, and -infinity in the padding.
 float masked_greatest(float* g, const float* mask, index_t width);
 double masked_greatest(double* g, const double* mask, index_t width);

@@ -38,6 +38,9 @@ struct CrammerSinger<T>::State {
   void batches(int n_threads);
   double batch_scores(const std::vector<index_t>& order, std::size_t begin, std::size_t end,
                       int n_threads);
+  double toward_corner(index_t i, index_t corner);
+  void mix(index_t i, index_t corner, double step);
+  void single_step(index_t i, index_t corner, double row_gap);
   void batch_step(const std::vector<index_t>& order, std::size_t begin, std::size_t end,
                   double gap);
 
