@@ -1,4 +1,4 @@
-"""The experiments of the GEM paper on data that is at hand: ``eigenfeat reproduce``."""
+"""The experiments of the papers on data that is at hand: ``eigenfeat reproduce``."""
 
 from eigenfeat.reproduce.protocol import (
     Context,

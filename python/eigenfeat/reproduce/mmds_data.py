@@ -136,13 +136,13 @@ def few_of_each(rows: Rows, count: int, seed: int) -> Split:
     return Split(rows[train], rows[np.setdiff1d(np.arange(len(rows)), train)])
 
 
-def kernel(data: str, X: NDArray[np.float32], *, quick: bool) -> RBFSampler:
-    """Random Fourier features, fitted; the width follows the median distance of rows."""
+def kernel(data: str, X: NDArray[np.float32], width: float, *, quick: bool) -> RBFSampler:
+    """Random Fourier features, fitted; `width` is relative to the median distance of rows."""
     some = X[:500].astype(np.float64)
     squares = (some**2).sum(axis=1)
     distance = np.median(squares[:, None] + squares - 2 * some @ some.T)
     count = settings.QUICK_KERNEL_FEATURES if quick else settings.KERNEL_FEATURES[data]
-    gamma = settings.KERNEL_WIDTH[data] / float(distance)
+    gamma = width / float(distance)
     return RBFSampler(gamma=gamma, n_components=count, random_state=settings.SEED).fit(X)
 
 
@@ -158,7 +158,7 @@ def extractor(name: str, n_components: int, *, quick: bool) -> Any:
         "SPCA": lambda: MiniBatchSparsePCA(
             k, alpha=0.1, max_iter=20, batch_size=50, random_state=seed
         ),
-        "KM": lambda: KMeans(k, n_init=4, random_state=seed),
+        "KM": lambda: KMeans(k, n_init=10, random_state=seed),
         "FA": lambda: FactorAnalysis(k, max_iter=100, tol=0.1, random_state=seed),
         "NMF": lambda: make_pipeline(
             AboveZero(), NMF(k, init="nndsvda", max_iter=100, tol=1e-3, random_state=seed)
