@@ -37,8 +37,8 @@ except PackageNotFoundError:  # a source tree that was never installed
 __all__ = [
     "GEM",
     "LDG",
-    "BallMinimum",
     "Autoencoder",
+    "BallMinimum",
     "CalibratedLeastSquares",
     "ClassMoments",
     "Contrasts",

@@ -253,6 +253,7 @@ def affinity_sums(
     plain: _F64,  # (m, k)
     n_threads: int,
 ) -> _F64: ...  # (m, d, d)
+
 class _CrammerSinger(Generic[_T]):
     def __init__(
         self,
