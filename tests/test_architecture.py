@@ -45,17 +45,8 @@ PYTHON_ROOMS = (
     Room(
         "foundation",
         (
-            "moments.py",
-            "eigh.py",
-            "pencils.py",
-            "pairs.py",
-            "contrasts.py",
-            "expansion.py",
-            "features.py",
-            "layers.py",
-            "local_means.py",
-            "trust_region.py",
-            "persist.py",
+            *("moments.py", "eigh.py", "pencils.py", "pairs.py", "contrasts.py", "expansion.py"),
+            *("features.py", "layers.py", "local_means.py", "trust_region.py", "persist.py"),
             "_[!_]*.py",
         ),
         rooms=frozenset({"_core", "foundation"}),
@@ -83,11 +74,11 @@ PYTHON_ROOMS = (
     Room(
         "outer",
         (
-            "plot.py",
+            "plot*.py",
             "report.py",
             "distributed.py",
             "datasets.py",
-            "demo.py",
+            "demo*.py",
             "speech.py",
             "reproduce/*",
             "cli.py",
