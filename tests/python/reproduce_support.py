@@ -10,6 +10,8 @@ import signal
 
 import numpy as np
 
+from eigenfeat.reproduce import thesis
+
 N_REPEATED = 1720  # rows of the Covertype file that are left out
 
 
@@ -33,7 +35,31 @@ def write_all(folder):
     np.savez(folder / "ocr_letters.npz", X=images["X"], y=images["y"], fold=fold)
     np.savez(folder / "covtype_subset.npz", **covertype(rng))
     np.savez(folder / "fsdd.npz", **spoken(rng))
+    write_ldg(folder, rng)
     return folder
+
+
+def write_ldg(folder, rng):
+    """Write the further data sets of LDG's experiments."""
+    names = ("pima", "wine", "german_numeric", "ionosphere", "dermatology")
+    for name in (*names, "ringnorm_standardized", "twonorm_standardized"):
+        X, y = blobs(rng, 60, 6, 3, np.float32)
+        X[::20, -1] = np.nan if name == "dermatology" else X[::20, -1]
+        np.savez(folder / f"uci_{name}.npz", X=X, y=y)
+    X, y = blobs(rng, 40, 70, 2, np.uint16)
+    np.savez(folder / "uci_arcene.npz", X=X, y=y)
+    arrays = {"csr_indptr": np.arange(0, 2801, 70), "csr_indices": np.tile(np.arange(70), 40)}
+    np.savez(folder / "uci_dexter_train.npz", **arrays, csr_data=X.ravel(), csr_shape=X.shape, y=y)
+    (folder / "ucr").mkdir()
+    for name in thesis.TABLE_3_4:
+        X, y = blobs(rng, 60, 30, 3, np.float32)
+        parts = {"X_train": X[:18], "y_train": y[:18], "X_test": X[18:], "y_test": y[18:]}
+        np.savez(folder / "ucr" / f"{name}.npz", **parts)
+    arrays = {}
+    for shift, domain in enumerate(("amazon", "webcam", "dslr")):
+        X, y = blobs(rng, 40, 48, 4, np.uint8)
+        arrays |= {f"X_{domain}": X + np.uint8(shift), f"y_{domain}": y + 1}
+    np.savez(folder / "office_surf.npz", **arrays)
 
 
 def blobs(rng, n, d, k, dtype):

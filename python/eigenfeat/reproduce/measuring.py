@@ -38,13 +38,17 @@ class Job:
 
 @dataclass
 class Outcome:
-    """What a job did; `failure` says why there are no scores, `members` are an ensemble's."""
+    """What a job did; `failure` says why there are no scores, `members` are an ensemble's.
+
+    A study leaves `splits` instead of `scores`.
+    """
 
     problem: str
     method: str
     failure: str = ""
     scores: Scores | None = None
     members: list[Scores] = field(default_factory=list)
+    splits: list[Any] = field(default_factory=list)
     n_train: int = 0
     n_test: int = 0
     directions: int | None = None
@@ -93,30 +97,35 @@ def measure(job: Job, step: Step) -> Outcome:
 
 
 def run(job: Job, step: Step) -> Outcome:
-    """Run a job in this process: load, choose, train, and read the test rows once at the end."""
-    problem, method = job.problem, job.method
-    outcome = Outcome(problem.name, method.name)
+    """Run a job in this process, and measure its memory."""
+    outcome = Outcome(job.problem.name, job.method.name)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
-        step("loading")
-        data = problem.load(job.folder / problem.file, job.context)
-        trained = train(method, data, problem.objective, job.context, step)
-        step("testing")
-        test = data.test()
-        started = time.perf_counter()
-        outcome.scores = score(trained.model, test)
-        outcome.test_seconds = time.perf_counter() - started
-        if method.members is not None:
-            outcome.members = [score(member, test) for member in trained.model.members_]
+        (job.problem.study or _train_and_test)(job, outcome, step)
+    told = [w.message for w in caught if issubclass(w.category, (UserWarning, RuntimeWarning))]
+    outcome.warnings = list(dict.fromkeys(map(_one_line, told)))
+    outcome.peak_bytes = peak_bytes()
+    return outcome
+
+
+def _train_and_test(job: Job, outcome: Outcome, step: Step) -> None:
+    """Load, choose, train, and read the test rows once at the end."""
+    problem, method = job.problem, job.method
+    step("loading")
+    data = problem.load(job.folder / problem.file, job.context)
+    trained = train(method, data, problem.objective, job.context, step)
+    step("testing")
+    test = data.test()
+    started = time.perf_counter()
+    outcome.scores = score(trained.model, test)
+    outcome.test_seconds = time.perf_counter() - started
+    if method.members is not None:
+        outcome.members = [score(member, test) for member in trained.model.members_]
     outcome.n_train, outcome.n_test = len(data.train), len(test)
     outcome.parameters, outcome.n_candidates = trained.parameters, trained.n_candidates
     outcome.choose_seconds = trained.choose_seconds
     outcome.train_seconds = trained.train_seconds
     outcome.directions = _n_directions(trained.model)
-    told = [w.message for w in caught if issubclass(w.category, (UserWarning, RuntimeWarning))]
-    outcome.warnings = list(dict.fromkeys(map(_one_line, told)))
-    outcome.peak_bytes = peak_bytes()
-    return outcome
 
 
 def peak_bytes() -> int:

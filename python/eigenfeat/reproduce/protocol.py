@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ __all__ = [
     "Paper",
     "Problem",
     "Protocol",
+    "Report",
     "Rows",
     "check_files",
     "read_arrays",
@@ -136,7 +137,8 @@ class Problem:
     """A data file and what it holds, how to split it, and the methods to compare on it.
 
     `objective` is what hyperparameters are chosen by: "error" or "cross_entropy". `quoted` are rows
-    of the paper's table that nothing here runs.
+    of the paper's table that nothing here runs. `study` replaces training and testing once, for
+    data that is split more than once: it fills in an outcome from what `load` returns.
     """
 
     name: str
@@ -144,19 +146,35 @@ class Problem:
     split: str
     file: str
     arrays: Mapping[str, str]
-    load: Callable[[Path, Context], Data]
+    load: Callable[[Path, Context], Any]
     methods: tuple[Method, ...]
     quoted: tuple[Paper, ...] = ()
     objective: str = "error"
+    study: Callable[..., None] | None = None
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """Problems that are run by one name."""
+    """Problems that are run by one name; `report` tells of outcomes otherwise than usual."""
 
     name: str
     summary: str
     problems: tuple[Problem, ...]
+    report: Report | None = None
+
+
+@dataclass(frozen=True)
+class Report:
+    """How outcomes are told: what is printed, what is written to a CSV file, what is drawn.
+
+    `tell` yields tables and lines of text from a protocol and its outcomes, `write` takes a path
+    beside them, and `draw` a folder and the folder of the data; it returns the files that it has
+    written.
+    """
+
+    tell: Callable[[Protocol, Sequence[Any]], Iterable[Any]]
+    write: Callable[[Protocol, Sequence[Any], Context, Path], None]
+    draw: Callable[[Protocol, Sequence[Any], Context, Path, Path], list[Path]]
 
 
 def check_files(protocol: Protocol, folder: Path) -> None:

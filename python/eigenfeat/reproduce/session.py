@@ -8,7 +8,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eigenfeat.reproduce import covertype, defaults, mnist, speech
+from eigenfeat.reproduce import (
+    covertype,
+    defaults,
+    ldg,
+    ldg_small,
+    ldg_transfer,
+    mnist,
+    speech,
+)
 from eigenfeat.reproduce.measuring import Job, Outcome, measure
 from eigenfeat.reproduce.protocol import (
     Context,
@@ -28,7 +36,15 @@ __all__ = ["PROTOCOLS", "reproduce"]
 
 PROTOCOLS = {
     protocol.name: protocol
-    for protocol in (mnist.PROTOCOL, covertype.PROTOCOL, speech.PROTOCOL, defaults.PROTOCOL)
+    for protocol in (
+        mnist.PROTOCOL,
+        covertype.PROTOCOL,
+        speech.PROTOCOL,
+        defaults.PROTOCOL,
+        ldg.PROTOCOL,
+        ldg_small.PROTOCOL,
+        ldg_transfer.PROTOCOL,
+    )
 }
 
 Measure = Callable[[Job, Callable[[str], None]], Outcome]
@@ -45,7 +61,7 @@ def reproduce(
     console: Console | None = None,
     measure: Measure = measure,
 ) -> list[Outcome]:
-    """Run a protocol's methods, print its tables and write its CSV file.
+    """Run a protocol's methods, print its tables and write its CSV file, and pictures if any.
 
     The file is written anew after every method, and the tables are printed even if the run is
     interrupted, so that nothing is lost that was finished.
@@ -61,7 +77,8 @@ def reproduce(
     peers : bool
         Whether methods that are not the package's run, too.
     only : sequence of str
-        If given, methods whose name contains one of these run, in any case of letters.
+        If given, methods whose name contains one of these run, in any case of letters. With a
+        colon it is compared with "problem: method", so that "wine:" are all methods on wine.
     console : rich.console.Console, optional
         Where to print; a new one by default.
     measure : callable
@@ -92,6 +109,11 @@ def reproduce(
         _show(protocol, outcomes, console)
         if outcomes:
             console.print(f"Figures in {path.resolve()}", soft_wrap=True, highlight=False)
+    if protocol.report is not None:
+        with console.status("drawing"):
+            drawn = protocol.report.draw(protocol, outcomes, context, output, folder)
+        for picture in drawn:
+            console.print(f"Picture in {picture.resolve()}", soft_wrap=True, highlight=False)
     return outcomes
 
 
@@ -102,7 +124,7 @@ def _jobs(
         Job(problem, method, folder, context)
         for problem in protocol.problems
         for method in problem.methods
-        if (peers or not method.peer or only) and _wanted(method, only)
+        if (peers or not method.peer or only) and _wanted(problem, method, only)
     ]
     if not jobs:
         names = ", ".join(dict.fromkeys(m.name for p in protocol.problems for m in p.methods))
@@ -110,8 +132,12 @@ def _jobs(
     return jobs
 
 
-def _wanted(method: Method, only: Sequence[str]) -> bool:
-    return not only or any(part.lower() in method.name.lower() for part in only)
+def _wanted(problem: Problem, method: Method, only: Sequence[str]) -> bool:
+    """Whether a method's name, or "problem: method", has one of the parts."""
+    name = f"{problem.name}: {method.name}".lower()
+    return not only or any(
+        part.lower() in (name if ":" in part else method.name.lower()) for part in only
+    )
 
 
 def _run_all(
@@ -153,10 +179,20 @@ def _informed(job: Job, outcomes: list[Outcome]) -> Job:
 
 
 def _save(protocol: Protocol, outcomes: list[Outcome], context: Context, path: Path) -> None:
-    write_csv(protocol.problems, outcomes, context, path)
+    if protocol.report is not None:
+        protocol.report.write(protocol, outcomes, context, path)
+    else:
+        write_csv(protocol.problems, outcomes, context, path)
 
 
 def _show(protocol: Protocol, outcomes: list[Outcome], console: Console) -> None:
+    if protocol.report is not None:
+        for told in protocol.report.tell(protocol, outcomes):
+            if isinstance(told, str):
+                console.print(told, highlight=False, markup=False, soft_wrap=True)
+            else:
+                _print_whole(told, console)
+        return
     for problem in protocol.problems:
         if not _begun(problem, outcomes):
             continue

@@ -118,3 +118,25 @@ PERCEPTRON = Hyperparameters(
     quick={"hidden_layer_sizes": (128,)},
 )
 BOOSTING = Hyperparameters(fixed={"early_stopping": True}, quick={"max_iter": 15})
+
+# ---- LDG, the thesis's chapters 3 and 4 ----------------------------------------------------------
+
+LDG_SPLITS, LDG_QUICK_SPLITS = 10, 2
+LDG_TRAINING_SHARE = 0.7
+LDG_MOST_TRAINING, LDG_QUICK_TRAINING = 3_000, 200
+LDG_MOST_TESTING, LDG_QUICK_TESTING = 5_000, 400  # which only MNIST has more of
+LDG_GAMMAS = (0.2, 0.4, 0.6, 0.8, 1.0)  # section 3.4
+LDG_MOST_DIMENSIONS = 40
+LDG_RIDGE = 1e-3  # of Fisher's and local Fisher's scatters, for which the thesis has none
+LDG_SPARSITY = 3  # section 3.4.1
+
+LDG_SMALL_GAMMAS = (0.01, 0.1, 0.3, 0.5, 0.7, 0.9)  # section 3.5.2
+LDG_SMALL_RIDGES = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
+LDG_SMALL_NEIGHBOURS = (1, 2, 4, 8, 16, 32)
+LDG_SMALL_FOLDS = 5
+LDG_SMALL_STEPS = (-1, 0, 1, 2, 4, 8, 16, 32)
+LDG_SMALL_QUICK_TESTING = 200
+
+TRANSFER_LABELLED = 2  # rows a class of the target, section 4.5.3
+TRANSFER_EXTRA = 5  # dimensions beyond the classes
+TRANSFER_QUICK_ROWS = 300  # of the source
