@@ -31,6 +31,7 @@ def plot_accuracy(
     ax: Axes | None = None,
     title: str = "",
     styles: Mapping[str, int] | None = None,
+    whole: Sequence[str] = (),
     legend: bool = True,
 ) -> Axes:
     """Draw accuracy by dimension: lines for means over splits, bands for their deviations.
@@ -38,12 +39,13 @@ def plot_accuracy(
     Parameters
     ----------
     curves : mapping of str to mapping of int to array-like
-        For each method and dimension, accuracies between 0 and 1, one a split. A method with one
-        dimension, such as all columns, is a dashed line.
+        For each method and dimension, accuracies between 0 and 1, one a split.
     ax : matplotlib.axes.Axes, optional
     title : str
     styles : mapping of str to int, optional
         Number of each method's colour and mark; by default in order.
+    whole : sequence of str
+        Methods that keep all columns, in however many: each is a dashed line.
     legend : bool, default=True
 
     Returns
@@ -63,9 +65,14 @@ def plot_accuracy(
         raise ValueError("curves: expected a method at least, got none")
     axes = _figure(6.4, 4.4).subplots() if ax is None else ax
     numbers = dict(zip(curves, range(len(curves)), strict=True)) if styles is None else styles
-    most = max((max(curve) for curve in curves.values() if len(curve) > 1), default=1)
+    most = max((max(curve) for name, curve in curves.items() if name not in whole), default=1)
     for name, curve in curves.items():
-        _draw_curve(axes, name, curve, numbers[name] % len(COLOURS), most)
+        number = numbers[name] % len(COLOURS)
+        if name in whole:
+            mean = 100 * float(np.mean(list(curve.values())))
+            axes.axhline(mean, color=COLOURS[number], ls="--", lw=1.3, label=name)
+        else:
+            _draw_curve(axes, name, curve, number)
     axes.set(xlabel="dimensions kept", ylabel="test accuracy in %", title=title)
     axes.set_xlim(0.5, most + 0.5)
     _number_wholly(axes)
@@ -77,7 +84,9 @@ def plot_accuracy(
     return axes
 
 
-def plot_accuracies(panels: Mapping[str, Mapping[str, Curve]], title: str) -> Figure:
+def plot_accuracies(
+    panels: Mapping[str, Mapping[str, Curve]], title: str, whole: Sequence[str] = ()
+) -> Figure:
     """Draw `plot_accuracy` for several data sets, with one legend below all of them.
 
     Parameters
@@ -85,6 +94,8 @@ def plot_accuracies(panels: Mapping[str, Mapping[str, Curve]], title: str) -> Fi
     panels : mapping of str to curves
         By data set.
     title : str
+    whole : sequence of str
+        As in `plot_accuracy`.
 
     Returns
     -------
@@ -101,10 +112,11 @@ def plot_accuracies(panels: Mapping[str, Mapping[str, Curve]], title: str) -> Fi
     styles = {name: number for number, name in enumerate(names)}
     columns = min(COLUMNS, len(panels))
     lines = -(-len(panels) // columns)
-    figure = _figure(3.7 * columns + 0.3, 2.75 * lines + 1.2)
+    width = max(3.7 * columns + 0.3, 7.0)
+    figure = _figure(width, 2.75 * lines + 1.2)
     grid = figure.subplots(lines, columns, squeeze=False)
     for ax, (name, curves) in zip(grid.flat, panels.items(), strict=False):
-        plot_accuracy(curves, ax, name, styles, legend=False)
+        plot_accuracy(curves, ax, name, styles, whole, legend=False)
     for place, ax in enumerate(grid.flat):
         if place >= len(panels):
             ax.set_axis_off()
@@ -121,8 +133,8 @@ def plot_accuracies(panels: Mapping[str, Mapping[str, Curve]], title: str) -> Fi
         f"{title}\nLines: means over splits; bands: one standard deviation", fontsize=12
     )
     figure.legend(
-        keys.values(), keys.keys(), loc="outside lower center", ncols=min(len(keys), 5),
-        frameon=False,
+        keys.values(), keys.keys(), loc="outside lower center", frameon=False,
+        ncols=min(len(keys), int(width / 1.7)),
     )  # fmt: skip
     return figure
 
@@ -152,7 +164,7 @@ def plot_sparsity(
     for number, (name, given) in enumerate(nonzeros.items()):
         counts = np.atleast_2d(np.asarray(given, dtype=float))
         curve = {i + 1: counts[:, i] for i in range(counts.shape[1])}
-        _draw_curve(axes, name, curve, number % len(COLOURS), counts.shape[1], unit=1.0)
+        _draw_curve(axes, name, curve, number % len(COLOURS), unit=1.0, most=np.inf)
     if n_columns is not None:
         axes.axhline(n_columns, color=GREY, lw=0.9, ls=":", zorder=0)
         axes.annotate(
@@ -286,23 +298,23 @@ def _figure(width: float, height: float) -> Figure:
 
 
 def _draw_curve(
-    ax: Axes, name: str, curve: Curve, number: int, most: int, unit: float = 100.0
+    ax: Axes, name: str, curve: Curve, number: int, unit: float = 100.0, most: float = 100.0
 ) -> None:
-    """Draw a line with a band, or, of a curve of one dimension, a dashed line as long as others."""
+    """Draw a line of means with a band of deviations, which does not leave 0 .. most."""
     dimensions = np.array(sorted(curve))
     values = [unit * np.asarray(curve[m], dtype=float) for m in dimensions]
     mean = np.array([one.mean() for one in values])
     spread = np.array([one.std(ddof=1) if len(one) > 1 else 0.0 for one in values])
+    low, high = np.clip([mean - spread, mean + spread], 0.0, most)
     colour = COLOURS[number]
-    if len(dimensions) == 1 and most > 1:
-        ax.axhline(mean[0], color=colour, ls="--", lw=1.3, label=f"{name} (no reduction)")
-        return
-    every = max(1, len(dimensions) // 12)
     ax.plot(
         dimensions, mean, color=colour, lw=1.6, label=name, marker=MARKS[number], ms=3.6,
-        markevery=every,
+        markevery=max(1, len(dimensions) // 12),
     )  # fmt: skip
-    ax.fill_between(dimensions, mean - spread, mean + spread, color=colour, alpha=0.14, lw=0)
+    if len(dimensions) > 1:
+        ax.fill_between(dimensions, low, high, color=colour, alpha=0.14, lw=0)
+    else:  # a point has no band
+        ax.vlines(dimensions, low, high, color=colour, lw=1.4, alpha=0.6)
 
 
 def _number_wholly(ax: Axes) -> None:

@@ -23,7 +23,7 @@ def is_drawn(figure, tmp_path):
 
 
 def test_accuracy_is_means_with_bands_of_deviations(tmp_path):
-    axes = plot_ldg.plot_accuracy(CURVES, title="wine")
+    axes = plot_ldg.plot_accuracy(CURVES, title="wine", whole=["all columns"])
     assert is_drawn(axes.figure, tmp_path)
     first, second, flat = axes.lines
     np.testing.assert_allclose(first.get_xydata(), [[1, 60], [2, 85], [3, 90]])
@@ -35,14 +35,24 @@ def test_accuracy_is_means_with_bands_of_deviations(tmp_path):
     assert (axes.get_title(), axes.get_ylabel()) == ("wine", "test accuracy in %")
     (legend,) = axes.figure.legends
     assert [text.get_text() for text in legend.get_texts()] == [
-        "LDG", "PCA", "all columns (no reduction)",
+        "LDG", "PCA", "all columns",
     ]  # fmt: skip
+    assert axes.get_xlim() == (0.5, 3.5)
     assert len({to_hex(line.get_color()) for line in axes.lines}) == 3
+
+
+def test_a_curve_of_one_dimension_is_a_point_and_bands_end_at_100():
+    axes = plot_ldg.plot_accuracy({"FDA": {1: [0.6, 0.8]}, "LDG": {1: [0.9, 1.0], 2: [1.0, 0.9]}})
+    np.testing.assert_allclose(axes.lines[0].get_xydata(), [[1, 70]])
+    bar, band = (one.get_paths()[0].vertices[:, 1] for one in axes.collections)
+    deviation = 100 * np.std([0.6, 0.8], ddof=1)
+    np.testing.assert_allclose(np.sort(bar), [70 - deviation, 70 + deviation])
+    assert band.max() == 100
 
 
 def test_panels_share_a_legend_that_covers_no_data(tmp_path):
     panels = {"one": CURVES, "two": {"PCA": CURVES["PCA"]}, "three": CURVES, "four": CURVES}
-    figure = plot_ldg.plot_accuracies(panels, "sets")
+    figure = plot_ldg.plot_accuracies(panels, "sets", ["all columns"])
     assert is_drawn(figure, tmp_path)
     assert [ax.get_title() for ax in figure.axes if ax.get_title()] == list(panels)
     # A method has its colour in every panel.

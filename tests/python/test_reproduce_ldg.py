@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
+import json
 
 import numpy as np
 import pytest
@@ -95,6 +96,7 @@ def test_table_3_1_is_told_and_drawn(folder, tmp_path, console):
         scores = [score.accuracy for score in outcome.splits]
         assert float(line["accuracy"]) == pytest.approx(np.mean(scores), abs=1e-6)
         assert float(line["accuracy_deviation"]) == pytest.approx(np.std(scores, ddof=1), abs=1e-6)
+        assert np.array(json.loads(line["accuracies"])) == pytest.approx(scores, abs=1e-6)
         assert 0.3 < float(line["accuracy"]) <= 1
         assert (line["n_train"], line["n_test"], line["failure"]) == ("42", "18", "")
     curves = lines_of(tmp_path / "ldg-quick-curves.csv")

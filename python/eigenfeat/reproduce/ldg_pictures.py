@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["draw_sets", "draw_small", "draw_transfer"]
 
 SHOWN = "wine"  # whose rows are drawn in one and two dimensions
+WHOLE = ("all columns",)
 EMBEDDED = (("LDG", families.ldg), ("PCA", families.pca), ("FDA", families.fisher))
 
 Curves = dict[str, dict[int, list[float]]]
@@ -37,7 +38,7 @@ def draw_sets(
     panels = panels_of(protocol.problems[:-1], outcomes)
     if panels:
         figures["accuracy"] = plot_ldg.plot_accuracies(
-            panels, "3-NN accuracy by dimension, Figures 3.4 and 3.5 of the thesis"
+            panels, "3-NN accuracy by dimension, Figures 3.4 and 3.5 of the thesis", WHOLE
         )
     figures |= _sparsity(sparse, outcomes)
     for problem in protocol.problems:
@@ -128,11 +129,14 @@ def _embeddings(problem: Problem, folder: Path, context: Context) -> Figure:
         for line, m in enumerate((2, 1)):
             known, asked = (model.transform(part)[:, :m] for part in (rows, queries))
             right = 100 * accuracy(known, codes, asked, query_codes)
-            told = f"{name}, {m} dimension{'s' if m > 1 else ''}: {right:.0f}% right by 3-NN"
+            told = f"{name}, {m} dimension{'s' if m > 1 else ''}: {right:.0f}% right"
             plot_ldg.plot_embedding(asked, query_codes + 1, grid[line, column], told, legend=False)
     handles, labels = grid[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
-    figure.suptitle(f"{len(queries)} test rows of {problem.title} in two dimensions and in one")
+    figure.suptitle(
+        f"{len(queries)} test rows of {problem.title} in two dimensions and in one, and how many "
+        "are classified right by their 3 nearest training rows"
+    )
     return figure
 
 

@@ -47,8 +47,8 @@ class Table:
 class Score:
     """What one split gave: 3-NN accuracy on its test rows, in the dimension that was chosen.
 
-    `curve` has accuracies by dimension, `few` the one in a dimension less than there are classes,
-    and `nonzeros` the columns that each direction has weight on.
+    `curve` has accuracies by dimension, `few` the one in a dimension less than there are classes
+    (None if there is nothing to choose), and `nonzeros` how many columns each direction weighs.
     """
 
     accuracy: float
@@ -123,18 +123,16 @@ def evaluate(
     seconds = time.perf_counter() - started
     model, reduced = chosen.model, chosen.reduced
     moved = np.ascontiguousarray(model.transform(queries))
-    few = min(n_classes - 1, reduced.shape[1])
-    curve = {
-        m: accuracy(reduced[:, :m], codes, moved[:, :m], query_codes)
-        for m in sorted({*chosen.tried, chosen.dimension, few})
-    }
+    few = min(n_classes - 1, reduced.shape[1]) if chosen.tried else None
+    shown = {*chosen.tried, chosen.dimension} | ({few} if few else set())
+    curve = {m: accuracy(reduced[:, :m], codes, moved[:, :m], query_codes) for m in sorted(shown)}
     return Score(
         accuracy=curve[chosen.dimension],
         dimension=chosen.dimension,
         seconds=seconds,
         parameters=chosen.parameters,
         curve=curve,
-        few=curve[few],
+        few=curve[few] if few else None,
         nonzeros=tuple(np.count_nonzero(getattr(model, "components_", []), axis=-1).ravel()),
     )
 
