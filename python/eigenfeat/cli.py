@@ -33,10 +33,10 @@ on random Fourier features, on expanded random directions and on GEM features. T
 same number of columns. Prints test errors and draws pictures. Nothing is downloaded."""
 
 REPRODUCE = """\
-Runs an experiment of the GEM paper (ICML 2014) and prints errors, seconds and memory beside the
-paper's figures. Hyperparameters are chosen without the test rows, which are read once at the end.
-Every method runs in a process of its own; its memory is the most that process has held, with the
-interpreter and the data. A quick run checks that all works: its errors are of fewer rows.
+Runs an experiment of a paper and prints errors, seconds and memory beside the paper's figures.
+Hyperparameters are chosen without the test rows, which are read once at the end. Every method runs
+in a process of its own; its memory is the most that process has held, with the interpreter and the
+data. A quick run checks that all works: its errors are of fewer rows. Of the GEM paper (ICML 2014):
 
   mnist      handwritten digits, Table 2                            mnist.npz
   covertype  forest cover types, Table 3                            covtype_subset.npz
