@@ -1,0 +1,243 @@
+"""ECTS against sets of plain Python, FixedTime against refitted models, and both as estimators."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from eigenfeat.incomplete import ECTS, FixedTime
+
+
+@parametrize_with_checks([ECTS(), ECTS(0.2, relaxed=True), FixedTime(), FixedTime(time=1)])
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
+
+
+# ---- ECTS, by its definitions --------------------------------------------------------------------
+
+
+def neighbours(X, i, length, others):
+    """The nearest of the others by the first samples; several where equally near."""
+    distance = {}
+    for j in others:
+        distance[j] = 0.0
+        for t in range(length):
+            distance[j] += (X[i, t] - X[j, t]) ** 2
+    least = min(distance.values())
+    return {j for j in others if distance[j] == least}
+
+
+def plain_clusters(X, y):
+    """Sets of one class that merging the nearest two clusters, again and again, goes through."""
+    d = X.shape[1]
+    gap = [
+        [sum((X[i, t] - X[j, t]) ** 2 for t in range(d)) for j in range(len(X))]
+        for i in range(len(X))
+    ]
+    clusters = [frozenset([i]) for i in range(len(X))]
+    pure = set(clusters)
+    while len(clusters) > 1:
+        pairs = [(a, b) for k, a in enumerate(clusters) for b in clusters[k + 1 :]]
+        a, b = min(pairs, key=lambda pair: min(gap[i][j] for i in pair[0] for j in pair[1]))
+        clusters = [c for c in clusters if c not in (a, b)] + [a | b]
+        if len({y[i] for i in a | b}) == 1:
+            pure.add(a | b)
+    return pure
+
+
+def plain_lengths(X, y, support, relaxed):
+    n, d = X.shape
+    found = [
+        [neighbours(X, i, length, [j for j in range(n) if j != i]) for i in range(n)]
+        for length in range(d + 1)
+    ]
+    watched = {i for i in range(n) if not relaxed or any(y[j] == y[i] for j in found[d][i])}
+
+    def reverse(S, length):
+        return {i for i in watched - S if found[length][i] & S}
+
+    def holds(S, length):
+        if len(S) > 1 and any(not found[length][i] <= S for i in S):
+            return False
+        if len(S) == 1 and not reverse(S, d):
+            return False
+        return reverse(S, length) == reverse(S, d)
+
+    lengths = [d] * n
+    for S in plain_clusters(X, y):
+        size = sum(label == y[min(S)] for label in y)
+        if len(S) > 1 and len(S) < support * size:
+            continue
+        k = d
+        while k > 1 and all(holds(S, length) for length in (k, k - 1)):
+            k -= 1
+        for i in S:
+            lengths[i] = min(lengths[i], k)
+    return lengths
+
+
+def plain_early(X, y, lengths, x):
+    rows = np.vstack([X, x])
+    for length in range(1, X.shape[1] + 1):
+        near = neighbours(rows, len(X), length, range(len(X)))
+        votes = [y[j] for j in near if lengths[j] <= length]
+        if votes:
+            return max(sorted(set(votes)), key=votes.count), length
+    raise AssertionError("the nearest neighbour at the end may always predict")
+
+
+def series(rng, n, d, whole, spread=2.0):
+    """Two or three classes that part on the way; `whole` rounds, which makes ties."""
+    y = rng.integers(0, 3, n)
+    X = rng.standard_normal((n, d)).cumsum(axis=1)
+    X += spread * y[:, None] * np.linspace(0, 1, d)
+    return (np.round(X) if whole else X), np.array(["a", "b", "c"])[y]
+
+
+@pytest.mark.parametrize("relaxed", [False, True])
+@pytest.mark.parametrize("support", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize(("n", "d"), [(2, 3), (9, 1), (14, 6), (25, 10)])
+def test_lengths_and_decisions_are_the_definitions(rng, n, d, support, relaxed):
+    for whole in (False, True):
+        X, y = series(rng, n, d, False)
+        # Ties at short lengths, none between clusters: their hierarchy would not be unique.
+        X[:, : d // 2] = np.round(X[:, : d // 2]) if whole else X[:, : d // 2]
+        model = ECTS(support, relaxed=relaxed).fit(X, y)
+        expected = plain_lengths(X / 2.0**4, y, support, relaxed)
+        assert_array_equal(model.lengths_, expected)
+        rows, _ = series(rng, 12, d, False)
+        rows[:, : d // 2] = np.round(rows[:, : d // 2]) if whole else rows[:, : d // 2]
+        early = model.predict_early(rows)
+        for x, label, time in zip(rows, early.label, early.time, strict=True):
+            assert (label, time) == plain_early(X, y, expected, x)
+        last = [plain_early(X, y, [d] * n, x)[0] for x in rows]
+        assert_array_equal(model.predict(rows), last)
+
+
+def test_clusters_make_decisions_earlier_and_support_later(rng):
+    X, y = series(rng, 120, 30, False, spread=20.0)
+    rows, truth = series(rng, 100, 30, False, spread=20.0)
+    for relaxed in (False, True):
+        times = []
+        for support in (0.0, 0.2, 1.0):
+            model = ECTS(support, relaxed=relaxed).fit(X, y)
+            early = model.predict_early(rows)
+            times.append(early.time.mean())
+            assert np.mean(early.label == model.predict(rows)) > 0.95
+            assert np.mean(early.label == truth) > 0.9
+        assert times[0] < times[1] <= times[2] < 30
+
+
+def test_only_the_past_is_looked_at(rng):
+    X, y = series(rng, 60, 20, False, spread=6.0)
+    model = ECTS().fit(X, y)
+    rows, _ = series(rng, 40, 20, False, spread=6.0)
+    early = model.predict_early(rows)
+    later = np.arange(20) >= early.time[:, None]
+    other = np.where(later, 1e3 * rng.standard_normal(rows.shape), rows)
+    again = model.predict_early(other)
+    assert_array_equal(again.label, early.label)
+    assert_array_equal(again.time, early.time)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e160, 1e300])
+def test_units_do_not_matter(rng, scale):
+    X, y = series(rng, 40, 12, False)
+    expected = ECTS().fit(X, y)
+    scaled = ECTS().fit(X * scale, y)
+    assert_array_equal(scaled.lengths_, expected.lengths_)
+    early, other = expected.predict_early(X[::-1]), scaled.predict_early(X[::-1] * scale)
+    assert_array_equal(other.label, early.label)
+    assert_array_equal(other.time, early.time)
+
+
+def test_equal_rows_and_blocks(rng, monkeypatch):
+    X = np.zeros((6, 4))
+    model = ECTS().fit(X, ["a", "a", "a", "a", "b", "b"])
+    assert_array_equal(model.lengths_, 4 - 3 * np.ones(6, dtype=int))  # nothing ever changes
+    assert_array_equal(model.predict_early(X[:2]).label, ["a", "a"])
+    X, y = series(rng, 30, 8, True)
+    early = ECTS().fit(X, y).predict_early(X)
+    monkeypatch.setattr("eigenfeat.incomplete.baselines_ects.BLOCK_NUMBERS", 1)
+    one_by_one = ECTS().fit(X, y).predict_early(X)
+    assert_array_equal(one_by_one.time, early.time)
+    assert_array_equal(one_by_one.label, early.label)
+
+
+def test_real_series(shared_data):
+    data = shared_data("ucr/SyntheticControl.npz")
+    model = ECTS().fit(data["X_train"], data["y_train"])
+    complete = model.predict(data["X_test"])
+    assert np.mean(complete == data["y_test"]) == 0.88  # the archive's figure for 1-NN
+    early = model.predict_early(data["X_test"])
+    assert np.mean(early.label == complete) > 0.9
+    assert early.time.mean() < 60
+
+
+# ---- one time for all ----------------------------------------------------------------------------
+
+
+def test_a_given_time_is_a_classifier_of_prefixes(rng):
+    X, y = series(rng, 80, 12, False)
+    rows, _ = series(rng, 30, 12, False)
+    for classifier in (None, LinearDiscriminantAnalysis()):
+        model = FixedTime(classifier, time=5).fit(X, y)
+        plain = KNeighborsClassifier(1) if classifier is None else classifier
+        early = model.predict_early(rows)
+        assert_array_equal(early.label, plain.fit(X[:, :5], y).predict(rows[:, :5]))
+        assert_array_equal(early.time, np.full(30, 5))
+        assert_array_equal(model.predict(rows), plain.fit(X, y).predict(rows))
+        again = pickle.loads(pickle.dumps(model)).predict_early(rows)
+        assert_array_equal(again.label, early.label)
+
+
+def test_the_time_is_the_earliest_that_does_as_well(rng):
+    y = np.repeat([0, 1], 20)
+    X = 0.3 * rng.standard_normal((40, 30))
+    X[:, 12:] += 3 * y[:, None]
+    model = FixedTime(tolerance=0.0, candidates=[4, 12, 13, 14, 30]).fit(X, y)
+    assert list(model.cv_accuracies_) == [4, 12, 13, 14, 30]
+    assert model.time_ == 13
+    best = model.cv_accuracies_[13]
+    folds = np.arange(40) % 5
+    right = 0
+    for f in range(5):
+        one = KNeighborsClassifier(1).fit(X[folds != f, :13], y[folds != f])
+        right += np.sum(one.predict(X[folds == f, :13]) == y[folds == f])
+    assert best == right / 40 == max(model.cv_accuracies_.values())
+    lax = FixedTime(tolerance=1.0).fit(X, y)
+    assert lax.time_ == 2
+    assert list(lax.cv_accuracies_)[-1] == 30
+    assert len(lax.cv_accuracies_) == 20
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"time": 13}, "time: expected an integer in 1..12, got 13"),
+        (
+            {"time": "cv", "candidates": [3, 2]},
+            r"candidates: expected ascending integers in 1..12, got \[3, 2\]",
+        ),
+        ({"time": "cv", "candidates": [0, 2]}, "candidates: expected"),
+        ({"time": 0}, "'time' parameter"),
+        ({"time": "best"}, "'time' parameter"),
+    ],
+)
+def test_misuse_leaves_the_estimator_as_it_was(rng, parameters, message):
+    X, y = series(rng, 40, 12, False)
+    model = FixedTime(time=3).fit(X, y)
+    before = dict(model.__dict__)
+    with pytest.raises(ValueError, match=message):
+        model.set_params(**parameters).fit(X, y)
+    for name, value in before.items():
+        if name not in parameters:
+            assert model.__dict__[name] is value
+    with pytest.raises(ValueError, match="min_support"):
+        ECTS(1.5).fit(X, y)
