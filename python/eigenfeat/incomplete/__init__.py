@@ -10,18 +10,24 @@ from .conditional import Conditional, PrefixConditional
 from .decision import ReliableClassifier
 from .early_result import EarlyLabels
 from .local_qda import LocalQDA
+from .metrics import EarlyCurve, EarlyScores, early_scores, harmonic_mean, reliability_curve
 from .results import Decisions, EarlyDecisions
 
 __all__ = [
     "ECTS",
     "Conditional",
     "Decisions",
+    "EarlyCurve",
     "EarlyDecisions",
     "EarlyLabels",
+    "EarlyScores",
     "FixedTime",
     "GaussianCompletion",
     "LocalQDA",
     "MixtureCompletion",
     "PrefixConditional",
     "ReliableClassifier",
+    "early_scores",
+    "harmonic_mean",
+    "reliability_curve",
 ]

@@ -1,0 +1,104 @@
+"""Figures of early decisions, by hand and against single runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from eigenfeat.incomplete import (
+    ECTS,
+    EarlyLabels,
+    LocalQDA,
+    ReliableClassifier,
+    early_scores,
+    harmonic_mean,
+    reliability_curve,
+)
+
+
+def test_figures_by_hand():
+    early = EarlyLabels(np.array(["a", "a", "b", "b"]), np.array([1, 2, 3, 6]))
+    found = early_scores(early, 6, complete=list("aabb"), y=list("abbb"))
+    assert (found.n, found.reliability, found.accuracy) == (4, 1.0, 0.75)
+    assert (found.mean_time, found.earliness) == (3.0, 0.5)
+    assert found.harmonic_mean == pytest.approx(2 * 0.75 * 0.5 / 1.25)
+    bare = early_scores(early, 6)
+    assert bare.reliability is bare.accuracy is bare.harmonic_mean is None
+
+
+def test_harmonic_mean_at_its_ends():
+    assert harmonic_mean(0.0, 1.0) == 0.0
+    assert harmonic_mean(1.0, 1.0) == 0.0
+    assert harmonic_mean(1.0, 0.0) == 1.0
+    assert harmonic_mean(0.5, 0.5) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n_samples": 5}, r"early: expected times in 1..5, got 1..6"),
+        ({"n_samples": 0}, "n_samples: expected an integer >= 1"),
+        ({"complete": ["a"]}, r"complete: expected 2 labels, got shape \(1,\)"),
+        ({"y": [["a", "b"]]}, r"y: expected 2 labels"),
+        ({"early": EarlyLabels(np.array([]), np.array([]))}, "early: expected as many labels"),
+        ({"early": EarlyLabels(np.array([1, 2]), np.array([1]))}, "early: expected as many labels"),
+    ],
+)
+def test_misuse(change, message):
+    given = {"early": EarlyLabels(np.array(["a", "b"]), np.array([1, 6])), "n_samples": 6}
+    given |= change
+    with pytest.raises(ValueError, match=message):
+        early_scores(given.pop("early"), given.pop("n_samples"), **given)
+    with pytest.raises(ValueError, match=r"earliness: expected a number in \[0, 1\], got 1.5"):
+        harmonic_mean(0.5, 1.5)
+
+
+@pytest.fixture
+def series(rng):
+    y = rng.integers(0, 3, 150)
+    X = rng.standard_normal((150, 12)).cumsum(axis=1) / 3 + y[:, None] * np.linspace(0, 2, 12)
+    return X, y
+
+
+@pytest.mark.parametrize(
+    ("classifier", "rule"),
+    [(LinearDiscriminantAnalysis(), "pairwise"), (LocalQDA(8), "quadratic"), (LocalQDA(8), "box")],
+)
+def test_many_reliabilities_are_single_runs(series, classifier, rule):
+    X, y = series
+    model = ReliableClassifier(classifier, set=rule).fit(X[:90], y[:90])
+    rows, truth = X[90:], y[90:]
+    tau = np.linspace(0.05, 0.99, 25)
+    curve = reliability_curve(model, rows, truth, tau)
+    assert len(curve) == 25
+    complete = model.predict(rows)
+    assert curve.complete_accuracy == np.mean(complete == truth)
+    for k in (0, 7, 12, 24):
+        early = model.predict_early(rows, tau[k])
+        found = early_scores(early, 12, complete=complete, y=truth)
+        assert curve.mean_time[k] == found.mean_time
+        assert curve.reliability[k] == found.reliability
+        assert curve.accuracy[k] == found.accuracy
+        assert curve.harmonic_mean[k] == found.harmonic_mean
+    assert np.all(np.diff(curve.mean_time) >= 0)
+    few = reliability_curve(model, rows, truth, tau[[0, 7, 24]])
+    assert_array_equal(few.mean_time, curve.mean_time[[0, 7, 24]])
+    assert_array_equal(few.reliability, curve.reliability[[0, 7, 24]])
+
+
+@pytest.mark.parametrize("tau", [[], [0.5, 0.5], [0.9, 0.5], [0.0, 0.5], [1.0], [[0.5]]])
+def test_reliabilities_must_ascend(series, tau):
+    X, y = series
+    model = ReliableClassifier(LinearDiscriminantAnalysis()).fit(X, y)
+    with pytest.raises(ValueError, match=r"tau: expected ascending numbers in \(0, 1\)"):
+        reliability_curve(model, X, y, tau)
+
+
+def test_other_early_classifiers_are_scored_alike(series):
+    X, y = series
+    model = ECTS().fit(X[:90], y[:90])
+    found = early_scores(model.predict_early(X[90:]), 12, complete=model.predict(X[90:]), y=y[90:])
+    assert 0.5 < found.reliability <= 1
+    assert found.earliness == found.mean_time / 12
