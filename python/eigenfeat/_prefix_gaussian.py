@@ -109,6 +109,18 @@ class PrefixGaussian:
         """(d + 1, ell): the variances after any number of entries, computed once."""
         return self.variances(np.arange(len(self.mean) + 1))
 
+    def step(
+        self,
+        t: int,
+        samples: _Float64s,
+        innovations: _Float64s,
+        means: _Float64s,
+        log_densities: _Float64s,
+    ) -> None:
+        """Entry t of n rows: moves their (n, d) innovations, (n, ell) means and (n,) densities."""
+        state = innovations, means, log_densities
+        _core.prefix_step(self.factor, self.mean, self.gains, t, samples, *state, self.n_threads)
+
     def covariances(self, steps: Any) -> _Float64s:
         """(p, ell, ell) feature covariances."""
         return _core.prefix_covariances(self.gains, _steps(steps), self.n_threads)

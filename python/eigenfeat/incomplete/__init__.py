@@ -12,6 +12,7 @@ from .early_result import EarlyLabels
 from .local_qda import LocalQDA
 from .metrics import EarlyCurve, EarlyScores, early_scores, harmonic_mean, reliability_curve
 from .results import Decisions, EarlyDecisions
+from .stream import Stream, StreamDecision, Streams
 
 __all__ = [
     "ECTS",
@@ -27,6 +28,9 @@ __all__ = [
     "MixtureCompletion",
     "PrefixConditional",
     "ReliableClassifier",
+    "Stream",
+    "StreamDecision",
+    "Streams",
     "early_scores",
     "harmonic_mean",
     "reliability_curve",

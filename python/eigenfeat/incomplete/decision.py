@@ -28,6 +28,7 @@ from eigenfeat.incomplete.completion import GaussianCompletion
 from eigenfeat.incomplete.conditional import Conditional
 from eigenfeat.incomplete.results import Decisions, EarlyDecisions
 from eigenfeat.incomplete.sets import SETS
+from eigenfeat.incomplete.stream import Stream, Streams
 
 __all__ = ["ReliableClassifier"]
 
@@ -274,6 +275,14 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         for rows, at in batches(len(X), len(times) - 1, self._numbers()):
             run.advance(self._rule, self._early_case, rows, at, trace)
         return run.result(self.classes_)
+
+    def stream(self, reliability: Any = None, *, steps: Any = None) -> Stream:
+        """A series that arrives sample by sample, at tau; see `Stream`."""
+        return Stream(self, reliability, steps=steps)
+
+    def streams(self, n_series: int, reliability: Any = None, *, steps: Any = None) -> Streams:
+        """Many of them, at one tau or one for each; see `Streams`."""
+        return Streams(self, n_series, reliability, steps=steps)
 
     def _fit(self, X: _Array, y: NDArray[Any]) -> None:
         self.features_ = None if self.features is None else clone(self.features).fit(X, y)
