@@ -5,6 +5,7 @@ Parrish (2012), chapter 5.
 
 from .baselines import FixedTime
 from .baselines_ects import ECTS
+from .calibration import Calibration, NotCertifiedError, calibrate
 from .completion import GaussianCompletion, MixtureCompletion
 from .conditional import Conditional, PrefixConditional
 from .decision import ReliableClassifier
@@ -16,6 +17,7 @@ from .stream import Stream, StreamDecision, Streams
 
 __all__ = [
     "ECTS",
+    "Calibration",
     "Conditional",
     "Decisions",
     "EarlyCurve",
@@ -26,11 +28,13 @@ __all__ = [
     "GaussianCompletion",
     "LocalQDA",
     "MixtureCompletion",
+    "NotCertifiedError",
     "PrefixConditional",
     "ReliableClassifier",
     "Stream",
     "StreamDecision",
     "Streams",
+    "calibrate",
     "early_scores",
     "harmonic_mean",
     "reliability_curve",

@@ -23,12 +23,12 @@ from eigenfeat.incomplete._discriminants import Discriminants, Linear, Quadratic
 from eigenfeat.incomplete._early import EarlyRun, batches, flattened
 from eigenfeat.incomplete._ideal import IdealRule
 from eigenfeat.incomplete._neighbours import blocks
+from eigenfeat.incomplete._in_use import InUse
 from eigenfeat.incomplete._rules import Case, Judgement, PairwiseRule, Rule, SetRule
 from eigenfeat.incomplete.completion import GaussianCompletion
 from eigenfeat.incomplete.conditional import Conditional
 from eigenfeat.incomplete.results import Decisions, EarlyDecisions
 from eigenfeat.incomplete.sets import SETS
-from eigenfeat.incomplete.stream import Stream, Streams
 
 __all__ = ["ReliableClassifier"]
 
@@ -38,7 +38,7 @@ _Array = NDArray[np.float64]
 MANY_SCORES = 64
 
 
-class ReliableClassifier(ClassifierMixin, BaseEstimator):
+class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
     r"""Classify incomplete rows where the complete ones would be classified the same.
 
     A row is decided as class c if, given what is known of it, the complete row would be classified
@@ -88,6 +88,8 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         Fitted; `features_` may be None.
     set_ : str
         The rule that is used.
+    reliability_, calibration_ : float and Calibration
+        After `calibrate`: the tau that is used by default, and what it rests on.
     n_features_in_ : int
         Number of columns, d.
 
@@ -276,15 +278,8 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
             run.advance(self._rule, self._early_case, rows, at, trace)
         return run.result(self.classes_)
 
-    def stream(self, reliability: Any = None, *, steps: Any = None) -> Stream:
-        """A series that arrives sample by sample, at tau; see `Stream`."""
-        return Stream(self, reliability, steps=steps)
-
-    def streams(self, n_series: int, reliability: Any = None, *, steps: Any = None) -> Streams:
-        """Many of them, at one tau or one for each; see `Streams`."""
-        return Streams(self, n_series, reliability, steps=steps)
-
     def _fit(self, X: _Array, y: NDArray[Any]) -> None:
+        self._forget_calibration()
         self.features_ = None if self.features is None else clone(self.features).fit(X, y)
         self._affine = affine_of(self.features_, X.shape[1])
         inputs = self._features_of(X)
@@ -372,7 +367,9 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         return np.asarray(validate_data(self, X, reset=False, **options))
 
     def _taus(self, reliability: Any, n: int) -> _Array:
-        given = self.reliability if reliability is None else reliability
+        given = (
+            getattr(self, "reliability_", self.reliability) if reliability is None else reliability
+        )
         tau = real_array(given, "reliability", np.dtype(np.float64))
         if tau.ndim > 1 or (tau.ndim == 1 and len(tau) != n):
             raise ValueError(f"reliability: expected a number or shape ({n},), got {tau.shape}")

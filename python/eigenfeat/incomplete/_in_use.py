@@ -1,0 +1,95 @@
+"""What a fitted classifier of incomplete rows offers in use: calibration and streams."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from eigenfeat.incomplete.calibration import Calibration, NotCertifiedError, calibrate
+from eigenfeat.incomplete.stream import Stream, Streams
+
+if TYPE_CHECKING:
+    from eigenfeat.incomplete.decision import ReliableClassifier
+
+__all__ = ["InUse"]
+
+
+class InUse:
+    """Methods of `ReliableClassifier` that rest on its others."""
+
+    reliability: float
+    reliability_: float
+    calibration_: Calibration
+
+    def calibrate(self, X: Any, y: Any = None, **options: Any) -> ReliableClassifier:
+        """Take the loosest tau whose agreement held-out rows certify as the default from now on.
+
+        Sets `reliability_` and `calibration_`, which the next fit takes away again.
+
+        Parameters
+        ----------
+        X : (n, d) array-like
+            Complete rows that were not used for fitting.
+        y : (n,) array-like, optional
+            Labels, for the report.
+        **options
+            What else the function `calibrate` takes, such as ``agreement=0.95, confidence=0.9``.
+
+        Returns
+        -------
+        ReliableClassifier
+            The estimator itself.
+
+        Raises
+        ------
+        NotCertifiedError
+            If no tau is certified; the estimator is then as it was.
+        ValueError
+            If parameters are unfit, or rows and labels do not match.
+        """
+        found = calibrate(self, X, y, **options)
+        if found.chosen < 0:
+            raise NotCertifiedError(found)
+        self.reliability_, self.calibration_ = found.reliability, found
+        return cast("ReliableClassifier", self)
+
+    def stream(self, reliability: Any = None, *, steps: Any = None) -> Stream:
+        """A series that arrives sample by sample.
+
+        Parameters
+        ----------
+        reliability : float, optional
+            tau; that of the estimator by default.
+        steps : ascending integers in 1..d, optional
+            After how many samples to look; after every one by default.
+
+        Returns
+        -------
+        Stream
+            With `push`, which returns None until there is a decision.
+        """
+        return Stream(cast("ReliableClassifier", self), reliability, steps=steps)
+
+    def streams(self, n_series: int, reliability: Any = None, *, steps: Any = None) -> Streams:
+        """Many series that arrive sample by sample.
+
+        Parameters
+        ----------
+        n_series : int
+        reliability : float or (n_series,) array-like, optional
+            tau; that of the estimator by default.
+        steps : ascending integers in 1..d, optional
+            As in `stream`.
+
+        Returns
+        -------
+        Streams
+            With `push`, which returns the numbers of the series that are decided by it.
+        """
+        return Streams(cast("ReliableClassifier", self), n_series, reliability, steps=steps)
+
+    def _default_reliability(self) -> float:
+        return getattr(self, "reliability_", self.reliability)
+
+    def _forget_calibration(self) -> None:
+        for name in ("reliability_", "calibration_"):
+            self.__dict__.pop(name, None)

@@ -1,0 +1,159 @@
+"""Calibration: its bounds, its promise in many repetitions, and what it makes of a wrong model."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import binom
+from sklearn.base import clone
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from eigenfeat.incomplete import EarlyDecisions, NotCertifiedError, ReliableClassifier, calibrate
+from eigenfeat.incomplete.calibration import last_rejected, lower_bound
+
+
+@pytest.mark.parametrize("n", [1, 7, 200])
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.999])
+def test_bounds_are_exact(n, confidence):
+    """At the bound, as many successes or more have probability 1 - confidence."""
+    k = np.arange(1, n + 1)
+    bound = lower_bound(k, n, confidence)
+    assert_allclose(binom.sf(k - 1, n, bound), 1 - confidence, rtol=1e-6)
+    assert lower_bound(0, n, confidence) == 0
+    assert np.all(np.diff(bound) > 0)
+    assert_allclose(lower_bound(n, n, confidence), (1 - confidence) ** (1 / n))
+
+
+def test_the_sequence_stops_at_the_first_failure():
+    assert last_rejected(np.array([0.9, 0.99, 0.2, 0.95, 0.99]), 0.9) == 3
+    assert last_rejected(np.array([0.9, 0.99]), 0.9) == 0
+    assert last_rejected(np.array([0.9, 0.99]), 0.995) == -1
+    assert last_rejected(np.array([0.9, 0.1]), 0.5) == -1
+
+
+class Simulated:
+    """Rows with a hardness: decided rightly at tau with a probability that is known."""
+
+    n_features_in_ = 2
+
+    def predict(self, X):
+        return np.zeros(len(X), dtype=int)
+
+    def agreement(self, tau):
+        return 0.7 + 0.3 * np.asarray(tau)
+
+    def predict_early(self, X, tau, steps=None, trace=False):
+        """X[:, 0]: the row agrees from the tau on at which `agreement` reaches that."""
+        assert trace
+        turn = np.clip((X[:, 0] - 0.7) / 0.3, 0.0, 1.0)
+        labels = np.column_stack([np.ones(len(X), dtype=int), np.zeros(len(X), dtype=int)])
+        sure = np.column_stack([turn, np.ones(len(X))])
+        return EarlyDecisions(labels[:, 1], None, None, np.array([1, 2]), labels, sure)
+
+
+def test_what_is_promised_holds_as_often_as_is_said(rng):
+    model, grid = Simulated(), np.linspace(0.05, 0.95, 19)
+    for wanted, confidence in ((0.85, 0.9), (0.9, 0.7)):
+        chosen = []
+        for _ in range(600):
+            found = calibrate(
+                model, rng.random((150, 2)), agreement=wanted, confidence=confidence, tau=grid
+            )
+            chosen.append(found.reliability)
+        some = np.isfinite(chosen)
+        failures = np.sum(model.agreement(np.array(chosen)[some]) < wanted - 1e-12)
+        # Three standard deviations of a binomial count above what is allowed.
+        allowed = 600 * (1 - confidence)
+        assert failures <= allowed + 3 * np.sqrt(allowed * confidence)
+        assert some.mean() > 0.6
+
+
+def test_figures_are_those_of_early_decisions(rng):
+    y = rng.integers(0, 2, 200)
+    X = rng.standard_normal((200, 10)) + y[:, None]
+    model = ReliableClassifier(LinearDiscriminantAnalysis()).fit(X[:80], y[:80])
+    held, truth = X[80:], y[80:]
+    found = calibrate(model, held, truth, agreement=0.8, tau=np.linspace(0.5, 0.99, 12))
+    for k in (0, 5, 11):
+        early = model.predict_early(held, found.tau[k])
+        assert found.realised[k] == np.mean(early.label == model.predict(held))
+        assert found.accuracy[k] == np.mean(early.label == truth)
+        assert found.mean_time[k] == pytest.approx(early.time.mean())
+    assert_allclose(found.lower, lower_bound(np.round(120 * found.realised), 120, 0.9))
+    assert found.n == 120
+    assert found.lower[found.chosen] >= 0.8
+    assert found.chosen == 0 or found.lower[found.chosen - 1] < 0.8
+    assert f"tau {found.reliability:.6g}" in str(found)
+    assert calibrate(model, held, agreement=0.8).accuracy is None
+
+
+def test_a_calibrated_classifier_uses_its_tau(rng):
+    y = rng.integers(0, 2, 300)
+    X = rng.standard_normal((300, 10)) + y[:, None]
+    model = ReliableClassifier(LinearDiscriminantAnalysis(), reliability=0.999).fit(X[:80], y[:80])
+    before = model.predict_early(X[200:])
+    assert model.calibrate(X[80:200], y[80:200], agreement=0.9) is model
+    tau = model.reliability_
+    assert tau == model.calibration_.reliability < 0.999
+    early = model.predict_early(X[200:])
+    assert_array_equal(early.time, model.predict_early(X[200:], tau).time)
+    assert early.time.mean() < before.time.mean()
+    streams = model.streams(100)
+    for column in X[200:].T:
+        streams.push(column)
+    assert_array_equal(streams.time, early.time)
+    again = pickle.loads(pickle.dumps(model))
+    assert_array_equal(again.predict_early(X[200:]).time, early.time)
+    assert not hasattr(clone(model), "reliability_")
+    assert not hasattr(model.fit(X[:80], y[:80]), "reliability_")
+    assert_array_equal(model.predict_early(X[200:]).time, before.time)
+
+
+def test_too_few_rows_certify_nothing(rng):
+    y = rng.integers(0, 2, 100)
+    X = rng.standard_normal((100, 6)) + 3 * y[:, None]
+    model = ReliableClassifier(LinearDiscriminantAnalysis()).fit(X[:60], y[:60])
+    with pytest.raises(NotCertifiedError, match="not shown by 40 rows") as caught:
+        model.calibrate(X[60:], agreement=0.99)  # log 0.1 / log 0.99 = 229.1
+    assert caught.value.calibration.chosen == -1
+    assert np.isnan(caught.value.calibration.reliability)
+    assert not hasattr(model, "reliability_")
+    assert pickle.loads(pickle.dumps(caught.value)).calibration.n == 40
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"agreement": 1.0}, r"agreement: expected a number in \(0, 1\), got 1.0"),
+        ({"confidence": 0}, r"confidence: expected a number in \(0, 1\), got 0"),
+        ({"agreement": "high"}, "agreement: expected a number"),
+        ({"tau": [0.9, 0.1]}, "tau: expected ascending numbers"),
+        ({"y": [1, 2]}, r"y: expected 30 labels, got shape \(2,\)"),
+    ],
+)
+def test_misuse(rng, options, message):
+    y = np.arange(30) % 2
+    X = rng.standard_normal((30, 4)) + y[:, None]
+    model = ReliableClassifier(LinearDiscriminantAnalysis()).fit(X, y)
+    with pytest.raises(ValueError, match=message):
+        calibrate(model, X, **options)
+
+
+def test_a_wrong_model_is_put_right(shared_data, rng):
+    """Wafer is far from one Gaussian: tau 0.9 decides nearly everything after one sample."""
+    data = shared_data("ucr/Wafer.npz")
+    order = rng.permutation(len(data["X_test"]))
+    held, fresh = order[:600], order[600:1200]
+    lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+    model = ReliableClassifier(lda, reliability=0.9).fit(data["X_train"], data["y_train"])
+    rows = data["X_test"][fresh]
+    complete = model.predict(rows)
+    nominal = model.predict_early(rows)
+    model.calibrate(data["X_test"][held], agreement=0.95, confidence=0.9)
+    early = model.predict_early(rows)
+    assert np.mean(nominal.label == complete) < 0.94
+    assert np.mean(early.label == complete) > 0.94
+    assert nominal.time.mean() < early.time.mean() < 60
