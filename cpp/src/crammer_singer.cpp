@@ -122,7 +122,6 @@ void CrammerSinger<T>::State::sum_weights(int n_threads) {
   for_blocks(count, threads, [&](index_t group, int) {
     AlignedBuffer<double>& part = parts[static_cast<std::size_t>(group)];
     part = AlignedBuffer<double>::zeros(size);
-    std::vector<double> step(static_cast<std::size_t>(width) + 8, 0.0);
     AlignedBuffer<double> a = AlignedBuffer<double>::zeros(width);
     std::vector<index_t> classes;
     for (index_t s = group * run; s < std::min(total, (group + 1) * run); ++s) {
