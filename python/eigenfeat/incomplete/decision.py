@@ -22,8 +22,8 @@ from eigenfeat.incomplete._affine import Affine, affine_of
 from eigenfeat.incomplete._discriminants import Discriminants, Linear, Quadratic, discriminants_of
 from eigenfeat.incomplete._early import EarlyRun, batches, flattened
 from eigenfeat.incomplete._ideal import IdealRule
-from eigenfeat.incomplete._neighbours import blocks
 from eigenfeat.incomplete._in_use import InUse
+from eigenfeat.incomplete._neighbours import blocks
 from eigenfeat.incomplete._rules import Case, Judgement, PairwiseRule, Rule, SetRule
 from eigenfeat.incomplete.completion import GaussianCompletion
 from eigenfeat.incomplete.conditional import Conditional
