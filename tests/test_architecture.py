@@ -75,7 +75,7 @@ PYTHON_ROOMS = (
         "outer",
         (
             "plot*.py",
-            "report.py",
+            "report*.py",
             "distributed.py",
             "datasets.py",
             "demo*.py",

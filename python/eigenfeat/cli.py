@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from eigenfeat.datasets import Images
     from eigenfeat.demo import Outcome
+    from eigenfeat.reproduce import Context
 
 DESCRIPTION = """\
 Discriminative features from generalized eigenvectors of class moments."""
@@ -23,6 +24,7 @@ examples:
   eigenfeat demo                    compare representations of digits, draw pictures
   eigenfeat demo --quick            the same in a few seconds
   eigenfeat demo --splits 20 --seed 1 --output pictures
+  eigenfeat demo early              decide signals before they have ended
   eigenfeat reproduce mnist --data DIR --quick
                                     the paper's experiment on a tenth of the rows, a minute or two
 """
@@ -30,7 +32,11 @@ examples:
 DEMO = """\
 Compares logistic regression on the pixels of scikit-learn's bundled digits with logistic regression
 on random Fourier features, on expanded random directions and on GEM features. The three have the
-same number of columns. Prints test errors and draws pictures. Nothing is downloaded."""
+same number of columns. Prints test errors and draws pictures. Nothing is downloaded.
+
+"eigenfeat demo early" simulates signals of three kinds instead, follows one of them sample by
+sample until it is decided, calibrates tau on held-out signals, and compares with ECTS and with
+deciding at a fixed time."""
 
 REPRODUCE = """\
 Runs an experiment of a paper and prints errors, seconds and memory beside the paper's figures.
@@ -44,18 +50,19 @@ data. A quick run checks that all works: its errors are of fewer rows. Of the GE
   defaults   four further data sets, nothing chosen                 uci_isolet.npz,
                                         uci_satimage.npz, opencv_digits.npz, ocr_letters.npz
 
-of Parrish's thesis on LDG (University of Washington, 2012), over ten random splits:
+of Parrish's thesis (University of Washington, 2012), the first three over ten random splits:
 
   ldg           LDG and others on 12 sets, Table 3.1 and Figures 3.4-3.8   uci_*.npz, mnist.npz
   ldg-small     15 sets of few time series, Tables 3.3-3.5                 ucr/*.npz
   ldg-transfer  images of one domain with help from another, Figure 4.5    office_surf.npz
+  early         when incomplete series are decided, chapter 5              ucr/*.npz
 
 and of the paper on max-margin data shifting (AAAI 2016), Tables 1, 3 and 4 and Figures 2 and 3:
 
   mmds       mnist.npz, opencv_digits.npz, ocr_letters.npz, faces_yale.npz, faces_yaleb.npz,
              faces_orl.npz, microarray_standins.npz
 
-The last four also draw pictures.
+The last five also draw pictures.
 
 A file that is missing or of another kind is named, with the arrays that it should hold. Ctrl-C ends
 a run; what is finished is printed and kept."""
@@ -65,6 +72,7 @@ TASKS = (
     *("ldg", "ldg-small", "ldg-transfer"),
     "mmds",
 )
+EARLY = "early"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -102,7 +110,18 @@ def _add_demo(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     demo.add_argument(
-        "--splits", type=_positive, metavar="N", help="random splits (default 6, with --quick 2)"
+        "what",
+        nargs="?",
+        choices=("digits", EARLY),
+        default="digits",
+        metavar="WHAT",
+        help="digits (default) | early",
+    )
+    demo.add_argument(
+        "--splits",
+        type=_positive,
+        metavar="N",
+        help="random splits of the digits (default 6, with --quick 2)",
     )
     demo.add_argument("--seed", type=_seed, default=0, metavar="N", help="seed (default 0)")
     demo.add_argument(
@@ -123,7 +142,9 @@ def _add_reproduce(commands: Any) -> None:
         description=REPRODUCE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    reproduce.add_argument("task", choices=TASKS, metavar="TASK", help=" | ".join(TASKS))
+    reproduce.add_argument(
+        "task", choices=(*TASKS, EARLY), metavar="TASK", help=" | ".join((*TASKS, EARLY))
+    )
     reproduce.add_argument(
         "--data", type=Path, required=True, metavar="DIR", help="folder of the data files"
     )
@@ -159,6 +180,8 @@ def _demo(options: argparse.Namespace) -> int:
 
     from eigenfeat import datasets, demo, report
 
+    if options.what == EARLY:
+        return _demo_early(options)
     started = time.perf_counter()
     console = Console()
     options.output.mkdir(parents=True, exist_ok=True)
@@ -173,9 +196,31 @@ def _demo(options: argparse.Namespace) -> int:
     with console.status("drawing"):
         written = demo.draw(images, outcomes, options.output)
     console.print(f"Pictures and errors.csv in {options.output.resolve()}", soft_wrap=True)
+    _finish(console, written, started)
+    return 0
+
+
+def _finish(console: Console, written: Sequence[tuple[Path, str]], started: float) -> None:
+    width = max(16, *(len(path.name) for path, _ in written))
     for path, caption in written:
-        console.print(f"  {path.name:<16} {caption}", highlight=False)
+        console.print(f"  {path.name:<{width}} {caption}", highlight=False)
     console.print(f"{time.perf_counter() - started:.0f} seconds in all", highlight=False)
+
+
+def _demo_early(options: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from eigenfeat import demo_early, report_early
+
+    started = time.perf_counter()
+    console = Console()
+    with console.status("deciding"):
+        shown = demo_early.demonstrate(options.seed)
+    report_early.show(shown, console)
+    with console.status("drawing"):
+        written = demo_early.draw(shown, options.output)
+    console.print(f"Pictures in {options.output.resolve()}", soft_wrap=True)
+    _finish(console, written, started)
     return 0
 
 
@@ -190,6 +235,8 @@ def _reproduce(options: argparse.Namespace) -> int:
 
             mmds.run(options.data, options.output, context, only=options.only)
             return 0
+        if options.task == EARLY:
+            return _reproduce_early(options, context)
         outcomes = reproduce.reproduce(
             reproduce.PROTOCOLS[options.task],
             options.data,
@@ -202,6 +249,13 @@ def _reproduce(options: argparse.Namespace) -> int:
         print(f"eigenfeat: {error}", file=sys.stderr)
         return 2
     return int(any(outcome.failure for outcome in outcomes))
+
+
+def _reproduce_early(options: argparse.Namespace, context: Context) -> int:
+    from eigenfeat.reproduce.early import reproduce_early
+
+    trials = reproduce_early(options.data, options.output, context, only=options.only)
+    return int(any(trial.failure for trial in trials))
 
 
 def _compare(

@@ -276,8 +276,12 @@ def _told(traced: Any, t: int, tau: float) -> str:
     label, sure = traced.trace_label[0, k], traced.trace_reliability[0, k]
     told = f"{sure:.2f}" if sure < 0.995 else "1" if sure == 1 else f"1 - {1 - sure:.0e}"
     if t >= traced.time[0]:
-        return f"after {t} samples: decided\nas class {traced.label[0]}"
-    return f"after {t} samples: wait\n(class {label} would do for tau up to {told})"
+        return f"after {t} samples: decided\nas {_named(traced.label[0])}"
+    return f"after {t} samples: wait\n({_named(label)} would do for tau up to {told})"
+
+
+def _named(label: Any) -> str:
+    return f"\u201c{label}\u201d" if isinstance(label, str) else f"class {label}"
 
 
 def _draw_known(
@@ -313,7 +317,7 @@ def _draw_trace(ax: Axes, traced: Any, tau: float, time: int, shown: Sequence[in
     for place, name in enumerate(names):
         mine = labels == name
         colour = COLOURS[(place + 3) % 8]
-        ax.plot(traced.steps[mine], sure[mine], "o", ms=4, color=colour, label=f"as class {name}")
+        ax.plot(traced.steps[mine], sure[mine], "o", ms=4, color=colour, label=f"as {_named(name)}")
     ax.axhline(tau, color="black", lw=0.9, label=f"tau = {_short(tau)}")
     for t in shown:
         ax.axvline(t, color=ACCENT if t >= time else MUTED, lw=1, ls="--", zorder=0)

@@ -64,7 +64,7 @@ def test_a_decision_shows_what_is_known_and_what_is_expected(model, series, tmp_
     expected = model.completion_.transform([np.where(np.arange(16) < 2, row, np.nan)])[0]
     assert_allclose(lines["completion: mean"].get_ydata(), expected[1:])
     assert "wait" in first.get_title()
-    assert f"class {early.label[0]}" in last.get_title()
+    assert f"decided\nas \u201c{early.label[0]}\u201d" in last.get_title()
     assert_allclose(below.lines[0].get_ydata(), early.trace_reliability[0])
     assert is_drawn(plot_decision(model, row), tmp_path)
 

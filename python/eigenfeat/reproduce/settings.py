@@ -140,3 +140,17 @@ LDG_SMALL_QUICK_TESTING = 200
 TRANSFER_LABELLED = 2  # rows a class of the target, section 4.5.3
 TRANSFER_EXTRA = 5  # dimensions beyond the classes
 TRANSFER_QUICK_ROWS = 300  # of the source
+
+# ---- early decisions, chapter 5 of Parrish's thesis ----------------------------------------------
+
+EARLY_TAUS = (0.001, 0.1, 0.25, 0.9)
+EARLY_TABLE_TAU = 0.9
+EARLY_SUPPORTS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
+EARLY_SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # of a series, for fixed times
+EARLY_TEST_ROWS = 1_000
+EARLY_QUICK_ROWS = 60
+EARLY_SLOW_ROWS = 10  # for local QDA on Chebyshev sets, an eigenproblem a row, step and class
+EARLY_QUICK_SLOW_ROWS = 2
+EARLY_TIMED_ROWS = 50
+EARLY_REPEATS = 3
+EARLY_SVM_ITERATIONS = 5_000
