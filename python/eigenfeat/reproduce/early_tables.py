@@ -13,6 +13,7 @@ from eigenfeat.reproduce import settings
 from eigenfeat.reproduce.early import FIRST_STEP, SECONDS, SETS
 from eigenfeat.reproduce.early_methods import METHODS, Point, Trial
 from eigenfeat.reproduce.protocol import Context
+from eigenfeat.reproduce.session import _print_whole as print_whole
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -51,14 +52,14 @@ def show(trials: Sequence[Trial], console: Console) -> None:
     for name in dict.fromkeys(trial.problem for trial in trials):
         plain()
         plain(name, style="bold")
-        console.print(set_table([trial for trial in trials if trial.problem == name]))
+        print_whole(set_table([trial for trial in trials if trial.problem == name]), console)
     for title, table in (
         ("Tables 5.2 and 5.3: milliseconds a test row at tau 0.9", seconds_table(trials)),
         ("Table 5.4: milliseconds a test row to decide at t = 1", first_step_table(trials)),
     ):
         if table.row_count:
             plain(title, style="bold")
-            console.print(table)
+            print_whole(table, console)
     for trial in trials:
         if trial.failure:
             plain(f"{trial.problem}: {trial.method} failed: {trial.failure}", style="red")

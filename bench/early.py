@@ -1,0 +1,209 @@
+"""Early classifiers side by side: harmonic means of accuracy and 1 - earliness, and seconds.
+
+    python bench/early.py --data DIR --aeon PYTHON
+
+DIR holds the archive's sets as ``ucr/<set>.npz``. PYTHON is an interpreter that has aeon, whose
+classifiers run in processes of their own; without it they are left out, and why is said. All see
+the same rows, and run on one thread.
+
+Our tau is chosen as TEASER chooses its parameters: by the harmonic mean on the training rows, out
+of folds. "tau 0.95" is what one has without choosing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.model_selection import StratifiedKFold
+from threadpoolctl import threadpool_limits
+
+from eigenfeat.incomplete import (
+    ECTS,
+    FixedTime,
+    LocalQDA,
+    MixtureCompletion,
+    ReliableClassifier,
+    early_scores,
+    reliability_curve,
+)
+from peers.aeon_early import PEERS
+
+SETS = ("ItalyPowerDemand", "SyntheticControl", "MedicalImages")
+TAUS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99)
+SET_TAUS = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.3, 0.6, 0.9, 0.99)
+FOLDS = 5
+
+
+@dataclass
+class Line:
+    """One classifier on one set; `note` says what was chosen, or why there are no figures."""
+
+    problem: str
+    classifier: str
+    harmonic_mean: float = np.nan
+    accuracy: float = np.nan
+    earliness: float = np.nan
+    fit_seconds: float = np.nan
+    row_seconds: float = np.nan
+    note: str = ""
+
+
+def main() -> None:
+    """Run every classifier on every set, print a table and write a CSV file."""
+    options = _options()
+    lines: list[Line] = []
+    for name in options.sets:
+        data = _read(options.data / "ucr" / f"{name}.npz", options.rows, options.seed)
+        for line in (*_ours(name, data), *_peers(name, data, options)):
+            print(_told(line), flush=True)
+            lines.append(line)
+    with options.output.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(asdict(lines[0])))
+        writer.writeheader()
+        writer.writerows(asdict(line) for line in lines)
+    _print_table(lines)
+
+
+def _ours(name: str, data: dict[str, Any]) -> Iterator[Line]:
+    lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+    pairwise = ReliableClassifier(lda, n_threads=1)
+    mixture = ReliableClassifier(lda, MixtureCompletion(n_threads=1), n_threads=1)
+    local = ReliableClassifier(LocalQDA(n_threads=1), n_threads=1)
+    yield _measured(name, "LDA, pairwise, tau 0.95", data, lambda X, y: pairwise.fit(X, y))
+    for told, model, taus in (
+        ("LDA, pairwise", pairwise, TAUS),
+        ("LDA, pairwise, mixture", mixture, TAUS),
+        ("local QDA, quadratic", local, SET_TAUS),
+    ):
+        yield _measured(name, told, data, lambda X, y, m=model, t=taus: _by_folds(m, t, X, y))
+    yield _measured(name, "ECTS", data, lambda X, y: ECTS().fit(X, y))
+    yield _measured(name, "fixed time, 1-NN", data, lambda X, y: FixedTime().fit(X, y))
+
+
+def _by_folds(model: ReliableClassifier, taus: Any, X: Any, y: Any) -> ReliableClassifier:
+    """Fit with the tau that has the largest harmonic mean out of folds."""
+    total = np.zeros(len(taus))
+    for kept, held in StratifiedKFold(FOLDS).split(X, y):
+        curve = reliability_curve(model.fit(X[kept], y[kept]), X[held], y[held], taus)
+        total += curve.harmonic_mean * len(held)
+    return model.set_params(reliability=taus[int(total.argmax())]).fit(X, y)
+
+
+def _measured(
+    name: str, told: str, data: dict[str, Any], fitted: Callable[[Any, Any], Any]
+) -> Line:
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of folds without some class
+        started = time.perf_counter()
+        model = fitted(data["X_train"], data["y_train"])
+        done = time.perf_counter()
+        early = model.predict_early(data["X_test"])
+        row_seconds = (time.perf_counter() - done) / len(early.time)
+    found = early_scores(early, data["X_test"].shape[1], y=data["y_test"])
+    chosen = getattr(model, "reliability", None)
+    note = f"after {model.time_} samples" if isinstance(model, FixedTime) else ""
+    return Line(
+        name,
+        told,
+        found.harmonic_mean,
+        found.accuracy,
+        found.earliness,
+        done - started,
+        row_seconds,
+        note if chosen is None else f"tau {chosen:g}",
+    )
+
+
+def _peers(name: str, data: dict[str, Any], options: argparse.Namespace) -> Iterator[Line]:
+    script = Path(__file__).parent / "peers" / "aeon_early.py"
+    alone = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+    hidden = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    with tempfile.TemporaryDirectory() as folder:
+        task = Path(folder) / "task.npz"
+        np.savez(task, **data)
+        for peer in PEERS:
+            command = [options.aeon, str(script), str(task), peer, str(options.seed)]
+            line = Line(name, f"aeon {peer}")
+            try:
+                done = subprocess.run(
+                    command,
+                    capture_output=True,
+                    text=True,
+                    timeout=options.seconds,
+                    env=hidden | alone,
+                    check=False,
+                )
+                if done.returncode:
+                    line.note = f"skipped: {done.stderr.strip().splitlines()[-1]}"
+                else:
+                    line = Line(name, line.classifier, **json.loads(done.stdout.splitlines()[-1]))
+            except subprocess.TimeoutExpired:
+                line.note = f"skipped: more than {options.seconds:.0f} s"
+            yield line
+
+
+def _read(path: Path, rows: int, seed: int) -> dict[str, Any]:
+    with np.load(path, allow_pickle=False) as file:
+        data = {name: file[name] for name in ("X_train", "y_train", "X_test", "y_test")}
+    kept = np.random.default_rng(seed).permutation(len(data["y_test"]))[:rows]
+    data["X_test"], data["y_test"] = data["X_test"][kept].astype(float), data["y_test"][kept]
+    data["X_train"] = data["X_train"].astype(float)
+    return data
+
+
+def _told(line: Line) -> str:
+    return (
+        f"{line.problem} {line.classifier}: {line.harmonic_mean:.3f} "
+        f"fit {line.fit_seconds:.2f} s, {1e3 * line.row_seconds:.3g} ms a row {line.note}"
+    )
+
+
+def _print_table(lines: list[Line]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title="early classification, one thread")
+    for column in ("set", "classifier", "harmonic mean", "accuracy", "earliness", "fit", "a row"):
+        table.add_column(column, justify="left" if column in ("set", "classifier") else "right")
+    table.add_column("note")
+    for line in lines:
+        figures = [line.harmonic_mean, line.accuracy, line.earliness]
+        table.add_row(
+            line.problem,
+            line.classifier,
+            *(f"{x:.3f}" if np.isfinite(x) else "" for x in figures),
+            f"{line.fit_seconds:.2f} s" if np.isfinite(line.fit_seconds) else "",
+            f"{1e3 * line.row_seconds:.3g} ms" if np.isfinite(line.row_seconds) else "",
+            line.note,
+        )
+    Console(width=150).print(table)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--sets", nargs="+", default=list(SETS))
+    parser.add_argument("--aeon", default=sys.executable, help="an interpreter that has aeon")
+    parser.add_argument("--rows", type=int, default=300, help="test rows of each set, at most")
+    parser.add_argument("--seconds", type=float, default=3600.0, help="time for one peer")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--output", type=Path, default=Path("early.csv"))
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""Early classifiers of aeon, run by the interpreter that has it: one task in, one line of JSON out.
+
+    python bench/peers/aeon_early.py TASK.npz PEER SEED
+
+TASK.npz holds X_train, y_train, X_test and y_test. aeon and what it needs are best kept in an
+environment of their own; this file uses nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+
+PEERS = ("ProbabilityThreshold", "TEASER")
+
+
+def built(peer: str, seed: int) -> Any:
+    """A peer with its defaults, on one thread."""
+    from aeon.classification import early_classification as early
+
+    if peer == "TEASER":
+        return early.TEASER(n_jobs=1, random_state=seed)
+    return early.ProbabilityThresholdEarlyClassifier(n_jobs=1, random_state=seed)
+
+
+def measured(peer: str, data: Any, seed: int) -> dict[str, float]:
+    """Seconds to fit and for a row, and aeon's own figures."""
+    model = built(peer, seed)
+    X, rows = (data[name].astype(np.float64)[:, None] for name in ("X_train", "X_test"))
+    labels = data["y_test"].astype(str)
+    started = time.perf_counter()
+    model.fit(X, data["y_train"].astype(str))
+    fitted = time.perf_counter()
+    harmonic_mean, accuracy, earliness = model.score(rows, labels)
+    return {
+        "harmonic_mean": float(harmonic_mean),
+        "accuracy": float(accuracy),
+        "earliness": float(earliness),
+        "fit_seconds": fitted - started,
+        "row_seconds": (time.perf_counter() - fitted) / len(labels),
+    }
+
+
+def main() -> None:
+    """See the module."""
+    path, peer, seed = sys.argv[1:]
+    warnings.simplefilter("ignore")
+    with np.load(path, allow_pickle=False) as data:
+        print(json.dumps(measured(peer, data, int(seed))))
+
+
+if __name__ == "__main__":
+    main()
