@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA, FactorAnalysis
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -265,3 +267,12 @@ def test_the_autoencoders_gradient_and_optimum(rng, tied):
     assert np.linalg.norm(error) < 0.35 * np.linalg.norm(line - line.mean(axis=0))
     again = Autoencoder(1, tied=tied, alpha=0, max_iter=500).fit(line)
     assert_array_equal(again.encoder_, model.encoder_)
+
+
+def test_choosing_a_scale_does_not_warn_of_fits_that_only_compare():
+    X, y = load_digits(return_X_y=True)
+    svm = MulticlassSVM(C=1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        shift = MaxMarginShift(PCA(3), svm=svm, cv=2, scales=(0.0, 1.0)).fit(X[:600], y[:600])
+    assert np.isfinite(shift.cv_scores_).all()

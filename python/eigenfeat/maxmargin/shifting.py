@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -11,6 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
 from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
@@ -21,6 +23,7 @@ from eigenfeat.maxmargin.svm import MulticlassSVM
 __all__ = ["MaxMarginShift"]
 
 FLOATS = [np.float64, np.float32]
+ROUGHLY = 1e-2  # gap of the SVMs by which scales are compared
 SCALES = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
 
 
@@ -53,7 +56,7 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         For "cv": root mean squares of the moves, relative to that of the labelled rows about
         their mean. The moves at `sigma2` of 1 are often a hundredth of the rows.
     classifier : classifier or None, default=None
-        For "cv"; None means a `MulticlassSVM` like `svm`.
+        For "cv"; None means a `MulticlassSVM` like `svm`, solved roughly.
     cv : int or splitter, default=5
         For "cv"; never more folds than the smallest class has rows.
     unlabeled : int or None, default=-1
@@ -247,10 +250,13 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     def _score(self, moved: Any, X: Any, y: Any, train: Any, test: Any) -> float:
         """Accuracy on rows `test`, of features learnt from the moved rows of the others."""
         extractor = clone(self._extractor()).fit(moved)
-        classifier = self.classifier
-        if classifier is None:
-            classifier = MulticlassSVM() if self.svm is None else self.svm
-        model = clone(classifier).fit(extractor.transform(X[train]), y[train])
+        classifier = clone(self.svm_ if self.classifier is None else self.classifier)
+        if self.classifier is None:
+            classifier.set_params(tol=max(classifier.tol, ROUGHLY))
+        with warnings.catch_warnings():
+            # Scales are compared: a fit that is nearly done will do.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = classifier.fit(extractor.transform(X[train]), y[train])
         return float(model.score(extractor.transform(X[test]), y[test]))
 
     def _folds(self, y: NDArray[Any]) -> Any:
