@@ -72,19 +72,6 @@ EIGENFEAT_INLINE void exponential(Numbers& x) {
 }  // namespace
 
 EIGENFEAT_CLONES
-double squared_norm(const double* x, index_t n) {
-  Numbers lanes = {};
-  index_t j = 0;
-  for (; j + kLine <= n; j += kLine) {
-    const Numbers line = *reinterpret_cast<const Unaligned*>(x + j);
-    lanes += line * line;
-  }
-  double rest = 0.0;
-  for (; j < n; ++j) rest += x[j] * x[j];
-  return sum_of(lanes) + rest;
-}
-
-EIGENFEAT_CLONES
 void lower_minima(const double* tile, index_t n_rows, const double* norms, double* minima) {
   const Numbers* norm = reinterpret_cast<const Numbers*>(norms);
   const Numbers* line = reinterpret_cast<const Numbers*>(tile);

@@ -7,9 +7,6 @@ namespace eigenfeat {
 
 inline constexpr index_t kTileWidth = 32;
 
-// |x|^2
-double squared_norm(const double* x, index_t n);
-
 // The search for every row's k smallest values norms[j] - 2 tile[i, j], of some tiles at a time:
 // minima[i, l] <- min(minima[i, l], value of column l)
 void lower_minima(const double* tile, index_t n_rows, const double* norms, double* minima);

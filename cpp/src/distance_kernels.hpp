@@ -1,4 +1,4 @@
-// Private to local_means: the loops over columns and over a block's distances.
+// Private to local_means and local_affinity: the loops over columns and over a block's distances.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@ namespace eigenfeat {
 void shift_and_scale(const float* x, index_t d, const float* shift, float scale, float* out);
 void shift_and_scale(const double* x, index_t d, const double* shift, double scale, double* out);
 
+// |x|^2
 double squared_norm(const float* x, index_t d);
 double squared_norm(const double* x, index_t d);
 

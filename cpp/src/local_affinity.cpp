@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "affinity_kernels.hpp"
+#include "distance_kernels.hpp"
 #include "eigenfeat/parallel.hpp"
 #include "local_laplacian.hpp"
 #include "tile_products.hpp"

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "distance_kernels.hpp"
 #include "tile_products.hpp"
 
 namespace eigenfeat {
