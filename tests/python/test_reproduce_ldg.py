@@ -14,7 +14,7 @@ from rich.console import Console
 from scipy import stats
 from sklearn.neighbors import KNeighborsClassifier
 
-from eigenfeat.ldg import LDG, RegularizedFisher
+from eigenfeat.ldg import LDG, PCAFisher, RegularizedFisher
 from eigenfeat.reproduce import (
     PROTOCOLS,
     Context,
@@ -289,6 +289,16 @@ def test_ldg_in_the_span_is_ldg(rng):
         # Up to signs.
         np.testing.assert_allclose(np.abs(mine - mine.mean(0)), np.abs(its), atol=1e-9)
         np.testing.assert_allclose(np.abs(model.components_), np.abs(direct.components_), atol=1e-9)
+
+
+def test_fisherfaces_have_length_1(rng):
+    X, codes = problem_rows(rng, n=24, d=40)
+    _, model = next(families.pca_fisher(Context())(X, codes, FOLDED))
+    np.testing.assert_allclose(np.linalg.norm(model.components_, axis=1), 1)
+    scaled = PCAFisher().fit(X, codes).transform(X)
+    cosines = np.einsum("ij,ij->j", model.transform(X), scaled)
+    cosines /= np.linalg.norm(model.transform(X), axis=0) * np.linalg.norm(scaled, axis=0)
+    np.testing.assert_allclose(cosines, 1)
 
 
 @pytest.mark.parametrize("method", ldg_small.METHODS, ids=lambda method: method.name)

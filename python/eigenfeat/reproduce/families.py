@@ -217,8 +217,21 @@ def _local_fisher(
 
 
 def pca_fisher(context: Context) -> Family:
-    """Fisherfaces."""
-    return partial(_plain, name="PCAFisher")
+    """Fisherfaces, in directions of length 1.
+
+    Scaled to unit variance within classes, of which there is next to none, they do worse by some
+    11 points of accuracy on seven sets, and than in the thesis.
+    """
+    return _pca_fisher
+
+
+def _pca_fisher(X: NDArray[np.float64], codes: Codes, rules: Rules) -> Candidates:
+    from eigenfeat.ldg import PCAFisher
+
+    model = PCAFisher().fit(X, codes)
+    lengths = np.linalg.norm(model.components_, axis=1, keepdims=True)
+    model.components_ = model.components_ / lengths
+    yield {}, model
 
 
 def direct_lda(context: Context) -> Family:
