@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eigenfeat.reproduce import thesis
+from eigenfeat.reproduce import settings, thesis
 from eigenfeat.reproduce.measuring import Outcome
 from eigenfeat.reproduce.protocol import Context, Problem, Protocol
 from eigenfeat.reproduce.splits import Score
@@ -113,6 +113,8 @@ def tell_of_sets(
     yield f"\n{title}"
     yield _accuracy_table(begun, outcomes, figures, value)
     yield LEGEND
+    if any(0 < len(outcome.splits) < settings.LDG_SPLITS for outcome in outcomes):
+        yield "A quick run, of few splits and rows: it shows that all works, verdicts mean little."
     yield from summary(begun, outcomes, figures, value)
     if seconds is None:
         return
