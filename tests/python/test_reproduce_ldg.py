@@ -154,6 +154,8 @@ def test_one_method_alone_is_told(folder, tmp_path, console):
     (outcome,) = run(first_problems("ldg", 2), folder, tmp_path, console, only=["wine: PCA"])
     assert (outcome.problem, outcome.method) == ("wine", "PCA")
     assert "LDG beside the thesis" not in console.export_text()
+    pictures = sorted(path.name for path in tmp_path.glob("*.png"))
+    assert pictures == ["ldg-quick-accuracy.png", "ldg-quick-embeddings.png"]
 
 
 def test_an_interrupt_keeps_what_is_finished_and_draws_nothing(folder, tmp_path, console):

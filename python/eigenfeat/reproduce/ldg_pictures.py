@@ -34,13 +34,14 @@ def draw_sets(
 ) -> list[Path]:
     """Draw accuracy by dimension, sparsity of SparseLDG's directions, and embeddings."""
     figures: dict[str, Figure] = {}
-    sparse = protocol.problems[-1]
-    panels = panels_of(protocol.problems[:-1], outcomes)
+    sparse = [problem for problem in protocol.problems if _is_sparse(problem)]
+    panels = panels_of([p for p in protocol.problems if p not in sparse], outcomes)
     if panels:
         figures["accuracy"] = plot_ldg.plot_accuracies(
             panels, "3-NN accuracy by dimension, Figures 3.4 and 3.5 of the thesis", WHOLE
         )
-    figures |= _sparsity(sparse, outcomes)
+    for problem in sparse:
+        figures |= _sparsity(problem, outcomes)
     for problem in protocol.problems:
         if problem.name == SHOWN and accuracies(problem, outcomes):
             figures["embeddings"] = _embeddings(problem, folder, context)
@@ -93,6 +94,10 @@ def _curve(outcome: Outcome) -> dict[int, list[float]]:
         return {outcome.splits[0].dimension: [score.accuracy for score in outcome.splits]}
     shared = set.intersection(*(set(score.curve) for score in outcome.splits))
     return {m: [score.curve[m] for score in outcome.splits] for m in sorted(shared)}
+
+
+def _is_sparse(problem: Problem) -> bool:
+    return any(method.name.startswith("SparseLDG") for method in problem.methods)
 
 
 def _sparsity(problem: Problem, outcomes: Sequence[Outcome]) -> dict[str, Figure]:
