@@ -49,7 +49,7 @@ class _Plan:
             Pattern(np.ones(d, dtype=bool)), affine
         )
         times = np.arange(d + 1)
-        self.variances = np.stack([one.variances(times) for one in self.models], axis=1)
+        self.variances = np.stack([one.variance_table for one in self.models], axis=1)
         self.start = np.stack([one.feature_mean for one in self.models])
         ell = self.start.shape[1]
         self.wanted = model._needs_covariance
