@@ -119,6 +119,12 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         If some classes have fewer rows than the neighbours that were asked for; it names them.
         With ``n_neighbors="cv"`` the accuracy has decided so, and `short_classes_` tells.
 
+    Notes
+    -----
+    Leave-one-out in directions that have seen all rows is optimistic, and with fewer rows than
+    columns right for nearly every gamma, so that the largest is taken: there choose `gamma` and
+    `n_neighbors` by scikit-learn's ``GridSearchCV`` round a classifier on LDG's features.
+
     References
     ----------
     N. Parrish, "Local discriminative Gaussian dimensionality reduction, transfer learning, and
