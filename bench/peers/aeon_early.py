@@ -20,12 +20,17 @@ PEERS = ("ProbabilityThreshold", "TEASER")
 
 
 def built(peer: str, seed: int) -> Any:
-    """A peer with its defaults, on one thread."""
+    """A peer on one thread, with its defaults but for what cannot take three samples.
+
+    ProbabilityThreshold's own, DrCIF, divides by zero there (aeon 1.6).
+    """
     from aeon.classification import early_classification as early
+    from aeon.classification.interval_based import TimeSeriesForestClassifier
 
     if peer == "TEASER":
         return early.TEASER(n_jobs=1, random_state=seed)
-    return early.ProbabilityThresholdEarlyClassifier(n_jobs=1, random_state=seed)
+    forest = TimeSeriesForestClassifier(n_jobs=1, random_state=seed)
+    return early.ProbabilityThresholdEarlyClassifier(forest, n_jobs=1, random_state=seed)
 
 
 def measured(peer: str, data: Any, seed: int) -> dict[str, float]:
