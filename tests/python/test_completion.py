@@ -18,6 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from eigenfeat import FisherLDA
 from eigenfeat.incomplete import GaussianCompletion, MixtureCompletion
+from eigenfeat.ldg import LDG
 
 
 def expected_failures(estimator):
@@ -132,7 +133,7 @@ def test_shrinkage_is_ledoit_and_wolfs(walks):
     assert_allclose(plain.covariance_, np.cov(X.T, bias=True), rtol=1e-10)
 
 
-@pytest.mark.parametrize("kind", ["pca", "whitened", "fisher", "pipeline"])
+@pytest.mark.parametrize("kind", ["pca", "whitened", "fisher", "pipeline", "ldg"])
 def test_features_are_the_map_of_the_distribution(rng, walks, kind):
     X, y = walks
     features = {
@@ -140,6 +141,7 @@ def test_features_are_the_map_of_the_distribution(rng, walks, kind):
         "whitened": PCA(3, whiten=True),
         "fisher": FisherLDA(2),
         "pipeline": make_pipeline(StandardScaler(), PCA(4)),
+        "ldg": LDG(2, gamma=0.6, n_neighbors=4),  # which divides by scales of its own
     }[kind].fit(X, y)
     B = features.transform(np.eye(9)) - features.transform(np.zeros((1, 9)))
     rows = punched(rng, X)

@@ -46,7 +46,7 @@ class Affine:
 def affine_of(features: Any, n_columns: int) -> Affine | None:
     """The map of a fitted transformer; None stays None.
 
-    Linear reductions are read from ``components_`` and ``mean_``, or from ``directions_`` and
+    Linear reductions are read from ``components_``, ``mean_`` and ``scale_``, or from ``directions_`` and
     ``offset_``; anything else is asked for the images of 0 and of the unit vectors, and is refused
     if it is not affine.
     """
@@ -58,6 +58,8 @@ def affine_of(features: Any, n_columns: int) -> Affine | None:
         components = np.asarray(features.components_, dtype=np.float64)
         mean = getattr(features, "mean_", None)
         mean = np.zeros(n_columns) if mean is None else np.asarray(mean, dtype=np.float64)
+        scale = getattr(features, "scale_", None)
+        components = components if scale is None else components / scale
         found = _of(components.T, -np.einsum("ji,i->j", components, mean))
     elif hasattr(features, "directions_") and hasattr(features, "offset_"):
         found = _of(features.directions_, features.offset_)

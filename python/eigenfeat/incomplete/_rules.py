@@ -72,6 +72,12 @@ class Case:
         """What the dominance kernels take, if they do."""
         return None if self.by_scores else self.functions.separable()
 
+    @cached_property
+    def roots(self) -> _Array:
+        """(q, d, d): square roots of one Gaussian's covariances, by pattern."""
+        assert self.known.covariances is not None
+        return square_roots(self.known.covariances[:, 0])
+
     def some(self, items: _Codes) -> Case:
         """Some of the rows."""
         known = self.known
@@ -289,7 +295,7 @@ def _roots(case: Case, kind: ConfidenceSet, rows: _Codes) -> _Array:
     if not kind.full_covariance:
         return np.sqrt(case.known.variance[rows])[:, :, None] * np.eye(case.n_features)
     if case.known.means.shape[1] == 1 and case.known.covariances is not None:
-        return square_roots(case.known.covariances[:, 0])[case.known.pattern[rows]]
+        return case.roots[case.known.pattern[rows]]
     return square_roots(case.known.covariance[rows])
 
 
