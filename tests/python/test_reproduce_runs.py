@@ -128,7 +128,7 @@ def test_control_c_ends_the_command_with_its_rows(folder, tmp_path):
         time.sleep(0.02)
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == 130, (out, err)
     assert "Isolet" in out
     assert err == "eigenfeat: interrupted\n"
     assert 1 <= len(lines_of(path)) < 4
