@@ -138,14 +138,21 @@ def test_two_classes_by_parts(labels):
     assert_allclose(log_odds, logits, atol=1e-5)
 
 
+@pytest.mark.parametrize("hidden_ridge", [None, 0.8])
 @pytest.mark.parametrize("expansion", ["auto", "half_wave"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_two_layers_by_parts(digits, dtype, expansion):
+def test_two_layers_by_parts(digits, dtype, expansion, hidden_ridge):
     X, y = digits[0].astype(dtype), digits[1]
     options = {"hidden_directions": 2, "n_directions": 2, "pairs": "hypercube"}
-    model = GEMClassifier(depth=2, expansion=expansion, **options).fit(X[:600], y[:600])
+    options |= {"expansion": expansion, "hidden_ridge": hidden_ridge}
+    model = GEMClassifier(depth=2, **options).fit(X[:600], y[:600])
     first = GEM(
-        n_directions=2, threshold=None, pairs="hypercube", expansion="shifted", powers=(1,)
+        ridge=hidden_ridge or 0.2,
+        n_directions=2,
+        threshold=None,
+        pairs="hypercube",
+        expansion="shifted",
+        powers=(1,),
     ).fit(X[:600], y[:600])
     hidden = [first.transform(rows).astype(np.float32) for rows in (X[:600], X[600:])]
     waves = {"expansion": "shifted"} if expansion == "auto" else {}
