@@ -46,9 +46,9 @@ class Affine:
 def affine_of(features: Any, n_columns: int) -> Affine | None:
     """The map of a fitted transformer; None stays None.
 
-    Linear reductions are read from ``components_``, ``mean_`` and ``scale_``, or from ``directions_`` and
-    ``offset_``; anything else is asked for the images of 0 and of the unit vectors, and is refused
-    if it is not affine.
+    Linear reductions are read from ``components_``, ``mean_`` and ``scale_``, or from
+    ``directions_`` and ``offset_``; anything else is asked for the images of 0 and of the unit
+    vectors, and is refused if it is not affine.
     """
     if features is None:
         return None
