@@ -122,6 +122,8 @@ def test_control_c_ends_the_command_with_its_rows(folder, tmp_path):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,  # a group of its own, to which a terminal would send the signal
+        # A shell's background jobs, and what they start, are born deaf to it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     path, until = tmp_path / "defaults.csv", time.monotonic() + 60
     while not path.exists() and time.monotonic() < until:
