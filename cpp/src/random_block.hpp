@@ -4,16 +4,13 @@
 #include <cstdint>
 
 #include "eigenfeat/view.hpp"
+#include "split_mix.hpp"
 
 namespace eigenfeat {
 
-// Entry i of stream s, uniform in (-1, 1): a counter passed through SplitMix64 (Steele, Lea and
-// Flood 2014).
+// Entry i of stream s, uniform in (-1, 1): a counter passed through SplitMix64.
 inline double random_entry(std::uint64_t stream, std::uint64_t i) {
-  std::uint64_t z = (stream * 0x2545F4914F6CDD1DULL + i + 1) * 0x9E3779B97F4A7C15ULL;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
-  z ^= z >> 31;
+  const std::uint64_t z = mixed_bits((stream * 0x2545F4914F6CDD1DULL + i + 1) * kGoldenGamma);
   return static_cast<double>(z >> 11) * 0x1p-52 - 1.0;
 }
 

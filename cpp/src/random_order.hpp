@@ -6,10 +6,11 @@
 #include <vector>
 
 #include "eigenfeat/view.hpp"
+#include "split_mix.hpp"
 
 namespace eigenfeat {
 
-// SplitMix64 (Steele, Lea and Flood 2014).
+// By SplitMix64.
 class RandomOrder {
  public:
   explicit RandomOrder(std::uint64_t seed) : state_(seed) {}
@@ -22,10 +23,7 @@ class RandomOrder {
 
  private:
   std::size_t below(std::size_t n) {
-    std::uint64_t z = (state_ += 0x9E3779B97F4A7C15ULL);
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
-    z ^= z >> 31;
+    const std::uint64_t z = mixed_bits(state_ += kGoldenGamma);
     return static_cast<std::size_t>(((z >> 32) * static_cast<std::uint64_t>(n)) >> 32);
   }
 
