@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenfeat.incomplete.early_result import EarlyLabels
+
 __all__ = ["Decisions", "EarlyDecisions"]
 
 _Array = NDArray[np.float64]
@@ -54,7 +56,7 @@ class Decisions:
 
 
 @dataclass(frozen=True, eq=False)
-class EarlyDecisions:
+class EarlyDecisions(EarlyLabels):
     """When and as what n time series are decided.
 
     Attributes
@@ -71,8 +73,6 @@ class EarlyDecisions:
         The times that were looked at.
     """
 
-    label: NDArray[Any]
-    time: NDArray[np.int64]
     reliability: _Array
     steps: NDArray[np.int64]
     trace_label: NDArray[Any] | None = None

@@ -100,7 +100,7 @@ class ClassRows:
         classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
         if len(classes) < 2:
             raise ValueError(
-                f"y: expected rows of at least two classes, got 1 class ({classes[0]!r})"
+                f"y: expected rows of at least two classes, got 1 class ({classes.tolist()[0]!r})"
             )
         origin = X[0].astype(np.float64)
         within = X[np.argsort(codes, kind="stable")] - origin

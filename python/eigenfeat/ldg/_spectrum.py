@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from eigenfeat.ldg._base import signed
+
 __all__ = ["smallest_eigenpairs"]
 
 
@@ -20,6 +22,4 @@ def smallest_eigenpairs(
     values, vectors = linalg.eigh(
         matrix, subset_by_index=(0, count - 1), driver="evr", check_finite=False
     )
-    top = np.argmax(np.abs(vectors), axis=0)
-    signs = np.where(vectors[top, np.arange(count)] < 0, -1.0, 1.0)
-    return values, vectors * signs
+    return values, signed(vectors)

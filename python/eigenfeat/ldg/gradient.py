@@ -15,7 +15,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from eigenfeat.ldg._base import signed
 from eigenfeat.ldg._descent import LocalGaussians, minimise
-from eigenfeat.ldg._one_thread import one_blas_thread
 from eigenfeat.ldg.linear import LDG
 from eigenfeat.local_means import local_neighbours
 
@@ -157,8 +156,7 @@ class DiscriminativeGaussian(LDG):
         DiscriminativeGaussian
             The estimator itself.
         """
-        with one_blas_thread():
-            super().fit(X, y)
+        super().fit(X, y)
         if self.stop_reason_ == "interrupted":
             raise KeyboardInterrupt
         if self.stop_reason_ == "iterations":

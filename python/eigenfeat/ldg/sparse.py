@@ -17,7 +17,6 @@ from eigenfeat._validation import check_memory
 from eigenfeat.ldg._admm import SparseDirection, sparse_direction
 from eigenfeat.ldg._base import signed
 from eigenfeat.ldg._coordinates import Basis
-from eigenfeat.ldg._one_thread import one_blas_thread
 from eigenfeat.ldg.linear import LDG
 from eigenfeat.local_means import LocalScatters
 
@@ -166,8 +165,7 @@ class SparseLDG(LDG):
         SparseLDG
             The estimator itself.
         """
-        with one_blas_thread():
-            super().fit(X, y)
+        super().fit(X, y)
         failed = np.flatnonzero(self.residuals_.max(axis=1) > self.tol)
         if len(failed):
             warnings.warn(
