@@ -47,6 +47,7 @@ PYTHON_ROOMS = (
         (
             *("moments.py", "eigh.py", "pencils.py", "pairs.py", "contrasts.py", "expansion.py"),
             *("features.py", "layers.py", "local_means.py", "trust_region.py", "persist.py"),
+            *("blocks.py", "reductions.py"),
             "_[!_]*.py",
         ),
         rooms=frozenset({"_core", "foundation"}),
