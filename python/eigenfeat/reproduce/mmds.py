@@ -6,19 +6,17 @@ import csv
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedShuffleSplit, train_test_split
 
-from eigenfeat.maxmargin import MulticlassSVM
-from eigenfeat.reproduce import mmds_data, mmds_settings
-from eigenfeat.reproduce.protocol import Context, DataError, NothingToRunError, Rows, read_arrays
+from eigenfeat.reproduce import mmds_data, mmds_faces, mmds_settings
+from eigenfeat.reproduce.mmds_shifting import Outcome, Shifter, chosen_scale, held_out
+from eigenfeat.reproduce.protocol import Context, DataError, NothingToRunError, Rows
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,81 +33,6 @@ FILES = (
     "faces_orl.npz",
     "microarray_standins.npz",
 )
-Learn = Callable[[], Any]
-
-
-@dataclass
-class Outcome:
-    """Accuracies in percent: of features of rows as they are, and of moved ones."""
-
-    table: str
-    data: str
-    extractor: str
-    n_components: int
-    original: float
-    shifted: float
-    scale: float
-    paper_original: float | None = None
-    paper_shifted: float | None = None
-    deviation: float | None = None
-    curve: list[tuple[float, float, float]] = field(default_factory=list)
-
-
-# ---- one experiment ------------------------------------------------------------------------------
-
-
-class Shifter:
-    """Rows, and how an SVM moves them: fitted once, for every extractor and scale."""
-
-    def __init__(self, rows: Rows, C: float, threads: int | None) -> None:
-        self.rows, self.threads = rows, threads
-        self.svm = _svm(rows.X, rows.y, C, threads)
-        self.moves = (self.svm.dual_coef_ @ self.svm.class_coef_).astype(rows.X.dtype)
-        spread = np.linalg.norm(rows.X - rows.X.mean(axis=0))
-        self.unit = float(np.linalg.norm(self.moves) / spread)
-
-    def moved(self, scale: float) -> NDArray[Any]:
-        """Rows moved so far, relative to their spread."""
-        if scale == 0.0 or self.unit == 0.0:
-            return self.rows.X
-        return self.rows.X + self.rows.X.dtype.type(scale / self.unit) * self.moves
-
-    def accuracy(self, extractor: Any, scale: float, test: Rows) -> float:
-        """Of a linear SVM on features of the rows as they are, in percent."""
-        extractor.fit(self.moved(scale))
-        train, held = extractor.transform(self.rows.X), extractor.transform(test.X)
-        mean, deviation = train.mean(axis=0), train.std(axis=0)
-        deviation[deviation == 0] = 1
-        C = mmds_settings.READ_C
-        model = _svm((train - mean) / deviation, self.rows.y, C, self.threads)
-        return 100.0 * float(model.score((held - mean) / deviation, test.y))
-
-
-def _svm(X: NDArray[Any], y: NDArray[np.int64], C: float, threads: int | None) -> MulticlassSVM:
-    model = MulticlassSVM(
-        C=C, tol=mmds_settings.TOLERANCE, max_iter=mmds_settings.EPOCHS, n_threads=threads
-    )
-    return model.fit(X, y)
-
-
-def chosen_scale(
-    shifters: Sequence[tuple[Shifter, Rows]], make: Learn, scales: Sequence[float]
-) -> float:
-    """The scale that is best on held-out rows, on average over the splits."""
-    scores = [
-        [shifter.accuracy(make(), scale, held) for shifter, held in shifters] for scale in scales
-    ]
-    return float(scales[int(np.argmax(np.mean(scores, axis=1)))])
-
-
-def _held_out(rows: Rows, C: float, threads: int | None) -> list[tuple[Shifter, Rows]]:
-    """Shifters of parts of the training rows, and the rows that were kept from them."""
-    n = mmds_settings.SPLITS_OF_FEW if len(rows) < mmds_settings.FEW_ROWS else 1
-    splitter = StratifiedShuffleSplit(
-        n, test_size=mmds_settings.HELD_OUT, random_state=mmds_settings.SEED
-    )
-    splits = splitter.split(rows.y[:, None], rows.y)
-    return [(Shifter(rows[train], C, threads), rows[held]) for train, held in splits]
 
 
 # ---- the tables ----------------------------------------------------------------------------------
@@ -124,7 +47,7 @@ class Features:
         if features == "kernel":
             train, test, self.parts = self._of_kernel(data, train, test, context)
         else:
-            self.parts = _held_out(train, mmds_settings.FIT_C, context.threads)
+            self.parts = held_out(train, mmds_settings.FIT_C, context.threads)
         self.test = test
         self.shifter = Shifter(train, mmds_settings.FIT_C, context.threads)
         self.quick = context.quick
@@ -138,7 +61,7 @@ class Features:
         for width in mmds_settings.KERNEL_WIDTHS:
             kernel = mmds_data.kernel(data, train.X, width, quick=context.quick)
             rows = Rows(kernel.transform(train.X).astype(np.float32), train.y)
-            parts = _held_out(rows, mmds_settings.FIT_C, context.threads)
+            parts = held_out(rows, mmds_settings.FIT_C, context.threads)
             score = np.mean([part.svm.score(held.X, held.y) for part, held in parts])
             found.append((float(score), kernel, rows, parts))
         _, kernel, rows, parts = max(found, key=lambda one: one[0])
@@ -172,65 +95,6 @@ class Features:
             curve.append((scale, accuracy, error))
         best = max(curve, key=lambda point: point[1])
         return Outcome("Figure 3", data, extractor, 10, curve[0][1], best[1], best[0], curve=curve)
-
-
-def measure_faces(
-    faces: mmds_settings.Faces, folder: Path, context: Context, step: Callable[[], None]
-) -> Outcome:
-    """Ten principal components of faces, over random splits; Table 1."""
-    X, y = read_arrays(folder / faces.file, *faces.arrays)
-    X = X.astype(np.float32)
-    if faces.paper is not None:
-        X /= np.linalg.norm(X, axis=1, keepdims=True)  # lights differ
-    else:
-        deviation = X.std(axis=0)
-        X = (X - X.mean(axis=0)) / np.where(deviation > 0, deviation, 1) / np.sqrt(X.shape[1])
-    rows = Rows(X, y.astype(np.int64))
-    full = mmds_settings.FACE_SPLITS
-    splits = mmds_settings.QUICK_FACE_SPLITS if context.quick else full
-    original, shifted, scales = [], [], []
-    for seed in range(splits):
-        split = mmds_data.few_of_each(rows, faces.per_class, seed)
-        train, test = _centred(split)
-        shifter = Shifter(train, mmds_settings.FACE_C, context.threads)
-        make = partial(mmds_data.extractor, "PCA", mmds_settings.FACE_COMPONENTS, quick=False)
-        fit, held = (
-            train_test_split(
-                np.arange(len(train)), test_size=0.34, stratify=train.y, random_state=seed
-            )
-            if min(np.bincount(train.y)[np.unique(train.y)]) > 2
-            else _one_of_each(train.y, seed)
-        )
-        part = Shifter(train[fit], mmds_settings.FACE_C, context.threads)
-        scale = chosen_scale([(part, train[held])], make, mmds_settings.FACE_SCALES)
-        original.append(shifter.accuracy(make(), 0.0, test))
-        shifted.append(shifter.accuracy(make(), scale, test))
-        scales.append(scale)
-        step()
-    return Outcome(
-        "Table 1",
-        faces.name,
-        "PCA",
-        mmds_settings.FACE_COMPONENTS,
-        float(np.mean(original)),
-        float(np.mean(shifted)),
-        float(np.median(scales)),
-        paper_original=faces.paper[0] if faces.paper else None,
-        paper_shifted=faces.paper[1] if faces.paper else None,
-        deviation=float(np.std(shifted, ddof=1)),
-    )
-
-
-def _centred(split: mmds_data.Split) -> tuple[Rows, Rows]:
-    mean = split.train.X.mean(axis=0)
-    return Rows(split.train.X - mean, split.train.y), Rows(split.test.X - mean, split.test.y)
-
-
-def _one_of_each(y: NDArray[np.int64], seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """One row of every class held out, the others to fit."""
-    random = np.random.RandomState(seed)
-    held = np.array([random.choice(np.flatnonzero(y == label)) for label in np.unique(y)])
-    return np.setdiff1d(np.arange(len(y)), held), held
 
 
 # ---- all of it -----------------------------------------------------------------------------------
@@ -322,10 +186,7 @@ def _jobs(folder: Path, context: Context) -> Iterator[tuple[str, Callable[[], Ou
         return shared[data, kind]
 
     for faces in (*mmds_settings.FACES, *mmds_settings.STANDINS):
-        yield (
-            f"Table 1, {faces.name}, PCA",
-            partial(measure_faces, faces, folder, context, lambda: None),
-        )
+        yield f"Table 1, {faces.name}, PCA", partial(mmds_faces.measure, faces, folder, context)
     order = sorted(mmds_settings.CASES, key=lambda c: (c.data != "MNIST", c.data, c.features))
     for case in order:
         name = f"{case.table}, {case.data}, {case.extractor} {case.n_components}"

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.decomposition import PCA
 
 from eigenfeat.reproduce import mmds_data, mmds_settings
+from eigenfeat.reproduce.mmds_shifting import Outcome, Shifter
 from eigenfeat.reproduce.protocol import Context
-
-if TYPE_CHECKING:
-    from eigenfeat.reproduce.mmds import Outcome
 
 __all__ = ["draw"]
 
@@ -43,8 +41,6 @@ def draw(outcomes: Sequence[Outcome], folder: Path, output: Path, context: Conte
 
 def _embeddings(figure: Any, folder: Path, context: Context) -> None:
     """Test digits in two principal components, of rows and of moved rows."""
-    from eigenfeat.reproduce.mmds import Shifter
-
     split = mmds_data.load("Digits", folder, quick=context.quick)
     train = split.train[np.isin(split.train.y, CLASSES)]
     test = split.test[np.isin(split.test.y, CLASSES)]

@@ -50,8 +50,8 @@ AUTOENCODER_ITERATIONS, QUICK_ITERATIONS = 150, 30
 
 FACE_SPLITS, QUICK_FACE_SPLITS = 10, 2
 FACE_COMPONENTS = 10
-FACE_C = 100.0  # few rows of few differences
-FACE_SCALES = (0.3, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
+FACE_C = (10.0, 1000.0)  # few rows of few differences
+FACE_SCALES = (0.3, 0.6, 1.0, 2.0, 4.0)
 
 _TABLE_4 = {
     ("MNIST", 5): ((64.4, 69.7), (43.8, 49.7), (64.4, 73.7)),
