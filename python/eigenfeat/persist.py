@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from ._archive import HEADER, ArchiveReader, ArchiveWriter, array_header
 
-__all__ = ["FileFormatError", "Reader", "read", "write"]
+__all__ = ["FileFormatError", "Reader", "opened", "read", "write"]
 
 FORMAT = "eigenfeat"
 VERSION = 1
@@ -243,22 +243,27 @@ def read(path: str | os.PathLike[str], kind: str | None) -> Iterator[Reader]:
     OSError
         If the file cannot be opened or read.
     """
-    with open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        try:
-            reader = Reader(ArchiveReader(file, size), kind)
-            yield reader
-            reader.finish()
-        except FileFormatError as error:
-            raise FileFormatError(f"{os.fspath(path)}: cannot be loaded: {error}") from None
-        except _MALFORMED as error:
-            raise FileFormatError(_foreign(path, error)) from error
-        except OSError as error:
-            if error.errno not in (None, errno.EINVAL):
-                raise
-            raise FileFormatError(_foreign(path, error)) from error
+    with open(path, "rb") as file, opened(file, os.fspath(path), kind) as reader:
+        yield reader
 
 
-def _foreign(path: str | os.PathLike[str], error: Exception) -> str:
+@contextmanager
+def opened(file: IO[bytes], name: str | bytes, kind: str | None) -> Iterator[Reader]:
+    """What `read` does, with a binary file that is open, called `name` in errors."""
+    try:
+        reader = Reader(ArchiveReader(file, file.seek(0, os.SEEK_END)), kind)
+        yield reader
+        reader.finish()
+    except FileFormatError as error:
+        raise FileFormatError(f"{name!s}: cannot be loaded: {error}") from None
+    except _MALFORMED as error:
+        raise FileFormatError(_foreign(name, error)) from error
+    except OSError as error:
+        if error.errno not in (None, errno.EINVAL):
+            raise
+        raise FileFormatError(_foreign(name, error)) from error
+
+
+def _foreign(name: str | bytes, error: Exception) -> str:
     detail = " ".join(str(error).split())[:120]
-    return f"{os.fspath(path)}: not an {FORMAT} file, or a truncated or damaged one ({detail})"
+    return f"{name!s}: not an {FORMAT} file, or a truncated or damaged one ({detail})"

@@ -12,18 +12,24 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from sklearn.base import BaseEstimator
+
 from . import persist
 from ._model_file import SavedEnsemble, SavedModel
 from ._validation import show
+from .contrasts import Contrasts
+from .eigh import PencilResult
 from .gem_classifier import GEMClassifier
 from .gem_ensemble import GEMEnsemble
 from .moments import ClassMoments
+from .pencils import PairDirections
 from .saving_classes import REGISTRY
 from .saving_values import Decoder, Encoder
 
 __all__ = ["load", "save"]
 
 _KIND = "object"
+_NO_ESTIMATORS = (ClassMoments, Contrasts, PairDirections, PencilResult)
 _WITH_FILES_OF_THEIR_OWN = (ClassMoments, GEMClassifier, GEMEnsemble)
 
 
@@ -71,7 +77,7 @@ def save(obj: Any, path: str | os.PathLike[str]) -> None:
     if type(obj) in _WITH_FILES_OF_THEIR_OWN:
         obj.save(path)
         return
-    if REGISTRY.of(obj) is None:
+    if not _is_public(obj):
         raise ValueError(f"obj: expected an estimator or a result of eigenfeat, got {show(obj)}")
     encoder = Encoder(REGISTRY)
     tree = encoder.encode(obj, type(obj).__name__)
@@ -118,6 +124,11 @@ def _loaded(file: persist.Reader) -> Any:
         raise persist.FileFormatError(f"it holds {file.kind!r}, which this release does not know")
     decoder = Decoder(REGISTRY, lambda name: file.array(name, None, None))
     value = decoder.decode(file.meta["object"])
-    if REGISTRY.of(value) is None:
-        raise persist.FileFormatError("it holds no object")
+    if not _is_public(value):
+        raise persist.FileFormatError("it holds no object of this package")
     return value
+
+
+def _is_public(value: object) -> bool:
+    known = REGISTRY.of(value) is not None
+    return known and (isinstance(value, (BaseEstimator, *_NO_ESTIMATORS)))

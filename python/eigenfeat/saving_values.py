@@ -180,7 +180,7 @@ class Decoder:
         return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[node["float"]]
 
     def _bytes(self, node: Any, depth: int) -> bytes:
-        return str(node["bytes"]).encode("latin-1")
+        return _text(node["bytes"]).encode("latin-1")
 
     def _tuple(self, node: Any, depth: int) -> tuple[Any, ...]:
         return tuple(self.decode(_listed(node["tuple"]), depth))
@@ -232,6 +232,8 @@ class Decoder:
         parts = [self.decode(node[part], depth) for part in ("data", "indices", "indptr")]
         if not all(type(part) is np.ndarray and part.ndim == 1 for part in parts):
             raise ValueError("a sparse matrix of other parts")
+        if any(part.dtype.kind not in "iu" for part in parts[1:]):
+            raise ValueError("a sparse matrix without whole indices")
         rows, columns = node["shape"]
         matrix = SPARSE[node["sparse"]](tuple(parts), shape=(rows, columns), copy=False)
         matrix.check_format(full_check=True)

@@ -7,7 +7,9 @@ import json
 import zipfile
 
 import numpy as np
+from fitted_models import MODELS
 
+import eigenfeat as ef
 from eigenfeat import _archive, persist
 
 
@@ -62,3 +64,19 @@ def npy(array, **options):
     buffer = io.BytesIO()
     np.save(buffer, array, **options)
     return buffer.getvalue()
+
+
+def refusal(path):
+    """The text of the error with which loading ends, or None."""
+    try:
+        ef.load(path)
+    except ef.FileFormatError as error:
+        return str(error)
+    return None
+
+
+def saved(tmp_path, name):
+    """Path of a new file with the model of that name."""
+    path = tmp_path / "model"
+    ef.save(MODELS[name](), path)
+    return path
