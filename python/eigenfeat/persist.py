@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from ._archive import HEADER, ArchiveReader, ArchiveWriter, array_header
 
-__all__ = ["FileFormatError", "Reader", "opened", "read", "write"]
+__all__ = ["FileFormatError", "Reader", "opened", "read", "replacing", "write"]
 
 FORMAT = "eigenfeat"
 VERSION = 1
@@ -75,11 +75,21 @@ def write(
         Lower-case names; arrays of numbers or bool. Taken one after the other, so that a
         generator needs memory for one array only.
     """
+    with replacing(path) as file:
+        _write_archive(file, kind, meta, arrays)
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Open a new file that takes the place of the one at `path` once the block is through.
+
+    If the block raises, or the disk is full, the old file stays as it was.
+    """
     target = Path(path)
     scratch = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
     try:
         with open(scratch, "xb") as file:
-            _write_archive(file, kind, meta, arrays)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(scratch, target)

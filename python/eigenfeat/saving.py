@@ -23,10 +23,10 @@ from .gem_classifier import GEMClassifier
 from .gem_ensemble import GEMEnsemble
 from .moments import ClassMoments
 from .pencils import PairDirections
-from .saving_classes import REGISTRY
+from .saving_classes import OURS, REGISTRY
 from .saving_values import Decoder, Encoder
 
-__all__ = ["load", "save"]
+__all__ = ["load", "save", "trusted_types"]
 
 _KIND = "object"
 _NO_ESTIMATORS = (ClassMoments, Contrasts, PairDirections, PencilResult)
@@ -132,3 +132,19 @@ def _loaded(file: persist.Reader) -> Any:
 def _is_public(value: object) -> bool:
     known = REGISTRY.of(value) is not None
     return known and (isinstance(value, (BaseEstimator, *_NO_ESTIMATORS)))
+
+
+def trusted_types() -> list[str]:
+    """Names of this package's types as skops asks for them.
+
+    ``skops.io.load(path, trusted=eigenfeat.saving.trusted_types())`` loads every fitted estimator
+    that skops wrote. Nearest neighbours of scikit-learn's are left out, whose trees have to be
+    trusted by those who know where the file comes from.
+
+    Returns
+    -------
+    list of str
+    """
+    ours = {f"{one.cls.__module__}.{one.cls.__qualname__}" for one in OURS}
+    arrays = {f"scipy.sparse._{kind}.{kind}_array" for kind in ("csr", "csc")}
+    return sorted({*ours, *arrays, "eigenfeat.layers.Layer", "numpy.dtype"})

@@ -57,7 +57,7 @@ from .moments import ClassMoments
 from .pencils import PairDirections
 from .rayleigh import OrientedPCA, RayleighPCA, VanishingComponents
 
-__all__ = ["REGISTRY", "STORED_NAMES"]
+__all__ = ["OURS", "REGISTRY"]
 
 
 # ---- checks --------------------------------------------------------------------------------------
@@ -348,5 +348,5 @@ class _Registry:
         return self._by_name.get(name)
 
 
-REGISTRY = _Registry((*_OURS, *OF_LDG, *OF_INCOMPLETE, *map(_sklearn, PLAIN)))
-STORED_NAMES = tuple(sorted(one.name for one in (*_OURS, *OF_LDG, *OF_INCOMPLETE)))
+OURS = (*_OURS, *OF_LDG, *OF_INCOMPLETE)
+REGISTRY = _Registry((*OURS, *map(_sklearn, PLAIN)))

@@ -15,7 +15,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.svm import SVC
 
 import eigenfeat as ef
-from eigenfeat import persist
+from eigenfeat import persist, saving
 from eigenfeat.saving_classes import REGISTRY
 from eigenfeat.saving_values import Decoder, Encoder
 
@@ -55,6 +55,21 @@ def test_files_hold_every_bit(tmp_path, name):
 @pytest.mark.parametrize("name", MODELS)
 def test_pickles_hold_every_bit(name):
     assert_same(pickle.loads(pickle.dumps(fitted(name))), fitted(name))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_skops_holds_every_bit(name):
+    io = pytest.importorskip("skops.io", reason="skops is not installed")
+    if name == "GEM, partly fitted":
+        outputs(fitted(name))  # a promise to solve would be a functools.partial
+    data = io.dumps(fitted(name))
+    trusted = set(saving.trusted_types())
+    unknown = set(io.get_untrusted_types(data=data)) - trusted
+    if name in ("FixedTime", "ReliableClassifier, 1-NN"):
+        assert all(kind.startswith("sklearn.") for kind in unknown)
+    else:
+        assert unknown == set()
+    assert_same(io.loads(data, trusted=sorted(trusted | unknown)), fitted(name))
 
 
 def test_every_public_estimator_has_a_case():

@@ -9,7 +9,7 @@ import numpy as np
 from eigenfeat._stored import Stored, fits
 from eigenfeat.incomplete._affine import Affine
 from eigenfeat.incomplete._discriminants import Gaussians, Linear, Local, Quadratic
-from eigenfeat.incomplete._ideal import IdealRule
+from eigenfeat.incomplete._ideal import ClassCodes, IdealRule
 from eigenfeat.incomplete._neighbours import ClassRows
 from eigenfeat.incomplete._patterns import PatternCache
 from eigenfeat.incomplete._rules import PairwiseRule, SetRule
@@ -81,8 +81,6 @@ def _check_reliable(value: ReliableClassifier) -> None:
     fits(value.completion_._means.shape[1] == d, "ReliableClassifier.completion_")
     same = np.array_equal(value.classifier_.classes_, value.classes_)
     fits(same, "ReliableClassifier.classifier_")
-    if isinstance(value._rule, IdealRule):
-        value._rule.predict = value._codes
 
 
 _COMPLETION = {
@@ -181,8 +179,9 @@ STORED = (
     Stored(
         "IdealRule",
         IdealRule,
-        {"n_samples": "count", "risk": "number", "seed": "count"},
+        {"predict": "of ClassCodes", "n_samples": "count", "risk": "number", "seed": "count"},
         _check_ideal,
     ),
+    Stored("ClassCodes", ClassCodes, {"classes": "labels k", "classifier": "value"}),
     *(Stored(kind.__name__, kind) for kind in (ChebyshevSet, QuadraticSet, BoxSet)),
 )
