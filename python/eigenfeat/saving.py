@@ -23,8 +23,7 @@ from .gem_classifier import GEMClassifier
 from .gem_ensemble import GEMEnsemble
 from .moments import ClassMoments
 from .pencils import PairDirections
-from .saving_classes import OURS, REGISTRY
-from .saving_values import Decoder, Encoder
+from .saving_values import Decoder, Encoder, Registry
 
 __all__ = ["load", "save", "trusted_types"]
 
@@ -79,7 +78,7 @@ def save(obj: Any, path: str | os.PathLike[str]) -> None:
         return
     if not _is_public(obj):
         raise ValueError(f"obj: expected an estimator or a result of eigenfeat, got {show(obj)}")
-    encoder = Encoder(REGISTRY)
+    encoder = Encoder(_registry())
     tree = encoder.encode(obj, type(obj).__name__)
     persist.write(path, _KIND, {"object": tree}, encoder.arrays.items())
 
@@ -122,15 +121,22 @@ def _loaded(file: persist.Reader) -> Any:
         return GEMEnsemble._restored(SavedEnsemble.of(file.meta, file.array, own, names))
     if file.kind != _KIND or set(file.meta) != {"object"}:
         raise persist.FileFormatError(f"it holds {file.kind!r}, which this release does not know")
-    decoder = Decoder(REGISTRY, lambda name: file.array(name, None, None))
+    decoder = Decoder(_registry(), lambda name: file.array(name, None, None))
     value = decoder.decode(file.meta["object"])
     if not _is_public(value):
         raise persist.FileFormatError("it holds no object of this package")
     return value
 
 
+def _registry() -> Registry:
+    """The table of classes, whose modules are imported when a file is read or written."""
+    from .saving_classes import REGISTRY
+
+    return REGISTRY
+
+
 def _is_public(value: object) -> bool:
-    known = REGISTRY.of(value) is not None
+    known = _registry().of(value) is not None
     return known and (isinstance(value, (BaseEstimator, *_NO_ESTIMATORS)))
 
 
@@ -145,6 +151,8 @@ def trusted_types() -> list[str]:
     -------
     list of str
     """
+    from .saving_classes import OURS
+
     ours = {f"{one.cls.__module__}.{one.cls.__qualname__}" for one in OURS}
     arrays = {f"scipy.sparse._{kind}.{kind}_array" for kind in ("csr", "csc")}
     return sorted({*ours, *arrays, "eigenfeat.layers.Layer", "numpy.dtype"})
