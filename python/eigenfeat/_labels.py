@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,7 +15,7 @@ from ._validation import show
 
 __all__ = ["LabelTable", "UnknownClassError", "label_dtype"]
 
-MAX_LABEL_BYTES = 2**28
+WIDE_ENOUGH, SMALL_ENOUGH = 32, 4096  # letters of a label, bytes of all; see `label_dtype`
 
 
 class UnknownClassError(ValueError, KeyError):
@@ -113,20 +113,28 @@ class LabelTable:
     def from_json(cls, data: dict[str, Any]) -> LabelTable:
         """What `to_json` made; ValueError, KeyError or TypeError for anything else."""
         labels = tuple(_label_from_json(kind, value) for kind, value in data["values"])
-        dtype = None if data["dtype"] is None else label_dtype(data["dtype"], len(labels))
+        dtype = None if data["dtype"] is None else label_dtype(data["dtype"], labels)
         table = cls(labels, dtype, bool(data["fixed"]))
         if len(table._index) != len(labels) or len(table.classes) != len(labels):
             raise ValueError("labels occur twice")
         return table
 
 
-def label_dtype(text: str, count: int) -> np.dtype[Any]:
-    """A dtype of labels by its name; ValueError if it is none, or too wide for so many labels."""
+def label_dtype(text: str, labels: Sequence[Any]) -> np.dtype[Any]:
+    """A dtype by the name that a file gives, for these labels; ValueError if there is none.
+
+    One that is much wider than they are comes back narrower: a short file must not ask for much
+    memory.
+    """
     if not re.fullmatch(r"\|[bSO]\d{0,9}|[|<>][iuf]\d|[<>]U\d{1,9}", text):
         raise ValueError(f"labels cannot be of dtype {text[:20]!r}")
     dtype = np.dtype(text)
-    if count * dtype.itemsize > MAX_LABEL_BYTES:
-        raise ValueError(f"{count} labels of dtype {text} take too much memory")
+    if dtype.kind in "US":
+        if not all(type(label) is (str if dtype.kind == "U" else bytes) for label in labels):
+            raise ValueError(f"labels are not of dtype {text}")
+        enough = max([WIDE_ENOUGH, *map(len, labels)])
+        if int(text[2:] or 0) > enough and len(labels) * dtype.itemsize > SMALL_ENOUGH:
+            return np.dtype(f"{text[:2]}{enough}")
     return dtype
 
 

@@ -7,7 +7,7 @@ of bytes, whatever the day, the versions of Python and NumPy or the machine; eve
 (see `_archive`), so that a damaged file is never taken for a whole one. Files are written under
 another name in the same folder, flushed to the disk and then renamed: a reader sees the old file or
 the new one, never a part. Reading checks names, counts and sizes before it takes memory for an
-array, and takes no more than some 30 times the file's size for its header.
+array, and takes no more than some 60 times the header's length for it.
 """
 
 from __future__ import annotations

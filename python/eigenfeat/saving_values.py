@@ -202,7 +202,7 @@ class Decoder:
         return value
 
     def _dtype(self, node: Any, depth: int) -> np.dtype[Any]:
-        return label_dtype(_text(node["dtype"]), 1)
+        return label_dtype(_text(node["dtype"]), [])
 
     def _ndarray(self, node: Any, depth: int) -> NDArray[Any]:
         name = _text(node["array"])
@@ -215,13 +215,12 @@ class Decoder:
 
     def _labels(self, node: Any, depth: int) -> NDArray[Any]:
         values, shape = _listed(node["values"]), _listed(node["shape"])
-        dtype = label_dtype(_text(node["labels"]), len(values))
+        items = [self.decode(value, depth) for value in values]
+        dtype = label_dtype(_text(node["labels"]), items)
         if dtype.kind not in "USO" or any(type(size) is not int or size < 0 for size in shape):
             raise ValueError("labels of an unknown dtype or shape")
-        items = [self.decode(value, depth) for value in values]
-        wanted = {"U": (str,), "S": (bytes,), "O": _LABELS}[dtype.kind]
-        if not all(type(item) in wanted for item in items):
-            raise ValueError("labels of another kind than their dtype")
+        if not all(type(item) in _LABELS for item in items):
+            raise ValueError("labels of an unknown kind")
         array = np.empty(len(items), dtype=dtype)
         array[:] = items
         if array.tolist() != items and dtype.kind != "O":

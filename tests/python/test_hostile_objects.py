@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tracemalloc
 from contextlib import suppress
 
 import numpy as np
@@ -90,6 +91,47 @@ def test_inner_objects_are_no_files(tmp_path):
         tree = {"object": name, "id": 0, "state": state}
         persist.write(tmp_path / "model", "object", {"object": tree}, [])
         assert "it holds no object of this package" in refusal(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        *([], {}, 1.5, "ab", {"tuple": []}, {"bytes": ""}),
+        {"labels": "<U9999", "shape": [1], "values": ["a"]},
+        {"same": 0},
+    ],
+    ids=str,
+)
+def test_memory_is_in_proportion_to_the_header(tmp_path, node):
+    path = tmp_path / "model"
+    many = [node] * (2**16 // len(str(node)))
+    tree = {"object": "LDG", "id": 1, "state": {"gamma": many}}
+    persist.write(path, "object", {"object": tree}, [])
+    refusal(path)
+    tracemalloc.start()
+    refusal(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 60 * path.stat().st_size
+
+
+def test_wide_labels_become_narrow_where_they_are_many(tmp_path):
+    for count, width, found in ((3, 200, 200), (300, 20, 20), (300, 2000, 32), (2, 10**8, 32)):
+        labels = np.arange(2 * count) % count
+        model = ef.FisherLDA(n_components=1)
+        model.fit(np.arange(count * 2.0)[:, None], labels.astype("U3"))
+        ef.save(model, tmp_path / "model")
+
+        def wider(meta, width=width):
+            state = meta["object"]["state"]
+            state["classes_"]["labels"] = f"<U{width}"
+            table = dict(state["moments_"]["state"]["meta"]["dict"])["labels"]["dict"]
+            next(pair for pair in table if pair[0] == "dtype")[1] = f"<U{width}"
+
+        change_meta(tmp_path / "model", wider)
+        loaded = ef.load(tmp_path / "model")
+        assert loaded.classes_.dtype == loaded.moments_.classes_.dtype == f"<U{found}"
+        assert loaded.classes_.tolist() == model.classes_.tolist()
 
 
 def test_depth_is_bounded(tmp_path):
