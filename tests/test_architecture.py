@@ -81,13 +81,17 @@ PYTHON_ROOMS = (
             "datasets.py",
             "demo*.py",
             "speech.py",
+            "saving*.py",
+            "onnx_export.py",
             "reproduce/*",
             "cli.py",
             "__main__.py",
         ),
         rooms=frozenset({"front door", "foundation", "estimators", "outer"}),
         libraries=frozenset({"numpy", "scipy", "sklearn", "joblib"}),
-        lazy=frozenset({"matplotlib", "dask", "distributed", "pandas", "rich", "threadpoolctl"}),
+        lazy=frozenset(
+            {"matplotlib", "dask", "distributed", "pandas", "rich", "threadpoolctl", "onnx"}
+        ),
     ),
 )
 

@@ -26,6 +26,7 @@ from .pencils import (
 )
 from .persist import FileFormatError
 from .rayleigh import OrientedPCA, RayleighPCA, VanishingComponents
+from .saving import load, save
 from .targets import discretize_target, target_groups
 from .trust_region import BallMinimum, SignCertificate, certified_sign, trust_region_minimum
 
@@ -68,8 +69,10 @@ __all__ = [
     "confusion_pairs_from",
     "discretize_target",
     "generalized_eigh",
+    "load",
     "one_vs_rest",
     "pair_directions",
+    "save",
     "target_groups",
     "trust_region_minimum",
 ]

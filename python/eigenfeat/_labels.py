@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+import re
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,7 +13,9 @@ import numpy.typing as npt
 
 from ._validation import show
 
-__all__ = ["LabelTable", "UnknownClassError"]
+__all__ = ["LabelTable", "UnknownClassError", "label_dtype"]
+
+WIDE_ENOUGH, SMALL_ENOUGH = 32, 4096  # letters of a label, bytes of all; see `label_dtype`
 
 
 class UnknownClassError(ValueError, KeyError):
@@ -109,16 +112,47 @@ class LabelTable:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> LabelTable:
         """What `to_json` made; ValueError, KeyError or TypeError for anything else."""
-        kinds = {"bool": bool, "int": int, "float": float, "str": str}
-        labels = tuple(
-            value.encode("latin-1") if kind == "bytes" else kinds[kind](value)
-            for kind, value in data["values"]
-        )
-        dtype = None if data["dtype"] is None else np.dtype(data["dtype"])
+        labels = tuple(_label_from_json(kind, value) for kind, value in data["values"])
+        dtype = None if data["dtype"] is None else label_dtype(data["dtype"], labels)
         table = cls(labels, dtype, bool(data["fixed"]))
         if len(table._index) != len(labels) or len(table.classes) != len(labels):
             raise ValueError("labels occur twice")
         return table
+
+
+def label_dtype(text: str, labels: Sequence[Any]) -> np.dtype[Any]:
+    """A dtype by the name that a file gives, for these labels; ValueError if there is none.
+
+    One that is much wider than they are comes back narrower: a short file must not ask for much
+    memory.
+    """
+    if not re.fullmatch(r"\|[bSO]\d{0,9}|[|<>][iuf]\d|[<>]U\d{1,9}", text):
+        raise ValueError(f"labels cannot be of dtype {text[:20]!r}")
+    dtype = np.dtype(text)
+    if dtype.kind in "US":
+        if not all(type(label) is (str if dtype.kind == "U" else bytes) for label in labels):
+            raise ValueError(f"labels are not of dtype {text}")
+        enough = max([WIDE_ENOUGH, *map(len, labels)])
+        if int(text[2:] or 0) > enough and len(labels) * dtype.itemsize > SMALL_ENOUGH:
+            return np.dtype(f"{text[:2]}{enough}")
+    return dtype
+
+
+def _label_from_json(kind: str, value: Any) -> Hashable:
+    kinds: dict[str, type[Any]] = {
+        "bool": bool,
+        "int": int,
+        "float": float,
+        "str": str,
+        "bytes": str,
+    }
+    if type(value) is not kinds.get(kind, str) or value != value:
+        raise ValueError(f"a label is not of kind {kind}")
+    if kind == "bytes":
+        return str(value).encode("latin-1")
+    if kind not in kinds:
+        raise ValueError(f"labels cannot be of kind {kind[:20]!r}")
+    return value
 
 
 def _label_array(y: Any, name: str) -> npt.NDArray[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,20 @@ from scipy.stats import qmc
 
 from eigenfeat.incomplete._rules import Case, Judgement, Rule, square_roots
 
-__all__ = ["IdealRule"]
+__all__ = ["ClassCodes", "IdealRule"]
 
 _Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ClassCodes:
+    """Class indices of rows of features, by a classifier's `predict`."""
+
+    classes: NDArray[Any]
+    classifier: Any
+
+    def __call__(self, inputs: _Array) -> NDArray[np.intp]:
+        return np.searchsorted(self.classes, self.classifier.predict(inputs))
 
 
 class IdealRule(Rule):

@@ -21,7 +21,7 @@ from eigenfeat._validation import real_array, show
 from eigenfeat.incomplete._affine import Affine, affine_of
 from eigenfeat.incomplete._discriminants import Discriminants, Linear, Quadratic, discriminants_of
 from eigenfeat.incomplete._early import EarlyRun, batches, flattened
-from eigenfeat.incomplete._ideal import IdealRule
+from eigenfeat.incomplete._ideal import ClassCodes, IdealRule
 from eigenfeat.incomplete._in_use import InUse
 from eigenfeat.incomplete._neighbours import blocks
 from eigenfeat.incomplete._rules import Case, Judgement, PairwiseRule, Rule, SetRule
@@ -304,11 +304,12 @@ class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
         if self.set_ == "pairwise":
             return PairwiseRule(self.tail)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        return IdealRule(self._codes, self.n_samples, 0.01, seed)
+        predict = ClassCodes(self.classes_, self.classifier_)
+        return IdealRule(predict, self.n_samples, 0.01, seed)
 
     def _codes(self, inputs: _Array) -> NDArray[np.intp]:
         """Class indices of rows of features."""
-        return np.searchsorted(self.classes_, self.classifier_.predict(inputs))
+        return ClassCodes(self.classes_, self.classifier_)(inputs)
 
     @property
     def _needs_covariance(self) -> bool:
