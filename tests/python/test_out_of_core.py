@@ -190,15 +190,15 @@ print(np.mean(model.predict(X) == y))
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit is Linux's")
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
 def test_memory_does_not_grow_with_the_file(tmp_path, dtype):
-    """Rows that take 240 MB as float32 are fitted and predicted with 150 MB."""
-    n, d, path = 600_000, 100, tmp_path / "rows"
+    """Rows that take 320 MB as float32 are fitted and predicted with 200 MB."""
+    n, d, path = 800_000, 100, tmp_path / "rows"
     X = np.memmap(path, dtype=dtype, mode="w+", shape=(n, d))
     rows = np.random.RandomState(0).randint(0, 50, size=(50_001, d)).astype(dtype)
     rows[:, :9] += (np.arange(len(rows))[:, None] % 3 == np.arange(9) % 3).astype(dtype) * 40
     for begin in range(0, n, len(rows)):  # a multiple of three, as the labels need
         X[begin : begin + len(rows)] = rows[: n - begin]
     X.flush()
-    script = SCRIPT.format(arguments=(str(path), dtype, n, d, 150_000_000))
+    script = SCRIPT.format(arguments=(str(path), dtype, n, d, 200_000_000))
     command = [sys.executable, "-c", script]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "2"}
     done = subprocess.run(
