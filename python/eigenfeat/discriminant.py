@@ -196,7 +196,7 @@ class SlicedInverseRegression(SupervisedRayleigh):
     def fit_moments(self, moments: ClassMoments) -> Any:
         """Solve for directions from moments of slices; see `FisherLDA.fit_moments`."""
         super().fit_moments(moments)
-        self.slice_edges_ = None
+        self.slice_edges_: Any = None
         return self
 
     def _recipe(self) -> matrices.Recipe:
@@ -218,7 +218,7 @@ class SlicedInverseRegression(SupervisedRayleigh):
         y, weight = all_targets(blocks)
         if not self._is_continuous(y):
             super()._take_blocks(blocks)
-            self.slice_edges_: Any = None
+            self.slice_edges_ = None
             return
         edges = bin_edges(real_array(y, "y", np.dtype(np.float64)), self.n_slices, weight)
         reading = Reading(n_threads=self.n_threads)

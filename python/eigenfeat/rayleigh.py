@@ -321,10 +321,10 @@ class OrientedPCA(UnsupervisedRayleigh):
         return self
 
     def _take(self, X: Any, sample_weight: Any, *, first: bool, noise: Any = None) -> None:
-        moments = self._accumulated(X, sample_weight, first)
+        with_rows = self._checked(X, sample_weight, first)
         before = None if first else self.noise_moments_
         self.noise_moments_ = self._with_noise(noise, before)
-        self._hold(moments)
+        self._hold(with_rows())
 
     def _with_noise(self, noise: Any, before: ClassMoments | None) -> ClassMoments | None:
         if self.noise_matrix is not None:

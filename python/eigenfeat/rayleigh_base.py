@@ -6,6 +6,7 @@ that take labels and those that take none.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
@@ -161,20 +162,20 @@ class UnsupervisedRayleigh(RayleighTransformer):
         return self
 
     def _take(self, X: Any, sample_weight: Any, *, first: bool) -> None:
-        self._hold(self._accumulated(X, sample_weight, first))
+        self._hold(self._checked(X, sample_weight, first)())
 
-    def _accumulated(self, X: Any, sample_weight: Any, first: bool) -> ClassMoments:
-        """The moments with these rows, and `n_features_in_`."""
+    def _checked(self, X: Any, sample_weight: Any, first: bool) -> Callable[[], ClassMoments]:
+        """Check rows; what returns the moments with them changes nothing before it is called."""
         self._validate_params()
         blocks = given_blocks(X, None, sample_weight, labelled=False) if first else None
         if blocks is None:
-            return self._with_rows(*self._checked(X, sample_weight, first), first)
+            return partial(self._with_rows, *self._validated(X, sample_weight, first), first)
         moments = pooled_moments(blocks, n_threads=self.n_threads)
         self.__dict__.pop("feature_names_in_", None)
         self.n_features_in_ = moments.n_features_in_
-        return moments
+        return lambda: moments
 
-    def _checked(self, X: Any, sample_weight: Any, first: bool) -> tuple[Any, Any]:
+    def _validated(self, X: Any, sample_weight: Any, first: bool) -> tuple[Any, Any]:
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=first)
         X, _, weight = weighted_rows(X, None, sample_weight)
         return X, weight
