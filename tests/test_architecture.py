@@ -77,7 +77,7 @@ PYTHON_ROOMS = (
         (
             "plot*.py",
             "report*.py",
-            "distributed.py",
+            "distributed/*",
             "datasets.py",
             "demo*.py",
             "speech.py",
