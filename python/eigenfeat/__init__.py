@@ -3,6 +3,7 @@
 from importlib.metadata import PackageNotFoundError, version
 
 from . import _blas  # noqa: F401  (first: what follows needs the core)
+from .blocks import ArrayBlocks, Block, GeneratedBlocks, RowBlocks
 from .calibrated import CalibratedLeastSquares
 from .contrasts import Contrasts, class_tree, one_vs_rest
 from .discriminant import FisherLDA, SlicedInverseRegression
@@ -37,8 +38,10 @@ except PackageNotFoundError:  # a source tree that was never installed
 __all__ = [
     "GEM",
     "LDG",
+    "ArrayBlocks",
     "Autoencoder",
     "BallMinimum",
+    "Block",
     "CalibratedLeastSquares",
     "ClassMoments",
     "Contrasts",
@@ -48,6 +51,7 @@ __all__ = [
     "GEMClassifier",
     "GEMClassifierCV",
     "GEMEnsemble",
+    "GeneratedBlocks",
     "MaxMarginShift",
     "MulticlassSVM",
     "MultinomialLogit",
@@ -55,6 +59,7 @@ __all__ = [
     "PairDirections",
     "PencilResult",
     "RayleighPCA",
+    "RowBlocks",
     "SignCertificate",
     "SingularDenominatorError",
     "SlicedInverseRegression",
