@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -145,6 +146,8 @@ class DaskBlocks(RowBlocks):
 def computed(tasks: Sequence[Any]) -> list[Any]:
     """Results of tasks, by whatever scheduler is current."""
     dask = module("dask")
+    if "distributed" not in sys.modules:  # whose settings are not there yet, nor any client
+        return list(dask.compute(*tasks))
     # What a pass needs goes with its graph, so that no lost worker takes it along; Dask would
     # rather have it scattered, and says so from 10 MB on.
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 import eigenfeat
-from eigenfeat import reductions
 from eigenfeat.moments import ClassMoments
 
 from ._dask import is_collection
@@ -22,6 +21,30 @@ class _OnDask:
     """What the estimators share."""
 
     _local: ClassVar[Any]
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **options: Any) -> Any:
+        """Fit as the estimator of the same name in `eigenfeat` does, with passes on the workers.
+
+        Parameters
+        ----------
+        X : dask array (n, d) or dask data frame; or what that estimator takes
+            Chunks may be CSR matrices.
+        y : labels of any kind, or the name of a data frame's column
+        sample_weight : weights, or the name of a column, optional
+        **options
+            Of that estimator's `fit`.
+
+        Returns
+        -------
+        estimator
+            The estimator itself.
+        """
+        if not is_collection(X):
+            return super().fit(X, y, sample_weight, **options)  # type: ignore[misc]
+        blocks = self._blocks(X, y, sample_weight)
+        super().fit(blocks, **options)  # type: ignore[misc]
+        self._keep_names(blocks.feature_names)
+        return self
 
     def to_local(self) -> Any:
         """The same fitted estimator as its class outside `eigenfeat.distributed`.
@@ -112,28 +135,6 @@ class GEM(_OnDask, eigenfeat.GEM):
 
     _local: ClassVar[Any] = eigenfeat.GEM
     _solve_with: ClassVar[Any] = staticmethod(solve_pencils_if_many)
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GEM:
-        """Accumulate moments on the workers, and solve for directions.
-
-        Parameters
-        ----------
-        X : dask array or data frame, or what `eigenfeat.GEM.fit` takes
-        y : labels, or the name of a data frame's column
-        sample_weight : weights, or the name of a column, optional
-
-        Returns
-        -------
-        GEM
-            The estimator itself.
-        """
-        if not is_collection(X):
-            return super().fit(X, y, sample_weight)
-        self._check_parameters()
-        blocks = self._blocks(X, y, sample_weight)
-        self._adopt(blocks.reduce(reductions.moments, reductions.merge_moments))
-        self._keep_names(blocks.feature_names)
-        return self
 
     def transform(self, X: Any) -> Any:
         """Expand rows into features; a lazy Dask array for a Dask collection.
