@@ -38,22 +38,26 @@ def small_cluster(memory_limit="700MB"):
         yield client
 
 
-def seeded_rows(block_info=None, d=20, k=4, dtype=np.float32):
+def seeded_rows(block_info=None, d=20, k=4, seconds=0.0):
     """Rows of one chunk, of k classes with covariances of their own; the same at every call."""
+    threading.Event().wait(seconds)
     (start, stop), _ = block_info[None]["array-location"]
     random = np.random.default_rng(start)
     y = np.arange(start, stop) % k
-    spread = 1 + (np.arange(d) + y[:, None]) % k
+    spread = 1 + (np.arange(d) + np.arange(k)[:, None]) % k
     rows = random.random((stop - start, d), dtype=np.float32)
-    return (rows * spread + 0.1 * y[:, None]).astype(dtype)
+    rows *= spread.astype(np.float32)[y]
+    rows += 0.1 * y[:, None].astype(np.float32)
+    return rows
 
 
-def lazy_problem(n, chunk, d=20, k=4):
-    """Dask array of rows made by the chunk, and their labels."""
+def lazy_problem(n, chunk, d=20, k=4, seconds=0.0):
+    """Dask array of rows made by the chunk, which takes some seconds, and their labels."""
     import dask.array as da
 
+    meta = np.empty((0, d), np.float32)
     size = {"chunks": ((chunk,) * (n // chunk), (d,)), "dtype": np.float32}
-    X = da.map_blocks(seeded_rows, d=d, k=k, meta=np.empty((0, d), np.float32), **size)
+    X = da.map_blocks(seeded_rows, d=d, k=k, seconds=seconds, meta=meta, **size)
     return X, da.arange(n, chunks=chunk) % k
 
 
