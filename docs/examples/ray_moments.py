@@ -1,6 +1,6 @@
 """Class moments on Ray: the plain functions of eigenfeat.reductions, reduced by Ray's tasks.
 
-    pip install eigenfeat ray && python ray_moments.py
+pip install eigenfeat ray && python ray_moments.py
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Class moments on Spark: the plain functions of eigenfeat.reductions under RDD.treeReduce.
 
-    pip install eigenfeat pyspark && python spark_moments.py      # needs Java
+pip install eigenfeat pyspark && python spark_moments.py      # needs Java
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def test_the_logit_is_that_of_one_machine(digits, dtype, options):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"include_input": True, "pairs": ("random", 30)}, {"depth": 2, "hidden_directions": 2}],
+    [{}, {"include_input": True, "pairs": ("random", 12)}, {"depth": 2, "hidden_directions": 2}],
 )
 def test_the_classifier_is_that_of_one_machine(digits, options):
     X, y = digits
