@@ -78,7 +78,7 @@ PYTHON_ROOMS = (
         (
             "plot*.py",
             "report*.py",
-            "distributed.py",
+            "distributed/*",
             "datasets.py",
             "demo*.py",
             "speech.py",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -15,7 +15,7 @@ from . import _core
 from ._class_matrices import ClassMatrices, Recipe, Unions
 from ._validation import check_memory, show
 from .contrasts import KINDS, Contraction, Contrasts, class_tree, one_vs_rest
-from .eigh import PencilResult, Status, solve
+from .eigh import PencilResult, Status
 from .moments import ClassMoments
 from .pairs import class_pairs, confusion_pairs
 
@@ -61,6 +61,7 @@ class Request:
     solver: str
     n_threads: int
     recipe: Recipe
+    solve: Callable[..., PencilResult]
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +158,7 @@ def solve_problems(moments: ClassMoments, problems: Problems, request: Request) 
     failed: set[int] = set()
     for rows in waves:
         wave = matrices.wave(problems.items[rows])
-        result = solve(
+        result = request.solve(
             wave.numerators,
             wave.denominators,
             wave.shifts,

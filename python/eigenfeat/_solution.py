@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from eigenfeat import _scale
 from eigenfeat._scale import ScaleReport
+from eigenfeat.eigh import PencilResult
 from eigenfeat.moments import ClassMoments
 from eigenfeat.pencils import pair_directions
 
@@ -50,8 +52,15 @@ def check_two_classes(moments: ClassMoments) -> None:
         raise ValueError(f"y: expected rows of at least two classes, got {seen}")
 
 
-def solve(moments: ClassMoments, settings: Settings, trial: ScaleReport | None) -> Solution:
+def solve(
+    moments: ClassMoments,
+    settings: Settings,
+    trial: ScaleReport | None,
+    solve_with: Callable[..., PencilResult] | None = None,
+) -> Solution:
     """Solve the pencils of the chosen pairs; Algorithm 1, lines 2-5.
+
+    `solve_with` is that of `pair_directions`.
 
     Raises
     ------
@@ -74,6 +83,7 @@ def solve(moments: ClassMoments, settings: Settings, trial: ScaleReport | None) 
         constant=settings.constant,
         scale=scale.column_scale if scale.choice == "columns" else None,
         random_state=settings.seed,
+        solve_with=solve_with,
     )
     directions = np.ascontiguousarray(found.vectors, dtype=np.float64)
     offset = np.zeros(directions.shape[1]) if found.offset is None else found.offset

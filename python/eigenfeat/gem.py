@@ -149,6 +149,8 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
     True
     """
 
+    _solve_with: ClassVar[Any] = None  # what pencils are solved with, if not with the core here
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "ridge": [Interval(Real, 0, None, closed="left")],
         "n_directions": [Interval(Integral, 1, None, closed="left")],
@@ -383,7 +385,7 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
         self.classes_ = np.asarray(moments.classes_)
         names = set(Settings.__dataclass_fields__) - {"seed"}
         settings = Settings(seed=self._seed, **{name: getattr(self, name) for name in names})
-        self._solution = Lazy(partial(solve, moments, settings, self._trial))
+        self._solution = Lazy(partial(solve, moments, settings, self._trial, self._solve_with))
 
     def _solve_now(self) -> None:
         started = time.perf_counter()

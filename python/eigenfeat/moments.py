@@ -245,6 +245,13 @@ class ClassMoments:
             twin._core = None if self._core is None else self._core.copy()
             return twin
 
+    def __deepcopy__(self, memo: Any) -> ClassMoments:
+        return self.copy()
+
+    def __sizeof__(self) -> int:
+        d = 0 if self._core is None else self._core.n_features
+        return object.__sizeof__(self) + len(self._table) * 8 * d * (d + 2)
+
     def __add__(self, other: object) -> ClassMoments:
         if not isinstance(other, ClassMoments):
             return NotImplemented

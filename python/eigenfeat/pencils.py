@@ -5,6 +5,7 @@ The eigensolver itself, `generalized_eigh`, is in the room ``eigh`` and public h
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +16,7 @@ from . import _threads
 from ._class_matrices import Recipe, SingularDenominatorError
 from ._pair_waves import Found, Problems, Request, problems_of, solve_problems
 from ._validation import check_number, check_vector, check_whole, show
-from .eigh import PencilResult, Status, check_threshold, generalized_eigh, report
+from .eigh import PencilResult, Status, check_threshold, generalized_eigh, report, solve
 from .moments import ClassMoments
 
 __all__ = [
@@ -86,6 +87,7 @@ def pair_directions(
     constant: bool = False,
     scale: Any = None,
     random_state: Any = None,
+    solve_with: Callable[..., PencilResult] | None = None,
 ) -> PairDirections:
     r"""Directions along which one class of a pair is large and the other small.
 
@@ -133,6 +135,9 @@ def pair_directions(
         Positive column scales: solved for x / scale; the directions returned are for x.
     random_state : None, int or NumPy generator
         For pairs drawn at random.
+    solve_with : callable, optional
+        What solves many pencils in place of ``eigenfeat.eigh.solve``, with its arguments and its
+        result: as `eigenfeat.distributed` spreads them over workers.
 
     Returns
     -------
@@ -161,7 +166,12 @@ def pair_directions(
         recipe = replace(recipe, centre=_pooled_mean(moments, labels.tolist()))
     count = check_whole(n_directions, "n_directions", at_least=1)
     request = Request(
-        count, check_threshold(threshold), solver, _threads.resolve(n_threads), recipe
+        count,
+        check_threshold(threshold),
+        solver,
+        _threads.resolve(n_threads),
+        recipe,
+        solve if solve_with is None else solve_with,
     )
     problems = problems_of(moments, labels, pairs, recipe.scale, random_state)
     found = solve_problems(moments, problems, request)

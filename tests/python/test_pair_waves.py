@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from eigenfeat import ClassMoments, SingularDenominatorError, _pair_waves, pair_directions
 from eigenfeat import _validation as validation
+from eigenfeat.eigh import solve
 
 
 def sample(rng, n=300, d=5, k=8):
@@ -27,14 +28,15 @@ def test_many_waves_find_what_one_does(rng, monkeypatch, pairs, denominator):
     options = {"denominator": denominator, "constant": True, "n_directions": 2, "ridge": 0.1}
     one = pair_directions(moments, pairs, **options)
     sizes = []
-    solve = _pair_waves.solve
     monkeypatch.setattr(_pair_waves, "_FEWEST", 4)
     monkeypatch.setattr(_pair_waves, "_BYTES", 1)
     monkeypatch.setattr(_pair_waves, "_SHARED_BYTES", 1)
-    monkeypatch.setattr(
-        _pair_waves, "solve", lambda *a: sizes.append(len({*map(id, a[0] + a[1])})) or solve(*a)
-    )
-    many = pair_directions(moments, pairs, **options)
+
+    def counted(numerators, denominators, *others):
+        sizes.append(len({*map(id, numerators + denominators)}))
+        return solve(numerators, denominators, *others)
+
+    many = pair_directions(moments, pairs, solve_with=counted, **options)
     assert len(sizes) > 2
     assert max(sizes) <= 4
     for name in ("pairs", "ranks", "solved_pairs", "status", "solver"):

@@ -1,0 +1,29 @@
+"""The same estimators on Dask arrays and data frames, with the results of one machine.
+
+Rows stay where they are. What travels is what `eigenfeat.reductions` returns for a partition,
+merged in a tree whose shape depends on the partitions alone: runs agree bit for bit, whatever
+workers there are, and whichever of them are lost on the way. Whatever scheduler Dask has at the
+moment does the work: that of the current `distributed.Client`, or its threads.
+
+The estimators are subclasses of those of the same names in `eigenfeat`, with the same parameters.
+Fitted attributes are ordinary arrays, and the methods take NumPy's and SciPy's rows as well; Dask
+collections give Dask arrays, lazy and chunked along the rows as they are. Labels and weights may be
+arrays of either kind or, with a data frame, names of its columns. Every pass of a fit goes through
+all rows: persist those that fit into the workers' memory.
+"""
+
+from .blocks import DaskBlocks
+from .estimators import GEM, GEMClassifier, MultinomialLogit
+from .moments import class_moments
+from .pencils import pair_directions
+from .predictions import apply
+
+__all__ = [
+    "GEM",
+    "DaskBlocks",
+    "GEMClassifier",
+    "MultinomialLogit",
+    "apply",
+    "class_moments",
+    "pair_directions",
+]

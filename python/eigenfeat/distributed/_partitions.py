@@ -1,0 +1,180 @@
+"""The partitions of a Dask collection: what each is read from, and how many rows it has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from eigenfeat._validation import show
+from eigenfeat.blocks import Block
+
+from ._dask import is_array, is_collection, is_frame, is_series, module
+
+__all__ = ["Partitions", "partitions"]
+
+
+@dataclass(frozen=True, eq=False)
+class Partitions:
+    """Partitions that have rows.
+
+    Attributes
+    ----------
+    read : callable
+        ``read(*source)`` on a worker: the rows of one partition.
+    sources : list of tuples of Delayed
+        One a partition.
+    lengths : list of int
+    n_features : int
+    names : list of str, or None
+    """
+
+    read: Callable[..., Block]
+    sources: list[tuple[Any, ...]]
+    lengths: list[int]
+    n_features: int
+    names: list[str] | None
+
+
+def partitions(X: Any, y: Any, sample_weight: Any) -> Partitions:
+    """Partitions of rows, with the labels and weights that belong to them."""
+    if is_frame(X):
+        columns = (y, sample_weight)
+        if all(column is None or isinstance(column, str) for column in columns):
+            return _of_frame(X, y, sample_weight)
+        labels, weights = (_column_of(X, column) for column in columns)
+        features = _features(X, *columns)
+        return _of_arrays(X[features].to_dask_array(), labels, weights, _names(features))
+    if not is_array(X) or X.ndim != 2:
+        raise ValueError(f"X: expected a dask array (n, d) or a dask data frame, got {show(X)}")
+    return _of_arrays(X, y, sample_weight, None)
+
+
+# ---- data frames with the labels among their columns ---------------------------------------------
+
+
+def _of_frame(frame: Any, target: str | None, weight: str | None) -> Partitions:
+    features = _features(frame, target, weight)
+    read = partial(_read_frame, features, target, weight)
+    sources = [(part,) for part in frame.to_delayed()]
+    measured = _computed_lengths([part for (part,) in sources])
+    kept = [i for i, length in enumerate(measured) if length]
+    return Partitions(
+        read,
+        [sources[i] for i in kept],
+        [measured[i] for i in kept],
+        len(features),
+        _names(features),
+    )
+
+
+def _features(frame: Any, *others: Any) -> list[Any]:
+    """Names of the columns, without those that hold labels or weights."""
+    names = list(frame.columns)
+    apart = [name for name in others if isinstance(name, str)]
+    for name in apart:
+        if name not in names:
+            raise ValueError(f"y, sample_weight: expected a name of a column, got {show(name)}")
+    return [name for name in names if name not in apart]
+
+
+def _column_of(frame: Any, column: Any) -> Any:
+    return frame[column] if isinstance(column, str) else column
+
+
+def _read_frame(features: list[Any], target: str | None, weight: str | None, frame: Any) -> Block:
+    return Block(
+        frame[features].to_numpy(),
+        None if target is None else np.asarray(frame[target]),
+        None if weight is None else np.asarray(frame[weight]),
+    )
+
+
+def _names(columns: list[Any]) -> list[str] | None:
+    return columns if all(isinstance(name, str) for name in columns) else None
+
+
+# ---- arrays --------------------------------------------------------------------------------------
+
+
+def _of_arrays(X: Any, y: Any, sample_weight: Any, names: list[str] | None) -> Partitions:
+    if X.numblocks[1] > 1:
+        X = X.rechunk({1: -1})
+    columns = [_column(y, "y"), _column(sample_weight, "sample_weight")]
+    X, *columns = _measured([X, *columns])
+    n = X.shape[0]
+    for position, name in enumerate(("y", "sample_weight")):
+        columns[position] = _aligned(columns[position], X, name)
+    X, *columns = module("dask").optimize(X, *columns)
+    parts = [X.to_delayed(optimize_graph=False).ravel().tolist()]
+    for column in columns:
+        whole = column is not None
+        parts.append(column.to_delayed(optimize_graph=False).tolist() if whole else [None] * _n(X))
+    lengths = list(X.chunks[0]) if n else []
+    kept = [i for i, length in enumerate(lengths) if length]
+    sources = [tuple(part[i] for part in parts) for i in kept]
+    return Partitions(_read_arrays, sources, [lengths[i] for i in kept], int(X.shape[1]), names)
+
+
+def _n(X: Any) -> int:
+    return int(X.numblocks[0])
+
+
+def _column(values: Any, name: str) -> Any:
+    """Labels or weights as a Dask array with one axis, or an array that is here."""
+    if values is None:
+        return None
+    if is_series(values):
+        values = values.map_partitions(np.asarray, meta=np.asarray(values._meta))
+    if not is_collection(values):
+        values = module("dask.array").from_array(np.asarray(values))
+    if not is_array(values) or values.ndim != 1:
+        raise ValueError(f"{name}: expected one value a row, got {show(values)}")
+    return values
+
+
+def _aligned(column: Any, X: Any, name: str) -> Any:
+    if column is None:
+        return None
+    if column.shape != X.shape[:1]:
+        raise ValueError(
+            f"{name}: expected {X.shape[0]} values, one a row, got shape {column.shape}"
+        )
+    return column if column.chunks[0] == X.chunks[0] else column.rechunk(X.chunks[:1])
+
+
+def _measured(arrays: list[Any]) -> list[Any]:
+    """The arrays with the lengths of all their chunks known, by one pass for all of them."""
+    unknown = [a for a in arrays if a is not None and np.isnan(a.chunks[0]).any()]
+    parts = [part for a in unknown for part in a.to_delayed().ravel()]
+    lengths = iter(_computed_lengths(parts))
+    make = module("dask.array").Array
+    out = []
+    for a in arrays:
+        if any(a is other for other in unknown):
+            rows = tuple(next(lengths) for _ in a.chunks[0])
+            a = make(a.__dask_graph__(), a.name, (rows, *a.chunks[1:]), meta=a._meta)
+        out.append(a)
+    return out
+
+
+def _computed_lengths(parts: list[Any]) -> list[int]:
+    if not parts:
+        return []
+    length = module("dask").delayed(_length, pure=False)
+    return list(module("dask").compute(*(length(part) for part in parts)))
+
+
+def _length(part: Any) -> int:
+    return int(part.shape[0])
+
+
+def _read_arrays(X: Any, y: Any, weight: Any) -> Block:
+    return Block(
+        X,
+        None if y is None else np.asarray(y),
+        None if weight is None else np.asarray(weight),
+    )

@@ -1,0 +1,171 @@
+"""The estimators, fitted to and applied to Dask collections."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+import eigenfeat
+from eigenfeat.moments import ClassMoments
+
+from ._dask import is_collection
+from .blocks import DaskBlocks
+from .pencils import solve_pencils_if_many
+from .predictions import apply
+
+__all__ = ["GEM", "GEMClassifier", "MultinomialLogit"]
+
+
+class _OnDask:
+    """What the estimators share."""
+
+    _local: ClassVar[Any]
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **options: Any) -> Any:
+        """Fit as the estimator of the same name in `eigenfeat` does, with passes on the workers.
+
+        Parameters
+        ----------
+        X : dask array (n, d) or dask data frame; or what that estimator takes
+            Chunks may be CSR matrices.
+        y : labels of any kind, or the name of a data frame's column
+        sample_weight : weights, or the name of a column, optional
+        **options
+            Of that estimator's `fit`.
+
+        Returns
+        -------
+        estimator
+            The estimator itself.
+        """
+        if not is_collection(X):
+            return super().fit(X, y, sample_weight, **options)  # type: ignore[misc]
+        blocks = self._blocks(X, y, sample_weight)
+        super().fit(blocks, **options)  # type: ignore[misc]
+        self._keep_names(blocks.feature_names)
+        return self
+
+    def to_local(self) -> Any:
+        """The same fitted estimator as its class outside `eigenfeat.distributed`.
+
+        Returns
+        -------
+        estimator
+            Shares the fitted arrays.
+        """
+        twin = self._local.__new__(self._local)
+        twin.__dict__.update(self.__dict__)
+        return twin
+
+    def _sent(self) -> Any:
+        """What workers need for predictions."""
+        return self.to_local()
+
+    def _blocks(self, X: Any, y: Any, sample_weight: Any) -> DaskBlocks:
+        if y is None:
+            raise ValueError("y: expected labels, or the name of a column, got None")
+        return DaskBlocks(X, y, sample_weight)
+
+    def _keep_names(self, names: list[str] | None) -> None:
+        """Remember a data frame's columns, as scikit-learn does."""
+        self.__dict__.pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+
+
+class _ClassifierOnDask(_OnDask):
+    """Predictions of a classifier, block by block."""
+
+    def decision_function(self, X: Any) -> Any:
+        """Logits; a lazy Dask array for a Dask collection."""
+        return self._of_rows("decision_function", X)
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """Logarithms of the class probabilities, likewise."""
+        return self._of_rows("predict_log_proba", X)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Class probabilities, likewise."""
+        return self._of_rows("predict_proba", X)
+
+    def predict(self, X: Any) -> Any:
+        """Most probable labels, likewise."""
+        return self._of_rows("predict", X)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of rows that get their own label; computed at once.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        float
+            Accuracy.
+        """
+        if not is_collection(X):
+            return float(super().score(X, y, sample_weight))  # type: ignore[misc]
+        found = self._blocks(X, y, sample_weight).reduce(_hits, _added, self._sent())
+        return float(found[0] / found[1])
+
+    def _of_rows(self, method: str, X: Any) -> Any:
+        if is_collection(X):
+            return apply(self._sent(), method, X)
+        return getattr(self._local, method)(self, X)
+
+
+def _hits(block: Any, model: Any) -> Any:
+    """Weight of the rows of a block whose label is predicted, and of all of them."""
+    weight = np.ones(len(block)) if block.weight is None else np.asarray(block.weight)
+    return np.array([weight @ (model.predict(block.X) == np.asarray(block.y)), weight.sum()])
+
+
+def _added(a: Any, b: Any) -> Any:
+    return a + b
+
+
+class GEM(_OnDask, eigenfeat.GEM):
+    """GEM on Dask collections; parameters and attributes are those of :class:`eigenfeat.GEM`.
+
+    Pencils that take more than seconds are solved on the workers, too.
+    """
+
+    _local: ClassVar[Any] = eigenfeat.GEM
+    _solve_with: ClassVar[Any] = staticmethod(solve_pencils_if_many)
+
+    def transform(self, X: Any) -> Any:
+        """Expand rows into features; a lazy Dask array for a Dask collection.
+
+        Parameters
+        ----------
+        X : dask array or data frame, or what `eigenfeat.GEM.transform` takes
+
+        Returns
+        -------
+        (n, columns) array
+        """
+        return apply(self._sent(), "transform", X) if is_collection(X) else super().transform(X)
+
+    def _sent(self) -> Any:
+        self._found()  # solved for here, not by every worker
+        twin = self.to_local()
+        twin.moments_ = ClassMoments()  # which are large, and of no use to predictions
+        return twin
+
+
+class MultinomialLogit(_ClassifierOnDask, eigenfeat.MultinomialLogit):
+    """Multinomial logit on Dask collections; see :class:`eigenfeat.MultinomialLogit`."""
+
+    _local: ClassVar[Any] = eigenfeat.MultinomialLogit
+
+
+class GEMClassifier(_ClassifierOnDask, eigenfeat.GEMClassifier):
+    """GEM's classifier on Dask collections; see :class:`eigenfeat.GEMClassifier`."""
+
+    _local: ClassVar[Any] = eigenfeat.GEMClassifier
+
+    def _gem(self, level: int) -> GEM:
+        return GEM(**super()._gem(level).get_params(deep=False))

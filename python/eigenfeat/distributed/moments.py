@@ -1,0 +1,45 @@
+"""Class moments of rows that are spread over workers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eigenfeat import reductions
+from eigenfeat.moments import ClassMoments
+
+from .blocks import DaskBlocks
+
+__all__ = ["class_moments"]
+
+
+def class_moments(
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    classes: Any = None,
+    dtype: Any = None,
+    *,
+    split_every: int = 4,
+    n_threads: int = 1,
+) -> ClassMoments:
+    """Moments of every class, in one pass and one tree of merges.
+
+    Parameters
+    ----------
+    X, y, sample_weight
+        As in `DaskBlocks`.
+    classes, dtype
+        As in `ClassMoments`.
+    split_every : int >= 2, default=4
+        How many results are merged in one task.
+    n_threads : int, default=1
+        Threads of a task.
+
+    Returns
+    -------
+    ClassMoments
+        Those of one machine to rounding; the same bits for the same partitions, whatever the
+        workers. A message between workers has ``4 k d (d + 1)`` bytes.
+    """
+    blocks = DaskBlocks(X, y, sample_weight, split_every=split_every, n_threads=n_threads)
+    return blocks.reduce(reductions.moments, reductions.merge_moments, classes, dtype)

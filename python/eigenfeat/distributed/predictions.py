@@ -1,0 +1,76 @@
+"""Methods of fitted estimators on rows that are spread over workers, block by block and lazily."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from eigenfeat import _threads
+from eigenfeat._validation import show
+
+from ._dask import is_array, is_frame, module
+
+__all__ = ["apply"]
+
+
+def apply(estimator: Any, method: str, X: Any) -> Any:
+    """A method of a fitted estimator on each partition of the rows.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        Of this package or another, with scikit-learn's conventions; sent to each worker once.
+    method : str
+        Such as "transform", "predict" or "predict_proba": takes rows, returns as many.
+    X : dask array of shape (n, d), or dask data frame
+        Chunks may be CSR matrices. Data frames reach the estimator as data frames, so that it
+        checks the columns' names.
+
+    Returns
+    -------
+    dask array of shape (n,) or (n, columns)
+        Lazy; chunked along the rows as `X` is, of the type that the method returns.
+    """
+    dask, call = module("dask"), getattr(estimator, method)
+    if is_frame(X):
+        empty = _result_of_no_rows(call, X._meta_nonempty)
+        model = dask.delayed(estimator, pure=False, traverse=False)
+        return X.map_partitions(_rows_of, model, method, empty, meta=empty)
+    if not is_array(X) or X.ndim != 2:
+        raise ValueError(f"X: expected a dask array (n, d) or a dask data frame, got {show(X)}")
+    if X.numblocks[1] > 1:
+        X = X.rechunk({1: -1})
+    empty = _result_of_no_rows(call, _one_row(X))
+    model = dask.delayed(estimator, pure=False, traverse=False)
+    vector = empty.ndim == 1
+    return X.map_blocks(
+        _rows_of,
+        model,
+        method,
+        empty,
+        dtype=empty.dtype,
+        meta=empty,
+        drop_axis=1 if vector else [],
+        chunks=X.chunks[:1] if vector else (X.chunks[0], empty.shape[1:]),
+    )
+
+
+def _rows_of(X: Any, estimator: Any, method: str, empty: Any) -> Any:
+    """The method on one partition; scikit-learn's refuse one without rows."""
+    if X.shape[0] == 0:
+        return empty
+    with _threads.default(1):
+        return np.asarray(getattr(estimator, method)(X), dtype=empty.dtype)
+
+
+def _one_row(X: Any) -> Any:
+    """A row of zeros of the kind that the chunks are."""
+    meta = X._meta
+    row = np.zeros((1, X.shape[1]), dtype=X.dtype)
+    return type(meta)(row) if hasattr(meta, "tocsr") else row
+
+
+def _result_of_no_rows(call: Any, rows: Any) -> Any:
+    """What the method returns, in type and width, from a trial on rows that are here."""
+    return np.asarray(call(rows))[:0]
