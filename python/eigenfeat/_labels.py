@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +13,9 @@ import numpy.typing as npt
 
 from ._validation import show
 
-__all__ = ["LabelTable", "UnknownClassError"]
+__all__ = ["LabelTable", "UnknownClassError", "label_dtype"]
+
+MAX_LABEL_BYTES = 2**28
 
 
 class UnknownClassError(ValueError, KeyError):
@@ -109,16 +112,39 @@ class LabelTable:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> LabelTable:
         """What `to_json` made; ValueError, KeyError or TypeError for anything else."""
-        kinds = {"bool": bool, "int": int, "float": float, "str": str}
-        labels = tuple(
-            value.encode("latin-1") if kind == "bytes" else kinds[kind](value)
-            for kind, value in data["values"]
-        )
-        dtype = None if data["dtype"] is None else np.dtype(data["dtype"])
+        labels = tuple(_label_from_json(kind, value) for kind, value in data["values"])
+        dtype = None if data["dtype"] is None else label_dtype(data["dtype"], len(labels))
         table = cls(labels, dtype, bool(data["fixed"]))
         if len(table._index) != len(labels) or len(table.classes) != len(labels):
             raise ValueError("labels occur twice")
         return table
+
+
+def label_dtype(text: str, count: int) -> np.dtype[Any]:
+    """A dtype of labels by its name; ValueError if it is none, or too wide for so many labels."""
+    if not re.fullmatch(r"\|[bSO]\d{0,9}|[|<>][iuf]\d|[<>]U\d{1,9}", text):
+        raise ValueError(f"labels cannot be of dtype {text[:20]!r}")
+    dtype = np.dtype(text)
+    if count * dtype.itemsize > MAX_LABEL_BYTES:
+        raise ValueError(f"{count} labels of dtype {text} take too much memory")
+    return dtype
+
+
+def _label_from_json(kind: str, value: Any) -> Hashable:
+    kinds: dict[str, type[Any]] = {
+        "bool": bool,
+        "int": int,
+        "float": float,
+        "str": str,
+        "bytes": str,
+    }
+    if type(value) is not kinds.get(kind, str) or value != value:
+        raise ValueError(f"a label is not of kind {kind}")
+    if kind == "bytes":
+        return str(value).encode("latin-1")
+    if kind not in kinds:
+        raise ValueError(f"labels cannot be of kind {kind[:20]!r}")
+    return value
 
 
 def _label_array(y: Any, name: str) -> npt.NDArray[Any]:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from . import persist
 from ._labels import LabelTable
+from ._validation import check_whole
 from .expansion import WAVES, check_powers
 from .layers import Layer
 
@@ -64,7 +65,7 @@ class SavedModel:
         found = cls(
             _parameters(meta["parameters"], names),
             LabelTable.from_json(meta["classes"]).classes,
-            int(meta["n_features"]),
+            check_whole(meta["n_features"], "n_features", at_least=1),
             meta["feature_names"],
             [_layer(file, f"{prefix}layer{i}_", entry) for i, entry in enumerate(meta["layers"])],
             coef,
@@ -86,6 +87,9 @@ class SavedModel:
             and self.coef.shape == (1 if k == 2 else k, widths[-1])
             and (names is None or [type(name) for name in names] == [str] * self.n_features)
         )
+        sizes = [self.coef, self.intercept]
+        sizes += [part for layer in self.layers for part in (layer.directions, layer.offset)]
+        fits = fits and all(np.isfinite(part).all() for part in sizes)
         if not fits:
             raise persist.FileFormatError("its layers, labels and weights do not fit together")
 

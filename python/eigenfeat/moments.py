@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
@@ -306,12 +306,20 @@ class ClassMoments:
             If it cannot be read.
         """
         with persist.read(path, _KIND) as file:
-            moments = cls(dtype=file.meta["dtype"])
-            moments._table = LabelTable.from_json(file.meta["labels"])
-            d = file.meta["n_features"]
-            if d is not None:
-                check_memory("ClassMoments", len(moments._table), d)
-                moments._core = restored_core(file.array, len(moments._table), d)
+            return cls._restored(file.meta, file.array)
+
+    @classmethod
+    def _restored(
+        cls, meta: dict[str, Any], array: Callable[[str, tuple[int, ...]], _Array]
+    ) -> ClassMoments:
+        """What `_meta` and `_arrays` say; ValueError, KeyError or TypeError for nonsense."""
+        moments = cls(dtype=meta["dtype"])
+        moments._table = LabelTable.from_json(meta["labels"])
+        d = meta["n_features"]
+        if d is not None:
+            if type(d) is not int or not 1 <= d < 2**31:
+                raise ValueError(f"n_features is {d!r}")
+            moments._core = restored_core(array, len(moments._table), d)
         return moments
 
     def _meta(self) -> dict[str, Any]:

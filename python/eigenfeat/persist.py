@@ -2,10 +2,12 @@
 
 A file is an uncompressed zip archive. ``header.json`` holds the format's name and version, the
 kind of object, its own data (``meta``), and for every array its shape, dtype and SHA-256; every
-array is a member ``<name>.npy``, so that ``numpy.load`` reads it too. Files are written under
+array is a member ``<name>.npy``, so that ``numpy.load`` reads it too. One content has one sequence
+of bytes, whatever the day, the versions of Python and NumPy or the machine; every byte is checked
+(see `_archive`), so that a damaged file is never taken for a whole one. Files are written under
 another name in the same folder, flushed to the disk and then renamed: a reader sees the old file or
 the new one, never a part. Reading checks names, counts and sizes before it takes memory for an
-array, and checksums after.
+array, and takes no more than some 30 times the file's size for its header.
 """
 
 from __future__ import annotations
@@ -17,35 +19,31 @@ import os
 import re
 import secrets
 import struct
-import zipfile
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-import numpy.lib.format as npy
 import numpy.typing as npt
+
+from ._archive import HEADER, ArchiveReader, ArchiveWriter, array_header
 
 __all__ = ["FileFormatError", "Reader", "read", "write"]
 
 FORMAT = "eigenfeat"
 VERSION = 1
-HEADER = "header.json"
 MAX_HEADER_BYTES = 64 * 2**20
-MAX_MEMBERS = 2_000_000
-MAX_NPY_HEADER = 4096
-DTYPES = frozenset(["<f8", "<f4", "<i8", "<i4", "|u1", "|b1"])
+MAX_DIMENSIONS = 8
+NUMBERS = ["<f8", "<f4", "<f2", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1", "|b1"]
 NAME = re.compile(r"[a-z][a-z0-9_]{0,99}")
 
 _MALFORMED = (
-    zipfile.BadZipFile,
-    zlib.error,
     struct.error,
+    ArithmeticError,
+    AttributeError,
     EOFError,
-    KeyError,
-    OverflowError,
+    LookupError,
     RecursionError,
     RuntimeError,
     TypeError,
@@ -74,8 +72,8 @@ def write(
     meta : dict
         Anything that JSON can hold.
     arrays : iterable of (name, array)
-        Lower-case names; float, int64, int32, uint8 or bool arrays. Taken one after the other,
-        so that a generator needs memory for one array only.
+        Lower-case names; arrays of numbers or bool. Taken one after the other, so that a
+        generator needs memory for one array only.
     """
     target = Path(path)
     scratch = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
@@ -98,27 +96,32 @@ def _write_archive(
     arrays: Iterable[tuple[str, npt.NDArray[Any]]],
 ) -> None:
     table: dict[str, Any] = {}
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
-        for name, array in arrays:
-            data = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
-            if not NAME.fullmatch(name) or name in table or data.dtype.str not in DTYPES:
-                raise ValueError(f"arrays: unexpected name or dtype: {name!r}, {data.dtype}")
-            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
-                npy.write_array(member, data, version=(1, 0), allow_pickle=False)
-            table[name] = {
-                "shape": list(data.shape),
-                "dtype": data.dtype.str,
-                "sha256": _checksum(data),
-            }
-        header = {"format": FORMAT, "version": VERSION, "kind": kind, "meta": meta, "arrays": table}
-        text = json.dumps(header, allow_nan=False, sort_keys=True).encode()
-        if len(text) > MAX_HEADER_BYTES:
-            raise ValueError(f"meta: expected at most {MAX_HEADER_BYTES} bytes, got {len(text)}")
-        archive.writestr(zipfile.ZipInfo(HEADER), text)
+    archive = ArchiveWriter(file)
+    for name, array in arrays:
+        data = np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
+        dtype = data.dtype.str
+        if not NAME.fullmatch(name) or name in table or dtype not in NUMBERS:
+            raise ValueError(f"arrays: unexpected name or dtype: {name!r}, {data.dtype}")
+        archive.add(f"{name}.npy", [array_header(data.shape, dtype), _bytes(data)])
+        table[name] = {"shape": list(data.shape), "dtype": dtype, "sha256": _checksum(data)}
+    header = {"format": FORMAT, "version": VERSION, "kind": kind, "meta": meta, "arrays": table}
+    text = _text(header)
+    if len(text) > MAX_HEADER_BYTES:
+        raise ValueError(f"meta: expected at most {MAX_HEADER_BYTES} bytes, got {len(text)}")
+    archive.add(HEADER, [text])
+    archive.finish()
+
+
+def _text(header: dict[str, Any]) -> bytes:
+    return json.dumps(header, allow_nan=False, sort_keys=True).encode()
+
+
+def _bytes(array: npt.NDArray[Any]) -> memoryview:
+    return array.reshape(-1).view(np.uint8).data
 
 
 def _checksum(array: npt.NDArray[Any]) -> str:
-    return hashlib.sha256(array.reshape(-1).view(np.uint8).data).hexdigest()
+    return hashlib.sha256(_bytes(array)).hexdigest()
 
 
 def _sync_folder(folder: Path) -> None:
@@ -136,107 +139,102 @@ def _sync_folder(folder: Path) -> None:
 
 
 class Reader:
-    """An open file: ``meta``, and the arrays by name, each read when asked for."""
+    """An open file: ``kind``, ``meta``, and the arrays by name, each read when asked for."""
 
-    def __init__(self, archive: zipfile.ZipFile, kind: str, size: int) -> None:
+    def __init__(self, archive: ArchiveReader, kind: str | None) -> None:
         self._archive = archive
-        self._members = _members(archive, size)
-        header = _header(archive, self._members, kind)
+        header = _header(archive)
+        self.kind: str = header["kind"]
+        if self.kind != kind and kind is not None:
+            raise FileFormatError(f"it holds {self.kind!r}, not {kind!r}")
         self.meta: dict[str, Any] = header["meta"]
         self._arrays: dict[str, Any] = header["arrays"]
-        if set(self._members) != {HEADER} | {f"{name}.npy" for name in self._arrays}:
+        self._unread = set(self._arrays)
+        if archive.names() != {HEADER} | {f"{name}.npy" for name in self._arrays}:
             raise FileFormatError("its members are not those that its header lists")
 
     def __contains__(self, name: str) -> bool:
         return name in self._arrays
 
-    def array(self, name: str, shape: tuple[int, ...], dtype: str = "<f8") -> npt.NDArray[Any]:
-        """One array, which must have this shape and dtype."""
+    def array(
+        self, name: str, shape: tuple[int, ...] | None = None, dtype: str | None = "<f8"
+    ) -> npt.NDArray[Any]:
+        """One array, which must have this shape and dtype; None takes what there is."""
         entry = self._arrays.get(name)
-        if entry is None or entry["dtype"] != dtype or entry["shape"] != list(shape):
-            raise FileFormatError(f"array {name} is missing or has an unexpected shape or dtype")
-        member = self._members[f"{name}.npy"]
-        wanted = int(np.prod([1, *shape], dtype=object)) * np.dtype(dtype).itemsize
-        if not 0 <= member.file_size - wanted <= MAX_NPY_HEADER:
-            raise FileFormatError(f"array {name} is {member.file_size} bytes long, not {wanted}")
-        with self._archive.open(member) as file:
-            array = _read_npy(file, shape, dtype)
-        if array is None or _checksum(array) != entry["sha256"]:
+        if entry is None:
+            raise FileFormatError(f"array {name} is missing")
+        found = tuple(entry["shape"]), entry["dtype"]
+        if shape not in (None, found[0]) or dtype not in (None, found[1]):
+            raise FileFormatError(f"array {name} has an unexpected shape or dtype")
+        array = self._archive.array(f"{name}.npy", *found)
+        if _checksum(array) != entry["sha256"]:
             raise FileFormatError(f"array {name} does not match its checksum")
+        self._unread.discard(name)
         return array
 
-
-def _read_npy(file: IO[bytes], shape: tuple[int, ...], dtype: str) -> npt.NDArray[Any] | None:
-    """The member's array, or None if it is not of this shape, dtype and length."""
-    if npy.read_magic(file) != (1, 0):
-        return None
-    found = npy.read_array_header_1_0(file, max_header_size=MAX_NPY_HEADER)
-    if found[0] != tuple(shape) or found[2].str != dtype or (found[1] and len(shape) > 1):
-        return None
-    array = np.empty(shape, dtype=dtype)
-    data = file.read(array.nbytes)
-    if len(data) != array.nbytes or file.read(1):
-        return None
-    array.reshape(-1).view(np.uint8)[:] = np.frombuffer(data, dtype=np.uint8)
-    return array
+    def finish(self) -> None:
+        """FileFormatError if an array was not asked for: nobody would have checked it."""
+        if self._unread:
+            raise FileFormatError(f"array {min(self._unread)} has no place in it")
 
 
-def _members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
-    entries = archive.infolist()
-    if len(entries) > MAX_MEMBERS:
-        raise FileFormatError(f"it has {len(entries)} members, more than {MAX_MEMBERS}")
-    members = {entry.filename: entry for entry in entries}
-    if len(members) != len(entries):
-        raise FileFormatError("two members have the same name")
-    for entry in entries:
-        stored = entry.compress_type == zipfile.ZIP_STORED
-        if not stored or entry.file_size != entry.compress_size or entry.file_size > size:
-            raise FileFormatError(f"member {entry.filename!r} is not stored uncompressed")
-    return members
-
-
-def _header(
-    archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo], kind: str
-) -> dict[str, Any]:
-    if HEADER not in members:
+def _header(archive: ArchiveReader) -> dict[str, Any]:
+    if HEADER not in archive.names():
         raise FileFormatError(f"there is no {HEADER} in it")
-    if members[HEADER].file_size > MAX_HEADER_BYTES:
+    if archive.size(HEADER) > MAX_HEADER_BYTES:
         raise FileFormatError(f"its header is longer than {MAX_HEADER_BYTES} bytes")
-    header = json.loads(archive.read(members[HEADER]))
+    text = archive.content(HEADER)
+    header = json.loads(text)
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise FileFormatError("its header is another program's")
     version = header.get("version")
-    if not isinstance(version, int) or version < 1:
+    if type(version) is not int or version < 1:
         raise FileFormatError(f"its version is {version!r}")
     if version > VERSION:
         raise FileFormatError(
             f"it is of version {version}, newer than {VERSION}, the newest that this release reads"
         )
-    if header.get("kind") != kind:
-        raise FileFormatError(f"it holds {header.get('kind')!r}, not {kind!r}")
-    if not isinstance(header.get("meta"), dict) or not isinstance(header.get("arrays"), dict):
+    if _text(header) != text:
+        raise FileFormatError("its header is not as it was written")
+    if set(header) != {"format", "version", "kind", "meta", "arrays"}:
+        raise FileFormatError("its header is incomplete or has more than it may")
+    kinds = [type(header[name]) for name in ("kind", "meta", "arrays")]
+    if kinds != [str, dict, dict]:
         raise FileFormatError("its header is incomplete")
     for name, entry in header["arrays"].items():
-        if not NAME.fullmatch(name) or set(entry) != {"shape", "dtype", "sha256"}:
+        if not NAME.fullmatch(name) or not _is_array_entry(entry):
             raise FileFormatError("its header lists an array that this format does not know")
     return header
 
 
+def _is_array_entry(entry: Any) -> bool:
+    if type(entry) is not dict or set(entry) != {"shape", "dtype", "sha256"}:
+        return False
+    shape = entry["shape"]
+    sizes = type(shape) is list and len(shape) <= MAX_DIMENSIONS
+    return (
+        sizes
+        and all(type(size) is int and 0 <= size < 2**62 for size in shape)
+        and entry["dtype"] in NUMBERS
+    )
+
+
 @contextmanager
-def read(path: str | os.PathLike[str], kind: str) -> Iterator[Reader]:
+def read(path: str | os.PathLike[str], kind: str | None) -> Iterator[Reader]:
     """Open a file that `write` made; everything wrong with it becomes a FileFormatError.
 
     Parameters
     ----------
     path : str or path-like
         The file.
-    kind : str
-        What it must hold.
+    kind : str or None
+        What it must hold; None for anything.
 
     Yields
     ------
     Reader
-        Errors raised inside the block because of its content are translated as well.
+        Errors raised inside the block because of its content are translated as well, and so is an
+        array that the block did not ask for.
 
     Raises
     ------
@@ -248,8 +246,9 @@ def read(path: str | os.PathLike[str], kind: str) -> Iterator[Reader]:
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         try:
-            with zipfile.ZipFile(file) as archive:
-                yield Reader(archive, kind, size)
+            reader = Reader(ArchiveReader(file, size), kind)
+            yield reader
+            reader.finish()
         except FileFormatError as error:
             raise FileFormatError(f"{os.fspath(path)}: cannot be loaded: {error}") from None
         except _MALFORMED as error:

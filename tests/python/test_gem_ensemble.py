@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import pickle
-import zipfile
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from saved_files import change_meta
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_wine
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from eigenfeat import FileFormatError, GEMClassifier, persist
+from eigenfeat import FileFormatError, GEMClassifier
 from eigenfeat.gem_ensemble import GEMEnsemble
 from eigenfeat.moments import ClassMoments
 
@@ -242,16 +241,6 @@ def test_files_and_pickles_hold_every_bit(tmp_path, kind):
     loaded.save(tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
     assert_array_equal(clone(loaded).fit(X, model.predict(X)).classes_, model.classes_)
-
-
-def change_meta(path, change):
-    with zipfile.ZipFile(path) as archive:
-        contents = {info.filename: archive.read(info) for info in archive.infolist()}
-    header = json.loads(contents[persist.HEADER])
-    change(header["meta"])
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, data in (contents | {persist.HEADER: json.dumps(header)}).items():
-            archive.writestr(name, data)
 
 
 @pytest.mark.parametrize(

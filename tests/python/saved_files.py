@@ -1,0 +1,64 @@
+"""Files taken apart, changed and put together again, every checksum as it should be."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+
+import numpy as np
+
+from eigenfeat import _archive, persist
+
+
+def members(path):
+    """Contents by name, in the order of the file."""
+    with zipfile.ZipFile(path) as archive:
+        return {info.filename: archive.read(info) for info in archive.infolist()}
+
+
+def rewrite(path, contents):
+    """Lay an archive out as `eigenfeat` would."""
+    with open(path, "wb") as file:
+        archive = _archive.ArchiveWriter(file)
+        for name, data in contents.items():
+            archive.add(name, [data])
+        archive.finish()
+
+
+def header_of(path):
+    return json.loads(members(path)[persist.HEADER])
+
+
+def change_header(path, **changes):
+    """Replace entries of the header; None takes one away."""
+    contents = members(path)
+    header = json.loads(contents[persist.HEADER]) | changes
+    header = {name: value for name, value in header.items() if value is not None}
+    rewrite(path, contents | {persist.HEADER: json.dumps(header, sort_keys=True).encode()})
+
+
+def change_meta(path, change):
+    """Let a function change the object's own part of the header."""
+    meta = header_of(path)["meta"]
+    change(meta)
+    change_header(path, meta=meta)
+
+
+def change_array(path, name, array):
+    """Put another array into the file, with checksums and all."""
+    buffer = io.BytesIO()
+    persist._write_archive(buffer, "one", {}, [(name, array)])
+    contents = members(path)
+    header = json.loads(contents[persist.HEADER])
+    one = members(buffer)
+    header["arrays"] |= json.loads(one[persist.HEADER])["arrays"]
+    contents[f"{name}.npy"] = one[f"{name}.npy"]
+    contents[persist.HEADER] = json.dumps(header, sort_keys=True).encode()
+    rewrite(path, contents)
+
+
+def npy(array, **options):
+    buffer = io.BytesIO()
+    np.save(buffer, array, **options)
+    return buffer.getvalue()
