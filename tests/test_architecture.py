@@ -82,12 +82,15 @@ PYTHON_ROOMS = (
             "demo*.py",
             "speech.py",
             "reproduce/*",
-            "cli.py",
+            "tables/*",
+            "cli*.py",
             "__main__.py",
         ),
         rooms=frozenset({"front door", "foundation", "estimators", "outer"}),
         libraries=frozenset({"numpy", "scipy", "sklearn", "joblib"}),
-        lazy=frozenset({"matplotlib", "dask", "distributed", "pandas", "rich", "threadpoolctl"}),
+        lazy=frozenset(
+            {"matplotlib", "dask", "distributed", "pandas", "pyarrow", "rich", "threadpoolctl"}
+        ),
     ),
 )
 

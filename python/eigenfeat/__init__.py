@@ -26,6 +26,7 @@ from .pencils import (
 )
 from .persist import FileFormatError
 from .rayleigh import OrientedPCA, RayleighPCA, VanishingComponents
+from .tables import BadRowError, FileRows, open_rows
 from .targets import discretize_target, target_groups
 from .trust_region import BallMinimum, SignCertificate, certified_sign, trust_region_minimum
 
@@ -38,12 +39,14 @@ __all__ = [
     "GEM",
     "LDG",
     "Autoencoder",
+    "BadRowError",
     "BallMinimum",
     "CalibratedLeastSquares",
     "ClassMoments",
     "Contrasts",
     "ExpandedRows",
     "FileFormatError",
+    "FileRows",
     "FisherLDA",
     "GEMClassifier",
     "GEMClassifierCV",
@@ -69,6 +72,7 @@ __all__ = [
     "discretize_target",
     "generalized_eigh",
     "one_vs_rest",
+    "open_rows",
     "pair_directions",
     "target_groups",
     "trust_region_minimum",

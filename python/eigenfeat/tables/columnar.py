@@ -39,6 +39,7 @@ class ArrowChunk(DenseChunk):
         return int(self._n)
 
     def write(self, rows: slice, out: npt.NDArray[Any]) -> None:
+        """Write the features of some rows to `out`, (m, d)."""
         # Columns of a tile share the cache lines of its rows.
         for start in range(rows.start, rows.stop, _TILE_ROWS):
             stop = min(start + _TILE_ROWS, rows.stop)
@@ -48,6 +49,7 @@ class ArrowChunk(DenseChunk):
                     tile[:, j] = column[start:stop]
 
     def labels(self, rows: slice) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
+        """Labels of some rows, and which of them are there (None: all)."""
         assert self._labels is not None
         values, fit = self._labels
         return values[rows], None if fit is None else fit[rows]
@@ -131,7 +133,9 @@ class _ColumnarSource(Source):
 
     def _probe_labels(self) -> npt.NDArray[Any]:
         chunk = next(self.chunks(0, 0), None)
-        return np.empty(0, dtype=np.int64) if chunk is None else chunk.labels(slice(0, len(chunk)))[0]
+        return (
+            np.empty(0, dtype=np.int64) if chunk is None else chunk.labels(slice(0, len(chunk)))[0]
+        )
 
     def _chunk(self, table: Any, offset: int, first: int) -> ArrowChunk:
         numbers = {name: str(j) for j, name in enumerate(self.names)}
@@ -153,7 +157,9 @@ class _ColumnarSource(Source):
             values, fit = chunk.labels(slice(row, row + 1))
             missing = fit is not None or values[0] != values[0]
             what = (
-                missing_value(label=True) if missing else unfit_label(values[0], str(self.label_kind))
+                missing_value(label=True)
+                if missing
+                else unfit_label(values[0], str(self.label_kind))
             )
             return BadRowError(self.path, "row", number, self.target_name, what)
         value = chunk.value(row, column)
@@ -241,7 +247,10 @@ class IpcSource(_ColumnarSource):
         options = ipc.IpcReadOptions(included_fields=columns)
         try:
             if self._stream:
-                with pa.OSFile(str(self.path)) as raw, ipc.open_stream(raw, options=options) as found:
+                with (
+                    pa.OSFile(str(self.path)) as raw,
+                    ipc.open_stream(raw, options=options) as found,
+                ):
                     yield found.schema, None, found
                 return
             # Batches are read at once, unless they are too large for that.

@@ -113,7 +113,9 @@ class DelimitedSource(Source):
 
     def _check_mostly_numbers(self, table: Any, column: int) -> None:
         """ValueError unless a column of the first rows has text by way of exception only."""
-        texts = [str(value) for value in table.column(column).to_pylist() if value not in (None, "")]
+        texts = [
+            str(value) for value in table.column(column).to_pylist() if value not in (None, "")
+        ]
         other = [text for text in texts if not _is_number(text.strip())]
         if 2 * len(other) > len(texts):
             name = self.names[column]

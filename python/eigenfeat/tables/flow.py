@@ -25,7 +25,7 @@ class Buffers:
 
     def __init__(self, rows: int, columns: int, dtype: np.dtype[Any], keep: int = 4) -> None:
         self._shape, self._dtype, self._keep = (rows, columns), dtype, keep
-        self._free: list[bytearray | memoryview] = []
+        self._free: list[memoryview] = []
 
     def take(self) -> npt.NDArray[Any]:
         """Return an array with arbitrary entries."""
@@ -34,7 +34,7 @@ class Buffers:
         try:
             memory = self._free.pop()
         except IndexError:
-            memory = memoryview(np.empty(size, dtype=self._dtype)).cast("B")
+            memory = np.empty(size, dtype=self._dtype).data.cast("B")
         # The base of every view of this array is the array itself: it goes when the last one does.
         array = np.frombuffer(memory, dtype=self._dtype)
         weakref.finalize(array, self._return, memory).atexit = False

@@ -92,7 +92,7 @@ class OpenArray:
         self._archive: zipfile.ZipFile | None = None
         self._file: IO[bytes]
         if array.member is None:
-            self._file = open(array.path, "rb", buffering=0)
+            self._file = open(array.path, "rb", buffering=0)  # noqa: SIM115 (closed by __exit__)
         else:
             self._archive = zipfile.ZipFile(array.path)
             self._file = self._archive.open(array.member)
@@ -106,7 +106,7 @@ class OpenArray:
             self._archive.close()
 
     def read(self, first: int, out: npt.NDArray[Any]) -> None:
-        """Fill `out`, a contiguous (m, ...) array of the file's dtype, with rows from `first` on."""
+        """Fill `out`, a contiguous array of the file's dtype, with rows from `first` on."""
         if self._array.fortran and self._width > 1:
             n, size = self._array.shape[0], out.dtype.itemsize
             column = np.empty(len(out), dtype=out.dtype)
@@ -118,7 +118,7 @@ class OpenArray:
 
     def _read_at(self, offset: int, out: npt.NDArray[Any]) -> None:
         self._file.seek(self._array.start + offset)
-        view = memoryview(out.reshape(-1).view(np.uint8))
+        view = out.reshape(-1).view(np.uint8).data
         while len(view):
             count = self._file.readinto(view[:_READ_BYTES])  # type: ignore[attr-defined]
             if not count:

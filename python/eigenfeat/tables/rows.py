@@ -15,7 +15,6 @@ import numpy.typing as npt
 from eigenfeat._validation import check_dtype, check_whole, show
 from eigenfeat.blocks import Block, RowBlocks, joined
 
-from .errors import missing_value, unfit_label
 from .flow import Buffers, read_ahead
 from .formats import FORMATS, format_of, open_source
 from .source import LABEL_KINDS, Chunk, DenseChunk, Options, Source, SparseChunk, typed_labels
@@ -282,7 +281,7 @@ def open_rows(
     n_features: int | None = None,
     zero_based: bool | None = None,
 ) -> FileRows:
-    """Open a file of rows, or several with the same columns, as blocks of rows.
+    r"""Open a file of rows, or several with the same columns, as blocks of rows.
 
     Parameters
     ----------
@@ -336,7 +335,7 @@ def open_rows(
     >>> import pathlib, tempfile
     >>> from eigenfeat import ClassMoments, open_rows
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "rows.csv"
-    >>> _ = file.write_text("a,b,kind\\n1,2,x\\n3,4,x\\n5,6,y\\n")
+    >>> _ = file.write_text("a,b,kind\n1,2,x\n3,4,x\n5,6,y\n")
     >>> moments = ClassMoments()
     >>> for block in open_rows(file, target="kind"):
     ...     moments.update(block.X, block.y)

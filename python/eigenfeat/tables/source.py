@@ -57,7 +57,9 @@ class Choice:
     target: int | None
 
     @classmethod
-    def of(cls, path: Path, names: Sequence[str], options: Options, *, target: bool = True) -> Choice:
+    def of(
+        cls, path: Path, names: Sequence[str], options: Options, *, target: bool = True
+    ) -> Choice:
         """Find the columns that the options name; ValueError if one is not there."""
         position = {name: index for index, name in enumerate(names)}
 
@@ -178,6 +180,11 @@ class Source(ABC):
     @abstractmethod
     def fraction(self, offset: int, skip: int) -> float | None:
         """How much of the file lies before a position, from 0 to 1, if that is known."""
+
+    def widen(self, n_features: int) -> None:
+        """Take rows to have so many columns, the most of all files; of sparse rows alone."""
+        if n_features != self.n_features:
+            raise ValueError(f"{self.path}: expected {n_features} columns, got {self.n_features}")
 
     def files(self) -> list[Path]:
         """All files that rows and labels come from."""

@@ -83,7 +83,9 @@ class SvmlightSource(Source):
                 low, high = min(low, int(indices.min())), max(high, int(indices.max()))
         base = low if options.zero_based is None else int(not options.zero_based)
         if low < base:
-            raise ValueError(f"{self.path}: expected columns from 1, got 0: zero_based=True reads it")
+            raise ValueError(
+                f"{self.path}: expected columns from 1, got 0: zero_based=True reads it"
+            )
         return base, max(high + 1 - base, 1)
 
     def _first_labels(self) -> npt.NDArray[np.float64]:
