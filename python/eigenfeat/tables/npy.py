@@ -158,7 +158,7 @@ class NpySource(Source):
         self.names = [str(j) for j in range(width)]
         self.types = [self._rows.dtype.name] * width
         self.choice = Choice.of(path, self.names, options, target=self._labels is None)
-        small = self._rows.dtype in (np.float32, np.float16)
+        small = self._rows.dtype.kind == "f" and self._rows.dtype.itemsize <= 4
         self.dtype = np.dtype(np.float32 if small else np.float64)
         if first is not None:
             self.label_kind = first.label_kind

@@ -145,12 +145,13 @@ class FileRows(RowBlocks):
         for number in range(start.file, len(self.sources)):
             source = self.sources[number]
             offset, skip = (start.offset, start.skip) if number == start.file else (0, 0)
+            left: int | None = None  # rows that were read before, the next chunk's among them
             for chunk in source.chunks(offset, skip):
-                again = (number, chunk.offset) == (start.file, start.offset)
-                done = min(max(skip - chunk.first, 0), len(chunk)) if again else 0
-                dropped = 0 if again and skip > chunk.first else chunk.dropped
+                left = max(skip - chunk.first, 0) if left is None else left
+                done = min(left, len(chunk))
                 place = Position(number, chunk.offset, chunk.first)
-                yield source, chunk, replace(place, skipped=dropped), done
+                yield source, chunk, replace(place, skipped=0 if left else chunk.dropped), done
+                left -= done
 
     def _dense_blocks(self, start: Position) -> Iterator[tuple[Block, Position]]:
         size, pool = self.block_rows, Buffers(self.block_rows, self.n_features, self.dtype)

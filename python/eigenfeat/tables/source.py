@@ -243,11 +243,14 @@ def open_bytes(path: Path) -> IO[bytes]:
 
 
 def line_chunks(path: Path, offset: int, size: int) -> Iterator[tuple[int, bytes]]:
-    """Whole lines of a file from a byte on, about `size` bytes at a time, each with its place."""
+    """Whole lines of a file from a byte on, about `size` bytes at a time, each with its place.
+
+    Cuts are after the last line that ends before a multiple of `size`, wherever reading starts.
+    """
     with open_bytes(path) as file:
         file.seek(offset)
         rest: list[bytes] = []
-        for data in _pieces(file, size):
+        for data in _pieces(file, size, offset % size):
             cut = data.rfind(b"\n") + 1
             if not cut:
                 rest.append(data)
@@ -260,6 +263,8 @@ def line_chunks(path: Path, offset: int, size: int) -> Iterator[tuple[int, bytes
             yield offset, last
 
 
-def _pieces(file: IO[bytes], size: int) -> Iterable[bytes]:
+def _pieces(file: IO[bytes], size: int, behind: int) -> Iterable[bytes]:
+    if data := file.read(size - behind):
+        yield data
     while data := file.read(size):
         yield data
