@@ -64,6 +64,7 @@ PYTHON_ROOMS = (
             "clusters.py",
             "rayleigh*.py",
             "row_weights.py",
+            "out_of_core.py",
             "discriminant.py",
             "targets.py",
             *("ldg/*", "incomplete/*", "maxmargin/*"),

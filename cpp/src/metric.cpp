@@ -51,8 +51,8 @@ void add_half_product(const HalfPanel& panel, const TiledLower<double>& sums, Ti
 }
 
 template <class T>
-TiledLower<double> scaled_gram(const FeatureRows<T>& features, VectorView<const double> weights,
-                               VectorView<const double> scale, bool half, int n_threads) {
+TiledLower<double> tiled_gram(const FeatureRows<T>& features, VectorView<const double> weights,
+                              VectorView<const double> scale, bool half, int n_threads) {
   const index_t n = features.rows(), p = features.cols();
   TiledLower<double> sums(p);
   const index_t count = sums.tiles() * (sums.tiles() + 1) / 2, rows = gram_panel_rows(p);
@@ -102,6 +102,38 @@ TiledLower<float> in_float(TiledLower<double>& sums, double factor,
     from = AlignedBuffer<double>();
   });
   return out;
+}
+
+// The packed rows' entries of one tile; of a diagonal tile, those on and below the diagonal.
+template <class Entry>
+void for_entries(index_t i_begin, index_t m, index_t j_begin, index_t n, Entry&& entry) {
+  for (index_t i = 0; i < m; ++i) {
+    const index_t row = i_begin + i, start = row * (row + 1) / 2 + j_begin;
+    const index_t end = i_begin == j_begin ? i + 1 : n;
+    for (index_t j = 0; j < end; ++j) entry(start + j, j * m + i, row == j_begin + j);
+  }
+}
+
+// factor * gram + diagonal in float, by tiles.
+TiledLower<float> unpacked(VectorView<const double> gram, double factor,
+                           VectorView<const double> diagonal, int n_threads) {
+  TiledLower<float> out(diagonal.size);
+  for_blocks(out.tiles() * (out.tiles() + 1) / 2, n_threads, [&](index_t b, int) {
+    const TileIndex at = lower_tile(b);
+    const index_t m = out.size(at.i), n = out.size(at.j);
+    AlignedBuffer<float> tile = AlignedBuffer<float>::zeros(m * n);
+    for_entries(at.i * kTile, m, at.j * kTile, n, [&](index_t from, index_t to, bool on_diagonal) {
+      const double added = on_diagonal ? diagonal[at.i * kTile + to % m] : 0.0;
+      tile[to] = static_cast<float>(factor * gram[from] + added);
+    });
+    out.buffer(at.i, at.j) = std::move(tile);
+  });
+  return out;
+}
+
+// A panel of a few tiles does not repay its packing.
+bool in_half(Metric::Products products, index_t p) {
+  return products == Metric::Products::half && has_half_products() && p > 2 * kTile;
 }
 
 class TiledMetric final : public Metric {
@@ -158,14 +190,53 @@ std::unique_ptr<Metric> Metric::make(const FeatureRows<T>& features,
   const double n = static_cast<double>(features.rows());
   const double order = static_cast<double>(features.cols());
   const int threads = threads_for(order * order * (n + order), n_threads);
-  // A panel of a few tiles does not repay its packing.
-  const bool half =
-      products == Products::half && has_half_products() && features.cols() > 2 * kTile;
-  TiledLower<double> sums = scaled_gram(features, weights, scale, half, threads);
+  const bool half = in_half(products, features.cols());
+  TiledLower<double> sums = tiled_gram(features, weights, scale, half, threads);
   TiledLower<float> matrix = in_float(sums, factor, diagonal, threads);
   const bool positive = factorise_tiles(matrix, threads);
   return std::make_unique<TiledMetric>(std::move(matrix), positive, scale);
 }
+
+std::unique_ptr<Metric> Metric::from_gram(VectorView<const double> gram,
+                                          VectorView<const double> scale,
+                                          VectorView<const double> diagonal, double factor,
+                                          int n_threads) {
+  const index_t p = scale.size;
+  check_gram(gram.size, p);
+  require(diagonal.size == p, "diagonal", std::to_string(p) + " entries",
+          std::to_string(diagonal.size));
+  const double order = static_cast<double>(p);
+  const int threads = threads_for(order * order * order, n_threads);
+  TiledLower<float> matrix = unpacked(gram, factor, diagonal, threads);
+  const bool positive = factorise_tiles(matrix, threads);
+  return std::make_unique<TiledMetric>(std::move(matrix), positive, scale);
+}
+
+template <class T>
+void scaled_gram(const FeatureRows<T>& features, VectorView<const double> weights,
+                 VectorView<const double> scale, Metric::Products products, VectorView<double> gram,
+                 int n_threads) {
+  check_metric(features, weights, scale, scale);
+  const index_t p = features.cols();
+  check_gram(gram.size, p);
+  const double order = static_cast<double>(p);
+  const int threads = threads_for(order * order * static_cast<double>(features.rows()), n_threads);
+  TiledLower<double> sums = tiled_gram(features, weights, scale, in_half(products, p), threads);
+  for_blocks(sums.tiles() * (sums.tiles() + 1) / 2, threads, [&](index_t b, int) {
+    const TileIndex at = lower_tile(b);
+    const index_t m = sums.size(at.i), n = sums.size(at.j);
+    const double* tile = sums.buffer(at.i, at.j).data();
+    for_entries(at.i * kTile, m, at.j * kTile, n,
+                [&](index_t to, index_t from, bool) { gram[to] = tile[from]; });
+  });
+}
+
+template void scaled_gram<float>(const FeatureRows<float>&, VectorView<const double>,
+                                 VectorView<const double>, Metric::Products, VectorView<double>,
+                                 int);
+template void scaled_gram<double>(const FeatureRows<double>&, VectorView<const double>,
+                                  VectorView<const double>, Metric::Products, VectorView<double>,
+                                  int);
 
 template std::unique_ptr<Metric> Metric::make<float>(const FeatureRows<float>&,
                                                      VectorView<const double>,

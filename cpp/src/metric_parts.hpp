@@ -52,6 +52,11 @@ void check_metric(const FeatureRows<T>& features, VectorView<const double> weigh
           std::to_string(features.rows()) + " entries", std::to_string(weights.size));
 }
 
+inline void check_gram(index_t size, index_t p) {
+  require(p >= 1 && size == p * (p + 1) / 2, "gram", std::to_string(p * (p + 1) / 2) + " entries",
+          std::to_string(size));
+}
+
 inline void check_solve(const Metric& metric, MatrixView<const double> b, MatrixView<double> out) {
   const index_t p = metric.order();
   require(metric.positive(), "metric", "a positive definite one", "one that is not");

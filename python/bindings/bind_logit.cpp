@@ -116,6 +116,30 @@ std::unique_ptr<Metric> metric(const HeldRows<T>& held, const Weights& weights,
   return Metric::make<T>(held.rows, row_weights, scales, diagonals, factor, products, n_threads);
 }
 
+template <class T>
+Array<double> gram(const HeldRows<T>& held, const Weights& weights, const Array<double>& scale,
+                   bool half, int n_threads) {
+  const auto row_weights = vector_view(weights, "weights");
+  const auto scales = vector_view(scale, "scale");
+  const index_t p = held.rows.cols();
+  auto out = allocate<double>({p * (p + 1) / 2});
+  const auto view = flat_output(out);
+  {
+    py::gil_scoped_release unlocked;
+    const auto products = half ? Metric::Products::half : Metric::Products::single;
+    scaled_gram<T>(held.rows, row_weights, scales, products, view, n_threads);
+  }
+  return out;
+}
+
+std::unique_ptr<Metric> from_gram(const Array<double>& gram, const Array<double>& scale,
+                                  const Array<double>& diagonal, double factor, int n_threads) {
+  const auto sums = vector_view(gram, "gram");
+  const auto scales = vector_view(scale, "scale"), diagonals = vector_view(diagonal, "diagonal");
+  py::gil_scoped_release unlocked;
+  return Metric::from_gram(sums, scales, diagonals, factor, n_threads);
+}
+
 Array<double> solve(const Metric& metric, const Array<double>& b, int n_threads) {
   const auto right = matrix_view(b, "b");
   auto out = allocate<double>({right.rows, right.cols});
@@ -147,7 +171,9 @@ void register_rows(py::module_& module, const char* name) {
            py::arg("coefficients").noconvert(), "n_threads"_a)
       .def("metric", &metric<T>, py::arg("weights").noconvert().none(true),
            py::arg("scale").noconvert(), py::arg("diagonal").noconvert(), "factor"_a, "dual"_a,
-           "half"_a, "n_threads"_a, py::keep_alive<0, 1>());
+           "half"_a, "n_threads"_a, py::keep_alive<0, 1>())
+      .def("gram", &gram<T>, py::arg("weights").noconvert().none(true),
+           py::arg("scale").noconvert(), "half"_a, "n_threads"_a);
 }
 
 }  // namespace
@@ -156,6 +182,9 @@ void register_logit(py::module_& module) {
   py::class_<Metric>(module, "Metric")
       .def_property_readonly("positive", &Metric::positive)
       .def_property_readonly("order", &Metric::order)
+      .def_static("from_gram", &from_gram, py::arg("gram").noconvert(),
+                  py::arg("scale").noconvert(), py::arg("diagonal").noconvert(), "factor"_a,
+                  "n_threads"_a)
       .def("solve", &solve, py::arg("b").noconvert(), "n_threads"_a);
   register_rows<float>(module, "FeatureRows32");
   register_rows<double>(module, "FeatureRows64");

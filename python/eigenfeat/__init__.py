@@ -3,6 +3,7 @@
 from importlib.metadata import PackageNotFoundError, version
 
 from . import _blas  # noqa: F401  (first: what follows needs the core)
+from .blocks import ArrayBlocks, Block, GeneratedBlocks, RowBlocks
 from .calibrated import CalibratedLeastSquares
 from .contrasts import Contrasts, class_tree, one_vs_rest
 from .discriminant import FisherLDA, SlicedInverseRegression
@@ -38,9 +39,11 @@ except PackageNotFoundError:  # a source tree that was never installed
 __all__ = [
     "GEM",
     "LDG",
+    "ArrayBlocks",
     "Autoencoder",
     "BadRowError",
     "BallMinimum",
+    "Block",
     "CalibratedLeastSquares",
     "ClassMoments",
     "Contrasts",
@@ -51,6 +54,7 @@ __all__ = [
     "GEMClassifier",
     "GEMClassifierCV",
     "GEMEnsemble",
+    "GeneratedBlocks",
     "MaxMarginShift",
     "MulticlassSVM",
     "MultinomialLogit",
@@ -58,6 +62,7 @@ __all__ = [
     "PairDirections",
     "PencilResult",
     "RayleighPCA",
+    "RowBlocks",
     "SignCertificate",
     "SingularDenominatorError",
     "SlicedInverseRegression",

@@ -97,6 +97,14 @@ class Metric:
     def positive(self) -> bool: ...
     @property
     def order(self) -> int: ...
+    @staticmethod
+    def from_gram(
+        gram: _F64,  # (p (p + 1) / 2,), lower triangle row by row
+        scale: _F64,
+        diagonal: _F64,
+        factor: float,
+        n_threads: int,
+    ) -> Metric: ...
     def solve(self, b: _F64, n_threads: int) -> _F64: ...  # (p, k)
 
 class _FeatureRows(Generic[_T]):
@@ -141,6 +149,9 @@ class _FeatureRows(Generic[_T]):
         half: bool,
         n_threads: int,
     ) -> Metric: ...
+    def gram(
+        self, weights: _F64 | None, scale: _F64, half: bool, n_threads: int
+    ) -> _F64: ...  # (p (p + 1) / 2,), lower triangle row by row
 
 class FeatureRows32(_FeatureRows[np.float32]): ...
 class FeatureRows64(_FeatureRows[np.float64]): ...

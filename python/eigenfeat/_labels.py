@@ -72,12 +72,15 @@ class LabelTable:
             known = show(self.classes.tolist())
             raise UnknownClassError(f"class: expected one of {known}, got {show(plain)}") from None
 
-    def encode(self, y: Any, n: int) -> tuple[npt.NDArray[np.int32], LabelTable]:
-        """Class indices (n,) of the labels `y`, and the table that holds all of them."""
+    def encode(self, y: Any, n: int, start: int = 0) -> tuple[npt.NDArray[np.int32], LabelTable]:
+        """Class indices (n,) of the labels `y`, and the table that holds all of them.
+
+        Errors count rows from `start`.
+        """
         array = _label_array(y, "y")
         if len(array) != n:
             raise ValueError(f"y: expected {n} labels, one a row, got {len(array)}")
-        distinct, codes = _distinct(array, "y")
+        distinct, codes = _distinct(array, "y", start)
         labels = distinct.tolist()
         table = self.joined(labels, distinct.dtype, "y") if labels else self
         indices = np.array([table._index[label] for label in labels], dtype=np.int32)
@@ -164,14 +167,14 @@ def _label_array(y: Any, name: str) -> npt.NDArray[Any]:
 
 
 def _distinct(
-    array: npt.NDArray[Any], name: str
+    array: npt.NDArray[Any], name: str, start: int = 0
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.integer[Any]]]:
     """Distinct labels, and for every entry which of them it is."""
     if array.dtype.kind == "O":
-        return _distinct_objects(array, name)
+        return _distinct_objects(array, name, start)
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         row = int(np.argmin(np.isfinite(array)))
-        raise ValueError(f"{name}: expected finite labels, got {array[row]} in row {row}")
+        raise ValueError(f"{name}: expected finite labels, got {array[row]} in row {start + row}")
     if array.dtype.kind in "iu" and len(array):
         low, high = int(array.min()), int(array.max())
         if high - low <= 4 * len(array) and high < 2**62:
@@ -191,14 +194,14 @@ def _distinct_integers(
 
 
 def _distinct_objects(
-    array: npt.NDArray[Any], name: str
+    array: npt.NDArray[Any], name: str, start: int
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.integer[Any]]]:
     position: dict[Any, int] = {}
     codes = np.empty(len(array), dtype=np.int64)
     for row, label in enumerate(array.tolist()):
         plain = label.item() if isinstance(label, np.generic) else label
         if plain is None or plain != plain or not isinstance(plain, Hashable):
-            raise ValueError(f"{name}: expected labels, got {show(plain)} in row {row}")
+            raise ValueError(f"{name}: expected labels, got {show(plain)} in row {start + row}")
         codes[row] = position.setdefault(plain, len(position))
     distinct = np.empty(len(position), dtype=object)
     distinct[:] = list(position)

@@ -13,15 +13,18 @@ in neither of the sums over j.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from . import _core
 from .features import core_rows, take_rows
 
-__all__ = ["LogitProblem", "Penalty", "centred"]
+__all__ = ["Gram", "LogitObjective", "LogitProblem", "Penalty", "centred", "far_means"]
 
 _Array = npt.NDArray[np.float64]
 
@@ -35,51 +38,53 @@ class Penalty:
     l2: float
 
 
-class LogitProblem:
-    """Rows, labels and weights, and passes over them.
+class LogitObjective(ABC):
+    """The objective and its metric, whatever passes over the rows are made of.
 
-    Parameters
+    Attributes
     ----------
-    X : (n, d) array, sparse matrix or ExpandedRows
-    labels : (n,) int32 array in [0, k), or None
-        None where only products are asked for.
-    weights : (n,) float64 array, or None
-    n_classes : int
+    shape : (p, k)
+        Features, with the constant, and classes.
+    n_rows : int
+    total : float
+        Sum of the weights.
+    mean_squares : (p,) array
+        Of the features.
+    scale : (p,) array
+        One over their roots, 1 where they are 0.
+    dtype : numpy.dtype
+        Type of the features, in which tiles are computed.
     constant : bool
         Whether there is a last feature of ones (the intercept).
     n_threads : int
         As the core takes it.
     """
 
-    def __init__(
-        self,
-        X: Any,
-        labels: npt.NDArray[np.int32],
-        weights: _Array | None,
-        n_classes: int,
-        *,
-        constant: bool,
-        n_threads: int,
-    ) -> None:
-        self.X, self.labels, self.weights = X, labels, weights
-        self.constant, self.n_threads = constant, n_threads
-        self.rows = core_rows(X, constant)
-        self.shape = (self.rows.n_columns, n_classes)
-        self.total = float(self.rows.n_rows if weights is None else weights.sum())
-        _, squares = self.rows.sums(weights, n_threads)
+    shape: tuple[int, int]
+    n_rows: int
+    total: float
+    mean_squares: _Array
+    scale: _Array
+    dtype: np.dtype[Any]
+    constant: bool
+    n_threads: int
+
+    @abstractmethod
+    def terms(self, W: _Array, energy_weight: float) -> tuple[float, float, _Array]:
+        """Loss, energy of the logits, and the gradient of their weighted sum, at W (p, k)."""
+
+    @abstractmethod
+    def gram(self, sample: npt.NDArray[np.intp] | None, half: bool) -> Gram:
+        """What makes the metric: the Gram matrix of all rows, or of those with these numbers."""
+
+    def _hold(self, squares: _Array, total: float) -> None:
         if not np.isfinite(squares).all():
             column = int(np.argmin(np.isfinite(squares)))
             raise ValueError(f"X: expected finite features, got others in feature {column}")
-        self.mean_squares = squares / self.total
+        self.total = total
+        self.mean_squares = squares / total
         positive = self.mean_squares > 0
         self.scale = 1.0 / np.sqrt(np.where(positive, self.mean_squares, 1.0))
-
-    @classmethod
-    def reader(cls, X: Any, n_threads: int) -> LogitProblem:
-        """For scores alone: no pass over the rows is made beforehand."""
-        made = cls.__new__(cls)
-        made.X, made.rows, made.n_threads = X, core_rows(X, True), n_threads
-        return made
 
     @property
     def varying(self) -> int:
@@ -94,9 +99,7 @@ class LogitProblem:
 
     def objective(self, W: _Array, penalty: Penalty) -> tuple[float, _Array]:
         """Objective and gradient at W (p, k)."""
-        loss, energy, gradient = self.rows.gradient(
-            self.labels, self.weights, 0.5 * penalty.energy, np.ascontiguousarray(W), self.n_threads
-        )
+        loss, energy, gradient = self.terms(np.ascontiguousarray(W), 0.5 * penalty.energy)
         pull = self.quadratic(penalty)[:, None] * W
         gradient += pull
         value = loss + 0.25 * penalty.energy * energy + 0.5 * float(np.einsum("ij,ij->", W, pull))
@@ -104,26 +107,7 @@ class LogitProblem:
 
     def loss(self, W: _Array) -> float:
         """Unpenalised mean loss."""
-        terms = self.rows.gradient(
-            self.labels, self.weights, 0.0, np.ascontiguousarray(W), self.n_threads
-        )
-        return float(terms[0]) / self.total
-
-    def scores(self, W: _Array) -> npt.NDArray[Any]:
-        """Logits (n, k)."""
-        return self.rows.scores(np.ascontiguousarray(W, dtype=self.dtype), self.n_threads)
-
-    def products(self, residuals: npt.NDArray[Any]) -> _Array:
-        """``Phi^T residuals``, (p, k)."""
-        out: _Array = self.rows.products(
-            np.ascontiguousarray(residuals, dtype=self.dtype), self.n_threads
-        )
-        return out
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the features, in which tiles are computed."""
-        return np.dtype(np.float32 if type(self.rows).__name__.endswith("32") else np.float64)
+        return float(self.terms(np.ascontiguousarray(W), 0.0)[0]) / self.total
 
     def metric(
         self,
@@ -150,32 +134,142 @@ class LogitProblem:
         half : bool
             Whether 8 bits of a feature are enough: a preconditioner's, where that is faster.
         """
-        rows, weights, share = self.rows, self.weights, 1.0
+        gram = self.gram(sample, half)
+        share = 1.0 if sample is None else self.total / gram.weight
         floor: _Array | float = 0.0
-        if sample is not None:
-            rows = core_rows(take_rows(self.X, sample), self.constant)
-            weights = None if weights is None else weights[sample]
-            kept = len(sample) if weights is None else float(weights.sum())
-            share = self.total / kept
-            floor = self._missing(rows, weights, share)
+        if sample is not None:  # features that are rare may have no row in it
+            lacking = np.maximum(self.total * self.mean_squares - gram.squares() * share, 0.0)
+            floor = 0.5 * lacking * self.scale**2
         # Rounding of a float32 Gram matrix whose diagonal is total / 2; of its trace in the dual.
-        dual = rows.n_rows < rows.n_columns
-        smallest = max(4, rows.n_columns * dual) * float(np.finfo(np.float32).eps) * self.total
+        smallest = max(4, self.shape[0] * gram.dual) * float(np.finfo(np.float32).eps) * self.total
         diagonal = np.maximum(self.quadratic(penalty) * self.scale**2, max(damping, smallest))
         for _ in range(20):
-            metric = rows.metric(
-                weights, self.scale, diagonal + floor, 0.5 * share, dual, half, self.n_threads
-            )
+            metric = gram.metric(diagonal + floor, 0.5 * share)
             if metric.positive:
                 return metric
             diagonal *= 10.0
         raise FloatingPointError("the Gram matrix of the features cannot be factorised")
 
-    def _missing(self, rows: Any, weights: _Array | None, share: float) -> _Array:
-        """What a sample's diagonal lacks: features that are rare may have no row in it."""
-        squares = rows.sums(weights, self.n_threads)[1] * share
-        lacking: _Array = 0.5 * np.maximum(self.total * self.mean_squares - squares, 0.0)
-        return lacking * self.scale**2
+
+@dataclass(frozen=True, eq=False)
+class Gram:
+    """A Gram matrix of some rows' features, scaled, as the metric is made of it.
+
+    Attributes
+    ----------
+    metric : callable
+        ``metric(diagonal, factor)``, the factor of ``factor * gram + diagonal``.
+    squares : callable
+        Sums of squares (p,) of the features.
+    weight : float
+        Sum of the rows' weights.
+    dual : bool
+        Whether a kernel of the rows stands for the matrix: there are fewer rows than features.
+    """
+
+    metric: Callable[[_Array, float], Any]
+    squares: Callable[[], _Array]
+    weight: float
+    dual: bool
+
+    @classmethod
+    def of_rows(
+        cls, rows: Any, weights: _Array | None, scale: _Array, half: bool, n_threads: int
+    ) -> Gram:
+        """Of rows in memory, as the core reads them."""
+        dual = rows.n_rows < rows.n_columns
+
+        def metric(diagonal: _Array, factor: float) -> Any:
+            return rows.metric(weights, scale, diagonal, factor, dual, half, n_threads)
+
+        def squares() -> _Array:
+            found: _Array = rows.sums(weights, n_threads)[1]
+            return found
+
+        return cls(metric, squares, float(rows.n_rows if weights is None else weights.sum()), dual)
+
+    @classmethod
+    def summed(
+        cls, gram: _Array, squares: _Array, weight: float, scale: _Array, n_threads: int
+    ) -> Gram:
+        """From a packed matrix, see `eigenfeat.reductions.scaled_gram`."""
+
+        def metric(diagonal: _Array, factor: float) -> Any:
+            return _core.Metric.from_gram(gram, scale, diagonal, factor, n_threads)
+
+        return cls(metric, lambda: squares, weight, False)
+
+
+class LogitProblem(LogitObjective):
+    """Rows in memory, labels and weights, and passes over them.
+
+    Parameters
+    ----------
+    X : (n, d) array, sparse matrix or ExpandedRows
+    labels : (n,) int32 array in [0, k), or None
+        None where only products are asked for.
+    weights : (n,) float64 array, or None
+    n_classes : int
+    constant : bool
+        Whether there is a last feature of ones (the intercept).
+    n_threads : int
+        As the core takes it.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        labels: npt.NDArray[np.int32],
+        weights: _Array | None,
+        n_classes: int,
+        *,
+        constant: bool,
+        n_threads: int,
+    ) -> None:
+        self.X, self.labels, self.weights = X, labels, weights
+        self.constant, self.n_threads = constant, n_threads
+        self._read(core_rows(X, constant))
+        self.shape = (self.rows.n_columns, n_classes)
+        total = float(self.n_rows if weights is None else weights.sum())
+        self._hold(self.rows.sums(weights, n_threads)[1], total)
+
+    @classmethod
+    def reader(cls, X: Any, n_threads: int) -> LogitProblem:
+        """For scores alone: no pass over the rows is made beforehand."""
+        made = cls.__new__(cls)
+        made.X, made.n_threads = X, n_threads
+        made._read(core_rows(X, True))
+        return made
+
+    def _read(self, rows: Any) -> None:
+        self.rows, self.n_rows = rows, int(rows.n_rows)
+        self.dtype = np.dtype(np.float32 if type(rows).__name__.endswith("32") else np.float64)
+
+    def terms(self, W: _Array, energy_weight: float) -> tuple[float, float, _Array]:
+        """Loss, energy of the logits, and the gradient of their weighted sum, at W (p, k)."""
+        found: tuple[float, float, _Array] = self.rows.gradient(
+            self.labels, self.weights, energy_weight, W, self.n_threads
+        )
+        return found
+
+    def scores(self, W: _Array) -> npt.NDArray[Any]:
+        """Logits (n, k)."""
+        return self.rows.scores(np.ascontiguousarray(W, dtype=self.dtype), self.n_threads)
+
+    def products(self, residuals: npt.NDArray[Any]) -> _Array:
+        """``Phi^T residuals``, (p, k)."""
+        out: _Array = self.rows.products(
+            np.ascontiguousarray(residuals, dtype=self.dtype), self.n_threads
+        )
+        return out
+
+    def gram(self, sample: npt.NDArray[np.intp] | None, half: bool) -> Gram:
+        """What makes the metric: the Gram matrix of all rows, or of those with these numbers."""
+        rows, weights = self.rows, self.weights
+        if sample is not None:
+            rows = core_rows(take_rows(self.X, sample), self.constant)
+            weights = None if weights is None else weights[sample]
+        return Gram.of_rows(rows, weights, self.scale, half, self.n_threads)
 
 
 def centred(X: Any, weight: Any) -> tuple[Any, _Array | None]:
@@ -187,12 +281,22 @@ def centred(X: Any, weight: Any) -> tuple[Any, _Array | None]:
     if not isinstance(X, np.ndarray):
         return X, None
     sums, squares = core_rows(X, False).sums(weight, 1)  # in float64, whatever X is
-    total = len(X) if weight is None else weight.sum()
-    mean = sums / total
+    total = float(len(X) if weight is None else weight.sum())
+    mean = far_means(sums, squares, total, lambda: X.min(axis=0) < X.max(axis=0))
+    if mean is None:
+        return X, None
+    return np.subtract(X, mean, out=np.empty_like(X), casting="same_kind"), mean
+
+
+def far_means(
+    sums: _Array, squares: _Array, total: float, varies: Callable[[], npt.NDArray[np.bool_]]
+) -> _Array | None:
+    """Means (d,) of the columns that `centred` moves, 0 elsewhere; None where there are none."""
+    mean: _Array = sums / total
     far = squares / total - mean**2 < 0.01 * mean**2
     if far.any():
-        far &= X.min(axis=0) < X.max(axis=0)
+        far &= varies()
     if not far.any():
-        return X, None
+        return None
     mean[~far] = 0.0
-    return np.subtract(X, mean, out=np.empty_like(X), casting="same_kind"), mean
+    return mean

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._lbfgs import Progress
-from ._logit_problem import LogitProblem
+from ._logit_problem import LogitObjective
 
 __all__ = ["Watch"]
 
@@ -22,7 +22,7 @@ class Watch:
 
     def __init__(
         self,
-        held_out: LogitProblem | None,
+        held_out: LogitObjective | None,
         uncentred: Callable[[_Array], _Array],
         say: Callable[[str], None],
     ) -> None:

@@ -77,7 +77,6 @@ class Trial:
     n_directions: int
     denominator: str
     constant: bool
-    seed: int
     n_threads: int | None
 
 
@@ -131,6 +130,12 @@ def can_try(n_rows: int, n_features: int) -> bool:
     return n_rows >= FEWEST_ROWS and n_features <= MOST_FEATURES
 
 
+def trial_rows(labels: NDArray[Any], n_features: int, seed: int) -> NDArray[np.intp]:
+    """Draw a stratified subsample of at most 3,000 rows; their numbers, class by class."""
+    most_classes = 4 if n_features >= VERY_WIDE else 16
+    return _subsample(labels, most_classes, np.random.RandomState(seed))
+
+
 def by_trial(
     X: Any,
     labels: NDArray[Any],
@@ -140,15 +145,14 @@ def by_trial(
 ) -> ScaleReport:
     """Choose by the held-out error of a small expansion and a least-squares classifier.
 
-    A stratified subsample of at most 3,000 rows is halved; each half serves once for fitting and
-    once for counting errors, or, where columns are many, once only. Ties go to "none".
+    The rows, as `trial_rows` draws them, are halved; each half serves once for fitting and once for
+    counting errors, or, where columns are many, once only. Ties go to "none". The moments are those
+    of all rows.
     """
     deviations = column_deviations(moments)
     d = X.shape[1]
-    rows = _subsample(labels, 4 if d >= VERY_WIDE else 16, np.random.RandomState(trial.seed))
-    X, labels = X[rows], labels[rows]
-    weights = np.ones(len(rows)) if sample_weight is None else sample_weight[rows]
-    halves = (np.arange(0, len(rows), 2), np.arange(1, len(rows), 2))
+    weights = np.ones(len(labels)) if sample_weight is None else sample_weight
+    halves = (np.arange(0, len(labels), 2), np.arange(1, len(labels), 2))
     folds = [halves] if d >= WIDE else [halves, halves[::-1]]
     errors = {}
     for choice in ("none", "columns"):
@@ -157,7 +161,7 @@ def by_trial(
         total = sum(weights[held_out].sum() for _, held_out in folds)
         errors[choice] = float(np.sum(losses, axis=0).min() / total)
     better = "columns" if errors["columns"] < errors["none"] else "none"
-    return _report(better, "trial", deviations, errors=errors, n_rows=len(rows))
+    return _report(better, "trial", deviations, errors=errors, n_rows=len(labels))
 
 
 def _subsample(

@@ -181,8 +181,11 @@ def _check_no_overflow(array: npt.NDArray[Any], converted: RealArray, name: str)
         raise ValueError(f"{name}: expected values that fit {converted.dtype}, got {show(value)}")
 
 
-def check_weights(sample_weight: Any, n: int) -> npt.NDArray[np.float64] | None:
-    """Row weights, shape (n,), finite and not negative; None stays None."""
+def check_weights(sample_weight: Any, n: int, start: int = 0) -> npt.NDArray[np.float64] | None:
+    """Row weights, shape (n,), finite and not negative; None stays None.
+
+    Errors count rows from `start`.
+    """
     if sample_weight is None:
         return None
     name = "sample_weight"
@@ -194,7 +197,9 @@ def check_weights(sample_weight: Any, n: int) -> npt.NDArray[np.float64] | None:
     good = np.isfinite(weights) & (weights >= 0)
     if not good.all():
         row = int(np.argmin(good))
-        raise ValueError(f"{name}: expected finite numbers >= 0, got {weights[row]} in row {row}")
+        raise ValueError(
+            f"{name}: expected finite numbers >= 0, got {weights[row]} in row {start + row}"
+        )
     return weights
 
 

@@ -138,6 +138,11 @@ class ArrayBlocks(RowBlocks):
         if self.block_rows < 1:
             raise ValueError(f"block_rows: expected an integer from 1, got {show(block_rows)}")
 
+    def relabelled(self, y: Any, name: str) -> ArrayBlocks:
+        """The same rows and weights with other labels; errors call them `name`."""
+        y = _column(y, self.n_rows, name)
+        return ArrayBlocks(self.X, y, self.sample_weight, self.block_rows)
+
     @property
     def n_rows(self) -> int:
         """Number of rows."""
@@ -243,7 +248,8 @@ def _column(values: Any, n: int, name: str) -> Any:
 
 def _block_rows(X: Any) -> int:
     width = X.nnz / max(X.shape[0], 1) * 3 if hasattr(X, "nnz") else X.shape[1]
-    row_bytes = max(float(width) * X.dtype.itemsize, 1.0)
+    itemsize = 4 if X.dtype == np.float32 else 8  # once they are floating point
+    row_bytes = max(float(width) * itemsize, 1.0)
     return int(np.clip(_BLOCK_BYTES / row_bytes // 512 * 512, 512, 1 << 20))
 
 

@@ -185,7 +185,7 @@ class CalibratedLeastSquares(LinearClassifier):
         X, centre = centred(X, weight) if self.fit_intercept else (X, None)
         problem = self._problem(X, codes, weight)
         started = time.perf_counter()
-        sample = self._sample(problem.rows.n_rows, random)
+        sample = self._sample(problem.n_rows, random)
         metric = problem.metric(Penalty(1.0, self.ridge, 0.0), 0.0, sample)
         self._say(f"metric: {problem.shape[0]} features ({time.perf_counter() - started:.1f} s)")
         self.n_rows_ = problem.total

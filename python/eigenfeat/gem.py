@@ -21,13 +21,17 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from eigenfeat import _scale
 from eigenfeat._lazy import Lazy
-from eigenfeat._scale import ScaleReport, Trial
+from eigenfeat._scale import ScaleReport
 from eigenfeat._solution import FittedDirections, Settings, Solution, check_two_classes, solve
+from eigenfeat._surveyed import SurveyedBlocks
+from eigenfeat._unchanged import unchanged_on_error
+from eigenfeat.blocks import RowBlocks
 from eigenfeat.contrasts import KINDS, Contrasts
 from eigenfeat.expansion import check_powers, column_suffixes, expand
+from eigenfeat.gem_rows import tried_scales
 from eigenfeat.moments import ClassMoments
+from eigenfeat.out_of_core import given_blocks, over_blocks, surveyed
 from eigenfeat.row_weights import weighted_rows
 
 FLOATS = [np.float64, np.float32]
@@ -194,15 +198,16 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
         self.n_threads = n_threads
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GEM:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GEM:
         """Accumulate the classes' moments and solve for directions.
 
         Parameters
         ----------
-        X : (n, d) array-like or sparse matrix
-            Finite rows.
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Finite rows. Blocks are gone through once, and once more where rows are drawn to decide
+            `scale` on.
         y : (n,) array-like
-            Labels of any sortable type.
+            Labels of any sortable type; None with blocks, which bring their own, and their weights.
         sample_weight : (n,) array-like, optional
             Nonnegative weights of the rows.
 
@@ -211,8 +216,13 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
         GEM
             The estimator itself.
         """
-        self._take(X, y, sample_weight, None, first=True)
-        self._solve_now()
+        with unchanged_on_error(self):
+            blocks = given_blocks(X, y, sample_weight)
+            if blocks is None:
+                self._take(X, y, sample_weight, None, first=True)
+            else:
+                self._survey(blocks)
+            self._solve_now()
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> GEM:
@@ -259,19 +269,20 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
         """Solve for directions from moments that nobody else will change."""
         self.__dict__.pop("feature_names_in_", None)
         self.n_features_in_ = moments.n_features_in_
-        self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self._seed = self._draw_seed()
         self._trial: ScaleReport | None = None
         self._hold(moments)
         self._solve_now()
         return self
 
+    @over_blocks
     def transform(self, X: Any) -> NDArray[Any]:
         """Expand rows into features.
 
         Parameters
         ----------
-        X : (n, d) array-like or sparse matrix
-            Finite rows.
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Finite rows. Of blocks the result comes block by block, by an iterator.
 
         Returns
         -------
@@ -342,20 +353,29 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
         moments.update(X, y, sample_weight, n_threads=self.n_threads)
         self._say(f"moments: {X.shape[0]} rows, {X.shape[1]} columns", started)
         if first:
-            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-            self._trial = self._try_scales(X, y, sample_weight, moments, seed)
+            seed = self._draw_seed()
+            self._trial = tried_scales(self, (X, y, sample_weight), y, moments, seed)
             self._seed = seed
         self._hold(moments)
 
-    def _try_scales(
-        self, X: Any, y: Any, sample_weight: Any, moments: ClassMoments, seed: int
-    ) -> ScaleReport | None:
-        few = len(_scale.active_classes(moments)) < 2
-        if self.scale != "auto" or few or not _scale.can_try(*X.shape):
-            return None
-        names = ("ridge", "n_directions", "denominator", "constant", "n_threads")
-        trial = Trial(seed=seed, **{name: getattr(self, name) for name in names})
-        return _scale.by_trial(X, y, sample_weight, moments, trial)
+    def _survey(self, blocks: RowBlocks, *, small: bool = False) -> SurveyedBlocks:
+        """Take in the moments of blocks of rows, once those are checked; return what was found."""
+        self._check_parameters()
+        started = time.perf_counter()
+        rows = surveyed(blocks, small=small, moments=True, n_threads=self.n_threads)
+        moments = rows.survey.moments
+        assert moments is not None  # some row has weight
+        self._say(f"moments: {rows.n_rows} rows, {rows.survey.n_features} columns", started)
+        seed = self._draw_seed()
+        self._trial = tried_scales(self, rows, rows.codes, moments, seed)
+        self._seed = seed
+        self.__dict__.pop("feature_names_in_", None)
+        self.n_features_in_ = moments.n_features_in_
+        self._hold(moments)
+        return rows
+
+    def _draw_seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _hold(self, moments: ClassMoments) -> None:
         """Keep the moments, and a promise to solve for their directions."""

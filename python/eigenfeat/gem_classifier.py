@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 import os
-import sys
-import time
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._model_file import SavedModel
-from eigenfeat.clusters import class_clusters, cross_pairs
-from eigenfeat.expansion import check_powers
-from eigenfeat.features import ExpandedRows
+from eigenfeat._unchanged import unchanged_on_error
 from eigenfeat.gem import GEM
-from eigenfeat.layers import Layer, as_layer, hidden_features, project_rows
-from eigenfeat.linear import FromLogits
+from eigenfeat.gem_steps import ClassifierSteps
 from eigenfeat.logistic import MultinomialLogit
-from eigenfeat.moments import ClassMoments
-from eigenfeat.row_weights import weighted_rows
+from eigenfeat.out_of_core import given_blocks, over_blocks
 
 __all__ = ["GEMClassifier"]
 
 
-class GEMClassifier(FromLogits, ClassifierMixin, BaseEstimator):
+class GEMClassifier(ClassifierSteps):
     """GEM features and multinomial logistic regression on them, in one pass of small memory.
 
     The same as ``make_pipeline(GEM(...), MultinomialLogit(...))``, but features are never formed:
@@ -178,16 +170,17 @@ class GEMClassifier(FromLogits, ClassifierMixin, BaseEstimator):
         self.verbose = verbose
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, events: Any = None
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, events: Any = None
     ) -> GEMClassifier:
         """Fit directions, layer by layer, and the logit on their expansion.
 
         Parameters
         ----------
-        X : (n, d) array-like or sparse matrix
-            Finite rows.
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Finite rows. Blocks, and memory-mapped arrays, are gone through again for every layer
+            and in every iteration of the logit: neither rows nor their projections are kept.
         y : (n,) array-like
-            Labels.
+            Labels; None with blocks, which bring their own, and their weights.
         sample_weight : (n,) array-like, optional
             Nonnegative weights of the rows.
         events : (n,) array-like, optional
@@ -200,15 +193,22 @@ class GEMClassifier(FromLogits, ClassifierMixin, BaseEstimator):
             The estimator itself.
         """
         self._check_parameters()
-        return self._fit_rows(*self._training_rows(X, y, sample_weight, events))
+        with unchanged_on_error(self):
+            blocks = given_blocks(X, y, sample_weight)
+            if blocks is None:
+                self._fit_rows(*self._training_rows(X, y, sample_weight, events))
+            else:
+                self._fit_blocks(blocks, events)
+        return self
 
+    @over_blocks
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Logits of the classes.
 
         Parameters
         ----------
-        X : (n, d) array-like or sparse matrix
-            Finite rows.
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Finite rows. Of blocks the result comes block by block, by an iterator.
 
         Returns
         -------
@@ -278,140 +278,3 @@ class GEMClassifier(FromLogits, ClassifierMixin, BaseEstimator):
         model.logit_.coef_, model.logit_.intercept_ = saved.coef, saved.intercept
         model.logit_.classes_, model.logit_.n_features_in_ = saved.classes, saved.coef.shape[1]
         return model
-
-    # ---- the steps, which GEMClassifierCV takes one by one ------------------------------------
-
-    def _check_parameters(self) -> None:
-        self._validate_params()
-        check_powers(self.powers)
-        if self.include_input and self.depth > 1:
-            raise ValueError("include_input: expected False with depth > 1, got True")
-        self._check_clusters()
-
-    def _check_clusters(self) -> None:
-        drawn = isinstance(self.pairs, tuple) and len(self.pairs) == 2 and self.pairs[0] == "random"
-        whole = drawn and isinstance(self.pairs[1], Integral) and int(self.pairs[1]) >= 1
-        if self.n_clusters > 1 and self.pairs != "all" and not whole:
-            raise ValueError(
-                f"pairs: expected 'all' or ('random', n) with n_clusters > 1, got {self.pairs!r}"
-            )
-
-    def _training_rows(self, X: Any, y: Any, sample_weight: Any, events: Any) -> tuple[Any, ...]:
-        """Rows, labels, weights and groups, checked; rows without weight left out."""
-        X, y = self._checked(X, reset=True, y=y)
-        check_classification_targets(y)
-        if events is not None and self.n_clusters > 1:
-            raise ValueError("events: expected None with n_clusters > 1, which makes events itself")
-        groups = y if events is None else np.asarray(events)
-        if groups.shape != y.shape:
-            raise ValueError(f"events: expected {len(y)} groups, one a row, got {groups.shape}")
-        index = np.arange(len(y))
-        X, index, weight = weighted_rows(X, index, sample_weight)
-        y, groups = y[index], groups[index]
-        if len(np.unique(y)) < 2:
-            raise ValueError(
-                f"y: expected rows of at least two classes, got 1 class ({y[0].item()!r})"
-            )
-        return X, y, weight, groups
-
-    def _checked(self, X: Any, *, reset: bool, y: Any = "no_validation") -> Any:
-        small = getattr(X, "dtype", None) in (np.uint8, np.int8, np.uint16, np.int16, np.bool_)
-        options = {
-            "accept_sparse": "csr",
-            "dtype": np.float32 if small else [np.float64, np.float32],
-            "order": "C",
-            "reset": reset,
-        }
-        return validate_data(self, X, y, **options)
-
-    def _gem(self, level: int) -> GEM:
-        """The extractor of one layer."""
-        last = level == self.depth - 1
-        wave, powers = self._waves() if last else ("shifted", (1,))
-        return GEM(
-            ridge=self.ridge if last or self.hidden_ridge is None else self.hidden_ridge,
-            n_directions=self.n_directions if last else self.hidden_directions,
-            threshold=self.threshold if last else None,
-            pairs="all" if level > 0 and self.n_clusters > 1 else self.pairs,
-            denominator=self.denominator,
-            constant=self.constant or level > 0,
-            scale=self.scale if level == 0 else "none",
-            expansion=wave,
-            powers=powers,
-            random_state=self.random_state,
-            n_threads=self.n_threads,
-            verbose=self.verbose,
-        )
-
-    def _waves(self) -> tuple[str, tuple[int, ...]]:
-        if self.expansion == "auto":
-            return "half_wave" if self.depth == 1 else "shifted", tuple(self.powers)
-        return self.expansion, tuple(self.powers)
-
-    def _fit_rows(
-        self, X: Any, y: Any, weight: Any, groups: Any, first: GEM | None = None
-    ) -> GEMClassifier:
-        """Fit on checked rows; `first` is the first layer's extractor if it is there already."""
-        layers = [] if first is None else [as_layer(first)]
-        for level in range(len(layers), self.depth):
-            layers.append(self._fit_layer(X, groups, weight, layers, level))
-        features = self._features(X, layers)
-        started = time.perf_counter()
-        self.logit_ = self._logit(self.penalty).fit(features, y, weight)
-        self._say(
-            f"logit: {features.shape[1]} features, {self.logit_.n_iter_[0]} iterations", started
-        )
-        self.classes_ = self.logit_.classes_
-        self.layers_ = layers
-        return self
-
-    def _first(self, X: Any, groups: NDArray[Any]) -> tuple[GEM, NDArray[Any]]:
-        """The first layer's extractor, not fitted, and what its moments are conditioned on."""
-        gem = self._gem(0)
-        if self.n_clusters == 1:
-            return gem, groups
-        scaled = self.scale == "columns"
-        options = {"scaled": scaled, "random_state": self.random_state}
-        groups, of_classes = class_clusters(X, groups, self.n_clusters, **options)
-        count = None if self.pairs == "all" else int(self.pairs[1])
-        gem.pairs = cross_pairs(of_classes, count, self.random_state)
-        return gem, groups
-
-    def _fit_layer(
-        self, X: Any, groups: NDArray[Any], weight: Any, layers: list[Layer], level: int
-    ) -> Layer:
-        if level == 0:
-            gem, groups = self._first(X, groups)
-            return as_layer(gem.fit(X, groups, weight))
-        gem = self._gem(level)
-        started = time.perf_counter()
-        moments = ClassMoments()
-        for rows, block in hidden_features(X, layers, self.n_threads):
-            part = None if weight is None else weight[rows]
-            moments.update(block, groups[rows], part, n_threads=self.n_threads)
-        self._say(f"moments of layer {level + 1}: {block.shape[1]} columns", started)
-        return as_layer(gem._adopt(moments))
-
-    def _features(self, X: Any, layers: Sequence[Layer]) -> ExpandedRows:
-        """The last layer's features, by their projections."""
-        last = layers[-1]
-        projections = project_rows(X, layers, self.n_threads)
-        inputs = X.astype(np.float32, copy=False) if self.include_input else None
-        return ExpandedRows(
-            inputs,
-            last.directions,
-            wave=last.wave,
-            powers=last.powers,
-            include_input=self.include_input,
-            projections=projections,
-        )
-
-    def _logit(self, penalty: float) -> MultinomialLogit:
-        return MultinomialLogit(
-            penalty=penalty, tol=self.tol, random_state=self.random_state, n_threads=self.n_threads
-        )
-
-    def _say(self, text: str, started: float) -> None:
-        if self.verbose:
-            took = time.perf_counter() - started
-            print(f"[GEMClassifier] {text} ({took:.1f} s)", file=sys.stderr, flush=True)

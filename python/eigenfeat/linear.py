@@ -14,12 +14,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat import _threads
-from eigenfeat._logit_problem import LogitProblem
+from eigenfeat._block_logit import BlockLogit, block_centre
+from eigenfeat._logit_problem import LogitObjective, LogitProblem, centred
+from eigenfeat._surveyed import SurveyedBlocks
 from eigenfeat._unchanged import unchanged_on_error
 from eigenfeat.features import ExpandedRows, take_rows
+from eigenfeat.out_of_core import given_blocks, over_blocks, surveyed
 from eigenfeat.row_weights import weighted_rows
 
-__all__ = ["FromLogits", "LinearClassifier", "LinearModel"]
+__all__ = ["FromLogits", "LinearClassifier", "LinearModel", "check_two_labels"]
 
 FLOATS = [np.float64, np.float32]
 
@@ -33,14 +36,17 @@ class FromLogits:
         """Logits (n, k), or (n,) of the second class over the first."""
         raise NotImplementedError
 
+    @over_blocks
     def predict_log_proba(self, X: Any) -> NDArray[Any]:
         """Logarithms of the class probabilities, (n, k)."""
         return np.asarray(log_softmax(self._all_scores(X), axis=1))
 
+    @over_blocks
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """Class probabilities, (n, k)."""
         return np.asarray(softmax(self._all_scores(X), axis=1))
 
+    @over_blocks
     def predict(self, X: Any) -> NDArray[Any]:
         """Most probable labels, (n,)."""
         scores = self._all_scores(X)
@@ -59,13 +65,14 @@ class LinearModel(ClassifierMixin, BaseEstimator):
     intercept_: NDArray[np.float64]
     n_threads: int | None
 
+    @over_blocks
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Logits.
 
         Parameters
         ----------
-        X : (n, d) array-like, sparse matrix or ExpandedRows
-            Finite rows.
+        X : (n, d) array-like, sparse matrix, ExpandedRows or RowBlocks
+            Finite rows. Of blocks the result comes block by block, by an iterator.
 
         Returns
         -------
@@ -116,11 +123,7 @@ class LinearModel(ClassifierMixin, BaseEstimator):
         check_classification_targets(y)
         X, y, weight = weighted_rows(X, y, sample_weight)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                "y: expected rows of at least two classes, got 1 class "
-                f"({self.classes_[0].item()!r})"
-            )
+        check_two_labels(self.classes_)
         return X, codes.astype(np.int32), weight
 
     def _keep(self, W: NDArray[np.float64]) -> None:
@@ -154,6 +157,37 @@ class LinearClassifier(LinearModel, FromLogits):
             n_threads=_threads.resolve(self.n_threads),
         )
 
+    def _problems(
+        self, X: Any, y: Any, sample_weight: Any, random: Any
+    ) -> tuple[LogitObjective, LogitObjective | None, NDArray[np.float64] | None]:
+        """Problems of the rows to fit and of those held out, and what columns are moved by."""
+        rows = X if isinstance(X, SurveyedBlocks) else None
+        if rows is None:
+            blocks = given_blocks(X, y, sample_weight)
+            rows = None if blocks is None else surveyed(blocks, n_threads=self.n_threads)
+        if rows is not None:
+            return self._block_problems(rows, random)
+        X, codes, weight = self._labelled_rows(X, y, sample_weight)
+        X, codes, weight, held_out = self._held_out(X, codes, weight, random)
+        X, centre = centred(X, weight) if self.fit_intercept else (X, None)
+        return self._problem(X, codes, weight), held_out, centre
+
+    def _block_problems(self, rows: SurveyedBlocks, random: Any) -> tuple[Any, Any, Any]:
+        self.classes_ = rows.classes
+        check_two_labels(self.classes_)
+        held_out = None
+        if self.early_stopping:
+            parts = self._split(rows.codes, random)
+            rows, held = rows.subset(parts[0]), rows.subset(parts[1])
+            held_out = BlockLogit(held, constant=self.fit_intercept)
+        centre = block_centre(rows) if self.fit_intercept else None
+        if centre is not None:
+            rows = rows.read_as(centre=centre)
+        problem = BlockLogit(rows, constant=self.fit_intercept)
+        self.n_features_in_ = problem.varying
+        self.__dict__.pop("feature_names_in_", None)
+        return problem, held_out, centre
+
     def _sample(self, n: int, random: Any) -> NDArray[np.intp] | None:
         """Row numbers for the Gram matrix, or None for all."""
         if self.gram_rows is None or self.gram_rows >= n:
@@ -166,14 +200,23 @@ class LinearClassifier(LinearModel, FromLogits):
         """Rows to fit, and with `early_stopping` the others."""
         if not self.early_stopping:
             return X, codes, weight, None
-        train, held = train_test_split(
-            np.arange(len(codes)),
-            test_size=self.validation_fraction,
-            stratify=codes,
-            random_state=random,
-        )
         parts = [
             (take_rows(X, rows), codes[rows], None if weight is None else weight[rows])
-            for rows in (np.sort(train), np.sort(held))
+            for rows in self._split(codes, random)
         ]
         return *parts[0], self._problem(*parts[1])
+
+    def _split(self, codes: Any, random: Any) -> list[NDArray[np.intp]]:
+        """Numbers of rows to fit and of rows to hold out, class by class."""
+        options = {"stratify": codes, "random_state": random}
+        parts = train_test_split(
+            np.arange(len(codes)), test_size=self.validation_fraction, **options
+        )
+        return [np.sort(part) for part in parts]
+
+
+def check_two_labels(classes: NDArray[Any]) -> None:
+    """Raise ValueError if all rows are of one class."""
+    if len(classes) < 2:
+        only = classes.tolist()[0]
+        raise ValueError(f"y: expected rows of at least two classes, got 1 class ({only!r})")

@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
 from eigenfeat._lbfgs import Minimum, minimise
-from eigenfeat._logit_problem import LogitProblem, Penalty, centred
+from eigenfeat._logit_problem import LogitObjective, Penalty
 from eigenfeat._logit_watch import Watch
 from eigenfeat._validation import check_number
 from eigenfeat.linear import LinearClassifier
@@ -175,15 +175,16 @@ class MultinomialLogit(LinearClassifier):
         self.n_threads = n_threads
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MultinomialLogit:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MultinomialLogit:
         """Fit the weights.
 
         Parameters
         ----------
-        X : (n, p) array-like, sparse matrix or ExpandedRows
-            Finite features.
+        X : (n, p) array-like, sparse matrix, ExpandedRows or RowBlocks
+            Finite features. Blocks, and memory-mapped arrays, are gone through in every iteration;
+            what is held does not grow with their number but for one to four bytes a row.
         y : (n,) array-like
-            Labels.
+            Labels; None with blocks, which bring their own, and their weights.
         sample_weight : (n,) array-like, optional
             Nonnegative weights of the rows.
 
@@ -233,11 +234,8 @@ class MultinomialLogit(LinearClassifier):
         self, X: Any, y: Any, penalties: Sequence[float], sample_weight: Any
     ) -> Iterator[MultinomialLogit]:
         before = self._start_weights() if self.warm_start else None
-        X, codes, weight = self._labelled_rows(X, y, sample_weight)
         random = check_random_state(self.random_state)
-        X, codes, weight, held_out = self._held_out(X, codes, weight, random)
-        X, centre = centred(X, weight) if self.fit_intercept else (X, None)
-        problem = self._problem(X, codes, weight)
+        problem, held_out, centre = self._problems(X, y, sample_weight, random)
         started = time.perf_counter()
         metric = self._metric(problem, max(penalties), random)
         self._say(f"metric: {problem.shape[0]} features ({time.perf_counter() - started:.1f} s)")
@@ -251,18 +249,23 @@ class MultinomialLogit(LinearClassifier):
             W = model._minimise(problem, metric, W, held_out, centre)
             yield model
 
-    def _metric(self, problem: LogitProblem, energy: float, random: Any) -> Any:
+    def _metric(self, problem: LogitObjective, energy: float, random: Any) -> Any:
         """From all rows it holds what the penalties add; from a sample it is damped."""
-        sample = self._sample(problem.rows.n_rows, random)
+        sample = self._sample(problem.n_rows, random)
         damping = 0.0 if sample is None else self.ridge * np.sqrt(problem.total)
         return problem.metric(self._weights(problem, energy), float(damping), sample, half=True)
 
-    def _weights(self, problem: LogitProblem, energy: float) -> Penalty:
+    def _weights(self, problem: LogitObjective, energy: float) -> Penalty:
         # Two classes have weights (-w/2, w/2): plain squares as of the one vector w.
         return Penalty(energy, self.ridge, self.l2 * (2.0 if problem.shape[1] == 2 else 1.0))
 
     def _minimise(
-        self, problem: LogitProblem, metric: Any, W: Any, held_out: LogitProblem | None, centre: Any
+        self,
+        problem: LogitObjective,
+        metric: Any,
+        W: Any,
+        held_out: LogitObjective | None,
+        centre: Any,
     ) -> NDArray[np.float64]:
         penalty = self._weights(problem, self.penalty)
         watch = Watch(held_out, self._uncentre(centre), self._say)
@@ -320,7 +323,7 @@ class MultinomialLogit(LinearClassifier):
 
 
 def _start(
-    problem: LogitProblem, before: Any, classes: Any, intercept: bool, centre: Any
+    problem: LogitObjective, before: Any, classes: Any, intercept: bool, centre: Any
 ) -> NDArray[np.float64]:
     W = np.zeros(problem.shape)
     if before is None:

@@ -1,0 +1,113 @@
+"""Estimators on rows that need not fit into memory: blocks of rows and memory-mapped arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+)
+
+from eigenfeat._reading import Reading, check_finite
+from eigenfeat._surveyed import SurveyedBlocks
+from eigenfeat.blocks import ArrayBlocks, Block, RowBlocks, as_blocks, is_blocks
+
+__all__ = ["given_blocks", "over_blocks", "surveyed"]
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def given_blocks(X: Any, y: Any, sample_weight: Any = None) -> RowBlocks | None:
+    """Rows as blocks if they came so, or are in a memory-mapped array; else None.
+
+    Raises
+    ------
+    ValueError
+        If labels or weights came beside blocks, which bring their own.
+    """
+    if is_blocks(X):
+        for name, values in (("y", y), ("sample_weight", sample_weight)):
+            if values is not None:
+                raise ValueError(
+                    f"{name}: expected None with blocks of rows, which bring it themselves, got "
+                    f"{type(values).__name__}"
+                )
+        return as_blocks(X)
+    if y is None or not is_mapped(X):
+        return None
+    check_consistent_length(X, y)
+    y = column_or_1d(y, warn=True)
+    if sample_weight is not None:
+        rows = np.empty((len(X), 0))
+        sample_weight = _check_sample_weight(
+            sample_weight, rows, dtype=np.float64, ensure_non_negative=True
+        )
+    return ArrayBlocks(X, y, sample_weight)
+
+
+def is_mapped(X: Any) -> bool:
+    """Whether rows are a memory-mapped array of real numbers, to be read block by block."""
+    return (
+        isinstance(X, np.memmap)
+        and getattr(X, "_mmap", None) is not None
+        and X.ndim == 2
+        and X.dtype.kind in "biuf"
+        and X.size > 0
+    )
+
+
+def surveyed(
+    blocks: RowBlocks, *, small: bool = False, moments: bool = False, n_threads: int | None = None
+) -> SurveyedBlocks:
+    """Go through blocks of labelled rows once; see `SurveyedBlocks.of`."""
+    found = SurveyedBlocks.of(blocks, small=small, moments=moments, n_threads=n_threads)
+    check_classification_targets(np.repeat(found.classes, 3))
+    return found
+
+
+def over_blocks(method: _Method) -> _Method:
+    """Let a method of rows also take blocks, and memory-mapped arrays block by block.
+
+    Of blocks it returns an iterator of its results, one a block; of a memory-mapped array one
+    result, as of any array.
+    """
+
+    @wraps(method)
+    def wrapped(self: Any, X: Any) -> Any:
+        if is_blocks(X):
+            check_is_fitted(self)
+            return (method(self, block.X) for block in _checked(self, as_blocks(X)))
+        if is_mapped(X):
+            check_is_fitted(self)
+            return _filled(method, self, ArrayBlocks(X))
+        return method(self, X)
+
+    return cast("_Method", wrapped)
+
+
+def _checked(estimator: Any, blocks: RowBlocks) -> Iterator[Block]:
+    reading = Reading(n_features=estimator.n_features_in_, small=True)
+    for block in blocks:
+        checked = reading.checked(Block(block.X, start=block.start))
+        check_finite(checked.X, block.start)
+        # A slice of a memory-mapped array would be taken for one.
+        yield Block(np.asarray(block.X) if is_mapped(block.X) else block.X, start=block.start)
+
+
+def _filled(method: Callable[..., Any], estimator: Any, blocks: ArrayBlocks) -> Any:
+    out = None
+    if blocks.n_features != estimator.n_features_in_:
+        return method(estimator, blocks.X[:1])  # raises what it does for any array
+    for block in _checked(estimator, blocks):
+        found = np.asarray(method(estimator, block.X))
+        if out is None:
+            out = np.empty((blocks.n_rows, *found.shape[1:]), dtype=found.dtype)
+        out[block.start : block.start + len(found)] = found
+    return out
