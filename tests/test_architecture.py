@@ -82,6 +82,8 @@ PYTHON_ROOMS = (
             "datasets.py",
             "demo*.py",
             "speech.py",
+            "saving*.py",
+            "onnx_export.py",
             "reproduce/*",
             "tables/*",
             "cli*.py",
@@ -90,7 +92,10 @@ PYTHON_ROOMS = (
         rooms=frozenset({"front door", "foundation", "estimators", "outer"}),
         libraries=frozenset({"numpy", "scipy", "sklearn", "joblib"}),
         lazy=frozenset(
-            {"matplotlib", "dask", "distributed", "pandas", "pyarrow", "rich", "threadpoolctl"}
+            {
+                *("matplotlib", "dask", "distributed", "pandas", "rich", "threadpoolctl", "onnx"),
+                "pyarrow",
+            }
         ),
     ),
 )

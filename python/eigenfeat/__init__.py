@@ -27,6 +27,7 @@ from .pencils import (
 )
 from .persist import FileFormatError
 from .rayleigh import OrientedPCA, RayleighPCA, VanishingComponents
+from .saving import load, save
 from .tables import BadRowError, FileRows, open_rows
 from .targets import discretize_target, target_groups
 from .trust_region import BallMinimum, SignCertificate, certified_sign, trust_region_minimum
@@ -76,9 +77,11 @@ __all__ = [
     "confusion_pairs_from",
     "discretize_target",
     "generalized_eigh",
+    "load",
     "one_vs_rest",
     "open_rows",
     "pair_directions",
+    "save",
     "target_groups",
     "trust_region_minimum",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,10 @@ from ._validation import check_whole
 from .expansion import WAVES, check_powers
 from .layers import Layer
 
-__all__ = ["SavedEnsemble", "SavedModel"]
+__all__ = ["SavedEnsemble", "SavedModel", "jsonable", "plain_parameters"]
+
+# Asked for an array by name, shape and dtype, it returns the array or raises ValueError.
+GetArray = Callable[..., npt.NDArray[Any]]
 
 _KIND = "gem classifier"
 _ENSEMBLE = "gem ensemble"
@@ -41,7 +44,7 @@ class SavedModel:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write to a file; an older one there is replaced once this is complete."""
-        persist.write(path, _KIND, self._meta(), self._arrays())
+        persist.write(path, _KIND, self.meta(), self.arrays())
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], names: Iterable[str]) -> SavedModel:
@@ -55,21 +58,22 @@ class SavedModel:
             The parameters that the classifier has.
         """
         with persist.read(path, _KIND) as file:
-            return cls._from(file, file.meta, "", names)
+            return cls.of(file.meta, file.array, names)
 
     @classmethod
-    def _from(
-        cls, file: persist.Reader, meta: dict[str, Any], prefix: str, names: Iterable[str]
+    def of(
+        cls, meta: dict[str, Any], array: GetArray, names: Iterable[str], prefix: str = ""
     ) -> SavedModel:
-        coef = file.array(f"{prefix}coef", tuple(meta["coef"]))
+        """What `meta` and `arrays` say; ValueError, LookupError or TypeError for nonsense."""
+        coef = array(f"{prefix}coef", tuple(meta["coef"]))
         found = cls(
-            _parameters(meta["parameters"], names),
+            plain_parameters(meta["parameters"], names),
             LabelTable.from_json(meta["classes"]).classes,
             check_whole(meta["n_features"], "n_features", at_least=1),
             meta["feature_names"],
-            [_layer(file, f"{prefix}layer{i}_", entry) for i, entry in enumerate(meta["layers"])],
+            [_layer(array, f"{prefix}layer{i}_", entry) for i, entry in enumerate(meta["layers"])],
             coef,
-            file.array(f"{prefix}intercept", (len(coef),)),
+            array(f"{prefix}intercept", (len(coef),)),
         )
         found._check()
         return found
@@ -93,9 +97,10 @@ class SavedModel:
         if not fits:
             raise persist.FileFormatError("its layers, labels and weights do not fit together")
 
-    def _meta(self) -> dict[str, Any]:
+    def meta(self) -> dict[str, Any]:
+        """All but the arrays."""
         return {
-            "parameters": _jsonable(self.parameters),
+            "parameters": jsonable(self.parameters),
             "classes": _table(self.classes).to_json(),
             "n_features": self.n_features,
             "feature_names": self.feature_names,
@@ -111,7 +116,8 @@ class SavedModel:
             ],
         }
 
-    def _arrays(self, prefix: str = "") -> Iterator[tuple[str, npt.NDArray[Any]]]:
+    def arrays(self, prefix: str = "") -> Iterator[tuple[str, npt.NDArray[Any]]]:
+        """Arrays by name."""
         for i, layer in enumerate(self.layers):
             _, codes = np.unique(layer.pairs, return_inverse=True)
             part = f"{prefix}layer{i}_"
@@ -137,13 +143,19 @@ class SavedEnsemble:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write to a file; an older one there is replaced once this is complete."""
-        meta = {
-            "parameters": _jsonable(self.parameters),
-            "estimator": None if self.estimator is None else _jsonable(self.estimator),
-            "members": [member._meta() for member in self.members],
+        persist.write(path, _ENSEMBLE, self.meta(), self.arrays())
+
+    def meta(self) -> dict[str, Any]:
+        """All but the arrays."""
+        return {
+            "parameters": jsonable(self.parameters),
+            "estimator": None if self.estimator is None else jsonable(self.estimator),
+            "members": [member.meta() for member in self.members],
         }
-        arrays = (a for i, m in enumerate(self.members) for a in m._arrays(f"member{i}_"))
-        persist.write(path, _ENSEMBLE, meta, arrays)
+
+    def arrays(self) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+        """Arrays by name."""
+        return (a for i, m in enumerate(self.members) for a in m.arrays(f"member{i}_"))
 
     @classmethod
     def read(
@@ -159,37 +171,48 @@ class SavedEnsemble:
             The parameters that the ensemble has but `estimator`, and those of its members.
         """
         with persist.read(path, _ENSEMBLE) as file:
-            meta, known = file.meta, set(member_names)
-            members = [
-                SavedModel._from(file, entry, f"member{i}_", known)
-                for i, entry in enumerate(meta["members"])
-            ]
-            same = {(tuple(m.classes.tolist()), m.n_features) for m in members}
-            if len(same) != 1:
-                raise persist.FileFormatError("its members do not fit together")
-            estimator = meta["estimator"]
-            if estimator is not None:
-                estimator = _parameters(estimator, known)
-            return cls(_parameters(meta["parameters"], names), estimator, members)
+            return cls.of(file.meta, file.array, names, member_names)
+
+    @classmethod
+    def of(
+        cls,
+        meta: dict[str, Any],
+        array: GetArray,
+        names: Iterable[str],
+        member_names: Iterable[str],
+    ) -> SavedEnsemble:
+        """What `meta` and `arrays` say; ValueError, LookupError or TypeError for nonsense."""
+        known = set(member_names)
+        members = [
+            SavedModel.of(entry, array, known, f"member{i}_")
+            for i, entry in enumerate(meta["members"])
+        ]
+        same = {(tuple(m.classes.tolist()), m.n_features) for m in members}
+        if len(same) != 1:
+            raise persist.FileFormatError("its members do not fit together")
+        estimator = meta["estimator"]
+        if estimator is not None:
+            estimator = plain_parameters(estimator, known)
+        return cls(plain_parameters(meta["parameters"], names), estimator, members)
 
 
 def _table(labels: npt.NDArray[Any]) -> LabelTable:
     return LabelTable.of(labels) if len(labels) else LabelTable()
 
 
-def _layer(file: persist.Reader, prefix: str, entry: dict[str, Any]) -> Layer:
+def _layer(array: GetArray, prefix: str, entry: dict[str, Any]) -> Layer:
     d, count = entry["shape"]
     names = LabelTable.from_json(entry["names"]).classes
-    codes = file.array(f"{prefix}pairs", (count, 2), "<i8")
+    codes = array(f"{prefix}pairs", (count, 2), "<i8")
     wave, powers = entry["wave"], check_powers(entry["powers"])
     if wave not in WAVES or (codes.size and not 0 <= codes.min() <= codes.max() < len(names)):
         raise persist.FileFormatError("it has an expansion or pairs that this format does not know")
     return Layer(
-        file.array(f"{prefix}directions", (d, count)),
-        file.array(f"{prefix}offset", (count,)),
-        file.array(f"{prefix}eigenvalues", (count,)),
+        array(f"{prefix}directions", (d, count)),
+        array(f"{prefix}offset", (count,)),
+        array(f"{prefix}eigenvalues", (count,)),
         names[codes],
-        file.array(f"{prefix}ranks", (count,), "<i8"),
+        array(f"{prefix}ranks", (count,), "<i8"),
         wave,
         tuple(powers),
     )
@@ -198,7 +221,7 @@ def _layer(file: persist.Reader, prefix: str, entry: dict[str, Any]) -> Layer:
 # ---- parameters: JSON has no tuples, and a tuple is not a list to `pairs` ------------------------
 
 
-def _jsonable(parameters: dict[str, Any]) -> dict[str, Any]:
+def jsonable(parameters: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters that JSON can hold, as it can hold them."""
     out = {}
     for name, value in parameters.items():
@@ -223,7 +246,8 @@ def _to_json(value: Any) -> Any:
     raise TypeError("not in JSON")
 
 
-def _parameters(found: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+def plain_parameters(found: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """The parameters that `jsonable` wrote; FileFormatError if one is not among `names`."""
     unknown = set(found) - set(names)
     if unknown:
         raise persist.FileFormatError(f"it has parameters that are unknown: {sorted(unknown)}")

@@ -181,10 +181,7 @@ class GEMEnsemble(FromLogits, ClassifierMixin, BaseEstimator):
             If the file cannot be written.
         """
         check_is_fitted(self, "members_")
-        own = self.get_params(deep=False)
-        estimator = own.pop("estimator")
-        chosen = None if estimator is None else estimator.get_params(deep=False)
-        SavedEnsemble(own, chosen, [member._saved() for member in self.members_]).write(path)
+        self._saved().write(path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> GEMEnsemble:
@@ -196,7 +193,16 @@ class GEMEnsemble(FromLogits, ClassifierMixin, BaseEstimator):
             If the file is foreign or damaged.
         """
         own = set(cls._get_param_names()) - {"estimator"}
-        saved = SavedEnsemble.read(path, own, GEMClassifier._get_param_names())
+        return cls._restored(SavedEnsemble.read(path, own, GEMClassifier._get_param_names()))
+
+    def _saved(self) -> SavedEnsemble:
+        own = self.get_params(deep=False)
+        estimator = own.pop("estimator")
+        chosen = None if estimator is None else estimator.get_params(deep=False)
+        return SavedEnsemble(own, chosen, [member._saved() for member in self.members_])
+
+    @classmethod
+    def _restored(cls, saved: SavedEnsemble) -> GEMEnsemble:
         chosen = None if saved.estimator is None else GEMClassifier(**saved.estimator)
         model = cls(estimator=chosen, **saved.parameters)
         model.members_ = [GEMClassifier._restored(member) for member in saved.members]

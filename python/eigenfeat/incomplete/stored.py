@@ -1,0 +1,188 @@
+"""What files keep of completions, rules and classifiers of incomplete rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from eigenfeat._stored import Stored, fits
+from eigenfeat.incomplete._affine import Affine
+from eigenfeat.incomplete._discriminants import Gaussians, Linear, Local, Quadratic
+from eigenfeat.incomplete._ideal import IdealRule
+from eigenfeat.incomplete._neighbours import ClassRows
+from eigenfeat.incomplete._patterns import PatternCache
+from eigenfeat.incomplete._rules import PairwiseRule, SetRule
+from eigenfeat.incomplete.baselines import FixedTime
+from eigenfeat.incomplete.baselines_ects import ECTS
+from eigenfeat.incomplete.calibration import Calibration
+from eigenfeat.incomplete.completion import GaussianCompletion, MixtureCompletion
+from eigenfeat.incomplete.decision import ReliableClassifier
+from eigenfeat.incomplete.local_qda import LocalQDA
+from eigenfeat.incomplete.sets import BoxSet, ChebyshevSet, QuadraticSet
+
+__all__ = ["STORED"]
+
+
+def _check_rows(value: ClassRows) -> None:
+    starts = value.starts
+    ascending = len(starts) > 1 and starts[0] == 0 and bool(np.all(np.diff(starts) >= 0))
+    fits(ascending and starts[-1] == len(value.rows), "ClassRows.starts")
+
+
+def _check_local(value: LocalQDA) -> None:
+    k, d = len(value.classes_), value.n_features_in_
+    fits(value._data.n_classes == k and value._data.rows.shape[1] == d, "LocalQDA._data")
+    counts = np.diff(value._data.starts)
+    fits(value.n_neighbors_ >= 1 and value._floor > 0 and counts.min() >= 1, "LocalQDA")
+
+
+def _check_ects(value: ECTS) -> None:
+    codes, k = value._codes, len(value.classes_)
+    fits(len(codes) and codes.min() >= 0 and codes.max() < k and value._unit > 0, "ECTS._codes")
+
+
+def _check_completion(value: Any) -> None:
+    fits(len(value._weights) and value._weights.min() >= 0, "completion._weights")
+
+
+def _check_labels(value: Any) -> None:
+    fits(len(value.labels) and value.labels.min() >= 0, "discriminants.labels")
+
+
+def _check_fixed_time(value: FixedTime) -> None:
+    fits(1 <= value.time_ <= value.n_features_in_, "FixedTime.time_")
+
+
+def _check_pairwise(value: PairwiseRule) -> None:
+    fits(value.tail in ("chernoff", "saddlepoint"), "PairwiseRule.tail")
+
+
+def _check_ideal(value: IdealRule) -> None:
+    n = value.n_samples
+    fits(2 <= n <= 2**24 and n & (n - 1) == 0 and 0 < value.risk < 1, "IdealRule")
+
+
+def _width(found: Any) -> int:
+    if isinstance(found, Local):
+        return int(found.model.n_features_in_)
+    rows = found.slopes if isinstance(found, Linear) else found.means
+    return int(rows.shape[-1])
+
+
+def _check_reliable(value: ReliableClassifier) -> None:
+    d, found = value.n_features_in_, value._discriminants
+    affine, scores = value._affine, value._scores
+    width = d if affine is None else affine.B.shape[1]
+    fits(affine is None or affine.B.shape[0] == d, "ReliableClassifier._affine")
+    fits(_width(found) == width, "ReliableClassifier._discriminants")
+    fits(found.labels.max() < len(value.classes_), "ReliableClassifier._discriminants")
+    fits(scores is None or scores.B.shape == (d, found.count), "ReliableClassifier._scores")
+    fits(value.completion_._means.shape[1] == d, "ReliableClassifier.completion_")
+    same = np.array_equal(value.classifier_.classes_, value.classes_)
+    fits(same, "ReliableClassifier.classifier_")
+    if isinstance(value._rule, IdealRule):
+        value._rule.predict = value._codes
+
+
+_COMPLETION = {
+    "_means": "numbers g d",
+    "_covariances": "numbers g d d",
+    "_weights": "numbers g",
+    "_cache": "of PatternCache",
+}
+_RELIABLE = {
+    "classes_": "labels k",
+    "classifier_": "value",
+    "completion_": "of GaussianCompletion MixtureCompletion",
+    "features_": "value?",
+    "set_": "text",
+    "_affine": "of Affine?",
+    "_scores": "of Affine?",
+    "_discriminants": "of Linear Gaussians Local Quadratic",
+    "_rule": "of SetRule PairwiseRule IdealRule",
+    "reliability_": "number?",
+    "calibration_": "of Calibration?",
+}
+_CALIBRATION = {
+    "agreement": "number",
+    "confidence": "number",
+    "n": "count",
+    "tau": "numbers p",
+    "realised": "floats p",
+    "lower": "floats p",
+    "mean_time": "floats p",
+    "accuracy": "floats p?",
+    "chosen": "number",
+}
+_ROWS = {
+    "rows": "numbers n d",
+    "starts": "whole *",
+    "n_threads": "count?",
+    "centre": "numbers d",
+    "_columns": "numbers d n",
+    "_squares": "numbers n",
+}
+_LOCAL = {
+    "classes_": "labels k",
+    "priors_": "numbers k",
+    "n_neighbors_": "count",
+    "_floor": "number",
+    "_data": "of ClassRows",
+}
+_ECTS = {
+    "classes_": "labels k",
+    "lengths_": "whole n",
+    "_codes": "whole n",
+    "_unit": "number",
+    "_columns": "numbers d n",
+}
+_LINEAR = {"labels": "whole m", "slopes": "numbers m w", "offsets": "floats m"}
+_GAUSSIANS = {
+    "labels": "whole m",
+    "offsets": "floats n m",
+    "means": "numbers n m w",
+    "variances": "numbers n m w",
+}
+_QUADRATIC = {
+    "labels": "whole m",
+    "offsets": "floats m",
+    "means": "numbers m w",
+    "precisions": "numbers m w w",
+}
+
+STORED = (
+    Stored("GaussianCompletion", GaussianCompletion, _COMPLETION, _check_completion),
+    Stored("MixtureCompletion", MixtureCompletion, _COMPLETION, _check_completion),
+    Stored("LocalQDA", LocalQDA, _LOCAL, _check_local),
+    Stored("ECTS", ECTS, _ECTS, _check_ects),
+    Stored(
+        "FixedTime",
+        FixedTime,
+        {"time_": "count", "classifier_": "value", "complete_classifier_": "value"},
+        _check_fixed_time,
+    ),
+    Stored("ReliableClassifier", ReliableClassifier, _RELIABLE, _check_reliable),
+    Stored("EarlyCalibration", Calibration, _CALIBRATION),
+    Stored(
+        "PatternCache",
+        PatternCache,
+        pack=lambda value: {},
+        build=lambda state: PatternCache(),
+    ),
+    Stored("ClassRows", ClassRows, _ROWS, _check_rows),
+    Stored("Affine", Affine, {"B": "numbers d w", "b": "numbers w"}),
+    Stored("Linear", Linear, _LINEAR, _check_labels),
+    Stored("Gaussians", Gaussians, _GAUSSIANS, _check_labels),
+    Stored("Local", Local, {"labels": "whole m", "model": "of LocalQDA"}, _check_labels),
+    Stored("Quadratic", Quadratic, _QUADRATIC, _check_labels),
+    Stored("SetRule", SetRule, {"kind": "of ChebyshevSet QuadraticSet BoxSet"}),
+    Stored("PairwiseRule", PairwiseRule, {"tail": "text"}, _check_pairwise),
+    Stored(
+        "IdealRule",
+        IdealRule,
+        {"n_samples": "count", "risk": "number", "seed": "count"},
+        _check_ideal,
+    ),
+    *(Stored(kind.__name__, kind) for kind in (ChebyshevSet, QuadraticSet, BoxSet)),
+)

@@ -1,0 +1,56 @@
+"""What files keep of reductions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eigenfeat._stored import Stored, fits
+from eigenfeat.ldg._domains import DomainScaler
+from eigenfeat.ldg.direct import DirectLDA
+from eigenfeat.ldg.fisher import PCAFisher, RegularizedFisher
+from eigenfeat.ldg.gradient import DiscriminativeGaussian
+from eigenfeat.ldg.gsvd import GSVDDiscriminant
+from eigenfeat.ldg.kernel import KernelLDG
+from eigenfeat.ldg.linear import LDG
+from eigenfeat.ldg.local_fisher import LocalFisher
+from eigenfeat.ldg.margin_criterion import MaximumMarginCriterion
+from eigenfeat.ldg.pooled import PooledFisher, PooledPCA
+from eigenfeat.ldg.sparse import SparseLDG
+from eigenfeat.ldg.transfer import TransferLDG
+
+__all__ = ["STORED"]
+
+_LINEAR = {"components_": "numbers m d", "mean_": "numbers d", "scale_": "floats d?"}
+_POOLED = _LINEAR | {"_scaler": "of DomainScaler"}
+_KERNEL = {
+    "dual_coef_": "numbers n m",
+    "kernel_means_": "numbers n",
+    "origin_": "numbers d?",
+    "X_fit_": "value?",
+}
+_SCALER = {"means": "numbers 2 d", "scales": "floats 2 d", "kept": "flags d"}
+
+_ALONE = (
+    *(LDG, SparseLDG, DiscriminativeGaussian, RegularizedFisher, PCAFisher, DirectLDA),
+    *(GSVDDiscriminant, LocalFisher, MaximumMarginCriterion),
+)
+
+
+def _check_pooled(value: Any) -> None:
+    fits(value._scaler.kept.shape == (value.n_features_in_,), f"{type(value).__name__}._scaler")
+
+
+def _check_kernel(value: KernelLDG) -> None:
+    rows = value.X_fit_
+    fits(rows is None or rows.shape[0] == len(value.kernel_means_), "KernelLDG.X_fit_")
+
+
+STORED = (
+    *(Stored(kind.__name__, kind, _LINEAR) for kind in _ALONE),
+    *(
+        Stored(kind.__name__, kind, _POOLED, _check_pooled)
+        for kind in (TransferLDG, PooledPCA, PooledFisher)
+    ),
+    Stored("KernelLDG", KernelLDG, _KERNEL, _check_kernel),
+    Stored("DomainScaler", DomainScaler, _SCALER),
+)

@@ -1,0 +1,123 @@
+"""Any fitted estimator in a file, and back, without pickle.
+
+One function to save and one to load. The format is that of `persist`: an uncompressed npz archive
+with a JSON header. Files of class moments, GEM classifiers and ensembles are those that their own
+`save` writes; all others are of the kind "object", whose header describes the object's attributes
+by a closed set of kinds of values (`saving_values`). Classes are looked up by name in a table
+(`saving_classes`); a file cannot name anything else, and nothing in it is run.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from . import persist
+from ._model_file import SavedEnsemble, SavedModel
+from ._validation import show
+from .gem_classifier import GEMClassifier
+from .gem_ensemble import GEMEnsemble
+from .moments import ClassMoments
+from .saving_classes import REGISTRY
+from .saving_values import Decoder, Encoder
+
+__all__ = ["load", "save"]
+
+_KIND = "object"
+_WITH_FILES_OF_THEIR_OWN = (ClassMoments, GEMClassifier, GEMEnsemble)
+
+
+def save(obj: Any, path: str | os.PathLike[str]) -> None:
+    """Write an estimator, a completion, moments or directions to a file, without pickle.
+
+    The same object gives the same bytes. What is written: parameters, and everything that `fit`
+    made and predictions or `partial_fit` need. Random generators among the parameters
+    (`RandomState`) are left out and have their default when loaded; `GEMClassifier` and
+    `GEMEnsemble` keep what their own `save` keeps.
+
+    Parameters
+    ----------
+    obj : object
+        Any of this package's estimators, fitted or not, `ClassMoments`, `PairDirections`,
+        `PencilResult`, `Contrasts`, or one of the scikit-learn estimators that ours may hold: among
+        them pipelines, scalers, PCA, LDA, QDA, GaussianNB, LogisticRegression, LinearSVC and
+        nearest neighbours.
+    path : str or path-like
+        Used as it is; no suffix is added. An older file there is replaced once the new one is
+        complete.
+
+    Raises
+    ------
+    ValueError
+        If the object, or something that it holds, is of another class, or a callable; it says
+        which attribute.
+    OSError
+        If the file cannot be written; an older one is then untouched.
+
+    Examples
+    --------
+    >>> import tempfile, os
+    >>> import eigenfeat
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = eigenfeat.LDG(n_components=2).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "model.npz")
+    ...     eigenfeat.save(model, path)
+    ...     loaded = eigenfeat.load(path)
+    >>> bool((loaded.transform(X) == model.transform(X)).all())
+    True
+    """
+    if type(obj) in _WITH_FILES_OF_THEIR_OWN:
+        obj.save(path)
+        return
+    if REGISTRY.of(obj) is None:
+        raise ValueError(f"obj: expected an estimator or a result of eigenfeat, got {show(obj)}")
+    encoder = Encoder(REGISTRY)
+    tree = encoder.encode(obj, type(obj).__name__)
+    persist.write(path, _KIND, {"object": tree}, encoder.arrays.items())
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read what `save`, or the `save` of any class of this package, wrote.
+
+    Predictions of what is loaded are the same bits, on the same machine with the same libraries.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file. It may come from a stranger: it runs nothing, and takes memory in proportion to
+        its size. Whether its numbers predict anything sensible is another question.
+
+    Returns
+    -------
+    object
+
+    Raises
+    ------
+    FileFormatError
+        If the file is foreign, truncated, damaged, of a newer version, or its parts do not fit
+        together. One line that begins with the path.
+    OSError
+        If it cannot be read.
+    """
+    with persist.read(path, None) as file:
+        return _loaded(file)
+
+
+def _loaded(file: persist.Reader) -> Any:
+    if file.kind == "class moments":
+        return ClassMoments._restored(file.meta, file.array)
+    names = GEMClassifier._get_param_names()
+    if file.kind == "gem classifier":
+        return GEMClassifier._restored(SavedModel.of(file.meta, file.array, names))
+    if file.kind == "gem ensemble":
+        own = set(GEMEnsemble._get_param_names()) - {"estimator"}
+        return GEMEnsemble._restored(SavedEnsemble.of(file.meta, file.array, own, names))
+    if file.kind != _KIND or set(file.meta) != {"object"}:
+        raise persist.FileFormatError(f"it holds {file.kind!r}, which this release does not know")
+    decoder = Decoder(REGISTRY, lambda name: file.array(name, None, None))
+    value = decoder.decode(file.meta["object"])
+    if REGISTRY.of(value) is None:
+        raise persist.FileFormatError("it holds no object")
+    return value

@@ -1,0 +1,352 @@
+"""The classes that files may hold: this package's, and some of scikit-learn's that ours are given.
+
+No file names a module or a class to import: names are looked up here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import sklearn
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.decomposition import PCA, IncrementalPCA, TruncatedSVD
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import (
+    LinearRegression,
+    LogisticRegression,
+    LogisticRegressionCV,
+    Ridge,
+    RidgeClassifier,
+)
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import (
+    LabelBinarizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    RobustScaler,
+    StandardScaler,
+)
+from sklearn.svm import LinearSVC
+
+from ._lazy import Lazy
+from ._model_file import SavedEnsemble, SavedModel, jsonable, plain_parameters
+from ._rayleigh_matrices import Directions
+from ._scale import ScaleReport
+from ._solution import Solution
+from ._stored import Stored, fits
+from .calibrated import CalibratedLeastSquares, Calibration
+from .contrasts import Contraction, Contrasts
+from .discriminant import FisherLDA, SlicedInverseRegression
+from .eigh import PencilResult, Status
+from .gem import GEM
+from .gem_classifier import GEMClassifier
+from .gem_ensemble import GEMEnsemble
+from .gem_search import GEMClassifierCV
+from .incomplete.stored import STORED as OF_INCOMPLETE
+from .ldg.stored import STORED as OF_LDG
+from .logistic import MultinomialLogit
+from .maxmargin import Autoencoder, MaxMarginShift, MulticlassSVM
+from .moments import ClassMoments
+from .pencils import PairDirections
+from .rayleigh import OrientedPCA, RayleighPCA, VanishingComponents
+
+__all__ = ["REGISTRY", "STORED_NAMES"]
+
+
+# ---- checks --------------------------------------------------------------------------------------
+
+
+def _check_linear(value: Any) -> None:
+    k = len(value.classes_)
+    fits(k >= 2 and len(value.coef_) == (1 if k == 2 else k), f"{type(value).__name__}.coef_")
+
+
+def _check_calibrated(value: CalibratedLeastSquares) -> None:
+    _check_linear(value)
+    k, weights = len(value.classes_), value.calibration_.weights
+    sound = len(value.calibration_.low) == k == weights.shape[1] and len(weights) % k == 1 % k
+    fits(sound, "CalibratedLeastSquares.calibration_")
+
+
+def _check_contraction(value: Contraction) -> None:
+    fits((value.indices >= 0).all() and (value.weights >= 0).all(), "Contraction.weights")
+
+
+def _check_contrasts(value: Contrasts) -> None:
+    fits(len(value.above) == len(value.below) == len(value.names), "Contrasts.names")
+
+
+def _check_directions(value: Any) -> None:
+    """A solution that is not there is solved for again from the moments when asked."""
+    fits(value.moments_.n_features_in_ == value.n_features_in_, f"{type(value).__name__}.moments_")
+    if value._solution.is_ready:
+        found = value._solution()
+        kind = Solution if isinstance(value, GEM) else Directions
+        fits(type(found) is kind, f"{type(value).__name__}._solution")
+        fits(len(found.directions) == value.n_features_in_, f"{type(value).__name__}._solution")
+    else:
+        value._hold(value.moments_)
+
+
+# ---- classes that are more than their attributes -------------------------------------------------
+
+
+def _held(arrays: dict[str, NDArray[Any]]) -> Callable[..., NDArray[Any]]:
+    """Arrays by name, as an open file gives them."""
+
+    def array(name: str, shape: tuple[int, ...], dtype: str = "<f8") -> NDArray[Any]:
+        found = arrays[name]
+        fits(found.shape == tuple(shape) and found.dtype.str == dtype, f"array {name}")
+        return found
+
+    return array
+
+
+def _pack_moments(value: ClassMoments) -> dict[str, Any]:
+    with value._lock:
+        return {"meta": value._meta(), "arrays": dict(value._arrays())}
+
+
+def _build_moments(state: dict[str, Any]) -> ClassMoments:
+    return ClassMoments._restored(state["meta"], _held(state["arrays"]))
+
+
+def _pack_model(value: GEMClassifier | GEMEnsemble) -> dict[str, Any]:
+    fitted = hasattr(value, "layers_") or hasattr(value, "members_")
+    if not fitted:
+        own = value.get_params(deep=False)
+        inner = {"estimator": own.pop("estimator")} if isinstance(value, GEMEnsemble) else {}
+        return {"parameters": jsonable(own)} | inner
+    saved = value._saved()
+    return {"meta": saved.meta(), "arrays": dict(saved.arrays())}
+
+
+def _build_classifier(state: dict[str, Any]) -> GEMClassifier:
+    names = GEMClassifier._get_param_names()
+    if "meta" not in state:
+        return GEMClassifier(**plain_parameters(state["parameters"], names))
+    return GEMClassifier._restored(SavedModel.of(state["meta"], _held(state["arrays"]), names))
+
+
+def _build_ensemble(state: dict[str, Any]) -> GEMEnsemble:
+    own = set(GEMEnsemble._get_param_names()) - {"estimator"}
+    if "meta" not in state:
+        parameters = plain_parameters(state["parameters"], own)
+        return GEMEnsemble(estimator=state["estimator"], **parameters)
+    names = GEMClassifier._get_param_names()
+    saved = SavedEnsemble.of(state["meta"], _held(state["arrays"]), own, names)
+    return GEMEnsemble._restored(saved)
+
+
+def _pack_lazy(value: Lazy[Any]) -> dict[str, Any]:
+    try:
+        return {"value": value()}
+    except (ValueError, ArithmeticError):  # as it would be when asked for
+        return {}
+
+
+def _build_lazy(state: dict[str, Any]) -> Lazy[Any]:
+    made: Lazy[Any] = Lazy(lambda: state["value"])
+    if state:
+        made()
+    return made
+
+
+# ---- scikit-learn's ------------------------------------------------------------------------------
+
+
+def _sklearn(cls: type[BaseEstimator]) -> Stored:
+    """Attributes as they are; another version of scikit-learn warns as it does for pickles."""
+    plain = Stored(cls.__name__, cls)
+    names = set(cls._get_param_names())
+
+    def pack(value: Any) -> dict[str, Any]:
+        attributes = {name: part for name, part in vars(value).items() if not _is_random(part)}
+        return {"version": sklearn.__version__, "attributes": attributes}
+
+    def build(state: dict[str, Any]) -> Any:
+        attributes, version = state["attributes"], state["version"]
+        fits(type(attributes) is dict and type(version) is str, plain.name)
+        for name in attributes:
+            known = name in names or (type(name) is str and name.isidentifier())
+            shadows = name not in names and hasattr(cls, name)
+            fits(known and not shadows and not name.startswith("__"), f"{plain.name}.{name}")
+        value = cls(**{name: part for name, part in attributes.items() if name in names})
+        value.__setstate__({**vars(value), **attributes, "_sklearn_version": version})
+        return value
+
+    return Stored(cls.__name__, cls, pack=pack, build=build)
+
+
+def _is_random(value: Any) -> bool:
+    return isinstance(value, (np.random.RandomState, np.random.Generator))
+
+
+def _pack_neighbours(value: KNeighborsClassifier) -> dict[str, Any]:
+    """Its trees are no plain data: the rows are, from which they grow again."""
+    state: dict[str, Any] = {"parameters": value.get_params(deep=False)}
+    if hasattr(value, "_fit_X"):
+        state |= {"rows": value._fit_X, "labels": value.classes_[value._y]}
+        if hasattr(value, "feature_names_in_"):
+            state["names"] = value.feature_names_in_
+    return state
+
+
+def _build_neighbours(state: dict[str, Any]) -> KNeighborsClassifier:
+    value = KNeighborsClassifier(**state["parameters"])
+    if "rows" in state:
+        value.fit(state["rows"], state["labels"])
+        if "names" in state:
+            fits(state["names"].shape == (value.n_features_in_,), "feature_names_in_")
+            value.feature_names_in_ = state["names"]
+    return value
+
+
+PLAIN = (
+    *(PCA, IncrementalPCA, TruncatedSVD, LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis),
+    *(FrozenEstimator, LinearRegression, LogisticRegression, LogisticRegressionCV, Ridge),
+    *(RidgeClassifier, GaussianNB, NearestCentroid, Pipeline, LabelBinarizer, MaxAbsScaler),
+    *(MinMaxScaler, Normalizer, RobustScaler, StandardScaler, LinearSVC),
+)
+
+
+# ---- the table -----------------------------------------------------------------------------------
+
+_MOMENTS = {"moments_": "of ClassMoments", "_solution": "of Lazy", "n_features_in_": "count"}
+_GEM = _MOMENTS | {"classes_": "labels k", "_seed": "count", "_trial": "of ScaleReport?"}
+_LOGIT = {"classes_": "labels k", "coef_": "numbers q d", "intercept_": "numbers q"}
+_SOLUTION = {
+    "directions": "numbers d F",
+    "offset": "numbers F",
+    "eigenvalues": "floats F",
+    "pairs": "labels F 2",
+    "ranks": "whole F",
+    "scale": "of ScaleReport",
+}
+_REPORT = {
+    "choice": "text",
+    "basis": "text",
+    "column_scale": "floats *",
+    "errors": "value",
+    "n_rows": "count",
+    "spread": "value",
+}
+_AUTOENCODER = {
+    "minimum_": "numbers d",
+    "span_": "numbers d",
+    "encoder_": "numbers h d",
+    "encoder_bias_": "numbers h",
+    "decoder_": "numbers d h",
+    "decoder_bias_": "numbers d",
+}
+_PAIRS = {
+    "vectors": "floats d F",
+    "eigenvalues": "floats F",
+    "pairs": "labels F 2",
+    "ranks": "whole F",
+    "residuals": "floats F",
+    "offset": "floats F?",
+    "solved_pairs": "labels P 2",
+    "status": "whole P",
+    "iterations": "whole P",
+    "solver": "labels P",
+}
+_CALIBRATION = {
+    "low": "numbers k",
+    "high": "numbers k",
+    "weights": "numbers * k",
+    "middle": "numbers k",
+    "slope": "numbers k",
+}
+_DIRECTIONS = {
+    "directions": "numbers d m",
+    "eigenvalues": "floats m",
+    "mean": "numbers d",
+    "column_scale": "floats d",
+}
+_CONTRASTS = {
+    "above": "many Contraction",
+    "below": "many Contraction",
+    "names": "labels p 2",
+    "classes": "value?",
+    "n_classes": "count?",
+}
+_RAYLEIGH = (FisherLDA, SlicedInverseRegression, RayleighPCA, VanishingComponents, OrientedPCA)
+
+_OURS = (
+    Stored("ClassMoments", ClassMoments, pack=_pack_moments, build=_build_moments),
+    Stored("GEMClassifier", GEMClassifier, pack=_pack_model, build=_build_classifier),
+    Stored("GEMEnsemble", GEMEnsemble, pack=_pack_model, build=_build_ensemble),
+    Stored("Lazy", Lazy, pack=_pack_lazy, build=_build_lazy),
+    Stored(
+        "Status",
+        Status,
+        pack=lambda value: {"value": int(value)},
+        build=lambda state: Status(state["value"]),
+    ),
+    Stored("GEM", GEM, _GEM, _check_directions),
+    *(Stored(kind.__name__, kind, _MOMENTS, _check_directions) for kind in _RAYLEIGH),
+    Stored("GEMClassifierCV", GEMClassifierCV, {"best_estimator_": "value?"}),
+    Stored("MultinomialLogit", MultinomialLogit, _LOGIT, _check_linear),
+    Stored(
+        "CalibratedLeastSquares",
+        CalibratedLeastSquares,
+        _LOGIT | {"calibration_": "of Calibration"},
+        _check_calibrated,
+    ),
+    Stored(
+        "MulticlassSVM",
+        MulticlassSVM,
+        _LOGIT | {"class_coef_": "numbers k d"},
+        _check_linear,
+    ),
+    Stored("MaxMarginShift", MaxMarginShift, {"extractor_": "value", "svm_": "value?"}),
+    Stored("Autoencoder", Autoencoder, _AUTOENCODER),
+    Stored("Calibration", Calibration, _CALIBRATION),
+    Stored("Contrasts", Contrasts, _CONTRASTS, _check_contrasts),
+    Stored(
+        "Contraction",
+        Contraction,
+        {"indices": "whole n", "weights": "numbers n", "others": "number"},
+        _check_contraction,
+    ),
+    Stored("Directions", Directions, _DIRECTIONS),
+    Stored("Solution", Solution, _SOLUTION),
+    Stored("ScaleReport", ScaleReport, _REPORT),
+    Stored("PairDirections", PairDirections, _PAIRS),
+    Stored(
+        "PencilResult",
+        PencilResult,
+        dict.fromkeys(PencilResult.__dataclass_fields__, "value"),
+    ),
+    Stored(
+        "KNeighborsClassifier",
+        KNeighborsClassifier,
+        pack=_pack_neighbours,
+        build=_build_neighbours,
+    ),
+)
+
+
+class _Registry:
+    def __init__(self, stored: tuple[Stored, ...]) -> None:
+        self._by_class = {one.cls: one for one in stored}
+        self._by_name = {one.name: one for one in stored}
+        assert len(self._by_class) == len(self._by_name) == len(stored)
+
+    def of(self, value: object) -> Stored | None:
+        return self._by_class.get(type(value))
+
+    def named(self, name: str) -> Stored | None:
+        return self._by_name.get(name)
+
+
+REGISTRY = _Registry((*_OURS, *OF_LDG, *OF_INCOMPLETE, *map(_sklearn, PLAIN)))
+STORED_NAMES = tuple(sorted(one.name for one in (*_OURS, *OF_LDG, *OF_INCOMPLETE)))

@@ -1,0 +1,154 @@
+"""One fitted model of every public class, small, with what it predicts.
+
+`MODELS` holds functions by name; each returns a fitted model. `outputs` says what a model makes of
+rows: everything that must be the same after a round trip.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+import eigenfeat as ef
+from eigenfeat import incomplete, ldg
+
+NAMES = np.array(["birch", "elm", "oak"])
+
+
+def rows(n=90, seed=7):
+    """Rows of three classes that differ in scale, and their labels."""
+    rng = np.random.default_rng(seed)
+    scale = np.array([[3, 1, 0.5, 2], [1, 3, 1, 0.5], [0.5, 1, 3, 1]])[np.arange(n) % 3]
+    return rng.standard_normal((n, 4)) * scale + 1.5, NAMES[np.arange(n) % 3]
+
+
+X, Y = rows()
+DOMAINS = np.where(np.arange(90) % 2, 1, -1)
+FRAME = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+
+
+def _reliable(classifier, completion=None, **options):
+    return incomplete.ReliableClassifier(classifier, completion, **options).fit(X, Y)
+
+
+def _calibrated():
+    model = _reliable(LinearDiscriminantAnalysis(), reliability=0.9)
+    return model.calibrate(X, Y, agreement=0.5, confidence=0.8)
+
+
+def _partial_gem():
+    return ef.GEM(n_directions=2, random_state=np.random.RandomState(3)).partial_fit(
+        X[::2], Y[::2], classes=NAMES
+    )
+
+
+MODELS = {
+    "moments": lambda: ef.ClassMoments().update(X, Y, np.arange(90) / 45),
+    "moments of few": lambda: ef.ClassMoments(classes=[3, 1, 2], dtype="f4").update(X[:2], [1, 3]),
+    "pencils": lambda: ef.generalized_eigh(np.diag([3.0, 1.0]), np.eye(2)),
+    "directions": lambda: ef.pair_directions(ef.ClassMoments().update(X, Y), n_directions=2),
+    "contrasts": lambda: ef.one_vs_rest(["a", "b", "c"]),
+    "GEM": lambda: ef.GEM(n_directions=2).fit(FRAME, Y),
+    "GEM, partly fitted": _partial_gem,
+    "GEM, groups": lambda: ef.GEM(n_directions=2, pairs=ef.one_vs_rest(NAMES.tolist())).fit(X, Y),
+    "GEMClassifier": lambda: ef.GEMClassifier(n_directions=2).fit(FRAME, Y),
+    "GEMClassifier, deep": lambda: ef.GEMClassifier(
+        n_directions=2, hidden_directions=2, depth=2
+    ).fit(X, np.arange(90) % 3 - 1),
+    "GEMEnsemble": lambda: ef.GEMEnsemble(ef.GEMClassifier(n_directions=1), n_members=2).fit(X, Y),
+    "GEMClassifierCV": lambda: ef.GEMClassifierCV(grid={"penalty": [0.1, 1.0]}).fit(X, Y),
+    "MultinomialLogit": lambda: ef.MultinomialLogit().fit(X, Y),
+    "MultinomialLogit, two": lambda: ef.MultinomialLogit(max_iter=500).fit(
+        X.astype(np.float32), Y == "elm"
+    ),
+    "CalibratedLeastSquares": lambda: ef.CalibratedLeastSquares().fit(X, Y),
+    "FisherLDA": lambda: ef.FisherLDA().fit(X, Y),
+    "SlicedInverseRegression": lambda: ef.SlicedInverseRegression(n_slices=4).fit(
+        X, X[:, 0] + 0.1 * X[:, 1]
+    ),
+    "RayleighPCA": lambda: ef.RayleighPCA().fit(X),
+    "VanishingComponents": lambda: ef.VanishingComponents().fit(sp.csr_matrix(X)),
+    "OrientedPCA": lambda: ef.OrientedPCA(noise_matrix=np.diag([1.0, 2, 3, 4])).fit(X),
+    "LDG": lambda: ef.LDG().fit(X, Y),
+    "SparseLDG": lambda: ldg.SparseLDG(n_components=2, gamma=1.0, n_neighbors=8).fit(X, Y),
+    "DiscriminativeGaussian": lambda: ldg.DiscriminativeGaussian(
+        n_components=2, gamma=1.0, n_neighbors=8
+    ).fit(X, Y),
+    "KernelLDG": lambda: ldg.KernelLDG(kernel="rbf", n_components=2, gamma=1.0, n_neighbors=8).fit(
+        X[:30], Y[:30]
+    ),
+    "RegularizedFisher": lambda: ldg.RegularizedFisher().fit(X, Y),
+    "PCAFisher": lambda: ldg.PCAFisher().fit(X, Y),
+    "DirectLDA": lambda: ldg.DirectLDA().fit(X, Y),
+    "GSVDDiscriminant": lambda: ldg.GSVDDiscriminant().fit(X, Y),
+    "MaximumMarginCriterion": lambda: ldg.MaximumMarginCriterion().fit(X, Y),
+    "LocalFisher": lambda: ldg.LocalFisher().fit(X, Y),
+    "PooledPCA": lambda: ldg.PooledPCA().fit(X, Y, sample_domain=DOMAINS),
+    "PooledFisher": lambda: ldg.PooledFisher().fit(X, Y, sample_domain=DOMAINS),
+    "TransferLDG": lambda: ldg.TransferLDG().fit(X, Y, sample_domain=DOMAINS),
+    "Autoencoder": lambda: ef.Autoencoder(n_components=2, max_iter=9).fit(X),
+    "MulticlassSVM": lambda: ef.MulticlassSVM().fit(X, Y),
+    "MulticlassSVM, sparse": lambda: ef.MulticlassSVM().fit(sp.csr_array(X), Y).sparsify_duals(),
+    "MaxMarginShift": lambda: ef.MaxMarginShift(PCA(2), sigma2=0.5).fit(X, Y),
+    "GaussianCompletion": lambda: incomplete.GaussianCompletion().fit(X),
+    "MixtureCompletion": lambda: incomplete.MixtureCompletion().fit(X, Y),
+    "LocalQDA": lambda: incomplete.LocalQDA().fit(X, Y),
+    "ECTS": lambda: incomplete.ECTS().fit(X[:30], Y[:30]),
+    "FixedTime": lambda: incomplete.FixedTime().fit(X[:30], Y[:30]),
+    "ReliableClassifier, LDA": _calibrated,
+    "ReliableClassifier, QDA": lambda: _reliable(
+        QuadraticDiscriminantAnalysis(), incomplete.MixtureCompletion(), set="pairwise"
+    ),
+    "ReliableClassifier, Bayes": lambda: _reliable(GaussianNB(), tail="saddlepoint"),
+    "ReliableClassifier, SVC": lambda: _reliable(LinearSVC(), set="chebyshev"),
+    "ReliableClassifier, logit": lambda: _reliable(LogisticRegression(), set="box"),
+    "ReliableClassifier, 1-NN": lambda: _reliable(KNeighborsClassifier(1)),
+    "ReliableClassifier, local": lambda: _reliable(incomplete.LocalQDA()),
+    "ReliableClassifier, ideal": lambda: _reliable(
+        ef.MultinomialLogit(), set="ideal", features=PCA(2), n_samples=64
+    ),
+    "Pipeline": lambda: make_pipeline(
+        ef.GEM(n_directions=2), StandardScaler(), LogisticRegression()
+    ).fit(X, Y),
+}
+
+METHODS = ("predict", "predict_proba", "decision_function", "transform")
+
+
+def outputs(model):
+    """Arrays by name: everything that the model makes of some rows."""
+    queries = X[40:60] + 0.1
+    if hasattr(model, "feature_names_in_"):
+        queries = pd.DataFrame(queries, columns=FRAME.columns)
+    found = {
+        name: np.asarray(getattr(model, name)(queries)) for name in METHODS if hasattr(model, name)
+    }
+    holes = np.where(np.arange(80).reshape(20, 4) % 3 == 0, np.nan, X[40:60])
+    if hasattr(model, "condition"):
+        known = model.condition(holes, covariance=True)
+        found |= {"mean": known.mean, "covariances": known.covariances}
+    if hasattr(model, "decide"):
+        decisions = model.decide(holes)
+        found |= {"decided": decisions.labels, "reliability": decisions.reliability}
+    if hasattr(model, "predict_early"):
+        early = model.predict_early(X[40:60])
+        found |= {"early": early.label, "time": early.time}
+    if isinstance(model, ef.ClassMoments):
+        for c in model.classes_.tolist():
+            found[f"weight {c}"] = np.asarray(model.weight(c))
+            if model.weight(c):
+                found |= {f"mean {c}": model.mean(c), f"covariance {c}": model.covariance(c)}
+    if isinstance(model, (ef.PencilResult, ef.PairDirections)):
+        found |= {name: np.asarray(part) for name, part in vars(model).items() if part is not None}
+    if isinstance(model, ef.Contrasts):
+        found |= {"names": model.names, "above": np.array([c.dense(3) for c in model.above])}
+    return found
