@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -134,7 +133,9 @@ def child(arguments):
     with contextlib.redirect_stdout(io.StringIO()) as out:
         status = cli.main(arguments)
     found = json.loads(out.getvalue())
-    found["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    # getrusage would count the parent at the time of the fork.
+    lines = Path("/proc/self/status").read_text().splitlines()
+    found["peak"] = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) * 1024
     print(json.dumps(found))
     return status
 
@@ -151,7 +152,7 @@ def measure(options, folder, name):
         runs.append(command(path, arguments, options.threads))
         if name == "csv":
             readings.append(pyarrow_rate(path, runs[-1][1], 1))
-    rate, rows, _ = max(runs)
+    rate = max(runs)[0]
     peak = max(run[2] for run in runs)
     line = f"{name:8} {path.stat().st_size / 1e9:7.2f} GB {rate:12,.0f} rows/s"
     line += f" {rate * options.columns * 4 / 1e6:7.0f} MB/s of float32"

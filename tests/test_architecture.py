@@ -92,10 +92,7 @@ PYTHON_ROOMS = (
         rooms=frozenset({"front door", "foundation", "estimators", "outer"}),
         libraries=frozenset({"numpy", "scipy", "sklearn", "joblib"}),
         lazy=frozenset(
-            {
-                *("matplotlib", "dask", "distributed", "pandas", "rich", "threadpoolctl", "onnx"),
-                "pyarrow",
-            }
+            "matplotlib dask distributed pandas pyarrow rich threadpoolctl onnx".split()  # noqa: SIM905
         ),
     ),
 )

@@ -6,9 +6,21 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from eigenfeat.cli_options import (
+    add_data_options,
+    add_formats,
+    add_output,
+    add_run_options,
+    add_talk,
+    amount,
+    open_data,
+    positive,
+    powers,
+    threshold,
+)
 from eigenfeat.cli_output import Output, UsageError
 
-__all__ = ["add_commands"]
+__all__ = ["PARAMETERS", "add_commands"]
 
 DATA = """\
 DATA is one file or several with the same columns, a folder of them, or a pattern in quotes:
@@ -45,9 +57,68 @@ seconds, rows_per_second; of merge: output, merged, classes, weights; of an erro
 {STATUS}"""
 
 
+INSPECT = """\
+Says what is in a file: of a model its class, parameters, columns and labels; of moments and
+checkpoints labels, weights and position; of a file of rows its columns, types and, if the format
+knows it, the number of rows. All checksums of models and moments are compared."""
+
+FIT = f"""\
+Fits GEM with multinomial logistic regression on its features (GEMClassifier), or GEM alone
+(--features, or --moments), and saves the model. Rows that fit into --memory are read once; with
+more of them every layer and every step of the regression goes through the files again.
+
+{DATA}"""
+
+FIT_EXAMPLES = f"""\
+examples:
+  eigenfeat fit rows.parquet --target kind -o model.efm
+  eigenfeat fit rows.csv --target kind -o model.efm --ridge 0.1 --depth 2 --seed 1
+  eigenfeat fit --moments rows.efm -o features.efm
+
+with --json: status, command, output, estimator, rows (of moments: weight), in_memory, features,
+classes, seconds.
+
+{STATUS}"""
+
+PREDICT = f"""\
+Writes one line of predictions for every row. If the model knows its columns' names they are taken
+from the file by name, in any order; other columns, the labels among them, do no harm.
+
+{DATA}"""
+
+PREDICT_EXAMPLES = f"""\
+examples:
+  eigenfeat predict model.efm new.csv -o predictions.csv
+  eigenfeat predict model.efm new.parquet --proba -o chances.parquet
+  eigenfeat transform features.efm new.parquet -o features.npy
+
+The output is .csv, .parquet or .npy. With --proba it has a column p_LABEL for every class beside
+the prediction; .npy has these alone, in the order of the labels. With --json: status, command,
+output, rows, classes (of transform: columns), seconds, rows_per_second.
+
+{STATUS}"""
+
+TRANSFORM = f"""\
+Writes the features of every row, with a model that makes some: of eigenfeat fit --features or
+--moments, or any transformer that eigenfeat.save wrote.
+
+{DATA}"""
+
+# Options of `fit` that are parameters of estimators, under the same names.
+PARAMETERS = (
+    *("ridge", "n_directions", "threshold", "pairs", "denominator", "constant", "scale"),
+    *("expansion", "powers", "include_input", "penalty", "tol", "depth", "hidden_directions"),
+    *("hidden_ridge", "n_clusters", "random_state"),
+)
+
+
 def add_commands(commands: Any) -> None:
     """Add the commands to those of the program."""
     _add_moments(commands)
+    _add_inspect(commands)
+    _add_fit(commands)
+    _add_predict(commands)
+    _add_transform(commands)
 
 
 def _add_moments(commands: Any) -> None:
@@ -86,138 +157,124 @@ def _moments(options: argparse.Namespace) -> int:
     return cli_moments.moments_of(options, rows, output)
 
 
-# ---- options that several commands have ----------------------------------------------------------
-
-
-def add_output(parser: Any, what: str) -> None:
-    """Add -o."""
-    parser.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="FILE", help=f"the file of {what}"
+def _add_inspect(commands: Any) -> None:
+    inspect = commands.add_parser(
+        "inspect",
+        help="say what is in a model, moments, a checkpoint or rows",
+        description=INSPECT,
+        epilog=STATUS,
     )
+    inspect.add_argument("file", metavar="FILE")
+    add_formats(inspect.add_argument_group("reading"))
+    add_talk(inspect)
+    inspect.set_defaults(run=_inspect)
 
 
-def add_run_options(parser: Any) -> None:
-    """Add what has to do with the run, not with its result."""
-    group = parser.add_argument_group("running")
-    group.add_argument("--threads", type=positive, metavar="N", help="threads (default: all)")
-    add_talk(group)
-    group.add_argument(
-        "--progress",
-        action=argparse.BooleanOptionalAction,
-        default=None,
-        help="show how far it has come, on stderr (default: if that is a terminal)",
+def _inspect(options: argparse.Namespace) -> int:
+    from eigenfeat import cli_inspect
+
+    return cli_inspect.inspect(options)
+
+
+def _add_fit(commands: Any) -> None:
+    fit = commands.add_parser(
+        "fit",
+        help="fit a classifier, or features, on files",
+        usage="%(prog)s DATA... --target COLUMN -o FILE [options]\n"
+        "       %(prog)s --moments FILE -o FILE [options]",
+        description=FIT,
+        epilog=FIT_EXAMPLES,
     )
-
-
-def add_talk(group: Any) -> None:
-    """Add --json."""
-    group.add_argument("--json", action="store_true", help="print the result as one JSON object")
-
-
-def add_data_options(parser: Any, *, target: bool = True) -> None:
-    """Add how files of rows are read."""
-    group = parser.add_argument_group("reading")
-    if target:
-        group.add_argument(
-            "--target",
-            metavar="COLUMN",
-            help="the labels: name or number of a column, or, of NumPy files, an .npy file; "
-            "svmlight files, and .npz files with an array y, need none",
-        )
+    fit.add_argument("data", nargs="*", metavar="DATA", help="files, folders or patterns")
+    add_output(fit, "the model")
+    fit.add_argument("--features", action="store_true", help="fit GEM alone, for transform")
+    fit.add_argument("--moments", metavar="FILE", help="fit GEM alone, on moments in place of rows")
+    _add_parameters(fit.add_argument_group("parameters (see GEMClassifier and GEM)"))
+    add_data_options(fit)
+    group = fit.add_argument_group("memory")
     group.add_argument(
-        "--columns",
-        action="append",
-        metavar="A,B,...",
-        help="the features: names or numbers of columns (default: all but the target)",
+        "--memory", type=amount, default=2.0, metavar="GB", help="of rows at most (default 2)"
     )
     group.add_argument(
-        "--drop", action="append", default=[], metavar="A,B,...", help="columns that are none"
+        "--spool",
+        metavar="FOLDER",
+        help="copy more rows than that to a temporary file there, so that text is parsed but once",
     )
+    add_run_options(fit)
+    fit.set_defaults(run=_fit)
+
+
+def _fit(options: argparse.Namespace) -> int:
+    from eigenfeat import cli_models
+
+    return cli_models.fit(options)
+
+
+def _add_parameters(group: Any) -> None:
+    number, whole = {"type": float, "metavar": "X"}, {"type": int, "metavar": "N"}
+    group.add_argument("--ridge", **number, help="of the denominators (default 0.2)")
+    group.add_argument("--n-directions", **whole, help="most for a pair of classes (default 10)")
     group.add_argument(
-        "--dtype",
-        choices=("float32", "float64"),
-        help="type of the features (default: float32 if they are that in the file, else float64)",
+        "--threshold", type=threshold, metavar="X", help="least eigenvalue, or none (default 1.5)"
     )
+    group.add_argument("--pairs", metavar="NAME", help="which pairs of classes (default all)")
+    group.add_argument("--denominator", choices=("second_moment", "covariance"))
     group.add_argument(
-        "--block-rows", type=positive, metavar="N", help="rows at a time (default: some 32 MB)"
+        "--constant", action=argparse.BooleanOptionalAction, default=None, help="add a column of 1s"
     )
+    group.add_argument("--scale", choices=("auto", "none", "columns"))
+    group.add_argument("--expansion", metavar="NAME", help="auto, half_wave, shifted, polynomial")
+    group.add_argument("--powers", type=powers, metavar="1,2,3", help="of the expansion")
+    group.add_argument("--include-input", action="store_true", default=None)
+    group.add_argument("--penalty", **number, help="of the regression (default 0.03)")
+    group.add_argument("--tol", **number, help="of the regression (default 0.001)")
+    group.add_argument("--depth", **whole, help="layers (default 1)")
+    group.add_argument("--hidden-directions", **whole, help="a pair, before the last layer (20)")
+    group.add_argument("--hidden-ridge", **number, help="before the last layer (default: --ridge)")
+    group.add_argument("--n-clusters", **whole, help="of each class; rows in memory (default 1)")
     group.add_argument(
-        "--skip-bad",
-        action="store_true",
-        help="leave out rows with missing values, NaN, text or a wrong number of fields, and count "
-        "them (default: stop at the first)",
-    )
-    if target:
-        group.add_argument(
-            "--labels",
-            choices=("auto", "int", "float", "bool", "str"),
-            default="auto",
-            help="their kind (default: by the first ones)",
-        )
-    group.add_argument(
-        "--format",
-        choices=("csv", "parquet", "arrow", "npy", "npz", "svmlight"),
-        help="of the files (default: what their names say)",
-    )
-    group.add_argument("--delimiter", type=_character, metavar="C", help="of CSV fields, or 'tab'")
-    group.add_argument(
-        "--header",
-        action=argparse.BooleanOptionalAction,
-        default=None,
-        help="whether CSV files begin with names (default: if their first line has no numbers)",
-    )
-    group.add_argument("--x-name", default="X", metavar="NAME", help="rows in .npz (default X)")
-    if target:
-        group.add_argument("--y-name", default="y", metavar="NAME", help="labels there (default y)")
-    group.add_argument(
-        "--n-features",
-        type=positive,
-        metavar="N",
-        help="columns of svmlight files (default: found by a first pass)",
-    )
-    group.add_argument(
-        "--zero-based",
-        action=argparse.BooleanOptionalAction,
-        default=None,
-        help="whether columns of svmlight files are counted from 0 (default: if one is 0)",
+        "--seed", dest="random_state", type=int, metavar="N", help="of random numbers (default 0)"
     )
 
 
-def open_data(options: argparse.Namespace, **changed: Any) -> Any:
-    """Open the rows that the options name."""
-    from eigenfeat.tables import open_rows
-
-    given = {
-        "target": getattr(options, "target", None),
-        "columns": None if options.columns is None else listed(options.columns),
-        "drop": listed(options.drop),
-        "labels": getattr(options, "labels", "auto"),
-        "y_name": getattr(options, "y_name", "y"),
-    }
-    names = ["dtype", "block_rows", "skip_bad", "format", "delimiter", "header"]
-    names += ["x_name", "n_features", "zero_based"]
-    given |= {name: getattr(options, name) for name in names}
-    return open_rows(options.data, **{**given, **changed})
+def _add_predict(commands: Any) -> None:
+    predict = commands.add_parser(
+        "predict",
+        help="predict the labels of files' rows",
+        description=PREDICT,
+        epilog=PREDICT_EXAMPLES,
+    )
+    _add_model(predict, "predictions")
+    predict.add_argument("--proba", action="store_true", help="also probabilities of the classes")
+    predict.set_defaults(run=_predict, command="predict")
 
 
-def listed(texts: list[str]) -> list[str]:
-    """The names in texts that are separated by commas."""
-    return [name.strip() for text in texts for name in text.split(",") if name.strip()]
+def _add_transform(commands: Any) -> None:
+    transform = commands.add_parser(
+        "transform",
+        help="write the features of files' rows",
+        description=TRANSFORM,
+        epilog=PREDICT_EXAMPLES,
+    )
+    _add_model(transform, "features")
+    transform.set_defaults(run=_transform, command="transform")
 
 
-def positive(text: str) -> int:
-    """An integer from 1."""
-    try:
-        value = int(text.replace("_", ""))
-    except ValueError:
-        value = 0
-    if not 1 <= value < 2**63:
-        raise argparse.ArgumentTypeError(f"expected an integer from 1, got {text!r}")
-    return value
+def _add_model(parser: Any, what: str) -> None:
+    parser.add_argument("model", metavar="MODEL", help="a file that fit, or eigenfeat.save, wrote")
+    parser.add_argument("data", nargs="+", metavar="DATA", help="files, folders or patterns")
+    add_output(parser, f"{what}: .csv, .parquet or .npy")
+    add_data_options(parser, target=False)
+    add_run_options(parser)
 
 
-def _character(text: str) -> str:
-    character = {"tab": "\t", "\\t": "\t", "space": " "}.get(text, text)
-    if len(character) != 1:
-        raise argparse.ArgumentTypeError(f"expected one character or 'tab', got {text!r}")
-    return character
+def _predict(options: argparse.Namespace) -> int:
+    from eigenfeat import cli_models
+
+    return cli_models.predict(options)
+
+
+def _transform(options: argparse.Namespace) -> int:
+    from eigenfeat import cli_models
+
+    return cli_models.transform(options)

@@ -113,7 +113,8 @@ class _ColumnarSource(Source):
         kinds = [schema.types[j] for j in self.choice.features]
         for j, kind in zip(self.choice.features, kinds, strict=True):
             number = types.is_integer(kind) or types.is_floating(kind)
-            if not (number or types.is_boolean(kind) or types.is_null(kind)):
+            fits = number or types.is_boolean(kind) or types.is_null(kind)
+            if not (fits or options.any_type):
                 name = self.names[j]
                 raise ValueError(
                     f"{self.path}: column {name!r}: expected numbers, got {show(str(kind))[1:-1]}; "

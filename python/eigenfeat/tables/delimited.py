@@ -97,7 +97,7 @@ class DelimitedSource(Source):
         table = self._read(lines, {}, skip=True)[0]
         kinds = [_kind(field.type) for field in table.schema]
         self.types = [str(field.type) for field in table.schema]
-        for j in self.choice.features:
+        for j in () if options.any_type else self.choice.features:
             if kinds[j] == "text":
                 self._check_mostly_numbers(table, j)
                 self.types[j] = "double"

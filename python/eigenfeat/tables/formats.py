@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from .source import Options, Source
 
-__all__ = ["FORMATS", "format_of", "open_source"]
+__all__ = ["FORMATS", "described", "format_of", "open_source"]
 
 FORMATS = {
     "csv": (".csv", ".tsv"),
@@ -58,3 +59,25 @@ def open_source(
     from .npy import NpySource
 
     return NpySource(path, options, n_files, first, zipped=name == "npz")
+
+
+def described(
+    path: str | Path,
+    format: str | None = None,
+    delimiter: str | None = None,
+    header: bool | None = None,
+) -> dict[str, Any]:
+    """What a file of rows says of itself: format, rows (None: not without reading), columns."""
+    options = Options(delimiter=delimiter, header=header, any_type=True)
+    source = open_source(Path(path), format, options, 1, None)
+    found = {
+        "kind": "rows",
+        "format": format or format_of(Path(path)),
+        "rows": source.n_rows,
+        "n_columns": len(source.names),
+        **source.facts(),
+    }
+    if source.names == [str(j) for j in range(len(source.names))] and len({*source.types}) == 1:
+        return found | {"type": source.types[0]}
+    columns = zip(source.names, source.types, strict=True)
+    return found | {"columns": [{"name": name, "type": kind} for name, kind in columns]}

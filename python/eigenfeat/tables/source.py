@@ -47,6 +47,7 @@ class Options:
     n_features: int | None = None
     zero_based: bool | None = None
     dtype: str | None = None  # as asked for
+    any_type: bool = False  # columns may be no numbers: nobody is going to read them
 
 
 @dataclass(frozen=True)
