@@ -44,6 +44,7 @@ def fit(options: argparse.Namespace) -> int:
     rows = open_data(options)
     if rows.sources[0].label_kind is None:
         raise UsageError("--target: expected the column of labels, got none")
+    names = rows.feature_names
     with ExitStack() as stack:
         whole = _gathered(rows, options.memory * 1e9, output)
         if whole is not None:
@@ -54,7 +55,6 @@ def fit(options: argparse.Namespace) -> int:
             n, kept = rows.n_rows, "block by block"
             output.say("more rows than --memory: fitting block by block")
             model.fit(rows)
-    names = rows.feature_names
     if names != [str(j) for j in range(len(names))]:
         model.feature_names_in_ = np.array(names, dtype=object)
     eigenfeat.save(model, options.output)
