@@ -28,6 +28,7 @@ from .pencils import (
 from .persist import FileFormatError
 from .rayleigh import OrientedPCA, RayleighPCA, VanishingComponents
 from .saving import load, save
+from .tables import BadRowError, FileRows, open_rows
 from .targets import discretize_target, target_groups
 from .trust_region import BallMinimum, SignCertificate, certified_sign, trust_region_minimum
 
@@ -41,6 +42,7 @@ __all__ = [
     "LDG",
     "ArrayBlocks",
     "Autoencoder",
+    "BadRowError",
     "BallMinimum",
     "Block",
     "CalibratedLeastSquares",
@@ -48,6 +50,7 @@ __all__ = [
     "Contrasts",
     "ExpandedRows",
     "FileFormatError",
+    "FileRows",
     "FisherLDA",
     "GEMClassifier",
     "GEMClassifierCV",
@@ -76,6 +79,7 @@ __all__ = [
     "generalized_eigh",
     "load",
     "one_vs_rest",
+    "open_rows",
     "pair_directions",
     "save",
     "target_groups",

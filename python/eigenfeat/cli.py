@@ -1,4 +1,4 @@
-"""The command line: ``eigenfeat demo`` and ``eigenfeat reproduce``."""
+"""The command line: demonstration, experiments of papers, and commands on files of rows."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from eigenfeat import cli_files
+from eigenfeat.cli_output import Parser, report_error
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -77,28 +81,30 @@ EARLY = "early"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
-    options = _parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    options = _parser("--json" in given).parse_args(given)
+    as_json = getattr(options, "json", False)
+    expected: tuple[type[BaseException], ...] = (KeyboardInterrupt, OSError)
+    if options.run.__module__ == cli_files.__name__:
+        expected += (ValueError, ImportError, MemoryError)
     try:
         return int(options.run(options))
-    except KeyboardInterrupt:
-        print("eigenfeat: interrupted", file=sys.stderr)
-        return 130
-    except OSError as error:
-        print(f"eigenfeat: {error}", file=sys.stderr)
-        return 1
+    except expected as error:
+        return report_error(error, as_json)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(as_json: bool = False) -> argparse.ArgumentParser:
     from eigenfeat import __version__
 
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(
-        prog="eigenfeat", description=DESCRIPTION, epilog=EXAMPLES, formatter_class=raw
-    )
+    parser = Parser(prog="eigenfeat", description=DESCRIPTION, epilog=EXAMPLES, json=as_json)
     parser.add_argument("--version", action="version", version=f"eigenfeat {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    kind: Any = partial(Parser, json=as_json)
+    commands = parser.add_subparsers(
+        title="commands", metavar="COMMAND", required=True, parser_class=kind
+    )
     _add_demo(commands)
     _add_reproduce(commands)
+    cli_files.add_commands(commands)
     return parser
 
 
@@ -107,7 +113,6 @@ def _add_demo(commands: Any) -> None:
         "demo",
         help="compare representations of real digits",
         description=DEMO,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     demo.add_argument(
         "what",
@@ -140,7 +145,6 @@ def _add_reproduce(commands: Any) -> None:
         "reproduce",
         help="run the papers' experiments",
         description=REPRODUCE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     reproduce.add_argument(
         "task", choices=(*TASKS, EARLY), metavar="TASK", help=" | ".join((*TASKS, EARLY))

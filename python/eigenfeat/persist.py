@@ -166,6 +166,11 @@ class Reader:
     def __contains__(self, name: str) -> bool:
         return name in self._arrays
 
+    @property
+    def contents(self) -> dict[str, tuple[tuple[int, ...], str]]:
+        """Shape and dtype of every array, by name."""
+        return {name: (tuple(e["shape"]), e["dtype"]) for name, e in self._arrays.items()}
+
     def array(
         self, name: str, shape: tuple[int, ...] | None = None, dtype: str | None = "<f8"
     ) -> npt.NDArray[Any]:

@@ -1,0 +1,186 @@
+"""Class moments of files: rows a second beside those of the same rows in memory, and memory.
+
+    python bench/files.py --gigabytes 10 --folder /some/disk --formats npy parquet csv
+
+writes a file of float32 rows in each format to a temporary folder, measures `eigenfeat moments` on
+it in a process of its own, and prints the rate, its ratio to the moments of as many rows in memory
+as fit (at most 1 GB), and the most memory that the process has held. CSV is compared with pyarrow's
+own reading of the file, by which it is bounded. A file is read once before it is measured, unless
+it is larger than the memory: then it comes from the disk every time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from eigenfeat import ClassMoments
+
+CLASSES = 10
+PIECE_BYTES = 64_000_000
+CSV_SHARE = 10  # text is long, and slow to write: this part of the rows
+
+
+def piece(number, rows, columns):
+    """Some rows and labels, the same for every format."""
+    random = np.random.default_rng(number)
+    X = random.standard_normal((rows, columns), dtype=np.float32)
+    return X, random.integers(0, CLASSES, rows)
+
+
+def write_npy(folder, pieces, n, columns):
+    path = folder / "rows.npy"
+    X = np.lib.format.open_memmap(path, "w+", np.float32, (n, columns))
+    y = np.lib.format.open_memmap(folder / "labels.npy", "w+", np.int64, (n,))
+    start = 0
+    for rows, labels in pieces:
+        X[start : start + len(rows)], y[start : start + len(rows)] = rows, labels
+        start += len(rows)
+    del X, y
+    return path, ["--target", str(folder / "labels.npy")]
+
+
+def table(rows, labels):
+    import pyarrow as pa
+
+    columns = {f"x{j}": np.ascontiguousarray(rows[:, j]) for j in range(rows.shape[1])}
+    return pa.table(columns | {"kind": labels})
+
+
+def write_parquet(folder, pieces, n, columns):
+    from pyarrow import parquet
+
+    path = folder / "rows.parquet"
+    first = table(*piece(0, 1, columns))
+    options = {"compression": "NONE", "use_dictionary": False}
+    with parquet.ParquetWriter(path, first.schema, **options) as writer:
+        for rows, labels in pieces:
+            writer.write_table(table(rows, labels))
+    return path, ["--target", "kind"]
+
+
+def write_arrow(folder, pieces, n, columns):
+    from pyarrow import ipc
+
+    path = folder / "rows.arrow"
+    with ipc.new_file(str(path), table(*piece(0, 1, columns)).schema) as writer:
+        for rows, labels in pieces:
+            writer.write_table(table(rows, labels))
+    return path, ["--target", "kind"]
+
+
+def write_csv(folder, pieces, n, columns):
+    from pyarrow import csv
+
+    path = folder / "rows.csv"
+    with csv.CSVWriter(str(path), table(*piece(0, 1, columns)).schema) as writer:
+        for number, (rows, labels) in enumerate(pieces):
+            if number % CSV_SHARE == 0:
+                writer.write_table(table(rows, labels))
+    return path, ["--target", "kind", "--dtype", "float32"]
+
+
+WRITERS = {"npy": write_npy, "parquet": write_parquet, "arrow": write_arrow, "csv": write_csv}
+
+
+def in_memory(n, columns, threads, repeats):
+    """Rows a second of moments of rows in memory, best of some."""
+    X, y = piece(0, min(n, int(1e9 / 4 / columns)), columns)
+    rates = []
+    for _ in range(repeats):
+        started = time.perf_counter()
+        ClassMoments().update(X, y, n_threads=threads)
+        rates.append(len(X) / (time.perf_counter() - started))
+    return max(rates)
+
+
+def command(path, arguments, threads):
+    """Rows a second and peak bytes of one run of the command."""
+    run = [sys.executable, __file__, "--child", "moments", str(path), *arguments, "--json"]
+    run += ["-o", str(path.with_suffix(".efm"))] + (
+        [] if not threads else ["--threads", str(threads)]
+    )
+    found = json.loads(subprocess.run(run, check=True, capture_output=True, text=True).stdout)
+    return found["rows_per_second"], found["rows"], found["peak"]
+
+
+def pyarrow_rate(path, n, repeats):
+    """Rows a second of pyarrow's reading of a CSV file with all its threads, block by block."""
+    from pyarrow import csv
+
+    rates = []
+    for _ in range(repeats):
+        started = time.perf_counter()
+        csv.read_csv(path)
+        rates.append(n / (time.perf_counter() - started))
+    return max(rates)
+
+
+def child(arguments):
+    """Run the command line here, and add the peak memory to its JSON."""
+    import contextlib
+    import io
+
+    from eigenfeat import cli
+
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        status = cli.main(arguments)
+    found = json.loads(out.getvalue())
+    # getrusage would count the parent at the time of the fork.
+    lines = Path("/proc/self/status").read_text().splitlines()
+    found["peak"] = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) * 1024
+    print(json.dumps(found))
+    return status
+
+
+def measure(options, folder, name):
+    n = int(options.gigabytes * 1e9 / 4 / options.columns)
+    size = max(int(PIECE_BYTES / 4 / options.columns), 1)
+    starts = range(0, n, size)
+    pieces = (piece(i, min(size, n - s), options.columns) for i, s in enumerate(starts))
+    path, arguments = WRITERS[name](folder, pieces, n, options.columns)
+    runs, memory, readings = [], [], []
+    for _ in range(options.repeats):  # side by side: the machine may have other things to do
+        memory.append(in_memory(n, options.columns, options.threads, 1))
+        runs.append(command(path, arguments, options.threads))
+        if name == "csv":
+            readings.append(pyarrow_rate(path, runs[-1][1], 1))
+    rate = max(runs)[0]
+    peak = max(run[2] for run in runs)
+    line = f"{name:8} {path.stat().st_size / 1e9:7.2f} GB {rate:12,.0f} rows/s"
+    line += f" {rate * options.columns * 4 / 1e6:7.0f} MB/s of float32"
+    line += f"  {100 * rate / max(memory):4.0f}% of in memory, peak {peak / 1e6:5.0f} MB"
+    if readings:
+        line += f", {100 * rate / max(readings):.0f}% of pyarrow's {max(readings):,.0f} rows/s"
+    print(line, flush=True)
+    for file in folder.iterdir():
+        file.unlink()
+
+
+def main():
+    if sys.argv[1:2] == ["--child"]:
+        raise SystemExit(child(sys.argv[2:]))
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--gigabytes", type=float, default=1.0, help="of float32 rows (default 1)")
+    parser.add_argument("--columns", type=int, default=100)
+    parser.add_argument("--threads", type=int)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--formats", nargs="+", choices=WRITERS, default=list(WRITERS))
+    parser.add_argument("--folder", type=Path, help="where files go (default: a temporary folder)")
+    options = parser.parse_args()
+    memory = in_memory(int(1e9), options.columns, options.threads, options.repeats)
+    print(f"in memory: {memory:,.0f} rows/s, {memory * options.columns * 4 / 1e6:.0f} MB/s")
+    for name in options.formats:
+        with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+            measure(options, Path(folder), name)
+
+
+if __name__ == "__main__":
+    main()

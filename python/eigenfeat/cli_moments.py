@@ -1,0 +1,215 @@
+"""``eigenfeat moments``: class moments of files, in one pass that can be taken up again."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from eigenfeat._checkpoint import read_checkpoint, write_checkpoint
+from eigenfeat._validation import show
+from eigenfeat.cli_output import (
+    Advance,
+    InterruptedRunError,
+    Interrupts,
+    Output,
+    UsageError,
+    remove_leftovers,
+)
+from eigenfeat.moments import ClassMoments
+from eigenfeat.persist import FileFormatError
+from eigenfeat.tables import FileRows, Position
+
+__all__ = ["merge", "moments_of"]
+
+_SECONDS = 60.0
+
+
+class Checkpoint:
+    """A file with the state of a run.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    rows : FileRows
+        What the run goes through.
+    every : int or None
+        Rows between two checkpoints; None: a minute.
+    """
+
+    def __init__(self, path: Path, rows: FileRows, every: int | None) -> None:
+        self.path, self._every = path, every
+        self._identity = rows.identity()
+        self._saved_rows, self._saved_at = 0, time.monotonic()
+
+    def load(self) -> tuple[ClassMoments, Position]:
+        """The state that is in the file; FileFormatError if it is of other files or options."""
+        moments, progress = read_checkpoint(self.path)
+        try:
+            found, position = progress["identity"], Position(**progress["position"])
+        except (KeyError, TypeError):
+            raise FileFormatError(f"{self.path}: cannot be loaded: it has no position") from None
+        if difference := _difference(found, self._identity):
+            raise FileFormatError(
+                f"{self.path}: expected a checkpoint of these files and options, got one of "
+                f"others: {difference}; without --resume the run starts anew"
+            )
+        self._saved_rows = position.rows
+        return moments, position
+
+    def due(self, position: Position) -> bool:
+        """Whether it is time for another checkpoint."""
+        if self._every is None:
+            return time.monotonic() - self._saved_at >= _SECONDS
+        return position.rows - self._saved_rows >= self._every
+
+    def save(self, moments: ClassMoments, position: Position) -> None:
+        """Write the state after all blocks up to a position."""
+        progress = {"identity": self._identity, "position": asdict(position)}
+        write_checkpoint(self.path, moments, progress)
+        self._saved_rows, self._saved_at = position.rows, time.monotonic()
+
+    def remove(self) -> None:
+        """Remove the file: the run has ended."""
+        self.path.unlink(missing_ok=True)
+
+
+def _difference(found: Any, wanted: dict[str, Any]) -> str | None:
+    """What the identity of a checkpoint and that of a run differ in, for people."""
+    if found == wanted:
+        return None
+    try:
+        before, now = ([file["path"] for file in part["files"]] for part in (found, wanted))
+        if before != now:
+            return f"it is of {show(before)}, not of {show(now)}"
+        for old, new in zip(found["files"], wanted["files"], strict=True):
+            if old["bytes"] != new["bytes"]:
+                return f"{new['path']} had {old['bytes']} bytes and has {new['bytes']}"
+            if old["time"] != new["time"]:
+                return f"{new['path']} was written to since"
+        for name, value in wanted["options"].items():
+            if found["options"][name] != value:
+                return f"{name} was {show(found['options'][name])} and is {show(value)}"
+    except (KeyError, TypeError):
+        pass
+    return "it was written by another version"
+
+
+def moments_of(options: argparse.Namespace, rows: FileRows, output: Output) -> int:
+    """Add up the moments of all rows, write them, and say so."""
+    checkpoint = Checkpoint(_checkpoint_path(options), rows, options.every)
+    moments, position = _start(options, checkpoint, output)
+    resumed_from = position.rows if position else 0
+    for path in (checkpoint.path, options.output):
+        remove_leftovers(path)
+    with Interrupts() as interrupts, output.rows("moments") as advance:
+        for block, after in rows.blocks(position):
+            moments.update(block.X, block.y, n_threads=options.threads)
+            position = after
+            advance(len(block), rows.fraction(after))
+            if interrupts.received is not None:
+                _stop(checkpoint, moments, after, interrupts.received)
+            if checkpoint.due(after):
+                checkpoint.save(moments, after)
+    if position is None or not position.rows:
+        skipped = f"; {position.skipped} bad rows were left out" if position else ""
+        raise ValueError(f"expected at least one row, got none{skipped}")
+    moments.save(options.output)
+    checkpoint.remove()
+    _report(options, rows, output, moments, position, advance, resumed_from)
+    return 0
+
+
+def _checkpoint_path(options: argparse.Namespace) -> Path:
+    if options.checkpoint is not None:
+        return Path(options.checkpoint)
+    return options.output.with_name(f"{options.output.name}.checkpoint")
+
+
+def _start(
+    options: argparse.Namespace, checkpoint: Checkpoint, output: Output
+) -> tuple[ClassMoments, Position | None]:
+    if options.resume and checkpoint.path.exists():
+        moments, position = checkpoint.load()
+        output.say(f"resuming after {position.rows:,} rows from {checkpoint.path}")
+        return moments, position
+    if options.resume:
+        output.say(f"no checkpoint {checkpoint.path}: starting from the first row")
+    elif checkpoint.path.exists():
+        output.say(f"starting anew; {checkpoint.path} will be replaced (--resume goes on from it)")
+    return ClassMoments(dtype=options.dtype), None
+
+
+def _stop(
+    checkpoint: Checkpoint, moments: ClassMoments, position: Position, signal_number: int
+) -> None:
+    checkpoint.save(moments, position)
+    raise InterruptedRunError(
+        f"after {position.rows:,} rows, which {checkpoint.path} holds; "
+        "the same command with --resume goes on",
+        signal_number,
+    )
+
+
+def _report(
+    options: argparse.Namespace,
+    rows: FileRows,
+    output: Output,
+    moments: ClassMoments,
+    position: Position,
+    advance: Advance,
+    resumed_from: int,
+) -> None:
+    classes = moments.classes_.tolist()
+    found = {
+        "output": str(options.output),
+        "rows": position.rows,
+        "skipped": position.skipped,
+        "features": moments.n_features_in_,
+        "classes": classes,
+        "dtype": rows.dtype.name,
+        "resumed_from": resumed_from,
+        "seconds": advance.seconds,
+        "rows_per_second": advance.rate,
+    }
+    skipped = f" ({position.skipped:,} bad rows left out)" if position.skipped else ""
+    text = (
+        f"{options.output}: {position.rows:,} rows{skipped}, {moments.n_features_in_} features, "
+        f"{len(classes)} classes ({show(classes, 200)[1:-1]}); {advance.rate:,.0f} rows/s"
+    )
+    output.result(found, text)
+
+
+def merge(options: argparse.Namespace, paths: list[str], output: Output) -> int:
+    """Merge files of moments in the order given."""
+    if len(paths) < 2:
+        raise UsageError(f"merge: expected two files of moments or more, got {len(paths)}")
+    total = ClassMoments.load(paths[0])
+    for path in paths[1:]:
+        with _naming(path):
+            total.merge(ClassMoments.load(path), n_threads=options.threads)
+    total.save(options.output)
+    weights = {str(c): total.weight(c) for c in total.classes_}
+    found = {
+        "output": str(options.output),
+        "merged": paths,
+        "classes": total.classes_.tolist(),
+        "weights": weights,
+    }
+    output.result(found, f"{options.output}: {len(paths)} files, {total!r}")
+    return 0
+
+
+@contextmanager
+def _naming(path: str) -> Iterator[None]:
+    try:
+        yield
+    except FileFormatError:
+        raise
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None

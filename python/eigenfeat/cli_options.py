@@ -1,0 +1,178 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+__all__ = [
+    "add_data_options",
+    "add_formats",
+    "add_output",
+    "add_run_options",
+    "add_talk",
+    "amount",
+    "open_data",
+    "positive",
+    "powers",
+    "threshold",
+]
+
+
+def add_output(parser: Any, what: str) -> None:
+    """Add -o."""
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="FILE", help=f"the file of {what}"
+    )
+
+
+def add_run_options(parser: Any) -> None:
+    """Add what has to do with the run, not with its result."""
+    group = parser.add_argument_group("running")
+    group.add_argument("--threads", type=positive, metavar="N", help="threads (default: all)")
+    add_talk(group)
+    group.add_argument(
+        "--progress",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="show how far it has come, on stderr (default: if that is a terminal)",
+    )
+
+
+def add_talk(group: Any) -> None:
+    """Add --json."""
+    group.add_argument("--json", action="store_true", help="print the result as one JSON object")
+
+
+def add_data_options(parser: Any, *, target: bool = True) -> None:
+    """Add how files of rows are read."""
+    group = parser.add_argument_group("reading")
+    if target:
+        group.add_argument(
+            "--target",
+            metavar="COLUMN",
+            help="the labels: name or number of a column, or, of NumPy files, an .npy file; "
+            "svmlight files, and .npz files with an array y, need none",
+        )
+    group.add_argument(
+        "--columns",
+        action="append",
+        metavar="A,B,...",
+        help="the features: names or numbers of columns (default: all but the target)",
+    )
+    group.add_argument(
+        "--drop", action="append", default=[], metavar="A,B,...", help="columns that are none"
+    )
+    group.add_argument(
+        "--dtype",
+        choices=("float32", "float64"),
+        help="type of the features (default: float32 if they are that in the file, else float64)",
+    )
+    group.add_argument(
+        "--block-rows", type=positive, metavar="N", help="rows at a time (default: some 32 MB)"
+    )
+    if target:
+        group.add_argument(
+            "--skip-bad",
+            action="store_true",
+            help="leave out rows with missing values, NaN, text or a wrong number of fields, and "
+            "count them (default: stop at the first)",
+        )
+        group.add_argument(
+            "--labels",
+            choices=("auto", "int", "float", "bool", "str"),
+            default="auto",
+            help="their kind (default: by the first ones)",
+        )
+    add_formats(group)
+    group.add_argument("--x-name", default="X", metavar="NAME", help="rows in .npz (default X)")
+    if target:
+        group.add_argument("--y-name", default="y", metavar="NAME", help="labels there (default y)")
+    group.add_argument(
+        "--n-features",
+        type=positive,
+        metavar="N",
+        help="columns of svmlight files (default: found by a first pass)",
+    )
+    group.add_argument(
+        "--zero-based",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="whether columns of svmlight files are counted from 0 (default: if one is 0)",
+    )
+
+
+def add_formats(group: Any) -> None:
+    """Add what tells formats apart."""
+    group.add_argument(
+        "--format",
+        choices=("csv", "parquet", "arrow", "npy", "npz", "svmlight"),
+        help="of the files (default: what their names say)",
+    )
+    group.add_argument("--delimiter", type=_character, metavar="C", help="of CSV fields, or 'tab'")
+    group.add_argument(
+        "--header",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="whether CSV files begin with names (default: if their first line has no numbers)",
+    )
+
+
+def open_data(options: argparse.Namespace, **changed: Any) -> Any:
+    """Open the rows that the options name."""
+    from eigenfeat.tables import open_rows
+
+    given = {
+        "target": getattr(options, "target", None),
+        "columns": None if options.columns is None else listed(options.columns),
+        "drop": listed(options.drop),
+        "skip_bad": getattr(options, "skip_bad", False),
+        "labels": getattr(options, "labels", "auto"),
+        "y_name": getattr(options, "y_name", "y"),
+    }
+    names = ["dtype", "block_rows", "format", "delimiter", "header"]
+    names += ["x_name", "n_features", "zero_based"]
+    given |= {name: getattr(options, name) for name in names}
+    return open_rows(options.data, **{**given, **changed})
+
+
+def listed(texts: list[str]) -> list[str]:
+    """The names in texts that are separated by commas."""
+    return [name.strip() for text in texts for name in text.split(",") if name.strip()]
+
+
+def positive(text: str) -> int:
+    """An integer from 1."""
+    try:
+        value = int(text.replace("_", ""))
+    except ValueError:
+        value = 0
+    if not 1 <= value < 2**63:
+        raise argparse.ArgumentTypeError(f"expected an integer from 1, got {text!r}")
+    return value
+
+
+def _character(text: str) -> str:
+    character = {"tab": "\t", "\\t": "\t", "space": " "}.get(text, text)
+    if len(character) != 1:
+        raise argparse.ArgumentTypeError(f"expected one character or 'tab', got {text!r}")
+    return character
+
+
+def threshold(text: str) -> Any:
+    """A number, or none."""
+    return "none" if text == "none" else float(text)
+
+
+def powers(text: str) -> tuple[int, ...]:
+    """Integers separated by commas."""
+    return tuple(int(part) for part in text.split(","))
+
+
+def amount(text: str) -> float:
+    """Gigabytes."""
+    value = float(text)
+    if not value >= 0:
+        raise argparse.ArgumentTypeError(f"expected a number of gigabytes, got {text!r}")
+    return value

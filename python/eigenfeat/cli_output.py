@@ -1,0 +1,234 @@
+"""What commands say: results and errors, as text or JSON, and how far they have come."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+__all__ = ["InterruptedRunError", "Interrupts", "Output", "Parser", "UsageError", "report_error"]
+
+FAILURE, USAGE = 1, 2
+_LINE_SECONDS = 5.0
+
+
+class UsageError(ValueError):
+    """Options that do not go together."""
+
+
+class InterruptedRunError(KeyboardInterrupt):
+    """A run that a signal ended; the message says what is left of it."""
+
+    def __init__(self, message: str, signal_number: int) -> None:
+        super().__init__(message)
+        self.status = 128 + signal_number
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are JSON where the results would be."""
+
+    def __init__(self, *arguments: Any, json: bool = False, **options: Any) -> None:
+        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        super().__init__(*arguments, **options)
+        self.json = json
+
+    def error(self, message: str) -> NoReturn:
+        """End the program with status 2."""
+        if self.json:
+            _print_json({"status": "error", "kind": "usage", "error": message, "exit": USAGE})
+            raise SystemExit(USAGE)
+        super().error(message)
+
+
+def report_error(error: BaseException, as_json: bool) -> int:
+    """Print one line, or JSON, about what ended a command; its exit status."""
+    if isinstance(error, KeyboardInterrupt):
+        kind, status = "interrupted", getattr(error, "status", 130)
+        message = f"interrupted{f': {error}' if str(error) else ''}"
+    else:
+        usage = isinstance(error, UsageError)
+        kind, status = ("usage", USAGE) if usage else (_kind(error), FAILURE)
+        message = _words(error)
+    if as_json:
+        _print_json({"status": "error", "kind": kind, "error": message, "exit": status})
+    else:
+        print(f"eigenfeat: {message}", file=sys.stderr)
+    return int(status)
+
+
+def _words(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return str(error) or type(error).__name__
+
+
+def _kind(error: BaseException) -> str:
+    if isinstance(error, OSError):
+        return "file"
+    if isinstance(error, ImportError):
+        return "missing package"
+    return "memory" if isinstance(error, MemoryError) else "data"
+
+
+def _print_json(found: dict[str, Any]) -> None:
+    print(json.dumps(found, allow_nan=False, default=str), flush=True)
+
+
+class Output:
+    """Where a command's words go: results to stdout, all else to stderr.
+
+    Parameters
+    ----------
+    command : str
+        Its name, for JSON.
+    as_json : bool
+        Whether the result is one JSON object.
+    progress : bool or None
+        Whether to show how far a command has come; None: if stderr is a terminal.
+    """
+
+    def __init__(self, command: str, as_json: bool, progress: bool | None) -> None:
+        self._command, self._json = command, as_json
+        self._terminal = sys.stderr.isatty()
+        self._progress = self._terminal if progress is None else progress
+
+    def say(self, text: str) -> None:
+        """Print a line that is not part of the result."""
+        print(f"eigenfeat: {text}", file=sys.stderr, flush=True)
+
+    def result(self, found: dict[str, Any], text: str) -> None:
+        """Print the result: `found` as JSON, or `text`."""
+        if self._json:
+            _print_json({"status": "ok", "command": self._command, **found})
+        else:
+            print(text, flush=True)
+
+    @contextmanager
+    def rows(self, what: str) -> Iterator[Advance]:
+        """Follow rows as they go through; call what it yields after every block."""
+        if not self._progress:
+            yield Advance(what)
+        elif self._terminal:
+            with _bar() as bar:
+                yield _BarAdvance(what, bar)
+        else:
+            yield _LineAdvance(what)
+
+
+class Advance:
+    """Counts rows; subclasses show them."""
+
+    def __init__(self, what: str) -> None:
+        self.what, self.started, self.rows = what, time.perf_counter(), 0
+
+    def __call__(self, rows: int, fraction: float | None) -> None:
+        """Add some rows, after which `fraction` of all has gone through (None: not known)."""
+        self.rows += rows
+
+    @property
+    def seconds(self) -> float:
+        """Time since the start."""
+        return time.perf_counter() - self.started
+
+    @property
+    def rate(self) -> float:
+        """Rows a second."""
+        return self.rows / max(self.seconds, 1e-9)
+
+
+class _LineAdvance(Advance):
+    """Prints a line now and then."""
+
+    _printed = -_LINE_SECONDS
+
+    def __call__(self, rows: int, fraction: float | None) -> None:
+        if not self.rows:
+            self._first = fraction or 0.0
+        super().__call__(rows, fraction)
+        if self.seconds - self._printed >= _LINE_SECONDS:
+            self._printed = self.seconds
+            line = f"{self.what}: {self.rows:,} rows, {self.rate:,.0f} rows/s"
+            if fraction is not None:
+                line += f", {100 * fraction:.0f}%"
+                if fraction > self._first:
+                    left = self.seconds * (1 - fraction) / (fraction - self._first)
+                    line += f", {left:.0f} s left"
+            print(line, file=sys.stderr, flush=True)
+
+
+class _BarAdvance(Advance):
+    """Moves a bar."""
+
+    def __init__(self, what: str, bar: Progress) -> None:
+        super().__init__(what)
+        self._bar, self._task = bar, bar.add_task(what, total=None, rate="")
+
+    def __call__(self, rows: int, fraction: float | None) -> None:
+        super().__call__(rows, fraction)
+        rate = f"{self.rows:,} rows, {self.rate:,.0f} rows/s"
+        total = None if fraction is None else 1.0
+        self._bar.update(self._task, completed=fraction or 0.0, total=total, rate=rate)
+
+
+def _bar() -> Progress:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+
+
+class Interrupts:
+    """Within a with-statement, Ctrl-C and SIGTERM are remembered; a second one ends the program."""
+
+    SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+    def __init__(self) -> None:
+        self.received: int | None = None
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Interrupts:
+        with suppress(ValueError):  # in another thread than the main one signals are not ours
+            self._before = {number: signal.signal(number, self._note) for number in self.SIGNALS}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.received is not None:
+            raise InterruptedRunError("twice, nothing was written", number)
+        self.received = number
+
+
+def remove_leftovers(path: Path) -> None:
+    """Remove what killed runs have left of files that they were writing in place of `path`."""
+    for part in path.parent.glob(f".{path.name}.*.part"):
+        part.unlink(missing_ok=True)

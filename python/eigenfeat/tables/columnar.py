@@ -1,0 +1,321 @@
+"""Parquet and Arrow IPC files, and columns of Arrow's as rows of an array."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from eigenfeat._validation import show
+
+from .errors import BadRowError, arrow, missing_value, unfit_label, unfit_value
+from .source import Choice, DenseChunk, Options, Source, label_kind
+
+__all__ = ["ArrowChunk", "IpcSource", "ParquetSource", "column_labels"]
+
+_TILE_ROWS = 4096  # rows of a column that are written before the next column's
+_BATCH_ROWS = 16384
+_COLUMN_BUFFER = 1 << 16
+_LARGE_BATCH = 1 << 28
+
+
+class ArrowChunk(DenseChunk):
+    """Rows of an Arrow table whose columns are called by their numbers in the file."""
+
+    lines: bytes = b""  # the text that they were parsed from
+
+    def __init__(self, source: Source, table: Any, offset: int, first: int, dropped: int) -> None:
+        self.offset, self.first, self.dropped = offset, first, dropped
+        self._n = table.num_rows
+        self._columns = [_numbers(table.column(str(j))) for j in source.choice.features]
+        target = source.choice.target
+        self._labels = None if target is None else column_labels(table.column(str(target)))
+
+    def __len__(self) -> int:
+        return int(self._n)
+
+    def write(self, rows: slice, out: npt.NDArray[Any]) -> None:
+        """Write the features of some rows to `out`, (m, d)."""
+        # Columns of a tile share the cache lines of its rows.
+        for start in range(rows.start, rows.stop, _TILE_ROWS):
+            stop = min(start + _TILE_ROWS, rows.stop)
+            tile = out[start - rows.start : stop - rows.start]
+            with np.errstate(over="ignore"):
+                for j, column in enumerate(self._columns):
+                    tile[:, j] = column[start:stop]
+
+    def labels(self, rows: slice) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
+        """Labels of some rows, and which of them are there (None: all)."""
+        assert self._labels is not None
+        values, fit = self._labels
+        return values[rows], None if fit is None else fit[rows]
+
+    def value(self, row: int, column: int) -> float:
+        """One number; NaN where it is missing."""
+        return float(self._columns[column][row])
+
+
+def _numbers(column: Any) -> npt.NDArray[Any]:
+    """A column as an array, NaN where values are missing."""
+    found: npt.NDArray[Any] = _combined(column).to_numpy(zero_copy_only=False)
+    if found.dtype.kind == "O":  # booleans some of which are missing, or nothing at all
+        found = np.array([np.nan if v is None else v for v in found.tolist()], dtype=np.float64)
+    return found
+
+
+def column_labels(column: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
+    """Labels of a column as an array, and which of them are there (None: all)."""
+    from pyarrow import compute as pc
+    from pyarrow import types
+
+    column = _combined(column)
+    fit = None if column.null_count == 0 else pc.is_valid(column).to_numpy(zero_copy_only=False)
+    if types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    kind = column.type
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
+        return pc.fill_null(column, False if types.is_boolean(kind) else 0).to_numpy(
+            zero_copy_only=False
+        ), fit
+    texts = pc.fill_null(column.cast("string"), "").dictionary_encode()
+    distinct = np.array(texts.dictionary.to_pylist() or [""], dtype=np.str_)
+    codes = texts.indices.to_numpy(zero_copy_only=False)
+    values = distinct[codes]
+    empty = distinct == ""
+    if empty.any():
+        there = ~empty[codes]
+        fit = there if fit is None else fit & there
+    return values, fit if fit is None or not fit.all() else None
+
+
+def _combined(column: Any) -> Any:
+    if not hasattr(column, "num_chunks"):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+class _ColumnarSource(Source):
+    """What files with Arrow schemas have in common."""
+
+    def _set_columns(self, schema: Any, options: Options, first: Source | None) -> None:
+        from pyarrow import types
+
+        self.names = list(schema.names)
+        self.types = [str(kind) for kind in schema.types]
+        twice = {name for name in self.names if self.names.count(name) > 1}
+        if twice:
+            raise ValueError(f"{self.path}: expected distinct column names, got {sorted(twice)}")
+        self.choice = Choice.of(self.path, self.names, options)
+        kinds = [schema.types[j] for j in self.choice.features]
+        for j, kind in zip(self.choice.features, kinds, strict=True):
+            number = types.is_integer(kind) or types.is_floating(kind)
+            fits = number or types.is_boolean(kind) or types.is_null(kind)
+            if not (fits or options.any_type):
+                name = self.names[j]
+                raise ValueError(
+                    f"{self.path}: column {name!r}: expected numbers, got {show(str(kind))[1:-1]}; "
+                    f"leave it out by drop (--drop {name}) or choose others by columns (--columns)"
+                )
+        small = all(types.is_float32(kind) or types.is_float16(kind) for kind in kinds)
+        self.dtype = np.dtype(np.float32 if small else np.float64)
+        if self.choice.target is not None:
+            probe = self._probe_labels if first is None else None
+            self.label_kind = label_kind(probe(), options.labels) if probe else first.label_kind  # type: ignore[union-attr]
+
+    @property
+    def _wanted(self) -> list[str]:
+        """Names of the columns that have to be read."""
+        target = [] if self.choice.target is None else [self.choice.target]
+        return [self.names[j] for j in (*self.choice.features, *target)]
+
+    def _probe_labels(self) -> npt.NDArray[Any]:
+        chunk = next(self.chunks(0, 0), None)
+        return (
+            np.empty(0, dtype=np.int64) if chunk is None else chunk.labels(slice(0, len(chunk)))[0]
+        )
+
+    def _chunk(self, table: Any, offset: int, first: int) -> ArrowChunk:
+        numbers = {name: str(j) for j, name in enumerate(self.names)}
+        table = table.rename_columns([numbers[name] for name in table.schema.names])
+        return ArrowChunk(self, table, offset, first, 0)
+
+    def chunks(self, offset: int, skip: int) -> Iterator[ArrowChunk]:
+        """Yield batches; restart points are row groups or record batches."""
+        raise NotImplementedError
+
+    def _row(self, chunk: ArrowChunk) -> int:
+        """Number of a chunk's first row in the file."""
+        raise NotImplementedError
+
+    def complaint(self, chunk: Any, row: int, column: int | None, dtype: Any) -> BadRowError:
+        """Say what is wrong with a row."""
+        number = self._row(chunk) + row
+        if column is None:
+            values, fit = chunk.labels(slice(row, row + 1))
+            missing = fit is not None or values[0] != values[0]
+            what = (
+                missing_value(label=True)
+                if missing
+                else unfit_label(values[0], str(self.label_kind))
+            )
+            return BadRowError(self.path, "row", number, self.target_name, what)
+        value = chunk.value(row, column)
+        what = "expected a finite number, got NaN or a missing value"
+        if value == value:
+            what = unfit_value(value, dtype)
+        return BadRowError(self.path, "row", number, self.feature_names[column], what)
+
+
+class ParquetSource(_ColumnarSource):
+    """A Parquet file, decoded in batches with all threads; restart points are row groups."""
+
+    format = "parquet"
+
+    def __init__(self, path: Path, options: Options, first: Source | None) -> None:
+        pa = arrow(str(path))
+        self.path = path
+        with self._open() as file:
+            metadata = file.metadata
+            self.n_rows = metadata.num_rows
+            sizes = [metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)]
+            self._starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+            schema = file.schema_arrow
+        self._errors = (pa.ArrowInvalid,)
+        self._set_columns(schema, options, first)
+
+    @contextmanager
+    def _open(self) -> Iterator[Any]:
+        pa = arrow(str(self.path))
+        from pyarrow import parquet
+
+        # A buffer for each column: without, whole column chunks of a row group are read at once.
+        with open(self.path, "rb"):  # for Python's own error where it cannot be opened
+            pass
+        try:
+            file = parquet.ParquetFile(self.path, buffer_size=_COLUMN_BUFFER, pre_buffer=False)
+        except pa.ArrowInvalid as error:
+            raise ValueError(f"{self.path}: expected a Parquet file, got {_short(error)}") from None
+        with file:
+            yield file
+
+    def chunks(self, offset: int, skip: int) -> Iterator[ArrowChunk]:
+        """Yield batches; a position within a row group is reached by decoding it from its start."""
+        with self._open() as file:
+            for group in range(offset, len(self._starts) - 1):
+                done = 0
+                for batch in file.iter_batches(_BATCH_ROWS, [group], self._wanted):
+                    if group > offset or done + batch.num_rows > skip or not skip:
+                        yield self._chunk(batch, group, done)
+                    done += batch.num_rows
+
+    def _row(self, chunk: ArrowChunk) -> int:
+        return int(self._starts[chunk.offset]) + chunk.first
+
+    def fraction(self, offset: int, skip: int) -> float:
+        """Part of the rows that lie before a position."""
+        group = min(offset, len(self._starts) - 1)
+        return (int(self._starts[group]) + skip) / max(int(self._starts[-1]), 1)
+
+    def facts(self) -> dict[str, Any]:
+        """Number of row groups."""
+        return {"row_groups": len(self._starts) - 1}
+
+
+class IpcSource(_ColumnarSource):
+    """An Arrow IPC file or stream (Feather is the former); restart points are record batches."""
+
+    format = "arrow"
+
+    def __init__(self, path: Path, options: Options, first: Source | None) -> None:
+        self.path = path
+        with open(path, "rb") as raw:
+            self._stream = raw.read(6) != b"ARROW1"
+        with self._open(None) as (schema, n_batches, _):
+            self._n_batches = n_batches
+        self._counts: list[int] = []
+        self._set_columns(schema, options, first)
+
+    @contextmanager
+    def _open(self, columns: list[int] | None) -> Iterator[tuple[Any, int | None, Any]]:
+        """Schema, number of batches (None: not known), and the reader."""
+        pa = arrow(str(self.path))
+        from pyarrow import ipc
+
+        options = ipc.IpcReadOptions(included_fields=columns)
+        try:
+            if self._stream:
+                with (
+                    pa.OSFile(str(self.path)) as raw,
+                    ipc.open_stream(raw, options=options) as found,
+                ):
+                    yield found.schema, None, found
+                return
+            # Batches are read at once, unless they are too large for that.
+            with pa.memory_map(str(self.path)) as mapped:
+                found = ipc.open_file(mapped, options=options)
+                count = found.num_record_batches
+                if self.path.stat().st_size / max(count, 1) > _LARGE_BATCH:
+                    yield found.schema, count, found
+                    return
+            with pa.OSFile(str(self.path)) as raw:
+                found = ipc.open_file(raw, options=options)
+                yield found.schema, count, found
+        except pa.ArrowInvalid as error:
+            raise ValueError(
+                f"{self.path}: expected an Arrow IPC file, got {_short(error)}"
+            ) from None
+
+    def chunks(self, offset: int, skip: int) -> Iterator[ArrowChunk]:
+        """Yield pieces of record batches."""
+        wanted = {*self._wanted}
+        columns = [j for j, name in enumerate(self.names) if name in wanted]
+        with self._open(columns) as (_, count, reader):
+            number = 0 if count is None else offset
+            for batch in self._batches(reader, count, offset):
+                self._note(number, batch.num_rows)
+                if number >= offset:
+                    for first in range(0, batch.num_rows, _BATCH_ROWS):
+                        piece = batch.slice(first, _BATCH_ROWS)
+                        if number > offset or first + piece.num_rows > skip or not skip:
+                            yield self._chunk(piece, number, first)
+                number += 1
+
+    @staticmethod
+    def _batches(reader: Any, count: int | None, offset: int) -> Iterator[Any]:
+        if count is None:
+            yield from reader
+        else:
+            get: Callable[[int], Any] = reader.get_batch
+            yield from map(get, range(offset, count))
+
+    def _note(self, number: int, rows: int) -> None:
+        if number == len(self._counts):
+            self._counts.append(rows)
+
+    def _row(self, chunk: ArrowChunk) -> int:
+        if len(self._counts) < chunk.offset:  # after a restart
+            with self._open([0]) as (_, count, reader):
+                for number, batch in enumerate(self._batches(reader, count, 0)):
+                    self._note(number, batch.num_rows)
+                    if number >= chunk.offset:
+                        break
+        return sum(self._counts[: chunk.offset]) + chunk.first
+
+    def fraction(self, offset: int, skip: int) -> float | None:
+        """Part of the record batches that lie before a position."""
+        if self._n_batches is None:
+            return None
+        inside = skip / self._counts[offset] if offset < len(self._counts) else 0.0
+        return (offset + min(inside, 1.0)) / max(self._n_batches, 1)
+
+    def facts(self) -> dict[str, Any]:
+        """Number of record batches, where the file says it."""
+        return {} if self._n_batches is None else {"record_batches": self._n_batches}
+
+
+def _short(error: Exception) -> str:
+    return " ".join(str(error).split())[:120]

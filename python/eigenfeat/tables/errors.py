@@ -1,0 +1,55 @@
+"""What is wrong with a file, or missing to read it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from eigenfeat._validation import show
+
+__all__ = ["BadRowError", "arrow", "missing_value", "unfit_label", "unfit_value"]
+
+
+class BadRowError(ValueError):
+    """A row that cannot be taken as it is. Names the file, the row or line and the column.
+
+    Attributes
+    ----------
+    path : str
+        The file.
+    row : int
+        Number of the row from 0, or of the line from 1.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], unit: str, row: int, column: str | None, what: str
+    ) -> None:
+        place = f"{unit} {row}" if column is None else f"{unit} {row}, column {column!r}"
+        super().__init__(f"{os.fspath(path)}: {place}: {what}")
+        self.path, self.row = str(Path(path)), row
+
+
+def missing_value(label: bool = False) -> str:
+    """What to say of an empty field."""
+    return f"expected a {'label' if label else 'number'}, got a missing value"
+
+
+def unfit_value(value: Any, dtype: Any) -> str:
+    """What to say of a value that is no finite number, or none that fits the type."""
+    return f"expected a finite {dtype} number, got {show(value)}"
+
+
+def unfit_label(value: Any, kind: str) -> str:
+    """What to say of a label of another kind than the file's first labels."""
+    article = "an" if kind == "int" else "a"
+    return f"expected {article} {kind} label like those before, got {show(value)}"
+
+
+def arrow(what: str) -> Any:
+    """The module pyarrow; an error that says how to install it where it is missing."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise ImportError(f"{what} needs pyarrow: pip install 'eigenfeat[arrow]'") from None
+    return pyarrow

@@ -1,0 +1,95 @@
+"""Blocks on their way: memory that is used again, and a thread that reads ahead."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import weakref
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Buffers", "read_ahead"]
+
+_Item = TypeVar("_Item")
+_POLL_SECONDS = 0.2
+
+
+class Buffers:
+    """Arrays of one shape whose memory is used again once nobody has a view of it.
+
+    New memory costs a page fault for every 4 KB, which takes as long as reading them.
+    """
+
+    def __init__(self, rows: int, columns: int, dtype: np.dtype[Any], keep: int = 4) -> None:
+        self._shape, self._dtype, self._keep = (rows, columns), dtype, keep
+        self._free: list[memoryview] = []
+
+    def take(self) -> npt.NDArray[Any]:
+        """Return an array with arbitrary entries."""
+        rows, columns = self._shape
+        size = max(rows * columns, 1)
+        try:
+            memory = self._free.pop()
+        except IndexError:
+            memory = np.empty(size, dtype=self._dtype).data.cast("B")
+        # The base of every view of this array is the array itself: it goes when the last one does.
+        array = np.frombuffer(memory, dtype=self._dtype)
+        weakref.finalize(array, self._return, memory).atexit = False
+        return array[: rows * columns].reshape(rows, columns)
+
+    def _return(self, memory: memoryview) -> None:
+        if len(self._free) < self._keep:
+            self._free.append(memory)
+
+
+class _End:
+    """The last thing in a queue: the error that ended the reading, or None."""
+
+    def __init__(self, error: BaseException | None) -> None:
+        self.error = error
+
+
+def read_ahead(items: Iterator[_Item], depth: int = 1) -> Iterator[_Item]:
+    """The same items, of which up to `depth` are made by another thread before they are asked for.
+
+    Closing the iterator stops the thread, which closes `items`.
+    """
+    waiting: queue.Queue[Any] = queue.Queue(depth)
+    stopped = threading.Event()
+
+    def put(item: Any) -> None:
+        while not stopped.is_set():
+            try:
+                return waiting.put(item, timeout=_POLL_SECONDS)
+            except queue.Full:
+                continue
+
+    def work() -> None:
+        error = None
+        try:
+            for item in items:
+                put(item)
+                del item  # its memory may be wanted for the next but one
+                if stopped.is_set():
+                    break
+        except BaseException as failure:
+            error = failure
+        finally:
+            if hasattr(items, "close"):
+                items.close()
+            put(_End(error))
+
+    thread = threading.Thread(target=work, name="eigenfeat-read-ahead", daemon=True)
+    thread.start()
+    try:
+        while not isinstance(item := waiting.get(), _End):
+            yield item
+            del item
+        if item.error is not None:
+            raise item.error
+    finally:
+        stopped.set()
+        thread.join()

@@ -1,0 +1,170 @@
+"""From the names of files to their rows."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from eigenfeat._validation import check_dtype, check_whole, show
+
+from .formats import FORMATS, format_of, open_source
+from .rows import FileRows
+from .source import LABEL_KINDS, Options, Source
+
+__all__ = ["listed_files", "open_rows"]
+
+_BLOCK_BYTES = 32e6
+
+
+def open_rows(
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    target: str | int | os.PathLike[str] | None = None,
+    *,
+    columns: Sequence[str | int] | None = None,
+    drop: Sequence[str | int] = (),
+    dtype: npt.DTypeLike | None = None,
+    block_rows: int | None = None,
+    skip_bad: bool = False,
+    labels: str = "auto",
+    format: str | None = None,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    x_name: str = "X",
+    y_name: str = "y",
+    n_features: int | None = None,
+    zero_based: bool | None = None,
+) -> FileRows:
+    r"""Open a file of rows, or several with the same columns, as blocks of rows.
+
+    Parameters
+    ----------
+    path : path, or list of paths
+        Files, folders (all files in them of a kind that is known, by name) or patterns such as
+        ``"part-*.csv"``. CSV (.csv, .tsv, also .gz), Parquet (.parquet, .pq), Arrow IPC and
+        Feather (.arrow, .feather, .ipc), NumPy (.npy, .npz), svmlight (.svm, .svmlight, .libsvm,
+        also .gz; sparse rows).
+    target : str or int, optional
+        The column of labels by name or number, or, of NumPy files, another file of labels (.npy).
+        svmlight files have labels, as have .npz files with an array `y_name`: no need to say so.
+        Without a target blocks have no labels.
+    columns, drop : sequences of str or int
+        The feature columns, in this order; or those to leave out. By default all but the target.
+    dtype : {None, float32, float64}
+        Type of the features; by default float32 if all are float32 in the files, else float64.
+    block_rows : int, optional
+        Rows of a block; by default so many that it has some 32 MB.
+    skip_bad : bool, default=False
+        Whether rows with missing values, NaN, infinity, text in place of numbers or a wrong number
+        of fields are left out; they are an error otherwise.
+    labels : {"auto", "int", "float", "bool", "str"}
+        Kind of the labels. "auto" goes by the first ones, and takes whole numbers in a column of a
+        float matrix for integers.
+    format : {"csv", "parquet", "arrow", "npy", "npz", "svmlight"}, optional
+        By default what the file's name says.
+    delimiter, header
+        Of CSV files: by default "," (tab in .tsv), and a header if the first line has no numbers.
+        Fields may be quoted, but hold no line breaks.
+    x_name, y_name : str
+        Names of the arrays in .npz files.
+    n_features, zero_based
+        Of svmlight files: columns, and whether they are counted from 0. By default found by a
+        first pass over the files.
+
+    Returns
+    -------
+    FileRows
+
+    Raises
+    ------
+    OSError
+        If a file cannot be read.
+    ValueError
+        If a column is not there, features are not numbers, or the files' columns differ.
+    ImportError
+        If pyarrow is needed, and missing.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from eigenfeat import ClassMoments, open_rows
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "rows.csv"
+    >>> _ = file.write_text("a,b,kind\n1,2,x\n3,4,x\n5,6,y\n")
+    >>> moments = ClassMoments()
+    >>> for block in open_rows(file, target="kind"):
+    ...     moments.update(block.X, block.y)
+    ClassMoments(2 classes, 2 features, weight 3)
+    """
+    if labels not in LABEL_KINDS:
+        raise ValueError(f"labels: expected one of {', '.join(LABEL_KINDS)}, got {show(labels)}")
+    if delimiter is not None and len(delimiter) != 1:
+        raise ValueError(f"delimiter: expected one character, got {show(delimiter)}")
+    wanted = check_dtype(dtype)
+    options = Options(
+        os.fspath(target) if isinstance(target, os.PathLike) else target,
+        None if columns is None else tuple(columns),
+        tuple(drop),
+        *(skip_bad, labels, delimiter, header, x_name, y_name, n_features, zero_based),
+        None if wanted is None else wanted.name,
+    )
+    sources = _sources(listed_files(path, format), format, options)
+    found = wanted or np.result_type(*(source.dtype for source in sources))
+    if block_rows is None:
+        block_rows = _default_rows(sources[0], found)
+    else:
+        block_rows = check_whole(block_rows, "block_rows", at_least=1)
+    return FileRows(sources, options, found, block_rows)
+
+
+def _sources(paths: list[Path], format: str | None, options: Options) -> list[Source]:
+    first = open_source(paths[0], format, options, len(paths), None)
+    sources = [first]
+    sources += [open_source(path, format, options, len(paths), first) for path in paths[1:]]
+    for source in sources[1:]:
+        if source.sparse and first.sparse:
+            first.widen(source.n_features)
+    for source in sources[1:]:
+        if source.sparse and first.sparse:
+            source.widen(first.n_features)
+        if source.feature_names != first.feature_names or source.sparse != first.sparse:
+            raise ValueError(
+                f"{source.path}: expected the feature columns of {first.path} "
+                f"({show(first.feature_names)}), got {show(source.feature_names)}"
+            )
+    return sources
+
+
+def _default_rows(source: Source, dtype: np.dtype[Any]) -> int:
+    if source.sparse:
+        return 16384
+    rows = _BLOCK_BYTES / (source.n_features * dtype.itemsize)
+    return int(np.clip(rows // 512 * 512, 16, 1 << 20))
+
+
+def listed_files(path: Any, format: str | None = None) -> list[Path]:
+    """All files that a path, or a list of paths, folders and patterns, names."""
+    given = [path] if isinstance(path, (str, os.PathLike)) else list(path)
+    found = [file for name in given for file in _files(Path(name), format)]
+    if not found:
+        raise ValueError("path: expected at least one file, got none")
+    return found
+
+
+def _files(path: Path, format: str | None) -> list[Path]:
+    if path.is_dir():
+        inside = sorted(p for p in path.iterdir() if p.is_file() and p.name[0] not in "._")
+        found = inside if format else [p for p in inside if format_of(p) is not None]
+        if not found:
+            raise ValueError(f"{path}: expected a folder with files of {', '.join(FORMATS)}")
+        return found
+    if not path.exists() and glob.has_magic(str(path)):
+        found = sorted(Path(name) for name in glob.glob(str(path)))
+        if not found:
+            raise FileNotFoundError(2, "No file matches", str(path))
+        return found
+    return [path]

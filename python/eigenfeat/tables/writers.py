@@ -1,0 +1,156 @@
+"""Columns into files, block by block: CSV, Parquet and NumPy's format."""
+
+from __future__ import annotations
+
+import csv
+import os
+import secrets
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from eigenfeat._archive import array_header
+
+from .errors import arrow
+
+__all__ = ["Writer", "open_writer", "replaced"]
+
+SUFFIXES = (".csv", ".parquet", ".npy")
+
+
+class Writer(ABC):
+    """A file that is being written; it takes the place of an older one when it is complete."""
+
+    def __init__(self, path: Path, names: list[str]) -> None:
+        self.names = names
+        self._whole = replaced(path)
+        self._path = self._whole.__enter__()
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            self.close(complete=kind is None)
+        except BaseException as failure:
+            self._whole.__exit__(type(failure), failure, failure.__traceback__)
+            raise
+        self._whole.__exit__(kind, error, trace)
+
+    @abstractmethod
+    def write(self, *columns: npt.NDArray[Any]) -> None:
+        """Write some rows: columns, or matrices of columns, side by side."""
+
+    @abstractmethod
+    def close(self, *, complete: bool) -> None:
+        """Write what comes last, if all rows are there, and close the file."""
+
+
+@contextmanager
+def replaced(path: Path) -> Iterator[Path]:
+    """The path of a new file, which takes the place of `path` if all goes well."""
+    scratch = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+    try:
+        yield scratch
+        os.replace(scratch, path)
+    except BaseException:
+        scratch.unlink(missing_ok=True)
+        raise
+
+
+class CsvWriter(Writer):
+    """Numbers have as many digits as it takes to read them back exactly."""
+
+    def __init__(self, path: Path, names: list[str]) -> None:
+        super().__init__(path, names)
+        self._file = open(self._path, "x", newline="", encoding="utf-8")  # noqa: SIM115
+        self._lines = csv.writer(self._file, lineterminator="\n")
+        self._lines.writerow(names)
+
+    def write(self, *columns: npt.NDArray[Any]) -> None:
+        parts = [c[:, None] if c.ndim == 1 else c for c in columns]
+        # Shortest digits are those of the column's own type: float32 has fewer.
+        texts = [part.astype(str).tolist() for part in parts]
+        self._lines.writerows(chain(*row) for row in zip(*texts, strict=True))
+
+    def close(self, *, complete: bool) -> None:
+        self._file.close()
+
+
+class NpyWriter(Writer):
+    """One column, or one matrix."""
+
+    def __init__(self, path: Path, names: list[str]) -> None:
+        super().__init__(path, names)
+        self._file = open(self._path, "xb")  # noqa: SIM115
+        self._rows, self._rest, self._dtype = 0, (len(names),), np.dtype(np.float64)
+
+    def write(self, *columns: npt.NDArray[Any]) -> None:
+        (rows,) = columns
+        rows = np.asarray(rows, dtype=rows.dtype.newbyteorder("<"), order="C")
+        if not self._rows:
+            self._rest, self._dtype = rows.shape[1:], rows.dtype
+            self._file.write(self._header(0))
+        self._file.write(rows.astype(self._dtype, copy=False).tobytes())
+        self._rows += len(rows)
+
+    def _header(self, rows: int) -> bytes:
+        # Its length does not depend on the number of rows.
+        return array_header((rows, *self._rest), self._dtype.str)
+
+    def close(self, *, complete: bool) -> None:
+        if complete:
+            self._file.seek(0)
+            self._file.write(self._header(self._rows))
+        self._file.close()
+
+
+class ParquetWriter(Writer):
+    """A row group a block."""
+
+    def __init__(self, path: Path, names: list[str]) -> None:
+        arrow(str(path))
+        super().__init__(path, names)
+        self._file: Any = None
+
+    def write(self, *columns: npt.NDArray[Any]) -> None:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        parts = [c[:, None] if c.ndim == 1 else c for c in columns]
+        single = (np.ascontiguousarray(column) for part in parts for column in part.T)
+        table = pa.table(dict(zip(self.names, single, strict=True)))
+        if self._file is None:
+            self._file = parquet.ParquetWriter(self._path, table.schema)
+        self._file.write_table(table)
+
+    def close(self, *, complete: bool) -> None:
+        if self._file is None and complete:
+            self.write(np.empty((0, len(self.names))))
+        if self._file is not None:
+            self._file.close()
+
+
+def open_writer(path: Path, names: list[str]) -> Writer:
+    """A writer for a file whose format its name says."""
+    kinds: dict[str, type[Writer]] = {
+        ".csv": CsvWriter,
+        ".parquet": ParquetWriter,
+        ".npy": NpyWriter,
+    }
+    kind = kinds.get(path.suffix.lower())
+    if kind is None:
+        raise ValueError(f"{path}: expected a name that ends in one of {' '.join(SUFFIXES)}")
+    return kind(path, names)

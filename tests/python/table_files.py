@@ -1,0 +1,97 @@
+"""The same rows in files of every format, for the tests of readers and commands."""
+
+from __future__ import annotations
+
+import gzip
+import importlib
+
+import numpy as np
+import pytest
+
+
+def arrow_modules():
+    """Pyarrow's modules; skips the test where it is missing."""
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    for name in ("csv", "feather", "ipc", "parquet"):
+        importlib.import_module(f"pyarrow.{name}")
+    return pa
+
+
+def csv_text(X, labels=None, header=True):
+    """Lines of numbers that are read back to the last bit."""
+    X = np.asarray(X)
+    lines = [",".join(map(repr, row)) for row in X.tolist()]
+    names = [f"x{j}" for j in range(X.shape[1])]
+    if labels is not None:
+        lines = [f"{line},{label}" for line, label in zip(lines, labels, strict=True)]
+        names.append("kind")
+    return "\n".join([",".join(names)] * header + lines) + "\n"
+
+
+def write_rows(folder, name, X, labels):
+    """Write rows to a file whose format its name says; path, and options of `open_rows`."""
+    path, by_name = folder / name, {"target": "kind"}
+    text = name.endswith((".csv", ".csv.gz", ".tsv"))
+    if text:
+        data = csv_text(X, labels).replace(",", "\t" if name.endswith(".tsv") else ",").encode()
+        path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+        return path, by_name | ({"dtype": X.dtype} if X.dtype == np.float32 else {})
+    if name.endswith(".npy"):
+        np.save(path, np.asfortranarray(X) if "fortran" in name else X)
+        np.save(folder / "labels.npy", labels)
+        return path, {"target": str(folder / "labels.npy")}
+    if name.endswith(".npz"):
+        save = np.savez_compressed if "compressed" in name else np.savez
+        save(path, X=X, y=labels)
+        return path, {}
+    if name.endswith((".svm", ".svm.gz")):
+        data = svmlight_text(X, labels).encode()
+        path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+        return path, {"dtype": X.dtype}
+    write_table(path, table_of(X, labels))
+    return path, by_name
+
+
+def table_of(X, labels):
+    pa = arrow_modules()
+    columns = {f"x{j}": X[:, j] for j in range(X.shape[1])}
+    return pa.table(columns | {"kind": labels})
+
+
+def write_table(path, table, rows=300):
+    """Write an Arrow table in groups or batches of some rows."""
+    pa = arrow_modules()
+    if path.suffix == ".parquet":
+        pa.parquet.write_table(table, path, row_group_size=rows)
+    elif path.suffix == ".feather":
+        pa.feather.write_feather(table, path, chunksize=rows)
+    else:
+        kind = pa.ipc.new_stream if "stream" in path.name else pa.ipc.new_file
+        with kind(str(path), table.schema) as writer:
+            writer.write_table(table, max_chunksize=rows)
+
+
+def svmlight_text(X, labels):
+    """Nonzero entries, columns from 1."""
+    lines = (
+        " ".join([str(y), *(f"{j + 1}:{row[j].item()!r}" for j in np.flatnonzero(row))])
+        for row, y in zip(X, labels, strict=True)
+    )
+    return "\n".join(lines) + "\n"
+
+
+FORMATS = (
+    "rows.npy",
+    "fortran.npy",
+    "rows.npz",
+    "compressed.npz",
+    "rows.csv",
+    "rows.tsv",
+    "rows.csv.gz",
+    "rows.parquet",
+    "rows.feather",
+    "rows.arrow",
+    "stream.arrow",
+    "rows.svm",
+    "rows.svm.gz",
+)
