@@ -54,6 +54,8 @@ class Layer:
 
     def project(self, X: Any, n_threads: int | None) -> NDArray[Any]:
         """Projections (n, F) of rows."""
+        if hasattr(self.directions, "project"):  # combinations of rows of a huge dimension
+            return self.directions.project(X, self.offset, n_threads)
         return expand(X, self.directions, self.offset, wave="none", n_threads=n_threads)
 
     def kept(self, mask: NDArray[np.bool_]) -> Layer:
