@@ -59,7 +59,7 @@ def _counts(rng, y, lengths, preference, start, step, d, topical):
     which = np.minimum(which, len(start) - 1)
     of_topic = rng.random(len(owner)) < topical
     # A topic's terms: a permutation of its own of the first tenth of the ranks.
-    narrow = (rank ** 0.8).astype(np.int64)
+    narrow = (rank**0.8).astype(np.int64)
     term = np.where(of_topic, (start[which] + narrow * step[which]) % d, rank)
     ones = np.ones(len(owner), dtype=np.float32)
     return sparse.coo_matrix((ones, (owner, term)), shape=(m, d)).tocsr()
@@ -129,7 +129,7 @@ def fit(options: argparse.Namespace, ridge: float, X: Any, y: Any, Z: Any, z: An
         "n_threads": options.threads,
         "verbose": 1,
     }
-    started = time.perf_counter()
+    started, busy = time.perf_counter(), time.process_time()
     if options.classifier:
         model = GEMClassifier(**shared).fit(X, y)
         took = time.perf_counter() - started
@@ -140,8 +140,9 @@ def fit(options: argparse.Namespace, ridge: float, X: Any, y: Any, Z: Any, z: An
         took = time.perf_counter() - started
         values = gem.eigenvalues_
         result = f"{len(values)} directions, largest residual {gem.residuals_.max():.1e}"
+    used = time.process_time() - busy
     print(
-        f"ridge {ridge:g}: {took:.1f} s, peak {peak():.2f} GB, {result}, "
+        f"ridge {ridge:g}: {took:.1f} s ({used:.0f} s of processor), peak {peak():.2f} GB, {result}, "
         f"eigenvalues {values.min(initial=np.inf):.3g} to {values.max(initial=0):.3g}",
         flush=True,
     )

@@ -412,4 +412,3 @@ def _given(array: NDArray[Any] | None) -> NDArray[Any]:
     if array is None:
         raise AssertionError("dense rows without directions")
     return array
-

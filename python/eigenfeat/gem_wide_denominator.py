@@ -32,9 +32,10 @@ Array = NDArray[np.float64]
 Rows = SparseRows | DenseRows
 
 MOST_EXACT = 2048  # rows up to which the kernel is factorised: 32 MB, a quarter of a second
-MOST_FREQUENT = 4096  # columns in F: 128 MB, a second
+MOST_FREQUENT = 2048  # columns in F: 32 MB, a quarter of a second
 NYSTROM_RANK = 256
 MOST_STEPS = 1000
+ROUGH, FINEST = 1e-4, 1e-12
 
 
 class Denominator:
@@ -91,7 +92,8 @@ class Denominator:
             As `centre` leaves it.
         tolerance : (w,) array
             What the residual's norm may be, in the metric of the preconditioner's inverse, which is
-            nearly that of the system's own.
+            nearly that of the system's own. Never more than `ROUGH` times the right-hand side's,
+            and never less than `FINEST` times it, which rounding would not reach.
 
         Returns
         -------
@@ -123,6 +125,8 @@ class Denominator:
         x, residual = np.zeros_like(G), G.copy()
         z = self.centre(self._precondition(residual))
         rho = _inner(residual, z)
+        start = np.sqrt(np.maximum(rho, 0.0))
+        tolerance = np.clip(tolerance, FINEST * start, ROUGH * start)
         direction = z
         for _ in range(MOST_STEPS):
             going = np.sqrt(np.maximum(rho, 0.0)) > tolerance[columns]

@@ -108,9 +108,7 @@ def wide_classes(
         origin = mean if constant else np.zeros(X.shape[1])
         rows = [DenseRows(X, own, roots[own], factor, origin) for own in members]
     parts = [roots[own] for own in members]
-    means = np.stack(
-        [_mean(own, root) for own, root in zip(rows, parts, strict=True)]
-    )
+    means = np.stack([_mean(own, root) for own, root in zip(rows, parts, strict=True)])
     squares = np.array([float(own.squared_norms().sum()) for own in rows])
     classes = WideClasses(
         rows, parts, columns, factor, origin,

@@ -119,7 +119,9 @@ class WidePencils:
             return np.zeros(rows.shape[0])
         return rows.times(self.centre[:, None], n_threads=self.n_threads)[:, 0]
 
-    def images(self, active: list[int], blocks: list[Array], accuracy: list[float]) -> Images:
+    def images(
+        self, active: list[int], blocks: list[Array], accuracy: list[float | None]
+    ) -> Images:
         """Solve with B for ``Y_i^T U_i``; `accuracy` is of S U_i, absolute."""
         widths = [block.shape[1] for block in blocks]
         starts = np.concatenate([[0], np.cumsum(widths)])
@@ -135,14 +137,17 @@ class WidePencils:
         self.below.centre(right)
         # An error e of the solve moves S u by |Y_i Z^T e| / r <= |Y_i| |e|_(K + r) / r.
         wanted = [
-            a * self.below.shift / self._norms[i] for i, a in zip(active, accuracy, strict=True)
+            np.inf if a is None else a * self.below.shift / self._norms[i]
+            for i, a in zip(active, accuracy, strict=True)
         ]
         beta = -self.below.solve(np.ascontiguousarray(right), np.repeat(wanted, widths))
         beta = np.ascontiguousarray(self.below.centre(beta))
         rows.transposed_times(beta, inner, add=True, n_threads=self.n_threads)
         return Images(inner, beta, sums)
 
-    def apply(self, active: list[int], blocks: list[Array], accuracy: list[float]) -> list[Array]:
+    def apply(
+        self, active: list[int], blocks: list[Array], accuracy: list[float | None]
+    ) -> list[Array]:
         """S U for each of some numerators."""
         images = self.images(active, blocks, accuracy)
         results, at = [], 0
@@ -150,9 +155,7 @@ class WidePencils:
             width = block.shape[1]
             part = slice(at, at + width)
             numerator, sums = self.numerators[i], images.sums[part]
-            out = numerator.rows.times(
-                images.inner, at=at, width=width, n_threads=self.n_threads
-            )
+            out = numerator.rows.times(images.inner, at=at, width=width, n_threads=self.n_threads)
             out -= self._heights[i][:, None] * sums
             along = self._heights[i] @ block + self._height_below @ images.beta[:, part]
             out -= numerator.root[:, None] * (along - self._square * sums)
@@ -197,15 +200,19 @@ class _Search:
         self.done = False
         start = self._random.standard_normal((self._n, min(BLOCK, self._n)))
         self.block = np.ascontiguousarray(np.linalg.qr(start)[0])
-        self.accuracy = 0.0
+        self.accuracy: float | None = None  # of the next image; None: a rough one will do
 
     def take(self, image: Array) -> None:
         """Add the block with its image to the space, and look for eigenpairs in it."""
+        if self.accuracy is None:  # a power step: a better start, and the size of what is sought
+            self.steps += image.shape[1]
+            size = float(np.linalg.norm(image)) / np.sqrt(image.shape[1])
+            self.accuracy = INNER * self._tolerance * size
+            self.block = np.ascontiguousarray(np.linalg.qr(image)[0]) if size > 0 else self.block
+            return
         basis, block = self._basis, self.block
         beside, corner = basis.T @ image, block.T @ image
-        self._quotient = np.block(
-            [[self._quotient, beside], [beside.T, (corner + corner.T) / 2]]
-        )
+        self._quotient = np.block([[self._quotient, beside], [beside.T, (corner + corner.T) / 2]])
         self._basis = np.hstack([basis, block])
         self._image = np.hstack([self._image, image])
         self.steps += block.shape[1]
