@@ -5,7 +5,7 @@
 Makes documents as text is: term frequencies by Zipf's law, each document's terms partly from the
 language at large and partly from a few topics, which classes prefer to different degrees; counts
 become tf-idf weights of unit length, float32. Then it fits `GEM` by ``solver="randomized"``, and
-`GEMClassifier` if asked for, and prints seconds, peak memory of the process, residuals, and accuracy
+`GEMClassifier` if asked for, and prints seconds, peak memory, residuals, and accuracy
 on held-out documents beside that of scikit-learn's classifiers on the same words.
 """
 
@@ -142,7 +142,8 @@ def fit(options: argparse.Namespace, ridge: float, X: Any, y: Any, Z: Any, z: An
         result = f"{len(values)} directions, largest residual {gem.residuals_.max():.1e}"
     used = time.process_time() - busy
     print(
-        f"ridge {ridge:g}: {took:.1f} s ({used:.0f} s of processor), peak {peak():.2f} GB, {result}, "
+        f"ridge {ridge:g}: {took:.1f} s ({used:.0f} s of processor), peak {peak():.2f} GB, "
+        f"{result}, "
         f"eigenvalues {values.min(initial=np.inf):.3g} to {values.max(initial=0):.3g}",
         flush=True,
     )

@@ -261,7 +261,7 @@ class _Parts:
     ) -> Iterator[_Found]:
         """Directions from eigenvectors on rows, some numerators at a time."""
         blocks = [leading[i].left / np.sqrt(leading[i].values) for i in batch]
-        accuracy = [
+        accuracy: list[float | None] = [
             INNER * tolerance * float(np.sqrt(leading[i].values.min(initial=1.0))) for i in batch
         ]
         images = pencils.images(batch, blocks, accuracy)

@@ -70,12 +70,14 @@ class Denominator:
             return
         self._factor = None
         self._precondition: Any
+        self._shared: Rows
         if isinstance(rows, SparseRows):
-            self._shared, self._alone = _shared_columns(rows)
-            self._precondition = _FrequentColumns(self._shared, self._alone + shift, n_threads)
+            shared, self._alone = _shared_columns(rows)
+            self._shared = shared
+            self._precondition = _FrequentColumns(shared, self._alone + shift, n_threads)
         else:
             self._shared, self._alone = rows, np.zeros(n)
-            self._precondition = _Nystrom(self._kernel_times, n, shift, seed)
+            self._precondition = _Nystrom(self._kernel_times, self.centre, n, shift, seed)
 
     def centre(self, U: Array) -> Array:
         """Take away what centring the rows takes away, (n, w); in place."""
@@ -126,7 +128,7 @@ class Denominator:
         z = self.centre(self._precondition(residual))
         rho = _inner(residual, z)
         start = np.sqrt(np.maximum(rho, 0.0))
-        tolerance = np.clip(tolerance, FINEST * start, ROUGH * start)
+        tolerance = np.clip(tolerance * self._precondition.slack, FINEST * start, ROUGH * start)
         direction = z
         for _ in range(MOST_STEPS):
             going = np.sqrt(np.maximum(rho, 0.0)) > tolerance[columns]
@@ -159,6 +161,8 @@ class _FrequentColumns:
     ``D^-1 - D^-1 F (I + F^T D^-1 F)^-1 F^T D^-1``.
     """
 
+    slack = 1.0  # D + F F^T is nearly the kernel
+
     def __init__(self, rows: SparseRows, diagonal: Array, n_threads: int) -> None:
         n, d = rows.shape
         count = min(MOST_FREQUENT, d)
@@ -185,25 +189,30 @@ class _FrequentColumns:
 
 
 class _Nystrom:
-    """The inverse of a Nystrom approximation of the kernel, scaled to 1 beyond its range."""
+    """The inverse of a Nystrom approximation of the kernel, its last eigenvalue beyond its range.
 
-    def __init__(self, times: Any, n: int, shift: float, seed: int) -> None:
+    `slack`: by how much it may fall short of the kernel's own inverse, in norms.
+    """
+
+    def __init__(self, times: Any, centre: Any, n: int, shift: float, seed: int) -> None:
         rank = min(NYSTROM_RANK, n)
         random = np.random.RandomState(seed)
-        sketch = np.linalg.qr(random.standard_normal((n, rank)))[0]
+        sketch = np.linalg.qr(centre(random.standard_normal((n, rank))))[0]
         image = times(np.ascontiguousarray(sketch))
         nudge = np.sqrt(n) * np.finfo(np.float64).eps * np.linalg.norm(image)
         image += nudge * sketch
         core = sketch.T @ image
-        factor = linalg.cholesky((core + core.T) / 2 + 0.0, lower=True, check_finite=False)
-        half = linalg.solve_triangular(factor, image.T, lower=True, check_finite=False).T
+        values, vectors = linalg.eigh((core + core.T) / 2, check_finite=False)
+        half = image @ (vectors / np.sqrt(np.maximum(values, nudge)))
         self._vectors, roots, _ = linalg.svd(half, full_matrices=False, check_finite=False)
         values = np.maximum(roots**2 - nudge, 0.0) + shift
-        self._gain = values[-1] / values - 1.0
+        self._last = values[-1]
+        self._gain = 1.0 / values - 1.0 / self._last
+        self.slack = float(np.sqrt(shift / self._last))
 
     def __call__(self, R: Array) -> Array:
         inner = self._vectors.T @ R
-        return R + self._vectors @ (self._gain[:, None] * inner)
+        return R / self._last + self._vectors @ (self._gain[:, None] * inner)
 
 
 def _shifted_factor(kernel: Array, shift: float) -> Any:
@@ -234,7 +243,7 @@ def _shared_columns(rows: SparseRows) -> tuple[SparseRows, Array]:
     kept = indices < n_shared
     owner = np.repeat(np.arange(n), np.diff(rows.indptr))
     squares = rows.data[~kept].astype(np.float64) ** 2
-    alone = np.bincount(owner[~kept], squares, minlength=n)
+    alone: Array = np.bincount(owner[~kept], squares, minlength=n).astype(np.float64)
     starts = np.concatenate([[0], np.cumsum(np.bincount(owner[kept], minlength=n))])
     return SparseRows(rows.data[kept], indices[kept], starts, max(n_shared, 1)), alone
 

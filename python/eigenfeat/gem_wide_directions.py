@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from eigenfeat._sparse_rows import SparseRows
+from eigenfeat._validation import physical_memory
 from eigenfeat.gem_wide_rows import WideClasses
 
 __all__ = ["Combination", "WideDirections"]
@@ -92,6 +93,22 @@ class WideDirections:
     def __repr__(self) -> str:
         d, n = self.shape
         return f"WideDirections({n} directions of {len(self.combinations)} pairs, {d} features)"
+
+    def __getitem__(self, key: tuple[slice, Any]) -> WideDirections:
+        """``directions[:, mask]``: some of the directions."""
+        rows, mask = key
+        if rows != slice(None):
+            raise IndexError(f"rows: expected all, as in directions[:, mask], got {rows!r}")
+        chosen = np.zeros(self.shape[1], dtype=bool)
+        chosen[mask] = True
+        parts, first = [], 0
+        for one in self.combinations:
+            own = chosen[first : first + len(one.mean)]
+            first += len(own)
+            if own.any():
+                upper, lower = (np.ascontiguousarray(f[:, own]) for f in (one.upper, one.lower))
+                parts.append(Combination(one.above, one.below, upper, lower, one.mean[own]))
+        return replace(self, combinations=parts, _formed=None)
 
     def groups(self, dtype: Any, n_threads: int = 0) -> Iterator[tuple[int, NDArray[Any]]]:
         """Directions of some pairs at a time: the first one's number, and (d', w) of them."""
@@ -183,8 +200,21 @@ class WideDirections:
             )
         return sparse.hstack(parts, format="csc")
 
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
+        """As `toarray`, for NumPy; float64, as directions are elsewhere, unless asked otherwise."""
+        return self.toarray().astype(np.float64 if dtype is None else dtype, copy=False)
+
     def toarray(self) -> NDArray[Any]:
-        """All directions as an array (d, F)."""
+        """All directions as an array (d, F).
+
+        Raises
+        ------
+        MemoryError
+            If that is more than the machine has.
+        """
+        needed = self.shape[0] * self.shape[1] * self.dtype.itemsize
+        if needed > physical_memory():
+            raise MemoryError(f"directions: {self.shape} as an array take {needed:,} bytes")
         out = np.zeros(self.shape, dtype=self.dtype)
         for first, directions in self.groups(self.dtype):
             out[self.columns, first : first + directions.shape[1]] = directions

@@ -154,7 +154,7 @@ def _column_statistics(X: Any, share: Array) -> tuple[Array, Array]:
     d = X.shape[1]
     if sparse.issparse(X):
         of_rows = np.repeat(share, np.diff(X.indptr))
-        mean = np.bincount(X.indices, of_rows * X.data, minlength=d)
+        mean: Array = np.bincount(X.indices, of_rows * X.data, minlength=d).astype(np.float64)
         squares = np.bincount(X.indices, of_rows * X.data.astype(np.float64) ** 2, minlength=d)
         variance = squares - mean**2
         noise = 100 * np.finfo(np.float64).eps * squares

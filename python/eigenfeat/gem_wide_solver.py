@@ -42,11 +42,11 @@ INNER = 0.1  # share of the tolerance that a solve may use up
 
 @dataclass(eq=False)
 class Numerator:
-    """Rows times the roots of their weights (n, d), the roots (n,), and a seed for its start."""
+    """Rows times the roots of their weights (n, d), the roots (n,), and seeds for its start."""
 
     rows: Rows
     root: Array
-    seed: int
+    seed: list[int]
 
 
 @dataclass(eq=False)
