@@ -116,6 +116,7 @@ CPP_ROOMS = (
     "box",
     "dominance",
     "crammer_singer",
+    "sparse_rows",
 )
 
 # With a letter for the type before and an underscore after.

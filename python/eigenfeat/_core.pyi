@@ -1,6 +1,6 @@
 """The compiled core. Private: shapes are checked here, values in the facade."""
 
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -303,3 +303,22 @@ class CrammerSinger64(_CrammerSinger[np.float64]): ...
 def default_threads() -> int: ...
 def blas_threads() -> int: ...
 def lapack_name() -> str: ...
+def check_compact_rows(
+    data: npt.NDArray[_T], indices: _I32, indptr: _I64, n_columns: int
+) -> None: ...
+def transpose_rows(
+    data: npt.NDArray[_T], indices: _I32, indptr: _I64, n_columns: int
+) -> tuple[npt.NDArray[_T], _I32, _I64]: ...
+def multiply_rows(
+    data: npt.NDArray[Any],  # float32 or float64
+    indices: _I32,
+    indptr: _I64,
+    n_columns: int,
+    V: npt.NDArray[Any],  # (n_columns, b); float64, or float32 with float32 data
+    v_first: int,
+    out: npt.NDArray[Any],  # (n, b'), of V's type, written to
+    out_first: int,
+    width: int,
+    add: bool,
+    n_threads: int,
+) -> None: ...

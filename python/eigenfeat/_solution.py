@@ -31,6 +31,12 @@ class Settings:
     seed: int
     n_threads: int | None
 
+    @classmethod
+    def of(cls, estimator: Any, seed: int) -> Settings:
+        """Of an estimator that has parameters of these names."""
+        names = set(cls.__dataclass_fields__) - {"seed"}
+        return cls(seed=seed, **{name: getattr(estimator, name) for name in names})
+
 
 @dataclass(frozen=True)
 class Solution:

@@ -64,7 +64,10 @@ class ExpandedRows:
     def __post_init__(self) -> None:
         if self.wave not in WAVES:
             raise ValueError(f"wave: expected one of {', '.join(WAVES)}, got {self.wave!r}")
-        directions = real_array(self.directions, "directions")
+        directions = self.directions
+        if hasattr(directions, "project"):  # of a huge dimension: their projections say it all
+            directions = np.broadcast_to(np.zeros((), directions.dtype), directions.shape)
+        directions = real_array(directions, "directions")
         if directions.ndim != 2:
             raise ValueError(f"directions: expected shape (d, F), got {directions.shape}")
         object.__setattr__(self, "powers", tuple(check_powers(self.powers)))

@@ -30,6 +30,8 @@ from eigenfeat.blocks import RowBlocks
 from eigenfeat.contrasts import KINDS, Contrasts
 from eigenfeat.expansion import check_powers, column_suffixes, expand
 from eigenfeat.gem_rows import tried_scales
+from eigenfeat.gem_wide import expand_wide, fit_wide, is_wide, refuse_moments
+from eigenfeat.gem_wide_directions import WideDirections
 from eigenfeat.moments import ClassMoments
 from eigenfeat.out_of_core import given_blocks, over_blocks, surveyed
 from eigenfeat.row_weights import weighted_rows
@@ -80,8 +82,10 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
         The exponents `a`.
     include_input : bool, default=False
         Whether the input's own columns come before the features.
-    solver : {"auto", "full", "subset", "krylov"}, default="auto"
-        See :func:`eigenfeat.generalized_eigh`.
+    solver : {"auto", "full", "subset", "krylov", "randomized"}, default="auto"
+        See :func:`eigenfeat.generalized_eigh`. "randomized" solves on the rows themselves, without
+        moments or any matrix of d x d; "auto" takes it for sparse and memory-mapped rows with more
+        than 20,000 columns.
     random_state : int, RandomState or None, default=0
         For the rows on which `scale` is decided, and for pairs drawn at random.
     n_threads : int or None, default=None
@@ -106,7 +110,8 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
     classes_ : (k,) array
         Labels, sorted.
     moments_ : ClassMoments
-        What the directions are solved from.
+        What the directions are solved from; not with "randomized", which has `residuals_` instead:
+        (F,) numbers ``|C_i v - lambda B v| / (lambda |B v|)``, B the denominator.
     scale_ : {"none", "columns"}
         Which choice was made.
     column_scale_ : (d,) array
@@ -162,7 +167,7 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
         "expansion": [StrOptions({"half_wave", "shifted", "polynomial", "none"})],
         "powers": ["array-like"],
         "include_input": ["boolean"],
-        "solver": [StrOptions({"auto", "full", "subset", "krylov"})],
+        "solver": [StrOptions({"auto", "full", "subset", "krylov", "randomized"})],
         "random_state": ["random_state"],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
         "verbose": ["verbose"],
@@ -221,7 +226,7 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
         with unchanged_on_error(self):
             blocks = given_blocks(X, y, sample_weight)
             if blocks is None:
-                self._take(X, y, sample_weight, None, first=True)
+                self._take(X, y, sample_weight, None, first=True, wide=True)
             else:
                 self._survey(blocks)
             self._solve_now()
@@ -245,6 +250,7 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
         GEM
             The estimator itself. After an error it is as before the call.
         """
+        refuse_moments(self.solver)
         self._take(X, y, sample_weight, classes, first=not hasattr(self, "moments_"))
         return self
 
@@ -264,6 +270,7 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
         if not isinstance(moments, ClassMoments):
             raise TypeError(f"moments: expected ClassMoments, got {type(moments).__name__}")
         self._check_parameters()
+        refuse_moments(self.solver)
         check_two_classes(moments)
         return self._adopt(moments.copy())
 
@@ -294,6 +301,8 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
         """
         found = self._found()
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=False)
+        if isinstance(found.directions, WideDirections):
+            return expand_wide(self, found, X)
         return expand(
             X,
             found.directions,
@@ -327,7 +336,7 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
         return np.asarray([*inputs, *names] if self.include_input else names, dtype=object)
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "moments_")
+        return hasattr(self, "_solution")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -344,13 +353,18 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
     def _n_features_out(self) -> int:
         return len(self.get_feature_names_out())
 
-    def _take(self, X: Any, y: Any, sample_weight: Any, classes: Any, *, first: bool) -> None:
+    def _take(
+        self, X: Any, y: Any, sample_weight: Any, classes: Any, *, first: bool, wide: bool = False
+    ) -> None:
         """Check one batch and add it to the moments; the first one may decide the scale."""
         self._check_parameters()
         started = time.perf_counter()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, order="C", reset=first)
         check_classification_targets(y)
         X, y, sample_weight = weighted_rows(X, y, sample_weight)
+        if wide and is_wide(X, self.solver):
+            fit_wide(self, X, y, sample_weight)
+            return
         moments = ClassMoments(classes) if first else self.moments_
         moments.update(X, y, sample_weight, n_threads=self.n_threads)
         self._say(f"moments: {X.shape[0]} rows, {X.shape[1]} columns", started)
@@ -381,10 +395,10 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
 
     def _hold(self, moments: ClassMoments) -> None:
         """Keep the moments, and a promise to solve for their directions."""
+        self.__dict__.pop("residuals_", None)
         self.moments_ = moments
         self.classes_ = np.asarray(moments.classes_)
-        names = set(Settings.__dataclass_fields__) - {"seed"}
-        settings = Settings(seed=self._seed, **{name: getattr(self, name) for name in names})
+        settings = Settings.of(self, self._seed)
         self._solution = Lazy(partial(solve, moments, settings, self._trial, self._solve_with))
 
     def _solve_now(self) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat.expansion import expand
+from eigenfeat.features import ExpandedRows
 
 __all__ = ["Layer", "as_layer", "project_rows", "row_blocks"]
 
@@ -23,7 +24,8 @@ class Layer:
     Attributes
     ----------
     directions : (d, F) array
-        In the units of the rows: projections are ``X @ directions + offset``.
+        In the units of the rows: projections are ``X @ directions + offset``. Of sparse rows of a
+        huge dimension, an object that can ``project`` rows and be turned into an array.
     offset : (F,) array
     eigenvalues : (F,) array
     pairs : (F, 2) array
@@ -50,16 +52,29 @@ class Layer:
     def transform(self, X: Any, n_threads: int | None) -> NDArray[Any]:
         """Expanded features of rows, all of them at once."""
         waves = {"wave": self.wave, "powers": self.powers}
+        if hasattr(self.directions, "project"):
+            wide = self.project(X, n_threads)
+            return ExpandedRows(None, self.directions, projections=wide, **waves).toarray()  # type: ignore[arg-type]
         return expand(X, self.directions, self.offset, n_threads=n_threads, **waves)  # type: ignore[arg-type]
 
     def project(self, X: Any, n_threads: int | None) -> NDArray[Any]:
         """Projections (n, F) of rows."""
+        if hasattr(self.directions, "project"):  # combinations of rows of a huge dimension
+            return self.directions.project(X, self.offset, n_threads)
         return expand(X, self.directions, self.offset, wave="none", n_threads=n_threads)
+
+    def plain(self) -> Layer:
+        """The layer with its directions as an array, as files hold them."""
+        if isinstance(self.directions, np.ndarray):
+            return self
+        return replace(self, directions=np.asarray(self.directions, dtype=np.float64))
 
     def kept(self, mask: NDArray[np.bool_]) -> Layer:
         """The layer with the directions where the mask is true."""
+        wide = hasattr(self.directions, "project")
+        some = self.directions[:, mask]
         return Layer(
-            np.ascontiguousarray(self.directions[:, mask]),
+            some if wide else np.ascontiguousarray(some),
             self.offset[mask],
             self.eigenvalues[mask],
             self.pairs[mask],

@@ -1,0 +1,94 @@
+// Sparse rows times dense blocks for Python.
+#include "eigenfeat/sparse_rows.hpp"
+
+#include "numpy_views.hpp"
+#include "registrars.hpp"
+
+namespace eigenfeat::bindings {
+namespace {
+
+using py::literals::operator""_a;
+using Indices = Array<std::int32_t>;
+using Starts = Array<index_t>;
+
+template <class T>
+CompactRows<T> compact_rows(const Array<T>& data, const Indices& indices, const Starts& indptr,
+                            index_t n_columns) {
+  const auto starts = vector_view(indptr, "indptr");
+  const auto values = vector_view(data, "data");
+  const auto columns = vector_view(indices, "indices");
+  require(starts.size > 0, "indptr", "at least one entry", "none");
+  require(starts[starts.size - 1] == values.size && columns.size == values.size, "indptr",
+          "as many entries as data and indices hold", std::to_string(starts[starts.size - 1]));
+  return {values.data, columns.data, starts.data, starts.size - 1, n_columns};
+}
+
+template <class T>
+void check(const Array<T>& data, const Indices& indices, const Starts& indptr, index_t n_columns) {
+  const auto x = compact_rows(data, indices, indptr, n_columns);
+  py::gil_scoped_release unlocked;
+  check_rows(x);
+}
+
+// Columns of width `width` from v_first of V, to out_first of out.
+template <class T, class S>
+void multiply(const Array<T>& data, const Indices& indices, const Starts& indptr, index_t n_columns,
+              const Array<S>& V, index_t v_first, Array<S>& out, index_t out_first, index_t width,
+              bool add, int n_threads) {
+  const auto x = compact_rows(data, indices, indptr, n_columns);
+  const auto v = matrix_view(V, "V");
+  require_dimensions(out, 2, "out");
+  const auto result = matrix_output(out);
+  require(v_first >= 0 && width >= 0 && v_first + width <= v.cols, "v_first", "columns of V",
+          std::to_string(v_first));
+  require(out_first >= 0 && out_first + width <= result.cols, "out_first", "columns of out",
+          std::to_string(out_first));
+  py::gil_scoped_release unlocked;
+  multiply_rows<T, S>(x, v.block(0, v_first, v.rows, width),
+                      result.block(0, out_first, result.rows, width), add, n_threads);
+}
+
+template <class T>
+py::tuple transposed(const Array<T>& data, const Indices& indices, const Starts& indptr,
+                     index_t n_columns) {
+  const auto x = compact_rows(data, indices, indptr, n_columns);
+  auto values = allocate<T>({data.size()});
+  auto rows = allocate<std::int32_t>({data.size()});
+  auto starts = allocate<index_t>({n_columns + 1});
+  const auto to_values = flat_output(values);
+  const auto to_rows = flat_output(rows);
+  const auto to_starts = flat_output(starts);
+  {
+    py::gil_scoped_release unlocked;
+    transpose_rows<T>(x, to_values, to_rows, to_starts);
+  }
+  return py::make_tuple(std::move(values), std::move(rows), std::move(starts));
+}
+
+template <class T, class S>
+void register_product(py::module_& module) {
+  module.def("multiply_rows", &multiply<T, S>, py::arg("data").noconvert(),
+             py::arg("indices").noconvert(), py::arg("indptr").noconvert(), "n_columns"_a,
+             py::arg("V").noconvert(), "v_first"_a, py::arg("out").noconvert(), "out_first"_a,
+             "width"_a, "add"_a, "n_threads"_a);
+}
+
+template <class T>
+void register_type(py::module_& module) {
+  module.def("check_compact_rows", &check<T>, py::arg("data").noconvert(),
+             py::arg("indices").noconvert(), py::arg("indptr").noconvert(), "n_columns"_a);
+  module.def("transpose_rows", &transposed<T>, py::arg("data").noconvert(),
+             py::arg("indices").noconvert(), py::arg("indptr").noconvert(), "n_columns"_a);
+}
+
+}  // namespace
+
+void register_sparse_rows(py::module_& module) {
+  register_type<float>(module);
+  register_type<double>(module);
+  register_product<float, float>(module);
+  register_product<float, double>(module);
+  register_product<double, double>(module);
+}
+
+}  // namespace eigenfeat::bindings
