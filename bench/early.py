@@ -6,8 +6,8 @@ DIR holds the archive's sets as ``ucr/<set>.npz``. PYTHON is an interpreter that
 classifiers run in processes of their own; without it they are left out, and why is said. All see
 the same rows, and run on one thread.
 
-Our tau is chosen as TEASER chooses its parameters: by the harmonic mean on the training rows, out
-of folds. "tau 0.95" is what one has without choosing.
+`ReliableClassifierCV` chooses as TEASER chooses its parameters: by the harmonic mean on training
+rows, out of folds. "tau 0.95" is what one has without choosing.
 """
 
 from __future__ import annotations
@@ -21,31 +21,34 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_limits
 
 from eigenfeat.incomplete import (
     ECTS,
     FixedTime,
     LocalQDA,
-    MixtureCompletion,
     ReliableClassifier,
+    ReliableClassifierCV,
     early_scores,
-    reliability_curve,
 )
 from peers.aeon_early import PEERS
 
-SETS = ("ItalyPowerDemand", "SyntheticControl", "MedicalImages")
-TAUS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99)
-SET_TAUS = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.3, 0.6, 0.9, 0.99)
-FOLDS = 5
+SETS = (
+    "ItalyPowerDemand",
+    "SyntheticControl",
+    "MedicalImages",
+    "TwoPatterns",
+    "ChlorineConcentration",
+    "Wafer",
+)
 
 
 @dataclass
@@ -68,7 +71,7 @@ def main() -> None:
     lines: list[Line] = []
     for name in options.sets:
         data = _read(options.data / "ucr" / f"{name}.npz", options.rows, options.seed)
-        for line in (*_ours(name, data), *_peers(name, data, options)):
+        for line in chain(_ours(name, data), _peers(name, data, options)):
             print(_told(line), flush=True)
             lines.append(line)
     with options.output.open("w", newline="") as file:
@@ -80,42 +83,26 @@ def main() -> None:
 
 def _ours(name: str, data: dict[str, Any]) -> Iterator[Line]:
     lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
-    pairwise = ReliableClassifier(lda, n_threads=1)
-    mixture = ReliableClassifier(lda, MixtureCompletion(n_threads=1), n_threads=1)
     local = ReliableClassifier(LocalQDA(n_threads=1), n_threads=1)
-    yield _measured(name, "LDA, pairwise, tau 0.95", data, lambda X, y: pairwise.fit(X, y))
-    for told, model, taus in (
-        ("LDA, pairwise", pairwise, TAUS),
-        ("LDA, pairwise, mixture", mixture, TAUS),
-        ("local QDA, quadratic", local, SET_TAUS),
+    for told, model in (
+        ("LDA, pairwise, tau 0.95", ReliableClassifier(lda, n_threads=1)),
+        ("ReliableClassifierCV", ReliableClassifierCV(n_threads=1)),
+        ("local QDA, quadratic, chosen tau", ReliableClassifierCV({"local QDA": local})),
+        ("ECTS", ECTS()),
+        ("fixed time, 1-NN", FixedTime()),
     ):
-        yield _measured(name, told, data, lambda X, y, m=model, t=taus: _by_folds(m, t, X, y))
-    yield _measured(name, "ECTS", data, lambda X, y: ECTS().fit(X, y))
-    yield _measured(name, "fixed time, 1-NN", data, lambda X, y: FixedTime().fit(X, y))
+        yield _measured(name, told, data, model)
 
 
-def _by_folds(model: ReliableClassifier, taus: Any, X: Any, y: Any) -> ReliableClassifier:
-    """Fit with the tau that has the largest harmonic mean out of folds."""
-    total = np.zeros(len(taus))
-    for kept, held in StratifiedKFold(FOLDS).split(X, y):
-        curve = reliability_curve(model.fit(X[kept], y[kept]), X[held], y[held], taus)
-        total += curve.harmonic_mean * len(held)
-    return model.set_params(reliability=taus[int(total.argmax())]).fit(X, y)
-
-
-def _measured(
-    name: str, told: str, data: dict[str, Any], fitted: Callable[[Any, Any], Any]
-) -> Line:
+def _measured(name: str, told: str, data: dict[str, Any], model: Any) -> Line:
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of folds without some class
         started = time.perf_counter()
-        model = fitted(data["X_train"], data["y_train"])
+        model.fit(data["X_train"], data["y_train"])
         done = time.perf_counter()
         early = model.predict_early(data["X_test"])
         row_seconds = (time.perf_counter() - done) / len(early.time)
     found = early_scores(early, data["X_test"].shape[1], y=data["y_test"])
-    chosen = getattr(model, "reliability", None)
-    note = f"after {model.time_} samples" if isinstance(model, FixedTime) else ""
     return Line(
         name,
         told,
@@ -124,8 +111,16 @@ def _measured(
         found.earliness,
         done - started,
         row_seconds,
-        note if chosen is None else f"tau {chosen:g}",
+        _note(model),
     )
+
+
+def _note(model: Any) -> str:
+    if isinstance(model, FixedTime):
+        return f"after {model.time_} samples"
+    if isinstance(model, ReliableClassifierCV):
+        return f"{model.best_candidate_}, tau {model.reliability_:g}"
+    return ""
 
 
 def _peers(name: str, data: dict[str, Any], options: argparse.Namespace) -> Iterator[Line]:
@@ -135,7 +130,7 @@ def _peers(name: str, data: dict[str, Any], options: argparse.Namespace) -> Iter
     with tempfile.TemporaryDirectory() as folder:
         task = Path(folder) / "task.npz"
         np.savez(task, **data)
-        for peer in PEERS:
+        for peer in options.peers:
             command = [options.aeon, str(script), str(task), peer, str(options.seed)]
             line = Line(name, f"aeon {peer}")
             try:
@@ -198,6 +193,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--sets", nargs="+", default=list(SETS))
     parser.add_argument("--aeon", default=sys.executable, help="an interpreter that has aeon")
+    parser.add_argument("--peers", nargs="*", default=list(PEERS), choices=PEERS)
     parser.add_argument("--rows", type=int, default=300, help="test rows of each set, at most")
     parser.add_argument("--seconds", type=float, default=3600.0, help="time for one peer")
     parser.add_argument("--seed", type=int, default=0)

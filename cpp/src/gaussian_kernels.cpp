@@ -36,6 +36,11 @@ struct Piece {
       second[l] += gap * gap;
     }
   }
+  EIGENFEAT_INLINE T variance_of(index_t l, T share, T ridge) const {
+    const T mean = first[l] * share;
+    const T spread = second[l] * share - mean * mean;
+    return (spread > T(0) ? spread : T(0)) + ridge;
+  }
   EIGENFEAT_INLINE void evaluate(const T* x, index_t width, index_t count, T ridge,
                                  double& quadratic, double* __restrict product,
                                  std::int64_t* __restrict exponents) const {
@@ -43,8 +48,7 @@ struct Piece {
     T variance[static_cast<std::size_t>(kPiece)], term[static_cast<std::size_t>(kPiece)];
     for (index_t l = 0; l < width; ++l) {
       const T mean = first[l] * share;
-      const T spread = second[l] * share - mean * mean;
-      variance[l] = (spread > T(0) ? spread : T(0)) + ridge;
+      variance[l] = variance_of(l, share, ridge);
       const T gap = (x[l] - origin[l]) - mean;
       term[l] = gap * gap / variance[l];
     }
@@ -88,6 +92,24 @@ EIGENFEAT_INLINE void gaussians(const T* x, const T* const* rows, index_t n_rows
   if (j < d) add_piece<T, piece>(x, rows, n_rows, j, d - j, counts, n_counts, ridge, sums);
 }
 
+template <class T>
+EIGENFEAT_INLINE void whole_gaussian(const T* const* rows, index_t n_rows, index_t d, T ridge,
+                                     double* mean, double* variance) {
+  constexpr index_t kPiece = 128 / static_cast<index_t>(sizeof(T));
+  const T share = T(1) / static_cast<T>(n_rows);
+  for (index_t j = 0; j < d; j += kPiece) {
+    const index_t width = std::min(kPiece, d - j);
+    Piece<T, kPiece> piece;
+    for (index_t l = 0; l < width; ++l) piece.origin[l] = rows[0][j + l];
+    for (index_t r = 1; r < n_rows; ++r) piece.add(rows[r] + j, width);
+    for (index_t l = 0; l < width; ++l) {
+      mean[j + l] = static_cast<double>(piece.origin[l]) +
+                    static_cast<double>(piece.first[l]) * static_cast<double>(share);
+      variance[j + l] = static_cast<double>(piece.variance_of(l, share, ridge));
+    }
+  }
+}
+
 }  // namespace
 
 void GaussianSums::start(index_t n_counts) {
@@ -116,6 +138,17 @@ EIGENFEAT_CLONES
 void add_gaussians(const double* x, const double* const* rows, index_t n_rows, index_t d,
                    const index_t* counts, index_t n_counts, double ridge, GaussianSums& sums) {
   gaussians(x, rows, n_rows, d, counts, n_counts, ridge, sums);
+}
+
+EIGENFEAT_CLONES
+void gaussian_of(const float* const* rows, index_t n_rows, index_t d, float ridge, double* mean,
+                 double* variance) {
+  whole_gaussian(rows, n_rows, d, ridge, mean, variance);
+}
+EIGENFEAT_CLONES
+void gaussian_of(const double* const* rows, index_t n_rows, index_t d, double ridge, double* mean,
+                 double* variance) {
+  whole_gaussian(rows, n_rows, d, ridge, mean, variance);
 }
 
 }  // namespace eigenfeat

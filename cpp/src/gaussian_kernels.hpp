@@ -27,4 +27,10 @@ void add_gaussians(const float* x, const float* const* rows, index_t n_rows, ind
 void add_gaussians(const double* x, const double* const* rows, index_t n_rows, index_t d,
                    const index_t* counts, index_t n_counts, double ridge, GaussianSums& sums);
 
+// Means and variances, ridge added, of the rows' d columns; n_rows >= 1.
+void gaussian_of(const float* const* rows, index_t n_rows, index_t d, float ridge, double* mean,
+                 double* variance);
+void gaussian_of(const double* const* rows, index_t n_rows, index_t d, double ridge, double* mean,
+                 double* variance);
+
 }  // namespace eigenfeat

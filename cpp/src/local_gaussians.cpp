@@ -44,24 +44,24 @@ void score_pair(const T* x, const T* const* rows, index_t n_rows, index_t d,
   }
 }
 
-}  // namespace
-
 template <class T>
-void local_discriminants(const LocalPairs<T>& pairs, VectorView<const index_t> counts, double ridge,
-                         VectorView<double> scores, int n_threads) {
-  const index_t d = pairs.references.cols, m = pairs.queries.rows, classes = pairs.n_classes;
+void check_pairs(const LocalPairs<T>& pairs, double ridge) {
+  const index_t d = pairs.references.cols;
   require(pairs.queries.cols == d, "queries", std::to_string(d) + " columns",
           std::to_string(pairs.queries.cols));
-  for (index_t k = 0; k < counts.size; ++k) {
-    require(counts[k] >= 1 && (k == 0 || counts[k] > counts[k - 1]), "counts",
-            "ascending numbers >= 1", std::to_string(counts[k]));
-  }
   require(static_cast<T>(ridge) >= std::numeric_limits<T>::min(), "ridge", "a positive number",
           std::to_string(ridge));
   check_neighbours(pairs);
-  const double work = 3.0 * static_cast<double>(m) * static_cast<double>(classes) *
-                      static_cast<double>(pairs.n_neighbors) * static_cast<double>(d);
-  const int threads = threads_for(work, n_threads);
+}
+
+// work(i, c, n, scratch) for every query and class; scratch.rows has the class's n nearest rows.
+template <class T, class F>
+void for_pairs(const LocalPairs<T>& pairs, int n_threads, F&& work) {
+  const index_t m = pairs.queries.rows, classes = pairs.n_classes;
+  const double flops = 3.0 * static_cast<double>(m) * static_cast<double>(classes) *
+                       static_cast<double>(pairs.n_neighbors) *
+                       static_cast<double>(pairs.references.cols);
+  const int threads = threads_for(flops, n_threads);
   PerThread<GaussianScratch<T>> scratch(threads);
   // Class by class: its rows stay in the cache while queries go by.
   constexpr index_t chunk = 32;
@@ -75,8 +75,41 @@ void local_discriminants(const LocalPairs<T>& pairs, VectorView<const index_t> c
       index_t n = 0;
       for (; n < pairs.n_neighbors && list[n] >= 0; ++n)
         s.rows[static_cast<std::size_t>(n)] = pairs.references.row(list[n]);
-      score_pair<T>(pairs.queries.row(i), s.rows.data(), n, d, counts, ridge, s,
-                    scores.data + i * classes + c, m * classes);
+      work(i, c, n, s);
+    }
+  });
+}
+
+}  // namespace
+
+template <class T>
+void local_discriminants(const LocalPairs<T>& pairs, VectorView<const index_t> counts, double ridge,
+                         VectorView<double> scores, int n_threads) {
+  const index_t d = pairs.references.cols, m = pairs.queries.rows, classes = pairs.n_classes;
+  for (index_t k = 0; k < counts.size; ++k) {
+    require(counts[k] >= 1 && (k == 0 || counts[k] > counts[k - 1]), "counts",
+            "ascending numbers >= 1", std::to_string(counts[k]));
+  }
+  check_pairs(pairs, ridge);
+  for_pairs(pairs, n_threads, [&](index_t i, index_t c, index_t n, GaussianScratch<T>& s) {
+    score_pair<T>(pairs.queries.row(i), s.rows.data(), n, d, counts, ridge, s,
+                  scores.data + i * classes + c, m * classes);
+  });
+}
+
+template <class T>
+void local_gaussians(const LocalPairs<T>& pairs, double ridge, VectorView<double> means,
+                     VectorView<double> variances, int n_threads) {
+  const index_t d = pairs.references.cols;
+  check_pairs(pairs, ridge);
+  for_pairs(pairs, n_threads, [&](index_t i, index_t c, index_t n, GaussianScratch<T>& s) {
+    const index_t at = (i * pairs.n_classes + c) * d;
+    double *mean = means.data + at, *variance = variances.data + at;
+    if (n > 0) {
+      gaussian_of(s.rows.data(), n, d, static_cast<T>(ridge), mean, variance);
+    } else {
+      std::fill(mean, mean + d, std::numeric_limits<double>::quiet_NaN());
+      std::fill(variance, variance + d, std::numeric_limits<double>::quiet_NaN());
     }
   });
 }
@@ -85,5 +118,10 @@ template void local_discriminants<float>(const LocalPairs<float>&, VectorView<co
                                          double, VectorView<double>, int);
 template void local_discriminants<double>(const LocalPairs<double>&, VectorView<const index_t>,
                                           double, VectorView<double>, int);
+
+template void local_gaussians<float>(const LocalPairs<float>&, double, VectorView<double>,
+                                     VectorView<double>, int);
+template void local_gaussians<double>(const LocalPairs<double>&, double, VectorView<double>,
+                                      VectorView<double>, int);
 
 }  // namespace eigenfeat

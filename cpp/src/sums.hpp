@@ -7,4 +7,7 @@ namespace eigenfeat {
 
 double dot(const double* a, const double* b, index_t n);
 
+// max |x_i|, 0 of none
+double largest_magnitude(const double* x, index_t n);
+
 }  // namespace eigenfeat

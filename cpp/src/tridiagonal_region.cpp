@@ -7,6 +7,7 @@
 #include "line.hpp"
 #include "simd.hpp"
 #include "sums.hpp"
+#include "tridiagonal_kernels.hpp"
 #include "wave_kernels.hpp"
 
 namespace eigenfeat {
@@ -14,6 +15,7 @@ namespace {
 
 using V = Line<double>::type;
 constexpr index_t kLanes = kLane<double>;
+constexpr index_t kPassEach = 2048;  // beyond, a pass a column is worth less than LAPACK's blocks
 
 // Which of eight shifts leave T - shift without a negative pivot, as 1 or 0.
 EIGENFEAT_CLONES
@@ -37,7 +39,9 @@ void definite_at(const double* diagonal, const double* off, index_t n, double ti
 
 TridiagonalRegion::TridiagonalRegion(index_t d)
     : d_(d),
-      matrix_(d * d),
+      order_(padded_order(d)),
+      matrix_(order_ * order_),
+      steps_(tridiagonal_scratch(d)),
       diagonal_(d),
       off_(d),
       tau_(d),
@@ -60,13 +64,20 @@ RegionPoint TridiagonalRegion::minimise(MatrixView<const double> a, const PowerO
 }
 
 void TridiagonalRegion::reduce(MatrixView<const double> a, const PowerOfTwo& factor) {
-  const MatrixView<double> copy = column_major(matrix_.data(), d_, d_);
+  const MatrixView<double> copy = column_major(matrix_.data(), order_, order_);
   for (index_t j = 0; j < d_; ++j) {
     const double* from = a.row(j);  // symmetric: a row is a column
-    double* to = copy.col(j);
-    for (index_t i = j; i < d_; ++i) to[i] = factor(from[i]);
+    const index_t top = j / kLanes * kLanes;
+    std::transform(from + top, from + d_, copy.col(j) + top, factor);
+    std::fill(copy.col(j) + d_, copy.col(j) + order_, 0.0);
   }
-  sytrd(Triangle::lower, copy, {diagonal_.data(), d_}, {off_.data(), d_}, {tau_.data(), d_}, work_);
+  if (d_ <= kPassEach) {
+    for (index_t j = d_; j < order_; ++j) std::fill(copy.col(j), copy.col(j) + order_, 0.0);
+    tridiagonalise(matrix_.data(), d_, diagonal_.data(), off_.data(), tau_.data(), steps_.data());
+  } else {
+    sytrd(Triangle::lower, copy.block(0, 0, d_, d_), {diagonal_.data(), d_}, {off_.data(), d_},
+          {tau_.data(), d_}, work_);
+  }
   norm_ = 0.0;
   for (index_t i = 0; i < d_; ++i) {
     const double left = i > 0 ? std::fabs(off_[i - 1]) : 0.0;
@@ -77,7 +88,7 @@ void TridiagonalRegion::reduce(MatrixView<const double> a, const PowerOfTwo& fac
 
 // x <- (I - tau v v^T) x, v = (0, ..., 0, 1, what stands below the subdiagonal of column i)
 void TridiagonalRegion::reflect(index_t i, double* x) const {
-  const double* v = matrix_.data() + i * d_;
+  const double* v = matrix_.data() + i * order_;
   const index_t rest = d_ - i - 2;
   const double along = tau_[i] * (x[i + 1] + dot(v + i + 2, x + i + 2, rest));
   x[i + 1] -= along;

@@ -40,11 +40,11 @@ class TridiagonalRegion {
               RegionPoint& point);
   void fill(const double* g, double low, double shift, double radius);
 
-  index_t d_;
+  index_t d_, order_;  // order_: d in whole lines
   double norm_ = 0.0;  // Gershgorin's bound of |T|
   LapackWork<double> work_;
-  AlignedBuffer<double> matrix_, diagonal_, off_, tau_, pivots_, ratios_, forward_, point_, vector_,
-      slope_;
+  AlignedBuffer<double> matrix_, steps_, diagonal_, off_, tau_, pivots_, ratios_, forward_, point_,
+      vector_, slope_;
 };
 
 }  // namespace eigenfeat

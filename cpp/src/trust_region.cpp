@@ -20,12 +20,6 @@ namespace {
 constexpr index_t kItemsPerBlock = 64;
 constexpr index_t kWorthEigenvectors = 6;  // items of one dense matrix
 
-double largest(const double* x, index_t n) {
-  double most = 0.0;
-  for (index_t i = 0; i < n; ++i) most = std::max(most, std::fabs(x[i]));
-  return most;
-}
-
 double norm(const double* x, index_t n) {
   return std::sqrt(dot(x, x, n));
 }
@@ -66,7 +60,7 @@ class Eigenbasis {
  public:
   Eigenbasis(MatrixView<const double> a, MatrixView<const double> slopes, int n_threads)
       : d_(a.rows),
-        exponent_(-BallScale(largest(a.data, d_ * d_), 0.0, 1.0).value_exponent),
+        exponent_(-BallScale(largest_magnitude(a.data, d_ * d_), 0.0, 1.0).value_exponent),
         vectors_(d_ * d_),
         values_(d_),
         slopes_(slopes.rows * d_) {
@@ -124,7 +118,7 @@ struct Item {
     const MatrixView<const double> a =
         problem.dense ? matrix_of(problem, i)
                       : problem.curvatures.block(shared(problem) ? 0 : i, 0, 1, d);
-    const double size = largest(a.data, a.rows * d), steepest = largest(g, d);
+    const double size = largest_magnitude(a.data, a.rows * d), steepest = largest_magnitude(g, d);
     if (problem.radii[i] == 0.0) {
       minima.multipliers[i] =
           steepest > 0.0 ? std::numeric_limits<double>::infinity() : lowest_multiplier(a, scratch);
@@ -206,7 +200,7 @@ struct Item {
       const double* values = basis == nullptr ? a.data : basis->values();
       return std::max(0.0, -*std::min_element(values, values + d));
     }
-    const BallScale scale(largest(a.data, d * d), 0.0, 1.0);
+    const BallScale scale(largest_magnitude(a.data, d * d), 0.0, 1.0);
     scratch.g.reserve(d);
     scratch.x.reserve(d);
     std::fill(scratch.g.data(), scratch.g.data() + d, 0.0);
@@ -258,7 +252,7 @@ Certificate certify_dense(MatrixView<const double> a, const double* g, double co
   const double error = reduction_error(norm(a.data, d * d), g, d, radius);
   double value = 0.0;
   if (radius > 0.0) {
-    const BallScale scale(largest(a.data, d * d), largest(g, d), radius);
+    const BallScale scale(largest_magnitude(a.data, d * d), largest_magnitude(g, d), radius);
     scratch.g.reserve(d);
     scratch.x.reserve(d);
     std::transform(g, g + d, scratch.g.data(), scale.slope);

@@ -39,17 +39,24 @@ Array<index_t> neighbours(const Array<T>& X, const Array<std::int32_t>& codes, i
 }
 
 template <class T>
-py::tuple scatters(const Array<T>& X, const std::optional<Array<T>>& queries,
-                   const Array<std::int32_t>& query_codes, const Array<index_t>& neighbours,
-                   const Array<double>& priors, const std::string& method, int n_threads) {
+LocalPairs<T> pairs_of(const Array<T>& X, const std::optional<Array<T>>& queries,
+                       const Array<index_t>& neighbours) {
   require_dimensions(neighbours, 3, "neighbours");
   LocalPairs<T> pairs;
   pairs.references = matrix_view(X, "X");
   pairs.queries = queries ? matrix_view(*queries, "queries") : pairs.references;
-  pairs.query_codes = vector_view(query_codes, "query_codes");
   pairs.neighbours = {neighbours.data(), neighbours.size()};
   pairs.n_classes = neighbours.shape(1);
   pairs.n_neighbors = neighbours.shape(2);
+  return pairs;
+}
+
+template <class T>
+py::tuple scatters(const Array<T>& X, const std::optional<Array<T>>& queries,
+                   const Array<std::int32_t>& query_codes, const Array<index_t>& neighbours,
+                   const Array<double>& priors, const std::string& method, int n_threads) {
+  LocalPairs<T> pairs = pairs_of(X, queries, neighbours);
+  pairs.query_codes = vector_view(query_codes, "query_codes");
   const index_t d = pairs.references.cols;
   auto within = allocate<double>({d, d}), weighted = allocate<double>({d, d});
   const auto v = matrix_output(within), a = matrix_output(weighted);
@@ -66,13 +73,7 @@ template <class T>
 Array<double> discriminants(const Array<T>& X, const std::optional<Array<T>>& queries,
                             const Array<index_t>& neighbours, const Array<index_t>& counts,
                             double ridge, int n_threads) {
-  require_dimensions(neighbours, 3, "neighbours");
-  LocalPairs<T> pairs;
-  pairs.references = matrix_view(X, "X");
-  pairs.queries = queries ? matrix_view(*queries, "queries") : pairs.references;
-  pairs.neighbours = {neighbours.data(), neighbours.size()};
-  pairs.n_classes = neighbours.shape(1);
-  pairs.n_neighbors = neighbours.shape(2);
+  const LocalPairs<T> pairs = pairs_of(X, queries, neighbours);
   const auto numbers = vector_view(counts, "counts");
   auto scores = allocate<double>({numbers.size, pairs.queries.rows, pairs.n_classes});
   const auto view = flat_output(scores);
@@ -81,6 +82,21 @@ Array<double> discriminants(const Array<T>& X, const std::optional<Array<T>>& qu
     local_discriminants<T>(pairs, numbers, ridge, view, n_threads);
   }
   return scores;
+}
+
+template <class T>
+py::tuple gaussians(const Array<T>& X, const std::optional<Array<T>>& queries,
+                    const Array<index_t>& neighbours, double ridge, int n_threads) {
+  const LocalPairs<T> pairs = pairs_of(X, queries, neighbours);
+  const index_t d = pairs.references.cols;
+  auto means = allocate<double>({pairs.queries.rows, pairs.n_classes, d});
+  auto variances = allocate<double>({pairs.queries.rows, pairs.n_classes, d});
+  const auto mean_view = flat_output(means), variance_view = flat_output(variances);
+  {
+    py::gil_scoped_release unlocked;
+    local_gaussians<T>(pairs, ridge, mean_view, variance_view, n_threads);
+  }
+  return py::make_tuple(std::move(means), std::move(variances));
 }
 
 template <class T>
@@ -96,6 +112,9 @@ void register_type(py::module_& module) {
   module.def("local_discriminants", &discriminants<T>, py::arg("X").noconvert(),
              py::arg("queries").noconvert().none(true), py::arg("neighbours").noconvert(),
              py::arg("counts").noconvert(), "ridge"_a, "n_threads"_a);
+  module.def("local_gaussians", &gaussians<T>, py::arg("X").noconvert(),
+             py::arg("queries").noconvert().none(true), py::arg("neighbours").noconvert(),
+             "ridge"_a, "n_threads"_a);
 }
 
 }  // namespace

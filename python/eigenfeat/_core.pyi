@@ -182,6 +182,13 @@ def local_discriminants(
     ridge: float,
     n_threads: int,
 ) -> _F64: ...  # (k, m, n_classes)
+def local_gaussians(
+    X: npt.NDArray[_T],  # (n, d), C-contiguous
+    queries: npt.NDArray[_T] | None,  # (m, d), C-contiguous
+    neighbours: _I64,  # (m, n_classes, n_neighbors)
+    ridge: float,
+    n_threads: int,
+) -> tuple[_F64, _F64]: ...  # (m, n_classes, d) each
 def factorise_covariance(covariance: _F64) -> tuple[_F64, bool]: ...  # (d, d), positive definite
 def prefix_gains(factor: _F64, features: _F64, n_threads: int) -> _F64: ...  # (d, ell)
 def prefix_innovations(

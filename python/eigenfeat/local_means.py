@@ -21,6 +21,7 @@ from ._validation import RealArray, check_number, check_rows, check_vector, chec
 __all__ = [
     "LocalScatters",
     "local_discriminants",
+    "local_gaussians",
     "local_neighbours",
     "local_scatters",
     "scatters_of_neighbours",
@@ -287,16 +288,56 @@ def local_discriminants(
     ValueError
         If shapes do not fit, or counts or ridge are out of range.
     """
-    rows = _dense(X, "X")
-    others = None if queries is None else _dense(queries, "queries", rows)
-    lists = np.ascontiguousarray(neighbours, dtype=np.int64)
-    if lists.ndim != 3:
-        raise ValueError(f"neighbours: expected 3 dimensions, got {lists.ndim}")
+    rows, others, lists = _pairs(X, queries, neighbours)
     numbers = np.ascontiguousarray(counts, dtype=np.int64)
     scores: npt.NDArray[np.float64] = _core.local_discriminants(
         rows, others, lists, numbers, check_number(ridge, "ridge"), _threads.resolve(n_threads)
     )
     return scores
+
+
+def local_gaussians(
+    X: Any,
+    neighbours: Any,
+    *,
+    ridge: float = 1e-4,
+    queries: Any = None,
+    n_threads: int | None = None,
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Means and diagonal variances of each query's neighbours, class by class.
+
+    Parameters
+    ----------
+    X, ridge, queries, n_threads
+        As in `local_discriminants`.
+    neighbours : array-like of int, shape (m, n_classes, n_neighbors)
+        As `local_neighbours` gives them; all of them are used.
+
+    Returns
+    -------
+    means, variances : ndarray of float64, shape (m, n_classes, d)
+        The ridge is in the variances. NaN where a class has no neighbours.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, or ridge is out of range.
+    """
+    rows, others, lists = _pairs(X, queries, neighbours)
+    return _core.local_gaussians(
+        rows, others, lists, check_number(ridge, "ridge"), _threads.resolve(n_threads)
+    )
+
+
+def _pairs(
+    X: Any, queries: Any, neighbours: Any
+) -> tuple[RealArray, RealArray | None, npt.NDArray[np.int64]]:
+    rows = _dense(X, "X")
+    others = None if queries is None else _dense(queries, "queries", rows)
+    lists = np.ascontiguousarray(neighbours, dtype=np.int64)
+    if lists.ndim != 3:
+        raise ValueError(f"neighbours: expected 3 dimensions, got {lists.ndim}")
+    return rows, others, lists
 
 
 def _dense(X: Any, name: str, like: RealArray | None = None) -> RealArray:

@@ -21,14 +21,7 @@ from eigenfeat.incomplete import GaussianCompletion, MixtureCompletion
 from eigenfeat.ldg import LDG
 
 
-def expected_failures(estimator):
-    return {"check_estimators_pickle": "rows to complete may have NaN, rows to train with may not"}
-
-
-@parametrize_with_checks(
-    [GaussianCompletion(), MixtureCompletion(shrinkage=0.2, ridge=1e-3)],
-    expected_failed_checks=expected_failures,
-)
+@parametrize_with_checks([GaussianCompletion(), MixtureCompletion(shrinkage=0.2, ridge=1e-3)])
 def test_scikit_learn_check(estimator, check):
     check(estimator)
 

@@ -99,7 +99,7 @@ def test_blocks_and_threads_do_not_matter(rng, monkeypatch):
         model = LocalQDA(n_threads=threads).fit(X, y)
         assert model.cv_errors_ == expected.cv_errors_
         assert model.decision_function(X).tobytes() == scores.tobytes()
-    monkeypatch.setattr("eigenfeat.incomplete._neighbours.BLOCK_NUMBERS", 5000)
+    monkeypatch.setattr("eigenfeat.incomplete._row_blocks.BLOCK_NUMBERS", 5000)
     small = LocalQDA(n_threads=1).fit(X, y)
     assert small.cv_errors_ == expected.cv_errors_
     assert_allclose(small.decision_function(X), scores, rtol=1e-12)
@@ -138,3 +138,14 @@ def test_errors_leave_the_estimator_as_it_was(parameters, message):
     assert_array_equal(model.decision_function(X), before)
     with pytest.raises(ValueError, match="at least two classes"):
         LocalQDA().fit(X, np.zeros(len(X)))
+
+
+def test_ties_go_to_the_lower_row_number():
+    rows = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    X = np.concatenate([rows, 3 * rows[::-1]])
+    y = np.repeat([0, 1], 4)
+    means, _ = LocalQDA(2).fit(X, y).local_gaussians([[0.0, 0.0]])
+    assert_array_equal(means[0], [[0.0, 0.0], [0.0, 0.0]])
+    means, variances = LocalQDA(3, variance_floor=0.5).fit(X, y).local_gaussians([[0.0, 0.0]])
+    assert_allclose(means[0], [[0.0, 1 / 3], [-1.0, 0.0]], rtol=1e-15, atol=1e-16)
+    assert_allclose(variances[0, 0], [2 / 3 + 0.5, 2 / 9 + 0.5], rtol=1e-15)

@@ -288,7 +288,7 @@ def test_blocks_do_not_matter(series, monkeypatch):
         expected, found = model.reliabilities(rows), model.decide(rows)
         early = model.predict_early(X[:30])
         with monkeypatch.context() as patch:
-            patch.setattr("eigenfeat.incomplete._neighbours.BLOCK_NUMBERS", 500)
+            patch.setattr("eigenfeat.incomplete._row_blocks.BLOCK_NUMBERS", 500)
             assert_allclose(model.reliabilities(rows), expected, rtol=1e-5, atol=1e-7)
             assert_array_equal(model.decide(rows).labels, found.labels)
             assert_array_equal(model.predict_early(X[:30]).time, early.time)

@@ -8,9 +8,16 @@ import io
 import numpy as np
 import pytest
 from rich.console import Console
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from eigenfeat import cli, demo_early, report_early
-from eigenfeat.incomplete import ECTS, LocalQDA, ReliableClassifier, early_scores
+from eigenfeat.incomplete import (
+    ECTS,
+    LocalQDA,
+    NotCertifiedError,
+    ReliableClassifier,
+    early_scores,
+)
 from eigenfeat.reproduce import Context, DataError, NothingToRunError, early, early_tables, settings
 from eigenfeat.reproduce.early_methods import METHODS, Trial
 
@@ -59,6 +66,11 @@ def test_every_method_runs_on_its_sets(finished):
         if "LDG" in trial.method:
             continue  # where the package has it
         assert not trial.failure
+        if trial.nominal:
+            assert set(trial.nominal) == set(settings.EARLY_WANTED)
+            assert {p.n_test for p in trial.nominal.values()} == {20}
+            assert [p.value for p in trial.points] == list(trial.taus)
+            continue
         assert len(trial.points) >= 4
         slow = trial.method == "local QDA, Chebyshev"
         assert {p.n_test for p in trial.points} == {settings.EARLY_QUICK_SLOW_ROWS if slow else 40}
@@ -101,6 +113,36 @@ def test_figures_are_those_of_the_estimators(finished, folder):
             if (one["problem"], one["method"]) == (name, method) and float(one["value"]) == knob
         )
         assert float(line["mean_time"]) == pytest.approx(found.mean_time, abs=1e-6)
+
+
+def test_calibration_is_tried_on_other_rows(finished, folder):
+    trials, text, output = finished
+    name, method, wanted = "MedicalImages", "LDA, pairwise, calibrated", 0.9
+    (trial,) = (t for t in trials if (t.problem, t.method) == (name, method))
+    data = early.load(name, folder, Context(quick=True, seed=4))
+    lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+    model = ReliableClassifier(lda, set="pairwise").fit(data.X_train, data.y_train)
+    rest, complete = data.X_test[20:], model.predict(data.X_test[20:])
+    early_labels = model.predict_early(rest, wanted)
+    assert trial.nominal[wanted].mean_time == early_labels.time.mean()
+    assert trial.nominal[wanted].reliability == np.mean(early_labels.label == complete)
+    assert "wanted" in text
+    assert "not certified" in text  # 0.95 takes 45 rows
+    try:
+        model.calibrate(data.X_test[:20], agreement=wanted)
+    except NotCertifiedError:
+        assert not trial.points
+        return
+    (point,) = trial.points
+    found = model.predict_early(rest)
+    assert (trial.taus[wanted], point.mean_time) == (model.reliability_, found.time.mean())
+    (line,) = (
+        one
+        for one in lines_of(output / "early-quick.csv")
+        if (one["problem"], one["method"]) == (name, method)
+    )
+    assert float(line["tau"]) == pytest.approx(model.reliability_, rel=1e-5)
+    assert float(line["nominal_mean_time"]) == pytest.approx(early_labels.time.mean())
 
 
 def test_tables_show_the_thesis_beside(finished):

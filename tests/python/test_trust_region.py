@@ -84,6 +84,30 @@ def test_the_gap_is_small_where_the_minimum_is_not(rng):
     assert found.iterations.max() < 20
 
 
+@pytest.mark.parametrize("d", [31, 32, 33, 64, 100, 131])
+def test_dense_sizes_about_whole_lines(rng, d):
+    for grade in (0.0, 4.0, 250.0):  # the last columns are far below the square root of tiny
+        A, g, radius = random_problem(rng, "indefinite", d)
+        falling = 10.0 ** -np.linspace(0.0, grade, d)
+        A = A * falling[:, None] * falling
+        found = trust_region_minimum(A, g, radius)
+        error = 20 * d * np.finfo(float).eps * size(A, g, radius)
+        assert_allclose(found.value, bisected(A, g, radius), rtol=0, atol=error)
+        assert_allclose(found.x @ A @ found.x + 2 * g @ found.x, found.value, rtol=0, atol=error)
+        assert found.residual <= 1e-13
+
+
+def test_a_matrix_too_large_for_a_pass_a_column(rng):
+    d = 2049
+    A = np.diag(rng.standard_normal(d))
+    v = rng.standard_normal(d) / np.sqrt(d)
+    A += np.outer(v, v)
+    found = trust_region_minimum(A, v, 3.0)
+    assert abs(found.gap) <= 1e-12 * abs(found.value)
+    assert found.residual <= 1e-13
+    assert_allclose(np.linalg.norm(found.x), 3.0, rtol=1e-12)
+
+
 def test_hard_cases(rng):
     for d in (2, 5, 30):
         A, g, _ = random_problem(rng, "hard", d)

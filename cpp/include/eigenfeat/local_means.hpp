@@ -84,4 +84,10 @@ template <class T>
 void local_discriminants(const LocalPairs<T>& pairs, VectorView<const index_t> counts, double ridge,
                          VectorView<double> scores, int n_threads);
 
+// The Gaussians themselves: means and variances, ridge added, of all the neighbours of each pair.
+// Both (m, n_classes, d), flat; NaN where a class has no neighbours.
+template <class T>
+void local_gaussians(const LocalPairs<T>& pairs, double ridge, VectorView<double> means,
+                     VectorView<double> variances, int n_threads);
+
 }  // namespace eigenfeat

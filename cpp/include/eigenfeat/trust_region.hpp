@@ -12,9 +12,10 @@
 // -a_min. In the hard case mu = -a_min, and a multiple of the lowest eigenvector fills the ball.
 //
 // diagonal  A = diag(a): O(d) a step.
-// dense     one matrix an item: Householder reduction to a tridiagonal matrix (4/3 d^3 flops), its
-//           lowest eigenvalue by multisection, then O(d) a step and O(d^2) to come back. One matrix
-//           for many items: its eigendecomposition once, then as diagonal.
+// dense     one matrix an item: Householder reduction to a tridiagonal matrix (4/3 d^3 flops, one
+//           pass over the triangle a column; LAPACK's beyond 2,048 columns), its lowest eigenvalue
+//           by multisection, then O(d) a step and O(d^2) to come back. One matrix for many items:
+//           its eigendecomposition once, then as diagonal.
 //
 // Certified sign: with P(mu) = sum_i g_i^2 / (a_i + mu) + mu r^2, every such mu shows
 // q >= c - P(mu), and every point of the ball bounds the minimum from above. P is a sum of

@@ -13,6 +13,7 @@ from .early_result import EarlyLabels
 from .local_qda import LocalQDA
 from .metrics import EarlyCurve, EarlyScores, early_scores, harmonic_mean, reliability_curve
 from .results import Decisions, EarlyDecisions
+from .search import ReliableClassifierCV
 from .stream import Stream, StreamDecision, Streams
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "NotCertifiedError",
     "PrefixConditional",
     "ReliableClassifier",
+    "ReliableClassifierCV",
     "Stream",
     "StreamDecision",
     "Streams",

@@ -17,6 +17,7 @@ from eigenfeat._prefix_gaussian import PrefixGaussian
 from eigenfeat._validation import show
 from eigenfeat.incomplete._affine import Affine, affine_of
 from eigenfeat.incomplete._covariance import class_gaussians
+from eigenfeat.incomplete._expectation import fit_incomplete
 from eigenfeat.incomplete._patterns import Pattern, PatternCache, patterns_of
 from eigenfeat.incomplete.conditional import Conditional, PrefixConditional
 
@@ -32,19 +33,40 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         "shrinkage": [Interval(Real, 0, 1, closed="both"), StrOptions({"ledoit-wolf"})],
         "ridge": [Interval(Real, 0, None, closed="left")],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+    }
+
+    _TRAINING: ClassVar[dict[str, Any]] = {
+        "dtype": np.float64,
+        "order": "C",
+        "ensure_all_finite": "allow-nan",
+        "ensure_min_samples": 2,
     }
 
     shrinkage: Any
     ridge: float
     n_threads: int | None
+    max_iter: int
+    tol: float
     n_features_in_: int
+    n_iter_: int
+    log_likelihoods_: _Array
 
     def __init__(
-        self, shrinkage: Any = "ledoit-wolf", ridge: float = 1e-6, n_threads: int | None = None
+        self,
+        shrinkage: Any = "ledoit-wolf",
+        ridge: float = 1e-6,
+        n_threads: int | None = None,
+        *,
+        max_iter: int = 200,
+        tol: float = 1e-4,
     ) -> None:
         self.shrinkage = shrinkage
         self.ridge = ridge
         self.n_threads = n_threads
+        self.max_iter = max_iter
+        self.tol = tol
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Fill missing entries with their conditional means.
@@ -209,10 +231,18 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _keep(self, X: _Array, codes: NDArray[np.int32]) -> _Array:
         """Estimate and factorise; return the shrinkages."""
-        if not np.ptp(X, axis=0).any():
+        low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)  # NaN where all are
+        if np.all(low == high):
             raise ValueError("X: expected rows that are not all the same, got one point")
-        gaussians = class_gaussians(X, codes, self.shrinkage, self.ridge, self.n_threads)
+        if np.isnan(X).any():
+            limits = self.max_iter, self.tol
+            found = fit_incomplete(X, codes, self.shrinkage, self.ridge, *limits, self.n_threads)
+            gaussians, self.log_likelihoods_ = found[:3], found.log_likelihoods
+        else:
+            gaussians = class_gaussians(X, codes, self.shrinkage, self.ridge, self.n_threads)
+            self.log_likelihoods_ = np.empty(0)
         self._means, self._covariances = gaussians[:2]
+        self.n_iter_ = max(1, len(self.log_likelihoods_))
         self._weights = np.bincount(codes) / len(codes)
         self._cache = PatternCache()
         self._models(Pattern(np.ones(X.shape[1], dtype=bool)), None)

@@ -33,11 +33,17 @@ def ledoit_wolf(centred: _Array, covariance: _Array) -> float:
 
 
 def class_gaussians(
-    X: _Array, codes: NDArray[np.int32], shrinkage: Any, ridge: float, n_threads: int | None
+    X: _Array,
+    codes: NDArray[np.int32],
+    shrinkage: Any,
+    ridge: float,
+    n_threads: int | None,
+    spread: _Array | None = None,
 ) -> tuple[_Array, _Array, _Array]:
     """Means (G, d), covariances (G, d, d) and shrinkages (G,) of classes 0, ..., G - 1.
 
-    The ridge is a multiple of the mean variance within classes, the same for all.
+    The ridge is a multiple of the mean variance within classes, the same for all. `spread`
+    (G, d, d) is added to the covariances before they are shrunk: of entries that were filled in.
     """
     d = X.shape[1]
     moments = ClassMoments().update(X, codes, n_threads=n_threads)
@@ -45,6 +51,8 @@ def class_gaussians(
     counts = np.bincount(codes)
     means = np.stack([moments.mean(g) for g in classes])
     covariances = np.stack([moments.covariance(g) for g in classes])
+    if spread is not None:
+        covariances += spread
     traces = np.array([np.trace(R) for R in covariances])
     floor = ridge * float((counts * traces).sum() / counts.sum()) / d
     shrinkages = np.zeros(len(counts))

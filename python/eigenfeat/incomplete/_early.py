@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat.incomplete._neighbours import BLOCK_NUMBERS, blocks
+from eigenfeat.incomplete._row_blocks import BLOCK_NUMBERS, blocks
 from eigenfeat.incomplete._rules import Case, Judgement, Rule
 from eigenfeat.incomplete.conditional import Conditional, PrefixConditional
 from eigenfeat.incomplete.results import EarlyDecisions

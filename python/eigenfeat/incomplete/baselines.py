@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._unchanged import unchanged_on_error
 from eigenfeat._validation import show
+from eigenfeat.incomplete._folds import held_out
 from eigenfeat.incomplete.early_result import EarlyLabels
 
 __all__ = ["FixedTime"]
@@ -122,8 +123,8 @@ class FixedTime(ClassifierMixin, BaseEstimator):
             X, y = validate_data(self, X, y, dtype=np.float64, order="C")
             check_classification_targets(y)
             self.__dict__.pop("cv_accuracies_", None)
-            self.classes_, codes = np.unique(y, return_inverse=True)
-            self.time_ = self._chosen_time(X, y, codes)
+            self.classes_ = np.unique(y)
+            self.time_ = self._chosen_time(X, y)
             self.complete_classifier_ = self._new().fit(X, y)
             at_end = self.time_ == X.shape[1]
             early = self.complete_classifier_ if at_end else self._new().fit(X[:, : self.time_], y)
@@ -165,15 +166,14 @@ class FixedTime(ClassifierMixin, BaseEstimator):
     def _new(self) -> Any:
         return KNeighborsClassifier(1) if self.classifier is None else clone(self.classifier)
 
-    def _chosen_time(self, X: _Array, y: NDArray[Any], codes: NDArray[np.intp]) -> int:
+    def _chosen_time(self, X: _Array, y: NDArray[Any]) -> int:
         d = X.shape[1]
         if self.time != "cv":
             if self.time > d:
                 raise ValueError(f"time: expected an integer in 1..{d}, got {self.time}")
             return int(self.time)
         times = self._candidates(d)
-        fold = self._folds(codes)
-        right = [self._right(X[:, :t], y, fold) for t in times]
+        right = [self._right(X[:, :t], y) for t in times]
         self.cv_accuracies_ = {
             int(t): float(count) / len(y) for t, count in zip(times, right, strict=True)
         }
@@ -191,23 +191,12 @@ class FixedTime(ClassifierMixin, BaseEstimator):
             )
         return at
 
-    def _folds(self, codes: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Which fold each row is left out in; the classes start at different folds."""
-        fold = np.empty(len(codes), dtype=np.intp)
-        begin = 0
-        for g in range(len(self.classes_)):
-            members = np.flatnonzero(codes == g)
-            fold[members] = (begin + np.arange(len(members))) % self.n_folds
-            begin += len(members)
-        return fold
-
-    def _right(self, X: _Array, y: NDArray[Any], fold: NDArray[np.intp]) -> int:
+    def _right(self, X: _Array, y: NDArray[Any]) -> int:
         """How many rows are classified right by what the other folds teach."""
         right = 0
-        for held in (fold == part for part in range(self.n_folds)):
-            if held.any() and not held.all():
-                model = self._new().fit(X[~held], y[~held])
-                right += int(np.sum(np.asarray(model.predict(X[held])) == y[held]))
+        for held in held_out(y, self.n_folds):
+            model = self._new().fit(X[~held], y[~held])
+            right += int(np.sum(np.asarray(model.predict(X[held])) == y[held]))
         return right
 
     def _checked(self, X: Any) -> _Array:

@@ -28,6 +28,10 @@ class GaussianCompletion(Completion):
     served by the one factor L; any other pattern of missing entries takes one factor, of which rows
     with the same pattern share the work, and which is kept (up to 128 MB) for later calls.
 
+    Training rows may be incomplete as well, wherever what is missing does not depend on it. Mean
+    and covariance are then those of expectation and maximisation (Little and Rubin, "Statistical
+    analysis with missing data", 2002, section 11.2), shrunk and with the ridge in each iteration.
+
     Parameters
     ----------
     shrinkage : float in [0, 1] or "ledoit-wolf", default="ledoit-wolf"
@@ -36,9 +40,18 @@ class GaussianCompletion(Completion):
         Multiple of the mean variance that is added to the diagonal.
     n_threads : int or None, default=None
         Threads; None means all that OpenMP gives. Results do not depend on it.
+    max_iter : int >= 1, default=200
+        Iterations at most where training rows are incomplete.
+    tol : float >= 0, default=1e-4
+        They end once none moves a covariance, or a mean in standard deviations, by more.
 
     Attributes
     ----------
+    n_iter_ : int
+        Iterations; 1 where training rows were complete.
+    log_likelihoods_ : (n_iter_,) array
+        Mean log density of the known entries of a training row before each iteration; empty where
+        training rows were complete.
     mean_ : (d,) array
         Mean of the rows.
     covariance_ : (d, d) array
@@ -51,8 +64,8 @@ class GaussianCompletion(Completion):
     Raises
     ------
     ValueError
-        If training rows are incomplete or all the same, parameters are unfit, or the covariance is
-        not positive definite.
+        If training rows are all the same, a column is never known, parameters are unfit, or the
+        covariance is not positive definite.
 
     References
     ----------
@@ -75,7 +88,7 @@ class GaussianCompletion(Completion):
         Parameters
         ----------
         X : (n, d) array-like
-            Complete rows.
+            Rows; NaN is missing.
         y : ignored
 
         Returns
@@ -85,7 +98,7 @@ class GaussianCompletion(Completion):
         """
         self._validate_params()
         with unchanged_on_error(self):
-            X = validate_data(self, X, dtype=np.float64, order="C", ensure_min_samples=2)
+            X = validate_data(self, X, **self._TRAINING)
             shares = self._keep(X, np.zeros(len(X), dtype=np.int32))
         self.mean_, self.covariance_ = self._means[0], self._covariances[0]
         self.shrinkage_ = float(shares[0])
@@ -100,6 +113,8 @@ class MixtureCompletion(Completion):
     covariance :math:`\sum_g p(g|z) (R_g + (m_g - m)(m_g - m)^T)` (Parrish 2012, (5.20) and
     Appendix C).
 
+    Training rows may be incomplete, as in `GaussianCompletion`; labels must be known.
+
     Parameters
     ----------
     shrinkage : float in [0, 1] or "ledoit-wolf", default="ledoit-wolf"
@@ -108,9 +123,18 @@ class MixtureCompletion(Completion):
         Multiple of the mean variance within classes that is added to every diagonal.
     n_threads : int or None, default=None
         Threads; None means all that OpenMP gives. Results do not depend on it.
+    max_iter : int >= 1, default=200
+        Iterations at most where training rows are incomplete.
+    tol : float >= 0, default=1e-4
+        They end once none moves a covariance, or a mean in standard deviations, by more.
 
     Attributes
     ----------
+    n_iter_ : int
+        Iterations; 1 where training rows were complete.
+    log_likelihoods_ : (n_iter_,) array
+        Mean log density of the known entries of a training row before each iteration; empty where
+        training rows were complete.
     classes_ : (G,) array
         Labels, sorted.
     class_weights_ : (G,) array
@@ -127,8 +151,8 @@ class MixtureCompletion(Completion):
     Raises
     ------
     ValueError
-        If training rows are incomplete or all the same, parameters are unfit, or a covariance is
-        not positive definite.
+        If training rows are all the same, a column or a class is never known, parameters are unfit,
+        or a covariance is not positive definite.
 
     References
     ----------
@@ -150,7 +174,7 @@ class MixtureCompletion(Completion):
         Parameters
         ----------
         X : (n, d) array-like
-            Complete rows.
+            Rows; NaN is missing.
         y : (n,) array-like
             Labels.
 
@@ -161,7 +185,7 @@ class MixtureCompletion(Completion):
         """
         self._validate_params()
         with unchanged_on_error(self):
-            X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+            X, y = validate_data(self, X, y, **self._TRAINING)
             check_classification_targets(y)
             classes, codes = np.unique(y, return_inverse=True)
             shares = self._keep(X, codes.astype(np.int32))

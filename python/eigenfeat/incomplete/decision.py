@@ -23,7 +23,7 @@ from eigenfeat.incomplete._discriminants import Discriminants, Linear, Quadratic
 from eigenfeat.incomplete._early import EarlyRun, batches, flattened
 from eigenfeat.incomplete._ideal import ClassCodes, IdealRule
 from eigenfeat.incomplete._in_use import InUse
-from eigenfeat.incomplete._neighbours import blocks
+from eigenfeat.incomplete._row_blocks import blocks
 from eigenfeat.incomplete._rules import Case, Judgement, PairwiseRule, Rule, SetRule
 from eigenfeat.incomplete.completion import GaussianCompletion
 from eigenfeat.incomplete.conditional import Conditional

@@ -14,8 +14,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._unchanged import unchanged_on_error
 from eigenfeat._validation import check_vector
-from eigenfeat.incomplete._neighbours import ClassRows, blocks
+from eigenfeat.incomplete._row_blocks import blocks
 from eigenfeat.linear import FromLogits
+from eigenfeat.local_means import local_discriminants, local_gaussians, local_neighbours
 
 __all__ = ["LocalQDA"]
 
@@ -133,7 +134,7 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
                     f"({self.classes_[0].item()!r})"
                 )
             self.priors_, self._floor = self._priors(codes), float(self.variance_floor)
-            self._data = ClassRows(X, codes, len(self.classes_), self.n_threads)
+            self._rows, self._codes, self._threads = X, codes, self.n_threads
             self.__dict__.pop("cv_errors_", None)
             if self.n_neighbors == "cv":
                 self.cv_errors_ = self._errors(X, codes)
@@ -159,9 +160,7 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
         X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
         scores = np.empty((len(X), len(self.classes_)))
         for part in blocks(len(X), self._numbers_per_row()):
-            means, variances = self._gaussians(X[part])
-            scores[part] = self.offsets(variances)
-            scores[part] -= 0.5 * ((X[part, None] - means) ** 2 / variances).sum(axis=2)
+            scores[part] = self._scores(X[part], [self.n_neighbors_], self._rows, self._codes)[0]
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def local_gaussians(self, points: Any) -> tuple[_Array, _Array]:
@@ -182,7 +181,10 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
         shape = (len(points), len(self.classes_), points.shape[1])
         means, variances = np.empty(shape), np.empty(shape)
         for part in blocks(len(points), self._numbers_per_row()):
-            means[part], variances[part] = self._gaussians(points[part])
+            near = self._neighbours(points[part], self.n_neighbors_, self._rows, self._codes)
+            means[part], variances[part] = local_gaussians(
+                self._rows, near, ridge=self._floor, queries=points[part], n_threads=self._threads
+            )
         return means, variances
 
     def offsets(self, variances: _Array) -> _Array:
@@ -200,20 +202,26 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.priors_) - 0.5 * np.log(variances).sum(axis=2))
 
-    def _gaussians(self, points: _Array) -> tuple[_Array, _Array]:
-        nearness = self._data.nearness(points)
-        means = np.empty((len(points), len(self.classes_), points.shape[1]))
-        variances = np.empty_like(means)
-        for g in range(len(self.classes_)):
-            near = self._data.rows[self._data.nearest(nearness, g, self.n_neighbors_)]
-            means[:, g] = near.mean(axis=1)
-            near -= means[:, g, None]
-            variances[:, g] = np.einsum("nki,nki->ni", near, near) / near.shape[1]
-        return means, variances + self._floor
+    def _neighbours(
+        self, points: _Array, count: int, rows: _Array, codes: NDArray[np.intp]
+    ) -> NDArray[np.int64]:
+        return local_neighbours(
+            rows, codes, len(self.classes_), count, queries=points, n_threads=self._threads
+        )
+
+    def _scores(
+        self, points: _Array, counts: list[int], rows: _Array, codes: NDArray[np.intp]
+    ) -> _Array:
+        """Discriminants (numbers of neighbours, n, G) from one search for the largest number."""
+        near = self._neighbours(points, counts[-1], rows, codes)
+        scores = local_discriminants(
+            rows, near, counts, ridge=self._floor, queries=points, n_threads=self._threads
+        )
+        with np.errstate(divide="ignore"):
+            return np.asarray(scores + np.log(self.priors_))
 
     def _numbers_per_row(self) -> int:
-        d = self._data.rows.shape[1]
-        return 2 * self.n_neighbors_ * d + len(self._data.rows) + 4 * len(self.classes_) * d
+        return len(self.classes_) * (self.n_neighbors_ + 3 * self.n_features_in_)
 
     def _priors(self, codes: NDArray[np.intp]) -> _Array:
         if self.priors is None:
@@ -237,33 +245,9 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
             kept = np.flatnonzero(folds != fold)
             if not len(held) or not len(kept):
                 continue
-            data = ClassRows(X[kept], codes[kept], len(self.classes_), self.n_threads)
-            for part in blocks(len(held), 4 * counts[-1] * X.shape[1] + len(kept)):
+            X_kept, codes_kept = X[kept], codes[kept]
+            for part in blocks(len(held), len(self.classes_) * (counts[-1] + len(counts))):
                 rows = held[part]
-                scores = self._path(data, X[rows], counts)
+                scores = self._scores(X[rows], counts, X_kept, codes_kept)
                 wrong += (scores.argmax(axis=2) != codes[rows]).sum(axis=1)
         return {m: float(w) / len(codes) for m, w in zip(counts, wrong, strict=True)}
-
-    def _path(self, data: ClassRows, points: _Array, counts: list[int]) -> _Array:
-        """Discriminants (numbers of neighbours, n, G) from one search for the largest number."""
-        nearness = data.nearness(points)
-        scores = np.full((len(counts), len(points), data.n_classes), -np.inf)
-        with np.errstate(divide="ignore"):
-            log_priors = np.log(self.priors_)
-        for g in range(data.n_classes):
-            if data.starts[g] == data.starts[g + 1]:
-                continue
-            # Differences from the point itself: sums of their squares lose no digits.
-            apart = data.rows[data.nearest(nearness, g, counts[-1])] - points[:, None]
-            total, square, done = 0.0, 0.0, 0
-            for k, count in enumerate(counts):
-                m = min(count, apart.shape[1])
-                fresh = apart[:, done:m]
-                total = total + fresh.sum(axis=1)
-                square = square + np.einsum("nki,nki->ni", fresh, fresh)
-                done = m
-                mean = total / m
-                variance = np.maximum(square / m - mean**2, 0.0) + self._floor
-                scores[k, :, g] = log_priors[g] - 0.5 * (mean**2 / variance).sum(axis=1)
-                scores[k, :, g] -= 0.5 * np.log(variance).sum(axis=1)
-        return scores

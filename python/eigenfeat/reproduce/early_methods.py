@@ -18,6 +18,7 @@ from eigenfeat.incomplete import (
     FixedTime,
     LocalQDA,
     MixtureCompletion,
+    NotCertifiedError,
     ReliableClassifier,
     early_scores,
 )
@@ -60,7 +61,11 @@ class Point:
 
 @dataclass
 class Trial:
-    """What a method did on a set; `first_seconds` is the time per row of deciding at t = 1."""
+    """What a method did on a set; `first_seconds` is the time per row of deciding at t = 1.
+
+    For a calibrated one, by the agreement that is wanted: `taus` are those that were certified,
+    `nominal` is what a tau of that agreement does on the same rows.
+    """
 
     problem: str
     method: str
@@ -69,6 +74,8 @@ class Trial:
     features: int = 0
     first_seconds: float | None = None
     chosen: str = ""
+    nominal: dict[float, Point] = field(default_factory=dict)
+    taus: dict[float, float] = field(default_factory=dict)
     failure: str = ""
 
 
@@ -96,16 +103,34 @@ class Reliable:
         mixture: bool = False,
         ldg: bool = False,
         slow: bool = False,
+        taus: tuple[float, ...] = settings.EARLY_TAUS,
     ) -> None:
         self.kind = kind
         self.set = set
         self.mixture = mixture
         self.ldg = ldg
         self.slow = slow
+        self.taus = taus
 
     def __call__(
         self, data: EarlyData, trial: Trial, threads: int | None, step: Step
     ) -> Iterator[Point]:
+        model = self.fitted(data, trial, threads, step)
+        trial.features = data.X_train.shape[1]
+        if model.features_ is not None:
+            trial.features = int(model.features_.transform(data.X_train[:1]).shape[1])
+        data = data.first(data.slow_rows) if self.slow else data
+        trial.first_seconds = _first_seconds(model, data.X_test)
+        complete = model.predict(data.X_test)
+        for tau in self.taus:
+            step(f"tau {tau:g}")
+            decide = partial(model.predict_early, data.X_test, tau)
+            yield _measured(data, complete, tau, decide)
+
+    def fitted(
+        self, data: EarlyData, trial: Trial, threads: int | None, step: Step
+    ) -> ReliableClassifier:
+        """The classifier, and in the trial how long it took and what was chosen."""
         step("training")
         model = ReliableClassifier(
             _classifier(self.kind, threads),
@@ -118,16 +143,31 @@ class Reliable:
         model.fit(data.X_train, data.y_train)
         trial.fit_seconds = time.perf_counter() - started
         trial.chosen = _told(model)
-        trial.features = data.X_train.shape[1]
-        if model.features_ is not None:
-            trial.features = int(model.features_.transform(data.X_train[:1]).shape[1])
-        data = data.first(data.slow_rows) if self.slow else data
-        trial.first_seconds = _first_seconds(model, data.X_test)
-        complete = model.predict(data.X_test)
-        for tau in settings.EARLY_TAUS:
-            step(f"tau {tau:g}")
-            decide = partial(model.predict_early, data.X_test, tau)
-            yield _measured(data, complete, tau, decide)
+        return model
+
+
+class Calibrated(Reliable):
+    """Half of the test rows certify a tau for an agreement that is wanted, on half it is tried."""
+
+    def __call__(
+        self, data: EarlyData, trial: Trial, threads: int | None, step: Step
+    ) -> Iterator[Point]:
+        model = self.fitted(data, trial, threads, step)
+        held = len(data.X_test) // 2
+        rest = replace(data, X_test=data.X_test[held:], y_test=data.y_test[held:])
+        complete = model.predict(rest.X_test)
+        for wanted in settings.EARLY_WANTED:
+            step(f"agreement {wanted:g}")
+            decide = partial(model.predict_early, rest.X_test)
+            trial.nominal[wanted] = _measured(rest, complete, wanted, partial(decide, wanted))
+            try:
+                model.calibrate(
+                    data.X_test[:held], agreement=wanted, confidence=settings.EARLY_CONFIDENCE
+                )
+            except NotCertifiedError:
+                continue
+            trial.taus[wanted] = model.reliability_
+            yield _measured(rest, complete, wanted, partial(decide, model.reliability_))
 
 
 def fixed_qda(data: EarlyData, trial: Trial, threads: int | None, step: Step) -> Iterator[Point]:
@@ -244,7 +284,11 @@ METHODS = (
     EarlyMethod(
         "linear SVM, quadratic, mixture", "tau", Reliable("linear SVM", mixture=True), _THREE
     ),
-    EarlyMethod("LDA, pairwise", "tau", Reliable("LDA", "pairwise")),
+    EarlyMethod(
+        "LDA, pairwise", "tau", Reliable("LDA", "pairwise", taus=settings.EARLY_PAIRWISE_TAUS)
+    ),
+    EarlyMethod("local QDA, quadratic, calibrated", "agreement", Calibrated("local QDA")),
+    EarlyMethod("LDA, pairwise, calibrated", "agreement", Calibrated("LDA", "pairwise")),
     EarlyMethod("ECTS", "support", ects),
     EarlyMethod("fixed time, local QDA", "samples", fixed_qda),
     EarlyMethod("fixed time, 1-NN", "samples", fixed_nearest),

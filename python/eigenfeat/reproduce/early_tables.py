@@ -19,7 +19,15 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["FIELDS", "first_step_table", "seconds_table", "set_table", "show", "write_csv"]
+__all__ = [
+    "FIELDS",
+    "calibration_table",
+    "first_step_table",
+    "seconds_table",
+    "set_table",
+    "show",
+    "write_csv",
+]
 
 FIELDS = (
     "problem",
@@ -37,6 +45,9 @@ FIELDS = (
     "features",
     "first_step_seconds",
     "chosen",
+    "tau",
+    "nominal_reliability",
+    "nominal_mean_time",
     "failure",
     "quick",
     "threads",
@@ -56,6 +67,11 @@ def show(trials: Sequence[Trial], console: Console) -> None:
     for title, table in (
         ("Tables 5.2 and 5.3: milliseconds a test row at tau 0.9", seconds_table(trials)),
         ("Table 5.4: milliseconds a test row to decide at t = 1", first_step_table(trials)),
+        (
+            "Calibrated for an agreement on one half of the test rows, tried on the other, beside "
+            "a tau of as much",
+            calibration_table(trials),
+        ),
     ):
         if table.row_count:
             plain(title, style="bold")
@@ -128,6 +144,31 @@ def first_step_table(trials: Sequence[Trial]) -> Table:
     return table
 
 
+def calibration_table(trials: Sequence[Trial]) -> Table:
+    """Return agreements wanted and realised, and times of decision, nominal and calibrated."""
+    table = _table(
+        "set",
+        "wanted",
+        "nominal\nrealised",
+        "\nmean time",
+        "calibrated\ntau",
+        "\nrealised",
+        "\nmean time",
+    )
+    for method in dict.fromkeys(t.method for t in trials if t.nominal):
+        table.add_row(method)
+        for trial in (t for t in trials if t.method == method):
+            points = {point.value: point for point in trial.points}
+            for wanted, nominal in trial.nominal.items():
+                cells = ["not certified", "", ""]
+                if wanted in points:
+                    tau, point = f"{trial.taus[wanted]:.3g}", points[wanted]
+                    cells = [tau, f"{point.reliability:.3f}", f"{point.mean_time:.1f}"]
+                told = [f"{nominal.reliability:.3f}", f"{nominal.mean_time:.1f}"]
+                table.add_row(f"  {trial.problem}", f"{wanted:g}", *told, *cells)
+    return table
+
+
 def write_csv(trials: Sequence[Trial], context: Context, path: Path) -> None:
     """Write one line for each run; the file is replaced as a whole, or left as it was."""
     unfinished = path.with_suffix(".csv.part")
@@ -163,7 +204,20 @@ def _lines(trial: Trial, context: Context) -> Iterator[dict[str, object]]:
             "n_test": point.n_test,
             **{name: f"{getattr(point, name):.6f}" for name in shares},
             "seconds_per_row": f"{point.seconds:.3e}",
+            **_nominal(trial, point.value),
         }
+
+
+def _nominal(trial: Trial, wanted: float) -> dict[str, str]:
+    """What was certified, and what a tau of the agreement itself does."""
+    if wanted not in trial.taus:
+        return {}
+    nominal = trial.nominal[wanted]
+    return {
+        "tau": f"{trial.taus[wanted]:g}",
+        "nominal_reliability": f"{nominal.reliability:.6f}",
+        "nominal_mean_time": f"{nominal.mean_time:.6f}",
+    }
 
 
 def _table(first: str, *columns: str) -> Table:

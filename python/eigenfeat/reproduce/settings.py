@@ -149,7 +149,10 @@ TRANSFER_QUICK_ROWS = 300  # of the source
 # ---- early decisions, chapter 5 of Parrish's thesis ----------------------------------------------
 
 EARLY_TAUS = (0.001, 0.1, 0.25, 0.9)
+EARLY_PAIRWISE_TAUS = (0.1, 0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
 EARLY_TABLE_TAU = 0.9
+EARLY_WANTED = (0.9, 0.95)  # agreements to calibrate for, on half of the test rows
+EARLY_CONFIDENCE = 0.9
 EARLY_SUPPORTS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
 EARLY_SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # of a series, for fixed times
 EARLY_TEST_ROWS = 1_000

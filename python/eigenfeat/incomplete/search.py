@@ -1,0 +1,242 @@
+"""Which reliable classifier, and which tau: chosen by cross-validation on training rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from eigenfeat._unchanged import unchanged_on_error
+from eigenfeat._validation import show
+from eigenfeat.incomplete._folds import held_out
+from eigenfeat.incomplete._traces import checked_taus
+from eigenfeat.incomplete.completion import MixtureCompletion
+from eigenfeat.incomplete.decision import ReliableClassifier
+from eigenfeat.incomplete.metrics import reliability_curve
+from eigenfeat.incomplete.results import Decisions, EarlyDecisions
+
+__all__ = ["ReliableClassifierCV"]
+
+# Pairwise tails mean what they say; sets decide late even where next to nothing is asked of them.
+SMALL = (1e-12, 1e-10, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.05)
+TAUS = (*SMALL, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99)
+
+
+class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
+    r"""Early classification with the largest harmonic mean of accuracy and earliness saved.
+
+    Each candidate is fitted to all folds but one and decides the series of that one at every tau;
+    the candidate and the tau with the largest harmonic mean
+
+    .. math:: 2 a (1 - e) / (a + 1 - e)
+
+    of accuracy a and earliness e (Schaefer and Leser 2020) are fitted to all rows. This weighs time
+    against accuracy; for a promise that labels are final, calibrate a `ReliableClassifier` instead.
+
+    Parameters
+    ----------
+    candidates : dict of str to ReliableClassifier or None, default=None
+        What is chosen from. None: shrinkage LDA with one Gaussian as completion ("LDA") and with
+        one a class ("LDA, mixture").
+    tau : ascending numbers in (0, 1) or None, default=None
+        Reliabilities that are tried. None: 23 from 1e-12 to 0.99. More than 8 take one look at
+        every time, so that their number hardly matters.
+    n_folds : int >= 2, default=5
+        Parts for the cross-validation; rows of each class are dealt to them in turn.
+    n_threads : int or None, default=None
+        Threads of the default candidates; None means all that OpenMP gives. Results do not depend
+        on it.
+
+    Attributes
+    ----------
+    best_candidate_ : str
+        Name of the candidate that was chosen.
+    reliability_ : float
+        Its tau.
+    best_estimator_ : ReliableClassifier
+        Fitted to all rows, `reliability` set: for streams, calibration and the rest.
+    harmonic_means_ : dict of str to (p,) array
+        Out of folds, of every candidate at every tau; NaN where it could not be fitted.
+    taus_ : (p,) array
+        The reliabilities that were tried.
+    classes_ : (G,) array
+        Labels.
+    n_features_in_ : int
+        Number of samples of a series, d.
+
+    Raises
+    ------
+    ValueError
+        If rows, labels or parameters are unfit, or no candidate can be fitted.
+
+    References
+    ----------
+    P. Schaefer, U. Leser, "TEASER: early and accurate time series classification", DMKD 34, 2020.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from eigenfeat.incomplete import ReliableClassifierCV
+    >>> random = np.random.default_rng(0)
+    >>> y = np.repeat(["up", "down"], 20)
+    >>> slope = np.where(y == "up", 1.0, -1.0)
+    >>> X = np.outer(slope, np.arange(10)) + 2 * random.standard_normal((40, 10))
+    >>> model = ReliableClassifierCV(n_threads=1).fit(X, y)
+    >>> bool(model.harmonic_means_[model.best_candidate_].max() > 0.7)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "candidates": [dict, None],
+        "tau": ["array-like", None],
+        "n_folds": [Interval(Integral, 2, None, closed="left")],
+        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    def __init__(
+        self,
+        candidates: Mapping[str, ReliableClassifier] | None = None,
+        *,
+        tau: Any = None,
+        n_folds: int = 5,
+        n_threads: int | None = None,
+    ) -> None:
+        self.candidates = candidates
+        self.tau = tau
+        self.n_folds = n_folds
+        self.n_threads = n_threads
+
+    def fit(self, X: Any, y: Any) -> ReliableClassifierCV:
+        """Choose the candidate and its tau, and fit it.
+
+        Parameters
+        ----------
+        X : (n, d) array-like
+            Complete series.
+        y : (n,) array-like
+            Labels.
+
+        Returns
+        -------
+        ReliableClassifierCV
+            The estimator itself.
+        """
+        self._validate_params()
+        with unchanged_on_error(self):
+            X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+            check_classification_targets(y)
+            classes = np.unique(y)
+            if len(classes) < 2:
+                raise ValueError(
+                    f"y: expected rows of at least two classes, got 1 class ({classes[0].item()!r})"
+                )
+            self._fit(X, y)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Labels of complete series.
+
+        Parameters
+        ----------
+        X : (n, d) array-like
+            Finite rows.
+
+        Returns
+        -------
+        (n,) array
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.predict(self._checked(X))
+
+    def predict_early(self, X: Any, *, steps: Any = None) -> EarlyDecisions:
+        """Decide series as early as the chosen tau allows.
+
+        Parameters
+        ----------
+        X, steps
+            As in `ReliableClassifier.predict_early`.
+
+        Returns
+        -------
+        EarlyDecisions
+            Labels, times and reliabilities.
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.predict_early(self._checked(X), steps=steps)
+
+    def decide(self, X: Any, *, target: Any = None) -> Decisions:
+        """Decide incomplete rows, or let them wait.
+
+        Parameters
+        ----------
+        X, target
+            As in `ReliableClassifier.decide`.
+
+        Returns
+        -------
+        Decisions
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.decide(X, target=target)
+
+    def _fit(self, X: NDArray[np.float64], y: NDArray[Any]) -> None:
+        candidates = self._candidates()
+        self.taus_ = np.array(TAUS) if self.tau is None else checked_taus(self.tau)
+        self.harmonic_means_, failure = {}, None
+        for name, model in candidates.items():
+            try:
+                self.harmonic_means_[name] = self._harmonic_means(model, X, y)
+            except ValueError as error:  # such as a class too small for a Gaussian of its own
+                failure = failure or error
+                self.harmonic_means_[name] = np.full(len(self.taus_), np.nan)
+        best = {name: means.max() for name, means in self.harmonic_means_.items()}
+        self.best_candidate_ = max(best, key=lambda name: np.nan_to_num(best[name], nan=-1.0))
+        if np.isnan(best[self.best_candidate_]):
+            assert failure is not None
+            raise failure
+        at = int(self.harmonic_means_[self.best_candidate_].argmax())
+        self.reliability_ = float(self.taus_[at])
+        chosen = clone(candidates[self.best_candidate_])
+        self.best_estimator_ = chosen.set_params(reliability=self.reliability_).fit(X, y)
+        self.classes_ = self.best_estimator_.classes_
+
+    def _harmonic_means(
+        self, model: ReliableClassifier, X: NDArray[np.float64], y: NDArray[Any]
+    ) -> NDArray[np.float64]:
+        """Means over the folds, each as much as its rows."""
+        total, rows = np.zeros(len(self.taus_)), 0
+        for held in held_out(y, self.n_folds):
+            fitted = clone(model).fit(X[~held], y[~held])
+            curve = reliability_curve(fitted, X[held], y[held], self.taus_)
+            total += curve.harmonic_mean * held.sum()
+            rows += int(held.sum())
+        return np.asarray(total / rows)
+
+    def _candidates(self) -> dict[str, ReliableClassifier]:
+        if self.candidates is None:
+            lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+            mixture = MixtureCompletion(n_threads=self.n_threads)
+            return {
+                "LDA": ReliableClassifier(lda, n_threads=self.n_threads),
+                "LDA, mixture": ReliableClassifier(lda, mixture, n_threads=self.n_threads),
+            }
+        if not self.candidates or not all(
+            isinstance(name, str) and isinstance(model, ReliableClassifier)
+            for name, model in self.candidates.items()
+        ):
+            raise ValueError(
+                "candidates: expected names with ReliableClassifiers, at least one, got "
+                f"{show(self.candidates)}"
+            )
+        return dict(self.candidates)
+
+    def _checked(self, X: Any) -> NDArray[np.float64]:
+        return np.asarray(validate_data(self, X, dtype=np.float64, order="C", reset=False))

@@ -1,0 +1,112 @@
+"""ReliableClassifierCV: the choice is that of plain loops, and an estimator."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from eigenfeat.incomplete import (
+    LocalQDA,
+    MixtureCompletion,
+    ReliableClassifier,
+    ReliableClassifierCV,
+    early_scores,
+)
+
+LDA = ReliableClassifier(LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"))
+LOCAL = ReliableClassifier(LocalQDA(4), set="quadratic")
+
+
+@parametrize_with_checks([ReliableClassifierCV({"LDA": LDA}, tau=[0.5, 0.9], n_folds=2)])
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def series():
+    """Three templates and noise, 12 samples: rows, labels."""
+    random = np.random.default_rng(11)
+    templates = 2.0 * random.standard_normal((3, 12)).cumsum(axis=1)
+    y = np.array(["a", "b", "c"])[random.integers(0, 3, 120)]
+    rows = templates[np.searchsorted(["a", "b", "c"], y)]
+    return rows + 4.0 * random.standard_normal(rows.shape), y
+
+
+@pytest.mark.parametrize("tau", [[0.3, 0.9], list(np.linspace(0.05, 0.95, 10))])
+def test_the_choice_is_that_of_plain_loops(series, tau):
+    X, y = series
+    candidates = {"local": LOCAL, "lda": LDA}
+    model = ReliableClassifierCV(candidates, tau=tau, n_folds=3).fit(X, y)
+    turn = np.empty(len(y), dtype=int)
+    turn[np.argsort(y, kind="stable")] = np.arange(len(y)) % 3
+    for name, candidate in candidates.items():
+        expected = np.zeros(len(tau))
+        for fold in range(3):
+            held = turn == fold
+            candidate.fit(X[~held], y[~held])
+            for k, value in enumerate(tau):
+                early = candidate.predict_early(X[held], value)
+                scores = early_scores(early, 12, y=y[held])
+                expected[k] += scores.harmonic_mean * held.sum() / len(y)
+        assert_allclose(model.harmonic_means_[name], expected, rtol=1e-12)
+    best = max(model.harmonic_means_, key=lambda name: model.harmonic_means_[name].max())
+    assert model.best_candidate_ == best
+    assert model.reliability_ == tau[int(model.harmonic_means_[best].argmax())]
+    again = candidates[best].fit(X, y)
+    early, expected = model.predict_early(X), again.predict_early(X, model.reliability_)
+    assert_array_equal(early.label, expected.label)
+    assert_array_equal(early.time, expected.time)
+    assert_array_equal(model.predict(X), again.predict(X))
+    holes = np.where(np.arange(12) < 5, X, np.nan)
+    decided = again.decide(holes, model.reliability_)
+    assert_array_equal(model.decide(holes).labels, decided.labels)
+    copy = pickle.loads(pickle.dumps(model))
+    assert_array_equal(copy.predict_early(X).time, early.time)
+
+
+def test_default_candidates_beat_waiting_and_not_waiting(series):
+    X, y = series
+    model = ReliableClassifierCV().fit(X[:90], y[:90])
+    assert list(model.harmonic_means_) == ["LDA", "LDA, mixture"]
+    found = early_scores(model.predict_early(X[90:]), 12, y=y[90:]).harmonic_mean
+    for tau in (1e-12, 0.999999):
+        other = model.best_estimator_.predict_early(X[90:], tau)
+        assert found >= early_scores(other, 12, y=y[90:]).harmonic_mean
+    one, seven = (ReliableClassifierCV(n_threads=k).fit(X, y) for k in (1, 7))
+    for name, means in one.harmonic_means_.items():
+        assert means.tobytes() == seven.harmonic_means_[name].tobytes()
+
+
+def test_a_candidate_that_cannot_be_fitted_is_left_out(series):
+    X, y = series
+    singular = ReliableClassifier(LDA.classifier, MixtureCompletion(shrinkage=0, ridge=0))
+    X = np.c_[X, X[:, :1]]  # twice the same column: no density without a ridge
+    model = ReliableClassifierCV({"singular": singular, "lda": LDA}).fit(X, y)
+    assert model.best_candidate_ == "lda"
+    assert np.isnan(model.harmonic_means_["singular"]).all()
+    with pytest.raises(ValueError, match="ridge: expected one that makes"):
+        ReliableClassifierCV({"singular": singular}).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"candidates": {}}, "candidates: expected names with ReliableClassifiers"),
+        ({"candidates": {"x": LocalQDA()}}, "candidates: expected names with ReliableClassifiers"),
+        ({"tau": [0.9, 0.5]}, "tau: expected ascending numbers"),
+        ({"n_folds": 1}, "n_folds"),
+    ],
+)
+def test_errors_leave_the_estimator_as_it_was(series, parameters, message):
+    X, y = series
+    model = ReliableClassifierCV({"lda": LDA}, tau=[0.5, 0.9], n_folds=2).fit(X, y)
+    before = model.predict_early(X).time
+    model.set_params(**parameters)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X[:, :5], y)
+    assert_array_equal(model.predict_early(X).time, before)
