@@ -10,7 +10,6 @@ from eigenfeat._stored import Stored, fits
 from eigenfeat.incomplete._affine import Affine
 from eigenfeat.incomplete._discriminants import Gaussians, Linear, Local, Quadratic
 from eigenfeat.incomplete._ideal import ClassCodes, IdealRule
-from eigenfeat.incomplete._neighbours import ClassRows
 from eigenfeat.incomplete._patterns import PatternCache
 from eigenfeat.incomplete._rules import PairwiseRule, SetRule
 from eigenfeat.incomplete.baselines import FixedTime
@@ -19,22 +18,17 @@ from eigenfeat.incomplete.calibration import Calibration
 from eigenfeat.incomplete.completion import GaussianCompletion, MixtureCompletion
 from eigenfeat.incomplete.decision import ReliableClassifier
 from eigenfeat.incomplete.local_qda import LocalQDA
+from eigenfeat.incomplete.search import ReliableClassifierCV
 from eigenfeat.incomplete.sets import BoxSet, ChebyshevSet, QuadraticSet
 
 __all__ = ["STORED"]
 
 
-def _check_rows(value: ClassRows) -> None:
-    starts = value.starts
-    ascending = len(starts) > 1 and starts[0] == 0 and bool(np.all(np.diff(starts) >= 0))
-    fits(ascending and starts[-1] == len(value.rows), "ClassRows.starts")
-
-
 def _check_local(value: LocalQDA) -> None:
-    k, d = len(value.classes_), value.n_features_in_
-    fits(value._data.n_classes == k and value._data.rows.shape[1] == d, "LocalQDA._data")
-    counts = np.diff(value._data.starts)
-    fits(value.n_neighbors_ >= 1 and value._floor > 0 and counts.min() >= 1, "LocalQDA")
+    codes, k = value._codes, len(value.classes_)
+    counts = np.bincount(codes[codes >= 0], minlength=k)
+    fits(len(counts) == k and counts.sum() == len(codes) and counts.min() >= 1, "LocalQDA._codes")
+    fits(value.n_neighbors_ >= 1 and value._floor > 0, "LocalQDA")
 
 
 def _check_ects(value: ECTS) -> None:
@@ -113,20 +107,14 @@ _CALIBRATION = {
     "accuracy": "floats p?",
     "chosen": "number",
 }
-_ROWS = {
-    "rows": "numbers n d",
-    "starts": "whole *",
-    "n_threads": "count?",
-    "centre": "numbers d",
-    "_columns": "numbers d n",
-    "_squares": "numbers n",
-}
 _LOCAL = {
     "classes_": "labels k",
     "priors_": "numbers k",
     "n_neighbors_": "count",
     "_floor": "number",
-    "_data": "of ClassRows",
+    "_rows": "numbers n d",
+    "_codes": "whole n",
+    "_threads": "count?",
 }
 _ECTS = {
     "classes_": "labels k",
@@ -161,6 +149,11 @@ STORED = (
         _check_fixed_time,
     ),
     Stored("ReliableClassifier", ReliableClassifier, _RELIABLE, _check_reliable),
+    Stored(
+        "ReliableClassifierCV",
+        ReliableClassifierCV,
+        {"classes_": "labels k", "best_estimator_": "of ReliableClassifier"},
+    ),
     Stored("EarlyCalibration", Calibration, _CALIBRATION),
     Stored(
         "PatternCache",
@@ -168,7 +161,6 @@ STORED = (
         pack=lambda value: {},
         build=lambda state: PatternCache(),
     ),
-    Stored("ClassRows", ClassRows, _ROWS, _check_rows),
     Stored("Affine", Affine, {"B": "numbers d w", "b": "numbers w"}),
     Stored("Linear", Linear, _LINEAR, _check_labels),
     Stored("Gaussians", Gaussians, _GAUSSIANS, _check_labels),
