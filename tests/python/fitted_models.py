@@ -116,6 +116,7 @@ MODELS = {
     "ReliableClassifier, ideal": lambda: _reliable(
         ef.MultinomialLogit(), set="ideal", features=PCA(2), n_samples=64
     ),
+    "ReliableClassifierCV": lambda: incomplete.ReliableClassifierCV(n_folds=2).fit(X, Y),
     "Pipeline": lambda: make_pipeline(
         ef.GEM(n_directions=2), StandardScaler(), LogisticRegression()
     ).fit(X, Y),
