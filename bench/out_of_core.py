@@ -75,7 +75,7 @@ def formula(n: int, d: int, k: int, directions: int, features: int, gram_rows: i
     return {
         "projections of a piece": min(32_000_000, 4 * n * width),
         "moments": 16 * k * d * d,
-        "Gram sample": min(4 * sample * (d + directions), 8 * p * p),
+        "Gram matrix": min(4 * sample * (d + directions), 12 * p * p),
         "metric": 6 * p * p,
         "search": 8 * 40 * p * k,
         "labels and draws": 25 * n,

@@ -170,6 +170,7 @@ def read(
     total: _Result | None = None
     for piece in reading.features(reading.kept(checked)):
         total = _either(merge, total, function(piece, *arguments))
+        del piece  # or two would be there while the next is made
     return Receipt.of(checked.X), total
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from block_support import FarBlocks
+from block_support import FarBlocks, mapped
 from logit_problems import problem
 
-from eigenfeat import ArrayBlocks, GeneratedBlocks, MultinomialLogit
+from eigenfeat import ArrayBlocks, CalibratedLeastSquares, GeneratedBlocks, MultinomialLogit
 from eigenfeat._block_logit import BlockLogit
 from eigenfeat._logit_problem import LogitProblem, Penalty
 from eigenfeat._surveyed import SurveyedBlocks
@@ -209,6 +209,17 @@ def test_bad_values_are_named_by_row_and_column(digits):
     labels[555] = np.nan
     with pytest.raises(ValueError, match=r"y: expected finite labels, got nan in row 555"):
         MultinomialLogit().fit(GeneratedBlocks(parts_with(digits[0], labels)))
+
+
+def test_calibrated_scores_come_block_by_block(digits, tmp_path):
+    X, y = digits
+    model = CalibratedLeastSquares().fit(X, y)
+    for method in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
+        parts = list(getattr(model, method)(ArrayBlocks(X, block_rows=250)))
+        whole = getattr(model, method)(X)
+        np.testing.assert_allclose(np.concatenate(parts), whole, rtol=1e-9, atol=1e-12)
+        of_file = getattr(model, method)(mapped(tmp_path / method, X))
+        np.testing.assert_allclose(of_file, whole, rtol=1e-9, atol=1e-12)
 
 
 def test_misuse_is_told(digits):
