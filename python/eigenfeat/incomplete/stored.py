@@ -24,17 +24,33 @@ from eigenfeat.incomplete.sets import BoxSet, ChebyshevSet, QuadraticSet
 __all__ = ["STORED"]
 
 
-def _check_rows(value: ClassRows) -> None:
-    starts = value.starts
-    ascending = len(starts) > 1 and starts[0] == 0 and bool(np.all(np.diff(starts) >= 0))
-    fits(ascending and starts[-1] == len(value.rows), "ClassRows.starts")
+def _pack_local(value: LocalQDA) -> dict[str, Any]:
+    """Rows and their classes, however the estimator keeps them."""
+    state = {name: part for name, part in vars(value).items() if name not in _LOCAL_INSIDE}
+    if "classes_" in state:
+        data = value._data
+        codes = np.repeat(np.arange(data.n_classes), np.diff(data.starts))
+        state |= {"rows": data.rows, "codes": codes, "floor": value._floor}
+    return state
+
+
+def _build_local(state: dict[str, Any]) -> LocalQDA:
+    own = {name: part for name, part in state.items() if name not in ("rows", "codes", "floor")}
+    value: LocalQDA = _PLAIN_LOCAL.restored(own)
+    if "classes_" in own:
+        rows, codes, floor = state["rows"], state["codes"], state["floor"]
+        k, n = len(value.classes_), len(codes)
+        sound = rows.dtype == np.float64 and np.isfinite(rows).all() and codes.dtype.kind == "i"
+        fits(sound and rows.shape == (n, value.n_features_in_), "LocalQDA rows")
+        full = n > 0 and codes.min() >= 0 and np.bincount(codes, minlength=k).min() >= 1
+        fits(full and codes.max() < k and codes.shape == (n,), "LocalQDA codes")
+        fits(type(floor) is float and 0 < floor < np.inf, "LocalQDA floor")
+        value._floor, value._data = floor, ClassRows(rows, codes, k, value.n_threads)
+    return value
 
 
 def _check_local(value: LocalQDA) -> None:
-    k, d = len(value.classes_), value.n_features_in_
-    fits(value._data.n_classes == k and value._data.rows.shape[1] == d, "LocalQDA._data")
-    counts = np.diff(value._data.starts)
-    fits(value.n_neighbors_ >= 1 and value._floor > 0 and counts.min() >= 1, "LocalQDA")
+    fits(value.n_neighbors_ >= 1, "LocalQDA.n_neighbors_")
 
 
 def _check_ects(value: ECTS) -> None:
@@ -113,21 +129,9 @@ _CALIBRATION = {
     "accuracy": "floats p?",
     "chosen": "number",
 }
-_ROWS = {
-    "rows": "numbers n d",
-    "starts": "whole *",
-    "n_threads": "count?",
-    "centre": "numbers d",
-    "_columns": "numbers d n",
-    "_squares": "numbers n",
-}
-_LOCAL = {
-    "classes_": "labels k",
-    "priors_": "numbers k",
-    "n_neighbors_": "count",
-    "_floor": "number",
-    "_data": "of ClassRows",
-}
+_LOCAL = {"classes_": "labels k", "priors_": "numbers k", "n_neighbors_": "count"}
+_LOCAL_INSIDE = ("_data", "_floor")
+_PLAIN_LOCAL = Stored("LocalQDA", LocalQDA, _LOCAL, _check_local)
 _ECTS = {
     "classes_": "labels k",
     "lengths_": "whole n",
@@ -152,7 +156,7 @@ _QUADRATIC = {
 STORED = (
     Stored("GaussianCompletion", GaussianCompletion, _COMPLETION, _check_completion),
     Stored("MixtureCompletion", MixtureCompletion, _COMPLETION, _check_completion),
-    Stored("LocalQDA", LocalQDA, _LOCAL, _check_local),
+    Stored("LocalQDA", LocalQDA, pack=_pack_local, build=_build_local),
     Stored("ECTS", ECTS, _ECTS, _check_ects),
     Stored(
         "FixedTime",
@@ -168,7 +172,6 @@ STORED = (
         pack=lambda value: {},
         build=lambda state: PatternCache(),
     ),
-    Stored("ClassRows", ClassRows, _ROWS, _check_rows),
     Stored("Affine", Affine, {"B": "numbers d w", "b": "numbers w"}),
     Stored("Linear", Linear, _LINEAR, _check_labels),
     Stored("Gaussians", Gaussians, _GAUSSIANS, _check_labels),
