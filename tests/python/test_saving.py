@@ -20,6 +20,7 @@ from sklearn.svm import SVC
 
 import eigenfeat as ef
 from eigenfeat import persist, saving
+from eigenfeat._stored import Stored
 from eigenfeat.saving_classes import REGISTRY
 from eigenfeat.saving_values import Decoder, Encoder
 
@@ -234,6 +235,22 @@ def test_classes_of_others_are_refused(tmp_path):
     model._more = 1
     with pytest.raises(ValueError, match="LDG: expected known attributes, got _more"):
         ef.save(model, tmp_path / "model")
+
+
+def test_what_a_base_class_sets_is_made_again_and_not_kept():
+    class Base(BaseEstimator):
+        def __init__(self, solver="full"):
+            self.solver = solver
+
+    class Derived(Base):
+        def __init__(self, gamma=1.0):
+            super().__init__(solver="own")
+            self.gamma = gamma
+
+    stored, value = Stored("Derived", Derived), Derived(2.0)
+    value.found_ = 3
+    assert stored.state(value) == {"gamma": 2.0, "found_": 3}
+    assert vars(stored.restored(stored.state(value))) == vars(value)
 
 
 def test_another_version_of_scikit_learn_warns(tmp_path):
