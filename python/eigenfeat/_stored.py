@@ -74,7 +74,12 @@ class Stored:
             return self.pack(value)
         if not self._is_estimator:
             return {name: value.__dict__[name] for name in self.parts if name in value.__dict__}
-        state = {name: part for name, part in vars(value).items() if not _is_random(part)}
+        made = self._made_again(value)
+        state = {
+            name: part
+            for name, part in vars(value).items()
+            if not _is_random(part) and name not in made
+        }
         unknown = [name for name in state if not self._may_have(name)]
         if unknown:
             raise ValueError(f"{self.name}: expected known attributes, got {unknown[0]}")
@@ -98,6 +103,12 @@ class Stored:
         if set(fitted) - {_SET_OUTPUT} or not self._is_estimator:
             self._check_parts(value)
         return value
+
+    def _made_again(self, value: Any) -> set[str]:
+        """Attributes that the constructor makes besides parameters, as one of a base class."""
+        names = self.cls._get_param_names()
+        made = vars(self.cls(**{name: getattr(value, name) for name in names}))
+        return {name for name in made if name not in names and name not in self.parts}
 
     @property
     def _is_estimator(self) -> bool:

@@ -155,4 +155,5 @@ def trusted_types() -> list[str]:
 
     ours = {f"{one.cls.__module__}.{one.cls.__qualname__}" for one in OURS}
     arrays = {f"scipy.sparse._{kind}.{kind}_array" for kind in ("csr", "csc")}
-    return sorted({*ours, *arrays, "eigenfeat.layers.Layer", "numpy.dtype"})
+    inside = {"eigenfeat.layers.Layer", "eigenfeat.incomplete._neighbours.ClassRows"}
+    return sorted({*ours, *arrays, *inside, "numpy.dtype"})

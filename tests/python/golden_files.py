@@ -4,8 +4,9 @@ Once a release, from its own commit:
 
     python tests/python/golden_files.py 0.2.0
 
-writes `tests/python/golden/0.2.0/<case>.npz` and beside each what its model predicts. They are
-committed and never written again; `test_golden_files.py` loads all of them. Those in `0.1.0` that
+writes `tests/python/golden/0.2.0/<case>.npz` and beside each what its model predicts, but for cases
+that are there already: once a release is out, its files are never written again.
+`test_golden_files.py` loads all of them. Those in `0.1.0` that
 have rows of their own in the JSON were written by the code before files were laid out byte by byte.
 """
 
@@ -43,7 +44,7 @@ def write(release):
     for name in CASES:
         path = folder / f"{slug(name)}.npz"
         if path.exists():
-            raise SystemExit(f"{path} exists, and golden files are never written again")
+            continue
         model = MODELS[name]()
         ef.save(model, path)
         expected = {key: value.tolist() for key, value in outputs(model).items()}

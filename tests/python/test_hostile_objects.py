@@ -231,7 +231,7 @@ def test_shapes_and_numbers_are_checked(tmp_path, name):
         "MultinomialLogit": "multinomiallogit_coef",
         "GEM": "gem_solution_value_directions",
         "LDG": "ldg_components",
-        "LocalQDA": "localqda_data_rows",
+        "LocalQDA": "localqda_rows",
         "ECTS": "ects_columns",
     }[name]
     for change in (shorter, not_a_number, as_integers, np.atleast_3d):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import subprocess
+import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
-from fitted_models import MODELS, NAMES, X, Y, outputs
+from fitted_models import FRAME, MODELS, NAMES, X, Y, outputs
 from numpy.testing import assert_array_equal
 from saved_files import change_meta
 from sklearn.base import BaseEstimator
@@ -16,6 +20,7 @@ from sklearn.svm import SVC
 
 import eigenfeat as ef
 from eigenfeat import persist, saving
+from eigenfeat._stored import Stored
 from eigenfeat.saving_classes import REGISTRY
 from eigenfeat.saving_values import Decoder, Encoder
 
@@ -101,6 +106,34 @@ def test_directions_that_cannot_be_solved_for_yet_are_promised_again(tmp_path):
     for twin in (model, loaded):
         twin.partial_fit(X, Y)
     assert_same(loaded, model)
+
+
+def test_another_process_writes_the_same_bytes(tmp_path):
+    names = ("GEM", "MulticlassSVM, sparse", "ReliableClassifier, LDA")
+    (tmp_path / "models").write_bytes(pickle.dumps([fitted(name) for name in names]))
+    code = f"""
+import eigenfeat, pickle
+with open(r"{tmp_path}/models", "rb") as file:
+    for number, model in enumerate(pickle.load(file)):
+        eigenfeat.save(model, rf"{tmp_path}/{{number}}")
+"""
+    environment = os.environ | {"PYTHONHASHSEED": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+    for number, name in enumerate(names):
+        ef.save(fitted(name), tmp_path / "here")
+        assert (tmp_path / "here").read_bytes() == (tmp_path / str(number)).read_bytes()
+
+
+def test_pandas_output_and_sparse_rows_are_kept(tmp_path):
+    model = ef.LDG(n_components=2, gamma=1.0, n_neighbors=4).fit(FRAME, Y)
+    ef.save(model.set_output(transform="pandas"), tmp_path / "model")
+    pd.testing.assert_frame_equal(
+        ef.load(tmp_path / "model").transform(FRAME), model.transform(FRAME)
+    )
+    kernel = ef.ldg.KernelLDG(n_components=2, gamma=1.0, n_neighbors=4)
+    kernel.fit(sp.csr_matrix(X[:30]), Y[:30])
+    ef.save(kernel, tmp_path / "kernel")
+    assert_same(ef.load(tmp_path / "kernel"), kernel)
 
 
 def test_unfitted_estimators_stay_so(tmp_path):
@@ -202,6 +235,22 @@ def test_classes_of_others_are_refused(tmp_path):
     model._more = 1
     with pytest.raises(ValueError, match="LDG: expected known attributes, got _more"):
         ef.save(model, tmp_path / "model")
+
+
+def test_what_a_base_class_sets_is_made_again_and_not_kept():
+    class Base(BaseEstimator):
+        def __init__(self, solver="full"):
+            self.solver = solver
+
+    class Derived(Base):
+        def __init__(self, gamma=1.0):
+            super().__init__(solver="own")
+            self.gamma = gamma
+
+    stored, value = Stored("Derived", Derived), Derived(2.0)
+    value.found_ = 3
+    assert stored.state(value) == {"gamma": 2.0, "found_": 3}
+    assert vars(stored.restored(stored.state(value))) == vars(value)
 
 
 def test_another_version_of_scikit_learn_warns(tmp_path):
