@@ -65,6 +65,9 @@ def torment(folder, name, options):
         chains += 1
         if part.read_bytes() != wanted:
             sys.exit(f"{name}: the resumed run has other bytes after {kills} kills")
+        print(
+            f"{name}: {kills} kills, {chains} results, the same bytes", file=sys.stderr, flush=True
+        )
     left = [file.name for file in folder.iterdir() if file.suffix in (".part", ".checkpoint")]
     print(
         f"{name:8} {kills} kills in {chains} runs of {seconds:.1f} s, {with_checkpoint} of them "
