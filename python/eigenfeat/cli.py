@@ -31,6 +31,9 @@ examples:
   eigenfeat demo early              decide signals before they have ended
   eigenfeat reproduce mnist --data DIR --quick
                                     the paper's experiment on a tenth of the rows, a minute or two
+  eigenfeat fit rows.csv --target kind -o model.efm
+  eigenfeat predict model.efm new.csv -o predictions.csv
+  eigenfeat moments 'part-*.parquet' --target kind -o rows.efm --resume
 """
 
 DEMO = """\

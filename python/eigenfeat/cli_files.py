@@ -131,16 +131,24 @@ def _add_moments(commands: Any) -> None:
         epilog=MOMENTS_EXAMPLES,
     )
     moments.add_argument("data", nargs="+", metavar="DATA", help="files, folders or patterns")
-    add_output(moments, "moments")
+    add_output(moments, "gets the moments")
     add_data_options(moments)
     group = moments.add_argument_group("checkpoints")
     group.add_argument(
-        "--checkpoint", type=Path, metavar="FILE", help="where to (default: OUTPUT.checkpoint)"
+        "--checkpoint",
+        type=Path,
+        metavar="FILE",
+        help="where checkpoints go (default: OUTPUT.checkpoint)",
     )
     group.add_argument(
-        "--every", type=positive, metavar="ROWS", help="rows between two (default: a minute)"
+        "--every",
+        type=positive,
+        metavar="ROWS",
+        help="rows between two of them (default: a minute)",
     )
-    group.add_argument("--resume", action="store_true", help="go on from the checkpoint, if any")
+    group.add_argument(
+        "--resume", action="store_true", help="go on from the checkpoint, if there is one"
+    )
     add_run_options(moments)
     moments.set_defaults(run=_moments)
 
@@ -186,7 +194,7 @@ def _add_fit(commands: Any) -> None:
         epilog=FIT_EXAMPLES,
     )
     fit.add_argument("data", nargs="*", metavar="DATA", help="files, folders or patterns")
-    add_output(fit, "the model")
+    add_output(fit, "gets the model")
     fit.add_argument("--features", action="store_true", help="fit GEM alone, for transform")
     fit.add_argument("--moments", metavar="FILE", help="fit GEM alone, on moments in place of rows")
     _add_parameters(fit.add_argument_group("parameters (see GEMClassifier and GEM)"))
@@ -212,26 +220,45 @@ def _fit(options: argparse.Namespace) -> int:
 
 def _add_parameters(group: Any) -> None:
     number, whole = {"type": float, "metavar": "X"}, {"type": int, "metavar": "N"}
-    group.add_argument("--ridge", **number, help="of the denominators (default 0.2)")
-    group.add_argument("--n-directions", **whole, help="most for a pair of classes (default 10)")
+    group.add_argument("--ridge", **number, help="added to denominators, relative (default 0.2)")
+    group.add_argument(
+        "--n-directions", **whole, help="most directions of a pair of classes (default 10)"
+    )
     group.add_argument(
         "--threshold", type=threshold, metavar="X", help="least eigenvalue, or none (default 1.5)"
     )
     group.add_argument("--pairs", metavar="NAME", help="which pairs of classes (default all)")
-    group.add_argument("--denominator", choices=("second_moment", "covariance"))
+    group.add_argument("--denominator", choices=("second_moment", "covariance"), help="of pairs")
     group.add_argument(
-        "--constant", action=argparse.BooleanOptionalAction, default=None, help="add a column of 1s"
+        "--constant",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="add a column of 1s to the rows",
     )
-    group.add_argument("--scale", choices=("auto", "none", "columns"))
-    group.add_argument("--expansion", metavar="NAME", help="auto, half_wave, shifted, polynomial")
-    group.add_argument("--powers", type=powers, metavar="1,2,3", help="of the expansion")
-    group.add_argument("--include-input", action="store_true", default=None)
-    group.add_argument("--penalty", **number, help="of the regression (default 0.03)")
-    group.add_argument("--tol", **number, help="of the regression (default 0.001)")
+    group.add_argument(
+        "--scale", choices=("auto", "none", "columns"), help="standardise columns (default auto)"
+    )
+    group.add_argument(
+        "--expansion", metavar="NAME", help="of projections: auto, half_wave, shifted, polynomial"
+    )
+    group.add_argument("--powers", type=powers, metavar="1,2,3", help="exponents of the expansion")
+    group.add_argument(
+        "--include-input", action="store_true", default=None, help="the columns are features, too"
+    )
+    group.add_argument("--penalty", **number, help="of the regression's weights (default 0.03)")
+    group.add_argument("--tol", **number, help="where the regression stops (default 0.001)")
     group.add_argument("--depth", **whole, help="layers (default 1)")
-    group.add_argument("--hidden-directions", **whole, help="a pair, before the last layer (20)")
-    group.add_argument("--hidden-ridge", **number, help="before the last layer (default: --ridge)")
-    group.add_argument("--n-clusters", **whole, help="of each class; rows in memory (default 1)")
+    group.add_argument(
+        "--hidden-directions",
+        **whole,
+        help="directions of a pair before the last layer (default 20)",
+    )
+    group.add_argument(
+        "--hidden-ridge", **number, help="ridge before the last layer (default: --ridge)"
+    )
+    group.add_argument(
+        "--n-clusters", **whole, help="clusters of each class, if rows fit into memory (default 1)"
+    )
     group.add_argument(
         "--seed", dest="random_state", type=int, metavar="N", help="of random numbers (default 0)"
     )
@@ -263,7 +290,7 @@ def _add_transform(commands: Any) -> None:
 def _add_model(parser: Any, what: str) -> None:
     parser.add_argument("model", metavar="MODEL", help="a file that fit, or eigenfeat.save, wrote")
     parser.add_argument("data", nargs="+", metavar="DATA", help="files, folders or patterns")
-    add_output(parser, f"{what}: .csv, .parquet or .npy")
+    add_output(parser, f"gets the {what}: .csv, .parquet or .npy")
     add_data_options(parser, target=False)
     add_run_options(parser)
 

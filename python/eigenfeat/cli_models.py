@@ -199,6 +199,9 @@ def transform(options: argparse.Namespace) -> int:
 def _opened(options: argparse.Namespace, method: str) -> tuple[Any, FileRows]:
     """The model, and the rows with its columns."""
     model = eigenfeat.load(options.model)
+    for part in (model, getattr(model, "logit_", None)):
+        if options.threads is not None and part is not None and hasattr(part, "n_threads"):
+            part.n_threads = options.threads
     if not callable(getattr(model, method, None)):
         hint = {
             "predict_proba": "one that gives probabilities",

@@ -23,7 +23,7 @@ __all__ = [
 def add_output(parser: Any, what: str) -> None:
     """Add -o."""
     parser.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="FILE", help=f"the file of {what}"
+        "-o", "--output", type=Path, required=True, metavar="FILE", help=f"the file that {what}"
     )
 
 
@@ -59,10 +59,11 @@ def add_data_options(parser: Any, *, target: bool = True) -> None:
         "--columns",
         action="append",
         metavar="A,B,...",
-        help="the features: names or numbers of columns (default: all but the target)",
+        help="the features: names or numbers of columns "
+        f"(default: {'all but the target' if target else 'those that the model was fitted on'})",
     )
     group.add_argument(
-        "--drop", action="append", default=[], metavar="A,B,...", help="columns that are none"
+        "--drop", action="append", default=[], metavar="A,B,...", help="columns to leave out"
     )
     group.add_argument(
         "--dtype",
@@ -70,7 +71,7 @@ def add_data_options(parser: Any, *, target: bool = True) -> None:
         help="type of the features (default: float32 if they are that in the file, else float64)",
     )
     group.add_argument(
-        "--block-rows", type=positive, metavar="N", help="rows at a time (default: some 32 MB)"
+        "--block-rows", type=positive, metavar="N", help="rows of a block (default: some 32 MB)"
     )
     if target:
         group.add_argument(
@@ -83,12 +84,16 @@ def add_data_options(parser: Any, *, target: bool = True) -> None:
             "--labels",
             choices=("auto", "int", "float", "bool", "str"),
             default="auto",
-            help="their kind (default: by the first ones)",
+            help="kind of the labels (default: that of the first ones)",
         )
     add_formats(group)
-    group.add_argument("--x-name", default="X", metavar="NAME", help="rows in .npz (default X)")
+    group.add_argument(
+        "--x-name", default="X", metavar="NAME", help="name of the rows in .npz files (default X)"
+    )
     if target:
-        group.add_argument("--y-name", default="y", metavar="NAME", help="labels there (default y)")
+        group.add_argument(
+            "--y-name", default="y", metavar="NAME", help="name of their labels (default y)"
+        )
     group.add_argument(
         "--n-features",
         type=positive,
@@ -108,9 +113,14 @@ def add_formats(group: Any) -> None:
     group.add_argument(
         "--format",
         choices=("csv", "parquet", "arrow", "npy", "npz", "svmlight"),
-        help="of the files (default: what their names say)",
+        help="format of the files (default: what their names say)",
     )
-    group.add_argument("--delimiter", type=_character, metavar="C", help="of CSV fields, or 'tab'")
+    group.add_argument(
+        "--delimiter",
+        type=_character,
+        metavar="C",
+        help="between CSV fields: a character, or 'tab'",
+    )
     group.add_argument(
         "--header",
         action=argparse.BooleanOptionalAction,

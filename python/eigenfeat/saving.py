@@ -155,5 +155,5 @@ def trusted_types() -> list[str]:
 
     ours = {f"{one.cls.__module__}.{one.cls.__qualname__}" for one in OURS}
     arrays = {f"scipy.sparse._{kind}.{kind}_array" for kind in ("csr", "csc")}
-    inside = {"eigenfeat.layers.Layer", "eigenfeat.incomplete._neighbours.ClassRows"}
+    inside = {"eigenfeat.layers.Layer"}
     return sorted({*ours, *arrays, *inside, "numpy.dtype"})

@@ -233,6 +233,18 @@ def test_files_that_are_not_what_their_names_say(tmp_path):
         ValueError, match=message(tmp_path / "a.csv", "expected rows, got an empty file")
     ):
         read(tmp_path / "a.csv")
+    (tmp_path / "a.csv").write_text("u,kind\n")
+    with pytest.raises(ValueError, match=r"a\.csv: expected rows, got a header alone$"):
+        read(tmp_path / "a.csv")
+    (tmp_path / "a.csv").write_bytes("u,kind\n1,\u00e9\n".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"a\.csv: line 2: expected text in UTF-8, got another$"):
+        read(tmp_path / "a.csv", "kind")
+    write_table(tmp_path / "a.parquet", table_of(np.ones((500, 2)), np.arange(500)))
+    damaged = bytearray((tmp_path / "a.parquet").read_bytes())
+    damaged[10:60] = b"\xff" * 50
+    (tmp_path / "a.parquet").write_bytes(damaged)
+    with pytest.raises(ValueError, match=r"a\.parquet: it is damaged: "):
+        read(tmp_path / "a.parquet", "kind")
     np.save(tmp_path / "a.npy", np.ones((100, 3)))
     (tmp_path / "a.npy").write_bytes((tmp_path / "a.npy").read_bytes()[:-8])
     with pytest.raises(ValueError, match=r"a\.npy: expected 2400 bytes .* got 2392: .* truncated$"):

@@ -24,11 +24,32 @@ from eigenfeat.incomplete.sets import BoxSet, ChebyshevSet, QuadraticSet
 __all__ = ["STORED"]
 
 
+def _pack_local(value: LocalQDA) -> dict[str, Any]:
+    """Rows and their classes, however the estimator keeps them."""
+    state = {name: part for name, part in vars(value).items() if name not in _LOCAL_INSIDE}
+    if "classes_" in state:
+        state |= {"rows": value._rows, "codes": value._codes, "floor": value._floor}
+    return state
+
+
+def _build_local(state: dict[str, Any]) -> LocalQDA:
+    own = {name: part for name, part in state.items() if name not in ("rows", "codes", "floor")}
+    value: LocalQDA = _PLAIN_LOCAL.restored(own)
+    if "classes_" in own:
+        rows, codes, floor = state["rows"], state["codes"], state["floor"]
+        k, n = len(value.classes_), len(codes)
+        sound = rows.dtype == np.float64 and np.isfinite(rows).all() and codes.dtype.kind == "i"
+        fits(sound and rows.shape == (n, value.n_features_in_), "LocalQDA rows")
+        full = n > 0 and codes.min() >= 0 and np.bincount(codes, minlength=k).min() >= 1
+        fits(full and codes.max() < k and codes.shape == (n,), "LocalQDA codes")
+        fits(type(floor) is float and 0 < floor < np.inf, "LocalQDA floor")
+        value._floor, value._rows, value._codes = floor, rows, codes
+        value._threads = value.n_threads
+    return value
+
+
 def _check_local(value: LocalQDA) -> None:
-    codes, k = value._codes, len(value.classes_)
-    counts = np.bincount(codes[codes >= 0], minlength=k)
-    fits(len(counts) == k and counts.sum() == len(codes) and counts.min() >= 1, "LocalQDA._codes")
-    fits(value.n_neighbors_ >= 1 and value._floor > 0, "LocalQDA")
+    fits(value.n_neighbors_ >= 1, "LocalQDA.n_neighbors_")
 
 
 def _check_ects(value: ECTS) -> None:
@@ -107,15 +128,9 @@ _CALIBRATION = {
     "accuracy": "floats p?",
     "chosen": "number",
 }
-_LOCAL = {
-    "classes_": "labels k",
-    "priors_": "numbers k",
-    "n_neighbors_": "count",
-    "_floor": "number",
-    "_rows": "numbers n d",
-    "_codes": "whole n",
-    "_threads": "count?",
-}
+_LOCAL = {"classes_": "labels k", "priors_": "numbers k", "n_neighbors_": "count"}
+_LOCAL_INSIDE = ("_rows", "_codes", "_threads", "_floor")
+_PLAIN_LOCAL = Stored("LocalQDA", LocalQDA, _LOCAL, _check_local)
 _ECTS = {
     "classes_": "labels k",
     "lengths_": "whole n",
@@ -140,7 +155,7 @@ _QUADRATIC = {
 STORED = (
     Stored("GaussianCompletion", GaussianCompletion, _COMPLETION, _check_completion),
     Stored("MixtureCompletion", MixtureCompletion, _COMPLETION, _check_completion),
-    Stored("LocalQDA", LocalQDA, _LOCAL, _check_local),
+    Stored("LocalQDA", LocalQDA, pack=_pack_local, build=_build_local),
     Stored("ECTS", ECTS, _ECTS, _check_ects),
     Stored(
         "FixedTime",
@@ -152,7 +167,7 @@ STORED = (
     Stored(
         "ReliableClassifierCV",
         ReliableClassifierCV,
-        {"classes_": "labels k", "best_estimator_": "of ReliableClassifier"},
+        {"best_candidate_": "text", "best_estimator_": "of ReliableClassifier"},
     ),
     Stored("EarlyCalibration", Calibration, _CALIBRATION),
     Stored(

@@ -200,7 +200,10 @@ class ParquetSource(_ColumnarSource):
         except pa.ArrowInvalid as error:
             raise ValueError(f"{self.path}: expected a Parquet file, got {_short(error)}") from None
         with file:
-            yield file
+            try:
+                yield file
+            except (OSError, pa.ArrowInvalid) as error:
+                raise ValueError(f"{self.path}: it is damaged: {_short(error)}") from None
 
     def chunks(self, offset: int, skip: int) -> Iterator[ArrowChunk]:
         """Yield batches; a position within a row group is reached by decoding it from its start."""
@@ -264,7 +267,7 @@ class IpcSource(_ColumnarSource):
             with pa.OSFile(str(self.path)) as raw:
                 found = ipc.open_file(raw, options=options)
                 yield found.schema, count, found
-        except pa.ArrowInvalid as error:
+        except (OSError, pa.ArrowInvalid) as error:
             raise ValueError(
                 f"{self.path}: expected an Arrow IPC file, got {_short(error)}"
             ) from None

@@ -68,6 +68,13 @@ class DelimitedSource(Source):
             raise ValueError(f"{self.path}: expected rows, got an empty file")
         if b"\0" in lines:
             raise ValueError(f"{self.path}: expected text, got a file with zero bytes")
+        try:
+            lines.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line = data[: start + error.start].count(b"\n") + 1
+            raise ValueError(
+                f"{self.path}: line {line}: expected text in UTF-8, got another"
+            ) from None
         return start, lines if lines.endswith(b"\n") else lines + b"\n"
 
     def _fields(self, line: bytes) -> list[str]:
@@ -94,7 +101,12 @@ class DelimitedSource(Source):
         return any(_is_number(b) and not _is_number(a) and a for a, b in pairs)
 
     def _find_types(self, lines: bytes, options: Options, first: Source | None) -> None:
-        table = self._read(lines, {}, skip=True)[0]
+        if not lines.strip():
+            raise ValueError(f"{self.path}: expected rows, got a header alone")
+        try:
+            table = self._read(lines, {}, skip=True)[0]
+        except arrow("CSV").ArrowInvalid as error:
+            raise ValueError(f"{self.path}: expected CSV, got {error}") from None
         kinds = [_kind(field.type) for field in table.schema]
         self.types = [str(field.type) for field in table.schema]
         for j in () if options.any_type else self.choice.features:

@@ -62,6 +62,7 @@ class FileRows(RowBlocks):
         self.sources, self.options, self.dtype = sources, options, dtype
         self.block_rows = block_rows
         self._n_rows: int | None = None
+        self._ends: npt.NDArray[np.int64] | None = None  # of the files, in bytes from the first on
 
     @property
     def feature_names(self) -> list[str]:
@@ -110,11 +111,16 @@ class FileRows(RowBlocks):
 
     def fraction(self, position: Position) -> float | None:
         """How much of all bytes lies before a position, from 0 to 1, if that is known."""
-        sizes = [source.path.stat().st_size for source in self.sources]
+        if self._ends is None:
+            self._ends = np.cumsum([source.path.stat().st_size for source in self.sources])
         part = self.sources[position.file].fraction(position.offset, position.skip)
         if part is None:
             return None
-        return (sum(sizes[: position.file]) + part * sizes[position.file]) / max(sum(sizes), 1)
+        start, end = (
+            self._ends[position.file - 1] if position.file else 0,
+            self._ends[position.file],
+        )
+        return float(start + part * (end - start)) / max(int(self._ends[-1]), 1)
 
     def identity(self) -> dict[str, Any]:
         """What decides about the blocks: paths, sizes and times of the files, and the options."""
