@@ -94,7 +94,7 @@ def main() -> None:
         LocalCluster(
             n_workers=given.workers,
             threads_per_worker=1,
-            dashboard_address=None,
+            dashboard_address=":0",
             memory_limit="1500MB",
         ) as cluster,
         Client(cluster),
