@@ -13,8 +13,9 @@ from sklearn.datasets import load_digits
 from sklearn.utils.estimator_checks import check_estimator
 
 import eigenfeat
-from eigenfeat import distributed
+from eigenfeat import _reading, distributed
 from eigenfeat.blocks import ArrayBlocks
+from eigenfeat.distributed import DaskBlocks
 
 dask = pytest.importorskip("dask", reason="needs the extra 'dask'")
 da = pytest.importorskip("dask.array", reason="needs the extra 'dask'")
@@ -77,6 +78,23 @@ def test_the_classifier_is_that_of_one_machine(digits, options):
     assert type(plain) is eigenfeat.GEMClassifier
     for model in (again, plain):
         assert_array_equal(model.predict_proba(X), spread.predict_proba(X))
+
+
+@pytest.mark.parametrize("options", [{}, {"include_input": True}, {"depth": 2}])
+def test_projections_that_are_kept_change_nothing(digits, monkeypatch, options):
+    dX, dy = on_dask(*digits)
+    options = {"n_directions": 1, "hidden_directions": 1, "threshold": None, **options}
+    read = []
+    project = _reading.project_rows
+    monkeypatch.setattr(_reading, "project_rows", lambda *a: read.append(len(a[0])) or project(*a))
+    found = []
+    for keep in (0.25, 0.0):
+        model = eigenfeat.GEMClassifier(**options).fit(DaskBlocks(dX, dy, keep=keep))
+        found.append((model.logit_.coef_, model.logit_.n_iter_[0], sum(read)))
+        read.clear()
+    assert_array_equal(found[0][0], found[1][0])
+    assert found[0][2] <= 2 * 900  # once for all passes, and once for a Gram matrix
+    assert found[1][2] >= 900 * found[1][1]
 
 
 def test_scales_are_tried_on_the_same_rows(digits):
