@@ -18,7 +18,7 @@ from .layers import Layer, hidden_features, project_rows, row_blocks
 __all__ = ["Reading", "Receipt", "check_finite", "merge_read", "read"]
 
 _Result = TypeVar("_Result")
-_WORDS = 2**32  # sums of 4 or 8 bytes, modulo
+_WORDS = 2**64
 _SMALL = ("uint8", "int8", "uint16", "int16", "bool")
 
 
@@ -170,6 +170,7 @@ def read(
     total: _Result | None = None
     for piece in reading.features(reading.kept(checked)):
         total = _either(merge, total, function(piece, *arguments))
+        del piece  # or two would be there while the next is made
     return Receipt.of(checked.X), total
 
 
@@ -214,5 +215,7 @@ def _part(block: Block, rows: slice, X: Any) -> Block:
 
 
 def _words(array: npt.NDArray[Any]) -> int:
-    words = np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
-    return int(words.sum(dtype=words.dtype)) % _WORDS
+    size = array.dtype.itemsize
+    words = np.ascontiguousarray(array).view(f"u{size}")
+    # The sum wraps in its own type; shifted to the top, so do sums of such sums.
+    return int(words.sum(dtype=words.dtype)) << (64 - 8 * size)

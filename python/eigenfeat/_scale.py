@@ -130,10 +130,13 @@ def can_try(n_rows: int, n_features: int) -> bool:
     return n_rows >= FEWEST_ROWS and n_features <= MOST_FEATURES
 
 
-def trial_rows(labels: NDArray[Any], n_features: int, seed: int) -> NDArray[np.intp]:
-    """Draw a stratified subsample of at most 3,000 rows; their numbers, class by class."""
+def trial_rows(codes: NDArray[Any], n_features: int, seed: int) -> NDArray[np.intp]:
+    """Draw a stratified subsample of at most 3,000 rows; their numbers, class by class.
+
+    ``codes`` (n,) are the classes' indices.
+    """
     most_classes = 4 if n_features >= VERY_WIDE else 16
-    return _subsample(labels, most_classes, np.random.RandomState(seed))
+    return _subsample(codes, most_classes, np.random.RandomState(seed))
 
 
 def by_trial(
@@ -165,10 +168,10 @@ def by_trial(
 
 
 def _subsample(
-    labels: NDArray[Any], most_classes: int, random_state: np.random.RandomState
+    codes: NDArray[Any], most_classes: int, random_state: np.random.RandomState
 ) -> NDArray[np.intp]:
     """Draw rows of the most frequent classes in proportion, class by class, at least two each."""
-    _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    counts = np.bincount(codes)
     kept = [c for c in np.argsort(-counts, kind="stable")[:most_classes] if counts[c] > 1]
     share = min(1.0, MOST_ROWS / max(1, counts[kept].sum()))
     drawn = []

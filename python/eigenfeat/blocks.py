@@ -97,6 +97,7 @@ class RowBlocks(ABC):
         found = False
         for block in self:
             result = function(block, *arguments)
+            del block  # or two would be there while the next is made
             total = merge(total, result) if found else result  # type: ignore[arg-type]
             found = True
         if not found:
@@ -119,7 +120,7 @@ class ArrayBlocks(RowBlocks):
 
     Parameters
     ----------
-    X : (n, d) array, memmap or sparse matrix
+    X : (n, d) array-like, memmap or sparse matrix
     y, sample_weight : (n,) array-like, optional
     block_rows : int, optional
         Rows of a block; by default so many that a block has some 64 MB.
@@ -129,7 +130,9 @@ class ArrayBlocks(RowBlocks):
         self, X: Any, y: Any = None, sample_weight: Any = None, block_rows: int | None = None
     ) -> None:
         self.X = X.tocsr() if hasattr(X, "tocsr") else X
-        if not hasattr(self.X, "shape") or len(self.X.shape) != 2:
+        if not hasattr(self.X, "dtype"):  # a list, a data frame
+            self.X = np.asarray(X)
+        if len(self.X.shape) != 2:
             raise ValueError(f"X: expected a matrix of rows, got {show(X)}")
         n = int(self.X.shape[0])
         self.y = _column(y, n, "y")
@@ -189,15 +192,11 @@ class GeneratedBlocks(RowBlocks):
         self._started = True
         start = 0
         for item in self.source() if callable(self.source) else self.source:
-            parts = item if isinstance(item, tuple) else (item,)
-            if not 1 <= len(parts) <= 3:
-                raise ValueError(f"X: expected blocks (X, y) or (X, y, weight), got {show(item)}")
-            rows = parts[0] if hasattr(parts[0], "shape") else np.asarray(parts[0])
-            if len(rows.shape) != 2:
-                raise ValueError(f"X: expected blocks that are matrices, got shape {rows.shape}")
-            block = Block(rows, *(_column(part, rows.shape[0], "y") for part in parts[1:]))
-            yield Block(block.X, block.y, block.weight, start)
+            block = _block_of(item, start)
+            del item
             start += len(block)
+            yield block
+            del block
 
 
 def is_blocks(X: Any) -> bool:
@@ -235,6 +234,18 @@ def _stacked(parts: list[Any]) -> Any:
     indices = np.concatenate([part.indices for part in parts])
     shape = (sum(part.shape[0] for part in parts), parts[0].shape[1])
     return kind((data, indices, np.cumsum(counts)), shape=shape)
+
+
+def _block_of(item: Any, start: int) -> Block:
+    parts = item if isinstance(item, tuple) else (item,)
+    if not 1 <= len(parts) <= 3:
+        raise ValueError(f"X: expected blocks (X, y) or (X, y, weight), got {show(item)}")
+    rows = parts[0] if hasattr(parts[0], "shape") else np.asarray(parts[0])
+    if len(rows.shape) != 2:
+        raise ValueError(f"X: expected blocks that are matrices, got shape {rows.shape}")
+    y, weight = [*parts[1:], None, None][:2]
+    n = int(rows.shape[0])
+    return Block(rows, _column(y, n, "y"), _column(weight, n, "sample_weight"), start)
 
 
 def _column(values: Any, n: int, name: str) -> Any:

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat import _threads
 from eigenfeat._logit_problem import LogitProblem, Penalty, centred
 from eigenfeat.linear import LinearClassifier
+from eigenfeat.out_of_core import over_blocks
 
 __all__ = ["CalibratedLeastSquares", "Calibration"]
 
@@ -195,6 +196,7 @@ class CalibratedLeastSquares(LinearClassifier):
         self.calibration_, self.n_iter_ = kept.calibration, kept.number
         return self
 
+    @over_blocks
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Calibrated scores: probabilities before they are projected on the simplex.
 
@@ -211,6 +213,7 @@ class CalibratedLeastSquares(LinearClassifier):
         scores = self._calibrated(X)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
+    @over_blocks
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """Class probabilities, (n, k); none is exactly 0."""
         scores = self._calibrated(X)
@@ -219,6 +222,7 @@ class CalibratedLeastSquares(LinearClassifier):
             scores[rows] = (self.n_rows_ * P + 0.5) / (self.n_rows_ + 0.5 * P.shape[1])
         return scores
 
+    @over_blocks
     def predict_log_proba(self, X: Any) -> NDArray[Any]:
         """Logarithms of the class probabilities, (n, k)."""
         return np.asarray(np.log(self.predict_proba(X)))

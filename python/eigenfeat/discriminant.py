@@ -14,8 +14,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import type_of_target
 
 from eigenfeat import _rayleigh_matrices as matrices
+from eigenfeat import reductions
+from eigenfeat._reading import Reading
 from eigenfeat._validation import real_array
+from eigenfeat.blocks import RowBlocks
 from eigenfeat.moments import ClassMoments
+from eigenfeat.out_of_core import all_targets
 from eigenfeat.rayleigh_base import SupervisedRayleigh
 from eigenfeat.targets import assign_bins, bin_edges
 
@@ -144,7 +148,8 @@ class SlicedInverseRegression(SupervisedRayleigh):
 
     Notes
     -----
-    With `partial_fit` the first batch decides about slices and their edges.
+    With `partial_fit` the first batch decides about slices and their edges. With blocks of rows all
+    targets do, which are held for it: 16 bytes a row.
 
     References
     ----------
@@ -191,7 +196,7 @@ class SlicedInverseRegression(SupervisedRayleigh):
     def fit_moments(self, moments: ClassMoments) -> Any:
         """Solve for directions from moments of slices; see `FisherLDA.fit_moments`."""
         super().fit_moments(moments)
-        self.slice_edges_ = None
+        self.slice_edges_: Any = None
         return self
 
     def _recipe(self) -> matrices.Recipe:
@@ -206,6 +211,21 @@ class SlicedInverseRegression(SupervisedRayleigh):
         numbers = real_array(y, "y", np.dtype(np.float64))
         edges: Any = self.slice_edges_ if not first else bin_edges(numbers, self.n_slices, weight)
         return assign_bins(numbers, edges), {"slice_edges_": edges}
+
+    def _take_blocks(self, blocks: RowBlocks) -> None:
+        self._validate_params()
+        # Slices go by the quantiles of all targets: they are held, not the rows.
+        y, weight = all_targets(blocks)
+        if not self._is_continuous(y):
+            super()._take_blocks(blocks)
+            self.slice_edges_ = None
+            return
+        edges = bin_edges(real_array(y, "y", np.dtype(np.float64)), self.n_slices, weight)
+        reading = Reading(n_threads=self.n_threads)
+        self._keep_blocks(
+            blocks.reduce(reductions.sliced_moments, reductions.merge_pooled, reading, edges)
+        )
+        self.slice_edges_ = edges
 
     def _is_continuous(self, y: Any) -> bool:
         if self.target == "auto":

@@ -356,7 +356,7 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
         self._say(f"moments: {X.shape[0]} rows, {X.shape[1]} columns", started)
         if first:
             seed = self._draw_seed()
-            self._trial = tried_scales(self, (X, y, sample_weight), y, moments, seed)
+            self._trial = tried_scales(self, (X, y, sample_weight), moments, seed)
             self._seed = seed
         self._hold(moments)
 
@@ -369,7 +369,7 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
         assert moments is not None  # some row has weight
         self._say(f"moments: {rows.n_rows} rows, {rows.survey.n_features} columns", started)
         seed = self._draw_seed()
-        self._trial = tried_scales(self, rows, rows.codes, moments, seed)
+        self._trial = tried_scales(self, rows, moments, seed)
         self._seed = seed
         self.__dict__.pop("feature_names_in_", None)
         self.n_features_in_ = moments.n_features_in_

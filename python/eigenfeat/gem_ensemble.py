@@ -16,9 +16,11 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._model_file import SavedEnsemble
+from eigenfeat.blocks import RowBlocks
 from eigenfeat.gem import GEM
 from eigenfeat.gem_classifier import GEMClassifier
 from eigenfeat.linear import FromLogits
+from eigenfeat.out_of_core import given_blocks, over_blocks
 
 __all__ = ["GEMEnsemble"]
 
@@ -107,7 +109,9 @@ class GEMEnsemble(FromLogits, ClassifierMixin, BaseEstimator):
         self.n_threads = n_threads
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, events: Any = None) -> GEMEnsemble:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, events: Any = None
+    ) -> GEMEnsemble:
         """Fit the members.
 
         Parameters
@@ -124,7 +128,19 @@ class GEMEnsemble(FromLogits, ClassifierMixin, BaseEstimator):
         members = self._members()
         first = members[0]
         first._check_parameters()
-        X, y, weight, groups = first._training_rows(X, y, sample_weight, events)
+        blocks = given_blocks(X, y, sample_weight)
+        if blocks is None:
+            self._fit_rows(members, *first._training_rows(X, y, sample_weight, events))
+        else:
+            self._fit_blocks(members, blocks, events)
+        self.members_, self.classes_ = members, first.classes_
+        _take_names(first, self)
+        return self
+
+    def _fit_rows(
+        self, members: list[GEMClassifier], X: Any, y: Any, weight: Any, groups: Any
+    ) -> None:
+        first = members[0]
         gem, groups = first._first(X, groups)
         gem.fit(X, groups, weight)
         for number, member in enumerate(members):
@@ -134,9 +150,16 @@ class GEMEnsemble(FromLogits, ClassifierMixin, BaseEstimator):
             member._fit_rows(X, y, weight, groups, own)
             _take_names(first, member)
             self._say(f"member {number + 1}: {len(own.ranks_)} directions", started)
-        self.members_, self.classes_ = members, first.classes_
-        _take_names(first, self)
-        return self
+
+    def _fit_blocks(self, members: list[GEMClassifier], blocks: RowBlocks, events: Any) -> None:
+        first = members[0]
+        gem, rows, groups = first._surveyed(blocks, events)
+        for number, member in enumerate(members):
+            started = time.perf_counter()
+            member.scale = gem.scale_
+            own = gem if number == 0 else member._gem(0)._adopt(gem.moments_)
+            member._fit_surveyed(own, rows, groups)
+            self._say(f"member {number + 1}: {len(own.ranks_)} directions", started)
 
     @staticmethod
     def _sibling(member: GEMClassifier, gem: GEM, X: Any, y: Any, weight: Any) -> GEM:
@@ -146,13 +169,14 @@ class GEMEnsemble(FromLogits, ClassifierMixin, BaseEstimator):
         own, groups = member._first(X, y)
         return own.fit(X, groups, weight)
 
+    @over_blocks
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Logits of the classes, the means of the members'.
 
         Parameters
         ----------
-        X : (n, d) array-like or sparse matrix
-            Finite rows.
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Finite rows. Of blocks the result comes block by block, by an iterator.
 
         Returns
         -------

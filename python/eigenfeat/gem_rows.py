@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numpy.typing import NDArray
+import numpy as np
 
 from eigenfeat import _scale
 from eigenfeat._scale import ScaleReport, Trial
@@ -14,9 +14,7 @@ from eigenfeat.moments import ClassMoments
 __all__ = ["tried_scales"]
 
 
-def tried_scales(
-    gem: Any, source: Any, labels: NDArray[Any], moments: ClassMoments, seed: int
-) -> ScaleReport | None:
+def tried_scales(gem: Any, source: Any, moments: ClassMoments, seed: int) -> ScaleReport | None:
     """The trial's report, or None where none is wanted or worth its time.
 
     Parameters
@@ -24,22 +22,21 @@ def tried_scales(
     gem : GEM
     source : SurveyedBlocks, or tuple (X, y, sample_weight)
         The rows, of which only those drawn are looked at: the same for both kinds.
-    labels : (n,) array
-        Labels of the rows, or their indices.
     moments : ClassMoments
         Of all rows.
     seed : int
     """
+    known = isinstance(source, SurveyedBlocks)
     few = len(_scale.active_classes(moments)) < 2
-    d = moments.n_features_in_
-    if gem.scale != "auto" or few or not _scale.can_try(len(labels), d):
+    d, n = moments.n_features_in_, source.n_rows if known else len(source[1])
+    if gem.scale != "auto" or few or not _scale.can_try(n, d):
         return None
     names = ("ridge", "n_directions", "denominator", "constant", "n_threads")
     trial = Trial(**{name: getattr(gem, name) for name in names})
-    rows = _scale.trial_rows(labels, d, seed)
-    if isinstance(source, SurveyedBlocks):
-        drawn = source.take(rows)
+    if known:
+        drawn = source.take(_scale.trial_rows(source.codes, d, seed))
         return _scale.by_trial(drawn.X, source.classes[drawn.y], drawn.weight, moments, trial)
     X, y, weight = source
+    rows = _scale.trial_rows(np.unique(y, return_inverse=True)[1], d, seed)
     weight = None if weight is None else weight[rows]
     return _scale.by_trial(X[rows], y[rows], weight, moments, trial)

@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from eigenfeat import reductions
+from eigenfeat._surveyed import SurveyedBlocks
 from eigenfeat.blocks import ArrayBlocks, RowBlocks
 from eigenfeat.clusters import class_clusters, cross_pairs
 from eigenfeat.expansion import check_powers
@@ -134,6 +135,12 @@ class ClassifierSteps(FromLogits, ClassifierMixin, BaseEstimator):
 
     def _fit_blocks(self, blocks: RowBlocks, events: Any) -> ClassifierSteps:
         """Fit on blocks of rows, which every layer and every iteration goes through again."""
+        return self._fit_surveyed(*self._surveyed(blocks, events))
+
+    def _surveyed(
+        self, blocks: RowBlocks, events: Any
+    ) -> tuple[GEM, SurveyedBlocks, SurveyedBlocks]:
+        """The first layer's extractor, the rows, and what its moments are conditioned on."""
         if self.n_clusters > 1:
             raise ValueError(f"n_clusters: expected 1 with blocks of rows, got {self.n_clusters}")
         gem = self._gem(0)
@@ -145,14 +152,19 @@ class ClassifierSteps(FromLogits, ClassifierMixin, BaseEstimator):
         else:
             raise ValueError("events: expected None with blocks of rows, got others")
         check_two_labels(rows.classes)
+        gem._solve_now()
+        return gem, rows, groups
+
+    def _fit_surveyed(
+        self, gem: GEM, rows: SurveyedBlocks, groups: SurveyedBlocks
+    ) -> ClassifierSteps:
         self.__dict__.pop("feature_names_in_", None)
         self.n_features_in_ = rows.survey.n_features
-        gem._solve_now()
         layers = [as_layer(gem)]
         for level in range(1, self.depth):
             started = time.perf_counter()
-            read = groups.read_as(layers=tuple(layers), hidden=True)
-            moments = read.reduce(
+            hidden = groups.read_as(layers=tuple(layers), hidden=True)
+            moments = hidden.reduce(
                 reductions.labelled_moments,
                 reductions.merge_moments,
                 groups.classes,

@@ -103,7 +103,13 @@ def hidden_features(
 
 def project_rows(X: Any, layers: Sequence[Layer], n_threads: int | None) -> NDArray[np.float32]:
     """Projections (n, F) on the last layer, float32; nothing wider is formed for all rows."""
-    out = np.empty((X.shape[0], len(layers[-1].offset)), dtype=np.float32)
+    n, last = X.shape[0], layers[-1]
+    out: NDArray[np.float32] | None = None
     for rows, block in hidden_features(X, layers[:-1], n_threads):
-        out[rows] = layers[-1].project(block, n_threads)
-    return out
+        found = last.project(block, n_threads)
+        if len(found) == n:
+            return found.astype(np.float32, copy=False)
+        if out is None:
+            out = np.empty((n, len(last.offset)), dtype=np.float32)
+        out[rows] = found
+    return np.empty((0, len(last.offset)), dtype=np.float32) if out is None else out

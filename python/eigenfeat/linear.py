@@ -25,6 +25,7 @@ from eigenfeat.row_weights import weighted_rows
 __all__ = ["FromLogits", "LinearClassifier", "LinearModel", "check_two_labels"]
 
 FLOATS = [np.float64, np.float32]
+_MOST_PERMUTED = 1 << 25  # rows: beyond, a permutation takes more memory than all else
 
 
 class FromLogits:
@@ -192,7 +193,10 @@ class LinearClassifier(LinearModel, FromLogits):
         """Row numbers for the Gram matrix, or None for all."""
         if self.gram_rows is None or self.gram_rows >= n:
             return None
-        return np.sort(random.permutation(n)[: self.gram_rows])
+        if n <= _MOST_PERMUTED:
+            return np.sort(random.permutation(n)[: self.gram_rows])
+        few = np.random.default_rng(random.randint(2**31 - 1))
+        return np.sort(few.choice(n, self.gram_rows, replace=False, shuffle=False))
 
     def _held_out(
         self, X: Any, codes: Any, weight: Any, random: Any

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -15,17 +17,23 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
+from eigenfeat import reductions
 from eigenfeat._reading import Reading, check_finite
 from eigenfeat._surveyed import SurveyedBlocks
 from eigenfeat.blocks import ArrayBlocks, Block, RowBlocks, as_blocks, is_blocks
+from eigenfeat.moments import ClassMoments
 
-__all__ = ["given_blocks", "over_blocks", "surveyed"]
+__all__ = ["all_targets", "given_blocks", "over_blocks", "pooled_moments", "surveyed"]
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
-def given_blocks(X: Any, y: Any, sample_weight: Any = None) -> RowBlocks | None:
+def given_blocks(
+    X: Any, y: Any, sample_weight: Any = None, *, labelled: bool = True
+) -> RowBlocks | None:
     """Rows as blocks if they came so, or are in a memory-mapped array; else None.
+
+    An array without labels is left to the estimator where there have to be some.
 
     Raises
     ------
@@ -40,10 +48,11 @@ def given_blocks(X: Any, y: Any, sample_weight: Any = None) -> RowBlocks | None:
                     f"{type(values).__name__}"
                 )
         return as_blocks(X)
-    if y is None or not is_mapped(X):
+    if not is_mapped(X) or (labelled and y is None):
         return None
-    check_consistent_length(X, y)
-    y = column_or_1d(y, warn=True)
+    if y is not None:
+        check_consistent_length(X, y)
+        y = column_or_1d(y, warn=True)
     if sample_weight is not None:
         rows = np.empty((len(X), 0))
         sample_weight = _check_sample_weight(
@@ -70,6 +79,29 @@ def surveyed(
     found = SurveyedBlocks.of(blocks, small=small, moments=moments, n_threads=n_threads)
     check_classification_targets(np.repeat(found.classes, 3))
     return found
+
+
+def pooled_moments(
+    blocks: RowBlocks, *, label: Any = 0, n_threads: int | None = None
+) -> ClassMoments:
+    """Moments of all rows of blocks, whatever their labels, as those of one class."""
+    reading = Reading(n_threads=n_threads)
+    found = blocks.reduce(reductions.pooled_moments, reductions.merge_pooled, reading, label)
+    if found is None:
+        raise ValueError("X: expected at least one row of positive weight, got none")
+    return found
+
+
+def all_targets(blocks: RowBlocks) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
+    """Targets (n,) of all rows that have weight, and the weights."""
+    parts = blocks.reduce(reductions.targets, operator.add)
+    parts.sort(key=lambda part: part[0])
+    weights = [weight for _, _, weight in parts]
+    if any(weight is None for weight in weights):
+        if not all(weight is None for weight in weights):
+            raise ValueError("sample_weight: expected weights with all blocks or none, got some")
+        return np.concatenate([y for _, y, _ in parts]), None
+    return np.concatenate([y for _, y, _ in parts]), np.concatenate(weights)
 
 
 def over_blocks(method: _Method) -> _Method:

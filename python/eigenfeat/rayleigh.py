@@ -26,9 +26,11 @@ from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval
 
 from eigenfeat import _rayleigh_matrices as matrices
+from eigenfeat._unchanged import unchanged_on_error
 from eigenfeat._validation import show
 from eigenfeat.discriminant import FisherLDA, SlicedInverseRegression
 from eigenfeat.moments import ClassMoments
+from eigenfeat.out_of_core import given_blocks, pooled_moments
 from eigenfeat.rayleigh_base import FLOATS, UnsupervisedRayleigh
 
 __all__ = [
@@ -260,7 +262,7 @@ class OrientedPCA(UnsupervisedRayleigh):
         y : ignored
         sample_weight : (n,) array-like, optional
             Nonnegative weights of the rows.
-        noise : (r, d) array-like or sparse matrix, optional
+        noise : (r, d) array-like, sparse matrix or RowBlocks, optional
             Rows of noise, any number of them; not beside a `noise_matrix`.
 
         Returns
@@ -268,8 +270,9 @@ class OrientedPCA(UnsupervisedRayleigh):
         OrientedPCA
             The estimator itself.
         """
-        self._take(X, sample_weight, first=True, noise=noise)
-        self._found()
+        with unchanged_on_error(self):
+            self._take(X, sample_weight, first=True, noise=noise)
+            self._found()
         return self
 
     def partial_fit(
@@ -318,24 +321,32 @@ class OrientedPCA(UnsupervisedRayleigh):
         return self
 
     def _take(self, X: Any, sample_weight: Any, *, first: bool, noise: Any = None) -> None:
-        X, weight = self._checked(X, sample_weight, first)
+        with_rows = self._checked(X, sample_weight, first)
         before = None if first else self.noise_moments_
         self.noise_moments_ = self._with_noise(noise, before)
-        self._add(X, weight, first)
+        self._hold(with_rows())
 
     def _with_noise(self, noise: Any, before: ClassMoments | None) -> ClassMoments | None:
-        """Check the noise, and return new moments that hold it."""
         if self.noise_matrix is not None:
             matrices.check_noise(self.noise_matrix, self.n_features_in_)
         if noise is None:
             return before
         self._check_alone("noise")
+        # Moments from elsewhere have classes of their own: any of them will do.
+        label = 0 if before is None else before.classes_[0]
+        found = self._noise_moments(noise, label)
+        if found.n_features_in_ != self.n_features_in_:
+            d = found.n_features_in_
+            raise ValueError(f"noise: expected {self.n_features_in_} columns, got {d}")
+        return found if before is None else before.copy().merge(found)
+
+    def _noise_moments(self, noise: Any, label: Any) -> ClassMoments:
+        blocks = given_blocks(noise, None, labelled=False)
+        if blocks is not None:
+            return pooled_moments(blocks, label=label, n_threads=self.n_threads)
         rows = check_array(noise, accept_sparse="csr", dtype=FLOATS, order="C", input_name="noise")
-        if rows.shape[1] != self.n_features_in_:
-            raise ValueError(f"noise: expected {self.n_features_in_} columns, got {rows.shape[1]}")
-        moments = ClassMoments() if before is None else before.copy()
-        groups = np.full(rows.shape[0], 0 if before is None else moments.classes_[0])
-        return moments.update(rows, groups, n_threads=self.n_threads)
+        groups = np.full(rows.shape[0], label)
+        return ClassMoments().update(rows, groups, n_threads=self.n_threads)
 
     def _check_alone(self, name: str) -> None:
         if self.noise_matrix is not None:

@@ -6,6 +6,7 @@ that take labels and those that take none.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
@@ -20,8 +21,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from eigenfeat import _rayleigh_matrices as matrices
 from eigenfeat._lazy import Lazy
 from eigenfeat._solution import check_two_classes
+from eigenfeat._unchanged import unchanged_on_error
+from eigenfeat.blocks import RowBlocks
 from eigenfeat.expansion import expand
 from eigenfeat.moments import ClassMoments
+from eigenfeat.out_of_core import given_blocks, over_blocks, pooled_moments, surveyed
 from eigenfeat.row_weights import weighted_rows
 
 __all__ = ["FLOATS", "RayleighTransformer", "SupervisedRayleigh", "UnsupervisedRayleigh"]
@@ -67,13 +71,14 @@ class RayleighTransformer(
         self._found()
         return self
 
+    @over_blocks
     def transform(self, X: Any) -> NDArray[Any]:
         """Project rows onto the directions: ``X @ directions_ + offset_``.
 
         Parameters
         ----------
-        X : (n, d) array-like or sparse matrix
-            Finite rows.
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Finite rows. Of blocks the result comes block by block, by an iterator.
 
         Returns
         -------
@@ -124,19 +129,20 @@ class UnsupervisedRayleigh(RayleighTransformer):
 
         Parameters
         ----------
-        X : (n, d) array-like or sparse matrix
-            Finite rows.
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Finite rows. Blocks, and memory-mapped arrays, are gone through once.
         y : ignored
         sample_weight : (n,) array-like, optional
-            Nonnegative weights of the rows.
+            Nonnegative weights of the rows; None with blocks, which bring their own.
 
         Returns
         -------
         object
             The estimator itself.
         """
-        self._take(X, sample_weight, first=True)
-        self._found()
+        with unchanged_on_error(self):
+            self._take(X, sample_weight, first=True)
+            self._found()
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
@@ -156,19 +162,29 @@ class UnsupervisedRayleigh(RayleighTransformer):
         return self
 
     def _take(self, X: Any, sample_weight: Any, *, first: bool) -> None:
-        self._add(*self._checked(X, sample_weight, first), first)
+        self._hold(self._checked(X, sample_weight, first)())
 
-    def _checked(self, X: Any, sample_weight: Any, first: bool) -> tuple[Any, Any]:
+    def _checked(self, X: Any, sample_weight: Any, first: bool) -> Callable[[], ClassMoments]:
+        """Check rows; what returns the moments with them changes nothing before it is called."""
         self._validate_params()
+        blocks = given_blocks(X, None, sample_weight, labelled=False) if first else None
+        if blocks is None:
+            return partial(self._with_rows, *self._validated(X, sample_weight, first), first)
+        moments = pooled_moments(blocks, n_threads=self.n_threads)
+        self.__dict__.pop("feature_names_in_", None)
+        self.n_features_in_ = moments.n_features_in_
+        return lambda: moments
+
+    def _validated(self, X: Any, sample_weight: Any, first: bool) -> tuple[Any, Any]:
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=first)
         X, _, weight = weighted_rows(X, None, sample_weight)
         return X, weight
 
-    def _add(self, X: Any, weight: Any, first: bool) -> None:
+    def _with_rows(self, X: Any, weight: Any, first: bool) -> ClassMoments:
         moments = ClassMoments() if first else self.moments_
         # Moments from elsewhere have classes of their own: any of them will do.
         groups = np.full(X.shape[0], 0 if first else moments.classes_[0])
-        self._hold(moments.update(X, groups, weight, n_threads=self.n_threads))
+        return moments.update(X, groups, weight, n_threads=self.n_threads)
 
 
 class SupervisedRayleigh(RayleighTransformer):
@@ -176,15 +192,16 @@ class SupervisedRayleigh(RayleighTransformer):
 
     _supervised = True
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Accumulate the moments of the classes and solve for directions.
 
         Parameters
         ----------
-        X : (n, d) array-like or sparse matrix
-            Finite rows.
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Finite rows. Blocks, and memory-mapped arrays, are gone through once; twice for a
+            continuous target.
         y : (n,) array-like
-            Targets.
+            Targets; None with blocks, which bring their own, and their weights.
         sample_weight : (n,) array-like, optional
             Nonnegative weights of the rows.
 
@@ -193,8 +210,13 @@ class SupervisedRayleigh(RayleighTransformer):
         object
             The estimator itself.
         """
-        self._take(X, y, None, sample_weight, first=True)
-        self._found()
+        with unchanged_on_error(self):
+            blocks = given_blocks(X, y, sample_weight)
+            if blocks is None:
+                self._take(X, y, None, sample_weight, first=True)
+            else:
+                self._take_blocks(blocks)
+            self._found()
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
@@ -225,6 +247,16 @@ class SupervisedRayleigh(RayleighTransformer):
         self._hold(moments.update(X, groups, weight, n_threads=self.n_threads))
         for name, value in learnt.items():
             setattr(self, name, value)
+
+    def _take_blocks(self, blocks: RowBlocks) -> None:
+        self._validate_params()
+        self._keep_blocks(surveyed(blocks, moments=True, n_threads=self.n_threads).survey.moments)
+
+    def _keep_blocks(self, moments: ClassMoments | None) -> None:
+        assert moments is not None  # some row has weight
+        self.__dict__.pop("feature_names_in_", None)
+        self.n_features_in_ = moments.n_features_in_
+        self._hold(moments)
 
     def _groups(self, y: Any, weight: Any, classes: Any, first: bool) -> tuple[Any, dict[str, Any]]:
         """Return the rows' labels, and the attributes that came with them."""

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from . import _threads
 from ._labels import LabelTable
 from ._reading import Reading, Receipt, check_finite
+from ._validation import check_weights
 from .blocks import Block
 from .features import core_rows
 from .moments import ClassMoments
@@ -31,12 +32,17 @@ __all__ = [
     "column_sums",
     "labelled_moments",
     "logit_terms",
+    "merge_column_sums",
     "merge_moments",
+    "merge_pooled",
     "merge_surveys",
     "moments",
+    "pooled_moments",
     "scaled_gram",
+    "sliced_moments",
     "squares",
     "survey",
+    "targets",
 ]
 
 _Array = npt.NDArray[np.float64]
@@ -61,6 +67,45 @@ def labelled_moments(block: Block, classes: Any, n_threads: int | None = None) -
     """Class moments of feature rows whose labels are indices of `classes`."""
     found = ClassMoments(classes)
     return found.update(block.X, classes[block.y], block.weight, n_threads=n_threads)
+
+
+def pooled_moments(block: Block, reading: Reading, label: Any = 0) -> ClassMoments | None:
+    """Moments of the rows of one block, checked, as if all were of one class; None for no rows."""
+    checked = reading.checked(block)
+    check_finite(checked.X, block.start)
+    rows = reading.kept(checked)
+    if len(rows) == 0:
+        return None
+    one = np.full(len(rows), label)
+    return ClassMoments().update(rows.X, one, rows.weight, n_threads=reading.n_threads)
+
+
+def merge_pooled(a: ClassMoments | None, b: ClassMoments | None) -> ClassMoments | None:
+    """Moments of the rows of both; changes and returns `a`, if there is one."""
+    if a is None or b is None:
+        return b if a is None else a
+    return a.merge(b)
+
+
+def sliced_moments(block: Block, reading: Reading, edges: _Array) -> ClassMoments | None:
+    """Moments of the slices of a continuous target, whose lower ends but the first are given."""
+    checked = reading.checked(block)
+    check_finite(checked.X, block.start)
+    rows = reading.kept(checked)
+    if len(rows) == 0:
+        return None
+    slices = np.searchsorted(edges, np.asarray(rows.y, dtype=np.float64), side="right")
+    return ClassMoments().update(rows.X, slices, rows.weight, n_threads=reading.n_threads)
+
+
+def targets(block: Block) -> list[tuple[int, npt.NDArray[Any], _Array | None]]:
+    """First row, targets and weights of the rows of one block that have weight; lists add up."""
+    if block.y is None:
+        raise ValueError(f"y: expected the targets of the rows from {block.start} on, got None")
+    y, weight = np.asarray(block.y), check_weights(block.weight, len(block), block.start)
+    if weight is None:
+        return [(block.start, y, None)]
+    return [(block.start, y[weight > 0], weight[weight > 0])]
 
 
 @dataclass(frozen=True, eq=False)

@@ -78,6 +78,33 @@ def test_bad_blocks_are_refused(rows):
         ArrayBlocks(X).reduce(reductions.moments, reductions.merge_moments)
 
 
+def test_lists_and_frames_are_rows(rows):
+    X, y, _ = rows
+    pandas = pytest.importorskip("pandas")
+    for kind in (X.tolist(), pandas.DataFrame(X)):
+        block = next(iter(ArrayBlocks(kind, y.tolist(), block_rows=7)))
+        np.testing.assert_array_equal(block.X, X[:7])
+        np.testing.assert_array_equal(block.y, y[:7])
+
+
+def test_no_more_than_one_generated_block_is_alive():
+    alive = []
+
+    class Watched(np.ndarray):
+        def __del__(self):
+            alive.remove(1)
+
+    def blocks():
+        for _ in range(5):
+            assert not alive
+            rows = np.zeros((10, 2)).view(Watched)
+            alive.append(1)
+            yield (rows, np.arange(10))
+            del rows
+
+    assert GeneratedBlocks(blocks).reduce(len, lambda a, b: a + b) == 50
+
+
 def test_arrays_are_not_taken_for_blocks(rows):
     X, y, _ = rows
     assert not is_blocks(X)

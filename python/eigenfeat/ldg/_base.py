@@ -13,8 +13,11 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._unchanged import unchanged_on_error
+from eigenfeat.blocks import RowBlocks, is_blocks
 from eigenfeat.expansion import expand
+from eigenfeat.ldg._block_rows import class_rows
 from eigenfeat.ldg._scatters import Array, ClassRows
+from eigenfeat.out_of_core import given_blocks, over_blocks
 
 __all__ = [
     "FLOATS",
@@ -70,13 +73,14 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     components_: Array
     mean_: Array
 
+    @over_blocks
     def transform(self, X: Any) -> NDArray[Any]:
         """Project rows: ``(X - mean_) @ components_.T``.
 
         Parameters
         ----------
-        X : (n, d) array-like
-            Finite rows.
+        X : (n, d) array-like or RowBlocks
+            Finite rows. Of blocks the result comes block by block, by an iterator.
 
         Returns
         -------
@@ -115,16 +119,18 @@ class ClassReducer(Reducer):
     """A `Reducer` that learns from rows with labels."""
 
     classes_: NDArray[Any]
+    _in_blocks = True  # whether scatters are all it needs
 
-    def fit(self, X: Any, y: Any) -> Any:
+    def fit(self, X: Any, y: Any = None) -> Any:
         """Find the components.
 
         Parameters
         ----------
-        X : (n, d) array-like
-            Finite rows.
+        X : (n, d) array-like or RowBlocks
+            Finite rows. Blocks, and memory-mapped arrays, are gone through four times; estimators
+            that compare rows with each other take none.
         y : (n,) array-like
-            Labels, of two classes at least.
+            Labels, of two classes at least; None with blocks, which bring their own.
 
         Returns
         -------
@@ -138,11 +144,24 @@ class ClassReducer(Reducer):
         """
         with unchanged_on_error(self):
             self._validate_params()
-            X, y = validate_data(self, X, y, dtype=FLOATS)
-            rows = ClassRows.of(X, y)
+            blocks = given_blocks(X, y) if self._in_blocks or is_blocks(X) else None
+            if blocks is None:
+                X, y = validate_data(self, X, y, dtype=FLOATS)
+                rows = ClassRows.of(X, y)
+            else:
+                rows = self._rows_of(blocks)
             self._keep(self._reduce(rows), rows.mean)
             self.classes_ = rows.classes
         return self
+
+    def _rows_of(self, blocks: RowBlocks) -> ClassRows:
+        if not self._in_blocks:
+            name = type(self).__name__
+            raise ValueError(f"X: expected rows in memory, which {name} compares, got blocks")
+        rows = class_rows(blocks)
+        self.__dict__.pop("feature_names_in_", None)
+        self.n_features_in_ = len(rows.mean)
+        return rows
 
     def _reduce(self, rows: ClassRows) -> Reduction:
         raise NotImplementedError

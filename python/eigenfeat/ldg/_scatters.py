@@ -8,7 +8,7 @@ formed: everything happens in a basis of the rows' span.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,15 @@ from eigenfeat._validation import RealArray
 from eigenfeat.eigh import generalized_eigh
 from eigenfeat.pencils import SingularDenominatorError
 
-__all__ = ["Array", "ClassRows", "Span", "largest_ratios"]
+__all__ = [
+    "Array",
+    "ClassRows",
+    "Span",
+    "between_means",
+    "check_varies",
+    "largest_ratios",
+    "triangle_of",
+]
 
 Array = NDArray[np.float64]
 
@@ -43,11 +51,14 @@ class Span:
     sizes: Array
 
     @classmethod
-    def of(cls, centred: Array) -> Span:
-        """Decompose centred rows (n, d); directions that hold nothing but rounding are left out."""
-        n, d = centred.shape
+    def of(cls, centred: Array, n_rows: int | None = None) -> Span:
+        """Decompose centred rows (n, d); directions that hold nothing but rounding are left out.
+
+        With `n_rows` they stand for so many, whose squares they have.
+        """
+        n, d = centred.shape if n_rows is None else (n_rows, centred.shape[1])
         if n >= d:
-            _, sizes, turned = np.linalg.svd(_triangle(centred))
+            _, sizes, turned = np.linalg.svd(triangle_of(centred))
             basis = turned.T
         else:
             frame, triangle = qr(centred.T, mode="economic", check_finite=False)
@@ -67,7 +78,7 @@ class ClassRows:
     Attributes
     ----------
     within : (n, d) array
-        Rows less the mean of their class.
+        Rows less the mean of their class; or, `summed`, any matrix of the same squares.
     between : (k, d) array
         Means of classes less the mean of all rows.
     counts : (k,) array of int
@@ -78,6 +89,8 @@ class ClassRows:
         Mean of all rows, not divided by anything.
     unit : float
         What `within` and `between` have been divided by.
+    summed : bool
+        Whether rows came in blocks, of which only a triangle is left.
     """
 
     within: Array
@@ -86,6 +99,7 @@ class ClassRows:
     classes: NDArray[Any]
     mean: Array
     unit: float
+    summed: bool = False
 
     @classmethod
     def of(cls, X: RealArray, y: NDArray[Any]) -> ClassRows:
@@ -104,17 +118,12 @@ class ClassRows:
             )
         origin = X[0].astype(np.float64)
         within = X[np.argsort(codes, kind="stable")] - origin
-        largest = np.abs(within).max()
-        if not largest > 0:
-            raise ValueError("X: expected rows that differ, got equal ones")
-        exponent = int(np.frexp(largest)[1])
+        exponent = check_varies(np.abs(within).max())
         within = np.ldexp(within, -exponent)
         means = np.empty((len(classes), X.shape[1]))
         for c, members in enumerate(_slices(counts)):
             means[c] = _centre(within[members])
-        mean = (counts / len(X)) @ means
-        between = means - mean
-        between[:, np.ptp(means, axis=0) == 0] = 0.0
+        mean, between = between_means(means, counts)
         return cls(
             within, between, counts, classes, origin + np.ldexp(mean, exponent), 2.0**exponent
         )
@@ -124,35 +133,65 @@ class ClassRows:
         return _slices(self.counts)
 
     @property
+    def n_rows(self) -> int:
+        """Number of rows, n."""
+        return int(self.counts.sum())
+
+    @property
+    def larger(self) -> int:
+        """Rows or columns, whichever are more: what rounding is a multiple of."""
+        return max(self.n_rows, self.within.shape[1])
+
+    def span(self) -> Span:
+        """Return what the rows less their mean span."""
+        return Span.of(self.centred, self.n_rows)
+
+    @property
     def centred(self) -> Array:
-        """(n, d) rows less the mean of all rows."""
+        """(n, d) rows less the mean of all rows; or, `summed`, a matrix of the same squares."""
+        if self.summed:
+            return np.vstack([self.within, np.sqrt(self.counts)[:, None] * self.between])
         return self.within + np.repeat(self.between, self.counts, axis=0)
 
     @property
     def between_factor(self) -> Array:
         """H_b (k, d)."""
-        return np.sqrt(self.counts / len(self.within))[:, None] * self.between
+        return np.sqrt(self.counts / self.n_rows)[:, None] * self.between
 
     def scatters(self) -> tuple[Array, Array]:
         """Return S_b and S_w (d, d)."""
         H_b = self.between_factor
-        return H_b.T @ H_b, (self.within.T @ self.within) / len(self.within)
+        return H_b.T @ H_b, (self.within.T @ self.within) / self.n_rows
 
     def in_basis(self, basis: Array) -> ClassRows:
         """Return the rows' coordinates in an orthonormal basis (d, r); the mean is left alone."""
         within, between = self.within @ basis, self.between @ basis
-        return ClassRows(within, between, self.counts, self.classes, self.mean, self.unit)
+        return replace(self, within=within, between=between)
 
     def compressed(self) -> tuple[ClassRows, Array | None]:
         """Return rows of no more columns than rows, and the basis that they are in, if any."""
-        n, d = self.within.shape
-        if d <= n:
+        if self.within.shape[1] <= self.n_rows:
             return self, None
-        basis = Span.of(self.centred).basis
+        basis = self.span().basis
         return self.in_basis(basis), basis
 
 
-def _triangle(rows: Array) -> Array:
+def check_varies(largest: float) -> int:
+    """Return the binary exponent of the largest deviation; ValueError if all rows are equal."""
+    if not largest > 0:
+        raise ValueError("X: expected rows that differ, got equal ones")
+    return int(np.frexp(largest)[1])
+
+
+def between_means(means: Array, counts: NDArray[np.intp]) -> tuple[Array, Array]:
+    """Return the mean (d,) of all rows, and the means (k, d) of classes less it."""
+    mean = (counts / counts.sum()) @ means
+    between = means - mean
+    between[:, np.ptp(means, axis=0) == 0] = 0.0
+    return mean, between
+
+
+def triangle_of(rows: Array) -> Array:
     """Return R (d, d) of the rows' QR decomposition, a block of them after the other."""
     n, d = rows.shape
     size = max(4096, 4 * d)

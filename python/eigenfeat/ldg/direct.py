@@ -67,5 +67,5 @@ class DirectLDA(ClassReducer):
         white = turned[:rank].T / sizes[:rank]
         _, deviations, turn = np.linalg.svd(rows.within @ white, full_matrices=False)
         directions = white @ turn[: -m - 1 : -1].T
-        variances = deviations[: -m - 1 : -1] ** 2 / len(rows.within)
+        variances = deviations[: -m - 1 : -1] ** 2 / rows.n_rows
         return Reduction(directions / rows.unit, {"eigenvalues_": variances})

@@ -160,7 +160,7 @@ class PCAFisher(ClassReducer):
         self.pca_components = pca_components
 
     def _reduce(self, rows: ClassRows) -> Reduction:
-        span = Span.of(rows.centred)
+        span = rows.span()
         p = principal_count(rows, span, self.pca_components)
         kept = Span(span.basis[:, :p], span.sizes[:p])
         found = shares_of_variance(rows, kept, self.n_components)
@@ -181,7 +181,7 @@ def principal_count(rows: ClassRows, span: Span, pca_components: int | None) -> 
     """
     rank = len(span.sizes)
     if pca_components is None:
-        return max(1, min(len(rows.within) - len(rows.classes), rank))
+        return max(1, min(rows.n_rows - len(rows.classes), rank))
     if pca_components > rank:
         raise ValueError(
             f"pca_components: expected at most {rank} (rank of the rows), got {pca_components}"

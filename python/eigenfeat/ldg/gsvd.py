@@ -73,7 +73,7 @@ class GSVDDiscriminant(ClassReducer):
         self.n_components = n_components
 
     def _reduce(self, rows: ClassRows) -> Reduction:
-        found = shares_of_variance(rows, Span.of(rows.centred), self.n_components)
+        found = shares_of_variance(rows, rows.span(), self.n_components)
         pairs = {"alphas_": np.sqrt(found.between), "betas_": np.sqrt(found.within)}
         return Reduction(found.directions / rows.unit, pairs)
 
@@ -100,12 +100,12 @@ def shares_of_variance(rows: ClassRows, span: Span, n_components: int | None) ->
     directions = white @ turn.T
     # Standard deviations that rounding alone may give to projections.
     lengths = np.linalg.norm(directions, axis=0)
-    rounding = max(rows.within.shape) * EPS * span.sizes[0] * lengths
+    rounding = rows.larger * EPS * span.sizes[0] * lengths
     apart = alphas > rounding
     alphas, directions, rounding = alphas[apart], directions[:, apart], rounding[apart]
     rank = check_means_differ(len(alphas))
     m = count_components(n_components, rank, "rank of the scatter between classes")
-    betas = np.linalg.norm(rows.within @ directions, axis=0) / np.sqrt(len(rows.within))
+    betas = np.linalg.norm(rows.within @ directions, axis=0) / np.sqrt(rows.n_rows)
     pure = int(np.sum(betas <= rounding))
     directions[:, :pure] = _spread_first(directions[:, :pure])
     betas[:pure] = 0.0
@@ -136,7 +136,7 @@ def between_rank(rows: ClassRows) -> int:
 
 def means_rounding(rows: ClassRows) -> float:
     """Return how large rounding may make singular values of H_b."""
-    deviation = np.linalg.norm(rows.within) / np.sqrt(len(rows.within))
+    deviation = np.linalg.norm(rows.within) / np.sqrt(rows.n_rows)
     largest = float(deviation + np.linalg.norm(rows.between_factor))
     return max(len(rows.classes), rows.within.shape[1]) * EPS * largest
 

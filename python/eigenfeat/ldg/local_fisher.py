@@ -97,6 +97,7 @@ class LocalFisher(ClassReducer):
     (150, 3)
     """
 
+    _in_blocks = False
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ClassReducer._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],

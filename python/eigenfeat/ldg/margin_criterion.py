@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from eigenfeat.ldg._base import ClassReducer, Reduction, count_components
-from eigenfeat.ldg._scatters import EPS, ClassRows, Span
+from eigenfeat.ldg._scatters import EPS, ClassRows
 
 __all__ = ["MaximumMarginCriterion"]
 
@@ -66,7 +66,7 @@ class MaximumMarginCriterion(ClassReducer):
         self.n_components = n_components
 
     def _reduce(self, rows: ClassRows) -> Reduction:
-        basis = Span.of(rows.centred).basis
+        basis = rows.span().basis
         r = basis.shape[1]
         narrow = rows.in_basis(basis)
         m = count_components(self.n_components, r, "rank of the rows")

@@ -271,3 +271,95 @@ TEST_CASE_TEMPLATE("solves are positive whatever the damping", T, float, double)
     }
   }
 }
+
+// Sums over parts of the rows, then the factor: what Metric::make does with all of them.
+TEST_CASE_TEMPLATE("a Gram matrix summed over parts solves like that of all rows", T, float,
+                   double) {
+  Random random(330);
+  for (const index_t p : {1, 7, 255, 256, 300}) {
+    for (const bool constant : {false, true}) {
+      const Features<T> first(random, Kind::dense, 70, p, constant, {}, 0),
+          second(random, Kind::dense, 2100, p, constant, {}, 0);
+      const index_t q = first.rows.cols();
+      const std::vector<double> weights = random_weights(random, 70), none, scale(to_size(q), 0.5),
+                                diagonal(to_size(q), 300.0);
+      const auto parts = [&](int n_threads) {
+        std::vector<double> gram(to_size(q * (q + 1) / 2)), rest(gram);
+        scaled_gram<T>(first.rows, read(weights), read(scale), Metric::Products::single,
+                       {gram.data(), static_cast<index_t>(gram.size())}, n_threads);
+        scaled_gram<T>(second.rows, read(none), read(scale), Metric::Products::single,
+                       {rest.data(), static_cast<index_t>(rest.size())}, n_threads);
+        for (std::size_t i = 0; i < gram.size(); ++i) gram[i] += rest[i];
+        return gram;
+      };
+      const std::vector<double> gram = parts(1);
+      CHECK(parts(2) == gram);
+      CHECK(parts(7) == gram);
+      double largest = 0.0;
+      for (const double entry : gram) largest = std::max(largest, std::abs(entry));
+      for (index_t i = 0; i < q; ++i) {
+        for (index_t j = 0; j <= i; ++j) {
+          long double sum = 0;
+          for (index_t r = 0; r < 70; ++r)
+            sum += static_cast<long double>(weights[to_size(r)]) * first.phi(r, i) *
+                   first.phi(r, j) / 4;
+          for (index_t r = 0; r < 2100; ++r) sum += second.phi(r, i) * second.phi(r, j) / 4;
+          const double error = gram[to_size(i * (i + 1) / 2 + j)] - static_cast<double>(sum);
+          REQUIRE(std::abs(error) <= 2000 * epsilon<float>() * largest);
+        }
+      }
+      const auto metric = Metric::from_gram(read(gram), read(scale), read(diagonal), 0.25, 2);
+      REQUIRE(metric->positive());
+      linear::Table factor(q, q);
+      for (index_t i = 0; i < q; ++i) {
+        for (index_t j = 0; j < q; ++j) {
+          const index_t high = std::max(i, j), low = std::min(i, j);
+          const long double entry = gram[to_size(high * (high + 1) / 2 + low)];
+          factor(i, j) = (0.25L * entry + (i == j ? 300.0L : 0.0L)) * 4;
+        }
+      }
+      REQUIRE(linear::factorise(factor));
+      const Matrix<double> b = random.normal_matrix<double>(q, 3);
+      Matrix<double> x(q, 3);
+      metric->solve(b.read(), x.view(), 2);
+      linear::Table right = linear::table_of(b.read());
+      linear::solve(factor, right);
+      long double error = 0, size = 0;
+      for (index_t j = 0; j < q; ++j) {
+        for (index_t c = 0; c < 3; ++c) {
+          error = std::max(error, std::fabs(static_cast<long double>(x(j, c)) - right(j, c)));
+          size = std::max(size, std::fabs(right(j, c)));
+        }
+      }
+      CHECK(error <=
+            4 * epsilon<float>() * static_cast<long double>(q) * (1 + largest / 300) * size);
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("Gram matrices of a wrong size, and indefinite ones, are told", T, float,
+                   double) {
+  Random random(331);
+  const Features<T> features(random, Kind::dense, 6, 3, true);
+  const std::vector<double> four(4, 1.0), five(5, 1.0);
+  std::vector<double> gram(10), short_gram(9);
+  const auto sum = [&](const std::vector<double>& scale, std::vector<double>& out) {
+    return message_of<std::invalid_argument>([&] {
+      scaled_gram<T>(features.rows, {}, read(scale), Metric::Products::half,
+                     {out.data(), static_cast<index_t>(out.size())}, 1);
+    });
+  };
+  CHECK(sum(four, gram).empty());
+  CHECK(starts_with(sum(four, short_gram), "gram: expected 10 entries, got 9"));
+  CHECK(starts_with(sum(five, gram), "scale: expected 4 entries, got 5"));
+  const auto make = [&](const std::vector<double>& sums, const std::vector<double>& diagonal) {
+    return message_of<std::invalid_argument>(
+        [&] { Metric::from_gram(read(sums), read(four), read(diagonal), 1.0, 1); });
+  };
+  CHECK(make(gram, four).empty());
+  CHECK(starts_with(make(short_gram, four), "gram: expected 10 entries, got 9"));
+  CHECK(starts_with(make(gram, five), "diagonal: expected 4 entries, got 5"));
+  gram.assign(10, 0.0);
+  gram[9] = -2.0;
+  CHECK_FALSE(Metric::from_gram(read(gram), read(four), read(four), 1.0, 1)->positive());
+}

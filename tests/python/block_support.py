@@ -1,0 +1,63 @@
+"""Rows in blocks for the tests: such as a cluster would have, and such as change."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+
+from eigenfeat import ArrayBlocks, RowBlocks
+
+
+class FarBlocks(RowBlocks):
+    """Reduces as a cluster does: everything is pickled, and results merge in a tree, last first."""
+
+    def __init__(self, *arguments, **options):
+        self.inner = ArrayBlocks(*arguments, **options)
+        self.passes = 0
+
+    def __iter__(self):
+        raise AssertionError("fits must reduce, and not go through the blocks themselves")
+
+    @property
+    def n_rows(self):
+        return self.inner.n_rows
+
+    @property
+    def n_features(self):
+        return self.inner.n_features
+
+    def take(self, rows):
+        return pickle.loads(pickle.dumps(self.inner.take(rows)))
+
+    def reduce(self, function, merge, *arguments):
+        self.passes += 1
+        sent = pickle.dumps((function, merge, arguments))
+        results = []
+        for block in self.inner:
+            work, _, given = pickle.loads(sent)
+            results.append(pickle.dumps(work(block, *given)))
+        merge = pickle.loads(sent)[1]
+        while len(results) > 1:
+            pairs = [results[i : i + 2] for i in range(0, len(results), 2)][::-1]
+            merged = [
+                pickle.dumps(merge(*map(pickle.loads, reversed(pair))))
+                if len(pair) == 2
+                else pair[0]
+                for pair in pairs
+            ]
+            results = merged
+        return pickle.loads(results[0])
+
+
+def mapped(path, array):
+    """The array as a memory-mapped file, to read only."""
+    written = np.memmap(path, dtype=array.dtype, mode="w+", shape=array.shape)
+    written[:] = array
+    written.flush()
+    return np.memmap(path, dtype=array.dtype, mode="r", shape=array.shape)
+
+
+def objective_gap(one, other):
+    """Relative difference of the objectives that two logits have reached."""
+    return abs(one.objective_ - other.objective_) / abs(one.objective_)

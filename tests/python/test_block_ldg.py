@@ -1,0 +1,113 @@
+"""Relatives of LDG that need scatters only, on blocks of rows, against the same rows in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from block_support import FarBlocks, mapped
+from sklearn.datasets import load_digits
+
+from eigenfeat import ArrayBlocks
+from eigenfeat.ldg import (
+    DirectLDA,
+    GSVDDiscriminant,
+    LocalFisher,
+    MaximumMarginCriterion,
+    PCAFisher,
+    RegularizedFisher,
+)
+
+MODELS = [
+    RegularizedFisher(),
+    RegularizedFisher(2, ridge=0.5),
+    PCAFisher(),
+    PCAFisher(2, pca_components=4),
+    DirectLDA(),
+    GSVDDiscriminant(),
+    MaximumMarginCriterion(),
+    MaximumMarginCriterion(4),
+]
+
+
+def copy(model):
+    return type(model)(**model.get_params())
+
+
+def check(found, memory, X, rtol=1e-8):
+    size = np.abs(memory.components_).max(axis=1, keepdims=True)
+    assert found.components_.shape == memory.components_.shape
+    assert np.all(np.abs(found.components_ - memory.components_) <= rtol * size)
+    np.testing.assert_allclose(found.mean_, memory.mean_, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(found.classes_, memory.classes_)
+    for name in ("eigenvalues_", "alphas_", "betas_"):
+        if hasattr(memory, name):
+            largest = np.abs(getattr(memory, name)).max()
+            np.testing.assert_allclose(
+                getattr(found, name), getattr(memory, name), atol=1e-9 * largest
+            )
+    parts = np.concatenate(list(found.transform(ArrayBlocks(X, block_rows=99))))
+    np.testing.assert_allclose(parts, found.transform(X), rtol=1e-6, atol=1e-10)
+
+
+@pytest.fixture
+def rows(rng):
+    y = np.arange(400) % 4
+    return rng.standard_normal((400, 7)) * np.arange(1, 8) + np.eye(7)[y] * 5, y
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+@pytest.mark.parametrize("size", [1, 33, 400])
+def test_blocks_give_the_components_of_all_rows(rows, model, size):
+    X, y = rows
+    check(copy(model).fit(FarBlocks(X, y, block_rows=size)), copy(model).fit(X, y), X)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+@pytest.mark.parametrize("unit", [1e-150, 1.0, 1e150])
+def test_units_and_constant_columns(rows, model, unit):
+    X, y = rows
+    X = np.hstack([X + 1e6, np.full((400, 1), 3.3), (y[:, None] == 1) * 2.5]) * unit
+    memory, found = copy(model).fit(X, y), copy(model).fit(FarBlocks(X, y, block_rows=50))
+    check(found, memory, X, 1e-6)
+    if not isinstance(model, DirectLDA):
+        assert np.all(found.components_[:, 7] == 0)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_columns_that_depend_on_each_other_and_few_rows(rng, model):
+    y = np.arange(120) % 4
+    X = rng.standard_normal((120, 5)) @ rng.standard_normal((5, 9)) + np.eye(4, 9)[y]
+    memory = copy(model).fit(X, y)
+    check(copy(model).fit(FarBlocks(X, y, block_rows=11)), memory, X, 1e-6)
+    X = rng.standard_normal((20, 50)) + np.eye(4, 50)[y[:20]]
+    memory = copy(model).fit(X, y[:20])
+    check(copy(model).fit(FarBlocks(X, y[:20], block_rows=7)), memory, X)
+
+
+@pytest.mark.parametrize("model", MODELS[2:6], ids=str)
+def test_memory_mapped_digits(tmp_path, model):
+    X, y = load_digits(return_X_y=True)
+    memory = copy(model).fit(X.astype(np.float32), y)
+    found = copy(model).fit(mapped(tmp_path / "digits", X.astype(np.float32)), y)
+    check(found, memory, X, 1e-5)
+
+
+def test_misuse_is_told(rows):
+    X, y = rows
+    model = RegularizedFisher().fit(X, y)
+    before = dict(model.__dict__)
+    bad = X.copy()
+    bad[301, 4] = np.nan
+    for blocks, error, message in (
+        (ArrayBlocks(bad, y, block_rows=50), ValueError, "got nan in row 301, column 4"),
+        (ArrayBlocks(X, y, np.ones(400)), ValueError, "expected rows without weights"),
+        (ArrayBlocks(sp.csr_matrix(X), y), TypeError, "expected dense rows"),
+        (ArrayBlocks(X, np.zeros(400)), ValueError, "at least two classes, got 1 class"),
+        (ArrayBlocks(np.ones_like(X), y), ValueError, "expected rows that differ"),
+    ):
+        with pytest.raises(error, match=message):
+            model.fit(blocks)
+        assert all(model.__dict__[name] is before[name] for name in before)
+    with pytest.raises(ValueError, match="expected rows in memory, which LocalFisher compares"):
+        LocalFisher().fit(ArrayBlocks(X, y))
