@@ -5,8 +5,9 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -134,7 +135,8 @@ class DaskBlocks(RowBlocks):
             shared = _literal(self._pass(kept_of, merge, (reading,)))
             task = dask.delayed(_kept_of_partition, pure=False, traverse=False)
             made = [task(shared, start, *sources) for sources, start in self._sources()]
-            self._kept = reading, list(dask.persist(*made))
+            with _graphs_of_any_size():
+                self._kept = reading, list(dask.persist(*made))
         shared = _literal(self._pass(function, merge, (merge_inside, arguments)))
         leaf = dask.delayed(_of_kept, pure=False, traverse=False)
         return self._merged(shared, [leaf(shared, kept) for kept in self._kept[1]])
@@ -174,13 +176,19 @@ class DaskBlocks(RowBlocks):
 
 def computed(tasks: Sequence[Any]) -> list[Any]:
     """Results of tasks, by whatever scheduler is current."""
-    dask = module("dask")
+    with _graphs_of_any_size():
+        return list(module("dask").compute(*tasks))
+
+
+def _graphs_of_any_size() -> AbstractContextManager[Any]:
+    """Let Dask send what a pass needs with its graph, so that no lost worker takes it along.
+
+    From 10 MB on it would rather have it scattered, and says so.
+    """
     if "distributed" not in sys.modules:  # whose settings are not there yet, nor any client
-        return list(dask.compute(*tasks))
-    # What a pass needs goes with its graph, so that no lost worker takes it along; Dask would
-    # rather have it scattered, and says so from 10 MB on.
-    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
-        return list(dask.compute(*tasks))
+        return nullcontext()
+    setting = {"distributed.admin.large-graph-warning-threshold": "1TB"}
+    return cast("AbstractContextManager[Any]", module("dask").config.set(setting))
 
 
 def _literal(value: Any) -> Any:
