@@ -25,7 +25,9 @@ from eigenfeat import distributed
 N, D, K, CHUNK = 16_000, 20, 4, 1_000
 SETTINGS = {
     "distributed.scheduler.allowed-failures": 100,
-    "distributed.deploy.lost-worker-timeout": "10 minutes",  # a new one may be slow to start
+    # A new worker may be slow to start on a busy machine.
+    "distributed.deploy.lost-worker-timeout": "10 minutes",
+    "distributed.comm.timeouts.connect": "5 minutes",
 }
 
 

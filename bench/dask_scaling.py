@@ -95,7 +95,7 @@ def main() -> None:
             n_workers=given.workers,
             threads_per_worker=1,
             dashboard_address=":0",
-            memory_limit="1500MB",
+            memory_limit="3GB",
         ) as cluster,
         Client(cluster),
     ):

@@ -20,7 +20,9 @@ def small_cluster(memory_limit="700MB"):
 
     settings = {
         "distributed.scheduler.allowed-failures": 20,
-        "distributed.deploy.lost-worker-timeout": "5 minutes",  # a new one may be slow to start
+        # A new worker may be slow to start on a busy machine.
+        "distributed.deploy.lost-worker-timeout": "5 minutes",
+        "distributed.comm.timeouts.connect": "2 minutes",
     }
     with (
         dask.config.set(settings),
