@@ -23,6 +23,12 @@ from dask.distributed import Client, LocalCluster
 from eigenfeat import distributed
 
 N, D, K, CHUNK = 16_000, 20, 4, 1_000
+SETTINGS = {
+    "distributed.scheduler.allowed-failures": 100,
+    # A new worker may be slow to start on a busy machine.
+    "distributed.deploy.lost-worker-timeout": "10 minutes",
+    "distributed.comm.timeouts.connect": "5 minutes",
+}
 
 
 def rows_of_chunk(block_info: Any = None, seconds: float = 0.0) -> np.ndarray:
@@ -96,11 +102,11 @@ def main() -> None:
     given = parser.parse_args()
     random = np.random.default_rng(given.seed)
     with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 100}),
+        dask.config.set(SETTINGS),
         LocalCluster(
             n_workers=2,
             threads_per_worker=1,
-            dashboard_address=None,
+            dashboard_address=":0",
             memory_limit="700MB",
             silence_logs=50,
         ) as cluster,

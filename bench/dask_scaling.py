@@ -94,8 +94,8 @@ def main() -> None:
         LocalCluster(
             n_workers=given.workers,
             threads_per_worker=1,
-            dashboard_address=None,
-            memory_limit="1500MB",
+            dashboard_address=":0",
+            memory_limit="3GB",
         ) as cluster,
         Client(cluster),
     ):

@@ -20,8 +20,9 @@ def small_cluster(memory_limit="700MB"):
 
     settings = {
         "distributed.scheduler.allowed-failures": 20,
-        "distributed.comm.timeouts.connect": "60s",
-        "distributed.worker.memory.rebalance.measure": "managed",
+        # A new worker may be slow to start on a busy machine.
+        "distributed.deploy.lost-worker-timeout": "5 minutes",
+        "distributed.comm.timeouts.connect": "2 minutes",
     }
     with (
         dask.config.set(settings),
@@ -29,7 +30,7 @@ def small_cluster(memory_limit="700MB"):
             n_workers=WORKERS,
             threads_per_worker=1,
             processes=True,
-            dashboard_address=None,
+            dashboard_address=":0",
             memory_limit=memory_limit,
             silence_logs=50,
         ) as cluster,

@@ -139,3 +139,13 @@ def test_predictions_are_made_on_the_workers(client, problem):
     model = distributed.GEM(n_directions=2).fit(X, y)
     features = model.transform(X)
     assert_allclose(features[:500].compute(), model.transform(X[:500].compute()), rtol=1e-5)
+
+
+def test_large_arguments_are_sent_without_a_warning(client, problem):
+    """A warning of Dask's would be an error here."""
+    large = np.arange(2_000_000.0)
+    assert DaskBlocks(*problem).reduce(summed, float.__add__, large) == 16 * large.sum()
+
+
+def summed(block, array):
+    return float(array.sum())

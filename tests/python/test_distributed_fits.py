@@ -13,8 +13,9 @@ from sklearn.datasets import load_digits
 from sklearn.utils.estimator_checks import check_estimator
 
 import eigenfeat
-from eigenfeat import distributed
+from eigenfeat import _reading, distributed
 from eigenfeat.blocks import ArrayBlocks
+from eigenfeat.distributed import DaskBlocks
 
 dask = pytest.importorskip("dask", reason="needs the extra 'dask'")
 da = pytest.importorskip("dask.array", reason="needs the extra 'dask'")
@@ -79,12 +80,42 @@ def test_the_classifier_is_that_of_one_machine(digits, options):
         assert_array_equal(model.predict_proba(X), spread.predict_proba(X))
 
 
+@pytest.mark.parametrize("options", [{}, {"include_input": True}, {"depth": 2}])
+def test_projections_that_are_kept_change_nothing(digits, monkeypatch, options):
+    dX, dy = on_dask(*digits)
+    options = {"n_directions": 1, "hidden_directions": 1, "threshold": None, **options}
+    read = []
+    project = _reading.project_rows
+    monkeypatch.setattr(_reading, "project_rows", lambda *a: read.append(len(a[0])) or project(*a))
+    found = []
+    for keep in (0.25, 0.0):
+        model = eigenfeat.GEMClassifier(**options).fit(DaskBlocks(dX, dy, keep=keep))
+        found.append((model.logit_.coef_, model.logit_.n_iter_[0], sum(read)))
+        read.clear()
+    assert_array_equal(found[0][0], found[1][0])
+    assert found[0][2] <= 2 * 900  # once for all passes, and once for a Gram matrix
+    assert found[1][2] >= 900 * found[1][1]
+
+
 def test_scales_are_tried_on_the_same_rows(digits):
     X, y = digits[0] * np.r_[np.full(10, 1000.0), np.ones(54)], digits[1]
     local = eigenfeat.GEM(n_directions=2).fit(X, y)
     spread = distributed.GEM(n_directions=2).fit(*on_dask(X, y))
     assert str(spread.scale_report_) == str(local.scale_report_)
     assert_allclose(spread.eigenvalues_, local.eigenvalues_, rtol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["FisherLDA", "OrientedPCA", "GEMEnsemble"])
+def test_other_estimators_take_the_blocks(digits, name):
+    X, y = digits
+    dX, dy = on_dask(X, y)
+    options = {"n_members": 2} if name == "GEMEnsemble" else {}
+    local = getattr(eigenfeat, name)(**options).fit(ArrayBlocks(X, y, block_rows=250))
+    spread = getattr(eigenfeat, name)(**options).fit(DaskBlocks(dX, dy))
+    method = "predict_proba" if name == "GEMEnsemble" else "transform"
+    found = distributed.apply(spread, method, dX).compute()
+    expected = getattr(local, method)(X)
+    assert_allclose(found, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
 
 
 def test_weights_and_sparse_rows_are_taken(digits):

@@ -5,17 +5,20 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from eigenfeat import _threads
-from eigenfeat._validation import check_whole
+from eigenfeat._reading import Reading, read
+from eigenfeat._validation import check_number, check_whole
 from eigenfeat.blocks import ArrayBlocks, Block, RowBlocks, joined
 
 from ._dask import module
+from ._kept import Kept, keeps, kept_of, reduced
 from ._partitions import Partitions, partitions
 
 __all__ = ["DaskBlocks"]
@@ -42,6 +45,9 @@ class DaskBlocks(RowBlocks):
     n_threads : int, default=1
         Threads of a task that is not told how many. A worker runs as many tasks side by side as
         it has threads of its own.
+    keep : float from 0 to 1, default=0.25
+        Share of the workers' memory in which they may keep projections between the passes of a
+        fit. Those that need more are made anew in every pass; the result is the same.
 
     Raises
     ------
@@ -66,12 +72,15 @@ class DaskBlocks(RowBlocks):
         block_rows: int | None = None,
         split_every: int = 4,
         n_threads: int = 1,
+        keep: float = 0.25,
     ) -> None:
         if block_rows is not None:
             block_rows = check_whole(block_rows, "block_rows", at_least=1)
         self.block_rows = block_rows
         self.split_every = check_whole(split_every, "split_every", at_least=2)
         self.n_threads = check_whole(n_threads, "n_threads", at_least=1)
+        self.keep = check_number(keep, "keep", at_least=0.0)
+        self._kept: tuple[Reading, list[Any]] | None = None
         self._partitions: Partitions = partitions(X, y, sample_weight)
 
     @property
@@ -107,16 +116,38 @@ class DaskBlocks(RowBlocks):
         other, and there again when a worker is lost. So is each result that `merge` may change: it
         gets copies, for Dask may hand out a task's result twice.
         """
-        dask = module("dask")
-        pass_ = _Pass(
-            self._partitions.read, function, merge, arguments, self.block_rows, self.n_threads
-        )
-        shared = _literal(pass_)
-        leaf = dask.delayed(_of_partition, pure=False, traverse=False)
-        node = dask.delayed(_of_results, pure=False, traverse=False)
-        results = [leaf(shared, start, *sources) for sources, start in self._sources()]
-        if not results:
+        if not self._partitions.sources:
             raise ValueError("X: expected at least one block of rows, got none")
+        if function is read and keeps(arguments[0], self.n_rows, self.keep):
+            return self._reduced_kept(merge, *arguments)
+        shared = _literal(self._pass(function, merge, arguments))
+        leaf = module("dask").delayed(_of_partition, pure=False, traverse=False)
+        leaves = [leaf(shared, start, *sources) for sources, start in self._sources()]
+        return self._merged(shared, leaves)
+
+    def _reduced_kept(
+        self, merge: Any, reading: Reading, function: Any, merge_inside: Any, *arguments: Any
+    ) -> Any:
+        """A pass of `eigenfeat._reading.read`, by what the workers keep of an earlier one."""
+        dask = module("dask")
+        if self._kept is None or self._kept[0] is not reading:
+            self._kept = None
+            shared = _literal(self._pass(kept_of, merge, (reading,)))
+            task = dask.delayed(_kept_of_partition, pure=False, traverse=False)
+            made = [task(shared, start, *sources) for sources, start in self._sources()]
+            with _graphs_of_any_size():
+                self._kept = reading, list(dask.persist(*made))
+        shared = _literal(self._pass(function, merge, (merge_inside, arguments)))
+        leaf = dask.delayed(_of_kept, pure=False, traverse=False)
+        return self._merged(shared, [leaf(shared, kept) for kept in self._kept[1]])
+
+    def _pass(self, function: Any, merge: Any, arguments: tuple[Any, ...]) -> _Pass:
+        read_ = self._partitions.read
+        return _Pass(read_, function, merge, arguments, self.block_rows, self.n_threads)
+
+    def _merged(self, shared: Any, results: list[Any]) -> Any:
+        """The tree of merges."""
+        node = module("dask").delayed(_of_results, pure=False, traverse=False)
         while len(results) > 1:
             groups = [
                 results[i : i + self.split_every] for i in range(0, len(results), self.split_every)
@@ -145,13 +176,19 @@ class DaskBlocks(RowBlocks):
 
 def computed(tasks: Sequence[Any]) -> list[Any]:
     """Results of tasks, by whatever scheduler is current."""
-    dask = module("dask")
+    with _graphs_of_any_size():
+        return list(module("dask").compute(*tasks))
+
+
+def _graphs_of_any_size() -> AbstractContextManager[Any]:
+    """Let Dask send what a pass needs with its graph, so that no lost worker takes it along.
+
+    From 10 MB on it would rather have it scattered, and says so.
+    """
     if "distributed" not in sys.modules:  # whose settings are not there yet, nor any client
-        return list(dask.compute(*tasks))
-    # What a pass needs goes with its graph, so that no lost worker takes it along; Dask would
-    # rather have it scattered, and says so from 10 MB on.
-    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
-        return list(dask.compute(*tasks))
+        return nullcontext()
+    setting = {"distributed.admin.large-graph-warning-threshold": "1TB"}
+    return cast("AbstractContextManager[Any]", module("dask").config.set(setting))
 
 
 def _literal(value: Any) -> Any:
@@ -187,6 +224,19 @@ def _of_partition(pass_: _Pass, start: int, *sources: Any) -> Any:
     with _threads.default(pass_.n_threads):
         blocks = _Pieces(pass_.read(*sources), start, pass_.block_rows)
         return blocks.reduce(pass_.function, pass_.merge, *pass_.arguments)
+
+
+def _kept_of_partition(pass_: _Pass, start: int, *sources: Any) -> list[Kept]:
+    """One partition's rows as all passes read them."""
+    with _threads.default(pass_.n_threads):
+        blocks = _Pieces(pass_.read(*sources), start, pass_.block_rows)
+        return kept_of(blocks, *pass_.arguments)
+
+
+def _of_kept(pass_: _Pass, kept: list[Kept]) -> Any:
+    """One partition's share of a reduction, by what is kept of it."""
+    with _threads.default(pass_.n_threads):
+        return reduced(kept, pass_.function, *pass_.arguments)
 
 
 def _of_results(pass_: _Pass, *results: Any) -> Any:

@@ -1,0 +1,88 @@
+"""Projections that workers keep between the passes of a fit, if their memory allows it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from eigenfeat._reading import Reading, Receipt, merge_read
+from eigenfeat._validation import physical_memory
+from eigenfeat.blocks import Block, RowBlocks
+
+from ._dask import module
+
+__all__ = ["Kept", "keeps", "kept_of", "reduced"]
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """One block as every pass reads it: pieces of features by their projections, and a receipt."""
+
+    receipt: Receipt
+    pieces: list[Block]
+
+    def __sizeof__(self) -> int:
+        arrays = [piece.X.projections for piece in self.pieces]
+        return object.__sizeof__(self) + sum(array.nbytes for array in arrays)
+
+
+def keeps(reading: Reading, n_rows: int, share: float) -> bool:
+    """Whether projections of so many rows take that share of the workers' memory at most.
+
+    Rows that are not projected cost little to read, and masked ones are read once.
+    """
+    if not reading.layers or reading.hidden or reading.mask is not None:
+        return False
+    width = len(reading.layers[-1].offset)
+    if reading.include_input:
+        width += reading.layers[0].directions.shape[0]
+    return 4.0 * n_rows * width <= share * _memory()
+
+
+def kept_of(blocks: RowBlocks, reading: Reading) -> list[Kept]:
+    """What `eigenfeat._reading.read` reads of blocks, before any function is called."""
+    found = []
+    for block in blocks:
+        checked = reading.checked(block)
+        pieces = list(reading.features(reading.kept(checked)))
+        found.append(Kept(Receipt.of(checked.X), pieces))
+    return found
+
+
+def reduced(kept: Sequence[Kept], function: Any, merge: Any, arguments: Sequence[Any]) -> Any:
+    """As `eigenfeat._reading.read` for each of the blocks, merged: the same bits."""
+    total = None
+    for block in kept:
+        found = None
+        for piece in block.pieces:
+            result = function(piece, *arguments)
+            found = result if found is None else merge(found, result)
+        pair = block.receipt, found
+        total = pair if total is None else merge_read(merge, total, pair)
+    return total
+
+
+def _memory() -> float:
+    """Bytes that the workers may have together."""
+    client = _client()
+    if client is None:
+        return float(physical_memory())
+    try:
+        workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    except TypeError:  # Dask before 2025.4 has no such argument, and tells of all
+        workers = client.scheduler_info()["workers"].values()
+    limits = [worker["memory_limit"] or physical_memory() for worker in workers]
+    return float(np.sum(limits))
+
+
+def _client() -> Any:
+    if "distributed" not in sys.modules:
+        return None
+    try:
+        return module("distributed").get_client()
+    except ValueError:
+        return None
