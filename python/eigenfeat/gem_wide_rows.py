@@ -165,7 +165,7 @@ def _column_statistics(X: Any, share: Array) -> tuple[Array, Array]:
             mean += share[block] @ X[block]
         for block in blocks:
             variance += share[block] @ (X[block] - mean) ** 2
-        noise = (4 * np.finfo(np.float64).eps * np.abs(mean)) ** 2
+        noise = (64 * np.finfo(np.float64).eps * np.abs(mean)) ** 2
     return mean, np.where(variance > noise, np.sqrt(np.maximum(variance, 0.0)), 0.0)
 
 
