@@ -27,8 +27,9 @@ from eigenfeat._scale import ScaleReport, Trial
 from eigenfeat._solution import FittedDirections, Settings, Solution, check_two_classes, solve
 from eigenfeat.contrasts import KINDS, Contrasts
 from eigenfeat.expansion import check_powers, column_suffixes, expand
-from eigenfeat.gem_wide import expand_wide, fit_wide, is_wide, refuse_moments
 from eigenfeat.gem_wide_directions import WideDirections
+from eigenfeat.gem_wide_fit import expand_wide, fit_wide, refuse_moments
+from eigenfeat.gem_wide_rows import is_wide
 from eigenfeat.moments import ClassMoments
 from eigenfeat.row_weights import weighted_rows
 

@@ -13,11 +13,21 @@ from eigenfeat._scale import ScaleReport
 from eigenfeat._sparse_rows import DenseRows, SparseRows
 from eigenfeat.gem_wide_denominator import Rows
 
-__all__ = ["WideClasses", "wide_classes"]
+__all__ = ["WIDE", "WideClasses", "is_wide", "wide_classes"]
 
 Array = NDArray[np.float64]
 
+WIDE = 20_000  # features beyond which sparse or memory-mapped rows are taken as they are
+
 _BLOCK = 1024
+
+
+def is_wide(X: Any, solver: str) -> bool:
+    """Whether rows are to be solved without matrices of d x d."""
+    if solver == "randomized":
+        return True
+    on_disk = isinstance(X, np.memmap) or isinstance(getattr(X, "base", None), np.memmap)
+    return solver == "auto" and X.shape[1] > WIDE and (sparse.issparse(X) or on_disk)
 
 
 @dataclass(eq=False)

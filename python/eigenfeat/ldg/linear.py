@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._validation import check_number, check_whole, random_generator, show
 from eigenfeat.expansion import expand
-from eigenfeat.gem_wide import is_wide
+from eigenfeat.gem_wide_rows import is_wide
 from eigenfeat.ldg import _selection as selection
 from eigenfeat.ldg._coordinates import span_of, standardise
 from eigenfeat.ldg._one_thread import one_blas_thread
