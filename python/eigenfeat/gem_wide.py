@@ -9,6 +9,7 @@ that is how it is kept: `WideDirections`.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -84,6 +85,11 @@ def solve_wide(
         If there are fewer than two classes, `ridge` is 0, or the pairs are between groups.
     SingularDenominatorError
         If all rows of all classes are zero, so that there is no unit for the ridge.
+
+    Warns
+    -----
+    RuntimeWarning
+        If some directions did not converge.
     """
     labels, codes = np.unique(y, return_inverse=True)
     if len(labels) < 2:
@@ -102,6 +108,13 @@ def solve_wide(
             by_pair[item] = found
         if say is not None:
             say(f"pairs over class {labels[below]}", started)
+    if parts.unfinished:
+        warnings.warn(
+            f"solver: expected residuals of at most {TOLERANCES[classes.dtype]:g}, got larger ones "
+            f"of {parts.unfinished} directions; see residuals_",
+            RuntimeWarning,
+            stacklevel=5,
+        )
     return _joined([by_pair[item] for item in range(len(items))], items, labels, classes, scale)
 
 
@@ -138,6 +151,7 @@ class _Parts:
         self._threads = settings.n_threads or 0
         self._covariance = settings.denominator == "covariance"
         self._units = self._all_units()
+        self.unfinished = 0  # directions whose residual is above the tolerance
 
     def over(
         self, below: int, rows: NDArray[np.intp], items: NDArray[np.int64]
@@ -166,6 +180,7 @@ class _Parts:
             _above(found, threshold)
             for found in pencils.solve(settings.n_directions, threshold, tolerance)
         ]
+        self.unfinished += sum(int((found.error > tolerance).sum()) for found in leading)
         for batch in _batches(leading):
             found = self._form(pencils, below, batch, leading, tolerance)
             for index, one in zip(batch, found, strict=True):
