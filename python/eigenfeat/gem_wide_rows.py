@@ -23,11 +23,12 @@ _BLOCK = 1024
 
 
 def is_wide(X: Any, solver: str) -> bool:
-    """Whether rows are to be solved without matrices of d x d."""
-    if solver == "randomized":
-        return True
+    """Whether rows, checked or not, are to be solved without matrices of d x d."""
+    shape = getattr(X, "shape", ())
+    if solver == "randomized" or len(shape) != 2:
+        return solver == "randomized"
     on_disk = isinstance(X, np.memmap) or isinstance(getattr(X, "base", None), np.memmap)
-    return solver == "auto" and X.shape[1] > WIDE and (sparse.issparse(X) or on_disk)
+    return solver == "auto" and shape[1] > WIDE and (sparse.issparse(X) or on_disk)
 
 
 @dataclass(eq=False)
