@@ -24,7 +24,7 @@ _BLOCK = 1024
 
 def is_wide(X: Any, solver: str) -> bool:
     """Whether rows, checked or not, are to be solved without matrices of d x d."""
-    shape = getattr(X, "shape", ())
+    shape: Any = getattr(X, "shape", ())
     if solver == "randomized" or len(shape) != 2:
         return solver == "randomized"
     on_disk = isinstance(X, np.memmap) or isinstance(getattr(X, "base", None), np.memmap)
