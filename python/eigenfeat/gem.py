@@ -30,8 +30,9 @@ from eigenfeat.blocks import RowBlocks
 from eigenfeat.contrasts import KINDS, Contrasts
 from eigenfeat.expansion import check_powers, column_suffixes, expand
 from eigenfeat.gem_rows import tried_scales
-from eigenfeat.gem_wide import expand_wide, fit_wide, is_wide, refuse_moments
 from eigenfeat.gem_wide_directions import WideDirections
+from eigenfeat.gem_wide_fit import expand_wide, fit_wide, refuse_moments
+from eigenfeat.gem_wide_rows import is_wide
 from eigenfeat.moments import ClassMoments
 from eigenfeat.out_of_core import given_blocks, over_blocks, surveyed
 from eigenfeat.row_weights import weighted_rows

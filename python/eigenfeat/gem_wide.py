@@ -9,42 +9,28 @@ that is how it is kept: `WideDirections`.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from sklearn.utils import check_random_state
 
 from eigenfeat._class_matrices import SingularDenominatorError
-from eigenfeat._lazy import Lazy
 from eigenfeat._scale import SPREAD, ScaleReport
 from eigenfeat._solution import Settings
 from eigenfeat._validation import show
-from eigenfeat.expansion import check_powers
-from eigenfeat.features import ExpandedRows
 from eigenfeat.gem_wide_denominator import Denominator
 from eigenfeat.gem_wide_directions import Combination, WideDirections
 from eigenfeat.gem_wide_rows import WideClasses, wide_classes
 from eigenfeat.gem_wide_solver import INNER, Leading, Numerator, WidePencils
-from eigenfeat.layers import row_blocks
 from eigenfeat.pairs import class_pairs
 
-__all__ = [
-    "WIDE",
-    "WideSolution",
-    "expand_wide",
-    "fit_wide",
-    "is_wide",
-    "refuse_moments",
-    "solve_wide",
-]
+__all__ = ["WideSolution", "solve_wide"]
 
 Array = NDArray[np.float64]
 
-WIDE = 20_000  # features beyond which sparse or memory-mapped rows are solved here
 TOLERANCES = {np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-6}
 BATCH = 32  # directions that are formed at a time
 
@@ -75,57 +61,9 @@ class WideSolution:
     steps: int
 
 
-def is_wide(X: Any, solver: str) -> bool:
-    """Whether rows are to be solved without matrices of d x d."""
-    if solver == "randomized":
-        return True
-    on_disk = isinstance(X, np.memmap) or isinstance(getattr(X, "base", None), np.memmap)
-    return solver == "auto" and X.shape[1] > WIDE and (sparse.issparse(X) or on_disk)
-
-
-def refuse_moments(solver: str) -> None:
-    """Raise ValueError if moments are to be solved by what needs rows."""
-    if solver == "randomized":
-        raise ValueError(
-            "solver: expected one that works on moments for partial_fit and fit_moments, "
-            "got 'randomized', which needs all rows in fit"
-        )
-
-
-def fit_wide(gem: Any, X: Any, y: NDArray[Any], weight: Any) -> None:
-    """Solve, and give a `GEM` what was found in place of moments and of the promise to solve."""
-    if gem.include_input:
-        raise ValueError("include_input: expected False with solver='randomized', got True")
-    started = time.perf_counter()
-    seed = int(check_random_state(gem.random_state).randint(2**31 - 1))
-    found = solve_wide(X, y, weight, Settings.of(gem, seed))
-    gem.__dict__.pop("moments_", None)
-    gem._seed, gem._trial = seed, None
-    gem.classes_ = np.unique(y)
-    gem.residuals_ = found.residuals
-    gem._solution = Lazy(lambda: found)
-    gem._solution()
-    worst = found.residuals.max(initial=0.0)
-    gem._say(f"{found.steps} vectors solved for, largest residual {worst:.1e}", started)
-
-
-def expand_wide(gem: Any, found: WideSolution, X: Any) -> NDArray[Any]:
-    """Features of rows: their projections, expanded; see `GEM.transform`."""
-    offset = found.offset if gem.constant else None
-    projections = found.directions.project(X, offset, gem.n_threads)
-    if gem.expansion == "none":
-        return projections
-    none = np.empty((0, projections.shape[1]), dtype=projections.dtype)
-    options = {"wave": gem.expansion, "powers": check_powers(gem.powers)}
-    return np.concatenate(
-        [
-            ExpandedRows(None, none, projections=projections[rows], **options).toarray()
-            for rows in row_blocks(len(projections), projections.shape[1])
-        ]
-    )
-
-
-def solve_wide(X: Any, y: NDArray[Any], weight: Any, settings: Settings) -> WideSolution:
+def solve_wide(
+    X: Any, y: NDArray[Any], weight: Any, settings: Settings, say: Any = None
+) -> WideSolution:
     """Solve the pencils of the chosen pairs; Algorithm 1, lines 2-5, and section 5.
 
     Parameters
@@ -138,6 +76,8 @@ def solve_wide(X: Any, y: NDArray[Any], weight: Any, settings: Settings) -> Wide
         Positive.
     settings : Settings
         As for `solve`.
+    say : callable, optional
+        Called with a text and the time that it began, after each denominator.
 
     Raises
     ------
@@ -145,6 +85,11 @@ def solve_wide(X: Any, y: NDArray[Any], weight: Any, settings: Settings) -> Wide
         If there are fewer than two classes, `ridge` is 0, or the pairs are between groups.
     SingularDenominatorError
         If all rows of all classes are zero, so that there is no unit for the ridge.
+
+    Warns
+    -----
+    RuntimeWarning
+        If some directions did not converge.
     """
     labels, codes = np.unique(y, return_inverse=True)
     if len(labels) < 2:
@@ -158,8 +103,18 @@ def solve_wide(X: Any, y: NDArray[Any], weight: Any, settings: Settings) -> Wide
     parts = _Parts(classes, settings)
     by_pair: dict[int, _Found] = {}
     for below in np.unique(items[:, 1]).tolist():
+        started = time.perf_counter()
         for item, found in parts.over(below, np.flatnonzero(items[:, 1] == below), items):
             by_pair[item] = found
+        if say is not None:
+            say(f"pairs over class {labels[below]}", started)
+    if parts.unfinished:
+        warnings.warn(
+            f"solver: expected residuals of at most {TOLERANCES[classes.dtype]:g}, got larger ones "
+            f"of {parts.unfinished} directions; see residuals_",
+            RuntimeWarning,
+            stacklevel=5,
+        )
     return _joined([by_pair[item] for item in range(len(items))], items, labels, classes, scale)
 
 
@@ -196,6 +151,7 @@ class _Parts:
         self._threads = settings.n_threads or 0
         self._covariance = settings.denominator == "covariance"
         self._units = self._all_units()
+        self.unfinished = 0  # directions whose residual is above the tolerance
 
     def over(
         self, below: int, rows: NDArray[np.intp], items: NDArray[np.int64]
@@ -224,6 +180,7 @@ class _Parts:
             _above(found, threshold)
             for found in pencils.solve(settings.n_directions, threshold, tolerance)
         ]
+        self.unfinished += sum(int((found.error > tolerance).sum()) for found in leading)
         for batch in _batches(leading):
             found = self._form(pencils, below, batch, leading, tolerance)
             for index, one in zip(batch, found, strict=True):
@@ -261,10 +218,7 @@ class _Parts:
     ) -> Iterator[_Found]:
         """Directions from eigenvectors on rows, some numerators at a time."""
         blocks = [leading[i].left / np.sqrt(leading[i].values) for i in batch]
-        accuracy: list[float | None] = [
-            INNER * tolerance * float(np.sqrt(leading[i].values.min(initial=1.0))) for i in batch
-        ]
-        images = pencils.images(batch, blocks, accuracy)
+        images = pencils.images(batch, blocks, [None] * len(batch), INNER * tolerance)
         centre, shift = pencils.centre, pencils.below.shift
         vectors, beta, sums = images.inner, images.beta, images.sums
         del images

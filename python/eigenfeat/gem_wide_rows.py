@@ -13,11 +13,22 @@ from eigenfeat._scale import ScaleReport
 from eigenfeat._sparse_rows import DenseRows, SparseRows
 from eigenfeat.gem_wide_denominator import Rows
 
-__all__ = ["WideClasses", "wide_classes"]
+__all__ = ["WIDE", "WideClasses", "is_wide", "wide_classes"]
 
 Array = NDArray[np.float64]
 
+WIDE = 20_000  # features beyond which sparse or memory-mapped rows are taken as they are
+
 _BLOCK = 1024
+
+
+def is_wide(X: Any, solver: str) -> bool:
+    """Whether rows, checked or not, are to be solved without matrices of d x d."""
+    shape: Any = getattr(X, "shape", ())
+    if solver == "randomized" or len(shape) != 2:
+        return solver == "randomized"
+    on_disk = isinstance(X, np.memmap) or isinstance(getattr(X, "base", None), np.memmap)
+    return solver == "auto" and shape[1] > WIDE and (sparse.issparse(X) or on_disk)
 
 
 @dataclass(eq=False)
@@ -165,7 +176,7 @@ def _column_statistics(X: Any, share: Array) -> tuple[Array, Array]:
             mean += share[block] @ X[block]
         for block in blocks:
             variance += share[block] @ (X[block] - mean) ** 2
-        noise = (4 * np.finfo(np.float64).eps * np.abs(mean)) ** 2
+        noise = (64 * np.finfo(np.float64).eps * np.abs(mean)) ** 2
     return mean, np.where(variance > noise, np.sqrt(np.maximum(variance, 0.0)), 0.0)
 
 

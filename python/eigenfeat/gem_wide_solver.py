@@ -23,6 +23,7 @@ covariance), the constant is B-orthogonal to everything else.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,6 +112,7 @@ class WidePencils:
         self._heights = [self._height(numerator.rows) for numerator in numerators]
         self._height_below = self._height(below.rows)
         self._square = 0.0 if centre is None else float(centre @ centre)
+        self._largest = _trace(below.rows)
         self._norms = [np.sqrt(max(_trace(n.rows), 1e-300)) for n in numerators]
 
     def _height(self, rows: Rows) -> Array:
@@ -120,9 +122,17 @@ class WidePencils:
         return rows.times(self.centre[:, None], n_threads=self.n_threads)[:, 0]
 
     def images(
-        self, active: list[int], blocks: list[Array], accuracy: list[float | None]
+        self,
+        active: list[int],
+        blocks: list[Array],
+        accuracy: list[float | None],
+        relative: float | None = None,
     ) -> Images:
-        """Solve with B for ``Y_i^T U_i``; `accuracy` is of S U_i, absolute."""
+        """Solve with B for ``Y_i^T U_i``.
+
+        `accuracy` is of S U_i, absolute, and rough where None; `relative`, in its place, is of
+        ``B (B^-1 Y_i^T U_i)``: what the rows say of a solution afterwards.
+        """
         widths = [block.shape[1] for block in blocks]
         starts = np.concatenate([[0], np.cumsum(widths)])
         rows = self.below.rows
@@ -132,15 +142,20 @@ class WidePencils:
             numerator = self.numerators[i]
             numerator.rows.transposed_times(block, inner, out_at=int(at), n_threads=self.n_threads)
             sums[at : at + block.shape[1]] = numerator.root @ block
+        size = np.linalg.norm(inner, axis=0) if relative is not None else sums
         right = rows.times(inner, n_threads=self.n_threads)
         right -= self._height_below[:, None] * sums
         self.below.centre(right)
         # An error e of the solve moves S u by |Y_i Z^T e| / r <= |Y_i| |e|_(K + r) / r.
-        wanted = [
+        wanted: Any = [
             np.inf if a is None else a * self.below.shift / self._norms[i]
             for i, a in zip(active, accuracy, strict=True)
         ]
-        beta = -self.below.solve(np.ascontiguousarray(right), np.repeat(wanted, widths))
+        tolerance = np.repeat(wanted, widths)
+        if relative is not None:
+            # It moves B v by |Z^T (K + r) e| / r <= |K + r| |e|_(K + r) / r.
+            tolerance = relative * size * self.below.shift / (self.below.shift + self._largest)
+        beta = -self.below.solve(np.ascontiguousarray(right), tolerance)
         beta = np.ascontiguousarray(self.below.centre(beta))
         rows.transposed_times(beta, inner, add=True, n_threads=self.n_threads)
         return Images(inner, beta, sums)

@@ -121,6 +121,14 @@ def test_residuals_are_those_of_the_pencil():
         assert_allclose(V[:, f] @ B @ V[:, f], 1.0, rtol=1e-4)
 
 
+def test_warns_of_what_did_not_converge(monkeypatch):
+    monkeypatch.setattr("eigenfeat.gem_wide_solver.MOST_STEPS", 4)
+    X, y = words()
+    with pytest.warns(RuntimeWarning, match="got larger ones of"):
+        wide = fitted(X, y)
+    assert wide.residuals_.max() > 1e-6
+
+
 def test_seeds_and_threads(monkeypatch):
     monkeypatch.setattr(gem_wide_denominator, "MOST_EXACT", 10)
     X, y = words(n=700, d=2000, k=2, dtype=np.float32)

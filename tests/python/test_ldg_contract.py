@@ -8,6 +8,7 @@ from eigenfeat.ldg import LDG
 
 CONFIGURATIONS = [
     LDG(gamma=0.5, n_neighbors=2),
+    LDG(gamma=0.5, n_neighbors=2, solver="randomized", random_state=0),
     LDG("greedy", gamma=[0.3, 0.9], n_neighbors="cv", random_state=0, standardize=False),
 ]
 

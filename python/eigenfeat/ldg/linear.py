@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -12,50 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._validation import check_number, check_whole, random_generator, show
 from eigenfeat.expansion import expand
+from eigenfeat.gem_wide_rows import is_wide
 from eigenfeat.ldg import _selection as selection
-from eigenfeat.ldg._coordinates import Basis, Columns, span_of, standardise
+from eigenfeat.ldg._coordinates import span_of, standardise
 from eigenfeat.ldg._one_thread import one_blas_thread
-from eigenfeat.ldg._spectrum import smallest_eigenpairs
-from eigenfeat.local_means import LocalScatters, local_scatters
+from eigenfeat.ldg._problem import Problem
+from eigenfeat.ldg._wide import WideProblem, coordinates_of, wide_rows
+from eigenfeat.local_means import LocalScatters
 
 __all__ = ["LDG"]
 
 N_FOLDS = 5
-
-
-@dataclass(eq=False)
-class _Problem:
-    """Training rows in the coordinates that they are solved in, and what selection found."""
-
-    rows: NDArray[Any]  # standardised, (n, kept columns)
-    coordinates: NDArray[Any]  # (n, r)
-    basis: Basis
-    columns: Columns
-    codes: NDArray[np.int64]
-    n_classes: int
-    n_threads: int | None
-    results: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def rank(self) -> int:
-        return int(self.coordinates.shape[1])
-
-    def solve(
-        self, scatters: LocalScatters, gamma: float, count: int
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        matrix = scatters.within - gamma * scatters.weighted
-        return smallest_eigenpairs(matrix, min(count, self.rank))
-
-    def accuracy(self, vectors: NDArray[np.float64]) -> float:
-        """Leave-one-out 3-NN accuracy of the rows' projections."""
-        reduced = project(self.coordinates, vectors, self.n_threads)
-        return selection.knn_accuracy(reduced, self.codes, self.n_threads)
+MOST_COORDINATES = 2000  # rows of a huge dimension that are given coordinates
 
 
 class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -82,8 +56,12 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         so does a sequence. A class with fewer rows uses what it has.
     standardize : bool, default=True
         Whether columns are divided by their standard deviations first. Constant columns become 0.
+    solver : {"auto", "exact", "randomized"}, default="auto"
+       "randomized" never makes sparse rows dense: up to 2,000 of them get coordinates from their
+        kernel (local QDA, too, is on these), more are solved by Krylov spaces with a given
+        `n_neighbors`. "auto": for sparse and memory-mapped rows of more than 20,000 columns.
     random_state : int, RandomState instance or None, default=None
-        Deals the folds by which `n_neighbors` is chosen.
+        Deals the folds by which `n_neighbors` is chosen, and starts Krylov spaces.
     n_threads : int or None, default=None
         Threads; None means all that OpenMP gives. Results do not depend on it.
 
@@ -152,6 +130,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             "array-like",
         ],
         "standardize": ["boolean"],
+        "solver": [StrOptions({"auto", "exact", "randomized"})],
         "random_state": ["random_state"],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
     }
@@ -163,6 +142,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         gamma: float | str | Sequence[float] = "cv",
         n_neighbors: int | str | Sequence[int] = "cv",
         standardize: bool = True,
+        solver: str = "auto",
         random_state: Any = None,
         n_threads: int | None = None,
     ) -> None:
@@ -170,6 +150,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.gamma = gamma
         self.n_neighbors = n_neighbors
         self.standardize = standardize
+        self.solver = solver
         self.random_state = random_state
         self.n_threads = n_threads
 
@@ -180,7 +161,8 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : (n, d) array-like or sparse matrix
-            Finite rows. Sparse rows are made dense, but for columns that are zero throughout.
+            Finite rows. Unless `solver` is "randomized", sparse rows are made dense, but for
+            columns that are zero throughout.
         y : (n,) array-like
             Labels of at least two classes.
 
@@ -197,13 +179,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         problem, classes = self._problem(X, y)
         candidates = self._candidates(problem)
         n_neighbors = self._choose_neighbors(problem, candidates["n_neighbors"])
-        scatters = local_scatters(
-            problem.coordinates,
-            problem.codes,
-            problem.n_classes,
-            n_neighbors,
-            n_threads=self.n_threads,
-        )
+        scatters = problem.scatters(n_neighbors)
         gamma = self._choose_gamma(problem, scatters, candidates["gamma"])
         values, vectors = self._choose_components(
             problem, scatters, gamma, candidates["n_components"]
@@ -268,18 +244,29 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             result[begin : begin + block] = project(standard, directions, self.n_threads)
         return result
 
-    def _problem(self, X: Any, y: Any) -> tuple[_Problem, NDArray[Any]]:
+    def _problem(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(f"y: expected at least two classes, got {len(classes)} class")
+        if is_wide(X, getattr(self, "solver", "exact")):
+            return self._wide_problem(X, codes, len(classes)), classes
         columns, rows = standardise(X, self.standardize)
         if rows.shape[1] == 0:
             raise ValueError("X: expected rows that differ, got constant columns only")
         basis, coordinates = span_of(rows)
-        problem = _Problem(rows, coordinates, basis, columns, codes, len(classes), self.n_threads)
+        problem = Problem(rows, coordinates, basis, columns, codes, len(classes), self.n_threads)
         return problem, classes
 
-    def _candidates(self, problem: _Problem) -> dict[str, Any]:
+    def _wide_problem(self, X: Any, codes: NDArray[np.int64], k: int) -> Any:
+        """Coordinates of few rows, products with many."""
+        columns, wide = wide_rows(X, self.standardize, self.n_threads)
+        if X.shape[0] > MOST_COORDINATES:
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            return WideProblem(wide, columns, codes, k, self.n_threads, seed)
+        basis, rows = coordinates_of(wide)
+        return Problem(rows, rows, basis, columns, codes, k, self.n_threads, wide)
+
+    def _candidates(self, problem: Problem) -> dict[str, Any]:
         """Each parameter's candidates: one, or several to choose from. Checked before any work."""
         chosen = {
             "n_neighbors": _members(self.n_neighbors, "n_neighbors", selection.NEIGHBORS),
@@ -305,10 +292,12 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 )
         return chosen
 
-    def _choose_neighbors(self, problem: _Problem, candidates: list[int]) -> int:
+    def _choose_neighbors(self, problem: Problem, candidates: list[int]) -> int:
         counts = selection.useful_counts(candidates, problem.codes)
         if len(counts) == 1:
             return int(counts[0])
+        if isinstance(problem, WideProblem):
+            problem.neighbour_accuracies()
         folds = selection.stratified_folds(
             problem.codes, N_FOLDS, random_generator(self.random_state)
         )
@@ -327,7 +316,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return int(counts[int(np.argmax(accuracies))])
 
     def _choose_gamma(
-        self, problem: _Problem, scatters: LocalScatters, gammas: list[float]
+        self, problem: Problem, scatters: LocalScatters, gammas: list[float]
     ) -> float:
         if len(gammas) == 1:
             return float(gammas[0])
@@ -342,7 +331,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return float(selection.best_gamma(gammas, accuracies))
 
     def _choose_components(
-        self, problem: _Problem, scatters: LocalScatters, gamma: float, candidates: list[int]
+        self, problem: Problem, scatters: LocalScatters, gamma: float, candidates: list[int]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Eigenvalues and vectors of the number of components that is given or chosen."""
         greedy = isinstance(self.n_components, str) and self.n_components == "greedy"
@@ -367,7 +356,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _keep(
         self,
-        problem: _Problem,
+        problem: Problem,
         classes: NDArray[Any],
         n_neighbors: int,
         gamma: float,
