@@ -65,6 +65,15 @@ class ECTS(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
+    What is taken from where. The length of a single series, with a neighbourhood that must not be
+    empty in the end, is that of Parrish (2012), section 5.5, who cites the authors. Clusters of one
+    class, consistent nearest neighbours and the support are those of Xing, Pei and Yu. In the
+    relaxed form only series count that the others classify rightly at full length, as in the public
+    implementation of Kladis and others (the ETS library, after the article of 2012); there it
+    concerns clusters alone, here single series as well: one that is the neighbour only of series
+    that do not count tells nothing early. Votes of equally near series, and that neighbours at the
+    same distance all count, are choices of this package.
+
     Training takes O(n^2 d) operations for distances and O(n) for each cluster and length, and
     O(n^2) numbers of memory.
 
@@ -72,6 +81,9 @@ class ECTS(ClassifierMixin, BaseEstimator):
     ----------
     Z. Xing, J. Pei, P. S. Yu, "Early prediction on time series: a nearest neighbor approach",
     IJCAI 2009; "Early classification on time series", Knowledge and Information Systems 31, 2012.
+    N. Parrish, "Discriminative dimensionality reduction and reliable classification", PhD thesis,
+    University of Washington, 2012. E. Kladis and others, "Evaluation of early time-series
+    classification algorithms", 2021.
 
     Examples
     --------
