@@ -156,7 +156,6 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
     """
 
     _solve_with: ClassVar[Any] = None  # what pencils are solved with, if not with the core here
-
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "ridge": [Interval(Real, 0, None, closed="left")],
         "n_directions": [Interval(Integral, 1, None, closed="left")],
@@ -225,10 +224,12 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
             The estimator itself.
         """
         with unchanged_on_error(self):
-            blocks = given_blocks(X, y, sample_weight)
+            wide = is_wide(X, self.solver) and not isinstance(X, RowBlocks)
+            blocks = None if wide else given_blocks(X, y, sample_weight)
             if blocks is None:
                 self._take(X, y, sample_weight, None, first=True, wide=True)
             else:
+                refuse_moments(self.solver)
                 self._survey(blocks)
             self._solve_now()
         return self
@@ -399,8 +400,8 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
         self.__dict__.pop("residuals_", None)
         self.moments_ = moments
         self.classes_ = np.asarray(moments.classes_)
-        settings = Settings.of(self, self._seed)
-        self._solution = Lazy(partial(solve, moments, settings, self._trial, self._solve_with))
+        how = (Settings.of(self, self._seed), self._trial, self._solve_with)
+        self._solution = Lazy(partial(solve, moments, *how))
 
     def _solve_now(self) -> None:
         started = time.perf_counter()

@@ -16,6 +16,7 @@ from eigenfeat._model_file import SavedModel
 from eigenfeat._unchanged import unchanged_on_error
 from eigenfeat.gem import GEM
 from eigenfeat.gem_steps import ClassifierSteps
+from eigenfeat.gem_wide_rows import is_wide
 from eigenfeat.logistic import MultinomialLogit
 from eigenfeat.out_of_core import given_blocks, over_blocks
 
@@ -194,7 +195,7 @@ class GEMClassifier(ClassifierSteps):
         """
         self._check_parameters()
         with unchanged_on_error(self):
-            blocks = given_blocks(X, y, sample_weight)
+            blocks = None if is_wide(X, "auto") else given_blocks(X, y, sample_weight)
             if blocks is None:
                 self._fit_rows(*self._training_rows(X, y, sample_weight, events))
             else:
