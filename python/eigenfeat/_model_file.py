@@ -17,10 +17,14 @@ from ._validation import check_whole
 from .expansion import WAVES, check_powers
 from .layers import Layer
 
-__all__ = ["SavedEnsemble", "SavedModel", "jsonable", "plain_parameters"]
+__all__ = ["DIRECTIONS", "SavedEnsemble", "SavedModel", "jsonable", "plain_parameters"]
 
 # Asked for an array by name, shape and dtype, it returns the array or raises ValueError.
 GetArray = Callable[..., npt.NDArray[Any]]
+
+# Directions that are no array are kept by parts: `meta()` with a "kind", and `arrays()` by name.
+# Here is what puts each kind together again.
+DIRECTIONS: dict[str, Callable[[dict[str, Any], GetArray], Any]] = {}
 
 _KIND = "gem classifier"
 _ENSEMBLE = "gem ensemble"
@@ -86,13 +90,14 @@ class SavedModel:
             widths[-1] += self.n_features
         fits = (
             len(self.layers) > 0
-            and [len(layer.directions) for layer in self.layers] == widths[:-1]
+            and [layer.directions.shape[0] for layer in self.layers] == widths[:-1]
             and k >= 2
             and self.coef.shape == (1 if k == 2 else k, widths[-1])
             and (names is None or [type(name) for name in names] == [str] * self.n_features)
         )
         sizes = [self.coef, self.intercept]
-        sizes += [part for layer in self.layers for part in (layer.directions, layer.offset)]
+        sizes += [layer.offset for layer in self.layers]
+        sizes += [one.directions for one in self.layers if isinstance(one.directions, np.ndarray)]
         fits = fits and all(np.isfinite(part).all() for part in sizes)
         if not fits:
             raise persist.FileFormatError("its layers, labels and weights do not fit together")
@@ -112,6 +117,7 @@ class SavedModel:
                     "powers": [int(power) for power in layer.powers],
                     "names": _table(np.unique(layer.pairs)).to_json(),
                 }
+                | _kind_of_directions(layer)
                 for layer in self.layers
             ],
         }
@@ -121,7 +127,10 @@ class SavedModel:
         for i, layer in enumerate(self.layers):
             _, codes = np.unique(layer.pairs, return_inverse=True)
             part = f"{prefix}layer{i}_"
-            yield f"{part}directions", layer.directions
+            if isinstance(layer.directions, np.ndarray):
+                yield f"{part}directions", layer.directions.astype(np.float64, copy=False)
+            else:
+                yield from ((f"{part}{name}", a) for name, a in layer.directions.arrays())
             yield f"{part}offset", layer.offset
             yield f"{part}eigenvalues", layer.eigenvalues
             yield f"{part}pairs", codes.reshape(layer.pairs.shape).astype(np.int64)
@@ -200,6 +209,25 @@ def _table(labels: npt.NDArray[Any]) -> LabelTable:
     return LabelTable.of(labels) if len(labels) else LabelTable()
 
 
+def _kind_of_directions(layer: Layer) -> dict[str, Any]:
+    directions: Any = layer.directions
+    return {} if isinstance(directions, np.ndarray) else {"directions": directions.meta()}
+
+
+def _directions(array: GetArray, prefix: str, entry: dict[str, Any], shape: tuple[int, int]) -> Any:
+    """An array, or what stands for one."""
+    if "directions" not in entry:
+        return array(f"{prefix}directions", shape)
+
+    def part(name: str, *what: Any) -> npt.NDArray[Any]:
+        return array(f"{prefix}{name}", *what)
+
+    found = DIRECTIONS[entry["directions"]["kind"]](entry["directions"], part)
+    if found.shape != shape:
+        raise persist.FileFormatError("its directions do not fit together")
+    return found
+
+
 def _layer(array: GetArray, prefix: str, entry: dict[str, Any]) -> Layer:
     d, count = entry["shape"]
     names = LabelTable.from_json(entry["names"]).classes
@@ -208,7 +236,7 @@ def _layer(array: GetArray, prefix: str, entry: dict[str, Any]) -> Layer:
     if wave not in WAVES or (codes.size and not 0 <= codes.min() <= codes.max() < len(names)):
         raise persist.FileFormatError("it has an expansion or pairs that this format does not know")
     return Layer(
-        array(f"{prefix}directions", (d, count)),
+        _directions(array, prefix, entry, (d, count)),
         array(f"{prefix}offset", (count,)),
         array(f"{prefix}eigenvalues", (count,)),
         names[codes],

@@ -263,7 +263,7 @@ class GEMClassifier(ClassifierSteps):
             self.classes_,
             self.n_features_in_,
             None if names is None else names.tolist(),
-            [layer.plain() for layer in self.layers_],
+            self.layers_,
             self.logit_.coef_,
             self.logit_.intercept_,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from eigenfeat._model_file import DIRECTIONS
 from eigenfeat._sparse_rows import SparseRows
 from eigenfeat._validation import physical_memory
 from eigenfeat.gem_wide_rows import WideClasses
@@ -18,6 +19,7 @@ __all__ = ["Combination", "WideDirections"]
 
 Array = NDArray[np.float64]
 
+KIND = "combinations of rows"
 GROUP_BYTES = 300e6  # directions that are formed at a time
 KEPT_BYTES = 256e6  # directions that are kept once they have been formed
 
@@ -79,6 +81,58 @@ class WideDirections:
             combinations,
             classes.n_features,
         )
+
+    def meta(self) -> dict[str, Any]:
+        """What JSON can hold of them; the rest is in `arrays`."""
+        return {
+            "kind": KIND,
+            "n_features": self.n_features,
+            "width": len(self.columns),
+            "dtype": self.dtype.newbyteorder("<").str,
+            "classes": [[rows.n_columns, len(rows.data)] for rows in self.by_column],
+            "pairs": [[one.above, one.below, len(one.mean)] for one in self.combinations],
+        }
+
+    def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        """Arrays by name, for `of_parts`."""
+        yield "columns", self.columns.astype(np.int64, copy=False)
+        yield "factor", self.factor
+        yield "mean", self.mean
+        for c, rows in enumerate(self.by_column):
+            yield f"class{c}_data", rows.data
+            yield f"class{c}_indices", rows.indices
+            yield f"class{c}_indptr", rows.indptr
+        for i, one in enumerate(self.combinations):
+            yield f"pair{i}_upper", one.upper
+            yield f"pair{i}_lower", one.lower
+            yield f"pair{i}_mean", one.mean
+
+    @classmethod
+    def of_parts(cls, meta: dict[str, Any], array: Callable[..., NDArray[Any]]) -> WideDirections:
+        """What `meta` and `arrays` say; ValueError, LookupError or TypeError for nonsense."""
+        d, width, dtype = int(meta["n_features"]), int(meta["width"]), meta["dtype"]
+        columns = array("columns", (width,), "<i8")
+        distinct = np.unique(columns)
+        sound = dtype in ("<f4", "<f8") and len(distinct) == width > 0
+        if not sound or distinct[0] < 0 or distinct[-1] >= d:
+            raise ValueError("its columns do not fit together")
+        rows, counts = [], []
+        for c, (count, entries) in enumerate(meta["classes"]):
+            data = _finite(array(f"class{c}_data", (entries,), dtype))
+            indices = array(f"class{c}_indices", (entries,), "<i4")
+            indptr = array(f"class{c}_indptr", (width + 1,), "<i8")
+            rows.append(SparseRows(data, indices, indptr, int(count)).checked())
+            counts.append(int(count))
+        pairs = []
+        for i, (above, below, m) in enumerate(meta["pairs"]):
+            if not (0 <= above < len(rows) and 0 <= below < len(rows)):
+                raise ValueError("its pairs do not fit together")
+            upper = _finite(array(f"pair{i}_upper", (counts[above], m)))
+            lower = _finite(array(f"pair{i}_lower", (counts[below], m)))
+            mean = _finite(array(f"pair{i}_mean", (m,)))
+            pairs.append(Combination(int(above), int(below), upper, lower, mean))
+        factor, mean = _finite(array("factor", (width,))), _finite(array("mean", (width,)))
+        return cls(columns, factor, mean, rows, pairs, d)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -219,3 +273,12 @@ class WideDirections:
         for first, directions in self.groups(self.dtype):
             out[self.columns, first : first + directions.shape[1]] = directions
         return out
+
+
+def _finite(array: NDArray[Any]) -> NDArray[Any]:
+    if not np.isfinite(array).all():
+        raise ValueError("its directions hold numbers that are not finite")
+    return array
+
+
+DIRECTIONS[KIND] = WideDirections.of_parts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -62,12 +62,6 @@ class Layer:
         if hasattr(self.directions, "project"):  # combinations of rows of a huge dimension
             return self.directions.project(X, self.offset, n_threads)
         return expand(X, self.directions, self.offset, wave="none", n_threads=n_threads)
-
-    def plain(self) -> Layer:
-        """The layer with its directions as an array, as files hold them."""
-        if isinstance(self.directions, np.ndarray):
-            return self
-        return replace(self, directions=np.asarray(self.directions, dtype=np.float64))
 
     def kept(self, mask: NDArray[np.bool_]) -> Layer:
         """The layer with the directions where the mask is true."""

@@ -155,5 +155,6 @@ def trusted_types() -> list[str]:
 
     ours = {f"{one.cls.__module__}.{one.cls.__qualname__}" for one in OURS}
     arrays = {f"scipy.sparse._{kind}.{kind}_array" for kind in ("csr", "csc")}
-    inside = {"eigenfeat.layers.Layer"}
+    wide = {"_sparse_rows.SparseRows", "gem_wide_directions.Combination"}
+    inside = {f"eigenfeat.{name}" for name in ("layers.Layer", *wide)}
     return sorted({*ours, *arrays, *inside, "numpy.dtype"})

@@ -49,6 +49,8 @@ from .gem import GEM
 from .gem_classifier import GEMClassifier
 from .gem_ensemble import GEMEnsemble
 from .gem_search import GEMClassifierCV
+from .gem_wide import WideSolution
+from .gem_wide_directions import WideDirections
 from .incomplete.stored import STORED as OF_INCOMPLETE
 from .ldg.stored import STORED as OF_LDG
 from .logistic import MultinomialLogit
@@ -81,6 +83,28 @@ def _check_contraction(value: Contraction) -> None:
 
 def _check_contrasts(value: Contrasts) -> None:
     fits(len(value.above) == len(value.below) == len(value.names), "Contrasts.names")
+
+
+def _check_gem(value: GEM) -> None:
+    """Rows of a huge dimension leave a solution without moments."""
+    if hasattr(value, "moments_"):
+        _check_directions(value)
+        return
+    found: Any = value._solution()
+    shape = (value.n_features_in_, len(found.offset))
+    fits(type(found) is WideSolution and found.directions.shape == shape, "GEM._solution")
+
+
+def _check_wide(value: WideSolution) -> None:
+    fits(isinstance(value.directions, (np.ndarray, WideDirections)), "WideSolution.directions")
+
+
+def _pack_wide(value: WideDirections) -> dict[str, Any]:
+    return {"meta": value.meta(), "arrays": dict(value.arrays())}
+
+
+def _build_wide(state: dict[str, Any]) -> WideDirections:
+    return WideDirections.of_parts(state["meta"], _held(state["arrays"]))
 
 
 def _check_directions(value: Any) -> None:
@@ -220,7 +244,13 @@ PLAIN = (
 # ---- the table -----------------------------------------------------------------------------------
 
 _MOMENTS = {"moments_": "of ClassMoments", "_solution": "of Lazy", "n_features_in_": "count"}
-_GEM = _MOMENTS | {"classes_": "labels k", "_seed": "count", "_trial": "of ScaleReport?"}
+_GEM = _MOMENTS | {
+    "moments_": "of ClassMoments?",
+    "classes_": "labels k",
+    "_seed": "count",
+    "_trial": "of ScaleReport?",
+    "residuals_": "numbers F?",
+}
 _LOGIT = {"classes_": "labels k", "coef_": "numbers q d", "intercept_": "numbers q"}
 _SOLUTION = {
     "directions": "numbers d F",
@@ -291,7 +321,7 @@ _OURS = (
         pack=lambda value: {"value": int(value)},
         build=lambda state: Status(state["value"]),
     ),
-    Stored("GEM", GEM, _GEM, _check_directions),
+    Stored("GEM", GEM, _GEM, _check_gem),
     *(Stored(kind.__name__, kind, _MOMENTS, _check_directions) for kind in _RAYLEIGH),
     Stored("GEMClassifierCV", GEMClassifierCV, {"best_estimator_": "value?"}),
     Stored("MultinomialLogit", MultinomialLogit, _LOGIT, _check_linear),
@@ -319,6 +349,13 @@ _OURS = (
     ),
     Stored("Directions", Directions, _DIRECTIONS),
     Stored("Solution", Solution, _SOLUTION),
+    Stored(
+        "WideSolution",
+        WideSolution,
+        _SOLUTION | {"directions": "value", "residuals": "numbers F", "steps": "count"},
+        _check_wide,
+    ),
+    Stored("WideDirections", WideDirections, pack=_pack_wide, build=_build_wide),
     Stored("ScaleReport", ScaleReport, _REPORT),
     Stored("PairDirections", PairDirections, _PAIRS),
     Stored(

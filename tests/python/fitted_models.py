@@ -51,6 +51,10 @@ def _partial_gem():
     )
 
 
+def _wide():
+    return sp.csr_matrix(np.where(X > 1.0, X, 0.0))
+
+
 MODELS = {
     "moments": lambda: ef.ClassMoments().update(X, Y, np.arange(90) / 45),
     "moments of few": lambda: ef.ClassMoments(classes=[3, 1, 2], dtype="f4").update(X[:2], [1, 3]),
@@ -58,6 +62,8 @@ MODELS = {
     "directions": lambda: ef.pair_directions(ef.ClassMoments().update(X, Y), n_directions=2),
     "contrasts": lambda: ef.one_vs_rest(["a", "b", "c"]),
     "GEM": lambda: ef.GEM(n_directions=2).fit(FRAME, Y),
+    "GEM, wide": lambda: ef.GEM(n_directions=2, solver="randomized").fit(_wide(), Y),
+    "GEM, wide and dense": lambda: ef.GEM(n_directions=2, solver="randomized").fit(X, Y),
     "GEM, partly fitted": _partial_gem,
     "GEM, groups": lambda: ef.GEM(n_directions=2, pairs=ef.one_vs_rest(NAMES.tolist())).fit(X, Y),
     "GEMClassifier": lambda: ef.GEMClassifier(n_directions=2).fit(FRAME, Y),

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from eigenfeat import GEM, GEMClassifier, gem_wide, gem_wide_denominator
+from eigenfeat import GEM, GEMClassifier, gem_wide, gem_wide_denominator, load, save
 from eigenfeat._sparse_rows import DenseRows, SparseRows
 from eigenfeat.pencils import SingularDenominatorError
 
@@ -243,9 +243,13 @@ def test_classifier(million, tmp_path):
     assert score > 0.6  # a third by chance
     model.save(tmp_path / "model.gem")
     again = GEMClassifier.load(tmp_path / "model.gem")
-    logits = model.decision_function(X[700:])
-    gap = np.abs(again.decision_function(X[700:]) - logits)
-    assert gap.max() < 1e-4 * np.abs(logits).max()
+    assert_array_equal(again.decision_function(X[700:]), model.decision_function(X[700:]))
+    save(model, tmp_path / "model")
+    assert_array_equal(
+        load(tmp_path / "model").predict_proba(X[700:]), model.predict_proba(X[700:])
+    )
+    # What a file holds are the rows' numbers, and not 30,000 for each direction.
+    assert (tmp_path / "model.gem").stat().st_size < 8 * 30_000 * len(model.layers_[0].offset)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
