@@ -66,7 +66,7 @@ def classifier(n: int, workers: int, rounds: int) -> None:
     contenders = [
         Contender("one process", lambda: local.fit(here, labels), note="keeps projections"),
         Contender("one process, blocks", lambda: local.fit(blocks), note="keeps nothing"),
-        Contender(OURS, lambda: spread.fit(X, y), note="keeps nothing"),
+        Contender(OURS, lambda: spread.fit(X, y), note="keeps projections"),
     ]
     table = alternate(f"GEMClassifier.fit, {n:,} x 40", contenders, workers, rounds)
     print_table(table, OURS)
