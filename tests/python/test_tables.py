@@ -58,18 +58,19 @@ def test_every_format_hands_out_what_was_written(tmp_path, rows, name, dtype):
         assert labels.dtype == np.int64
 
 
+@pytest.mark.parametrize("size", [170, 20])  # the second divides row groups and record batches
 @pytest.mark.parametrize("name", FORMATS)
-def test_reading_goes_on_from_any_block(tmp_path, rows, name):
+def test_reading_goes_on_from_any_block(tmp_path, rows, name, size):
     needs_arrow(name)
     path, options = write_rows(tmp_path, name, *rows)
-    found = open_rows(path, block_rows=170, **options)
+    found = open_rows(path, block_rows=size, **options)
     whole = list(found.blocks())
     fractions = [found.fraction(position) for _, position in whole]
     if fractions[0] is not None:
         assert fractions == sorted(fractions)
     for index, (_, position) in enumerate(whole):
-        assert position.rows == min(170 * (index + 1), 1000)
-        rest = list(open_rows(path, block_rows=170, **options).blocks(position))
+        assert position.rows == min(size * (index + 1), 1000)
+        rest = list(open_rows(path, block_rows=size, **options).blocks(position))
         assert len(rest) == len(whole) - index - 1
         for (block, after), (same, there) in zip(rest, whole[index + 1 :], strict=True):
             assert (after, block.start) == (there, same.start)

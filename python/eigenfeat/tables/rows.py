@@ -146,7 +146,8 @@ class FileRows(RowBlocks):
             offset, skip = (start.offset, start.skip) if number == start.file else (0, 0)
             left: int | None = None  # rows that were read before, the next chunk's among them
             for chunk in source.chunks(offset, skip):
-                left = max(skip - chunk.first, 0) if left is None else left
+                if left is None:  # a source may begin after what was read whole
+                    left = max(skip - chunk.first, 0) if chunk.offset == offset else 0
                 done = min(left, len(chunk))
                 place = Position(number, chunk.offset, chunk.first)
                 yield source, chunk, replace(place, skipped=0 if left else chunk.dropped), done
