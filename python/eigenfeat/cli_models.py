@@ -19,7 +19,7 @@ from eigenfeat._validation import show
 from eigenfeat.blocks import Block, joined
 from eigenfeat.cli_files import PARAMETERS
 from eigenfeat.cli_options import open_data
-from eigenfeat.cli_output import Output, UsageError
+from eigenfeat.cli_output import Output, UsageError, check_folder
 from eigenfeat.gem import GEM
 from eigenfeat.gem_classifier import GEMClassifier
 from eigenfeat.moments import ClassMoments
@@ -44,6 +44,7 @@ def fit(options: argparse.Namespace) -> int:
     rows = open_data(options)
     if rows.sources[0].label_kind is None:
         raise UsageError("--target: expected the column of labels, got none")
+    check_folder(options.output)
     names = rows.feature_names
     with ExitStack() as stack:
         whole = _gathered(rows, options.memory * 1e9, output)
@@ -81,6 +82,7 @@ def _estimator(options: argparse.Namespace) -> Any:
 def _fit_moments(options: argparse.Namespace, model: Any, output: Output) -> int:
     if options.data:
         raise UsageError(f"--moments: expected no files of rows beside it, got {options.data[0]}")
+    check_folder(options.output)
     started = time.perf_counter()
     moments = ClassMoments.load(options.moments)
     model.fit_moments(moments)
@@ -220,11 +222,18 @@ def _opened(options: argparse.Namespace, method: str) -> tuple[Any, FileRows]:
 
 def _rows_for(options: argparse.Namespace, known: list[str] | None, model: Any) -> FileRows:
     chosen: dict[str, Any] = {}
-    if known is not None and options.columns is None and not options.drop:
+    if known is not None and options.columns is None:
         first = listed_files(options.data, options.format)[0]
         found = described(first, options.format, options.delimiter, options.header)
-        if set(known) <= {column["name"] for column in found.get("columns", [])}:
+        names = [column["name"] for column in found.get("columns", [])]
+        missing = sorted(set(known) - set(names), key=known.index)
+        if not missing:
             chosen["columns"] = known
+        elif names != [str(j) for j in range(len(names))]:
+            raise ValueError(
+                f"{first}: expected the columns of {options.model}, which are not there: "
+                f"{show(missing, 200)[1:-1]}; --columns chooses others in their place"
+            )
     if options.n_features is None:
         chosen["n_features"] = int(model.n_features_in_)
     return open_data(options, **chosen)
@@ -253,6 +262,7 @@ def _write(
     more: dict[str, Any],
 ) -> int:
     written = 0
+    check_folder(options.output)
     with open_writer(options.output, names) as writer, output.rows(options.command) as advance:
         for block, position in rows.blocks():
             writer.write(*found(block.X))

@@ -18,6 +18,7 @@ from eigenfeat.cli_output import (
     Interrupts,
     Output,
     UsageError,
+    check_folder,
     remove_leftovers,
 )
 from eigenfeat.moments import ClassMoments
@@ -102,6 +103,7 @@ def _difference(found: Any, wanted: dict[str, Any]) -> str | None:
 
 def moments_of(options: argparse.Namespace, rows: FileRows, output: Output) -> int:
     """Add up the moments of all rows, write them, and say so."""
+    check_folder(options.output)
     checkpoint = Checkpoint(_checkpoint_path(options), rows, options.every)
     moments, position = _start(options, checkpoint, output)
     resumed_from = position.rows if position else 0

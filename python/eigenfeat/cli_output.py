@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = ["InterruptedRunError", "Interrupts", "Output", "Parser", "UsageError", "report_error"]
+__all__ = [
+    "InterruptedRunError",
+    "Interrupts",
+    "Output",
+    "Parser",
+    "UsageError",
+    "check_folder",
+    "report_error",
+]
 
 FAILURE, USAGE = 1, 2
 _LINE_SECONDS = 5.0
@@ -232,3 +240,9 @@ def remove_leftovers(path: Path) -> None:
     """Remove what killed runs have left of files that they were writing in place of `path`."""
     for part in path.parent.glob(f".{path.name}.*.part"):
         part.unlink(missing_ok=True)
+
+
+def check_folder(path: Path) -> None:
+    """Refuse, before any work, a file in a folder that is not there."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(2, "No such file or directory", str(path.parent))
