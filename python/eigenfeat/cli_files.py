@@ -75,8 +75,8 @@ examples:
   eigenfeat fit rows.csv --target kind -o model.efm --ridge 0.1 --depth 2 --seed 1
   eigenfeat fit --moments rows.efm -o features.efm
 
-with --json: status, command, output, estimator, rows (of moments: weight), in_memory, features,
-classes, seconds.
+with --json: status, command, output, estimator, rows (of moments: weight), in_memory, skipped
+(if in memory), features, classes, seconds.
 
 {STATUS}"""
 

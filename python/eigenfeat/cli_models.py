@@ -47,7 +47,7 @@ def fit(options: argparse.Namespace) -> int:
     check_folder(options.output)
     names = rows.feature_names
     with ExitStack() as stack:
-        whole = _gathered(rows, options.memory * 1e9, output)
+        whole, skipped = _gathered(rows, options.memory * 1e9, output)
         if whole is not None:
             n, kept = len(whole), "in memory"
             model.fit(whole.X, whole.y)
@@ -59,7 +59,18 @@ def fit(options: argparse.Namespace) -> int:
     if names != [str(j) for j in range(len(names))]:
         model.feature_names_in_ = np.array(names, dtype=object)
     eigenfeat.save(model, options.output)
-    _report_fit(options, model, output, {"rows": n, "in_memory": whole is not None}, kept, started)
+    _report_fit(
+        options,
+        model,
+        output,
+        {
+            "rows": n,
+            "in_memory": whole is not None,
+            **({} if whole is None else {"skipped": skipped}),
+        },
+        kept,
+        started,
+    )
     return 0
 
 
@@ -92,19 +103,20 @@ def _fit_moments(options: argparse.Namespace, model: Any, output: Output) -> int
     return 0
 
 
-def _gathered(rows: FileRows, limit: float, output: Output) -> Block | None:
-    """All rows as one block; None if they take more than `limit` bytes."""
-    parts, size = [], 0
+def _gathered(rows: FileRows, limit: float, output: Output) -> tuple[Block | None, int]:
+    """All rows as one block, None if they take more than `limit` bytes; how many were left out."""
+    parts, size, skipped = [], 0, 0
     with output.rows("reading") as advance:
         for block, position in rows.blocks():
             size += block.X.data.nbytes
             if size > limit:
-                return None
+                return None, 0
+            skipped = position.skipped
             parts.append(Block(block.X.copy(), block.y, None, block.start))
             advance(len(block), rows.fraction(position))
     if not parts:
         raise ValueError("expected at least one row, got none")
-    return joined(parts)
+    return joined(parts), skipped
 
 
 def _spooled(
@@ -146,6 +158,7 @@ def _report_fit(
         "seconds": seconds,
     }
     amount = f"{found['rows']:,} rows" if "rows" in found else f"weight {found['weight']:,.12g}"
+    amount += f" ({found['skipped']:,} bad rows left out)" if found.get("skipped") else ""
     text = (
         f"{options.output}: {type(model).__name__}, {amount} {kept}, "
         f"{found['features']} features, {len(classes)} classes ({show(classes, 200)[1:-1]}); "

@@ -66,6 +66,7 @@ def test_a_fit_is_that_of_the_array(files, problem, capsys):
         "estimator": "GEMClassifier",
         "rows": 400,
         "in_memory": True,
+        "skipped": 0,
         "features": 5,
         "classes": ["ant", "bee", "moth"],
     }
@@ -206,6 +207,13 @@ def test_a_folder_that_is_not_there_is_said_before_the_work(files, capsys, comma
     given = [files / "model.efm", files / "new.parquet"] if command == "predict" else rows
     status, out, err = run(capsys, command, *given, "-o", files / "no" / "found.npy")
     assert (status, out, err) == (1, "", f"eigenfeat: {files / 'no'}: No such file or directory\n")
+
+
+def test_a_fit_says_how_many_rows_it_left_out(files, capsys):
+    with open(files / "rows.csv", "a") as file:
+        file.write("1,2,junk,4,5,ant\n1,2\n")
+    assert "400 rows (2 bad rows left out) in memory" in fitted(capsys, files, "--skip-bad")
+    assert json.loads(fitted(capsys, files, "--skip-bad", "--json"))["skipped"] == 2
 
 
 def test_labels_that_are_numbers_stay_numbers(tmp_path, problem, capsys):
