@@ -24,6 +24,8 @@ _MOST = 20  # columns, classes or parameters that are listed
 def inspect(options: argparse.Namespace) -> int:
     """Print what is in a file."""
     path = Path(options.file)
+    if path.is_dir():
+        raise IsADirectoryError(21, "expected one file, got a folder of them", str(path))
     found: dict[str, Any] = {"file": str(path), "bytes": path.stat().st_size}
     if path.is_file() and _is_ours(path, options.format):
         found |= _saved(path)

@@ -228,7 +228,7 @@ def _opened(options: argparse.Namespace, method: str) -> tuple[Any, FileRows]:
     if rows.n_features != model.n_features_in_:
         raise ValueError(
             f"{rows.sources[0].path}: expected the {model.n_features_in_} columns of "
-            f"{options.model}, got {rows.n_features}; --columns chooses them"
+            f"{options.model}, got {rows.n_features}; --columns or --drop chooses them"
         )
     return model, rows
 

@@ -174,7 +174,7 @@ def test_columns_are_matched_by_name(files, problem, capsys):
     assert status == 1
     assert err == (
         f"eigenfeat: {files / 'bare.npy'}: expected the 5 columns of {files / 'model.efm'}, got 4; "
-        "--columns chooses them\n"
+        "--columns or --drop chooses them\n"
     )
 
 
@@ -333,6 +333,7 @@ def test_what_cannot_be_done_is_said_in_a_line(files, problem, capsys):
         (["predict", files / "rows.efm", new, "-o", "x.csv"], 1, "got ClassMoments"),
         (["predict", files / "rows.csv", new, "-o", "x.csv"], 1, "not an eigenfeat file"),
         (["predict", model, new, "-o", "x.txt"], 1, "x.txt: expected a name that ends in one of"),
+        (["inspect", files], 1, f"{files}: expected one file, got a folder of them"),
         (["fit", "-o", "x"], 2, "expected files of rows, or --moments, got neither"),
         (["fit", new, "-o", "x"], 1, "column 'kind': expected numbers"),
         (["fit", new, "-o", "x", "--drop", "kind"], 2, "--target: expected the column of labels"),
