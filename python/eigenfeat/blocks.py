@@ -186,8 +186,8 @@ class GeneratedBlocks(RowBlocks):
         once = isinstance(self.source, Iterator)
         if once and self._started:
             raise ValueError(
-                "X: expected blocks that can be gone through again (a list of blocks, or a "
-                "function that returns an iterator of them), got an iterator, which has ended"
+                "X: expected blocks that can be gone through again (GeneratedBlocks of a list, "
+                "or a function that returns an iterator of them), got an iterator, which has ended"
             )
         self._started = True
         start = 0
