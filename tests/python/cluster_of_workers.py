@@ -1,0 +1,151 @@
+"""Worker processes that are killed, that are short of memory, that others use: the same bits."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+from dask_support import killing, lazy_problem, slowly, small_cluster, worker_pids
+from numpy.testing import assert_allclose, assert_array_equal
+
+import eigenfeat
+from eigenfeat import ClassMoments, distributed, pair_directions, reductions
+from eigenfeat.distributed import DaskBlocks, pencils
+
+pytest.importorskip("dask.array", reason="needs the extra 'dask'")
+pytest.importorskip("distributed", reason="needs the extra 'dask'")
+
+SLOW_MOMENTS = partial(slowly, function=reductions.moments)
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Two worker processes for all tests here."""
+    with small_cluster(memory_limit="450MB") as client:
+        yield client
+
+
+@pytest.fixture
+def problem(client):
+    return lazy_problem(8000, 500)
+
+
+def test_moments_of_a_cluster_are_those_of_one_machine(client, problem):
+    X, y = problem
+    here = ClassMoments().update(X.compute(), y.compute())
+    there = distributed.class_moments(X, y, dtype=np.float64)
+    assert there == distributed.class_moments(X, y, dtype=np.float64)
+    for c in range(4):
+        assert_allclose(there.covariance(c), here.covariance(c), rtol=1e-6, atol=1e-6)
+
+
+def test_moments_outlive_a_worker(client, problem):
+    blocks = DaskBlocks(*problem)
+    calm = blocks.reduce(reductions.moments, reductions.merge_moments)
+    with killing(client, [0.5]) as killed:
+        found = blocks.reduce(SLOW_MOMENTS, reductions.merge_moments)
+    assert len(killed) == 1
+    assert found == calm
+    assert killed[0] not in worker_pids(client).values()
+
+
+def test_persisted_rows_outlive_a_worker(client, problem):
+    X, y = (part.persist() for part in problem)
+    calm = distributed.class_moments(X, y)
+    blocks = DaskBlocks(X, y)
+    with killing(client, [0.3]) as killed:
+        found = blocks.reduce(SLOW_MOMENTS, reductions.merge_moments)
+    assert len(killed) == 1
+    assert found == calm
+
+
+def solved_slowly(*arguments):
+    slowly(None, function=lambda block: None, seconds=0.4)
+    return SOLVED(*arguments)
+
+
+SOLVED = pencils._solved
+
+
+def test_pencils_outlive_a_worker(client, problem, monkeypatch):
+    moments = distributed.class_moments(*problem)
+    options = {"constant": True, "n_directions": 4}
+    calm = pair_directions(moments, **options)
+    monkeypatch.setattr(pencils, "_solved", solved_slowly)
+    with killing(client, [0.6]) as killed:
+        found = distributed.pair_directions(moments, **options)
+    assert len(killed) == 1
+    for name in ("vectors", "eigenvalues", "offset", "residuals", "status"):
+        assert_array_equal(getattr(found, name), getattr(calm, name))
+
+
+def test_the_logit_outlives_a_worker(client):
+    calm = distributed.MultinomialLogit(tol=1e-2).fit(*lazy_problem(4000, 500))
+    with killing(client, [0.4]) as killed:
+        found = distributed.MultinomialLogit(tol=1e-2).fit(*lazy_problem(4000, 500, seconds=0.03))
+    assert len(killed) == 1
+    assert_array_equal(found.coef_, calm.coef_)
+    assert_array_equal(found.intercept_, calm.intercept_)
+
+
+def test_the_classifier_is_the_same_on_processes_and_threads(client):
+    import dask
+
+    rows = lazy_problem(4000, 500)
+    spread = distributed.GEMClassifier(n_directions=2).fit(*rows)
+    with dask.config.set(scheduler="threads"):
+        here = distributed.GEMClassifier(n_directions=2).fit(*rows)
+    assert_array_equal(spread.logit_.coef_, here.logit_.coef_)
+
+
+def test_large_pencils_are_solved_on_the_workers(client, problem, monkeypatch):
+    moments = distributed.class_moments(*problem)
+    calls = []
+    spread = pencils.solve_pencils
+    monkeypatch.setattr(pencils, "solve_pencils", lambda *a: calls.append(1) or spread(*a))
+    few = distributed.GEM(n_directions=2).fit_moments(moments)
+    assert not calls
+    monkeypatch.setattr(pencils, "_MANY", 1.0)
+    many = distributed.GEM(n_directions=2).fit_moments(moments)
+    assert len(calls) == 1
+    local = eigenfeat.GEM(n_directions=2).fit_moments(moments)
+    for model in (few, many):
+        assert_array_equal(model.directions_, local.directions_)
+        assert_array_equal(model.offset_, local.offset_)
+
+
+def test_two_clients_get_the_same_bits(client, problem):
+    from dask.distributed import Client
+
+    first = distributed.class_moments(*problem)
+    with Client(client.scheduler.address, set_as_default=False) as other, other.as_current():
+        assert distributed.class_moments(*problem) == first
+
+
+def test_workers_have_less_memory_than_the_rows_take(client):
+    """960 MB of rows, and two workers that end at 450 MB each, of which Python takes half."""
+    X, y = lazy_problem(6_000_000, 50_000, d=40)
+    limits = [worker["memory_limit"] for worker in client.scheduler_info()["workers"].values()]
+    assert X.nbytes == 960_000_000 > sum(limits) > 0
+    before = worker_pids(client)
+    found = distributed.class_moments(X, y)
+    assert sum(found.weight(c) for c in range(4)) == 6_000_000
+    assert worker_pids(client) == before  # none was ended for its memory
+
+
+def test_predictions_are_made_on_the_workers(client, problem):
+    X, y = problem
+    model = distributed.GEM(n_directions=2).fit(X, y)
+    features = model.transform(X)
+    assert_allclose(features[:500].compute(), model.transform(X[:500].compute()), rtol=1e-5)
+
+
+def test_large_arguments_are_sent_without_a_warning(client, problem):
+    """A warning of Dask's would be an error here."""
+    large = np.arange(2_000_000.0)
+    assert DaskBlocks(*problem).reduce(summed, float.__add__, large) == 16 * large.sum()
+
+
+def summed(block, array):
+    return float(array.sum())
