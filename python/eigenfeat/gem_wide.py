@@ -25,6 +25,7 @@ from eigenfeat.gem_wide_denominator import Denominator
 from eigenfeat.gem_wide_directions import Combination, WideDirections
 from eigenfeat.gem_wide_rows import WideClasses, wide_classes
 from eigenfeat.gem_wide_solver import INNER, Leading, Numerator, WidePencils
+from eigenfeat.linear import check_two_labels
 from eigenfeat.pairs import class_pairs
 
 __all__ = ["WideSolution", "solve_wide"]
@@ -92,8 +93,7 @@ def solve_wide(
         If some directions did not converge.
     """
     labels, codes = np.unique(y, return_inverse=True)
-    if len(labels) < 2:
-        raise ValueError(f"y: expected rows of at least two classes, got 1 class ({labels[0]!r})")
+    check_two_labels(labels)
     if settings.ridge <= 0:
         raise ValueError(
             f"ridge: expected a number > 0 with solver='randomized', got {settings.ridge}"

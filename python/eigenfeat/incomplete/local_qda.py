@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from eigenfeat._unchanged import unchanged_on_error
 from eigenfeat._validation import check_vector
 from eigenfeat.incomplete._row_blocks import blocks
-from eigenfeat.linear import FromLogits
+from eigenfeat.linear import FromLogits, check_two_labels
 from eigenfeat.local_means import local_discriminants, local_gaussians, local_neighbours
 
 __all__ = ["LocalQDA"]
@@ -128,11 +128,7 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
             X, y = validate_data(self, X, y, dtype=np.float64, order="C")
             check_classification_targets(y)
             self.classes_, codes = np.unique(y, return_inverse=True)
-            if len(self.classes_) < 2:
-                raise ValueError(
-                    "y: expected rows of at least two classes, got 1 class "
-                    f"({self.classes_[0].item()!r})"
-                )
+            check_two_labels(self.classes_)
             self.priors_, self._floor = self._priors(codes), float(self.variance_floor)
             self._rows, self._codes, self._threads = X, codes, self.n_threads
             self.__dict__.pop("cv_errors_", None)

@@ -22,6 +22,7 @@ from eigenfeat.incomplete.completion import MixtureCompletion
 from eigenfeat.incomplete.decision import ReliableClassifier
 from eigenfeat.incomplete.metrics import reliability_curve
 from eigenfeat.incomplete.results import Decisions, EarlyDecisions
+from eigenfeat.linear import check_two_labels
 
 __all__ = ["ReliableClassifierCV"]
 
@@ -133,11 +134,7 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
         with unchanged_on_error(self):
             X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
             check_classification_targets(y)
-            classes = np.unique(y)
-            if len(classes) < 2:
-                raise ValueError(
-                    f"y: expected rows of at least two classes, got 1 class ({classes[0].item()!r})"
-                )
+            check_two_labels(np.unique(y))
             self._fit(X, y)
         return self
 

@@ -18,6 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from eigenfeat._validation import RealArray
 from eigenfeat.eigh import generalized_eigh
+from eigenfeat.linear import check_two_labels
 from eigenfeat.pencils import SingularDenominatorError
 
 __all__ = [
@@ -112,10 +113,7 @@ class ClassRows:
         """
         check_classification_targets(y)
         classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
-        if len(classes) < 2:
-            raise ValueError(
-                f"y: expected rows of at least two classes, got 1 class ({classes.tolist()[0]!r})"
-            )
+        check_two_labels(classes)
         origin = X[0].astype(np.float64)
         within = X[np.argsort(codes, kind="stable")] - origin
         exponent = check_varies(np.abs(within).max())
