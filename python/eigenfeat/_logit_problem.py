@@ -6,9 +6,9 @@
 
 The second line is the energy of the logits, ``penalty / 2 tr(W^T H W)`` in the metric
 ``H = 1/2 Phi^T diag(w) Phi + ridge sqrt(n) D^2``, D = diag(r) the root mean squares of the
-features, n the sum of the weights. It needs no Gram matrix: the logits are at hand in every pass.
-The Gram matrix only preconditions, so that a sample of the rows will do. The constant feature is
-in neither of the sums over j.
+features (or, `common` to all, the root of their mean square), n the sum of the weights. It needs no
+Gram matrix: the logits are at hand in every pass. The Gram matrix only preconditions, so that a
+sample of the rows will do. The constant feature is in neither of the sums over j.
 """
 
 from __future__ import annotations
@@ -31,11 +31,15 @@ _Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Penalty:
-    """Weights of the penalties: logit energy (`penalty`, with `ridge` inside) and plain `l2`."""
+    """Weights of the penalties: logit energy (`penalty`, with `ridge` inside) and plain `l2`.
+
+    With `common` the ridge weighs all features alike, whatever their mean squares.
+    """
 
     energy: float
     ridge: float
     l2: float
+    common: bool = False
 
 
 class LogitObjective(ABC):
@@ -93,7 +97,10 @@ class LogitObjective(ABC):
 
     def quadratic(self, penalty: Penalty) -> _Array:
         """Coefficients (p,) of the plain squares |W_j|^2 / 2 in the objective."""
-        out = penalty.energy * penalty.ridge * np.sqrt(self.total) * self.mean_squares + penalty.l2
+        squares = self.mean_squares
+        if penalty.common:
+            squares = np.full_like(squares, squares[: self.varying].mean())
+        out = penalty.energy * penalty.ridge * np.sqrt(self.total) * squares + penalty.l2
         out[self.varying :] = 0.0
         return out
 

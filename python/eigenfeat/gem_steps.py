@@ -231,7 +231,12 @@ class ClassifierSteps(FromLogits, ClassifierMixin, BaseEstimator):
 
     def _logit(self, penalty: float) -> MultinomialLogit:
         return MultinomialLogit(
-            penalty=penalty, tol=self.tol, random_state=self.random_state, n_threads=self.n_threads
+            penalty=penalty,
+            # Directions are in one unit, that of their denominators; input columns may be in any.
+            ridge_scale="columns" if self.include_input else "common",
+            tol=self.tol,
+            random_state=self.random_state,
+            n_threads=self.n_threads,
         )
 
     def _say(self, text: str, started: float) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from eigenfeat._lbfgs import Minimum, minimise
 from eigenfeat._logit_problem import LogitObjective, Penalty
@@ -39,7 +39,8 @@ class MultinomialLogit(LinearClassifier):
     arrays and with an intercept, its deviation where its mean exceeds ten of them. The term with
     :math:`\mu` is the energy of the logits: the penalty ``tr(W^T H W)`` in the metric
     ``H = 1/2 Phi^T Phi + lambda sqrt(n) D^2`` that bounds the loss's curvature. It does not depend
-    on the units of the features, nor, but for :math:`\lambda`, on how they are mixed.
+    on the units of the features, nor, but for :math:`\lambda`, on how they are mixed. With
+    ``ridge_scale="common"`` all :math:`r_j^2` are their mean.
 
     Parameters
     ----------
@@ -49,6 +50,10 @@ class MultinomialLogit(LinearClassifier):
         Plain penalty's weight, alpha; scikit-learn's ``1 / C``.
     ridge : float >= 0, default=0.5
         lambda: damping of the metric, and its part of the penalty.
+    ridge_scale : {"columns", "common"}, default="columns"
+        What lambda is relative to: every feature's own mean square, which fits features of mixed
+        units, or the mean of them all, which fits features of one unit, such as GEM's: then it
+        holds back those that are nearly always small.
     fit_intercept : bool, default=True
         Whether there is a constant feature; it has no part in the sums over j.
     gram_rows : int or None, default=20000
@@ -133,6 +138,7 @@ class MultinomialLogit(LinearClassifier):
         "penalty": [Interval(Real, 0, np.inf, closed="left")],
         "l2": [Interval(Real, 0, np.inf, closed="left")],
         "ridge": [Interval(Real, 0, np.inf, closed="left")],
+        "ridge_scale": [StrOptions({"columns", "common"})],
         "fit_intercept": ["boolean"],
         "gram_rows": [Interval(Integral, 1, None, closed="left"), None],
         "tol": [Interval(Real, 0, None, closed="neither")],
@@ -150,6 +156,7 @@ class MultinomialLogit(LinearClassifier):
         penalty: float = 0.03,
         l2: float = 0.0,
         ridge: float = 0.5,
+        ridge_scale: str = "columns",
         fit_intercept: bool = True,
         gram_rows: int | None = 20000,
         tol: float = 1e-4,
@@ -164,6 +171,7 @@ class MultinomialLogit(LinearClassifier):
         self.penalty = penalty
         self.l2 = l2
         self.ridge = ridge
+        self.ridge_scale = ridge_scale
         self.fit_intercept = fit_intercept
         self.gram_rows = gram_rows
         self.tol = tol
@@ -257,7 +265,8 @@ class MultinomialLogit(LinearClassifier):
 
     def _weights(self, problem: LogitObjective, energy: float) -> Penalty:
         # Two classes have weights (-w/2, w/2): plain squares as of the one vector w.
-        return Penalty(energy, self.ridge, self.l2 * (2.0 if problem.shape[1] == 2 else 1.0))
+        l2 = self.l2 * (2.0 if problem.shape[1] == 2 else 1.0)
+        return Penalty(energy, self.ridge, l2, self.ridge_scale == "common")
 
     def _minimise(
         self,

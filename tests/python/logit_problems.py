@@ -24,6 +24,8 @@ def objective(model, X, y, weight=None):
     loss = -log_softmax(Z, axis=1)[np.arange(len(y)), codes] @ weight
     total = weight.sum()
     squares = weight @ X**2 / total
+    if model.ridge_scale == "common":
+        squares = np.full_like(squares, squares.mean())
     energy = 0.5 * (weight @ (Z**2).sum(axis=1))
     energy += model.ridge * np.sqrt(total) * (squares @ (W**2).sum(axis=0))
     return loss + model.penalty / 2 * energy + model.l2 / 2 * (model.coef_**2).sum()

@@ -30,7 +30,8 @@ def digits():
 def by_parts(X, y, rest, weight=None, *, groups=None, penalty=0.03, **options):
     """Probabilities of the rows `rest` by GEM, its features as an array, and the logit on it."""
     gem = GEM(**{**SMALL, **options}).fit(X, y if groups is None else groups, weight)
-    logit = MultinomialLogit(penalty, tol=1e-3).fit(gem.transform(X), y, weight)
+    common = "columns" if options.get("include_input") else "common"
+    logit = MultinomialLogit(penalty, ridge_scale=common, tol=1e-3).fit(gem.transform(X), y, weight)
     return logit.predict_proba(gem.transform(rest))
 
 

@@ -77,6 +77,32 @@ def test_gradient_of_the_documented_objective_vanishes(name, intercept, rng):
             assert objective(model, X, y, weight) > least
 
 
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("gram_rows", [50, None])
+def test_a_common_ridge_holds_back_small_features(name, gram_rows, rng):
+    """It does not depend on the unit that features share, only on each one's size beside others."""
+    X, y = problem(name)
+    X = X * np.exp(rng.standard_normal(X.shape[1]))
+    X[:, 0] = 0.0
+    options = {"penalty": 0.3, "ridge": 5.0, "ridge_scale": "common", "gram_rows": gram_rows}
+    model = tight(**options).fit(X, y)
+    least = objective(model, X, y)
+    assert model.objective_ == pytest.approx(least, rel=1e-12)
+    same_predictions(model, tight(**options).fit(1e3 * X, y), X, 1e3 * X)
+    coef = model.coef_.copy()
+    for _ in range(10):
+        step = 1e-3 * rng.standard_normal(coef.shape)
+        for sign in (1, -1):
+            model.coef_ = coef + sign * step
+            assert objective(model, X, y) > least
+    small = X.copy()
+    small[:, 2] *= 1e-6  # in the columns' own units it counts as much as before
+    held = tight(**options).fit(small, y)
+    free = tight(**options | {"ridge_scale": "columns"}).fit(small, y)
+    assert abs(held.coef_[:, 2] * small[:, 2].std()).max() < 1e-8
+    assert abs(free.coef_[:, 2] * small[:, 2].std()).max() > 1e-4
+
+
 @pytest.mark.parametrize("name", ["wine", "cancer"])
 @pytest.mark.parametrize("penalties", [{"penalty": 0.1}, {"penalty": 0, "l2": 5.0}])
 def test_weights_are_repetitions(name, penalties, rng):

@@ -216,6 +216,7 @@ def test_errors_of_expanded_rows(expanded, change, message):
         ("l2", np.inf),
         ("ridge", -0.5),
         ("ridge", "a"),
+        ("ridge_scale", "rows"),
         ("gram_rows", 0),
         ("gram_rows", 2.5),
         ("tol", 0.0),

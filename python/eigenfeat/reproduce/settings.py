@@ -22,13 +22,17 @@ MNIST_GEM = Hyperparameters(
     quick={"threshold": 1.9, "n_directions": 5, "penalty": (0.1, 0.02)},
 )
 MNIST_DEEP = Hyperparameters(
-    fixed={"scale": "none", "constant": False, "depth": 2, "threshold": None},
-    grid={
-        "ridge": (0.5,),
-        "hidden_ridge": (2.0,),
-        "n_directions": (20,),
-        "penalty": (0.02, 0.005),
+    fixed={
+        "scale": "none",
+        "constant": False,
+        "depth": 2,
+        "threshold": None,
+        "powers": (1, 2),
+        "ridge": 1.0,
+        "hidden_ridge": 2.0,
+        "n_directions": 20,
     },
+    grid={"penalty": (0.02, 0.005)},
     quick={"n_directions": 10, "hidden_directions": 5, "penalty": 0.02},
 )
 RANDOM_DIRECTIONS = 900  # where no count of GEM's directions is known
