@@ -18,7 +18,7 @@ import eigenfeat
 from eigenfeat._validation import show
 from eigenfeat.blocks import Block, joined
 from eigenfeat.cli_files import PARAMETERS
-from eigenfeat.cli_options import open_data
+from eigenfeat.cli_options import column_names, open_data
 from eigenfeat.cli_output import Output, UsageError, check_folder
 from eigenfeat.gem import GEM
 from eigenfeat.gem_classifier import GEMClassifier
@@ -45,7 +45,7 @@ def fit(options: argparse.Namespace) -> int:
     if rows.sources[0].label_kind is None:
         raise UsageError("--target: expected the column of labels, got none")
     check_folder(options.output)
-    names = rows.feature_names
+    names = column_names(rows)
     with ExitStack() as stack:
         whole, skipped = _gathered(rows, options.memory * 1e9, output)
         if whole is not None:
@@ -56,7 +56,7 @@ def fit(options: argparse.Namespace) -> int:
             n, kept = rows.n_rows, "block by block"
             output.say("more rows than --memory: fitting block by block")
             model.fit(rows)
-    if names != [str(j) for j in range(len(names))]:
+    if names is not None:
         model.feature_names_in_ = np.array(names, dtype=object)
     eigenfeat.save(model, options.output)
     _report_fit(

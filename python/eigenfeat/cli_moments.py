@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from eigenfeat._checkpoint import read_checkpoint, write_checkpoint
+from eigenfeat._feature_names import differing_name
 from eigenfeat._validation import show
+from eigenfeat.cli_options import column_names
 from eigenfeat.cli_output import (
     Advance,
     InterruptedRunError,
@@ -105,7 +107,7 @@ def moments_of(options: argparse.Namespace, rows: FileRows, output: Output) -> i
     """Add up the moments of all rows, write them, and say so."""
     check_folder(options.output)
     checkpoint = Checkpoint(_checkpoint_path(options), rows, options.every)
-    moments, position = _start(options, checkpoint, output)
+    moments, position = _start(options, rows, checkpoint, output)
     resumed_from = position.rows if position else 0
     for path in (checkpoint.path, options.output):
         remove_leftovers(path)
@@ -134,7 +136,7 @@ def _checkpoint_path(options: argparse.Namespace) -> Path:
 
 
 def _start(
-    options: argparse.Namespace, checkpoint: Checkpoint, output: Output
+    options: argparse.Namespace, rows: FileRows, checkpoint: Checkpoint, output: Output
 ) -> tuple[ClassMoments, Position | None]:
     if options.resume and checkpoint.path.exists():
         moments, position = checkpoint.load()
@@ -144,7 +146,7 @@ def _start(
         output.say(f"no checkpoint {checkpoint.path}: starting from the first row")
     elif checkpoint.path.exists():
         output.say(f"starting anew; {checkpoint.path} will be replaced (--resume goes on from it)")
-    return ClassMoments(dtype=options.dtype), None
+    return ClassMoments(dtype=rows.dtype, feature_names=column_names(rows)), None
 
 
 def _stop(
@@ -191,10 +193,14 @@ def merge(options: argparse.Namespace, paths: list[str], output: Output) -> int:
     """Merge files of moments in the order given."""
     if len(paths) < 2:
         raise UsageError(f"merge: expected two files of moments or more, got {len(paths)}")
-    total = ClassMoments.load(paths[0])
+    check_folder(options.output)
+    total, named = ClassMoments.load(paths[0]), paths[0]
     for path in paths[1:]:
+        part, nameless = ClassMoments.load(path), not hasattr(total, "feature_names_in_")
+        _check_columns(total, named, part, path)
         with _naming(path):
-            total.merge(ClassMoments.load(path), n_threads=options.threads)
+            total.merge(part, n_threads=options.threads)
+        named = path if nameless else named
     total.save(options.output)
     weights = {str(c): total.weight(c) for c in total.classes_}
     found = {
@@ -205,6 +211,19 @@ def merge(options: argparse.Namespace, paths: list[str], output: Output) -> int:
     }
     output.result(found, f"{options.output}: {len(paths)} files, {total!r}")
     return 0
+
+
+def _check_columns(total: ClassMoments, named: str, part: ClassMoments, path: str) -> None:
+    """ValueError, naming both files, if columns differ; `total` has those of the file `named`."""
+    known, found = (getattr(m, "feature_names_in_", None) for m in (total, part))
+    if known is not None and found is not None and (other := differing_name(known, found)):
+        raise ValueError(
+            f"{path}: expected the columns of {named}, whose column {other[0]} is {other[1]}, "
+            f"got {other[2]}"
+        )
+    d, e = (getattr(m, "n_features_in_", None) for m in (total, part))
+    if None not in (d, e) and d != e:
+        raise ValueError(f"{path}: expected the {d} columns of {named}, got {e}")
 
 
 @contextmanager

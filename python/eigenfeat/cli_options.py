@@ -13,6 +13,7 @@ __all__ = [
     "add_run_options",
     "add_talk",
     "amount",
+    "column_names",
     "open_data",
     "positive",
     "powers",
@@ -145,6 +146,12 @@ def open_data(options: argparse.Namespace, **changed: Any) -> Any:
     names += ["x_name", "n_features", "zero_based"]
     given |= {name: getattr(options, name) for name in names}
     return open_rows(options.data, **{**given, **changed})
+
+
+def column_names(rows: Any) -> list[str] | None:
+    """Names of the feature columns; None where the files have numbers only."""
+    names: list[str] = rows.feature_names
+    return None if names == [str(j) for j in range(len(names))] else names
 
 
 def listed(texts: list[str]) -> list[str]:

@@ -302,7 +302,8 @@ def test_merging(files, capsys):
     }
     ClassMoments().update(X[:, 1:], y).save(parts[1])
     status, _, err = run(capsys, "moments", "merge", *parts, "-o", folder / "no.efm")
-    assert (status, err) == (1, f"eigenfeat: {parts[1]}: other: expected 6 columns, got 5\n")
+    text = f"{parts[1]}: expected the 6 columns of {parts[0]}, got 5"
+    assert (status, err) == (1, f"eigenfeat: {text}\n")
     assert not (folder / "no.efm").exists()
     status, _, err = run(capsys, "moments", "merge", parts[0], "-o", out)
     assert status == 2
