@@ -85,6 +85,8 @@ EARLY = "early"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
     given = sys.argv[1:] if arguments is None else list(arguments)
+    if given[:2] == cli_files.MERGE.split():
+        given[:2] = [cli_files.MERGE]
     options = _parser("--json" in given).parse_args(given)
     as_json = getattr(options, "json", False)
     expected: tuple[type[BaseException], ...] = (KeyboardInterrupt, OSError)

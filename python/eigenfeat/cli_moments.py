@@ -121,7 +121,7 @@ def moments_of(options: argparse.Namespace, rows: FileRows, output: Output) -> i
             if checkpoint.due(after):
                 checkpoint.save(moments, after)
     if position is None or not position.rows:
-        skipped = f"; {position.skipped} bad rows were left out" if position else ""
+        skipped = f"; {rows.n_skipped:,} bad rows were left out" if rows.n_skipped else ""
         raise ValueError(f"expected at least one row, got none{skipped}")
     moments.save(options.output)
     checkpoint.remove()
@@ -173,7 +173,7 @@ def _report(
     found = {
         "output": str(options.output),
         "rows": position.rows,
-        "skipped": position.skipped,
+        "skipped": rows.n_skipped,
         "features": moments.n_features_in_,
         "classes": classes,
         "dtype": rows.dtype.name,
@@ -181,7 +181,7 @@ def _report(
         "seconds": advance.seconds,
         "rows_per_second": advance.rate,
     }
-    skipped = f" ({position.skipped:,} bad rows left out)" if position.skipped else ""
+    skipped = f" ({rows.n_skipped:,} bad rows left out)" if rows.n_skipped else ""
     text = (
         f"{options.output}: {position.rows:,} rows{skipped}, {moments.n_features_in_} features, "
         f"{len(classes)} classes ({show(classes, 200)[1:-1]}); {advance.rate:,.0f} rows/s"

@@ -130,7 +130,9 @@ class Output:
             with _bar() as bar:
                 yield _BarAdvance(what, bar)
         else:
-            yield _LineAdvance(what)
+            lines = _LineAdvance(what)
+            yield lines
+            lines.finish()
 
 
 class Advance:
@@ -138,10 +140,15 @@ class Advance:
 
     def __init__(self, what: str) -> None:
         self.what, self.started, self.rows = what, time.perf_counter(), 0
+        self.cancelled = False
 
     def __call__(self, rows: int, fraction: float | None) -> None:
         """Add some rows, after which `fraction` of all has gone through (None: not known)."""
         self.rows += rows
+
+    def cancel(self) -> None:
+        """Say that the rest will not go through."""
+        self.cancelled = True
 
     @property
     def seconds(self) -> float:
@@ -165,13 +172,22 @@ class _LineAdvance(Advance):
         super().__call__(rows, fraction)
         if self.seconds - self._printed >= _LINE_SECONDS:
             self._printed = self.seconds
-            line = f"{self.what}: {self.rows:,} rows, {self.rate:,.0f} rows/s"
-            if fraction is not None:
+            line = ""
+            if fraction is not None and fraction >= 0.005:  # a single piece is at 0 to its end
                 line += f", {100 * fraction:.0f}%"
                 if fraction > self._first:
                     left = self.seconds * (1 - fraction) / (fraction - self._first)
                     line += f", {left:.0f} s left"
-            print(line, file=sys.stderr, flush=True)
+            self._print(line)
+
+    def finish(self) -> None:
+        """Print the last line."""
+        if not self.cancelled:
+            self._print(", 100%")
+
+    def _print(self, more: str) -> None:
+        line = f"{self.what}: {self.rows:,} rows, {self.rate:,.0f} rows/s{more}"
+        print(line, file=sys.stderr, flush=True)
 
 
 class _BarAdvance(Advance):
