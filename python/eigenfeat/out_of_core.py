@@ -20,7 +20,7 @@ from sklearn.utils.validation import (
 from eigenfeat import reductions
 from eigenfeat._reading import Reading, check_finite
 from eigenfeat._surveyed import SurveyedBlocks
-from eigenfeat.blocks import ArrayBlocks, Block, RowBlocks, as_blocks, is_blocks
+from eigenfeat.blocks import ArrayBlocks, Block, RowBlocks, as_blocks, check_no_list, is_blocks
 from eigenfeat.moments import ClassMoments
 
 __all__ = ["all_targets", "given_blocks", "over_blocks", "pooled_moments", "surveyed"]
@@ -38,8 +38,9 @@ def given_blocks(
     Raises
     ------
     ValueError
-        If labels or weights came beside blocks, which bring their own.
+        If labels or weights came beside blocks, which bring their own, or a list of blocks.
     """
+    check_no_list(X)
     if is_blocks(X):
         for name, values in (("y", y), ("sample_weight", sample_weight)):
             if values is not None:
@@ -113,6 +114,7 @@ def over_blocks(method: _Method) -> _Method:
 
     @wraps(method)
     def wrapped(self: Any, X: Any) -> Any:
+        check_no_list(X)
         if is_blocks(X):
             check_is_fitted(self)
             return (method(self, block.X) for block in _checked(self, as_blocks(X)))

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import csv
-import os
-import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
@@ -17,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._archive import array_header
+from eigenfeat.persist import taking_the_place_of
 
 from .errors import arrow
 
-__all__ = ["SUFFIXES", "Writer", "missing_in", "open_writer", "replaced"]
+__all__ = ["SUFFIXES", "Writer", "missing_in", "open_writer"]
 
 Missing = npt.NDArray[np.bool_] | None
 
@@ -32,7 +29,7 @@ class Writer(ABC):
 
     def __init__(self, path: Path, names: list[str]) -> None:
         self.names = names
-        self._whole = replaced(path)
+        self._whole = taking_the_place_of(path)
         self._path = self._whole.__enter__()
 
     def __enter__(self) -> Writer:
@@ -61,18 +58,6 @@ class Writer(ABC):
     @abstractmethod
     def close(self, *, complete: bool) -> None:
         """Write what comes last, if all rows are there, and close the file."""
-
-
-@contextmanager
-def replaced(path: Path) -> Iterator[Path]:
-    """The path of a new file, which takes the place of `path` if all goes well."""
-    scratch = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
-    try:
-        yield scratch
-        os.replace(scratch, path)
-    except BaseException:
-        scratch.unlink(missing_ok=True)
-        raise
 
 
 class CsvWriter(Writer):
