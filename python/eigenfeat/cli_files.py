@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,14 @@ from eigenfeat.cli_options import (
     add_run_options,
     add_talk,
     amount,
-    open_labelled,
     positive,
 )
-from eigenfeat.cli_output import Output
 from eigenfeat.cli_parameters import add_parameters
 
-__all__ = ["add_commands"]
+__all__ = ["MERGE", "add_commands"]
+
+# What runs a command. It is imported once the options are known to be right.
+Command = Callable[[argparse.Namespace], int]
 
 DATA = """\
 DATA is one file or several with the same columns, a folder of them, or a pattern in quotes:
@@ -161,7 +163,7 @@ def _add_moments(commands: Any) -> None:
         "--resume", action="store_true", help="go on from the checkpoint, if there is one"
     )
     add_run_options(moments)
-    moments.set_defaults(run=_moments)
+    moments.set_defaults(command=_moments)
     merge = commands.add_parser(  # "moments merge" in `cli.main`'s hands; not listed
         MERGE,
         prog=f"{moments.prog.rsplit(' ', 1)[0]} {MERGE}",
@@ -172,22 +174,19 @@ def _add_moments(commands: Any) -> None:
     merge.add_argument("data", nargs="+", metavar="FILE", help="what eigenfeat moments wrote")
     add_output(merge, "gets the moments of all rows")
     add_run_options(merge, progress=False)
-    merge.set_defaults(run=_merge)
+    merge.set_defaults(command=_merge)
 
 
-def _merge(options: argparse.Namespace) -> int:
+def _merge() -> Command:
     from eigenfeat import cli_moments
 
-    return cli_moments.merge(options, options.data, Output("moments", options.json, None))
+    return cli_moments.merge_files
 
 
-def _moments(options: argparse.Namespace) -> int:
+def _moments() -> Command:
     from eigenfeat import cli_moments
 
-    output = Output("moments", options.json, options.progress)
-    if options.data[0] == "merge":  # after an option
-        return cli_moments.merge(options, options.data[1:], output)
-    return cli_moments.moments_of(options, open_labelled(options), output)
+    return cli_moments.moments_of_files
 
 
 def _add_inspect(commands: Any) -> None:
@@ -200,13 +199,13 @@ def _add_inspect(commands: Any) -> None:
     inspect.add_argument("file", metavar="FILE")
     add_formats(inspect.add_argument_group("reading"))
     add_talk(inspect)
-    inspect.set_defaults(run=_inspect)
+    inspect.set_defaults(command=_inspect)
 
 
-def _inspect(options: argparse.Namespace) -> int:
+def _inspect() -> Command:
     from eigenfeat import cli_inspect
 
-    return cli_inspect.inspect(options)
+    return cli_inspect.inspect
 
 
 def _add_fit(commands: Any) -> None:
@@ -234,13 +233,13 @@ def _add_fit(commands: Any) -> None:
         help="copy more rows than that to a temporary file there, so that text is parsed but once",
     )
     add_run_options(fit)
-    fit.set_defaults(run=_fit)
+    fit.set_defaults(command=_fit)
 
 
-def _fit(options: argparse.Namespace) -> int:
-    from eigenfeat import cli_models
+def _fit() -> Command:
+    from eigenfeat import cli_models, saving_classes  # noqa: F401 (which saving asks for)
 
-    return cli_models.fit(options)
+    return cli_models.fit
 
 
 def _add_predict(commands: Any) -> None:
@@ -252,7 +251,7 @@ def _add_predict(commands: Any) -> None:
     )
     _add_model(predict, "predictions")
     predict.add_argument("--proba", action="store_true", help="also probabilities of the classes")
-    predict.set_defaults(run=_predict, command="predict")
+    predict.set_defaults(command=_predict)
 
 
 def _add_transform(commands: Any) -> None:
@@ -263,7 +262,7 @@ def _add_transform(commands: Any) -> None:
         epilog=PREDICT_EXAMPLES,
     )
     _add_model(transform, "features")
-    transform.set_defaults(run=_transform, command="transform")
+    transform.set_defaults(command=_transform)
 
 
 def _add_model(parser: Any, what: str) -> None:
@@ -274,13 +273,13 @@ def _add_model(parser: Any, what: str) -> None:
     add_run_options(parser)
 
 
-def _predict(options: argparse.Namespace) -> int:
-    from eigenfeat import cli_models
+def _predict() -> Command:
+    from eigenfeat import cli_models, saving_classes  # noqa: F401
 
-    return cli_models.predict(options)
+    return cli_models.predict
 
 
-def _transform(options: argparse.Namespace) -> int:
-    from eigenfeat import cli_models
+def _transform() -> Command:
+    from eigenfeat import cli_models, saving_classes  # noqa: F401
 
-    return cli_models.transform(options)
+    return cli_models.transform

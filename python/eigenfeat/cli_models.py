@@ -268,7 +268,7 @@ def _write(
     more: dict[str, Any],
 ) -> int:
     written = skipped = 0
-    with open_writer(options.output, names) as writer, output.rows(options.command) as advance:
+    with open_writer(options.output, names) as writer, output.rows(output.command) as advance:
         for block, position in rows.blocks():
             X, missing = _filled(block.X) if options.skip_bad else (block.X, None)
             writer.write(*found(X), missing=missing)

@@ -13,7 +13,7 @@ from typing import Any
 from eigenfeat._checkpoint import read_checkpoint, write_checkpoint
 from eigenfeat._feature_names import differing_name
 from eigenfeat._validation import show
-from eigenfeat.cli_options import column_names
+from eigenfeat.cli_options import column_names, open_labelled
 from eigenfeat.cli_output import (
     Advance,
     InterruptedRunError,
@@ -27,7 +27,7 @@ from eigenfeat.moments import ClassMoments
 from eigenfeat.persist import FileFormatError
 from eigenfeat.tables import FileRows, Position
 
-__all__ = ["merge", "moments_of"]
+__all__ = ["merge_files", "moments_of_files"]
 
 _SECONDS = 60.0
 
@@ -103,8 +103,20 @@ def _difference(found: Any, wanted: dict[str, Any]) -> str | None:
     return "it was written by another version"
 
 
-def moments_of(options: argparse.Namespace, rows: FileRows, output: Output) -> int:
+def moments_of_files(options: argparse.Namespace) -> int:
     """Add up the moments of all rows, write them, and say so."""
+    output = Output("moments", options.json, options.progress)
+    if options.data[0] == "merge":  # after an option
+        return _merged(options, options.data[1:], output)
+    return _moments_of(options, open_labelled(options), output)
+
+
+def merge_files(options: argparse.Namespace) -> int:
+    """Merge files of moments in the order given."""
+    return _merged(options, options.data, Output("moments", options.json, None))
+
+
+def _moments_of(options: argparse.Namespace, rows: FileRows, output: Output) -> int:
     check_folder(options.output)
     checkpoint = Checkpoint(_checkpoint_path(options), rows, options.every)
     moments, position = _start(options, rows, checkpoint, output)
@@ -189,8 +201,7 @@ def _report(
     output.result(found, text)
 
 
-def merge(options: argparse.Namespace, paths: list[str], output: Output) -> int:
-    """Merge files of moments in the order given."""
+def _merged(options: argparse.Namespace, paths: list[str], output: Output) -> int:
     if len(paths) < 2:
         raise UsageError(f"merge: expected two files of moments or more, got {len(paths)}")
     check_folder(options.output)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -23,6 +25,7 @@ __all__ = [
     "Parser",
     "UsageError",
     "check_folder",
+    "quiet_interrupts",
     "report_error",
 ]
 
@@ -92,6 +95,29 @@ def _print_json(found: dict[str, Any]) -> None:
     print(json.dumps(found, allow_nan=False, default=str), flush=True)
 
 
+@contextmanager
+def quiet_interrupts(as_json: bool) -> Iterator[None]:
+    """While modules are imported, Ctrl-C ends the program at once, without a word but for JSON.
+
+    A KeyboardInterrupt in the midst of an extension module may come out as any other error.
+    """
+
+    def end(number: int, frame: FrameType | None) -> None:
+        if as_json:
+            report_error(KeyboardInterrupt(), as_json)
+        os._exit(128 + signal.SIGINT)
+
+    theirs = signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+    if theirs or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 class Output:
     """Where a command's words go: results to stdout, all else to stderr.
 
@@ -106,7 +132,7 @@ class Output:
     """
 
     def __init__(self, command: str, as_json: bool, progress: bool | None) -> None:
-        self._command, self._json = command, as_json
+        self.command, self._json = command, as_json
         self._terminal = sys.stderr.isatty()
         self._progress = self._terminal if progress is None else progress
 
@@ -117,7 +143,7 @@ class Output:
     def result(self, found: dict[str, Any], text: str) -> None:
         """Print the result: `found` as JSON, or `text`."""
         if self._json:
-            _print_json({"status": "ok", "command": self._command, **found})
+            _print_json({"status": "ok", "command": self.command, **found})
         else:
             print(text, flush=True)
 
