@@ -1,6 +1,6 @@
 """Discriminative features from generalized eigenvectors of class-conditional second moments."""
 
-from typing import TYPE_CHECKING, Any
+TYPE_CHECKING = False  # but for type checkers, which know the name: typing takes time to import
 
 if TYPE_CHECKING:
     from .blocks import ArrayBlocks, Block, GeneratedBlocks, RowBlocks
@@ -117,7 +117,7 @@ __all__ = [
 
 if not TYPE_CHECKING:
 
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name):
         from importlib import import_module
 
         if name == "_core":  # before all that needs it
@@ -138,5 +138,5 @@ if not TYPE_CHECKING:
         globals()[name] = value
         return value
 
-    def __dir__() -> list[str]:
+    def __dir__():
         return sorted({*globals(), *__all__})
