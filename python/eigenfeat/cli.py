@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     as_json = getattr(options, "json", False)
     expected: tuple[type[BaseException], ...] = (KeyboardInterrupt, OSError)
     if options.command.__module__ == cli_files.__name__:
-        expected += (ValueError, ImportError, MemoryError)
+        expected += (ValueError, ArithmeticError, ImportError, MemoryError)
     try:
         with quiet_interrupts(as_json):
             run = options.command()

@@ -20,6 +20,7 @@ PAIRS = ("all", "hypercube", "random", "stratified", "confusion", "one_vs_rest",
 
 # What scikit-learn says of a parameter, and what this package does.
 _WORDS = re.compile(r"The '(\w+)' parameter of \w+ must be (.*)\. Got (.*) instead\.", re.DOTALL)
+_CHOICES = re.compile(r"a str among \{(.*?)\}")  # a set, in any order
 _OWN_WORDS = re.compile(r"(\w+): (expected .*)", re.DOTALL)
 
 
@@ -97,7 +98,10 @@ def estimator_of(kind: Any, options: argparse.Namespace) -> Any:
 def _as_option(text: str) -> str:
     """What is said of a parameter, said of its option."""
     if found := _WORDS.fullmatch(text):
-        return f"{_flag(found[1])}: expected {found[2]}, got {found[3]}"
+        wanted = _CHOICES.sub(
+            lambda one: f"one of {', '.join(sorted(one[1].split(', ')))}", found[2]
+        )
+        return f"{_flag(found[1])}: expected {wanted}, got {found[3]}"
     if (found := _OWN_WORDS.fullmatch(text)) and found[1] in PARAMETERS:
         return f"{_flag(found[1])}: {found[2]}"
     return text

@@ -44,7 +44,11 @@ MISUSE = {
     (*FIT, "--hidden-directions", "0"): "--hidden-directions: expected an int in the range",
     (*FIT, "--penalty", "nan"): "--penalty: expected a float in the range [0.0, inf), got nan",
     (*FIT, "--pairs", "foo"): "argument --pairs: invalid choice: 'foo' (choose from",
-    (*FIT, "--expansion", "foo"): "--expansion: expected a str among {",
+    (*FIT, "--expansion", "foo"): (
+        "--expansion: expected one of 'auto', 'half_wave', 'polynomial', 'shifted', got 'foo'"
+    ),
+    (*FIT, "--columns", ","): "--columns: rows.csv: expected at least one feature column, got none",
+    (*FIT, "--drop", "x0,x1,x2"): "--drop: rows.csv: expected at least one feature column, got n",
     (*FIT, "--powers", "1,1"): "--powers: expected distinct numbers out of 1, 2, 3, got (1, 1)",
     (*FIT, "--powers", "a"): "argument --powers: ",
     (*FIT, "--include-input", "--depth", "2"): "--include-input: expected False with depth > 1",
@@ -152,3 +156,14 @@ def test_progress_ends_at_the_end(files, monkeypatch):
         assert " 0%" not in err
     err = run(*FIT, "--progress", "--memory", "0")[2]
     assert "%" not in err  # it went through the first block alone
+
+
+def test_numbers_that_fail_are_said_in_a_line(files, monkeypatch):
+    def fit(*_):
+        raise FloatingPointError("the Gram matrix of the features cannot be factorised")
+
+    monkeypatch.chdir(files)
+    monkeypatch.setattr(GEMClassifier, "fit", fit)
+    status, out, err = run(*FIT)
+    assert (status, out) == (1, "")
+    assert err == "eigenfeat: the Gram matrix of the features cannot be factorised\n"

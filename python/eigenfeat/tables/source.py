@@ -90,7 +90,10 @@ class Choice:
                     f"got {list(options.columns)!r}",
                 )
         if not chosen:
-            raise ValueError(f"{path}: expected at least one feature column, got none")
+            what = f"{path}: expected at least one feature column, got none"
+            if options.columns is None and not options.drop:
+                raise ValueError(what)
+            raise OptionError("drop" if options.columns is None else "columns", what)
         return cls(tuple(chosen), goal)
 
 
