@@ -57,7 +57,7 @@ PYTHON_ROOMS = (
     Room(
         "estimators",
         (
-            *("gem*.py", "linear.py", "logistic.py", "calibrated.py", "clusters.py"),
+            *("gem*.py", "linear.py", "logistic.py", "calibrated*.py", "clusters.py"),
             *("rayleigh*.py", "discriminant.py", "targets.py"),
             *("row_weights.py", "out_of_core.py"),
             *("ldg/*", "incomplete/*", "maxmargin/*"),

@@ -1,4 +1,6 @@
-"""Loads the BLAS that the compiled core needs, wherever pip has put it.
+"""Loads the compiled core and the BLAS that it needs, wherever pip has put it.
+
+Whoever first asks for ``eigenfeat._core`` is led here by the package's ``__getattr__``.
 
 The core looks for ``scipy_openblas32`` in the folder that holds this package. pip may install the
 two apart (``--user``, ``--target``, virtual environments that see the system's packages); then the
@@ -26,6 +28,3 @@ def load_core() -> ModuleType:
             raise error from None
         ctypes.CDLL(os.path.join(blas.get_lib_dir(), blas.get_library(fullname=True)))
         return import_module("eigenfeat._core")
-
-
-load_core()

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
+from .blocks import Block
 from .features import core_rows, take_rows
 
 __all__ = ["Gram", "LogitObjective", "LogitProblem", "Penalty", "centred", "far_means"]
@@ -246,6 +247,16 @@ class LogitProblem(LogitObjective):
         made = cls.__new__(cls)
         made.X, made.n_threads = X, n_threads
         made._read(core_rows(X, True))
+        return made
+
+    @classmethod
+    def part(cls, block: Block, n_classes: int, constant: bool, n_threads: int) -> LogitProblem:
+        """For scores and products of a block of feature rows whose labels are indices."""
+        made = cls.__new__(cls)
+        made.X, made.labels, made.weights = block.X, block.y, block.weight
+        made.constant, made.n_threads = constant, n_threads
+        made._read(core_rows(block.X, constant))
+        made.shape = (made.rows.n_columns, n_classes)
         return made
 
     def _read(self, rows: Any) -> None:

@@ -1,4 +1,4 @@
-"""The state of the core's class moments as named arrays, for files, pickles and comparison."""
+"""The core's class moments: fed with checked rows, and as named arrays for files and pickles."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
+from ._validation import CsrRows, RealArray
 
-__all__ = ["core_arrays", "restored_core", "same_class"]
+__all__ = ["core_arrays", "restored_core", "same_class", "update_core"]
 
 _Array = npt.NDArray[np.float64]
 
@@ -61,3 +62,19 @@ def same_class(a: _core.ClassMoments, i: int, b: _core.ClassMoments, j: int) -> 
         and np.array_equal(a.mean_low(i), b.mean_low(j))
         and np.array_equal(a.packed_scatter(i), b.packed_scatter(j))
     )
+
+
+def update_core(
+    core: _core.ClassMoments,
+    rows: RealArray | CsrRows,
+    codes: npt.NDArray[np.int32],
+    weights: _Array | None,
+    n_threads: int,
+) -> None:
+    """Take in a batch of checked rows, their class indices and their weights."""
+    if isinstance(rows, CsrRows):
+        core.update_csr(
+            rows.data, rows.indices, rows.indptr, rows.n_columns, codes, weights, n_threads
+        )
+    else:
+        core.update_dense(rows, codes, weights, n_threads)

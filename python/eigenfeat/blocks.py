@@ -12,7 +12,15 @@ import numpy.typing as npt
 
 from ._validation import show
 
-__all__ = ["ArrayBlocks", "Block", "GeneratedBlocks", "RowBlocks", "as_blocks", "is_blocks"]
+__all__ = [
+    "ArrayBlocks",
+    "Block",
+    "GeneratedBlocks",
+    "RowBlocks",
+    "as_blocks",
+    "check_no_list",
+    "is_blocks",
+]
 
 _BLOCK_BYTES = 64e6
 _Result = TypeVar("_Result")
@@ -202,6 +210,19 @@ class GeneratedBlocks(RowBlocks):
 def is_blocks(X: Any) -> bool:
     """Whether `X` is rows in blocks: `RowBlocks`, an iterator, or a function that returns one."""
     return isinstance(X, (RowBlocks, Iterator)) or (callable(X) and not hasattr(X, "shape"))
+
+
+def check_no_list(X: Any) -> None:
+    """Refuse a list of blocks, which is no array, and say what takes it; ValueError."""
+    if not isinstance(X, (list, tuple)) or not X:
+        return
+    first = X[0][0] if isinstance(X[0], tuple) and 2 <= len(X[0]) <= 3 else X[0]
+    if len(getattr(first, "shape", ())) == 2:
+        raise ValueError(
+            f"X: expected rows or RowBlocks, got a {type(X).__name__} of {len(X)} blocks: "
+            "eigenfeat.GeneratedBlocks(X) goes through them (of a function that makes them anew, "
+            "too); for anything else write a RowBlocks of your own"
+        )
 
 
 def as_blocks(X: Any, y: Any = None, sample_weight: Any = None) -> RowBlocks:

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat import _threads
-from eigenfeat._logit_problem import LogitProblem, Penalty, centred
+from eigenfeat._logit_problem import LogitProblem, Penalty
+from eigenfeat.calibrated_passes import Calibration, Passes, on_simplex, passes_of, row_slices
 from eigenfeat.linear import LinearClassifier
 from eigenfeat.out_of_core import over_blocks
 
 __all__ = ["CalibratedLeastSquares", "Calibration"]
 
 _Array = NDArray[np.float64]
-_BLOCK = 1 << 22  # numbers in a block of calibration features
 
 
 class CalibratedLeastSquares(LinearClassifier):
@@ -162,15 +160,15 @@ class CalibratedLeastSquares(LinearClassifier):
         self.n_threads = n_threads
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CalibratedLeastSquares:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> CalibratedLeastSquares:
         """Fit the weights and the calibration.
 
         Parameters
         ----------
-        X : (n, p) array-like, sparse matrix or ExpandedRows
-            Finite features.
+        X : (n, p) array-like, sparse matrix, ExpandedRows or RowBlocks
+            Finite features. Blocks, and memory-mapped arrays, are gone through three times a step.
         y : (n,) array-like
-            Labels.
+            Labels; None with blocks, which bring their own, and their weights.
         sample_weight : (n,) array-like, optional
             Nonnegative weights of the rows.
 
@@ -180,21 +178,22 @@ class CalibratedLeastSquares(LinearClassifier):
             The estimator itself.
         """
         self._validate_params()
-        X, codes, weight = self._labelled_rows(X, y, sample_weight)
-        random = check_random_state(self.random_state)
-        X, codes, weight, held_out = self._held_out(X, codes, weight, random)
-        X, centre = centred(X, weight) if self.fit_intercept else (X, None)
-        problem = self._problem(X, codes, weight)
+        with self._unchanged_on_error():
+            random = check_random_state(self.random_state)
+            self._fit(*self._problems(X, y, sample_weight, random), random)
+        return self
+
+    def _fit(self, problem: Any, held_out: Any, centre: Any, random: Any) -> None:
         started = time.perf_counter()
         sample = self._sample(problem.n_rows, random)
         metric = problem.metric(Penalty(1.0, self.ridge, 0.0), 0.0, sample)
         self._say(f"metric: {problem.shape[0]} features ({time.perf_counter() - started:.1f} s)")
         self.n_rows_ = problem.total
-        kept = self._iterate(problem, metric, held_out, centre)
+        validation = None if held_out is None else passes_of(held_out, first=False)
+        kept = self._iterate(passes_of(problem), metric, validation, centre)
         self.coef_ = np.ascontiguousarray(kept.W[: problem.varying].T)
         self.intercept_ = kept.W[-1].copy() if self.fit_intercept else np.zeros(problem.shape[1])
         self.calibration_, self.n_iter_ = kept.calibration, kept.number
-        return self
 
     @over_blocks
     def decision_function(self, X: Any) -> NDArray[Any]:
@@ -202,8 +201,8 @@ class CalibratedLeastSquares(LinearClassifier):
 
         Parameters
         ----------
-        X : (n, p) array-like, sparse matrix or ExpandedRows
-            Finite features.
+        X : (n, p) array-like, sparse matrix, ExpandedRows or RowBlocks
+            Finite features. Of blocks the result comes block by block, by an iterator.
 
         Returns
         -------
@@ -217,7 +216,7 @@ class CalibratedLeastSquares(LinearClassifier):
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """Class probabilities, (n, k); none is exactly 0."""
         scores = self._calibrated(X)
-        for rows in _blocks(*scores.shape):
+        for rows in row_slices(*scores.shape):
             P = on_simplex(scores[rows].astype(np.float64))
             scores[rows] = (self.n_rows_ * P + 0.5) / (self.n_rows_ + 0.5 * P.shape[1])
         return scores
@@ -234,33 +233,24 @@ class CalibratedLeastSquares(LinearClassifier):
         scores = problem.scores(np.vstack([self.coef_.T, self.intercept_]))
         return self.calibration_.apply(scores)
 
-    def _iterate(
-        self, problem: LogitProblem, metric: Any, held_out: LogitProblem | None, centre: Any
-    ) -> _Step:
+    def _iterate(self, passes: Passes, metric: Any, held_out: Passes | None, centre: Any) -> _Step:
         """All steps; returns the one to keep."""
-        assert problem.labels is not None
-        residuals = _indicators(problem.labels, problem.shape[1], problem.dtype)
-        if problem.weights is not None:
-            residuals *= problem.weights[:, None]
-        W = 0.5 * metric.solve(problem.products(residuals), problem.n_threads)
+        threads = _threads.resolve(self.n_threads)
+        W = 0.5 * metric.solve(passes.products(), threads)
         self.error_history_: list[float] = []
         self.validation_history_: list[float] = []
         best = 0
         for number in range(self.n_iterations + 1):
             if number:
-                W = W + metric.solve(problem.products(residuals), problem.n_threads)
-            scores = problem.scores(W)
-            calibration = Calibration.fit(
-                scores, problem, self.calibration_powers, self.calibration_ridge
-            )
-            self.error_history_.append(_residuals(calibration, scores, problem, residuals))
+                W = W + metric.solve(passes.products(), threads)
+            how = (self.calibration_powers, self.calibration_ridge)
+            calibration, error = passes.calibrate(W, *how)
+            self.error_history_.append(error)
             step = _Step(number, uncentred(W, centre), calibration)
-            text = f"step {number}: squared error {self.error_history_[-1]:.5g}"
+            text = f"step {number}: squared error {error:.5g}"
             if held_out is not None:
-                scores = held_out.scores(step.W)
-                error = _residuals(calibration, scores, held_out, np.empty_like(scores))
-                self.validation_history_.append(error)
-                text += f", held-out {error:.5g}"
+                self.validation_history_.append(held_out.error(step.W, calibration))
+                text += f", held-out {self.validation_history_[-1]:.5g}"
                 best = int(np.argmin(self.validation_history_))
             self._say(text)
             if held_out is None or best == number:
@@ -275,83 +265,10 @@ class CalibratedLeastSquares(LinearClassifier):
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration:
-    """A map from scores (n, k) to probabilities (n, k) that need a projection yet.
-
-    Attributes
-    ----------
-    low, high : (k,) arrays
-        Ranges of the scores; scores are clipped to them and mapped to [-1, 1].
-    weights : (m k + 1, k) array
-        For powers 1 to m of the k mapped scores, power by power, and the constant.
-    """
-
-    low: _Array
-    high: _Array
-    weights: _Array
-    middle: _Array = field(init=False, repr=False)
-    slope: _Array = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        width = self.high - self.low
-        slope = 2.0 / np.where(width > 0, width, np.inf)
-        object.__setattr__(self, "middle", 0.5 * (self.low + self.high))
-        object.__setattr__(self, "slope", slope)
-
-    @classmethod
-    def fit(
-        cls, scores: NDArray[Any], problem: LogitProblem, n_powers: int, ridge: float
-    ) -> Calibration:
-        """Ridge regression of the labels' indicators on powers of the scores."""
-        assert problem.labels is not None
-        n, k = scores.shape
-        low, high = (end(axis=0).astype(np.float64) for end in (scores.min, scores.max))
-        unfitted = cls(low, high, np.zeros((n_powers * k + 1, k)))
-        gram = np.zeros((n_powers * k + 1, n_powers * k + 1))
-        target = np.zeros((len(gram), k))
-        for rows in _blocks(n, len(gram)):
-            F = unfitted._powers(scores[rows])
-            weighted = F if problem.weights is None else F * problem.weights[rows, None]
-            gram += weighted.T @ F
-            target += weighted.T @ _indicators(problem.labels[rows], k)
-        size = np.sqrt(np.diag(gram))
-        size = np.where(size > 0, size, 1.0)
-        gram /= size[:, None] * size
-        gram[np.diag_indices(len(gram) - 1)] += ridge
-        solved = solve(gram, target / size[:, None], assume_a="pos")
-        return cls(low, high, solved / size[:, None])
-
-    def apply(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """Calibrated scores, (n, k), of the scores' type."""
-        out = np.empty_like(scores)
-        for rows in _blocks(len(scores), len(self.weights)):
-            out[rows] = self._powers(scores[rows]) @ self.weights
-        return out
-
-    def _powers(self, scores: NDArray[Any]) -> _Array:
-        mapped = (np.clip(scores, self.low, self.high) - self.middle) * self.slope
-        n, k = mapped.shape
-        out = np.ones((n, len(self.weights)))
-        for first in range(0, len(self.weights) - 1, k):
-            before = out[:, first - k : first] if first else 1.0
-            np.multiply(before, mapped, out=out[:, first : first + k])
-        return out
-
-
-@dataclass(frozen=True, eq=False)
 class _Step:
     number: int
     W: _Array
     calibration: Calibration
-
-
-def on_simplex(scores: _Array) -> _Array:
-    """Project rows (n, k) on the simplex: nonnegative, of sum 1, nearest in Euclid's distance."""
-    k = scores.shape[1]
-    falling = -np.sort(-scores, axis=1)
-    excess = (np.cumsum(falling, axis=1) - 1.0) / np.arange(1, k + 1)
-    support = np.count_nonzero(falling > excess, axis=1)
-    return np.maximum(scores - np.take_along_axis(excess, support[:, None] - 1, axis=1), 0.0)
 
 
 def uncentred(W: _Array, centre: _Array | None) -> _Array:
@@ -361,34 +278,3 @@ def uncentred(W: _Array, centre: _Array | None) -> _Array:
     out = W.copy()
     out[-1] -= centre @ W[:-1]
     return out
-
-
-def _indicators(labels: NDArray[np.int32], k: int, dtype: Any = np.float64) -> NDArray[Any]:
-    Y = np.zeros((len(labels), k), dtype=dtype)
-    Y[np.arange(len(Y)), labels] = 1.0
-    return Y
-
-
-def _residuals(
-    calibration: Calibration, scores: NDArray[Any], problem: LogitProblem, out: NDArray[Any]
-) -> float:
-    """Write weighted ``Y - P`` to `out` and return the mean of its rows' squares, unweighted."""
-    assert problem.labels is not None
-    total = 0.0
-    calibrated = calibration.apply(scores)
-    for rows in _blocks(*scores.shape):
-        R = -on_simplex(calibrated[rows].astype(np.float64))
-        R[np.arange(len(R)), problem.labels[rows]] += 1.0
-        squares = (R**2).sum(axis=1)
-        if problem.weights is None:
-            total += float(squares.sum())
-        else:
-            total += float(problem.weights[rows] @ squares)
-            R *= problem.weights[rows, None]
-        out[rows] = R
-    return total / problem.total
-
-
-def _blocks(n: int, width: int) -> Iterator[slice]:
-    size = max(1, _BLOCK // width)
-    return (slice(begin, begin + size) for begin in range(0, n, size))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eigenfeat import cli_files
-from eigenfeat.cli_output import Parser, report_error
+from eigenfeat.cli_output import Parser, quiet_interrupts, report_error
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -85,22 +85,27 @@ EARLY = "early"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
     given = sys.argv[1:] if arguments is None else list(arguments)
-    options = _parser("--json" in given).parse_args(given)
+    if given[:2] == cli_files.MERGE.split():
+        given[:2] = [cli_files.MERGE]
+    with quiet_interrupts("--json" in given):
+        options = _parser("--json" in given).parse_args(given)
     as_json = getattr(options, "json", False)
     expected: tuple[type[BaseException], ...] = (KeyboardInterrupt, OSError)
-    if options.run.__module__ == cli_files.__name__:
-        expected += (ValueError, ImportError, MemoryError)
+    if options.command.__module__ == cli_files.__name__:
+        expected += (ValueError, ArithmeticError, ImportError, MemoryError)
     try:
-        return int(options.run(options))
+        with quiet_interrupts(as_json):
+            run = options.command()
+        return int(run(options))
     except expected as error:
         return report_error(error, as_json)
 
 
 def _parser(as_json: bool = False) -> argparse.ArgumentParser:
-    from eigenfeat import __version__
-
     parser = Parser(prog="eigenfeat", description=DESCRIPTION, epilog=EXAMPLES, json=as_json)
-    parser.add_argument("--version", action="version", version=f"eigenfeat {__version__}")
+    parser.add_argument(
+        "--version", action=_Version, nargs=0, help="show program's version number and exit"
+    )
     kind: Any = partial(Parser, json=as_json)
     commands = parser.add_subparsers(
         title="commands", metavar="COMMAND", required=True, parser_class=kind
@@ -109,6 +114,16 @@ def _parser(as_json: bool = False) -> argparse.ArgumentParser:
     _add_reproduce(commands)
     cli_files.add_commands(commands)
     return parser
+
+
+class _Version(argparse.Action):
+    """Looks the version up when asked."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from eigenfeat import __version__
+
+        print(f"eigenfeat {__version__}")
+        parser.exit()
 
 
 def _add_demo(commands: Any) -> None:
@@ -140,7 +155,7 @@ def _add_demo(commands: Any) -> None:
         help="folder for pictures and errors.csv (default ./eigenfeat-demo)",
     )
     demo.add_argument("--quick", action="store_true", help="fewer splits and directions")
-    demo.set_defaults(run=_demo)
+    demo.set_defaults(command=_load_demo)
 
 
 def _add_reproduce(commands: Any) -> None:
@@ -179,7 +194,21 @@ def _add_reproduce(commands: Any) -> None:
     reproduce.add_argument(
         "--threads", type=_positive, metavar="N", help="threads of every method (default: all)"
     )
-    reproduce.set_defaults(run=_reproduce)
+    reproduce.set_defaults(command=_load_reproduce)
+
+
+def _load_demo() -> Callable[[argparse.Namespace], int]:
+    """Import what a demonstration needs; what runs it."""
+    from eigenfeat import datasets, demo, demo_early, report  # noqa: F401
+
+    return _demo
+
+
+def _load_reproduce() -> Callable[[argparse.Namespace], int]:
+    """Import what experiments need; what runs one."""
+    from eigenfeat import reproduce  # noqa: F401
+
+    return _reproduce
 
 
 def _demo(options: argparse.Namespace) -> int:

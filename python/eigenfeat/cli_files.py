@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,14 @@ from eigenfeat.cli_options import (
     add_run_options,
     add_talk,
     amount,
-    open_data,
     positive,
-    powers,
-    threshold,
 )
-from eigenfeat.cli_output import Output, UsageError
+from eigenfeat.cli_parameters import add_parameters
 
-__all__ = ["PARAMETERS", "add_commands"]
+__all__ = ["MERGE", "add_commands"]
+
+# What runs a command. It is imported once the options are known to be right.
+Command = Callable[[argparse.Namespace], int]
 
 DATA = """\
 DATA is one file or several with the same columns, a folder of them, or a pattern in quotes:
@@ -29,13 +30,13 @@ NumPy (.npy .npz), svmlight (.svm .svmlight .libsvm, also .gz). CSV, Parquet and
 pyarrow: pip install 'eigenfeat[arrow]'."""
 
 STATUS = """\
-exit status: 0 done; 1 a file cannot be read or written, or rows are bad; 2 wrong options;
-130 (Ctrl-C) or 143 (SIGTERM) interrupted."""
+exit status: 0 done; 1 a file cannot be read or written, or rows are bad; 2 wrong options, be it a
+value out of range or a column that is not there; 130 (Ctrl-C) or 143 (SIGTERM) interrupted."""
 
 MOMENTS = f"""\
 Adds up weight, mean and second moment of every class in one pass over files that need not fit into
 memory. Every estimator that fits on moments can start from the result, and moments of parts can be
-merged.
+merged. Names of columns are kept.
 
 {DATA}
 
@@ -57,6 +58,21 @@ seconds, rows_per_second; of merge: output, merged, classes, weights; of an erro
 {STATUS}"""
 
 
+MERGE = "moments merge"
+
+MERGE_TEXT = """\
+Adds up the moments in files, in the order given, as if all rows had been in one. Files that know
+the names of their columns must agree on them."""
+
+MERGE_EXAMPLES = f"""\
+examples:
+  eigenfeat moments merge monday.efm tuesday.efm -o week.efm
+  eigenfeat fit --moments week.efm -o features.efm
+
+with --json: status, command, output, merged, classes, weights.
+
+{STATUS}"""
+
 INSPECT = """\
 Says what is in a file: of a model its class, parameters, columns and labels; of moments and
 checkpoints labels, weights and position; of a file of rows its columns, types and, if the format
@@ -75,14 +91,16 @@ examples:
   eigenfeat fit rows.csv --target kind -o model.efm --ridge 0.1 --depth 2 --seed 1
   eigenfeat fit --moments rows.efm -o features.efm
 
-with --json: status, command, output, estimator, rows (of moments: weight), in_memory, skipped
-(if in memory), features, classes, seconds.
+with --json: status, command, output, estimator, rows, in_memory, skipped (of moments: weight in
+place of these), features, classes, seconds.
 
 {STATUS}"""
 
 PREDICT = f"""\
 Writes one line of predictions for every row. If the model knows its columns' names they are taken
-from the file by name, in any order; other columns, the labels among them, do no harm.
+from the file by name, in any order; other columns, the labels among them, do no harm. With
+--skip-bad the line of a bad row is empty (null in Parquet, NaN or empty text in .npy), so that line
+n is always about row n.
 
 {DATA}"""
 
@@ -94,22 +112,17 @@ examples:
 
 The output is .csv, .parquet or .npy. With --proba it has a column p_LABEL for every class beside
 the prediction; .npy has these alone, in the order of the labels. With --json: status, command,
-output, rows, classes (of transform: columns), seconds, rows_per_second.
+output, rows, skipped (those among them that are empty), classes (of transform: columns), seconds,
+rows_per_second.
 
 {STATUS}"""
 
 TRANSFORM = f"""\
 Writes the features of every row, with a model that makes some: of eigenfeat fit --features or
---moments, or any transformer that eigenfeat.save wrote.
+--moments, or any transformer that eigenfeat.save wrote. With --skip-bad the line of a bad row is
+empty (null in Parquet, NaN in .npy), so that line n is always about row n.
 
 {DATA}"""
-
-# Options of `fit` that are parameters of estimators, under the same names.
-PARAMETERS = (
-    *("ridge", "n_directions", "threshold", "pairs", "denominator", "constant", "scale"),
-    *("expansion", "powers", "include_input", "penalty", "tol", "depth", "hidden_directions"),
-    *("hidden_ridge", "n_clusters", "random_state"),
-)
 
 
 def add_commands(commands: Any) -> None:
@@ -150,19 +163,30 @@ def _add_moments(commands: Any) -> None:
         "--resume", action="store_true", help="go on from the checkpoint, if there is one"
     )
     add_run_options(moments)
-    moments.set_defaults(run=_moments)
+    moments.set_defaults(command=_moments)
+    merge = commands.add_parser(  # "moments merge" in `cli.main`'s hands; not listed
+        MERGE,
+        prog=f"{moments.prog.rsplit(' ', 1)[0]} {MERGE}",
+        usage="%(prog)s FILE FILE... -o FILE [--threads N] [--json]",
+        description=MERGE_TEXT,
+        epilog=MERGE_EXAMPLES,
+    )
+    merge.add_argument("data", nargs="+", metavar="FILE", help="what eigenfeat moments wrote")
+    add_output(merge, "gets the moments of all rows")
+    add_run_options(merge, progress=False)
+    merge.set_defaults(command=_merge)
 
 
-def _moments(options: argparse.Namespace) -> int:
+def _merge() -> Command:
     from eigenfeat import cli_moments
 
-    output = Output("moments", options.json, options.progress)
-    if options.data[0] == "merge":
-        return cli_moments.merge(options, options.data[1:], output)
-    rows = open_data(options)
-    if rows.sources[0].label_kind is None:
-        raise UsageError("--target: expected the column of labels, got none")
-    return cli_moments.moments_of(options, rows, output)
+    return cli_moments.merge_files
+
+
+def _moments() -> Command:
+    from eigenfeat import cli_moments
+
+    return cli_moments.moments_of_files
 
 
 def _add_inspect(commands: Any) -> None:
@@ -175,13 +199,13 @@ def _add_inspect(commands: Any) -> None:
     inspect.add_argument("file", metavar="FILE")
     add_formats(inspect.add_argument_group("reading"))
     add_talk(inspect)
-    inspect.set_defaults(run=_inspect)
+    inspect.set_defaults(command=_inspect)
 
 
-def _inspect(options: argparse.Namespace) -> int:
+def _inspect() -> Command:
     from eigenfeat import cli_inspect
 
-    return cli_inspect.inspect(options)
+    return cli_inspect.inspect
 
 
 def _add_fit(commands: Any) -> None:
@@ -197,7 +221,7 @@ def _add_fit(commands: Any) -> None:
     add_output(fit, "gets the model")
     fit.add_argument("--features", action="store_true", help="fit GEM alone, for transform")
     fit.add_argument("--moments", metavar="FILE", help="fit GEM alone, on moments in place of rows")
-    _add_parameters(fit.add_argument_group("parameters (see GEMClassifier and GEM)"))
+    add_parameters(fit.add_argument_group("parameters (see GEMClassifier and GEM)"))
     add_data_options(fit)
     group = fit.add_argument_group("memory")
     group.add_argument(
@@ -209,59 +233,13 @@ def _add_fit(commands: Any) -> None:
         help="copy more rows than that to a temporary file there, so that text is parsed but once",
     )
     add_run_options(fit)
-    fit.set_defaults(run=_fit)
+    fit.set_defaults(command=_fit)
 
 
-def _fit(options: argparse.Namespace) -> int:
-    from eigenfeat import cli_models
+def _fit() -> Command:
+    from eigenfeat import cli_models, saving_classes  # noqa: F401 (which saving asks for)
 
-    return cli_models.fit(options)
-
-
-def _add_parameters(group: Any) -> None:
-    number, whole = {"type": float, "metavar": "X"}, {"type": int, "metavar": "N"}
-    group.add_argument("--ridge", **number, help="added to denominators, relative (default 0.2)")
-    group.add_argument(
-        "--n-directions", **whole, help="most directions of a pair of classes (default 10)"
-    )
-    group.add_argument(
-        "--threshold", type=threshold, metavar="X", help="least eigenvalue, or none (default 1.5)"
-    )
-    group.add_argument("--pairs", metavar="NAME", help="which pairs of classes (default all)")
-    group.add_argument("--denominator", choices=("second_moment", "covariance"), help="of pairs")
-    group.add_argument(
-        "--constant",
-        action=argparse.BooleanOptionalAction,
-        default=None,
-        help="add a column of 1s to the rows",
-    )
-    group.add_argument(
-        "--scale", choices=("auto", "none", "columns"), help="standardise columns (default auto)"
-    )
-    group.add_argument(
-        "--expansion", metavar="NAME", help="of projections: auto, half_wave, shifted, polynomial"
-    )
-    group.add_argument("--powers", type=powers, metavar="1,2,3", help="exponents of the expansion")
-    group.add_argument(
-        "--include-input", action="store_true", default=None, help="the columns are features, too"
-    )
-    group.add_argument("--penalty", **number, help="of the regression's weights (default 0.03)")
-    group.add_argument("--tol", **number, help="where the regression stops (default 0.001)")
-    group.add_argument("--depth", **whole, help="layers (default 1)")
-    group.add_argument(
-        "--hidden-directions",
-        **whole,
-        help="directions of a pair before the last layer (default 20)",
-    )
-    group.add_argument(
-        "--hidden-ridge", **number, help="ridge before the last layer (default: --ridge)"
-    )
-    group.add_argument(
-        "--n-clusters", **whole, help="clusters of each class, if rows fit into memory (default 1)"
-    )
-    group.add_argument(
-        "--seed", dest="random_state", type=int, metavar="N", help="of random numbers (default 0)"
-    )
+    return cli_models.fit
 
 
 def _add_predict(commands: Any) -> None:
@@ -273,7 +251,7 @@ def _add_predict(commands: Any) -> None:
     )
     _add_model(predict, "predictions")
     predict.add_argument("--proba", action="store_true", help="also probabilities of the classes")
-    predict.set_defaults(run=_predict, command="predict")
+    predict.set_defaults(command=_predict)
 
 
 def _add_transform(commands: Any) -> None:
@@ -284,7 +262,7 @@ def _add_transform(commands: Any) -> None:
         epilog=PREDICT_EXAMPLES,
     )
     _add_model(transform, "features")
-    transform.set_defaults(run=_transform, command="transform")
+    transform.set_defaults(command=_transform)
 
 
 def _add_model(parser: Any, what: str) -> None:
@@ -295,13 +273,13 @@ def _add_model(parser: Any, what: str) -> None:
     add_run_options(parser)
 
 
-def _predict(options: argparse.Namespace) -> int:
-    from eigenfeat import cli_models
+def _predict() -> Command:
+    from eigenfeat import cli_models, saving_classes  # noqa: F401
 
-    return cli_models.predict(options)
+    return cli_models.predict
 
 
-def _transform(options: argparse.Namespace) -> int:
-    from eigenfeat import cli_models
+def _transform() -> Command:
+    from eigenfeat import cli_models, saving_classes  # noqa: F401
 
-    return cli_models.transform(options)
+    return cli_models.transform

@@ -77,7 +77,8 @@ def _moments(meta: dict[str, Any], weights: Any) -> dict[str, Any]:
     pairs = sorted(zip(labels, values, strict=True), key=lambda pair: pair[0])  # type: ignore[arg-type,return-value]
     return {
         "features": meta["n_features"],
-        "dtype": meta["dtype"] or "as the rows come",
+        **({"feature_names": meta["feature_names"]} if "feature_names" in meta else {}),
+        "dtype": meta["dtype"] or "float32 of float32 rows, else float64",
         "weight": sum(values),
         "classes": [{"label": label, "weight": weight} for label, weight in pairs],
     }

@@ -17,14 +17,15 @@ import numpy.typing as npt
 import eigenfeat
 from eigenfeat._validation import show
 from eigenfeat.blocks import Block, joined
-from eigenfeat.cli_files import PARAMETERS
-from eigenfeat.cli_options import open_data
+from eigenfeat.cli_options import column_names, open_data, open_labelled
 from eigenfeat.cli_output import Output, UsageError, check_folder
+from eigenfeat.cli_parameters import estimator_of
 from eigenfeat.gem import GEM
 from eigenfeat.gem_classifier import GEMClassifier
 from eigenfeat.moments import ClassMoments
 from eigenfeat.tables import FileRows, described, listed_files, open_rows
-from eigenfeat.tables.writers import open_writer
+from eigenfeat.tables.rows import finite_rows
+from eigenfeat.tables.writers import SUFFIXES, open_writer
 
 __all__ = ["fit", "predict", "transform"]
 
@@ -35,59 +36,41 @@ __all__ = ["fit", "predict", "transform"]
 def fit(options: argparse.Namespace) -> int:
     """Fit a classifier, or directions, and save it."""
     output = Output("fit", options.json, options.progress)
-    model = _estimator(options)
+    model = estimator_of(GEM if options.features or options.moments else GEMClassifier, options)
     started = time.perf_counter()
     if options.moments is not None:
         return _fit_moments(options, model, output)
     if not options.data:
         raise UsageError("expected files of rows, or --moments, got neither")
-    rows = open_data(options)
-    if rows.sources[0].label_kind is None:
-        raise UsageError("--target: expected the column of labels, got none")
+    rows = open_labelled(options)
     check_folder(options.output)
-    names = rows.feature_names
+    names = column_names(rows)
     with ExitStack() as stack:
-        whole, skipped = _gathered(rows, options.memory * 1e9, output)
+        whole = _gathered(rows, options.memory * 1e9, output)
         if whole is not None:
-            n, kept = len(whole), "in memory"
+            kept = "in memory"
             model.fit(whole.X, whole.y)
         else:
-            rows = _spooled(rows, options, stack, output)
-            n, kept = rows.n_rows, "block by block"
+            if options.n_clusters not in (None, 1):
+                raise UsageError(
+                    "--n-clusters: expected 1 with more rows than --memory, got "
+                    f"{options.n_clusters}"
+                )
+            kept = "block by block"
             output.say("more rows than --memory: fitting block by block")
-            model.fit(rows)
-    if names != [str(j) for j in range(len(names))]:
+            model.fit(_spooled(rows, options, stack, output))
+    if names is not None:
         model.feature_names_in_ = np.array(names, dtype=object)
     eigenfeat.save(model, options.output)
     _report_fit(
         options,
         model,
         output,
-        {
-            "rows": n,
-            "in_memory": whole is not None,
-            **({} if whole is None else {"skipped": skipped}),
-        },
+        {"rows": rows.n_rows, "in_memory": whole is not None, "skipped": rows.n_skipped},
         kept,
         started,
     )
     return 0
-
-
-def _estimator(options: argparse.Namespace) -> Any:
-    kind = GEM if options.features or options.moments is not None else GEMClassifier
-    known = kind._get_param_names()
-    given = {name: getattr(options, name) for name in PARAMETERS}
-    given = {name: value for name, value in given.items() if value is not None}
-    if given.get("threshold") == "none":
-        given["threshold"] = None
-    foreign = sorted(set(given) - set(known))
-    if foreign:
-        flags = ", ".join(f"--{name.replace('_', '-')}" for name in foreign)
-        raise UsageError(
-            f"{flags}: expected none with --features or --moments, which fit {kind.__name__}"
-        )
-    return kind(**given, n_threads=options.threads)
 
 
 def _fit_moments(options: argparse.Namespace, model: Any, output: Output) -> int:
@@ -103,20 +86,21 @@ def _fit_moments(options: argparse.Namespace, model: Any, output: Output) -> int
     return 0
 
 
-def _gathered(rows: FileRows, limit: float, output: Output) -> tuple[Block | None, int]:
-    """All rows as one block, None if they take more than `limit` bytes; how many were left out."""
-    parts, size, skipped = [], 0, 0
+def _gathered(rows: FileRows, limit: float, output: Output) -> Block | None:
+    """All rows as one block; None if they take more than `limit` bytes."""
+    parts, size = [], 0
     with output.rows("reading") as advance:
         for block, position in rows.blocks():
             size += block.X.data.nbytes
             if size > limit:
-                return None, 0
-            skipped = position.skipped
+                advance.cancel()
+                return None
             parts.append(Block(block.X.copy(), block.y, None, block.start))
             advance(len(block), rows.fraction(position))
     if not parts:
-        raise ValueError("expected at least one row, got none")
-    return joined(parts), skipped
+        skipped = f"; {rows.n_skipped:,} bad rows were left out" if rows.n_skipped else ""
+        raise ValueError(f"expected at least one row, got none{skipped}")
+    return joined(parts)
 
 
 def _spooled(
@@ -173,10 +157,16 @@ def _report_fit(
 def predict(options: argparse.Namespace) -> int:
     """Write what a classifier says of every row."""
     output = Output("predict", options.json, options.progress)
+    _check_output(options.output)
     model, rows = _opened(options, "predict_proba" if options.proba else "predict")
     _forget_names(model)
     classes = np.asarray(getattr(model, "classes_", []))
     only_one = options.output.suffix.lower() == ".npy"
+    if options.skip_bad and only_one and not options.proba and classes.dtype.kind in "biu":
+        raise UsageError(
+            "--skip-bad: expected --proba or an output in .csv or .parquet, got .npy, in which "
+            f"labels that are {classes.dtype} cannot be missing"
+        )
     names = ["prediction"] * (not options.proba or not only_one)
     names += [f"p_{label}" for label in classes.tolist()] if options.proba else []
 
@@ -194,6 +184,7 @@ def predict(options: argparse.Namespace) -> int:
 def transform(options: argparse.Namespace) -> int:
     """Write the features of every row."""
     output = Output("transform", options.json, options.progress)
+    _check_output(options.output)
     model, rows = _opened(options, "transform")
     try:
         names = [str(name) for name in model.get_feature_names_out()]
@@ -237,7 +228,8 @@ def _rows_for(options: argparse.Namespace, known: list[str] | None, model: Any) 
     chosen: dict[str, Any] = {}
     if known is not None and options.columns is None:
         first = listed_files(options.data, options.format)[0]
-        found = described(first, options.format, options.delimiter, options.header)
+        how = (options.format, options.delimiter, options.header, options.x_name)
+        found = described(first, *how)
         names = [column["name"] for column in found.get("columns", [])]
         missing = sorted(set(known) - set(names), key=known.index)
         if not missing:
@@ -249,6 +241,7 @@ def _rows_for(options: argparse.Namespace, known: list[str] | None, model: Any) 
             )
     if options.n_features is None:
         chosen["n_features"] = int(model.n_features_in_)
+    chosen |= {"skip_bad": False, "mark_bad": options.skip_bad}
     return open_data(options, **chosen)
 
 
@@ -274,15 +267,43 @@ def _write(
     output: Output,
     more: dict[str, Any],
 ) -> int:
-    written = 0
-    check_folder(options.output)
-    with open_writer(options.output, names) as writer, output.rows(options.command) as advance:
+    written = skipped = 0
+    with open_writer(options.output, names) as writer, output.rows(output.command) as advance:
         for block, position in rows.blocks():
-            writer.write(*found(block.X))
+            X, missing = _filled(block.X) if options.skip_bad else (block.X, None)
+            writer.write(*found(X), missing=missing)
             written += len(block)
+            skipped += 0 if missing is None else int(missing.sum())
             advance(len(block), rows.fraction(position))
-    result = {"output": str(options.output), "rows": written, **more}
+    result = {"output": str(options.output), "rows": written, "skipped": skipped, **more}
     result |= {"seconds": advance.seconds, "rows_per_second": advance.rate}
     bytes_ = os.path.getsize(options.output)
-    output.result(result, f"{options.output}: {written:,} rows, {bytes_:,} bytes")
+    empty = f" ({skipped:,} bad ones left empty)" if skipped else ""
+    output.result(result, f"{options.output}: {written:,} rows{empty}, {bytes_:,} bytes")
     return 0
+
+
+def _check_output(path: Path) -> None:
+    """Refuse, before any work, a file that could not be written in the end."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise UsageError(
+            f"--output: expected a name that ends in one of {' '.join(SUFFIXES)}, got {path}"
+        )
+    check_folder(path)
+
+
+def _filled(X: Any) -> tuple[Any, npt.NDArray[np.bool_] | None]:
+    """Rows with others in place of those that are not finite, and which (None: all are)."""
+    if hasattr(X, "tocsr"):
+        wrong = ~np.isfinite(X.data)
+        if not wrong.any():
+            return X, None
+        missing = np.zeros(X.shape[0], dtype=bool)
+        missing[np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))[wrong]] = True
+        X.data[wrong] = 0
+        return X, missing
+    good = finite_rows(X)
+    if good is None:
+        return X, None
+    X[~good] = X[good.argmax()] if good.any() else 0
+    return X, ~good

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from eigenfeat._checkpoint import read_checkpoint, write_checkpoint
+from eigenfeat._feature_names import differing_name
 from eigenfeat._validation import show
+from eigenfeat.cli_options import column_names, open_labelled
 from eigenfeat.cli_output import (
     Advance,
     InterruptedRunError,
@@ -25,7 +27,7 @@ from eigenfeat.moments import ClassMoments
 from eigenfeat.persist import FileFormatError
 from eigenfeat.tables import FileRows, Position
 
-__all__ = ["merge", "moments_of"]
+__all__ = ["merge_files", "moments_of_files"]
 
 _SECONDS = 60.0
 
@@ -101,11 +103,23 @@ def _difference(found: Any, wanted: dict[str, Any]) -> str | None:
     return "it was written by another version"
 
 
-def moments_of(options: argparse.Namespace, rows: FileRows, output: Output) -> int:
+def moments_of_files(options: argparse.Namespace) -> int:
     """Add up the moments of all rows, write them, and say so."""
+    output = Output("moments", options.json, options.progress)
+    if options.data[0] == "merge":  # after an option
+        return _merged(options, options.data[1:], output)
+    return _moments_of(options, open_labelled(options), output)
+
+
+def merge_files(options: argparse.Namespace) -> int:
+    """Merge files of moments in the order given."""
+    return _merged(options, options.data, Output("moments", options.json, None))
+
+
+def _moments_of(options: argparse.Namespace, rows: FileRows, output: Output) -> int:
     check_folder(options.output)
     checkpoint = Checkpoint(_checkpoint_path(options), rows, options.every)
-    moments, position = _start(options, checkpoint, output)
+    moments, position = _start(options, rows, checkpoint, output)
     resumed_from = position.rows if position else 0
     for path in (checkpoint.path, options.output):
         remove_leftovers(path)
@@ -119,7 +133,7 @@ def moments_of(options: argparse.Namespace, rows: FileRows, output: Output) -> i
             if checkpoint.due(after):
                 checkpoint.save(moments, after)
     if position is None or not position.rows:
-        skipped = f"; {position.skipped} bad rows were left out" if position else ""
+        skipped = f"; {rows.n_skipped:,} bad rows were left out" if rows.n_skipped else ""
         raise ValueError(f"expected at least one row, got none{skipped}")
     moments.save(options.output)
     checkpoint.remove()
@@ -134,7 +148,7 @@ def _checkpoint_path(options: argparse.Namespace) -> Path:
 
 
 def _start(
-    options: argparse.Namespace, checkpoint: Checkpoint, output: Output
+    options: argparse.Namespace, rows: FileRows, checkpoint: Checkpoint, output: Output
 ) -> tuple[ClassMoments, Position | None]:
     if options.resume and checkpoint.path.exists():
         moments, position = checkpoint.load()
@@ -144,7 +158,7 @@ def _start(
         output.say(f"no checkpoint {checkpoint.path}: starting from the first row")
     elif checkpoint.path.exists():
         output.say(f"starting anew; {checkpoint.path} will be replaced (--resume goes on from it)")
-    return ClassMoments(dtype=options.dtype), None
+    return ClassMoments(dtype=rows.dtype, feature_names=column_names(rows)), None
 
 
 def _stop(
@@ -171,7 +185,7 @@ def _report(
     found = {
         "output": str(options.output),
         "rows": position.rows,
-        "skipped": position.skipped,
+        "skipped": rows.n_skipped,
         "features": moments.n_features_in_,
         "classes": classes,
         "dtype": rows.dtype.name,
@@ -179,7 +193,7 @@ def _report(
         "seconds": advance.seconds,
         "rows_per_second": advance.rate,
     }
-    skipped = f" ({position.skipped:,} bad rows left out)" if position.skipped else ""
+    skipped = f" ({rows.n_skipped:,} bad rows left out)" if rows.n_skipped else ""
     text = (
         f"{options.output}: {position.rows:,} rows{skipped}, {moments.n_features_in_} features, "
         f"{len(classes)} classes ({show(classes, 200)[1:-1]}); {advance.rate:,.0f} rows/s"
@@ -187,14 +201,17 @@ def _report(
     output.result(found, text)
 
 
-def merge(options: argparse.Namespace, paths: list[str], output: Output) -> int:
-    """Merge files of moments in the order given."""
+def _merged(options: argparse.Namespace, paths: list[str], output: Output) -> int:
     if len(paths) < 2:
         raise UsageError(f"merge: expected two files of moments or more, got {len(paths)}")
-    total = ClassMoments.load(paths[0])
+    check_folder(options.output)
+    total, named = ClassMoments.load(paths[0]), paths[0]
     for path in paths[1:]:
+        part, nameless = ClassMoments.load(path), not hasattr(total, "feature_names_in_")
+        _check_columns(total, named, part, path)
         with _naming(path):
-            total.merge(ClassMoments.load(path), n_threads=options.threads)
+            total.merge(part, n_threads=options.threads)
+        named = path if nameless else named
     total.save(options.output)
     weights = {str(c): total.weight(c) for c in total.classes_}
     found = {
@@ -205,6 +222,19 @@ def merge(options: argparse.Namespace, paths: list[str], output: Output) -> int:
     }
     output.result(found, f"{options.output}: {len(paths)} files, {total!r}")
     return 0
+
+
+def _check_columns(total: ClassMoments, named: str, part: ClassMoments, path: str) -> None:
+    """ValueError, naming both files, if columns differ; `total` has those of the file `named`."""
+    known, found = (getattr(m, "feature_names_in_", None) for m in (total, part))
+    if known is not None and found is not None and (other := differing_name(known, found)):
+        raise ValueError(
+            f"{path}: expected the columns of {named}, whose column {other[0]} is {other[1]}, "
+            f"got {other[2]}"
+        )
+    d, e = (getattr(m, "n_features_in_", None) for m in (total, part))
+    if None not in (d, e) and d != e:
+        raise ValueError(f"{path}: expected the {d} columns of {named}, got {e}")
 
 
 @contextmanager

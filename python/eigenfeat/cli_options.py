@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from eigenfeat.cli_output import UsageError
+
 __all__ = [
     "add_data_options",
     "add_formats",
@@ -13,10 +15,10 @@ __all__ = [
     "add_run_options",
     "add_talk",
     "amount",
+    "column_names",
     "open_data",
+    "open_labelled",
     "positive",
-    "powers",
-    "threshold",
 ]
 
 
@@ -27,11 +29,13 @@ def add_output(parser: Any, what: str) -> None:
     )
 
 
-def add_run_options(parser: Any) -> None:
+def add_run_options(parser: Any, *, progress: bool = True) -> None:
     """Add what has to do with the run, not with its result."""
     group = parser.add_argument_group("running")
     group.add_argument("--threads", type=positive, metavar="N", help="threads (default: all)")
     add_talk(group)
+    if not progress:
+        return
     group.add_argument(
         "--progress",
         action=argparse.BooleanOptionalAction,
@@ -73,13 +77,14 @@ def add_data_options(parser: Any, *, target: bool = True) -> None:
     group.add_argument(
         "--block-rows", type=positive, metavar="N", help="rows of a block (default: some 32 MB)"
     )
+    does = "leave out" if target else "leave the output empty for"
+    group.add_argument(
+        "--skip-bad",
+        action="store_true",
+        help=f"{does} rows with missing values, NaN, text or a wrong number of fields, and "
+        "count them (default: stop at the first)",
+    )
     if target:
-        group.add_argument(
-            "--skip-bad",
-            action="store_true",
-            help="leave out rows with missing values, NaN, text or a wrong number of fields, and "
-            "count them (default: stop at the first)",
-        )
         group.add_argument(
             "--labels",
             choices=("auto", "int", "float", "bool", "str"),
@@ -131,20 +136,45 @@ def add_formats(group: Any) -> None:
 
 def open_data(options: argparse.Namespace, **changed: Any) -> Any:
     """Open the rows that the options name."""
-    from eigenfeat.tables import open_rows
+    from eigenfeat.tables import OptionError, open_rows
 
     given = {
         "target": getattr(options, "target", None),
         "columns": None if options.columns is None else listed(options.columns),
         "drop": listed(options.drop),
-        "skip_bad": getattr(options, "skip_bad", False),
+        "skip_bad": options.skip_bad,
         "labels": getattr(options, "labels", "auto"),
         "y_name": getattr(options, "y_name", "y"),
     }
     names = ["dtype", "block_rows", "format", "delimiter", "header"]
     names += ["x_name", "n_features", "zero_based"]
     given |= {name: getattr(options, name) for name in names}
-    return open_rows(options.data, **{**given, **changed})
+    try:
+        return open_rows(options.data, **{**given, **changed})
+    except OptionError as error:
+        raise UsageError(f"--{error.option.replace('_', '-')}: {error.text}") from None
+
+
+def open_labelled(options: argparse.Namespace) -> Any:
+    """Open the rows that the options name, which have to have labels."""
+    from eigenfeat.tables import listed_files
+    from eigenfeat.tables.formats import WITH_LABELS, format_of
+
+    none = UsageError("--target: expected the column of labels, got none")
+    paths = listed_files(options.data, options.format)
+    bare = {options.format or format_of(path) for path in paths}.isdisjoint([*WITH_LABELS, None])
+    if options.target is None and bare and paths[0].exists():
+        raise none  # before the column of labels is taken for a feature
+    rows = open_data(options)
+    if rows.sources[0].label_kind is None:
+        raise none
+    return rows
+
+
+def column_names(rows: Any) -> list[str] | None:
+    """Names of the feature columns; None where the files have numbers only."""
+    names: list[str] = rows.feature_names
+    return None if names == [str(j) for j in range(len(names))] else names
 
 
 def listed(texts: list[str]) -> list[str]:
@@ -168,16 +198,6 @@ def _character(text: str) -> str:
     if len(character) != 1:
         raise argparse.ArgumentTypeError(f"expected one character or 'tab', got {text!r}")
     return character
-
-
-def threshold(text: str) -> Any:
-    """A number, or none."""
-    return "none" if text == "none" else float(text)
-
-
-def powers(text: str) -> tuple[int, ...]:
-    """Integers separated by commas."""
-    return tuple(int(part) for part in text.split(","))
 
 
 def amount(text: str) -> float:

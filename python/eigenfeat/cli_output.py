@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -23,6 +25,7 @@ __all__ = [
     "Parser",
     "UsageError",
     "check_folder",
+    "quiet_interrupts",
     "report_error",
 ]
 
@@ -92,6 +95,29 @@ def _print_json(found: dict[str, Any]) -> None:
     print(json.dumps(found, allow_nan=False, default=str), flush=True)
 
 
+@contextmanager
+def quiet_interrupts(as_json: bool) -> Iterator[None]:
+    """While modules are imported, Ctrl-C ends the program at once, without a word but for JSON.
+
+    A KeyboardInterrupt in the midst of an extension module may come out as any other error.
+    """
+
+    def end(number: int, frame: FrameType | None) -> None:
+        if as_json:
+            report_error(KeyboardInterrupt(), as_json)
+        os._exit(128 + signal.SIGINT)
+
+    theirs = signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+    if theirs or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 class Output:
     """Where a command's words go: results to stdout, all else to stderr.
 
@@ -106,7 +132,7 @@ class Output:
     """
 
     def __init__(self, command: str, as_json: bool, progress: bool | None) -> None:
-        self._command, self._json = command, as_json
+        self.command, self._json = command, as_json
         self._terminal = sys.stderr.isatty()
         self._progress = self._terminal if progress is None else progress
 
@@ -117,7 +143,7 @@ class Output:
     def result(self, found: dict[str, Any], text: str) -> None:
         """Print the result: `found` as JSON, or `text`."""
         if self._json:
-            _print_json({"status": "ok", "command": self._command, **found})
+            _print_json({"status": "ok", "command": self.command, **found})
         else:
             print(text, flush=True)
 
@@ -130,7 +156,9 @@ class Output:
             with _bar() as bar:
                 yield _BarAdvance(what, bar)
         else:
-            yield _LineAdvance(what)
+            lines = _LineAdvance(what)
+            yield lines
+            lines.finish()
 
 
 class Advance:
@@ -138,10 +166,15 @@ class Advance:
 
     def __init__(self, what: str) -> None:
         self.what, self.started, self.rows = what, time.perf_counter(), 0
+        self.cancelled = False
 
     def __call__(self, rows: int, fraction: float | None) -> None:
         """Add some rows, after which `fraction` of all has gone through (None: not known)."""
         self.rows += rows
+
+    def cancel(self) -> None:
+        """Say that the rest will not go through."""
+        self.cancelled = True
 
     @property
     def seconds(self) -> float:
@@ -165,13 +198,22 @@ class _LineAdvance(Advance):
         super().__call__(rows, fraction)
         if self.seconds - self._printed >= _LINE_SECONDS:
             self._printed = self.seconds
-            line = f"{self.what}: {self.rows:,} rows, {self.rate:,.0f} rows/s"
-            if fraction is not None:
+            line = ""
+            if fraction is not None and fraction >= 0.005:  # a single piece is at 0 to its end
                 line += f", {100 * fraction:.0f}%"
                 if fraction > self._first:
                     left = self.seconds * (1 - fraction) / (fraction - self._first)
                     line += f", {left:.0f} s left"
-            print(line, file=sys.stderr, flush=True)
+            self._print(line)
+
+    def finish(self) -> None:
+        """Print the last line."""
+        if not self.cancelled:
+            self._print(", 100%")
+
+    def _print(self, more: str) -> None:
+        line = f"{self.what}: {self.rows:,} rows, {self.rate:,.0f} rows/s{more}"
+        print(line, file=sys.stderr, flush=True)
 
 
 class _BarAdvance(Advance):

@@ -15,12 +15,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    _check_feature_names_in,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
+from eigenfeat._feature_names import take_names
 from eigenfeat._lazy import Lazy
 from eigenfeat._scale import ScaleReport
 from eigenfeat._solution import FittedDirections, Settings, Solution, check_two_classes, solve
@@ -262,7 +259,8 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         moments : ClassMoments
-            Copied, so that later batches of either do not touch the other.
+            Copied, so that later batches of either do not touch the other. Names of columns become
+            `feature_names_in_`.
 
         Returns
         -------
@@ -278,8 +276,7 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
 
     def _adopt(self, moments: ClassMoments) -> GEM:
         """Solve for directions from moments that nobody else will change."""
-        self.__dict__.pop("feature_names_in_", None)
-        self.n_features_in_ = moments.n_features_in_
+        take_names(self, moments)
         self._seed = self._draw_seed()
         self._trial: ScaleReport | None = None
         self._hold(moments)

@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from eigenfeat._feature_names import take_names
 from eigenfeat._model_file import SavedEnsemble
 from eigenfeat.blocks import RowBlocks
 from eigenfeat.gem import GEM
@@ -134,7 +135,7 @@ class GEMEnsemble(FromLogits, ClassifierMixin, BaseEstimator):
         else:
             self._fit_blocks(members, blocks, events)
         self.members_, self.classes_ = members, first.classes_
-        _take_names(first, self)
+        take_names(self, first)
         return self
 
     def _fit_rows(
@@ -148,7 +149,7 @@ class GEMEnsemble(FromLogits, ClassifierMixin, BaseEstimator):
             member.scale = gem.scale_
             own = gem if number == 0 else self._sibling(member, gem, X, y, weight)
             member._fit_rows(X, y, weight, groups, own)
-            _take_names(first, member)
+            take_names(member, first)
             self._say(f"member {number + 1}: {len(own.ranks_)} directions", started)
 
     def _fit_blocks(self, members: list[GEMClassifier], blocks: RowBlocks, events: Any) -> None:
@@ -231,7 +232,7 @@ class GEMEnsemble(FromLogits, ClassifierMixin, BaseEstimator):
         model = cls(estimator=chosen, **saved.parameters)
         model.members_ = [GEMClassifier._restored(member) for member in saved.members]
         model.classes_ = model.members_[0].classes_
-        _take_names(model.members_[0], model)
+        take_names(model, model.members_[0])
         return model
 
     def __sklearn_tags__(self) -> Any:
@@ -251,12 +252,3 @@ class GEMEnsemble(FromLogits, ClassifierMixin, BaseEstimator):
         if self.verbose:
             took = time.perf_counter() - started
             print(f"[GEMEnsemble] {text} ({took:.1f} s)", file=sys.stderr, flush=True)
-
-
-def _take_names(source: Any, target: Any) -> None:
-    """Number and names of the input's columns."""
-    names = getattr(source, "feature_names_in_", None)
-    target.__dict__.pop("feature_names_in_", None)
-    target.n_features_in_ = source.n_features_in_
-    if names is not None:
-        target.feature_names_in_ = names

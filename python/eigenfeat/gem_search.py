@@ -21,6 +21,7 @@ from eigenfeat.features import ExpandedRows
 from eigenfeat.gem_classifier import GEMClassifier
 from eigenfeat.layers import Layer, as_layer, project_rows
 from eigenfeat.moments import ClassMoments
+from eigenfeat.out_of_core import BlockScores
 
 __all__ = ["GEMClassifierCV"]
 
@@ -31,7 +32,7 @@ _SELECTS = ("threshold", "n_directions")
 _EXPANDS = ("expansion", "powers", "include_input")
 
 
-class GEMClassifierCV(ClassifierMixin, BaseEstimator):
+class GEMClassifierCV(BlockScores, ClassifierMixin, BaseEstimator):
     """GEM classifier whose parameters are chosen on held-out rows, then fitted to all rows.
 
     Candidates share what they can: moments are taken once for a split; directions are solved for

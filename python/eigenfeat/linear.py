@@ -19,7 +19,7 @@ from eigenfeat._logit_problem import LogitObjective, LogitProblem, centred
 from eigenfeat._surveyed import SurveyedBlocks
 from eigenfeat._unchanged import unchanged_on_error
 from eigenfeat.features import ExpandedRows, take_rows
-from eigenfeat.out_of_core import given_blocks, over_blocks, surveyed
+from eigenfeat.out_of_core import BlockScores, given_blocks, over_blocks, surveyed
 from eigenfeat.row_weights import weighted_rows
 
 __all__ = ["FromLogits", "LinearClassifier", "LinearModel", "check_two_labels"]
@@ -28,7 +28,7 @@ FLOATS = [np.float64, np.float32]
 _MOST_PERMUTED = 1 << 25  # rows: beyond, a permutation takes more memory than all else
 
 
-class FromLogits:
+class FromLogits(BlockScores):
     """Probabilities and labels of a classifier from its `decision_function`."""
 
     classes_: NDArray[Any]
@@ -58,7 +58,7 @@ class FromLogits:
         return scores if scores.ndim == 2 else np.column_stack([np.zeros_like(scores), scores])
 
 
-class LinearModel(ClassifierMixin, BaseEstimator):
+class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
     """What the linear classifiers share: rows in, ``X @ coef_.T + intercept_`` out."""
 
     classes_: NDArray[Any]

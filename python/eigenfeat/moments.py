@@ -12,17 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core, _threads, persist
+from ._feature_names import check_same_names, checked_names, names_of
 from ._labels import LabelTable
-from ._moments_state import core_arrays, restored_core, same_class
-from ._validation import (
-    CsrRows,
-    RealArray,
-    check_dtype,
-    check_memory,
-    check_rows,
-    check_weights,
-    show,
-)
+from ._moments_state import core_arrays, restored_core, same_class, update_core
+from ._validation import check_dtype, check_memory, check_rows, check_weights, show
 
 __all__ = ["ClassMoments"]
 
@@ -54,6 +47,9 @@ class ClassMoments:
     dtype : {None, float32, float64}
         Arithmetic type of the products of rows. None: as the rows come, float32 for float32
         rows, float64 for all else. Sums are kept in float64 always.
+    feature_names : sequence of str, optional
+        Names of the columns, by default those of the first data frame. Files keep them, `merge`
+        compares them, and estimators that fit on the moments have them from here.
 
     Attributes
     ----------
@@ -61,6 +57,8 @@ class ClassMoments:
         Labels seen, or given, sorted.
     n_features_in_ : int
         Columns of the rows; not there before the first batch.
+    feature_names_in_ : ndarray of shape (d,)
+        Names of the columns; not there if they have none.
 
     Notes
     -----
@@ -83,9 +81,15 @@ class ClassMoments:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, classes: Any = None, dtype: npt.DTypeLike | None = None) -> None:
+    def __init__(
+        self,
+        classes: Any = None,
+        dtype: npt.DTypeLike | None = None,
+        feature_names: Any = None,
+    ) -> None:
         self._table = LabelTable.of(classes)
         self._dtype = check_dtype(dtype)
+        self._names = checked_names(feature_names)
         self._core: _core.ClassMoments | None = None
         self._lock = threading.RLock()
 
@@ -100,6 +104,13 @@ class ClassMoments:
         if self._core is None:
             raise AttributeError("ClassMoments has no n_features_in_ before its first update")
         return self._core.n_features
+
+    @property
+    def feature_names_in_(self) -> npt.NDArray[np.object_]:
+        """Names of the columns."""
+        if self._names is None:
+            raise AttributeError("ClassMoments has no feature_names_in_: its columns have no names")
+        return np.array(self._names, dtype=object)
 
     @property
     def dtype(self) -> np.dtype[Any] | None:
@@ -133,7 +144,8 @@ class ClassMoments:
         ------
         ValueError
             On NaN or infinity (says row and column), another number of columns than before, a
-            label that is missing or not among the given classes, a negative weight.
+            data frame with other names of columns or another order, a label that is missing or
+            not among the given classes, a negative weight.
         MemoryError
             If the matrices of all classes would not fit into the machine's memory.
         """
@@ -143,9 +155,10 @@ class ClassMoments:
             n, d = rows.shape
             codes, table = self._table.encode(y, n)
             weights = check_weights(sample_weight, n)
+            names = check_same_names(self._names, names_of(X), "X")
             core = self._with_room(len(table), d)
-            _update_core(core, rows, codes, weights, threads)
-            self._core, self._table = core, table
+            update_core(core, rows, codes, weights, threads)
+            self._core, self._table, self._names = core, table, names
         return self
 
     def merge(self, other: ClassMoments, *, n_threads: int | None = None) -> ClassMoments:
@@ -168,8 +181,8 @@ class ClassMoments:
         Raises
         ------
         ValueError
-            If the numbers of columns differ, or `other` has classes that this object does not
-            take.
+            If the numbers of columns differ, or their names where both sides have some, or `other`
+            has classes that this object does not take.
         """
         if not isinstance(other, ClassMoments):
             raise ValueError(f"other: expected ClassMoments, got {show(other)}")
@@ -178,17 +191,18 @@ class ClassMoments:
             theirs = other._table
             dtype = theirs.dtype or np.dtype(np.int64)
             table = self._table.joined(theirs.labels, dtype, "other")
+            columns, found = self._known_columns(), other._known_columns()
+            if columns is not None and found is not None and columns != found:
+                raise ValueError(f"other: expected {columns} columns, got {found}")
+            names = check_same_names(self._names, other._names, "other")
             if other._core is not None:
                 self._core = self._merged_core(other._core, theirs, table, threads)
-            self._table = table
+            self._table, self._names = table, names
         return self
 
     def _merged_core(
         self, theirs: _core.ClassMoments, labels: LabelTable, table: LabelTable, n_threads: int
     ) -> _core.ClassMoments:
-        columns = self._known_columns()
-        if columns not in (None, theirs.n_features):
-            raise ValueError(f"other: expected {columns} columns, got {theirs.n_features}")
         core = self._with_room(len(table), theirs.n_features)
         class_map = np.zeros(theirs.n_classes, dtype=np.int32)  # unnamed classes are empty
         class_map[: len(labels)] = [table.index(label) for label in labels.labels]
@@ -196,7 +210,9 @@ class ClassMoments:
         return core
 
     def _known_columns(self) -> int | None:
-        return None if self._core is None else self._core.n_features
+        if self._core is None:
+            return None if self._names is None else len(self._names)
+        return self._core.n_features
 
     def _with_room(self, n_classes: int, n_features: int) -> _core.ClassMoments:
         """The core with at least so many classes; further empty ones do not show anywhere."""
@@ -242,6 +258,7 @@ class ClassMoments:
         with self._lock:
             twin = type(self).__new__(type(self))
             twin._table, twin._dtype, twin._lock = self._table, self._dtype, threading.RLock()
+            twin._names = self._names
             twin._core = None if self._core is None else self._core.copy()
             return twin
 
@@ -261,7 +278,7 @@ class ClassMoments:
         return self.merge(other) if isinstance(other, ClassMoments) else NotImplemented
 
     def __eq__(self, other: object) -> bool:
-        """The same classes with the same numbers, bit for bit, in whatever order they came."""
+        """The same classes and numbers, bit for bit, in whatever order they came; names aside."""
         if not isinstance(other, ClassMoments):
             return NotImplemented
         with _both_locked(self, other):
@@ -327,14 +344,16 @@ class ClassMoments:
             if type(d) is not int or not 1 <= d < 2**31:
                 raise ValueError(f"n_features is {d!r}")
             moments._core = restored_core(array, len(moments._table), d)
+        moments._names = checked_names(meta.get("feature_names"), d)
         return moments
 
     def _meta(self) -> dict[str, Any]:
-        return {
+        meta = {
             "labels": self._table.to_json(),
             "dtype": None if self._dtype is None else self._dtype.name,
-            "n_features": self._known_columns(),
+            "n_features": None if self._core is None else self._core.n_features,
         }
+        return meta if self._names is None else meta | {"feature_names": list(self._names)}
 
     def _arrays(self) -> Iterator[tuple[str, _Array]]:
         return iter(()) if self._core is None else core_arrays(self._core, len(self._table))
@@ -345,13 +364,14 @@ class ClassMoments:
                 "version": 1,
                 "table": (self._table.labels, self._table.dtype, self._table.fixed),
                 "dtype": self._dtype,
-                "n_features": self._known_columns(),
+                "n_features": None if self._core is None else self._core.n_features,
+                "feature_names": self._names,
                 "arrays": dict(self._arrays()),
             }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._table = LabelTable(*state["table"])
-        self._dtype = state["dtype"]
+        self._dtype, self._names = state["dtype"], state.get("feature_names")
         self._lock = threading.RLock()
         self._core = None
         if state["n_features"] is not None:
@@ -367,18 +387,3 @@ def _both_locked(a: ClassMoments, b: ClassMoments) -> ExitStack:
     for moments in sorted((a, b), key=id):
         stack.enter_context(moments._lock)
     return stack
-
-
-def _update_core(
-    core: _core.ClassMoments,
-    rows: RealArray | CsrRows,
-    codes: npt.NDArray[np.int32],
-    weights: _Array | None,
-    n_threads: int,
-) -> None:
-    if isinstance(rows, CsrRows):
-        core.update_csr(
-            rows.data, rows.indices, rows.indptr, rows.n_columns, codes, weights, n_threads
-        )
-    else:
-        core.update_dense(rows, codes, weights, n_threads)

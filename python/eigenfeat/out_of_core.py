@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -20,10 +21,18 @@ from sklearn.utils.validation import (
 from eigenfeat import reductions
 from eigenfeat._reading import Reading, check_finite
 from eigenfeat._surveyed import SurveyedBlocks
-from eigenfeat.blocks import ArrayBlocks, Block, RowBlocks, as_blocks, is_blocks
+from eigenfeat._validation import check_weights
+from eigenfeat.blocks import ArrayBlocks, Block, RowBlocks, as_blocks, check_no_list, is_blocks
 from eigenfeat.moments import ClassMoments
 
-__all__ = ["all_targets", "given_blocks", "over_blocks", "pooled_moments", "surveyed"]
+__all__ = [
+    "BlockScores",
+    "all_targets",
+    "given_blocks",
+    "over_blocks",
+    "pooled_moments",
+    "surveyed",
+]
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -38,8 +47,9 @@ def given_blocks(
     Raises
     ------
     ValueError
-        If labels or weights came beside blocks, which bring their own.
+        If labels or weights came beside blocks, which bring their own, or a list of blocks.
     """
+    check_no_list(X)
     if is_blocks(X):
         for name, values in (("y", y), ("sample_weight", sample_weight)):
             if values is not None:
@@ -113,6 +123,7 @@ def over_blocks(method: _Method) -> _Method:
 
     @wraps(method)
     def wrapped(self: Any, X: Any) -> Any:
+        check_no_list(X)
         if is_blocks(X):
             check_is_fitted(self)
             return (method(self, block.X) for block in _checked(self, as_blocks(X)))
@@ -124,13 +135,66 @@ def over_blocks(method: _Method) -> _Method:
     return cast("_Method", wrapped)
 
 
+class BlockScores:
+    """The accuracy of a classifier, of rows in blocks, too; comes before `ClassifierMixin`."""
+
+    n_features_in_: int
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Labels (n,)."""
+        raise NotImplementedError
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Share of the rows whose label is predicted.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Finite rows. Blocks are gone through once, wherever they are.
+        y : (n,) array-like
+            Labels; None with blocks, which bring their own, and their weights.
+        sample_weight : (n,) array-like, optional
+            Nonnegative weights of the rows.
+
+        Returns
+        -------
+        float
+        """
+        blocks = None if is_mapped(X) else given_blocks(X, y, sample_weight)
+        if blocks is None:
+            if y is None:
+                raise ValueError("y: expected the labels of the rows, got None")
+            return float(ClassifierMixin.score(self, X, y, sample_weight))
+        check_is_fitted(self)
+        right, total = blocks.reduce(right_rows, reductions.add, self)
+        if not total > 0:
+            raise ValueError("sample_weight: expected at least one positive weight, got none")
+        return float(right / total)
+
+
+def right_rows(block: Block, classifier: Any) -> tuple[float, float]:
+    """Weight of a block's rows whose labels are predicted, and of all; merged by `add`."""
+    if block.y is None:
+        raise ValueError(f"y: expected the labels of the rows from {block.start} on, got None")
+    if len(block) == 0:
+        return 0.0, 0.0
+    right = np.asarray(classifier.predict(_checked_block(classifier, block).X) == block.y)
+    weight = check_weights(block.weight, len(block), block.start)
+    if weight is None:
+        return float(right.sum()), float(len(block))
+    return float(weight @ right), float(weight.sum())
+
+
 def _checked(estimator: Any, blocks: RowBlocks) -> Iterator[Block]:
+    return (_checked_block(estimator, block) for block in blocks)
+
+
+def _checked_block(estimator: Any, block: Block) -> Block:
     reading = Reading(n_features=estimator.n_features_in_, small=True)
-    for block in blocks:
-        checked = reading.checked(Block(block.X, start=block.start))
-        check_finite(checked.X, block.start)
-        # A slice of a memory-mapped array would be taken for one.
-        yield Block(np.asarray(block.X) if is_mapped(block.X) else block.X, start=block.start)
+    checked = reading.checked(Block(block.X, start=block.start))
+    check_finite(checked.X, block.start)
+    # A slice of a memory-mapped array would be taken for one.
+    return Block(np.asarray(block.X) if is_mapped(block.X) else block.X, start=block.start)
 
 
 def _filled(method: Callable[..., Any], estimator: Any, blocks: ArrayBlocks) -> Any:

@@ -20,7 +20,7 @@ import re
 import secrets
 import struct
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,7 +29,15 @@ import numpy.typing as npt
 
 from ._archive import HEADER, ArchiveReader, ArchiveWriter, array_header
 
-__all__ = ["FileFormatError", "Reader", "opened", "read", "replacing", "write"]
+__all__ = [
+    "FileFormatError",
+    "Reader",
+    "opened",
+    "read",
+    "replacing",
+    "taking_the_place_of",
+    "write",
+]
 
 FORMAT = "eigenfeat"
 VERSION = 1
@@ -86,17 +94,38 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     If the block raises, or the disk is full, the old file stays as it was.
     """
     target = Path(path)
+    with taking_the_place_of(target) as scratch, open(scratch, "xb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+    _sync_folder(target.parent)
+
+
+@contextmanager
+def taking_the_place_of(target: Path) -> Iterator[Path]:
+    """The path of a new file, which is renamed to `target` if all goes well, else removed.
+
+    Errors name what the caller knows of: `target`, or the folder that is missing.
+    """
     scratch = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
     try:
-        with open(scratch, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
+        yield scratch
         os.replace(scratch, target)
-    except BaseException:
-        scratch.unlink(missing_ok=True)
+    except BaseException as error:
+        with suppress(OSError):
+            scratch.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename in (scratch, str(scratch)):
+            raise _about(error, target) from None
         raise
-    _sync_folder(target.parent)
+
+
+def _about(error: OSError, target: Path) -> OSError:
+    """The error of a scratch file as one of the file that was asked for."""
+    missing = target.parent
+    while not missing.parent.is_dir() and missing.parent != missing:
+        missing = missing.parent
+    place = target if missing.is_dir() else missing
+    return OSError(error.errno, error.strerror, str(place))
 
 
 def _write_archive(

@@ -19,6 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat import _rayleigh_matrices as matrices
+from eigenfeat._feature_names import take_names
 from eigenfeat._lazy import Lazy
 from eigenfeat._solution import check_two_classes
 from eigenfeat._unchanged import unchanged_on_error
@@ -65,8 +66,7 @@ class RayleighTransformer(
         matrices.check_weight(moments, "moments")
         if self._supervised:
             check_two_classes(moments)
-        self.__dict__.pop("feature_names_in_", None)
-        self.n_features_in_ = moments.n_features_in_
+        take_names(self, moments)
         self._hold(moments.copy())
         self._found()
         return self

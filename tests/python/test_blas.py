@@ -44,7 +44,7 @@ def test_core_finds_a_blas_that_lies_elsewhere(tmp_path):
         pytest.skip("an editable installation keeps its core apart")
     shutil.copytree(package, tmp_path / "eigenfeat")
     script = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import eigenfeat; "
-    script += "print(eigenfeat.__file__)"
+    script += "eigenfeat.ClassMoments(); print(eigenfeat.__file__)"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=False
     )

@@ -332,14 +332,18 @@ def test_what_cannot_be_done_is_said_in_a_line(files, problem, capsys):
         (["transform", model, new, "-o", "x.csv"], 1, "expected one that makes features (fit --fe"),
         (["predict", files / "rows.efm", new, "-o", "x.csv"], 1, "got ClassMoments"),
         (["predict", files / "rows.csv", new, "-o", "x.csv"], 1, "not an eigenfeat file"),
-        (["predict", model, new, "-o", "x.txt"], 1, "x.txt: expected a name that ends in one of"),
+        (["predict", model, new, "-o", "x.txt"], 2, "--output: expected a name that ends in"),
         (["inspect", files], 1, f"{files}: expected one file, got a folder of them"),
         (["fit", "-o", "x"], 2, "expected files of rows, or --moments, got neither"),
-        (["fit", new, "-o", "x"], 1, "column 'kind': expected numbers"),
+        (["fit", new, "-o", "x"], 2, "--target: expected the column of labels"),
         (["fit", new, "-o", "x", "--drop", "kind"], 2, "--target: expected the column of labels"),
         (["fit", new, "--moments", "y", "-o", "x"], 2, "--moments: expected no files of rows"),
         (["fit", "--moments", "y", "-o", "x", "--depth", "2"], 2, "--depth: expected none with"),
-        (["fit", new, "--target", "kind", "-o", "x", "--ridge", "-1"], 1, "'ridge' parameter"),
+        (
+            ["fit", new, "--target", "kind", "-o", "x", "--ridge", "-1"],
+            2,
+            "--ridge: expected a float in",
+        ),
         (["fit", new, "--target", "kind", "-o", "x", "--memory", "-1"], 2, "number of gigabytes"),
     ):
         code, out, err = run(capsys, *arguments)

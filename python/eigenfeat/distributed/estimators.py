@@ -93,7 +93,7 @@ class _ClassifierOnDask(_OnDask):
         """Most probable labels, likewise."""
         return self._of_rows("predict", X)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Share of rows that get their own label; computed at once.
 
         Parameters

@@ -19,6 +19,7 @@ from eigenfeat import _threads
 from eigenfeat._unchanged import unchanged_on_error
 from eigenfeat._validation import real_array, show
 from eigenfeat.incomplete._affine import Affine, affine_of
+from eigenfeat.incomplete._complete_rows import complete_rows, labelled_complete_rows
 from eigenfeat.incomplete._discriminants import Discriminants, Linear, Quadratic, discriminants_of
 from eigenfeat.incomplete._early import EarlyRun, batches, flattened
 from eigenfeat.incomplete._ideal import ClassCodes, IdealRule
@@ -157,7 +158,8 @@ class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : (n, d) array-like
-            Complete rows.
+            Complete rows. Incomplete ones are filled in by a completion, which learns from them:
+            ``GaussianCompletion().fit(X).transform(X)``.
         y : (n,) array-like
             Labels.
 
@@ -170,7 +172,7 @@ class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
         if self.n_samples & (self.n_samples - 1):
             raise ValueError(f"n_samples: expected a power of two, got {self.n_samples}")
         with unchanged_on_error(self):
-            X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+            X, y = labelled_complete_rows(self, X, y)
             check_classification_targets(y)
             self._fit(X, y)
         return self
@@ -181,14 +183,14 @@ class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : (n, d) array-like
-            Finite rows.
+            Complete rows; `decide` takes others.
 
         Returns
         -------
         (n,) array
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        X = complete_rows(self, X)
         return np.asarray(self.classifier_.predict(self._features_of(X)))
 
     def decide(self, X: Any, reliability: Any = None, *, target: Any = None) -> Decisions:
@@ -268,7 +270,7 @@ class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
             Labels, times and reliabilities.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        X = complete_rows(self, X)
         tau, d = self._taus(reliability, len(X)), self.n_features_in_
         times = np.arange(1, d + 1) if steps is None else self.completion_._steps(steps)
         times = np.union1d(times[times > 0], [d]).astype(np.int64)

@@ -12,10 +12,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._unchanged import unchanged_on_error
 from eigenfeat._validation import show
+from eigenfeat.incomplete._complete_rows import complete_rows, labelled_complete_rows
 from eigenfeat.incomplete._folds import held_out
 from eigenfeat.incomplete._traces import checked_taus
 from eigenfeat.incomplete.completion import MixtureCompletion
@@ -132,7 +133,7 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
         """
         self._validate_params()
         with unchanged_on_error(self):
-            X, y = validate_data(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+            X, y = labelled_complete_rows(self, X, y)
             check_classification_targets(y)
             check_two_labels(np.unique(y))
             self._fit(X, y)
@@ -236,4 +237,4 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
         return dict(self.candidates)
 
     def _checked(self, X: Any) -> NDArray[np.float64]:
-        return np.asarray(validate_data(self, X, dtype=np.float64, order="C", reset=False))
+        return complete_rows(self, X)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from eigenfeat._validation import show
 
@@ -36,7 +37,7 @@ class DelimitedSource(Source):
         arrow(str(path))
         self.path, self.dtype = path, np.dtype(options.dtype or np.float64)
         self._delimiter = options.delimiter or ("\t" if ".tsv" in path.suffixes else ",")
-        self._skip_bad = options.skip_bad
+        self._skip_bad, self._mark_bad = options.skip_bad, options.mark_bad
         start, lines = self._probe()
         names = self._header(lines, options)
         if names is None:
@@ -152,9 +153,10 @@ class DelimitedSource(Source):
         if not lines.strip(b"\r\n"):
             return self._read(b"\n", self._types())[0], 0
         try:
-            return self._read(lines, self._types())
+            return self._read(lines, self._types())[0], 0
         except arrow("CSV").ArrowInvalid as error:
-            if not self._skip_bad and (found := self._first_bad_line(lines, place)):
+            lenient = self._skip_bad or self._mark_bad
+            if not lenient and (found := self._first_bad_line(lines, place)):
                 raise found from None
             try:
                 return self._read_leniently(lines)
@@ -174,32 +176,39 @@ class DelimitedSource(Source):
             types[str(self.choice.target)] = known[str(self.label_kind)]
         return types
 
-    def _read(self, lines: bytes, types: dict[str, Any], skip: bool = False) -> tuple[Any, int]:
-        """Parse lines as the given types, those columns alone; and count the rows left out."""
+    def _read(
+        self, lines: bytes, types: dict[str, Any], skip: bool = False
+    ) -> tuple[Any, list[Any]]:
+        """Parse lines as the given types, those columns alone; and the rows left out.
+
+        With `mark_bad` these are numbers of rows, counted from 1, else None for each.
+        """
         arrow(str(self.path))
         from pyarrow import BufferReader
         from pyarrow import csv as arrow_csv
 
-        bad: list[Any] = []
+        bad: list[int | None] = []
 
         def leave_out(row: Any) -> str:
-            bad.append(None)
+            bad.append(row.number)
             return "skip"
 
         table = arrow_csv.read_csv(
             BufferReader(lines),
             arrow_csv.ReadOptions(
-                column_names=[str(j) for j in range(len(self.names))], block_size=_PARSE_BYTES
+                column_names=[str(j) for j in range(len(self.names))],
+                block_size=_PARSE_BYTES,
+                use_threads=not (skip and self._mark_bad),  # else rows have no numbers
             ),
             arrow_csv.ParseOptions(
                 delimiter=self._delimiter, invalid_row_handler=leave_out if skip else None
             ),
             arrow_csv.ConvertOptions(column_types=types, include_columns=list(types)),
         )
-        return table, len(bad)
+        return table, bad
 
     def _read_leniently(self, lines: bytes) -> tuple[Any, int]:
-        """Parse the good rows of lines some of which are not."""
+        """Parse the good rows of lines some of which are not; with `mark_bad` others are nulls."""
         pa = arrow("CSV")
         from pyarrow import compute as pc
 
@@ -217,7 +226,9 @@ class DelimitedSource(Source):
                 fit = pc.replace_substring_regex(fit, r"^\+", "")
             columns[name] = fit.cast(wanted[name])
         found = pa.table(columns)
-        return found, bad + table.num_rows - found.num_rows
+        if self._mark_bad:
+            return found.take(_places(good.to_numpy(), [number - 1 for number in bad])), 0
+        return found, len(bad) + table.num_rows - found.num_rows
 
     def _pattern(self, name: str, target: str) -> str:
         if name == target:
@@ -292,6 +303,16 @@ class DelimitedSource(Source):
     def facts(self) -> dict[str, Any]:
         """Delimiter of the fields, and whether there are names."""
         return {"delimiter": self._delimiter, "header": self._start > len(_BOM)}
+
+
+def _places(good: npt.NDArray[np.bool_], missing: list[int]) -> Any:
+    """Where each row is among the good ones; null for the others.
+
+    ``good`` are flags of the rows but for those `missing`, whose numbers are given.
+    """
+    flags = np.zeros(len(good) + len(missing), dtype=bool)
+    flags[np.delete(np.arange(len(flags)), missing)] = good
+    return arrow("CSV").array(np.cumsum(flags) - 1, mask=~flags)
 
 
 def _is_number(text: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from eigenfeat._validation import show
 
-__all__ = ["BadRowError", "arrow", "missing_value", "unfit_label", "unfit_value"]
+__all__ = ["BadRowError", "OptionError", "arrow", "missing_value", "unfit_label", "unfit_value"]
 
 
 class BadRowError(ValueError):
@@ -28,6 +28,25 @@ class BadRowError(ValueError):
         place = f"{unit} {row}" if column is None else f"{unit} {row}, column {column!r}"
         super().__init__(f"{os.fspath(path)}: {place}: {what}")
         self.path, self.row = str(Path(path)), row
+
+
+class OptionError(ValueError):
+    """An argument of `open_rows` that does not fit, be it with the files or with the others.
+
+    Attributes
+    ----------
+    option : str
+        Its name.
+    text : str
+        The message without it.
+    """
+
+    def __init__(self, option: str, text: str) -> None:
+        super().__init__(f"{option}: {text}")
+        self.option, self.text = option, text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.option, self.text)
 
 
 def missing_value(label: bool = False) -> str:

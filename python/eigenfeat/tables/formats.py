@@ -7,7 +7,7 @@ from typing import Any
 
 from .source import Options, Source
 
-__all__ = ["FORMATS", "described", "format_of", "open_source"]
+__all__ = ["FORMATS", "WITH_LABELS", "described", "format_of", "open_source"]
 
 FORMATS = {
     "csv": (".csv", ".tsv"),
@@ -17,6 +17,7 @@ FORMATS = {
     "npz": (".npz",),
     "svmlight": (".svm", ".svmlight", ".libsvm"),
 }
+WITH_LABELS = ("npz", "svmlight")  # which may bring them without a target
 _COMPRESSED = ("csv", "svmlight")
 
 
@@ -66,9 +67,10 @@ def described(
     format: str | None = None,
     delimiter: str | None = None,
     header: bool | None = None,
+    x_name: str = "X",
 ) -> dict[str, Any]:
     """What a file of rows says of itself: format, rows (None: not without reading), columns."""
-    options = Options(delimiter=delimiter, header=header, any_type=True)
+    options = Options(delimiter=delimiter, header=header, x_name=x_name, any_type=True)
     source = open_source(Path(path), format, options, 1, None)
     found = {
         "kind": "rows",

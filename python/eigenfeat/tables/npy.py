@@ -13,7 +13,7 @@ import numpy as np
 import numpy.lib.format as npy
 import numpy.typing as npt
 
-from .errors import BadRowError, missing_value, unfit_label, unfit_value
+from .errors import BadRowError, OptionError, missing_value, unfit_label, unfit_value
 from .source import Choice, DenseChunk, Options, Source, label_kind
 
 __all__ = ["NpySource", "StoredArray"]
@@ -52,8 +52,8 @@ class StoredArray:
             with zipfile.ZipFile(path) as archive:
                 names = [entry.removesuffix(".npy") for entry in archive.namelist()]
                 if name not in names:
-                    raise ValueError(
-                        f"{option}: expected an array of {path} ({', '.join(names)}), got {name!r}"
+                    raise OptionError(
+                        option, f"expected an array of {path} ({', '.join(names)}), got {name!r}"
                     )
                 info = archive.getinfo(f"{name}.npy")
                 with archive.open(info) as file:
@@ -181,7 +181,9 @@ class NpySource(Source):
             found = self._zipped_labels(options)
         elif isinstance(target, str) and target.endswith(".npy"):
             if n_files > 1:
-                raise ValueError("target: expected a column, got a file, and more than one of rows")
+                raise OptionError(
+                    "target", "expected a column, got a file, and more than one of rows"
+                )
             found = StoredArray.in_npy(Path(target))
         else:
             return None

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from eigenfeat._validation import check_dtype, check_whole, show
 
+from .errors import OptionError
 from .formats import FORMATS, format_of, open_source
 from .rows import FileRows
 from .source import LABEL_KINDS, Options, Source
@@ -31,6 +32,7 @@ def open_rows(
     dtype: npt.DTypeLike | None = None,
     block_rows: int | None = None,
     skip_bad: bool = False,
+    mark_bad: bool = False,
     labels: str = "auto",
     format: str | None = None,
     delimiter: str | None = None,
@@ -62,6 +64,9 @@ def open_rows(
     skip_bad : bool, default=False
         Whether rows with missing values, NaN, infinity, text in place of numbers or a wrong number
         of fields are left out; they are an error otherwise.
+    mark_bad : bool, default=False
+        Whether such rows stay where they are, with NaN or infinity in them, so that blocks keep
+        step with the files. Blocks then have no labels. For predictions; no fit takes such rows.
     labels : {"auto", "int", "float", "bool", "str"}
         Kind of the labels. "auto" goes by the first ones, and takes whole numbers in a column of a
         float matrix for integers.
@@ -84,8 +89,10 @@ def open_rows(
     ------
     OSError
         If a file cannot be read.
+    OptionError
+        If an argument does not fit, or names a column that is not there. A ValueError.
     ValueError
-        If a column is not there, features are not numbers, or the files' columns differ.
+        If features are not numbers, or the files' columns differ.
     ImportError
         If pyarrow is needed, and missing.
 
@@ -101,15 +108,18 @@ def open_rows(
     ClassMoments(2 classes, 2 features, weight 3)
     """
     if labels not in LABEL_KINDS:
-        raise ValueError(f"labels: expected one of {', '.join(LABEL_KINDS)}, got {show(labels)}")
+        kinds = ", ".join(LABEL_KINDS)
+        raise OptionError("labels", f"expected one of {kinds}, got {show(labels)}")
     if delimiter is not None and len(delimiter) != 1:
-        raise ValueError(f"delimiter: expected one character, got {show(delimiter)}")
+        raise OptionError("delimiter", f"expected one character, got {show(delimiter)}")
+    if skip_bad and mark_bad:
+        raise OptionError("mark_bad", "expected False with skip_bad, got True")
     wanted = check_dtype(dtype)
     options = Options(
         os.fspath(target) if isinstance(target, os.PathLike) else target,
         None if columns is None else tuple(columns),
         tuple(drop),
-        *(skip_bad, labels, delimiter, header, x_name, y_name, n_features, zero_based),
+        *(skip_bad, mark_bad, labels, delimiter, header, x_name, y_name, n_features, zero_based),
         None if wanted is None else wanted.name,
     )
     sources = _sources(listed_files(path, format), format, options)

@@ -14,7 +14,7 @@ from eigenfeat.blocks import Block, RowBlocks, joined
 from .flow import Buffers, read_ahead
 from .source import Chunk, DenseChunk, Options, Source, SparseChunk, typed_labels
 
-__all__ = ["FileRows", "Position"]
+__all__ = ["FileRows", "Position", "finite_rows"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,11 @@ class FileRows(RowBlocks):
         Type of the features.
     block_rows : int
         Rows of every block but the last.
+    n_skipped : int or None
+        Bad rows that the latest pass left out, once it was through.
     """
+
+    n_skipped: int | None = None
 
     def __init__(
         self, sources: list[Source], options: Options, dtype: np.dtype[Any], block_rows: int
@@ -101,7 +105,7 @@ class FileRows(RowBlocks):
         ------
         BadRowError
             At a row with a missing value, NaN, infinity, text in place of a number or too few or
-            many fields, unless `skip_bad`.
+            many fields, unless `skip_bad` or `mark_bad`.
         OSError
             If a file cannot be read.
         """
@@ -177,6 +181,7 @@ class FileRows(RowBlocks):
                     yield _block(out, labels, rows), last
                     del target
                     out, rows, filled, labels = pool.take(), rows + filled, 0, []
+        self._n_rows, self.n_skipped = rows + filled, skipped
         if filled:
             yield _block(out[:filled], labels, rows), last
 
@@ -184,7 +189,9 @@ class FileRows(RowBlocks):
         self, source: Source, chunk: Chunk, part: slice, X: npt.NDArray[Any]
     ) -> tuple[npt.NDArray[np.intp] | None, Any]:
         """Numbers of the rows that are good (None: all), and their labels."""
-        good = _finite_rows(X)
+        if self.options.mark_bad:
+            return None, None
+        good = finite_rows(X)
         y, fit = self._labels(source, chunk, part)
         if good is None and fit is None:
             return None, y
@@ -199,7 +206,7 @@ class FileRows(RowBlocks):
 
     def _labels(self, source: Source, chunk: Chunk, part: slice) -> tuple[Any, Any]:
         kind = self.sources[0].label_kind
-        if kind is None:
+        if kind is None or self.options.mark_bad:
             return None, None
         values, fit = chunk.labels(part)
         values, typed = typed_labels(values, kind)
@@ -242,6 +249,7 @@ class FileRows(RowBlocks):
                 if filled == size:
                     yield joined(parts), last
                     parts, rows, filled = [], rows + filled, 0
+        self._n_rows, self.n_skipped = rows + filled, skipped
         if filled:
             yield joined(parts), last
 
@@ -250,7 +258,7 @@ def _block(X: npt.NDArray[Any], labels: list[Any], start: int) -> Block:
     return Block(X, None if labels[0] is None else np.concatenate(labels), None, start)
 
 
-def _finite_rows(X: npt.NDArray[Any]) -> npt.NDArray[np.bool_] | None:
+def finite_rows(X: npt.NDArray[Any]) -> npt.NDArray[np.bool_] | None:
     """Which rows are finite; None if all are."""
     # A sum that is finite has no other terms, and takes no array of flags.
     with np.errstate(over="ignore", invalid="ignore"):

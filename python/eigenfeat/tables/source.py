@@ -13,7 +13,7 @@ from typing import IO, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from .errors import BadRowError
+from .errors import BadRowError, OptionError
 
 __all__ = [
     "LABEL_KINDS",
@@ -39,6 +39,7 @@ class Options:
     columns: tuple[str | int, ...] | None = None
     drop: tuple[str | int, ...] = ()
     skip_bad: bool = False
+    mark_bad: bool = False
     labels: str = "auto"
     delimiter: str | None = None
     header: bool | None = None
@@ -72,7 +73,7 @@ class Choice:
             except ValueError:
                 index = len(names)
             if not -len(names) <= index < len(names):
-                raise ValueError(f"{option}: {_no_such_column(path, names, column)}")
+                raise OptionError(option, _no_such_column(path, names, column))
             return index % len(names)
 
         wanted = options.target if target else None
@@ -83,12 +84,16 @@ class Choice:
         else:
             chosen = [find(column, "columns") for column in options.columns]
             if goal in chosen or len(set(chosen)) < len(chosen) or left_out & {*chosen}:
-                raise ValueError(
-                    "columns: expected distinct columns without the target and those dropped, "
-                    f"got {list(options.columns)!r}"
+                raise OptionError(
+                    "columns",
+                    "expected distinct columns without the target and those dropped, "
+                    f"got {list(options.columns)!r}",
                 )
         if not chosen:
-            raise ValueError(f"{path}: expected at least one feature column, got none")
+            what = f"{path}: expected at least one feature column, got none"
+            if options.columns is None and not options.drop:
+                raise ValueError(what)
+            raise OptionError("drop" if options.columns is None else "columns", what)
         return cls(tuple(chosen), goal)
 
 

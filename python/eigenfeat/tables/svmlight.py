@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 
 from eigenfeat._validation import check_whole, show
 
-from .errors import BadRowError, missing_value, unfit_label
+from .errors import BadRowError, OptionError, missing_value, unfit_label
 from .source import Choice, Options, Source, SparseChunk, label_kind, line_chunks, open_bytes
 
 __all__ = ["SvmlightSource"]
@@ -43,13 +43,15 @@ class SvmlightSource(Source):
 
     def __init__(self, path: Path, options: Options, first: Source | None) -> None:
         self.path, self.dtype = path, np.dtype(options.dtype or np.float64)
-        self._skip_bad = options.skip_bad
+        self._skip_bad, self._mark_bad = options.skip_bad, options.mark_bad
         if options.columns is not None or options.drop:
-            raise ValueError(f"{path}: columns, drop: expected none with svmlight files")
+            option = "drop" if options.columns is None else "columns"
+            raise OptionError(option, f"expected none with svmlight files, as {path}")
         if options.target not in (None, "label", "y", "0", 0):
-            raise ValueError(
-                f"target: expected none with svmlight files, which begin lines with their labels, "
-                f"got {show(options.target)}"
+            raise OptionError(
+                "target",
+                "expected none with svmlight files, which begin lines with their labels, "
+                f"got {show(options.target)}",
             )
         self._base, count = self._index_range(options)
         if isinstance(first, SvmlightSource):
@@ -83,9 +85,7 @@ class SvmlightSource(Source):
                 low, high = min(low, int(indices.min())), max(high, int(indices.max()))
         base = low if options.zero_based is None else int(not options.zero_based)
         if low < base:
-            raise ValueError(
-                f"{self.path}: expected columns from 1, got 0: zero_based=True reads it"
-            )
+            raise OptionError("zero_based", f"expected True for {self.path}, which has a column 0")
         return base, max(high + 1 - base, 1)
 
     def _first_labels(self) -> npt.NDArray[np.float64]:
@@ -96,23 +96,30 @@ class SvmlightSource(Source):
         """Yield parsed lines; restart points are bytes at which a line starts."""
         for place, lines in line_chunks(self.path, offset, _CHUNK_BYTES):
             stop = self._base + self._n_features
-            rows, dropped = self._good_rows(lines, place, self._base, stop)
+            rows, dropped = self._good_rows(lines, place, self._base, stop, mark=self._mark_bad)
             if len(rows.labels) or dropped:
                 yield _SvmlightChunk(rows, self._base, self._n_features, place, dropped, lines)
 
     def _good_rows(
-        self, lines: bytes, place: int, first: int, stop: int | None
+        self, lines: bytes, place: int, first: int, stop: int | None, *, mark: bool = False
     ) -> tuple[_Rows, int]:
-        """Rows of lines, and the number of those left out; BadRowError unless `skip_bad`."""
+        """Rows of lines, and the number of those left out; BadRowError unless they may be.
+
+        With `mark` they stay, and have a NaN in the first column.
+        """
         rows = _parsed(lines)
         if rows is not None and _columns_fit(rows.indices, first, stop):
             return rows, 0
-        kept, dropped = [], 0
+        kept, dropped, marked = [], 0, []
         for index, line in enumerate(lines.split(b"\n")):
             what = _fault(line, first, stop)
             if what is None:
-                kept.append(line)
-            elif self._skip_bad:
+                if _content(line):
+                    kept.append(line)
+            elif mark:
+                marked.append(len(kept))
+                kept.append(b"0 %d:0" % first)
+            elif self._skip_bad or self._mark_bad:
                 dropped += 1
             else:
                 number = self._line_number(place) + index
@@ -121,6 +128,7 @@ class SvmlightSource(Source):
         if rows is None:
             number = self._line_number(place)
             raise ValueError(f"{self.path}: cannot read the lines from {number} on")
+        rows.data[rows.indptr[np.array(marked, dtype=np.intp)]] = np.nan
         return rows, dropped
 
     def _line_number(self, place: int) -> int:
@@ -227,7 +235,7 @@ def _fault(line: bytes, first: int, stop: int | None) -> str | None:
         if not index.isdigit() or not _is_finite(value):
             return f"expected column:number, got {_text(entry)}"
         if int(index) < first:
-            return f"expected columns from {first}, got 0: zero_based=True reads it"
+            return f"expected columns from {first}, got 0: zero_based=True (--zero-based) reads it"
         if int(index) >= (2**31 if stop is None else stop):
             last = 2**31 - 1 if stop is None else stop - 1
             return f"expected columns up to {last}, got {int(index)}: n_features is too small"

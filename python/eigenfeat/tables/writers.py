@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import csv
-import os
-import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
@@ -17,10 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._archive import array_header
+from eigenfeat.persist import taking_the_place_of
 
 from .errors import arrow
 
-__all__ = ["Writer", "open_writer", "replaced"]
+__all__ = ["SUFFIXES", "Writer", "missing_in", "open_writer"]
+
+Missing = npt.NDArray[np.bool_] | None
 
 SUFFIXES = (".csv", ".parquet", ".npy")
 
@@ -30,7 +29,7 @@ class Writer(ABC):
 
     def __init__(self, path: Path, names: list[str]) -> None:
         self.names = names
-        self._whole = replaced(path)
+        self._whole = taking_the_place_of(path)
         self._path = self._whole.__enter__()
 
     def __enter__(self) -> Writer:
@@ -50,24 +49,15 @@ class Writer(ABC):
         self._whole.__exit__(kind, error, trace)
 
     @abstractmethod
-    def write(self, *columns: npt.NDArray[Any]) -> None:
-        """Write some rows: columns, or matrices of columns, side by side."""
+    def write(self, *columns: npt.NDArray[Any], missing: Missing = None) -> None:
+        """Write some rows: columns, or matrices of columns, side by side.
+
+        Rows whose flag in `missing` is set are empty: without text, null, or NaN.
+        """
 
     @abstractmethod
     def close(self, *, complete: bool) -> None:
         """Write what comes last, if all rows are there, and close the file."""
-
-
-@contextmanager
-def replaced(path: Path) -> Iterator[Path]:
-    """The path of a new file, which takes the place of `path` if all goes well."""
-    scratch = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
-    try:
-        yield scratch
-        os.replace(scratch, path)
-    except BaseException:
-        scratch.unlink(missing_ok=True)
-        raise
 
 
 class CsvWriter(Writer):
@@ -79,10 +69,14 @@ class CsvWriter(Writer):
         self._lines = csv.writer(self._file, lineterminator="\n")
         self._lines.writerow(names)
 
-    def write(self, *columns: npt.NDArray[Any]) -> None:
+    def write(self, *columns: npt.NDArray[Any], missing: Missing = None) -> None:
         parts = [c[:, None] if c.ndim == 1 else c for c in columns]
         # Shortest digits are those of the column's own type: float32 has fewer.
-        texts = [part.astype(str).tolist() for part in parts]
+        arrays = [part.astype(str) for part in parts]
+        if missing is not None:
+            for array in arrays:
+                array[missing] = ""
+        texts = [array.tolist() for array in arrays]
         self._lines.writerows(chain(*row) for row in zip(*texts, strict=True))
 
     def close(self, *, complete: bool) -> None:
@@ -97,8 +91,11 @@ class NpyWriter(Writer):
         self._file = open(self._path, "xb")  # noqa: SIM115
         self._rows, self._rest, self._dtype = 0, (len(names),), np.dtype(np.float64)
 
-    def write(self, *columns: npt.NDArray[Any]) -> None:
+    def write(self, *columns: npt.NDArray[Any], missing: Missing = None) -> None:
         (rows,) = columns
+        if missing is not None:
+            rows = np.array(rows)
+            rows[missing] = missing_in(rows.dtype)
         rows = np.asarray(rows, dtype=rows.dtype.newbyteorder("<"), order="C")
         if not self._rows:
             self._rest, self._dtype = rows.shape[1:], rows.dtype
@@ -125,12 +122,13 @@ class ParquetWriter(Writer):
         super().__init__(path, names)
         self._file: Any = None
 
-    def write(self, *columns: npt.NDArray[Any]) -> None:
+    def write(self, *columns: npt.NDArray[Any], missing: Missing = None) -> None:
         import pyarrow as pa
         from pyarrow import parquet
 
         parts = [c[:, None] if c.ndim == 1 else c for c in columns]
-        single = (np.ascontiguousarray(column) for part in parts for column in part.T)
+        arrays = (np.ascontiguousarray(column) for part in parts for column in part.T)
+        single = (pa.array(array, mask=missing) for array in arrays)
         table = pa.table(dict(zip(self.names, single, strict=True)))
         if self._file is None:
             self._file = parquet.ParquetWriter(self._path, table.schema)
@@ -141,6 +139,16 @@ class ParquetWriter(Writer):
             self.write(np.empty((0, len(self.names))))
         if self._file is not None:
             self._file.close()
+
+
+def missing_in(dtype: np.dtype[Any]) -> Any:
+    """What stands for a missing value in an .npy file; ValueError where nothing does."""
+    found = {"f": np.nan, "U": ""}.get(dtype.kind)
+    if found is None:
+        raise ValueError(
+            f"expected numbers with a fraction, or text, for rows to be empty: {dtype}"
+        )
+    return found
 
 
 def open_writer(path: Path, names: list[str]) -> Writer:

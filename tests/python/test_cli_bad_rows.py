@@ -1,0 +1,192 @@
+"""`--skip-bad`: outputs keep step with inputs, and every row left out is counted."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from command_line import run
+from scipy.sparse import csr_matrix
+from table_files import arrow_modules, csv_text, svmlight_text, table_of, write_table
+
+import eigenfeat as ef
+from eigenfeat import GEM, GEMClassifier, open_rows
+from eigenfeat.tables import delimited, svmlight
+
+BAD = [0, 7, 8, 63, 64, 199]
+
+
+@pytest.fixture
+def model(tmp_path, rng):
+    """A classifier in a file, and rows to predict."""
+    y = rng.integers(0, 3, 300)
+    X = rng.standard_normal((300, 4)) * (1 + y[:, None]) + y[:, None]
+    fitted = GEMClassifier(n_directions=2).fit(X, np.array(["ant", "bee", "moth"])[y])
+    ef.save(fitted, tmp_path / "model.efm")
+    ef.save(GEMClassifier(n_directions=2).fit(X, y), tmp_path / "numbers.efm")
+    ef.save(GEM(n_directions=2).fit(X, y), tmp_path / "gem.efm")
+    return fitted, X[:200]
+
+
+def damaged(X):
+    """The rows with holes of every kind."""
+    X = X.copy()
+    X[BAD[:3], [0, 1, 3]] = np.nan, np.inf, -np.inf
+    X[BAD[3:]] = np.nan
+    return X
+
+
+def bad_csv(X):
+    """CSV lines some of which have text, too few fields, too many, or none."""
+    lines = csv_text(X).splitlines()
+    wrong = ["x,1,2,3", "1,2", "1,2,3,4,5", "nan,1,2,3", "1,,3,4", ",,,"]
+    for row, line in zip(BAD, wrong, strict=True):
+        lines[1 + row] = line
+    return "\n".join([*lines[:5], "", *lines[5:]]) + "\n"
+
+
+def bad_svmlight(X):
+    lines = svmlight_text(X, np.zeros(len(X), dtype=int)).splitlines()
+    wrong = ["cat 1:2", "0 1:x", "0 9:1", "0 0:1", "1:2 2:3", "0 1:nan"]
+    for row, line in zip(BAD, wrong, strict=True):
+        lines[row] = line
+    return "\n".join(["# rows", *lines[:5], "", *lines[5:]]) + "\n"
+
+
+def new_rows(folder, name, X):
+    path = folder / name
+    if name.endswith(".csv"):
+        arrow_modules()
+        path.write_text(bad_csv(X))
+    elif name.endswith(".svm"):
+        path.write_text(bad_svmlight(X))
+    elif name.endswith(".npz"):
+        np.savez(path, X=damaged(X), y=np.full(len(X), ""))  # labels are of no account
+    elif name.endswith(".npy"):
+        np.save(path, damaged(X))
+    else:
+        arrow_modules()
+        write_table(path, table_of(damaged(X), np.zeros(len(X))), 37)
+    return path
+
+
+KINDS = ("new.csv", "new.svm", "new.npy", "new.npz", "new.parquet", "new.arrow")
+
+
+@pytest.fixture(params=KINDS)
+def new(request, tmp_path, model, monkeypatch):
+    monkeypatch.setattr(delimited, "_CHUNK_BYTES", 1500)
+    monkeypatch.setattr(svmlight, "_CHUNK_BYTES", 1500)
+    path = new_rows(tmp_path, request.param, model[1])
+    drop = ["--drop", "kind"] if path.suffix in (".parquet", ".arrow") else []
+    return [path, *drop, "--block-rows", "50"]
+
+
+def test_bad_rows_may_stay_in_their_places(model, new):
+    X, (path, *_) = model[1], new
+    options = {"drop": ["kind"]} if path.suffix in (".parquet", ".arrow") else {}
+    if path.suffix == ".svm":
+        options = {"n_features": 4}
+    blocks = list(open_rows(path, mark_bad=True, block_rows=50, **options))
+    assert [len(block) for block in blocks] == [50] * 4
+    assert all(block.y is None for block in blocks)
+    parts = [b.X.toarray() if hasattr(b.X, "toarray") else b.X for b in blocks]
+    found, expected = np.concatenate(parts), X.copy()
+    bad = ~np.isfinite(found).all(axis=1)
+    assert np.flatnonzero(bad).tolist() == BAD
+    np.testing.assert_array_equal(found[~bad], expected[~bad])
+
+
+def test_predictions_of_bad_rows_are_empty(tmp_path, model, new):
+    fitted, X = model
+    command = ["predict", tmp_path / "model.efm", *new, "--skip-bad", "-o"]
+    rows = csr_matrix(X) if new[0].suffix == ".svm" else X
+    labels, chances = fitted.predict(rows), fitted.predict_proba(rows)
+    labels[BAD], chances[BAD] = "", np.nan
+    out = tmp_path / "found.csv"
+    status, said, err = run(*command, out, "--proba")
+    assert (status, err) == (0, "")
+    assert said == f"{out}: 200 rows (6 bad ones left empty), {out.stat().st_size:,} bytes\n"
+    with open(out, newline="") as file:
+        lines = list(csv.DictReader(file))
+    assert [line["prediction"] for line in lines] == labels.tolist()
+    assert set(lines[7].values()) == {""}
+    back = [[float(line[f"p_{c}"] or "nan") for c in fitted.classes_] for line in lines]
+    np.testing.assert_allclose(back, chances, rtol=1e-6)
+    status, said, _ = run(*command, tmp_path / "found.npy", "--json")
+    found = json.loads(said)
+    assert (found["rows"], found["skipped"]) == (200, 6)
+    np.testing.assert_array_equal(np.load(tmp_path / "found.npy"), labels)
+    assert run(*command, tmp_path / "found.npy", "--proba")[0] == 0
+    np.testing.assert_allclose(np.load(tmp_path / "found.npy"), chances, rtol=1e-6)
+    status, _, err = run(*[part for part in command if part != "--skip-bad"], out)
+    assert (status, len(err.splitlines())) == (1, 1)
+
+
+def test_whole_numbers_that_are_missing(tmp_path, model):
+    X = model[1]
+    np.save(tmp_path / "new.npy", damaged(X))
+    command = ["predict", tmp_path / "numbers.efm", tmp_path / "new.npy", "--skip-bad", "-o"]
+    status, _, err = run(*command, tmp_path / "found.npy")
+    assert status == 2
+    assert "--skip-bad: expected --proba or an output in .csv or .parquet, got .npy" in err
+    assert not (tmp_path / "found.npy").exists()
+    labels = ef.load(tmp_path / "numbers.efm").predict(X).tolist()
+    expected = [None if i in BAD else label for i, label in enumerate(labels)]
+    pa = arrow_modules()
+    assert run(*command, tmp_path / "found.parquet")[0] == 0
+    column = pa.parquet.read_table(tmp_path / "found.parquet").column("prediction")
+    assert column.to_pylist() == expected
+    assert column.type == "int64"
+    assert run(*command, tmp_path / "found.csv")[0] == 0
+    with open(tmp_path / "found.csv", newline="") as file:
+        [_, *lines] = csv.reader(file)
+    assert [int(line[0]) if line[0] else None for line in lines] == expected
+
+
+def test_features_of_bad_rows_are_missing(tmp_path, model):
+    X = model[1]
+    np.save(tmp_path / "new.npy", damaged(X).astype(np.float32))
+    command = ["transform", tmp_path / "gem.efm", tmp_path / "new.npy", "--skip-bad", "-o"]
+    assert run(*command, tmp_path / "found.npy")[0] == 0
+    expected = ef.load(tmp_path / "gem.efm").transform(X.astype(np.float32))
+    expected[BAD] = np.nan
+    np.testing.assert_array_equal(np.load(tmp_path / "found.npy"), expected)
+    np.save(tmp_path / "new.npy", np.full((5, 4), np.nan))  # nothing but bad rows
+    assert json.loads(run(*command, tmp_path / "found.npy", "--json")[1])["skipped"] == 5
+    assert np.isnan(np.load(tmp_path / "found.npy")).all()
+
+
+def test_bad_rows_at_the_end_count_too(tmp_path, rng):
+    X, y = rng.standard_normal((105, 3)), np.arange(105) % 2
+    X[100:] = np.nan
+    np.savez(tmp_path / "a.npz", X=X, y=y)
+    rows = open_rows(tmp_path / "a.npz", skip_bad=True, block_rows=50)
+    assert rows.n_skipped is None
+    assert [len(block) for block in rows] == [50, 50]
+    assert (rows.n_rows, rows.n_skipped) == (100, 5)
+    more = ["--skip-bad", "--block-rows", "50", "--json", "-o", tmp_path / "out.efm"]
+    for command in (["moments"], ["fit"], ["fit", "--memory", "0"]):
+        found = json.loads(run(*command, tmp_path / "a.npz", *more)[1])
+        assert (found["rows"], found["skipped"]) == (100, 5)
+
+
+def test_a_fit_block_by_block_counts_bad_rows(tmp_path, model):
+    arrow_modules()
+    X = model[1]
+    lines = csv_text(X, np.arange(200) % 2).splitlines()
+    lines[5:5] = ["1,2,junk,4,0", "1,2", "1,2,3,4,"]
+    (tmp_path / "rows.csv").write_text("\n".join(lines))
+    command = ["fit", tmp_path / "rows.csv", "--target", "kind", "--skip-bad", "--memory", "0"]
+    for more in ([], ["--spool", tmp_path]):
+        status, said, _ = run(*command, *more, "-o", tmp_path / "out.efm")
+        assert status == 0
+        assert "GEMClassifier, 200 rows (3 bad rows left out) block by block, 4 features" in said
+
+
+def test_marked_rows_are_no_skipped_rows(tmp_path):
+    np.save(tmp_path / "a.npy", np.ones((2, 2)))
+    with pytest.raises(ValueError, match=r"^mark_bad: expected False with skip_bad, got True$"):
+        open_rows(tmp_path / "a.npy", skip_bad=True, mark_bad=True)
