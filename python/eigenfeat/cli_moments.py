@@ -110,7 +110,7 @@ def moments_of(options: argparse.Namespace, rows: FileRows, output: Output) -> i
     for path in (checkpoint.path, options.output):
         remove_leftovers(path)
     with Interrupts() as interrupts, output.rows("moments") as advance:
-        for block, after in rows.blocks(position):
+        for block, after in rows.blocks(position, by_columns=True):
             moments.update(block.X, block.y, n_threads=options.threads)
             position = after
             advance(len(block), rows.fraction(after))

@@ -40,9 +40,10 @@ class ArrowChunk(DenseChunk):
 
     def write(self, rows: slice, out: npt.NDArray[Any]) -> None:
         """Write the features of some rows to `out`, (m, d)."""
-        # Columns of a tile share the cache lines of its rows.
-        for start in range(rows.start, rows.stop, _TILE_ROWS):
-            stop = min(start + _TILE_ROWS, rows.stop)
+        # Columns of a tile share the cache lines of its rows, unless they are contiguous.
+        size = _TILE_ROWS if out.flags.c_contiguous else rows.stop - rows.start
+        for start in range(rows.start, rows.stop, size):
+            stop = min(start + size, rows.stop)
             tile = out[start - rows.start : stop - rows.start]
             with np.errstate(over="ignore"):
                 for j, column in enumerate(self._columns):
@@ -100,6 +101,8 @@ def _combined(column: Any) -> Any:
 
 class _ColumnarSource(Source):
     """What files with Arrow schemas have in common."""
+
+    columnar = True
 
     def _set_columns(self, schema: Any, options: Options, first: Source | None) -> None:
         from pyarrow import types

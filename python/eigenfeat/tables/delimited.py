@@ -31,6 +31,7 @@ class DelimitedSource(Source):
     """A CSV file. Column types are found on its first megabyte, or are those of the first file."""
 
     format = "csv"
+    columnar = True
 
     def __init__(self, path: Path, options: Options, first: Source | None) -> None:
         arrow(str(path))

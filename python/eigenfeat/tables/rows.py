@@ -88,7 +88,9 @@ class FileRows(RowBlocks):
     def __iter__(self) -> Iterator[Block]:
         return (block for block, _ in self.blocks())
 
-    def blocks(self, after: Position | None = None) -> Iterator[tuple[Block, Position]]:
+    def blocks(
+        self, after: Position | None = None, *, by_columns: bool = False
+    ) -> Iterator[tuple[Block, Position]]:
         """Go through the blocks, each with the position after it.
 
         Parameters
@@ -96,6 +98,9 @@ class FileRows(RowBlocks):
         after : Position, optional
             A position that came with a block of the same files and options: goes on with the next
             one. From the start by default.
+        by_columns : bool, default=False
+            Whether the rows of files that hold columns may be arrays in Fortran order: enough for
+            `ClassMoments`, which are faster so.
 
         Raises
         ------
@@ -106,8 +111,9 @@ class FileRows(RowBlocks):
             If a file cannot be read.
         """
         start = Position() if after is None else after
-        fill = self._sparse_blocks if self.sources[0].sparse else self._dense_blocks
-        return read_ahead(fill(start))
+        if self.sources[0].sparse:
+            return read_ahead(self._sparse_blocks(start))
+        return read_ahead(self._dense_blocks(start, by_columns and self.sources[0].columnar))
 
     def fraction(self, position: Position) -> float | None:
         """How much of all bytes lies before a position, from 0 to 1, if that is known."""
@@ -153,8 +159,9 @@ class FileRows(RowBlocks):
                 yield source, chunk, replace(place, skipped=0 if left else chunk.dropped), done
                 left -= done
 
-    def _dense_blocks(self, start: Position) -> Iterator[tuple[Block, Position]]:
-        size, pool = self.block_rows, Buffers(self.block_rows, self.n_features, self.dtype)
+    def _dense_blocks(self, start: Position, by_columns: bool) -> Iterator[tuple[Block, Position]]:
+        size = self.block_rows
+        pool = Buffers(size, self.n_features, self.dtype, by_columns)
         out, filled, labels = pool.take(), 0, []
         rows, skipped = start.rows, start.skipped
         last = start
