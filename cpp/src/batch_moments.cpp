@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "column_rows.hpp"
+
 namespace eigenfeat {
 namespace {
 
@@ -40,6 +42,7 @@ void rank_update(bool diagonal, MatrixView<const T> left, MatrixView<const T> ri
 template <class T, class Rows>
 void BatchUpdate<T, Rows>::first_pass() {
   check_weights(weights_);
+  rows_.arrange(order_, n_threads_);
   const index_t n = rows_.rows(), width = d();
   const auto chunks =
       cut_classes(order_, std::max(kChunkRows, (n + kMaximumChunks - 1) / kMaximumChunks));
@@ -340,6 +343,8 @@ void BatchUpdate<T, Rows>::add_tile(const ClassColumns& chosen, index_t i0, inde
 
 template class BatchUpdate<float, DenseRows<float>>;
 template class BatchUpdate<double, DenseRows<double>>;
+template class BatchUpdate<float, ColumnRows<float>>;
+template class BatchUpdate<double, ColumnRows<double>>;
 template class BatchUpdate<float, SparseRows<float>>;
 template class BatchUpdate<double, SparseRows<double>>;
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "class_order.hpp"
@@ -53,14 +54,14 @@ index_t panel_stride(index_t d) {
 template <class T, class Rows>
 class BatchUpdate {
  public:
-  BatchUpdate(const Rows& rows, VectorView<const std::int32_t> labels,
-              VectorView<const double> weights, index_t n_classes, int n_threads)
-      : rows_(rows),
+  BatchUpdate(Rows rows, VectorView<const std::int32_t> labels, VectorView<const double> weights,
+              index_t n_classes, int n_threads)
+      : rows_(std::move(rows)),
         weights_(weights),
         order_(labels, n_classes),
-        n_threads_(threads_for(work_of(rows), n_threads)),
+        n_threads_(threads_for(work_of(rows_), n_threads)),
         class_weight_(static_cast<std::size_t>(n_classes), 0.0),
-        shift_(static_cast<std::size_t>(n_classes * rows.cols()), 0.0),
+        shift_(static_cast<std::size_t>(n_classes * rows_.cols()), 0.0),
         residual_(shift_.size(), 0.0),
         peak_(shift_.size(), T(0)) {
     first_pass();

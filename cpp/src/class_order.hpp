@@ -74,6 +74,7 @@ struct DenseRows {
 
   index_t rows() const { return x.rows; }
   index_t cols() const { return x.cols; }
+  void arrange(const ClassOrder&, int) {}
   void accumulate(index_t i, index_t next, double weight, double* sum, T* peak) const {
     accumulate_row(x.row(i), x.row(next), x.cols, weight, sum, peak);
   }
@@ -100,6 +101,7 @@ struct SparseRows {
 
   index_t rows() const { return x.rows; }
   index_t cols() const { return x.cols; }
+  void arrange(const ClassOrder&, int) {}
   void accumulate(index_t i, index_t, double weight, double* sum, T* peak) const {
     for (index_t p = x.indptr[i]; p < x.indptr[i + 1]; ++p) {
       const index_t j = x.indices[p];

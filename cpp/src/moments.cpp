@@ -5,8 +5,10 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "batch_moments.hpp"
+#include "column_rows.hpp"
 #include "csr.hpp"
 #include "eigenfeat/parallel.hpp"
 #include "sparse_moments.hpp"
@@ -108,9 +110,9 @@ void ClassMoments::correct_shift(Group& group, double added, const double* resid
 }
 
 template <class T, class Rows>
-void ClassMoments::update_rows(const Rows& rows, VectorView<const std::int32_t> labels,
+void ClassMoments::update_rows(Rows rows, VectorView<const std::int32_t> labels,
                                VectorView<const double> weights, int n_threads) {
-  BatchUpdate<T, Rows> batch(rows, labels, weights, n_classes(), n_threads);
+  BatchUpdate<T, Rows> batch(std::move(rows), labels, weights, n_classes(), n_threads);
   std::vector<ClassTarget> targets(groups_.size());
   for (std::size_t c = 0; c < groups_.size(); ++c) {
     if (batch.weight(static_cast<index_t>(c)) <= 0.0) continue;
@@ -132,8 +134,12 @@ template <class T>
 void ClassMoments::update(MatrixView<const T> rows, VectorView<const std::int32_t> labels,
                           VectorView<const double> weights, int n_threads) {
   check_batch(rows.rows, rows.cols, n_features_, labels.size, weights.size);
-  require(rows.is_row_major() || rows.cols <= 1, "X", "row-major storage", "another layout");
-  update_rows<T>(DenseRows<T>{rows}, labels, weights, n_threads);
+  if (rows.is_row_major() || rows.cols <= 1) {
+    update_rows<T>(DenseRows<T>{rows}, labels, weights, n_threads);
+  } else {
+    require(rows.is_column_major(), "X", "contiguous rows or columns", "another layout");
+    update_rows<T>(ColumnRows<T>(rows), labels, weights, n_threads);
+  }
 }
 
 template <class T>

@@ -1,8 +1,11 @@
 #include "eigenfeat/scratch.hpp"
 
+#include <array>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <new>
+#include <utility>
 
 #ifdef __linux__
 #include <sys/mman.h>
@@ -29,13 +32,70 @@ RawMemory map_huge(std::size_t bytes) {
   madvise(data, size, MADV_HUGEPAGE);  // only advice: a refusal changes nothing but speed
   return {data, size};
 }
+
+// Mappings that were given back, for whoever asks next: the kernel clears new pages, which takes as
+// long as a pass over them. Who finds another thread here does without.
+class Spares {
+ public:
+  RawMemory take(std::size_t bytes) noexcept {
+    const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) return {};
+    RawMemory* best = nullptr;
+    for (RawMemory& spare : spares_) {
+      const bool fits = spare.mapped >= bytes && spare.mapped / 2 <= bytes;
+      if (fits && (best == nullptr || spare.mapped < best->mapped)) best = &spare;
+    }
+    if (best == nullptr) return {};
+    kept_ -= best->mapped;
+    return std::exchange(*best, {});
+  }
+
+  // Whether it was kept; others may have to go.
+  bool keep(const RawMemory& memory) noexcept {
+    if (memory.mapped > kMostKept) return false;
+    const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) return false;
+    for (; kept_ + memory.mapped > kMostKept; advance()) drop(spares_[next_]);
+    for (std::size_t n = 1; n < spares_.size() && spares_[next_].mapped > 0; ++n) advance();
+    drop(spares_[next_]);
+    kept_ += memory.mapped;
+    spares_[next_] = memory;
+    advance();
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t kMostKept = std::size_t{1} << 26;
+
+  void advance() noexcept { next_ = (next_ + 1) % spares_.size(); }
+  void drop(RawMemory& spare) noexcept {
+    if (spare.mapped == 0) return;
+    munmap(spare.data, spare.mapped);
+    kept_ -= spare.mapped;
+    spare = {};
+  }
+
+  std::mutex mutex_;
+  std::array<RawMemory, 4> spares_{};
+  std::size_t next_ = 0;  // after the one that was kept last
+  std::size_t kept_ = 0;
+};
+
+// Never destroyed: buffers of static life may be given back after it would be.
+Spares& spares() {
+  static Spares* const all = new Spares;
+  return *all;
+}
 #endif
 
 }  // namespace
 
 RawMemory allocate_aligned(std::size_t bytes, bool zeroed) {
 #ifdef __linux__
-  if (bytes >= kLarge) return map_huge(bytes);
+  if (bytes >= kLarge) {
+    const RawMemory spare = zeroed ? RawMemory{} : spares().take(bytes);
+    return spare.mapped > 0 ? spare : map_huge(bytes);
+  }
 #endif
   const std::size_t size = rounded(bytes, kAlignment);
   if (size < bytes) throw std::bad_alloc();
@@ -48,7 +108,7 @@ RawMemory allocate_aligned(std::size_t bytes, bool zeroed) {
 void release_aligned(const RawMemory& memory) noexcept {
 #ifdef __linux__
   if (memory.mapped > 0) {
-    munmap(memory.data, memory.mapped);
+    if (!spares().keep(memory)) munmap(memory.data, memory.mapped);
     return;
   }
 #endif

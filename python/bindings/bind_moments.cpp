@@ -22,6 +22,16 @@ void update_dense(ClassMoments& moments, const Array<T>& X, const Labels& labels
 }
 
 template <class T>
+void update_columns(ClassMoments& moments, const Columns<T>& X, const Labels& labels,
+                    const Weights& weights, int n_threads) {
+  const auto rows = columns_view(X, "X");
+  const auto codes = vector_view(labels, "labels");
+  const auto row_weights = vector_view(weights, "weights");
+  py::gil_scoped_release unlocked;
+  moments.update<T>(rows, codes, row_weights, n_threads);
+}
+
+template <class T>
 void update_csr(ClassMoments& moments, const Array<T>& data, const Array<index_t>& indices,
                 const Array<index_t>& indptr, index_t n_columns, const Labels& labels,
                 const Weights& weights, int n_threads) {
@@ -76,6 +86,8 @@ template <class T>
 void register_updates(py::class_<ClassMoments>& cls) {
   cls.def("update_dense", &update_dense<T>, py::arg("X").noconvert(), py::arg("labels").noconvert(),
           py::arg("weights").noconvert().none(true), "n_threads"_a);
+  cls.def("update_columns", &update_columns<T>, py::arg("X").noconvert(),
+          py::arg("labels").noconvert(), py::arg("weights").noconvert().none(true), "n_threads"_a);
   cls.def("update_csr", &update_csr<T>, py::arg("data").noconvert(), py::arg("indices").noconvert(),
           py::arg("indptr").noconvert(), "n_columns"_a, py::arg("labels").noconvert(),
           py::arg("weights").noconvert().none(true), "n_threads"_a);

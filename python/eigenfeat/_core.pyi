@@ -24,6 +24,13 @@ class ClassMoments:
         weights: _F64 | None,  # (n,)
         n_threads: int,
     ) -> None: ...
+    def update_columns(
+        self,
+        X: npt.NDArray[_T],  # (n, d), contiguous columns
+        labels: _I32,  # (n,)
+        weights: _F64 | None,  # (n,)
+        n_threads: int,
+    ) -> None: ...
     def update_csr(
         self,
         data: npt.NDArray[_T],  # (nnz,)

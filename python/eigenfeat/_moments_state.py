@@ -76,5 +76,7 @@ def update_core(
         core.update_csr(
             rows.data, rows.indices, rows.indptr, rows.n_columns, codes, weights, n_threads
         )
-    else:
+    elif rows.flags.c_contiguous:
         core.update_dense(rows, codes, weights, n_threads)
+    else:
+        core.update_columns(rows, codes, weights, n_threads)

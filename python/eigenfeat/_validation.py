@@ -82,6 +82,7 @@ def check_rows(
     name: str = "X",
     dtype: np.dtype[Any] | None = None,
     n_columns: int | None = None,
+    by_columns: bool = False,
 ) -> RealArray | CsrRows:
     """Rows as the core takes them: a C-contiguous (n, d) array, or CsrRows for sparse input.
 
@@ -93,6 +94,8 @@ def check_rows(
         float32 or float64 to convert to. None keeps float32 and turns all else into float64.
     n_columns : int or None
         The number of columns that there must be.
+    by_columns : bool
+        Whether an array whose columns are contiguous may stay as it is.
 
     Raises
     ------
@@ -101,7 +104,12 @@ def check_rows(
         columns, or is a malformed sparse matrix.
     """
     rows: RealArray | CsrRows
-    rows = _csr_rows(X, name, dtype) if hasattr(X, "tocsr") else _dense_rows(X, name, dtype)
+    if hasattr(X, "tocsr"):
+        rows = _csr_rows(X, name, dtype)
+    else:
+        rows = _dense_rows(X, name, dtype)
+        if not (by_columns and _has_columns(rows)):
+            rows = np.ascontiguousarray(rows)
     if rows.shape[1] == 0:
         raise ValueError(f"{name}: expected at least one column, got shape {rows.shape}")
     if n_columns is not None and rows.shape[1] != n_columns:
@@ -127,7 +135,13 @@ def _dense_rows(X: Any, name: str, dtype: np.dtype[Any] | None) -> RealArray:
     array = real_array(X, name, dtype)
     if array.ndim != 2:
         raise ValueError(f"{name}: expected a 2-D array (rows, columns), got shape {array.shape}")
-    return np.ascontiguousarray(array)
+    return array
+
+
+def _has_columns(array: RealArray) -> bool:
+    down, across = array.strides
+    size = array.dtype.itemsize
+    return array.flags.aligned and down == size and across % size == 0
 
 
 def _csr_rows(X: Any, name: str, dtype: np.dtype[Any] | None) -> CsrRows:

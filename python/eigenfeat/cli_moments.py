@@ -13,6 +13,7 @@ from typing import Any
 from eigenfeat._checkpoint import read_checkpoint, write_checkpoint
 from eigenfeat._feature_names import differing_name
 from eigenfeat._validation import show
+from eigenfeat.blocks import Block
 from eigenfeat.cli_options import column_names, open_labelled
 from eigenfeat.cli_output import (
     Advance,
@@ -124,8 +125,8 @@ def _moments_of(options: argparse.Namespace, rows: FileRows, output: Output) -> 
     for path in (checkpoint.path, options.output):
         remove_leftovers(path)
     with Interrupts() as interrupts, output.rows("moments") as advance:
-        for block, after in rows.blocks(position):
-            moments.update(block.X, block.y, n_threads=options.threads)
+        for block, after in rows.blocks(position, raw=True):
+            _add(block, moments, options.threads, rows, position)
             position = after
             advance(len(block), rows.fraction(after))
             if interrupts.received is not None:
@@ -139,6 +140,21 @@ def _moments_of(options: argparse.Namespace, rows: FileRows, output: Output) -> 
     checkpoint.remove()
     _report(options, rows, output, moments, position, advance, resumed_from)
     return 0
+
+
+def _add(
+    block: Block,
+    moments: ClassMoments,
+    n_threads: int | None,
+    rows: FileRows,
+    position: Position | None,
+) -> None:
+    """Add a block of raw rows; an error names the place in the file, as checked rows' does."""
+    try:
+        moments.update(block.X, block.y, n_threads=n_threads)
+    except ValueError:
+        next(rows.blocks(position))
+        raise
 
 
 def _checkpoint_path(options: argparse.Namespace) -> Path:

@@ -126,7 +126,8 @@ class ClassMoments:
         ----------
         X : array-like or sparse matrix, shape (n, d)
             Rows. float32 and float64 are used as they are, other numbers become float64. CSR
-            matrices are never made dense as a whole.
+            matrices are never made dense as a whole. Contiguous columns (Fortran order) take a
+            copy, and give the same bits as contiguous rows.
         y : array-like of shape (n,)
             Labels: numbers or strings, whatever can be ordered.
         sample_weight : array-like of shape (n,), optional
@@ -151,7 +152,8 @@ class ClassMoments:
         """
         threads = _threads.resolve(n_threads)
         with self._lock:
-            rows = check_rows(X, dtype=self._dtype, n_columns=self._known_columns())
+            columns = self._known_columns()
+            rows = check_rows(X, dtype=self._dtype, n_columns=columns, by_columns=True)
             n, d = rows.shape
             codes, table = self._table.encode(y, n)
             weights = check_weights(sample_weight, n)

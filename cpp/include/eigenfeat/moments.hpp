@@ -19,7 +19,8 @@
 // order by one task, so that every thread count gives the same bits.
 // Cost of update: n d^2 flops (symmetric rank-k), two passes over the rows. Columns that are zero
 // throughout a class of the batch are left out of its panels, which for images is half of the work.
-// Scratch: panels of about 4 MB, two for each thread and four at least.
+// Scratch: panels of about 4 MB, two for each thread and four at least; of columns also their rows,
+// which are copied in class order.
 // Errors: std::invalid_argument on a non-finite entry (says row and column), a label outside
 // [0, n_classes) or a negative weight; the moments are then unchanged.
 #pragma once
@@ -42,8 +43,8 @@ class ClassMoments {
   // Appends empty classes up to n_classes.
   void grow(index_t n_classes);
 
-  // rows: row-major (n, d); labels: n class indices; weights: n nonnegative numbers or empty (all
-  // ones).
+  // rows: (n, d), row-major, or column-major with any distance of columns, which gives the same bits;
+  // labels: n class indices; weights: n nonnegative numbers or empty (all ones).
   template <class T>
   void update(MatrixView<const T> rows, VectorView<const std::int32_t> labels,
               VectorView<const double> weights, int n_threads);
@@ -88,7 +89,7 @@ class ClassMoments {
   void correct_shift(Group& group, double added, const double* residual, int n_threads) const;
   void merge_group(Group& mine, const Group& theirs, int n_threads);
   template <class T, class Rows>
-  void update_rows(const Rows& rows, VectorView<const std::int32_t> labels,
+  void update_rows(Rows rows, VectorView<const std::int32_t> labels,
                    VectorView<const double> weights, int n_threads);
 
   index_t n_features_ = 0;

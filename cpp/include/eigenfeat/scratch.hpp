@@ -19,7 +19,8 @@ inline constexpr std::size_t kAlignment = 64;
 
 // Raw memory on a boundary of at least kAlignment; throws std::bad_alloc. Large blocks come zeroed
 // from the operating system and ask for huge pages, which spares a streaming kernel most address
-// translations.
+// translations. Up to 64 MB of those that were given back are kept for later ones, which are then
+// zeroed only if that was asked for.
 struct RawMemory {
   void* data = nullptr;
   std::size_t mapped = 0;  // bytes of the mapping; 0: from malloc's family

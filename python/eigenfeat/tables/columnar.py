@@ -18,8 +18,9 @@ from .source import Choice, DenseChunk, Options, Source, label_kind
 __all__ = ["ArrowChunk", "IpcSource", "ParquetSource", "column_labels"]
 
 _TILE_ROWS = 4096  # rows of a column that are written before the next column's
-_BATCH_ROWS = 16384
-_COLUMN_BUFFER = 1 << 16
+_BATCH_BYTES = 32e6
+_COLUMN_BUFFER = 1 << 18
+_COLUMN_BUFFERS = 32e6
 _LARGE_BATCH = 1 << 28
 
 
@@ -40,9 +41,10 @@ class ArrowChunk(DenseChunk):
 
     def write(self, rows: slice, out: npt.NDArray[Any]) -> None:
         """Write the features of some rows to `out`, (m, d)."""
-        # Columns of a tile share the cache lines of its rows.
-        for start in range(rows.start, rows.stop, _TILE_ROWS):
-            stop = min(start + _TILE_ROWS, rows.stop)
+        # Columns of a tile share the cache lines of its rows, unless they are contiguous.
+        size = _TILE_ROWS if out.flags.c_contiguous else rows.stop - rows.start
+        for start in range(rows.start, rows.stop, size):
+            stop = min(start + size, rows.stop)
             tile = out[start - rows.start : stop - rows.start]
             with np.errstate(over="ignore"):
                 for j, column in enumerate(self._columns):
@@ -101,6 +103,8 @@ def _combined(column: Any) -> Any:
 class _ColumnarSource(Source):
     """What files with Arrow schemas have in common."""
 
+    columnar = True
+
     def _set_columns(self, schema: Any, options: Options, first: Source | None) -> None:
         from pyarrow import types
 
@@ -125,6 +129,11 @@ class _ColumnarSource(Source):
         if self.choice.target is not None:
             probe = self._probe_labels if first is None else None
             self.label_kind = label_kind(probe(), options.labels) if probe else first.label_kind  # type: ignore[union-attr]
+
+    @property
+    def _batch_rows(self) -> int:
+        """Rows that are decoded at a time: more than a few columns' share of the cache."""
+        return int(np.clip(_BATCH_BYTES / (self.n_features * self.dtype.itemsize), 1024, 1 << 18))
 
     @property
     def _wanted(self) -> list[str]:
@@ -188,15 +197,18 @@ class ParquetSource(_ColumnarSource):
         self._set_columns(schema, options, first)
 
     @contextmanager
-    def _open(self) -> Iterator[Any]:
+    def _open(self, columns: int = 1) -> Iterator[Any]:
+        """Open the file, to read so many columns."""
         pa = arrow(str(self.path))
         from pyarrow import parquet
+
+        buffer_size = int(min(max(_COLUMN_BUFFERS / columns, 1 << 14), _COLUMN_BUFFER))
 
         # A buffer for each column: without, whole column chunks of a row group are read at once.
         with open(self.path, "rb"):  # for Python's own error where it cannot be opened
             pass
         try:
-            file = parquet.ParquetFile(self.path, buffer_size=_COLUMN_BUFFER, pre_buffer=False)
+            file = parquet.ParquetFile(self.path, buffer_size=buffer_size, pre_buffer=False)
         except pa.ArrowInvalid as error:
             raise ValueError(f"{self.path}: expected a Parquet file, got {_short(error)}") from None
         with file:
@@ -207,10 +219,11 @@ class ParquetSource(_ColumnarSource):
 
     def chunks(self, offset: int, skip: int) -> Iterator[ArrowChunk]:
         """Yield batches; a position within a row group is reached by decoding it from its start."""
-        with self._open() as file:
+        wanted = self._wanted
+        with self._open(len(wanted)) as file:
             for group in range(offset, len(self._starts) - 1):
                 done = 0
-                for batch in file.iter_batches(_BATCH_ROWS, [group], self._wanted):
+                for batch in file.iter_batches(self._batch_rows, [group], wanted):
                     if group > offset or done + batch.num_rows > skip or not skip:
                         yield self._chunk(batch, group, done)
                     done += batch.num_rows
@@ -276,13 +289,14 @@ class IpcSource(_ColumnarSource):
         """Yield pieces of record batches."""
         wanted = {*self._wanted}
         columns = [j for j, name in enumerate(self.names) if name in wanted]
+        size = self._batch_rows
         with self._open(columns) as (_, count, reader):
             number = 0 if count is None else offset
             for batch in self._batches(reader, count, offset):
                 self._note(number, batch.num_rows)
                 if number >= offset:
-                    for first in range(0, batch.num_rows, _BATCH_ROWS):
-                        piece = batch.slice(first, _BATCH_ROWS)
+                    for first in range(0, batch.num_rows, size):
+                        piece = batch.slice(first, size)
                         if number > offset or first + piece.num_rows > skip or not skip:
                             yield self._chunk(piece, number, first)
                 number += 1

@@ -15,6 +15,7 @@ from eigenfeat._validation import show
 
 from .columnar import ArrowChunk, column_labels
 from .errors import BadRowError, arrow, missing_value, unfit_label, unfit_value
+from .flow import read_ahead
 from .source import Choice, Options, Source, label_kind, line_chunks, open_bytes
 
 __all__ = ["DelimitedSource"]
@@ -32,6 +33,7 @@ class DelimitedSource(Source):
     """A CSV file. Column types are found on its first megabyte, or are those of the first file."""
 
     format = "csv"
+    columnar = True
 
     def __init__(self, path: Path, options: Options, first: Source | None) -> None:
         arrow(str(path))
@@ -142,7 +144,8 @@ class DelimitedSource(Source):
     def chunks(self, offset: int, skip: int) -> Iterator[ArrowChunk]:
         """Yield parsed lines; restart points are bytes at which a line starts."""
         start = max(offset, self._start)
-        for place, lines in line_chunks(self.path, start, _CHUNK_BYTES):
+        # The next lines are read while these are parsed, which takes all threads.
+        for place, lines in read_ahead(line_chunks(self.path, start, _CHUNK_BYTES)):
             table, dropped = self._parse(lines, place)
             chunk = ArrowChunk(self, table, place, 0, dropped)
             chunk.lines = lines

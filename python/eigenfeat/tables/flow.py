@@ -15,22 +15,36 @@ __all__ = ["Buffers", "read_ahead"]
 
 _Item = TypeVar("_Item")
 _POLL_SECONDS = 0.2
+_LINE_BYTES = 64  # of the cache
 
 
 class Buffers:
     """Arrays of one shape whose memory is used again once nobody has a view of it.
 
-    New memory costs a page fault for every 4 KB, which takes as long as reading them.
+    New memory costs a page fault for every 4 KB, which takes as long as reading them. With
+    `by_columns` columns are contiguous, an odd number of cache lines from each other: otherwise
+    many would have their places in few sets of the cache.
     """
 
-    def __init__(self, rows: int, columns: int, dtype: np.dtype[Any], keep: int = 4) -> None:
-        self._shape, self._dtype, self._keep = (rows, columns), dtype, keep
+    def __init__(
+        self,
+        rows: int,
+        columns: int,
+        dtype: np.dtype[Any],
+        by_columns: bool = False,
+        keep: int = 4,
+    ) -> None:
+        line = _LINE_BYTES // dtype.itemsize
+        self._shape = (
+            (columns, (rows // line | 1) * line + 2 * line) if by_columns else (rows, columns)
+        )
+        self._rows, self._by_columns = rows, by_columns
+        self._dtype, self._keep = dtype, keep
         self._free: list[memoryview] = []
 
     def take(self) -> npt.NDArray[Any]:
         """Return an array with arbitrary entries."""
-        rows, columns = self._shape
-        size = max(rows * columns, 1)
+        size = max(self._shape[0] * self._shape[1], 1)
         try:
             memory = self._free.pop()
         except IndexError:
@@ -38,7 +52,8 @@ class Buffers:
         # The base of every view of this array is the array itself: it goes when the last one does.
         array = np.frombuffer(memory, dtype=self._dtype)
         weakref.finalize(array, self._return, memory).atexit = False
-        return array[: rows * columns].reshape(rows, columns)
+        found = array[: self._shape[0] * self._shape[1]].reshape(self._shape)
+        return found[:, : self._rows].T if self._by_columns else found
 
     def _return(self, memory: memoryview) -> None:
         if len(self._free) < self._keep:

@@ -92,7 +92,9 @@ class FileRows(RowBlocks):
     def __iter__(self) -> Iterator[Block]:
         return (block for block, _ in self.blocks())
 
-    def blocks(self, after: Position | None = None) -> Iterator[tuple[Block, Position]]:
+    def blocks(
+        self, after: Position | None = None, *, raw: bool = False
+    ) -> Iterator[tuple[Block, Position]]:
         """Go through the blocks, each with the position after it.
 
         Parameters
@@ -100,6 +102,10 @@ class FileRows(RowBlocks):
         after : Position, optional
             A position that came with a block of the same files and options: goes on with the next
             one. From the start by default.
+        raw : bool, default=False
+            Whether dense rows may be as they come: in Fortran order where files hold columns, and
+            with NaN or infinity. Enough for `ClassMoments`, which check rows and turn columns into
+            rows with all threads.
 
         Raises
         ------
@@ -110,8 +116,9 @@ class FileRows(RowBlocks):
             If a file cannot be read.
         """
         start = Position() if after is None else after
-        fill = self._sparse_blocks if self.sources[0].sparse else self._dense_blocks
-        return read_ahead(fill(start))
+        if self.sources[0].sparse:
+            return read_ahead(self._sparse_blocks(start))
+        return read_ahead(self._dense_blocks(start, raw))
 
     def fraction(self, position: Position) -> float | None:
         """How much of all bytes lies before a position, from 0 to 1, if that is known."""
@@ -157,8 +164,11 @@ class FileRows(RowBlocks):
                 yield source, chunk, replace(place, skipped=0 if left else chunk.dropped), done
                 left -= done
 
-    def _dense_blocks(self, start: Position) -> Iterator[tuple[Block, Position]]:
-        size, pool = self.block_rows, Buffers(self.block_rows, self.n_features, self.dtype)
+    def _dense_blocks(self, start: Position, raw: bool) -> Iterator[tuple[Block, Position]]:
+        size = self.block_rows
+        by_columns = raw and self.sources[0].columnar
+        pool = Buffers(size, self.n_features, self.dtype, by_columns)
+        checked = not raw or self.options.skip_bad
         out, filled, labels = pool.take(), 0, []
         rows, skipped = start.rows, start.skipped
         last = start
@@ -169,7 +179,8 @@ class FileRows(RowBlocks):
                 part = slice(done, min(len(chunk), done + size - filled))
                 target = out[filled : filled + part.stop - part.start]
                 chunk.write(part, target)
-                good, y = self._checked(source, chunk, part, target)
+                finite = finite_rows(target) if checked else None
+                good, y = self._checked(source, chunk, part, target, finite)
                 if good is not None:
                     skipped += len(target) - len(good)
                     target[: len(good)] = target[good]
@@ -186,12 +197,19 @@ class FileRows(RowBlocks):
             yield _block(out[:filled], labels, rows), last
 
     def _checked(
-        self, source: Source, chunk: Chunk, part: slice, X: npt.NDArray[Any]
+        self,
+        source: Source,
+        chunk: Chunk,
+        part: slice,
+        X: npt.NDArray[Any],
+        good: npt.NDArray[np.bool_] | None,
     ) -> tuple[npt.NDArray[np.intp] | None, Any]:
-        """Numbers of the rows that are good (None: all), and their labels."""
+        """Numbers of the rows that are good (None: all), and their labels.
+
+        `good` tells which are finite, None: all.
+        """
         if self.options.mark_bad:
             return None, None
-        good = finite_rows(X)
         y, fit = self._labels(source, chunk, part)
         if good is None and fit is None:
             return None, y

@@ -151,6 +151,7 @@ class Source(ABC):
 
     format: ClassVar[str]
     sparse: ClassVar[bool] = False
+    columnar: ClassVar[bool] = False  # whether columns are read, and not rows
 
     path: Path
     names: list[str]  # of all columns
