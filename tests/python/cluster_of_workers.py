@@ -13,7 +13,7 @@ import eigenfeat
 from eigenfeat import ClassMoments, distributed, pair_directions, reductions
 from eigenfeat.distributed import DaskBlocks, pencils
 
-pytest.importorskip("dask.array", reason="needs the extra 'dask'")
+da = pytest.importorskip("dask.array", reason="needs the extra 'dask'")
 pytest.importorskip("distributed", reason="needs the extra 'dask'")
 
 SLOW_MOMENTS = partial(slowly, function=reductions.moments)
@@ -210,14 +210,31 @@ def large(block, size):
 def test_rows_of_one_worker_are_shared_by_all(client):
     from dask.distributed import wait
 
-    X, y = lazy_problem(8000, 500, d=7)  # others than in other tests
-    expected = distributed.class_moments(X, y)
+    lazy, y = lazy_problem(8000, 500, d=7)  # others than in other tests
     one = next(iter(worker_pids(client)))
-    X = client.persist(X, workers=[one])
+    X = client.persist(lazy, workers=[one])
     wait(X)
     blocks = DaskBlocks(X, y)
     assert blocks._partitions.held.shares(client) is None
-    assert blocks.reduce(reductions.moments, reductions.merge_moments) == expected
+    found = blocks.reduce(reductions.moments, reductions.merge_moments)
+    assert found == distributed.class_moments(lazy, y)
+
+
+def test_projections_are_kept_by_all_workers_alike(client):
+    from dask.distributed import wait
+
+    X, y = lazy_problem(8000, 500, d=9)
+    one, other = worker_pids(client)
+    parts = [
+        client.persist(X[a:b], workers=[w]) for a, b, w in ((0, 7500, one), (7500, 8000, other))
+    ]
+    X = da.concatenate(parts).persist()
+    wait(X)
+    blocks = DaskBlocks(X, y)
+    assert blocks._partitions.held.shares(client) is None
+    eigenfeat.GEMClassifier(n_directions=1, scale="none").fit(blocks)
+    kept = blocks._kept.held.shares(client)
+    assert sorted(len(share.numbers) for share in kept) == [8, 8]
 
 
 def test_blocks_hold_what_is_persisted(client, problem):

@@ -49,6 +49,74 @@ class _Worker:
         return cls(told["nthreads"], told["memory_limit"] or np.inf)
 
 
+@dataclass(frozen=True)
+class _Holding:
+    """Which worker holds what.
+
+    Attributes
+    ----------
+    workers : dict of _Worker
+        By address.
+    mine : dict of lists of int
+        Numbers of its partitions, ascending, by address.
+    sizes : list of float
+        Bytes of the partitions.
+    """
+
+    workers: dict[str, _Worker]
+    mine: dict[str, list[int]]
+    sizes: list[float]
+
+    @classmethod
+    def of(cls, client: Any, rows: list[Any], workers: dict[str, _Worker]) -> _Holding | None:
+        """None if some rows are held by nobody."""
+        if not rows or not workers:
+            return None
+        holders = client.who_has(rows)
+        found = client.nbytes([future.key for future in rows], summary=False)
+        mine: dict[str, list[int]] = {address: [] for address in workers}
+        for number, future in enumerate(rows):
+            candidates = [address for address in holders.get(future.key, ()) if address in workers]
+            if not candidates:
+                return None
+            chosen = min(candidates, key=lambda a: len(mine[a]) / workers[a].n_threads)
+            mine[chosen].append(number)
+        return cls(workers, mine, [float(found.get(future.key, 0)) for future in rows])
+
+    def shares(self) -> list[Share] | None:
+        """A task a thread, or more where its rows are large; None if the rows are far from even."""
+        even = sum(self.sizes) / self._n_threads
+        for address, worker in self.workers.items():
+            load = sum(self.sizes[i] for i in self.mine[address])
+            if load > _UNEVEN * even * worker.n_threads + max(self.sizes):
+                return None
+        return [
+            Share(address, numbers)
+            for address, worker in self.workers.items()
+            for numbers in _cut(self.mine[address], self.sizes, worker)
+        ]
+
+    def evened(self) -> list[str]:
+        """An address for every partition: no worker has more than its threads' part of them."""
+        n = len(self.sizes)
+        room = {
+            a: -(-n * worker.n_threads // self._n_threads) for a, worker in self.workers.items()
+        }
+        free = {address: room[address] - len(self.mine[address]) for address in room}
+        place = [""] * n
+        for address, numbers in self.mine.items():
+            for turn, number in enumerate(numbers):
+                place[number] = address
+                if turn >= room[address]:
+                    place[number] = max(free, key=lambda other: free[other])
+                    free[place[number]] -= 1
+        return place
+
+    @property
+    def _n_threads(self) -> int:
+        return sum(worker.n_threads for worker in self.workers.values())
+
+
 class Held:
     """Rows of partitions that are persisted.
 
@@ -60,8 +128,7 @@ class Held:
 
     def __init__(self, futures: list[tuple[Any, ...]]) -> None:
         self.futures = futures
-        self._shares: list[Share] | None = None
-        self._workers: set[str] = set()
+        self._holding: _Holding | None = None
         self._large: set[Any] = set()
 
     @classmethod
@@ -105,11 +172,22 @@ class Held:
                 tree.put(node, result)
         return tree
 
+    def places(self) -> list[str] | None:
+        """A worker for what is made of each partition: who holds it, or one that has less to do."""
+        client = client_in_use()
+        holding = None if client is None else self._found(client)
+        return None if holding is None else holding.evened()
+
     def shares(self, client: Any) -> list[Share] | None:
+        """The tasks of a pass; None where it is better to have one a partition."""
+        holding = self._found(client)
+        return None if holding is None else holding.shares()
+
+    def _found(self, client: Any) -> _Holding | None:
         workers = {address: _Worker.of(told) for address, told in workers_of(client).items()}
-        if self._shares is None or self._workers != set(workers):
-            self._shares, self._workers = _shares(client, self.futures, workers), set(workers)
-        return self._shares
+        if self._holding is None or self._holding.workers != workers:
+            self._holding = _Holding.of(client, [row[0] for row in self.futures], workers)
+        return self._holding
 
 
 def _by_workers(
@@ -129,41 +207,6 @@ def _by_workers(
             for share in shares
         ]
     return gathered(client, futures)
-
-
-def _shares(
-    client: Any, futures: Sequence[tuple[Any, ...]], workers: dict[str, _Worker]
-) -> list[Share] | None:
-    rows = [row[0] for row in futures]
-    if not rows or not workers:
-        return None
-    holders = client.who_has(rows)
-    found = client.nbytes([future.key for future in rows], summary=False)
-    sizes = [float(found.get(future.key, 0)) for future in rows]
-    mine: dict[str, list[int]] = {address: [] for address in workers}
-    load = dict.fromkeys(workers, 0.0)
-    for number, future in enumerate(rows):
-        candidates = [address for address in holders.get(future.key, ()) if address in workers]
-        if not candidates:
-            return None
-        chosen = min(candidates, key=lambda address: load[address] / workers[address].n_threads)
-        mine[chosen].append(number)
-        load[chosen] += sizes[number]
-    if _uneven(load, workers, max(sizes)):
-        return None
-    return [
-        Share(address, numbers)
-        for address, worker in workers.items()
-        for numbers in _cut(mine[address], sizes, worker)
-    ]
-
-
-def _uneven(load: dict[str, float], workers: dict[str, _Worker], largest: float) -> bool:
-    even = sum(load.values()) / sum(worker.n_threads for worker in workers.values())
-    return any(
-        load[address] > _UNEVEN * even * worker.n_threads + largest
-        for address, worker in workers.items()
-    )
 
 
 def _cut(numbers: list[int], sizes: list[float], worker: _Worker) -> list[list[int]]:

@@ -142,8 +142,13 @@ class DaskBlocks(RowBlocks):
         """What workers keep of every partition, once all have it."""
         shared = _literal(pass_)
         task = module("dask").delayed(_kept_of_partition, pure=False, traverse=False)
-        made = persisted([task(shared, start, *sources) for sources, start in self._sources()])
-        return [(part,) for part in made]
+        held = self._partitions.held
+        places = None if held is None else held.places()
+        made = []
+        for number, (sources, start) in enumerate(self._sources()):
+            with module("dask").annotate(**_preferably(places, number)):
+                made.append(task(shared, start, *sources))
+        return [(part,) for part in persisted(made)]
 
     def _pass(self, function: Any, merge: Any, arguments: tuple[Any, ...]) -> _Pass:
         read_ = self._partitions.read
@@ -193,6 +198,13 @@ class DaskBlocks(RowBlocks):
         """What each partition is read from, and the number of its first row."""
         starts = np.cumsum([0, *self._partitions.lengths])[:-1].tolist()
         return zip(self._partitions.sources, starts, strict=True)
+
+
+def _preferably(places: list[str] | None, number: int) -> dict[str, Any]:
+    """How Dask is told where to make something."""
+    if places is None:
+        return {}
+    return {"workers": [places[number]], "allow_other_workers": True}
 
 
 def _literal(value: Any) -> Any:
