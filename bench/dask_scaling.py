@@ -10,11 +10,10 @@ few rows, of which nearly all time goes to Dask's tasks and messages.
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 import dask.array as da
 import numpy as np
-from dask.distributed import Client, LocalCluster, wait
+from dask.distributed import Client, LocalCluster, default_client, wait
 
 from eigenfeat import ArrayBlocks, ClassMoments, GEMClassifier, distributed
 from timing import Contender, alternate, print_table
@@ -22,26 +21,35 @@ from timing import Contender, alternate, print_table
 OURS = "Dask"
 
 
-def rows_of_chunk(block_info: Any = None, d: int = 0, k: int = 0) -> np.ndarray:
+def rows_of_chunk(start: int, stop: int, d: int, k: int) -> np.ndarray:
     """Rows of k classes with covariances of their own; the same at every call."""
-    (start, stop), _ = block_info[None]["array-location"]
     random = np.random.default_rng(start)
-    y = np.arange(start, stop) % k
     spread = 1 + 0.5 * ((np.arange(d) + 3 * np.arange(k)[:, None]) % k).astype(np.float32)
     rows = random.standard_normal((stop - start, d), dtype=np.float32)
-    rows *= spread[y]
+    rows *= spread[labels_of_chunk(start, stop, k)]
     return rows
 
 
+def labels_of_chunk(start: int, stop: int, k: int) -> np.ndarray:
+    """Their labels."""
+    return np.arange(start, stop) % k
+
+
 def problem(n: int, d: int, k: int, chunk: int) -> tuple[da.Array, da.Array]:
-    """Rows and labels, persisted on the workers."""
+    """Rows and labels, persisted on the workers: every second chunk on each of two."""
+    client = default_client()
+    workers = sorted(client.scheduler_info()["workers"])
     starts = range(0, n, chunk)
-    chunks = (tuple(min(chunk, n - start) for start in starts), (d,))
-    meta = np.empty((0, d), np.float32)
-    X = da.map_blocks(rows_of_chunk, d=d, k=k, chunks=chunks, dtype=np.float32, meta=meta)
-    X, y = X.persist(), (da.arange(n, chunks=chunks[:1]) % k).persist()
-    wait([X, y])
-    return X, y
+    lengths = tuple(min(chunk, n - start) for start in starts)
+    X, y = {}, {}
+    for i, start in enumerate(starts):
+        where = {"workers": [workers[i % len(workers)]], "pure": False}
+        stop = start + lengths[i]
+        X["X", i, 0] = client.submit(rows_of_chunk, start, stop, d, k, **where)
+        y["y", i] = client.submit(labels_of_chunk, start, stop, k, **where)
+    wait([*X.values(), *y.values()])
+    rows = da.Array(X, "X", (lengths, (d,)), dtype=np.float32)
+    return rows, da.Array(y, "y", (lengths,), dtype=np.int64)
 
 
 def moments(n: int, workers: int, rounds: int) -> None:
@@ -97,8 +105,9 @@ def main() -> None:
             dashboard_address=":0",
             memory_limit="3GB",
         ) as cluster,
-        Client(cluster),
+        Client(cluster) as client,
     ):
+        client.wait_for_workers(given.workers)
         moments(given.rows, given.workers, given.rounds)
         classifier(given.rows, given.workers, given.rounds)
         small(given.workers, given.rounds)

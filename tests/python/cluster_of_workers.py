@@ -6,14 +6,14 @@ from functools import partial
 
 import numpy as np
 import pytest
-from dask_support import killing, lazy_problem, slowly, small_cluster, worker_pids
+from dask_support import WORKERS, killing, lazy_problem, slowly, small_cluster, worker_pids
 from numpy.testing import assert_allclose, assert_array_equal
 
 import eigenfeat
 from eigenfeat import ClassMoments, distributed, pair_directions, reductions
 from eigenfeat.distributed import DaskBlocks, pencils
 
-pytest.importorskip("dask.array", reason="needs the extra 'dask'")
+da = pytest.importorskip("dask.array", reason="needs the extra 'dask'")
 pytest.importorskip("distributed", reason="needs the extra 'dask'")
 
 SLOW_MOMENTS = partial(slowly, function=reductions.moments)
@@ -149,3 +149,124 @@ def test_large_arguments_are_sent_without_a_warning(client, problem):
 
 def summed(block, array):
     return float(array.sum())
+
+
+# ---- rows that the workers hold ------------------------------------------------------------------
+
+
+def held_and_lazy(client, n=8000, chunk=500):
+    """The same rows twice: persisted, and made anew in every pass."""
+    from dask.distributed import wait
+
+    lazy = lazy_problem(n, chunk)
+    held = [part.persist() for part in lazy]
+    wait(held)
+    return held, lazy
+
+
+@pytest.mark.parametrize("split_every", [2, 4, 16])
+def test_rows_that_are_held_give_the_same_bits(client, split_every):
+    held, lazy = held_and_lazy(client)
+    here = held[1].compute()
+    expected = distributed.class_moments(*lazy, split_every=split_every)
+    assert DaskBlocks(*held)._partitions.held is not None
+    assert distributed.class_moments(*held, split_every=split_every) == expected
+    assert distributed.class_moments(held[0], here, split_every=split_every) == expected
+    assert distributed.class_moments(lazy[0], here, split_every=split_every) == expected
+
+
+def test_a_pass_over_rows_that_are_held_has_a_task_a_worker(client):
+    held, _ = held_and_lazy(client)
+    blocks = DaskBlocks(*held)
+    tasks = blocks.reduce(ran_by, frozenset.union)
+    assert len(tasks) == WORKERS
+    starts = blocks.reduce(starts_of, tuple.__add__)
+    assert starts == tuple(range(0, 8000, 500))
+
+
+def ran_by(block):
+    from dask.distributed import get_worker
+
+    return frozenset([get_worker().get_current_task()])
+
+
+def starts_of(block):
+    return (block.start,)
+
+
+def test_large_results_are_merged_on_the_workers(client, monkeypatch):
+    held, _ = held_and_lazy(client)
+    blocks = DaskBlocks(*held)
+    found = blocks.reduce(large, np.add, 2**19)
+    assert_array_equal(found, np.full(2**19, 8000.0))
+    assert blocks._partitions.held._large  # as it is in the next pass
+    assert_array_equal(blocks.reduce(large, np.add, 2**19), found)
+
+
+def large(block, size):
+    return np.full(size, float(len(block)))
+
+
+def test_rows_of_one_worker_are_shared_by_all(client):
+    from dask.distributed import wait
+
+    lazy, y = lazy_problem(8000, 500, d=7)  # others than in other tests
+    one = next(iter(worker_pids(client)))
+    X = client.persist(lazy, workers=[one])
+    wait(X)
+    blocks = DaskBlocks(X, y)
+    assert blocks._partitions.held.shares(client) is None
+    found = blocks.reduce(reductions.moments, reductions.merge_moments)
+    assert found == distributed.class_moments(lazy, y)
+
+
+def test_projections_are_kept_by_all_workers_alike(client):
+    from dask.distributed import wait
+
+    X, y = lazy_problem(8000, 500, d=9)
+    one, other = worker_pids(client)
+    parts = [
+        client.persist(X[a:b], workers=[w]) for a, b, w in ((0, 7500, one), (7500, 8000, other))
+    ]
+    X = da.concatenate(parts).persist()
+    wait(X)
+    blocks = DaskBlocks(X, y)
+    assert blocks._partitions.held.shares(client) is None
+    eigenfeat.GEMClassifier(n_directions=1, scale="none").fit(blocks)
+    kept = blocks._kept.held.shares(client)
+    assert sorted(len(share.numbers) for share in kept) == [8, 8]
+
+
+def test_blocks_hold_what_is_persisted(client, problem):
+    blocks = DaskBlocks(*(part.persist() for part in problem))
+    assert blocks.reduce(reductions.moments, reductions.merge_moments) == distributed.class_moments(
+        *problem
+    )
+
+
+def test_an_error_in_rows_that_are_held_is_raised_here(client):
+    held, _ = held_and_lazy(client)
+    with pytest.raises(ValueError, match=r"y: expected labels in \[0, 1\], got"):
+        distributed.class_moments(*held, classes=[0, 1])
+
+
+def test_rows_that_are_held_outlive_a_worker(client):
+    held, _ = held_and_lazy(client)
+    blocks = DaskBlocks(*held)
+    calm = blocks.reduce(reductions.moments, reductions.merge_moments)
+    with killing(client, [0.3]) as killed:
+        found = blocks.reduce(SLOW_MOMENTS, reductions.merge_moments)
+    assert len(killed) == 1
+    assert found == calm
+    assert blocks.reduce(reductions.moments, reductions.merge_moments) == calm
+
+
+def test_the_classifier_outlives_a_worker(client):
+    held, lazy = held_and_lazy(client, 4000, 500)
+    options = {"n_directions": 2, "scale": "none"}
+    calm = distributed.GEMClassifier(**options).fit(*lazy)
+    with killing(client, [0.05]) as killed:
+        found = distributed.GEMClassifier(**options).fit(*held)
+    assert len(killed) == 1
+    assert_array_equal(found.logit_.coef_, calm.logit_.coef_)
+    assert_array_equal(found.layers_[0].directions, calm.layers_[0].directions)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +12,7 @@ from eigenfeat._reading import Reading, Receipt, merge_read
 from eigenfeat._validation import physical_memory
 from eigenfeat.blocks import Block, RowBlocks
 
-from ._dask import module
+from ._cluster import client_in_use, workers_of
 
 __all__ = ["Kept", "keeps", "kept_of", "reduced"]
 
@@ -68,21 +67,9 @@ def reduced(kept: Sequence[Kept], function: Any, merge: Any, arguments: Sequence
 
 def _memory() -> float:
     """Bytes that the workers may have together."""
-    client = _client()
+    client = client_in_use()
     if client is None:
         return float(physical_memory())
-    try:
-        workers = client.scheduler_info(n_workers=-1)["workers"].values()
-    except TypeError:  # Dask before 2025.4 has no such argument, and tells of all
-        workers = client.scheduler_info()["workers"].values()
+    workers = workers_of(client).values()
     limits = [worker["memory_limit"] or physical_memory() for worker in workers]
     return float(np.sum(limits))
-
-
-def _client() -> Any:
-    if "distributed" not in sys.modules:
-        return None
-    try:
-        return module("distributed").get_client()
-    except ValueError:
-        return None

@@ -12,7 +12,9 @@ import numpy as np
 from eigenfeat._validation import show
 from eigenfeat.blocks import Block
 
+from ._cluster import computed
 from ._dask import is_array, is_collection, is_frame, is_series, module
+from ._held import Held
 
 __all__ = ["Partitions", "partitions"]
 
@@ -30,6 +32,10 @@ class Partitions:
     lengths : list of int
     n_features : int
     names : list of str, or None
+    held : Held or None
+        The sources, where all are persisted.
+    origin : object
+        The collections: what of them is persisted is lost when nobody holds it.
     """
 
     read: Callable[..., Block]
@@ -37,6 +43,8 @@ class Partitions:
     lengths: list[int]
     n_features: int
     names: list[str] | None
+    held: Held | None
+    origin: Any
 
 
 def partitions(X: Any, y: Any, sample_weight: Any) -> Partitions:
@@ -62,12 +70,15 @@ def _of_frame(frame: Any, target: str | None, weight: str | None) -> Partitions:
     sources = [(part,) for part in frame.to_delayed()]
     measured = _computed_lengths([part for (part,) in sources])
     kept = [i for i, length in enumerate(measured) if length]
+    sources = [sources[i] for i in kept]
     return Partitions(
         read,
-        [sources[i] for i in kept],
+        sources,
         [measured[i] for i in kept],
         len(features),
         _names(features),
+        Held.of(sources),
+        frame,
     )
 
 
@@ -108,7 +119,7 @@ def _of_arrays(X: Any, y: Any, sample_weight: Any, names: list[str] | None) -> P
     n = X.shape[0]
     for position, name in enumerate(("y", "sample_weight")):
         columns[position] = _aligned(columns[position], X, name)
-    X, *columns = module("dask").optimize(X, *columns)
+    origin, X, columns = _made_once(X, columns)
     parts = [X.to_delayed(optimize_graph=False).ravel().tolist()]
     for column in columns:
         whole = column is not None
@@ -116,7 +127,28 @@ def _of_arrays(X: Any, y: Any, sample_weight: Any, names: list[str] | None) -> P
     lengths = list(X.chunks[0]) if n else []
     kept = [i for i, length in enumerate(lengths) if length]
     sources = [tuple(part[i] for part in parts) for i in kept]
-    return Partitions(_read_arrays, sources, [lengths[i] for i in kept], int(X.shape[1]), names)
+    return Partitions(
+        _read_arrays,
+        sources,
+        [lengths[i] for i in kept],
+        int(X.shape[1]),
+        names,
+        Held.of(sources),
+        origin,
+    )
+
+
+def _made_once(X: Any, columns: list[Any]) -> tuple[Any, Any, list[Any]]:
+    """What to hold, and arrays whose chunks have no tasks in common.
+
+    Labels and weights of rows that are persisted are persisted, too.
+    """
+    dask = module("dask")
+    if Held.of((part,) for part in X.to_delayed(optimize_graph=False).ravel()) is None:
+        optimized = dask.optimize(X, *columns)
+        return (X, *columns), optimized[0], list(optimized[1:])
+    columns = list(dask.persist(*columns))
+    return (X, *columns), X, columns
 
 
 def _n(X: Any) -> int:
@@ -165,7 +197,7 @@ def _computed_lengths(parts: list[Any]) -> list[int]:
     if not parts:
         return []
     length = module("dask").delayed(_length, pure=False)
-    return list(module("dask").compute(*(length(part) for part in parts)))
+    return computed([length(part) for part in parts])
 
 
 def _length(part: Any) -> int:

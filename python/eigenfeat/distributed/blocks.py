@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import copy
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar, cast
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +16,9 @@ from eigenfeat._reading import Reading, read
 from eigenfeat._validation import check_number, check_whole
 from eigenfeat.blocks import ArrayBlocks, Block, RowBlocks, joined
 
+from ._cluster import computed, persisted
 from ._dask import module
+from ._held import Held
 from ._kept import Kept, keeps, kept_of, reduced
 from ._partitions import Partitions, partitions
 
@@ -80,7 +81,7 @@ class DaskBlocks(RowBlocks):
         self.split_every = check_whole(split_every, "split_every", at_least=2)
         self.n_threads = check_whole(n_threads, "n_threads", at_least=1)
         self.keep = check_number(keep, "keep", at_least=0.0)
-        self._kept: tuple[Reading, list[Any]] | None = None
+        self._kept: _KeptRows | None = None
         self._partitions: Partitions = partitions(X, y, sample_weight)
 
     @property
@@ -120,33 +121,58 @@ class DaskBlocks(RowBlocks):
             raise ValueError("X: expected at least one block of rows, got none")
         if function is read and keeps(arguments[0], self.n_rows, self.keep):
             return self._reduced_kept(merge, *arguments)
-        shared = _literal(self._pass(function, merge, arguments))
-        leaf = module("dask").delayed(_of_partition, pure=False, traverse=False)
-        leaves = [leaf(shared, start, *sources) for sources, start in self._sources()]
-        return self._merged(shared, leaves)
+        pass_ = self._pass(function, merge, arguments)
+        starts = [(start,) for _, start in self._sources()]
+        rows = self._partitions
+        return self._merged(pass_, _of_partition, starts, rows.sources, rows.held)
 
     def _reduced_kept(
         self, merge: Any, reading: Reading, function: Any, merge_inside: Any, *arguments: Any
     ) -> Any:
         """A pass of `eigenfeat._reading.read`, by what the workers keep of an earlier one."""
-        dask = module("dask")
-        if self._kept is None or self._kept[0] is not reading:
+        if self._kept is None or self._kept.reading is not reading:
             self._kept = None
-            shared = _literal(self._pass(kept_of, merge, (reading,)))
-            task = dask.delayed(_kept_of_partition, pure=False, traverse=False)
-            made = [task(shared, start, *sources) for sources, start in self._sources()]
-            with _graphs_of_any_size():
-                self._kept = reading, list(dask.persist(*made))
-        shared = _literal(self._pass(function, merge, (merge_inside, arguments)))
-        leaf = dask.delayed(_of_kept, pure=False, traverse=False)
-        return self._merged(shared, [leaf(shared, kept) for kept in self._kept[1]])
+            parts = self._made(self._pass(kept_of, merge, (reading,)))
+            self._kept = _KeptRows(reading, parts, Held.of(parts))
+        pass_ = self._pass(function, merge, (merge_inside, arguments))
+        nothing: list[Any] = [()] * len(self._kept.parts)
+        return self._merged(pass_, _of_kept, nothing, self._kept.parts, self._kept.held)
+
+    def _made(self, pass_: _Pass) -> list[tuple[Any, ...]]:
+        """What workers keep of every partition, once all have it."""
+        shared = _literal(pass_)
+        task = module("dask").delayed(_kept_of_partition, pure=False, traverse=False)
+        held = self._partitions.held
+        places = None if held is None else held.places()
+        made = []
+        for number, (sources, start) in enumerate(self._sources()):
+            with module("dask").annotate(**_preferably(places, number)):
+                made.append(task(shared, start, *sources))
+        return [(part,) for part in persisted(made)]
 
     def _pass(self, function: Any, merge: Any, arguments: tuple[Any, ...]) -> _Pass:
         read_ = self._partitions.read
         return _Pass(read_, function, merge, arguments, self.block_rows, self.n_threads)
 
-    def _merged(self, shared: Any, results: list[Any]) -> Any:
-        """The tree of merges."""
+    def _merged(
+        self, pass_: _Pass, leaf: Any, starts: list[Any], sources: Any, held: Held | None
+    ) -> Any:
+        """The results of ``leaf(pass_, *start, *source)``, merged in a tree."""
+        if held is not None:
+            kind = (pass_.function, *(part for part in pass_.arguments if callable(part)))
+            with _threads.default(self.n_threads):
+                tree = held.reduced(
+                    partial(leaf, pass_), pass_.merge, self.split_every, starts, kind
+                )
+            if tree is not None:
+                return tree.root
+        shared = _literal(pass_)
+        task = module("dask").delayed(leaf, pure=False, traverse=False)
+        leaves = [task(shared, *a, *source) for a, source in zip(starts, sources, strict=True)]
+        return self._merged_by_tasks(shared, leaves)
+
+    def _merged_by_tasks(self, shared: Any, results: list[Any]) -> Any:
+        """A task for each merge of neighbours."""
         node = module("dask").delayed(_of_results, pure=False, traverse=False)
         while len(results) > 1:
             groups = [
@@ -174,21 +200,11 @@ class DaskBlocks(RowBlocks):
         return zip(self._partitions.sources, starts, strict=True)
 
 
-def computed(tasks: Sequence[Any]) -> list[Any]:
-    """Results of tasks, by whatever scheduler is current."""
-    with _graphs_of_any_size():
-        return list(module("dask").compute(*tasks))
-
-
-def _graphs_of_any_size() -> AbstractContextManager[Any]:
-    """Let Dask send what a pass needs with its graph, so that no lost worker takes it along.
-
-    From 10 MB on it would rather have it scattered, and says so.
-    """
-    if "distributed" not in sys.modules:  # whose settings are not there yet, nor any client
-        return nullcontext()
-    setting = {"distributed.admin.large-graph-warning-threshold": "1TB"}
-    return cast("AbstractContextManager[Any]", module("dask").config.set(setting))
+def _preferably(places: list[str] | None, number: int) -> dict[str, Any]:
+    """How Dask is told where to make something."""
+    if places is None:
+        return {}
+    return {"workers": [places[number]], "allow_other_workers": True}
 
 
 def _literal(value: Any) -> Any:
@@ -206,6 +222,15 @@ class _Pass:
     arguments: tuple[Any, ...]
     block_rows: int | None
     n_threads: int
+
+
+@dataclass(frozen=True, eq=False)
+class _KeptRows:
+    """What workers keep of the rows, read in one way."""
+
+    reading: Reading
+    parts: list[tuple[Any, ...]]
+    held: Held | None
 
 
 class _Pieces(RowBlocks):

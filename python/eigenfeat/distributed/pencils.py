@@ -13,8 +13,8 @@ from eigenfeat.eigh import PencilResult
 from eigenfeat.moments import ClassMoments
 from eigenfeat.pencils import PairDirections
 
+from ._cluster import computed
 from ._dask import module
-from .blocks import computed
 
 __all__ = ["pair_directions", "solve_pencils", "solve_pencils_if_many"]
 

@@ -1,0 +1,272 @@
+"""Partitions that the workers hold already: a pass over them takes one task a worker."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ._cluster import client_in_use, gathered, graphs_of_any_size, workers_of
+from ._tree import Node, Tree
+
+__all__ = ["MOST_BYTES", "Held", "Share", "of_bundle"]
+
+MOST_BYTES = 2**25  # of all partitions' results, for them to come here without a tree of tasks
+_SHARE = 0.1  # of a worker's memory, which the partitions of one task take at most
+_UNEVEN = 1.5  # times its share of the rows, which a thread has at most
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one task does.
+
+    Attributes
+    ----------
+    address : str
+        Of the worker that has these partitions.
+    numbers : list of int
+        Of the partitions, ascending.
+    """
+
+    address: str
+    numbers: list[int]
+
+
+@dataclass(frozen=True)
+class _Worker:
+    """What a worker may be given."""
+
+    n_threads: int
+    memory: float
+
+    @classmethod
+    def of(cls, told: dict[str, Any]) -> _Worker:
+        return cls(told["nthreads"], told["memory_limit"] or np.inf)
+
+
+@dataclass(frozen=True)
+class _Holding:
+    """Which worker holds what.
+
+    Attributes
+    ----------
+    workers : dict of _Worker
+        By address.
+    mine : dict of lists of int
+        Numbers of its partitions, ascending, by address.
+    sizes : list of float
+        Bytes of the partitions.
+    """
+
+    workers: dict[str, _Worker]
+    mine: dict[str, list[int]]
+    sizes: list[float]
+
+    @classmethod
+    def of(cls, client: Any, rows: list[Any], workers: dict[str, _Worker]) -> _Holding | None:
+        """None if some rows are held by nobody."""
+        if not rows or not workers:
+            return None
+        holders = client.who_has(rows)
+        found = client.nbytes([future.key for future in rows], summary=False)
+        mine: dict[str, list[int]] = {address: [] for address in workers}
+        for number, future in enumerate(rows):
+            candidates = [address for address in holders.get(future.key, ()) if address in workers]
+            if not candidates:
+                return None
+            chosen = min(candidates, key=lambda a: len(mine[a]) / workers[a].n_threads)
+            mine[chosen].append(number)
+        return cls(workers, mine, [float(found.get(future.key, 0)) for future in rows])
+
+    def shares(self) -> list[Share] | None:
+        """A task a thread, or more where its rows are large; None if the rows are far from even."""
+        even = sum(self.sizes) / self._n_threads
+        for address, worker in self.workers.items():
+            load = sum(self.sizes[i] for i in self.mine[address])
+            if load > _UNEVEN * even * worker.n_threads + max(self.sizes):
+                return None
+        return [
+            Share(address, numbers)
+            for address, worker in self.workers.items()
+            for numbers in _cut(self.mine[address], self.sizes, worker)
+        ]
+
+    def evened(self) -> list[str]:
+        """An address for every partition: no worker has more than its threads' part of them."""
+        n = len(self.sizes)
+        room = {
+            a: -(-n * worker.n_threads // self._n_threads) for a, worker in self.workers.items()
+        }
+        free = {address: room[address] - len(self.mine[address]) for address in room}
+        place = [""] * n
+        for address, numbers in self.mine.items():
+            for turn, number in enumerate(numbers):
+                place[number] = address
+                if turn >= room[address]:
+                    place[number] = max(free, key=lambda other: free[other])
+                    free[place[number]] -= 1
+        return place
+
+    @property
+    def _n_threads(self) -> int:
+        return sum(worker.n_threads for worker in self.workers.values())
+
+
+class Held:
+    """Rows of partitions that are persisted.
+
+    Parameters
+    ----------
+    futures : list of tuples
+        One a partition: rows, and what belongs to them or None.
+    """
+
+    def __init__(self, futures: list[tuple[Any, ...]]) -> None:
+        self.futures = futures
+        self._holding: _Holding | None = None
+        self._large: set[Any] = set()
+
+    @classmethod
+    def of(cls, sources: Iterable[tuple[Any, ...]]) -> Held | None:
+        """Delayed sources that are futures and nothing else; None if one is not."""
+        if "distributed" not in sys.modules:
+            return None
+        sources = list(sources)
+        found = [tuple(None if part is None else _future(part) for part in row) for row in sources]
+        pairs = zip(sources, found, strict=True)
+        lazy = any((a is None) != (b is None) for row in pairs for a, b in zip(*row, strict=True))
+        return None if lazy else cls(found)
+
+    def reduced(
+        self,
+        leaf: Callable[..., Any],
+        merge: Callable[[Any, Any], Any],
+        fan_in: int,
+        arguments: Sequence[tuple[Any, ...]],
+        kind: Any,
+    ) -> Tree | None:
+        """Merge ``leaf(*arguments, *partition)`` of all partitions, by a task for each share.
+
+        Results that no worker could merge come here. None where that is no good way: some rows are
+        held by nobody, or most by one worker, or results of this `kind` are large.
+        """
+        client = client_in_use()
+        if client is None or any(row[0].client is not client for row in self.futures):
+            return None
+        shares = self.shares(client)
+        if shares is None or kind in self._large:
+            return None
+        tree = Tree(len(self.futures), fan_in, merge)
+        run = partial(of_bundle, leaf, merge, (len(self.futures), fan_in))
+        parts = [[*first, *row] for first, row in zip(arguments, self.futures, strict=True)]
+        for found in _by_workers(client, run, shares, parts):
+            if found is None:
+                self._large.add(kind)
+                return None
+            for node, result in found.items():
+                tree.put(node, result)
+        return tree
+
+    def places(self) -> list[str] | None:
+        """A worker for what is made of each partition: who holds it, or one that has less to do."""
+        client = client_in_use()
+        holding = None if client is None else self._found(client)
+        return None if holding is None else holding.evened()
+
+    def shares(self, client: Any) -> list[Share] | None:
+        """The tasks of a pass; None where it is better to have one a partition."""
+        holding = self._found(client)
+        return None if holding is None else holding.shares()
+
+    def _found(self, client: Any) -> _Holding | None:
+        workers = {address: _Worker.of(told) for address, told in workers_of(client).items()}
+        if self._holding is None or self._holding.workers != workers:
+            self._holding = _Holding.of(client, [row[0] for row in self.futures], workers)
+        return self._holding
+
+
+def _by_workers(
+    client: Any, run: Callable[..., Any], shares: Sequence[Share], parts: Sequence[list[Any]]
+) -> list[Any]:
+    """``run(numbers, parts)`` of each share, by the worker that has it, or one in its place."""
+    with graphs_of_any_size():
+        futures = [
+            client.submit(
+                run,
+                share.numbers,
+                [parts[number] for number in share.numbers],
+                pure=False,
+                workers=[share.address],
+                allow_other_workers=True,
+            )
+            for share in shares
+        ]
+    return gathered(client, futures)
+
+
+def _cut(numbers: list[int], sizes: list[float], worker: _Worker) -> list[list[int]]:
+    """One worker's partitions, in order, cut evenly: a task a thread, or more if they are large."""
+    total = sum(sizes[i] for i in numbers)
+    pieces = max(worker.n_threads, int(np.ceil(total / (_SHARE * worker.memory))))
+    ends = np.cumsum([sizes[i] for i in numbers])
+    middles = ends - 0.5 * np.array([sizes[i] for i in numbers])
+    piece = np.minimum(middles * pieces // max(total, 1.0), pieces - 1)
+    cuts = np.flatnonzero(np.diff(piece)) + 1
+    return [part.tolist() for part in np.split(np.array(numbers, dtype=int), cuts) if len(part)]
+
+
+def _future(part: Any) -> Any:
+    graph: Mapping[Any, Any] = part.__dask_graph__()
+    value: Any = graph.get(part.key)
+    while hasattr(value, "target"):  # another name of it
+        value = graph.get(value.target)
+    return value if isinstance(value, sys.modules["distributed"].Future) else None
+
+
+def of_bundle(
+    leaf: Callable[..., Any],
+    merge: Callable[[Any, Any], Any],
+    shape: tuple[int, int],
+    numbers: Sequence[int],
+    arguments: Sequence[Sequence[Any]],
+) -> dict[Node, Any] | None:
+    """Results of some partitions, merged as far as the tree allows.
+
+    Parameters
+    ----------
+    leaf : callable
+        ``leaf(*arguments)``: one partition's result.
+    merge, shape
+        As in `Tree`, with its number of leaves and fan-in.
+    numbers : list of int
+        Partitions, ascending.
+    arguments : list of lists
+        One a partition.
+
+    Returns
+    -------
+    dict by node, or None
+        None if all partitions' results would be too large to be sent to one place.
+    """
+    tree = Tree(*shape, merge)
+    for turn, number in enumerate(numbers):
+        result = leaf(*arguments[turn])
+        if turn == 0 and _message_bytes(result) * tree.n_leaves > MOST_BYTES:
+            return None
+        tree.put((0, number), result)
+    return tree.results
+
+
+def _message_bytes(result: Any) -> int:
+    """Bytes of a result as it is sent."""
+    buffers: list[pickle.PickleBuffer] = []
+    try:
+        head = pickle.dumps(result, protocol=5, buffer_callback=buffers.append)
+    except (pickle.PicklingError, AttributeError, TypeError):  # Dask can do more
+        return 0
+    return len(head) + sum(buffer.raw().nbytes for buffer in buffers)

@@ -1,0 +1,75 @@
+"""The tree of merges: the same whatever order results come in, and wherever they come from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from eigenfeat.distributed._held import MOST_BYTES, of_bundle
+from eigenfeat.distributed._tree import Tree
+
+
+def bracketed(a, b):
+    """Tells how results were merged."""
+    return f"({a}{b})"
+
+
+def plain(n, fan_in):
+    """The same by loops over whole levels."""
+    results = [chr(97 + i) for i in range(n)]
+    while len(results) > 1:
+        merged = []
+        for i in range(0, len(results), fan_in):
+            total, *rest = results[i : i + fan_in]
+            for result in rest:
+                total = bracketed(total, result)
+            merged.append(total)
+        results = merged
+    return results[0]
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 16, 26])
+@pytest.mark.parametrize("fan_in", [2, 3, 4, 30])
+def test_any_order_gives_the_same_brackets(n, fan_in):
+    expected = plain(n, fan_in)
+    for seed in range(5):
+        tree = Tree(n, fan_in, bracketed)
+        for i in np.random.RandomState(seed).permutation(n).tolist():
+            tree.put((0, i), chr(97 + i))
+        assert tree.root == expected
+
+
+@pytest.mark.parametrize("n_workers", [1, 2, 5])
+@pytest.mark.parametrize(("n", "fan_in"), [(1, 2), (16, 4), (23, 3), (26, 2)])
+def test_workers_shares_make_the_same_tree(n, fan_in, n_workers):
+    owners = np.random.RandomState(n).randint(n_workers, size=n)
+    tree = Tree(n, fan_in, bracketed)
+    for worker in range(n_workers):
+        mine = np.flatnonzero(owners == worker).tolist()
+        letters = [[chr(97 + i)] for i in mine]
+        for node, result in of_bundle(str, bracketed, (n, fan_in), mine, letters).items():
+            tree.put(node, result)
+    assert tree.root == plain(n, fan_in)
+
+
+def test_neighbours_are_merged_where_they_are():
+    whole = of_bundle(str, bracketed, (16, 4), list(range(4, 8)), [["x"]] * 4)
+    assert list(whole) == [(1, 1)]
+
+
+def test_large_results_stay_where_they_are():
+    numbers, calls = [0, 1, 2], []
+
+    def leaf(n):
+        calls.append(n)
+        return np.zeros(n)
+
+    size = MOST_BYTES // 8 // 4
+    assert of_bundle(leaf, np.add, (4, 2), numbers, [[size + 1]] * 3) is None
+    assert len(calls) == 1  # the rest is not computed in vain
+    assert of_bundle(leaf, np.add, (4, 2), numbers, [[size // 2]] * 3) is not None
+
+
+def test_results_that_only_dask_can_send_are_no_error():
+    (made,) = of_bundle(lambda: lambda: 7, None, (1, 2), [0], [[]]).values()
+    assert made() == 7
