@@ -168,7 +168,7 @@ class FileRows(RowBlocks):
         size = self.block_rows
         by_columns = raw and self.sources[0].columnar
         pool = Buffers(size, self.n_features, self.dtype, by_columns)
-        checked = not raw or self.options.skip_bad
+        checked = self.options.skip_bad or not (raw or self.options.mark_bad)
         out, filled, labels = pool.take(), 0, []
         rows, skipped = start.rows, start.skipped
         last = start
