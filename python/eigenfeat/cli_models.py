@@ -241,7 +241,7 @@ def _rows_for(options: argparse.Namespace, known: list[str] | None, model: Any) 
             )
     if options.n_features is None:
         chosen["n_features"] = int(model.n_features_in_)
-    chosen |= {"skip_bad": False, "mark_bad": options.skip_bad}
+    chosen |= {"skip_bad": False, "mark_bad": options.skip_bad, "labels": "none"}
     return open_data(options, **chosen)
 
 

@@ -267,7 +267,11 @@ def test_arguments_that_do_not_fit(tmp_path):
         ({"target": None, "columns": [2]}, rf"^columns: {listed}, got 2$"),
         ({"target": "kind", "columns": ["kind"]}, r"^columns: expected distinct columns without"),
         ({"target": "kind", "drop": ["size"]}, r"expected at least one feature column, got none$"),
-        ({"labels": "date"}, r"^labels: expected one of auto, int, float, bool, str, got 'date'$"),
+        (
+            {"labels": "date"},
+            r"^labels: expected one of auto, int, float, bool, str, none, got 'date'$",
+        ),
+        ({"labels": "none"}, r"^labels: expected another kind with a target, got 'none'$"),
         ({"block_rows": 0}, r"^block_rows: expected an integer >= 1, got 0$"),
         ({"dtype": "int32"}, r"^dtype: expected None, float32 or float64, got 'int32'$"),
         ({"delimiter": ";;"}, r"^delimiter: expected one character, got ';;'$"),

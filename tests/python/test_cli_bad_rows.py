@@ -190,3 +190,19 @@ def test_marked_rows_are_no_skipped_rows(tmp_path):
     np.save(tmp_path / "a.npy", np.ones((2, 2)))
     with pytest.raises(ValueError, match=r"^mark_bad: expected False with skip_bad, got True$"):
         open_rows(tmp_path / "a.npy", skip_bad=True, mark_bad=True)
+
+
+def test_labels_do_no_harm_to_predictions(tmp_path, model):
+    fitted, X = model
+    y = np.arange(200) % 3 + 0.0
+    y[150] = np.nan
+    np.savez(tmp_path / "new.npz", X=X, y=y)
+    lines = svmlight_text(X, np.arange(200)).splitlines()
+    (tmp_path / "new.svm").write_text(
+        "\n".join([*lines[:150], "0.5" + lines[150][3:], *lines[151:]])
+    )
+    for name, rows in (("new.npz", X), ("new.svm", csr_matrix(X))):
+        command = ["predict", tmp_path / "model.efm", tmp_path / name, "--block-rows", "40", "-o"]
+        status, _, err = run(*command, tmp_path / "found.npy")
+        assert (status, err) == (0, "")
+        np.testing.assert_array_equal(np.load(tmp_path / "found.npy"), fitted.predict(rows))

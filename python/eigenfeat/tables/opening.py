@@ -67,9 +67,9 @@ def open_rows(
     mark_bad : bool, default=False
         Whether such rows stay where they are, with NaN or infinity in them, so that blocks keep
         step with the files. Blocks then have no labels. For predictions; no fit takes such rows.
-    labels : {"auto", "int", "float", "bool", "str"}
+    labels : {"auto", "int", "float", "bool", "str", "none"}
         Kind of the labels. "auto" goes by the first ones, and takes whole numbers in a column of a
-        float matrix for integers.
+        float matrix for integers. "none": labels that files bring are not looked at.
     format : {"csv", "parquet", "arrow", "npy", "npz", "svmlight"}, optional
         By default what the file's name says.
     delimiter, header
@@ -112,6 +112,8 @@ def open_rows(
         raise OptionError("labels", f"expected one of {kinds}, got {show(labels)}")
     if delimiter is not None and len(delimiter) != 1:
         raise OptionError("delimiter", f"expected one character, got {show(delimiter)}")
+    if labels == "none" and target is not None:
+        raise OptionError("labels", f"expected another kind with a target, got {show(labels)}")
     if skip_bad and mark_bad:
         raise OptionError("mark_bad", "expected False with skip_bad, got True")
     wanted = check_dtype(dtype)

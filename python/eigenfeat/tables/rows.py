@@ -224,7 +224,7 @@ class FileRows(RowBlocks):
 
     def _labels(self, source: Source, chunk: Chunk, part: slice) -> tuple[Any, Any]:
         kind = self.sources[0].label_kind
-        if kind is None or self.options.mark_bad:
+        if kind in (None, "none") or self.options.mark_bad:
             return None, None
         values, fit = chunk.labels(part)
         values, typed = typed_labels(values, kind)

@@ -27,7 +27,7 @@ __all__ = [
     "typed_labels",
 ]
 
-LABEL_KINDS = ("auto", "int", "float", "bool", "str")
+LABEL_KINDS = ("auto", "int", "float", "bool", "str", "none")
 _Labels = tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]
 
 
