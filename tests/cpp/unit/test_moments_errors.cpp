@@ -129,7 +129,8 @@ TEST_CASE_TEMPLATE("one row with a column stride is not read as if it had none",
   ClassMoments moments(1, 3);
   const MatrixView<const T> row = columns.read().block(0, 0, 1, 3);
   const Labels labels{0};
-  CHECK_THROWS_AS(moments.update<T>(row, read(labels), {}, 1), std::invalid_argument);
+  moments.update<T>(row, read(labels), {}, 1);
+  for (index_t j = 0; j < 3; ++j) CHECK(mean_of(moments, 0, j) == columns(0, j));
 }
 
 TEST_CASE("sizes of the moments themselves are checked") {
