@@ -19,6 +19,7 @@ import dask
 import dask.array as da
 import numpy as np
 from dask.distributed import Client, LocalCluster
+from distributed import Status
 
 from eigenfeat import distributed
 
@@ -70,7 +71,11 @@ def kill_some(client: Client, random: np.random.Generator, ended: threading.Even
     for delay in random.uniform(0.2, 2.0, size=random.integers(1, 3)):
         if ended.wait(delay):
             break
-        pids = sorted(client.run(os.getpid).values())
+        # Nannies of Dask 2025.1 lose their way when a worker ends that they take to be starting.
+        nannies = [n for n in client.cluster.workers.values() if n.process is not None]
+        pids = [n.pid for n in nannies if n.process.status == Status.running and n.pid]
+        if not pids:
+            continue
         os.kill(int(random.choice(pids)), signal.SIGKILL)
         told.append(f"{time.monotonic() - started:.1f} s")
     return told

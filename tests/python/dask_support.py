@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import threading
+import time
 
 import numpy as np
 
@@ -23,6 +24,7 @@ def small_cluster(memory_limit="700MB"):
         # A new worker may be slow to start on a busy machine.
         "distributed.deploy.lost-worker-timeout": "5 minutes",
         "distributed.comm.timeouts.connect": "2 minutes",
+        "eigenfeat.no-workers-timeout": "1 minute",
     }
     with (
         dask.config.set(settings),
@@ -73,6 +75,27 @@ def worker_pids(client):
     return client.run(os.getpid)
 
 
+def safe_to_kill(client):
+    """Process ids of workers that are up in their nannies' eyes, too.
+
+    Nannies of Dask 2025.1 lose their way when a worker ends that they take to be starting, though
+    it may be working already.
+    """
+    from distributed import Status
+
+    nannies = client.cluster.workers.values()
+    up = [nanny for nanny in nannies if getattr(nanny.process, "status", None) == Status.running]
+    return sorted(pid for pid in (nanny.pid for nanny in up) if pid is not None)
+
+
+def waited_for(client, count, ended, seconds=60.0):
+    """Process ids of so many workers that are safe to kill, or of those there are in the end."""
+    pids, deadline = safe_to_kill(client), time.monotonic() + seconds
+    while len(pids) < count and time.monotonic() < deadline and not ended.wait(0.02):
+        pids = safe_to_kill(client)
+    return pids
+
+
 @contextlib.contextmanager
 def killing(client, delays):
     """Kill a worker after each of some seconds; yields the list of those that were killed."""
@@ -82,7 +105,7 @@ def killing(client, delays):
         for turn, delay in enumerate(delays):
             if ended.wait(delay):
                 return
-            pids = sorted(worker_pids(client).values())
+            pids = waited_for(client, 1, ended)
             victim = pids[turn % len(pids)]
             os.kill(victim, signal.SIGKILL)
             killed.append(victim)
@@ -95,3 +118,4 @@ def killing(client, delays):
         ended.set()
         thread.join()
         client.wait_for_workers(WORKERS, timeout=60)
+        assert len(waited_for(client, WORKERS, threading.Event())) == WORKERS
