@@ -24,10 +24,12 @@ using Kernel = TiledLower<double>;
 constexpr index_t kTile = Kernel::kTile;
 constexpr index_t kInner = 4096;  // features of one float product
 
-// Rows of a panel, whole tiles: as many as fit some 192 MB.
-index_t dual_panel_rows(index_t p) {
-  const index_t fitting = static_cast<index_t>(48e6) / std::max<index_t>(p, 1);
-  return std::max<index_t>(fitting / kTile, 1) * kTile;
+// Rows of a panel, whole tiles: a quarter of all, so that two take half of their memory, but enough
+// for some threads, and as many as fit some 192 MB.
+index_t dual_panel_rows(index_t n, index_t p) {
+  const index_t fitting = static_cast<index_t>(48e6) / std::max<index_t>(p, 1) / kTile;
+  const index_t quarter = std::max<index_t>((n / 4 + kTile - 1) / kTile, 2);
+  return std::max<index_t>(std::min(fitting, quarter), 1) * kTile;
 }
 
 // sum (m, n) column-major += a b^T over all features, by way of float products.
@@ -62,7 +64,7 @@ void add_panels(MatrixView<const float> rows, index_t row_begin, MatrixView<cons
 template <class T>
 Kernel scaled_kernel(const FeatureRows<T>& features, VectorView<const double> weights,
                      VectorView<const double> scale, double diagonal, int n_threads) {
-  const index_t n = features.rows(), p = features.cols(), step = dual_panel_rows(p);
+  const index_t n = features.rows(), p = features.cols(), step = dual_panel_rows(n, p);
   Kernel kernel(n);
   for (index_t b = 0; b < kernel.tiles() * (kernel.tiles() + 1) / 2; ++b) {
     const TileIndex at = lower_tile(b);

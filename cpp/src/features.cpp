@@ -75,6 +75,16 @@ MatrixView<const T> load_projections(const FeatureRows<T>& features, index_t beg
 }
 
 template <class T>
+WaveTile<T> load_waves(const FeatureRows<T>& features, index_t begin, index_t end,
+                       TileScratch<T>& scratch) {
+  const MatrixView<const T> p = load_projections(features, begin, end, scratch);
+  const index_t lines = wave_lines<T>(p.cols);
+  scratch.packed.reserve(lines * p.rows * kLane<T>);
+  pack_projections(p, scratch.packed.data());
+  return {scratch.packed.data(), p.rows, lines, features.expansion.wave == Wave::shifted};
+}
+
+template <class T>
 void copy_input(const FeatureRows<T>& features, index_t i, T* out) {
   if (features.sparse.indptr != nullptr) {
     copy_row(features.sparse, i, out);
@@ -102,6 +112,24 @@ void expand_tile(const FeatureRows<T>& features, index_t begin, MatrixView<const
   }
 }
 
+// sum, square += weight phi, weight phi^2 over some rows, but for the constant
+template <class T>
+void add_tile_squares(const FeatureRows<T>& features, const NarrowLayout<T>& layout,
+                      VectorView<const double> weights, index_t begin, index_t end,
+                      TileScratch<T>& scratch, double* sum, double* square) {
+  if (layout.waves()) {
+    const WaveTile<T> tile = load_waves(features, begin, end, scratch);
+    const double* first = weights.empty() ? nullptr : &weights[begin];
+    add_wave_squares(tile, layout.directions, first, sum, square);
+    return;
+  }
+  const MatrixView<const T> tile = load_tile(features, begin, end, scratch);
+  for (index_t r = 0; r < tile.rows; ++r) {
+    const double weight = weights.empty() ? 1.0 : weights[begin + r];
+    add_weighted_squares(tile.row(r), tile.cols, weight, sum, square);
+  }
+}
+
 }  // namespace
 
 template <class T>
@@ -121,24 +149,33 @@ MatrixView<const T> load_tile(const FeatureRows<T>& features, index_t begin, ind
 }
 
 template <class T>
-void LoadedTile<T>::load(const FeatureRows<T>& features, index_t first, index_t last,
-                         TileScratch<T>& scratch) {
+void LoadedTile<T>::load(const FeatureRows<T>& features, const NarrowLayout<T>& narrow,
+                         index_t first, index_t last, TileScratch<T>& memory) {
   source = &features;
+  layout = &narrow;
+  scratch = &memory;
   begin = first;
   rows = last - first;
+  if (layout->waves()) {
+    waves = load_waves(features, first, last, memory);
+    return;
+  }
   direct = features.expanded || features.sparse.indptr == nullptr;
-  if (direct) tile = load_tile(features, first, last, scratch);
+  if (direct) tile = load_tile(features, first, last, memory);
 }
 
 template <class T>
-void LoadedTile<T>::scores(const T* w, index_t width, T* z) const {
-  const index_t varying = source->varying();
-  for (index_t r = 0; r < rows; ++r) {
-    if (source->constant) {
-      std::copy(w + varying * width, w + (varying + 1) * width, z + r * width);
-    } else {
-      std::fill(z + r * width, z + (r + 1) * width, T(0));
-    }
+void LoadedTile<T>::scores(const T* w, T* z) const {
+  const index_t varying = source->varying(), width = layout->width;
+  std::fill(z, z + rows * width, T(0));
+  if (source->constant) {
+    const T* constant = w + layout->index(varying, 0);
+    for (index_t r = 0; r < rows; ++r) std::copy(constant, constant + layout->k, z + r * width);
+  }
+  if (layout->waves()) {
+    scratch->lines.reserve(rows * layout->k * kLane<T>);
+    add_wave_scores(waves, w, layout->k, width, scratch->lines.data(), z);
+    return;
   }
   if (direct) {
     add_scores<T>(tile, w, width, z);
@@ -152,11 +189,15 @@ void LoadedTile<T>::scores(const T* w, index_t width, T* z) const {
 }
 
 template <class T>
-void LoadedTile<T>::products(const T* residuals, index_t width, T* g) const {
-  const index_t varying = source->varying();
+void LoadedTile<T>::products(const T* residuals, T* g) const {
+  const index_t varying = source->varying(), width = layout->width;
   if (source->constant) {
     for (index_t r = 0; r < rows; ++r)
-      add_multiple(T(1), residuals + r * width, width, g + varying * width);
+      add_multiple(T(1), residuals + r * width, layout->k, g + layout->index(varying, 0));
+  }
+  if (layout->waves()) {
+    add_wave_products(waves, residuals, layout->k, width, g);
+    return;
   }
   if (direct) {
     add_products<T>(tile, residuals, width, g);
@@ -178,19 +219,19 @@ void feature_scores(const FeatureRows<T>& features, MatrixView<const T> coeffici
           std::to_string(p) + " rows", std::to_string(coefficients.rows));
   require(out.rows == n && out.cols == k && out.is_row_major(), "out", "one row a feature row",
           std::to_string(out.rows) + " rows");
-  const Groups groups = Groups::of<T>(n, p, k);
-  const index_t width = padded_width<T>(k);
-  const AlignedBuffer<T> w = padded(coefficients, width);
+  const NarrowLayout<T> layout(features, k);
+  const Groups groups = layout.groups(n);
+  const AlignedBuffer<T> w = layout.laid_out(coefficients);
   const int threads = threads_for(product_work(features, k), n_threads);
   PerThread<TileScratch<T>> scratch(threads);
   for_ranges(n, groups.tile, threads, [&](index_t begin, index_t end, int thread) {
     TileScratch<T>& mine = scratch[thread];
     LoadedTile<T> tile;
-    tile.load(features, begin, end, mine);
-    mine.scores.reserve(groups.tile * width);
-    tile.scores(w.data(), width, mine.scores.data());
+    tile.load(features, layout, begin, end, mine);
+    mine.scores.reserve(groups.tile * layout.width);
+    tile.scores(w.data(), mine.scores.data());
     for (index_t r = 0; r < end - begin; ++r) {
-      const T* z = mine.scores.data() + r * width;
+      const T* z = mine.scores.data() + r * layout.width;
       std::copy(z, z + k, out.row(begin + r));
     }
   });
@@ -205,13 +246,13 @@ void feature_products(const FeatureRows<T>& features, MatrixView<const T> residu
           std::to_string(residuals.rows));
   require(out.rows == p && out.cols == k && out.is_row_major(), "out", std::to_string(p) + " rows",
           std::to_string(out.rows));
-  const index_t width = padded_width<T>(k);
-  sum_over_groups<T>(features, k, out, n_threads,
+  const NarrowLayout<T> layout(features, k);
+  sum_over_groups<T>(features, layout, out, n_threads,
                      [&](const LoadedTile<T>& tile, TileScratch<T>& scratch, T* g) {
-                       scratch.scores.reserve(tile.rows * width);
+                       scratch.scores.reserve(tile.rows * layout.width);
                        T* r = scratch.scores.data();
-                       copy_padded(residuals.block(tile.begin, 0, tile.rows, k), width, r);
-                       tile.products(r, width, g);
+                       copy_padded(residuals.block(tile.begin, 0, tile.rows, k), layout.width, r);
+                       tile.products(r, g);
                      });
 }
 
@@ -224,7 +265,8 @@ void feature_sums(const FeatureRows<T>& features, VectorView<const double> weigh
           std::to_string(weights.size));
   require(sums.size == p && squares.size == p, "sums", std::to_string(p) + " entries",
           std::to_string(sums.size));
-  const Groups groups = Groups::of<T>(n, p, 2);
+  const NarrowLayout<T> layout(features, 2);
+  const Groups groups = layout.groups(n);
   AlignedBuffer<double> partial = AlignedBuffer<double>::zeros(groups.count * 2 * p);
   const int threads = threads_for(product_work(features, 2), n_threads);
   PerThread<TileScratch<T>> scratch(threads);
@@ -232,14 +274,11 @@ void feature_sums(const FeatureRows<T>& features, VectorView<const double> weigh
     double* sum = partial.data() + group * 2 * p;
     double* square = sum + p;
     groups.for_tiles(group, [&](index_t begin, index_t end) {
-      const MatrixView<const T> tile = load_tile(features, begin, end, scratch[thread]);
-      for (index_t r = 0; r < tile.rows; ++r) {
-        const double weight = weights.empty() ? 1.0 : weights[begin + r];
-        add_weighted_squares(tile.row(r), varying, weight, sum, square);
-        if (features.constant) {
-          sum[varying] += weight;
-          square[varying] += weight;
-        }
+      add_tile_squares(features, layout, weights, begin, end, scratch[thread], sum, square);
+      for (index_t i = begin; features.constant && i < end; ++i) {
+        const double weight = weights.empty() ? 1.0 : weights[i];
+        sum[varying] += weight;
+        square[varying] += weight;
       }
     });
   });

@@ -36,18 +36,19 @@ LogitTerms logit_gradient(const FeatureRows<T>& features, VectorView<const std::
                           MatrixView<const double> coefficients, MatrixView<double> gradient,
                           int n_threads) {
   check_arguments(features, labels, weights, coefficients, gradient);
-  const index_t k = coefficients.cols, width = padded_width<T>(k);
-  AlignedBuffer<T> w(std::max<index_t>(coefficients.rows * width, 1));
-  copy_padded(coefficients, width, w.data());
-  const Groups groups = Groups::of<T>(features.rows(), features.cols(), k);
+  const index_t k = coefficients.cols;
+  const NarrowLayout<T> layout(features, k);
+  const index_t width = layout.width;
+  const AlignedBuffer<T> w = layout.laid_out(coefficients);
+  const Groups groups = layout.groups(features.rows());
   // One slot a tile: the order of the sum does not depend on who computed them.
   std::vector<LogitTerms> terms(
       static_cast<std::size_t>((features.rows() + groups.tile - 1) / groups.tile));
-  sum_over_groups<T>(features, k, gradient, n_threads,
+  sum_over_groups<T>(features, layout, gradient, n_threads,
                      [&](const LoadedTile<T>& tile, TileScratch<T>& scratch, T* g) {
                        scratch.scores.reserve(tile.rows * width);
                        T* z = scratch.scores.data();
-                       tile.scores(w.data(), width, z);
+                       tile.scores(w.data(), z);
                        LogitTerms sum;
                        for (index_t r = 0; r < tile.rows; ++r) {
                          const index_t i = tile.begin + r;
@@ -55,7 +56,7 @@ LogitTerms logit_gradient(const FeatureRows<T>& features, VectorView<const std::
                                           weights.empty() ? 1.0 : weights[i], energy_weight, sum);
                        }
                        terms[static_cast<std::size_t>(tile.begin / groups.tile)] = sum;
-                       tile.products(z, width, g);
+                       tile.products(z, g);
                      });
   LogitTerms total;
   for (const LogitTerms& part : terms) {

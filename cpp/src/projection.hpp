@@ -5,6 +5,7 @@
 
 #include "eigenfeat/lapack.hpp"
 #include "eigenfeat/view.hpp"
+#include "nonzero_projection.hpp"
 #include "wave_kernels.hpp"
 
 namespace eigenfeat {
@@ -25,9 +26,10 @@ void fill_offset(VectorView<const T> offset, MatrixView<T> p) {
 template <class T>
 void project(MatrixView<const T> x, index_t begin, MatrixView<const T> directions,
              VectorView<const T> offset, MatrixView<T> p) {
-  if (!offset.empty()) fill_offset(offset, p);
-  gemm<T>(Op::none, Op::none, T(1), directions.transposed(),
-          x.block(begin, 0, p.rows, x.cols).transposed(), offset.empty() ? T(0) : T(1),
+  fill_offset(offset, p);
+  const MatrixView<const T> rows = x.block(begin, 0, p.rows, x.cols);
+  if (add_nonzeros(rows, directions, p)) return;
+  gemm<T>(Op::none, Op::none, T(1), directions.transposed(), rows.transposed(), T(1),
           p.transposed());
 }
 

@@ -29,6 +29,11 @@ __all__ = ["Gram", "LogitObjective", "LogitProblem", "Penalty", "centred", "far_
 
 _Array = npt.NDArray[np.float64]
 
+# Of a sample's mean share of the trace for each of its rows: what the Gram matrix of m rows is off
+# by in the directions that it cannot tell apart. Flat between a half and thrice this on MNIST, for
+# 1,000 to 8,000 rows.
+_TAIL = 0.15
+
 
 @dataclass(frozen=True)
 class Penalty:
@@ -124,6 +129,7 @@ class LogitObjective(ABC):
         sample: npt.NDArray[np.intp] | None,
         *,
         half: bool = False,
+        tail: bool = False,
     ) -> Any:
         """Cholesky factor of ``1/2 Phi^T diag(w) Phi`` plus the penalty's plain squares.
 
@@ -141,13 +147,20 @@ class LogitObjective(ABC):
         sample : (m,) array of row numbers, or None
         half : bool
             Whether 8 bits of a feature are enough: a preconditioner's, where that is faster.
+        tail : bool
+            Whether the damping of a sample of fewer rows than features is at least what it leaves
+            open of the spectrum: where only the number of steps depends on the metric.
         """
         gram = self.gram(sample, half)
         share = 1.0 if sample is None else self.total / gram.weight
         floor: _Array | float = 0.0
         if sample is not None:  # features that are rare may have no row in it
-            lacking = np.maximum(self.total * self.mean_squares - gram.squares() * share, 0.0)
+            squares = share * gram.squares()
+            lacking = np.maximum(self.total * self.mean_squares - squares, 0.0)
             floor = 0.5 * lacking * self.scale**2
+            if tail and gram.dual:
+                trace = 0.5 * float(np.einsum("j,j->", squares, self.scale**2))
+                damping = max(damping, _TAIL * trace / len(sample))
         # Rounding of a float32 Gram matrix whose diagonal is total / 2; of its trace in the dual.
         smallest = max(4, self.shape[0] * gram.dual) * float(np.finfo(np.float32).eps) * self.total
         diagonal = np.maximum(self.quadratic(penalty) * self.scale**2, max(damping, smallest))

@@ -58,7 +58,8 @@ class MultinomialLogit(LinearClassifier):
         Whether there is a constant feature; it has no part in the sums over j.
     gram_rows : int or None, default=20000
         Rows from which the metric's Gram matrix is made: the optimum does not depend on them, the
-        number of iterations does. None means all.
+        number of iterations does. None means all. With fewer than features the matrix is never
+        formed: some 2,000 are cheapest where a few iterations do, or p^2 numbers are too many.
     tol : float > 0, default=1e-4
         Stops when the objective exceeds its minimum by at most so large a share, as estimated.
     max_iter : int >= 1, default=200
@@ -117,7 +118,9 @@ class MultinomialLogit(LinearClassifier):
     `X` may be an array, a sparse matrix, or :class:`ExpandedRows`, features that are computed by
     tiles and never formed. float32 features are multiplied in float32, with sums in float64. One
     Cholesky factor of a (p, p) float32 matrix is kept during `fit`: 2 p^2 bytes, twice that while
-    it is summed.
+    it is summed; or, with m = `gram_rows` below p, one of an (m, m) float64 matrix, 4 m^2 bytes,
+    and some 100 MB while it is summed. Such a metric is damped by an m-th of a share of its trace,
+    as the directions are that m rows cannot tell apart.
 
     References
     ----------
@@ -261,7 +264,9 @@ class MultinomialLogit(LinearClassifier):
         """From all rows it holds what the penalties add; from a sample it is damped."""
         sample = self._sample(problem.n_rows, random)
         damping = 0.0 if sample is None else self.ridge * np.sqrt(problem.total)
-        return problem.metric(self._weights(problem, energy), float(damping), sample, half=True)
+        return problem.metric(
+            self._weights(problem, energy), float(damping), sample, half=True, tail=True
+        )
 
     def _weights(self, problem: LogitObjective, energy: float) -> Penalty:
         # Two classes have weights (-w/2, w/2): plain squares as of the one vector w.

@@ -55,6 +55,7 @@ struct TileScratch {
   AlignedBuffer<T> projections;
   AlignedBuffer<T> scores;
   AlignedBuffer<T> packed;
+  AlignedBuffer<T> lines;
 };
 
 // Features of rows [begin, end) without the constant, row-major; a view of dense rows where they

@@ -101,6 +101,23 @@ TEST_CASE_TEMPLATE("tiles hold the features of every kind of rows", T, float, do
   }
 }
 
+TEST_CASE_TEMPLATE("half waves that are multiplied as they are made", T, float, double) {
+  Random random(307);
+  for (const Kind kind : {Kind::stored, Kind::expanded, Kind::sparse_expanded}) {
+    bool constant = false;
+    for (const Wave wave : {Wave::half_wave, Wave::shifted}) {
+      for (const index_t n : {1, 63, 64, 65, 130}) {
+        constant = !constant;
+        const Features<T> features(random, kind, n, 16 + n % 19, constant,
+                                   {wave, {1, 2, 3}, false});
+        for (const index_t k : {1, 2, 5, 7, 10, 64, 65}) check_products<T>(random, features, k);
+        check_sums<T>(features, {});
+        check_sums<T>(features, random_weights(random, n));
+      }
+    }
+  }
+}
+
 TEST_CASE_TEMPLATE("products for every kind, width and number of columns", T, float, double) {
   Random random(302);
   const std::vector<index_t> widths{1, 2, 3, 8, 10, 16, 17, 32, 33, 64, 65, 100};
