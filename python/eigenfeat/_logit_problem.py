@@ -104,7 +104,7 @@ class LogitObjective(ABC):
     def quadratic(self, penalty: Penalty) -> _Array:
         """Coefficients (p,) of the plain squares |W_j|^2 / 2 in the objective."""
         squares = self.mean_squares
-        if penalty.common:
+        if penalty.common and self.varying:
             squares = np.full_like(squares, squares[: self.varying].mean())
         out = penalty.energy * penalty.ridge * np.sqrt(self.total) * squares + penalty.l2
         out[self.varying :] = 0.0
