@@ -214,6 +214,25 @@ def test_the_best_on_held_out_rows_is_trained_on_all(rng):
     assert calls == [(1e-6, 120), (1.0, 120), (1.0, 120)]
 
 
+def test_rows_by_source_are_held_out_from_the_end(rng):
+    train, seen = rows(rng, 120), []
+
+    class Remembering(LogisticRegression):
+        def fit(self, X, y):
+            seen.append(X)
+            return super().fit(X, y)
+
+    method = Method("m", lambda c: Remembering(), Hyperparameters(grid={"C": (1e-6, 1.0)}))
+    choosing.train(method, Data(train, lambda: train, by_source=True), "error", Context(), str)
+    for X, n in zip(seen, (100, 100, 120), strict=True):
+        np.testing.assert_array_equal(X, train.X[:n])
+    gem = Method("g", builders.gem, Hyperparameters(grid={"penalty": (0.01, 10.0)}))
+    trained = choosing.train(
+        gem, Data(train, lambda: train, by_source=True), "error", Context(), str
+    )
+    assert trained.n_candidates == 2
+
+
 def test_a_choice_by_cross_entropy_needs_probabilities(rng):
     train = rows(rng, 60)
     method = Method("m", builders.svc, Hyperparameters(grid={"C": (1.0, 2.0)}))

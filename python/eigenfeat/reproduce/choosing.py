@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import ParameterGrid, StratifiedShuffleSplit
+from sklearn.model_selection import ParameterGrid, PredefinedSplit, StratifiedShuffleSplit
 
 from eigenfeat.reproduce import settings
 from eigenfeat.reproduce.protocol import Context, Data, Method, Rows
@@ -58,7 +58,7 @@ def train(method: Method, data: Data, objective: str, context: Context, step: St
     best = candidates[0]
     if len(candidates) > 1 and _chooses_itself(estimator, data, objective):
         step(f"choosing out of {len(candidates)}")
-        best = _by_classifier_cv(estimator, grid, data.train, context)
+        best = _by_classifier_cv(estimator, grid, data, context)
     elif len(candidates) > 1:
         best = _by_trial(estimator, candidates, data, objective, context, step)
     chosen = time.perf_counter()
@@ -95,18 +95,13 @@ def _chooses_itself(estimator: Any, data: Data, objective: str) -> bool:
 
 
 def _by_classifier_cv(
-    estimator: Any, grid: dict[str, list[Any]], rows: Rows, context: Context
+    estimator: Any, grid: dict[str, list[Any]], data: Data, context: Context
 ) -> dict[str, Any]:
     from eigenfeat import GEMClassifierCV
 
-    search = GEMClassifierCV(
-        estimator=estimator,
-        grid=grid,
-        validation_fraction=settings.HELD_OUT,
-        random_state=context.seed,
-        verbose=0,
-    )
-    return dict(search.fit(rows.X, rows.y).best_params_)
+    cv = _splitter(data, context.seed)
+    search = GEMClassifierCV(estimator=estimator, grid=grid, cv=cv, refit=False, verbose=0)
+    return dict(search.fit(data.train.X, data.train.y).best_params_)
 
 
 def _by_trial(
@@ -120,7 +115,7 @@ def _by_trial(
     """Train each candidate on the same rows, and return the one that does best on the others."""
     fit, held_out = data.train, data.development
     if held_out is None:
-        fit, held_out = _held_out(data.train, context.seed)
+        fit, held_out = _held_out(data, context.seed)
     values = []
     for number, candidate in enumerate(candidates, 1):
         step(f"candidate {number} of {len(candidates)}")
@@ -134,7 +129,16 @@ def _by_trial(
     return candidates[int(np.argmin(values))]
 
 
-def _held_out(rows: Rows, seed: int) -> tuple[Rows, Rows]:
-    splitter = StratifiedShuffleSplit(1, test_size=settings.HELD_OUT, random_state=seed)
-    kept, held_out = next(splitter.split(rows.y[:, None], rows.y))
+def _held_out(data: Data, seed: int) -> tuple[Rows, Rows]:
+    rows = data.train
+    kept, held_out = next(_splitter(data, seed).split(rows.y[:, None], rows.y))
     return rows[kept], rows[held_out]
+
+
+def _splitter(data: Data, seed: int) -> Any:
+    if not data.by_source:
+        return StratifiedShuffleSplit(1, test_size=settings.HELD_OUT, random_state=seed)
+    n = len(data.train)
+    fold = np.full(n, -1)
+    fold[n - round(settings.HELD_OUT * n) :] = 0
+    return PredefinedSplit(fold)

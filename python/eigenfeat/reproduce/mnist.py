@@ -33,7 +33,9 @@ def load(path: Path, context: Context) -> Data:
         X /= 255
         return Rows(X, kept.y.astype(np.int64))
 
-    return Data(part("train"), lambda: part("test"))
+    # Digits of one writer stand together (3.7% have the nearest other one of their class within a
+    # hundred rows, eleven times chance), and the test set is of other writers.
+    return Data(part("train"), lambda: part("test"), by_source=not context.quick)
 
 
 METHODS = (
@@ -58,7 +60,8 @@ PROTOCOL = Protocol(
         Problem(
             name="mnist",
             title="MNIST",
-            split="official split; chosen on a sixth of the training rows, then trained on all",
+            split="official split; chosen on the last sixth of the training rows, which is of other "
+            "writers, then trained on all",
             file="mnist.npz",
             arrays={
                 "X_train": "(60000, 784) pixels 0..255",

@@ -70,12 +70,15 @@ class Data:
 
     Without `development` rows a share of the training rows is held out to choose on, and the
     chosen model is trained on all of them; with them the training rows stay as they are. `test` is
-    called once, when nothing is left to choose.
+    called once, when nothing is left to choose. The share is drawn at random, class by class; or,
+    where training rows of one source stand together and test rows are of others (`by_source`),
+    it is the last ones: rows of sources that are trained on would speak for what knows them.
     """
 
     train: Rows
     test: Callable[[], Rows]
     development: Rows | None = None
+    by_source: bool = False
 
 
 @dataclass(frozen=True)
