@@ -60,8 +60,8 @@ PROTOCOL = Protocol(
         Problem(
             name="mnist",
             title="MNIST",
-            split="official split; chosen on the last sixth of the training rows, which is of other "
-            "writers, then trained on all",
+            split="official split; chosen on the last sixth of the training rows, which is of "
+            "other writers, then trained on all",
             file="mnist.npz",
             arrays={
                 "X_train": "(60000, 784) pixels 0..255",

@@ -27,7 +27,6 @@ MNIST_DEEP = Hyperparameters(
         "constant": False,
         "depth": 2,
         "threshold": 7.5,
-        "powers": (1, 2),
         "ridge": 0.37,
         "hidden_ridge": 1.0,  # these two are 0.1 in pixels' units, the authors' choice
         "n_directions": 20,
