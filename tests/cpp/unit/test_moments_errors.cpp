@@ -118,7 +118,8 @@ TEST_CASE_TEMPLATE("shapes must conform", T, float, double) {
   };
   const MatrixView<const T> rows = sample.rows.read();
   CHECK(starts_with(update(rows.block(0, 0, 10, 3), 10, 0), "X:"));
-  CHECK(starts_with(update(rows.block(0, 0, 4, 4).transposed(), 4, 0), "X:"));
+  const MatrixView<const T> every_second{rows.data, 4, 4, 2 * rows.row_stride, 2};
+  CHECK(starts_with(update(every_second, 4, 0), "X:"));  // neither rows nor columns
   CHECK(starts_with(update(rows, 9, 0), "labels:"));
   CHECK(starts_with(update(rows, 10, 11), "sample_weight:"));
   CHECK(sample.moments == sample.before);
