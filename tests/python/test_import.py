@@ -110,3 +110,23 @@ def test_the_module_runs_the_command_line():
     assert done.returncode == 2
     done = python("-m", "eigenfeat", "inspect", "none", env={**os.environ, "COLUMNS": "80"})
     assert (done.returncode, done.stderr) == (1, "eigenfeat: none: No such file or directory\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "given", "expected"),
+    [("moments", None, "passive"), ("moments", "active", "active"), ("fit", None, None)],
+)
+def test_threads_do_not_spin_while_files_are_read(command, given, expected):
+    """OpenMP reads it when the core is loaded: the command says it before, unless a user has."""
+    environment = {k: v for k, v in os.environ.items() if k != "OMP_WAIT_POLICY"}
+    if given is not None:
+        environment["OMP_WAIT_POLICY"] = given
+    code = (
+        "import os, sys\nfrom eigenfeat.__main__ import main\n"
+        f"sys.argv = ['eigenfeat', '{command}', '--help']\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        "print(os.environ.get('OMP_WAIT_POLICY'), 'eigenfeat._core' in sys.modules)"
+    )
+    done = python("-c", code, env=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1] == f"{expected} False"
