@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from eigenfeat.distributed._held import MOST_BYTES, of_bundle
+from eigenfeat.distributed._held import MOST_BYTES, _Holding, _Worker, of_bundle
 from eigenfeat.distributed._tree import Tree
 
 
@@ -73,3 +75,24 @@ def test_large_results_stay_where_they_are():
 def test_results_that_only_dask_can_send_are_no_error():
     (made,) = of_bundle(lambda: lambda: 7, None, (1, 2), [0], [[]]).values()
     assert made() == 7
+
+
+class Scheduler:
+    """What a client says of rows that were persisted a moment ago: it does not know all of them."""
+
+    def __init__(self, sizes):
+        self.sizes = sizes
+
+    def who_has(self, futures):
+        return {future.key: ("a",) if future.key in self.sizes else () for future in futures}
+
+    def nbytes(self, keys, summary):
+        return {key: self.sizes[key] for key in keys}
+
+
+@pytest.mark.parametrize("known", [[], ["x"], ["x", "y"]])
+def test_rows_that_the_scheduler_does_not_know_yet_are_held_by_nobody(known):
+    rows = [SimpleNamespace(key=key) for key in "xy"]
+    workers = {"a": _Worker(n_threads=1, memory=2.0**30)}
+    found = _Holding.of(Scheduler(dict.fromkeys(known, 8)), rows, workers)
+    assert found == (_Holding(workers, {"a": [0, 1]}, [8.0, 8.0]) if len(known) == 2 else None)

@@ -73,7 +73,6 @@ class _Holding:
         if not rows or not workers:
             return None
         holders = client.who_has(rows)
-        found = client.nbytes([future.key for future in rows], summary=False)
         mine: dict[str, list[int]] = {address: [] for address in workers}
         for number, future in enumerate(rows):
             candidates = [address for address in holders.get(future.key, ()) if address in workers]
@@ -81,6 +80,8 @@ class _Holding:
                 return None
             chosen = min(candidates, key=lambda a: len(mine[a]) / workers[a].n_threads)
             mine[chosen].append(number)
+        # Only of what is held: the scheduler has no answer for keys that it does not know yet.
+        found = client.nbytes([future.key for future in rows], summary=False)
         return cls(workers, mine, [float(found.get(future.key, 0)) for future in rows])
 
     def shares(self) -> list[Share] | None:
