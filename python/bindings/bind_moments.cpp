@@ -12,19 +12,9 @@ using Labels = Array<std::int32_t>;
 using Weights = std::optional<Array<double>>;
 
 template <class T>
-void update_dense(ClassMoments& moments, const Array<T>& X, const Labels& labels,
+void update_dense(ClassMoments& moments, const Strided<T>& X, const Labels& labels,
                   const Weights& weights, int n_threads) {
-  const auto rows = matrix_view(X, "X");
-  const auto codes = vector_view(labels, "labels");
-  const auto row_weights = vector_view(weights, "weights");
-  py::gil_scoped_release unlocked;
-  moments.update<T>(rows, codes, row_weights, n_threads);
-}
-
-template <class T>
-void update_columns(ClassMoments& moments, const Columns<T>& X, const Labels& labels,
-                    const Weights& weights, int n_threads) {
-  const auto rows = columns_view(X, "X");
+  const auto rows = rows_view(X, "X");
   const auto codes = vector_view(labels, "labels");
   const auto row_weights = vector_view(weights, "weights");
   py::gil_scoped_release unlocked;
@@ -86,8 +76,6 @@ template <class T>
 void register_updates(py::class_<ClassMoments>& cls) {
   cls.def("update_dense", &update_dense<T>, py::arg("X").noconvert(), py::arg("labels").noconvert(),
           py::arg("weights").noconvert().none(true), "n_threads"_a);
-  cls.def("update_columns", &update_columns<T>, py::arg("X").noconvert(),
-          py::arg("labels").noconvert(), py::arg("weights").noconvert().none(true), "n_threads"_a);
   cls.def("update_csr", &update_csr<T>, py::arg("data").noconvert(), py::arg("indices").noconvert(),
           py::arg("indptr").noconvert(), "n_columns"_a, py::arg("labels").noconvert(),
           py::arg("weights").noconvert().none(true), "n_threads"_a);

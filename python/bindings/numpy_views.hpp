@@ -26,7 +26,7 @@ using Array = py::array_t<T, py::array::c_style>;
 
 // Exactly T, with any strides.
 template <class T>
-using Columns = py::array_t<T, 0>;
+using Strided = py::array_t<T, 0>;
 
 inline void require_dimensions(const py::array& array, py::ssize_t n, const char* name) {
   require(array.ndim() == n, name, std::to_string(n) + " dimensions", std::to_string(array.ndim()));
@@ -50,12 +50,14 @@ MatrixView<const T> matrix_view(const Array<T>& array, const char* name) {
   return row_major(array.data(), array.shape(0), array.shape(1));
 }
 
-// Rows (n, d) whose columns are contiguous, at any distance of each other.
+// Contiguous rows (n, d), or rows whose columns are contiguous, at any distance of each other.
 template <class T>
-MatrixView<const T> columns_view(const Columns<T>& array, const char* name) {
+MatrixView<const T> rows_view(const Strided<T>& array, const char* name) {
   require_dimensions(array, 2, name);
+  if ((array.flags() & py::array::c_style) != 0)
+    return row_major(array.data(), array.shape(0), array.shape(1));
   const py::ssize_t size = static_cast<py::ssize_t>(sizeof(T)), distance = array.strides(1);
-  require(array.strides(0) == size && distance % size == 0, name, "contiguous columns",
+  require(array.strides(0) == size && distance % size == 0, name, "contiguous rows or columns",
           "strides of " + std::to_string(array.strides(0)) + " and " + std::to_string(distance) +
               " bytes");
   return {array.data(), array.shape(0), array.shape(1), 1, distance / size};

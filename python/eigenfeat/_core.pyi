@@ -19,14 +19,7 @@ class ClassMoments:
     def grow(self, n_classes: int) -> None: ...
     def update_dense(
         self,
-        X: npt.NDArray[_T],  # (n, d), C-contiguous
-        labels: _I32,  # (n,)
-        weights: _F64 | None,  # (n,)
-        n_threads: int,
-    ) -> None: ...
-    def update_columns(
-        self,
-        X: npt.NDArray[_T],  # (n, d), contiguous columns
+        X: npt.NDArray[_T],  # (n, d), contiguous rows or contiguous columns
         labels: _I32,  # (n,)
         weights: _F64 | None,  # (n,)
         n_threads: int,

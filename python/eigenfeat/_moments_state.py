@@ -76,7 +76,5 @@ def update_core(
         core.update_csr(
             rows.data, rows.indices, rows.indptr, rows.n_columns, codes, weights, n_threads
         )
-    elif rows.flags.c_contiguous:
-        core.update_dense(rows, codes, weights, n_threads)
     else:
-        core.update_columns(rows, codes, weights, n_threads)
+        core.update_dense(rows, codes, weights, n_threads)
