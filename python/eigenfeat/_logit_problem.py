@@ -25,7 +25,7 @@ from . import _core
 from .blocks import Block
 from .features import core_rows, take_rows
 
-__all__ = ["Gram", "LogitObjective", "LogitProblem", "Penalty", "centred", "far_means"]
+__all__ = ["Gram", "LogitObjective", "LogitProblem", "Penalty", "centred", "far_means", "uncentred"]
 
 _Array = npt.NDArray[np.float64]
 
@@ -317,6 +317,15 @@ def centred(X: Any, weight: Any) -> tuple[Any, _Array | None]:
     if mean is None:
         return X, None
     return np.subtract(X, mean, out=np.empty_like(X), casting="same_kind"), mean
+
+
+def uncentred(W: _Array, centre: _Array | None) -> _Array:
+    """Weights for rows as they are, from those for rows about `centre`; the constant is last."""
+    if centre is None:
+        return W
+    out = W.copy()
+    out[-1] -= centre @ W[:-1]
+    return out
 
 
 def far_means(

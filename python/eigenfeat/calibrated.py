@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat import _threads
-from eigenfeat._logit_problem import LogitProblem, Penalty
+from eigenfeat._logit_problem import LogitProblem, Penalty, uncentred
 from eigenfeat.calibrated_passes import Calibration, Passes, on_simplex, passes_of, row_slices
 from eigenfeat.linear import LinearClassifier
 from eigenfeat.out_of_core import over_blocks
@@ -269,12 +269,3 @@ class _Step:
     number: int
     W: _Array
     calibration: Calibration
-
-
-def uncentred(W: _Array, centre: _Array | None) -> _Array:
-    """Weights for rows as they are, from those for rows about `centre`."""
-    if centre is None:
-        return W
-    out = W.copy()
-    out[-1] -= centre @ W[:-1]
-    return out

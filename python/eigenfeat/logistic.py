@@ -6,6 +6,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator, Sequence
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -17,7 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from eigenfeat._lbfgs import Minimum, minimise
-from eigenfeat._logit_problem import LogitObjective, Penalty
+from eigenfeat._logit_problem import LogitObjective, Penalty, uncentred
 from eigenfeat._logit_watch import Watch
 from eigenfeat._validation import check_number
 from eigenfeat.linear import LinearClassifier
@@ -282,7 +283,7 @@ class MultinomialLogit(LinearClassifier):
         centre: Any,
     ) -> NDArray[np.float64]:
         penalty = self._weights(problem, self.penalty)
-        watch = Watch(held_out, self._uncentre(centre), self._say)
+        watch = Watch(held_out, partial(uncentred, centre=centre), self._say)
         found = minimise(
             lambda W: problem.objective(W, penalty),
             lambda G: metric.solve(G, problem.n_threads),
@@ -293,7 +294,7 @@ class MultinomialLogit(LinearClassifier):
             callback=watch,
         )
         self._record(found, watch)
-        full = self._uncentre(centre)((watch.best or found).point)
+        full = uncentred((watch.best or found).point, centre)
         self._keep(full if self.fit_intercept else np.vstack([full, np.zeros((1, full.shape[1]))]))
         if found.reason == "iterations":
             warnings.warn(
@@ -304,17 +305,6 @@ class MultinomialLogit(LinearClassifier):
                 stacklevel=6,
             )
         return found.point
-
-    @staticmethod
-    def _uncentre(centre: Any) -> Any:
-        def moved(W: NDArray[np.float64]) -> NDArray[np.float64]:
-            if centre is None:
-                return W
-            out = W.copy()
-            out[-1] -= centre @ W[:-1]
-            return out
-
-        return moved
 
     def _record(self, found: Minimum, watch: Watch) -> None:
         self.n_iter_ = np.array([found.iterations], dtype=np.int32)
