@@ -108,23 +108,12 @@ class _ClassifierOnDask(_OnDask):
         """
         if not is_collection(X):
             return float(super().score(X, y, sample_weight))  # type: ignore[misc]
-        found = self._blocks(X, y, sample_weight).reduce(_hits, _added, self._sent())
-        return float(found[0] / found[1])
+        return float(self._sent().score(self._blocks(X, y, sample_weight)))
 
     def _of_rows(self, method: str, X: Any) -> Any:
         if is_collection(X):
             return apply(self._sent(), method, X)
         return getattr(self._local, method)(self, X)
-
-
-def _hits(block: Any, model: Any) -> Any:
-    """Weight of the rows of a block whose label is predicted, and of all of them."""
-    weight = np.ones(len(block)) if block.weight is None else np.asarray(block.weight)
-    return np.array([weight @ (model.predict(block.X) == np.asarray(block.y)), weight.sum()])
-
-
-def _added(a: Any, b: Any) -> Any:
-    return a + b
 
 
 class GEM(_OnDask, eigenfeat.GEM):
