@@ -31,6 +31,16 @@ def problem(client):
     return lazy_problem(8000, 500)
 
 
+def moments_in_spite_of_a_kill(client, blocks, seconds):
+    """The process that was killed, and the moments, which are those of a calm pass."""
+    calm = blocks.reduce(reductions.moments, reductions.merge_moments)
+    with killing(client, [seconds]) as killed:
+        found = blocks.reduce(SLOW_MOMENTS, reductions.merge_moments)
+    assert len(killed) == 1
+    assert found == calm
+    return killed[0], calm
+
+
 def test_moments_of_a_cluster_are_those_of_one_machine(client, problem):
     X, y = problem
     here = ClassMoments().update(X.compute(), y.compute())
@@ -41,13 +51,8 @@ def test_moments_of_a_cluster_are_those_of_one_machine(client, problem):
 
 
 def test_moments_outlive_a_worker(client, problem):
-    blocks = DaskBlocks(*problem)
-    calm = blocks.reduce(reductions.moments, reductions.merge_moments)
-    with killing(client, [0.5]) as killed:
-        found = blocks.reduce(SLOW_MOMENTS, reductions.merge_moments)
-    assert len(killed) == 1
-    assert found == calm
-    assert killed[0] not in worker_pids(client).values()
+    killed, _ = moments_in_spite_of_a_kill(client, DaskBlocks(*problem), 0.5)
+    assert killed not in worker_pids(client).values()
 
 
 def test_persisted_rows_outlive_a_worker(client, problem):
@@ -253,11 +258,7 @@ def test_an_error_in_rows_that_are_held_is_raised_here(client):
 def test_rows_that_are_held_outlive_a_worker(client):
     held, _ = held_and_lazy(client)
     blocks = DaskBlocks(*held)
-    calm = blocks.reduce(reductions.moments, reductions.merge_moments)
-    with killing(client, [0.3]) as killed:
-        found = blocks.reduce(SLOW_MOMENTS, reductions.merge_moments)
-    assert len(killed) == 1
-    assert found == calm
+    _, calm = moments_in_spite_of_a_kill(client, blocks, 0.3)
     assert blocks.reduce(reductions.moments, reductions.merge_moments) == calm
 
 
