@@ -53,7 +53,7 @@ class GEMClassifier(ClassifierSteps):
     hidden_directions : int >= 1, default=20
         Directions a pair of the layers before the last, which have no threshold.
     hidden_ridge : float >= 0 or None, default=None
-        Their ridge; None means `ridge`. On MNIST four times the last layer's is best.
+        Their ridge; None means `ridge`. On MNIST three to four times the last layer's does.
     n_clusters : int >= 1, default=1
         Clusters of each class that the first layer's directions are solved between, in place of the
         classes, for pairs across classes: ``pairs="all"`` of them or ``("random", n)``. More and
