@@ -225,10 +225,10 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
             blocks = None if wide else given_blocks(X, y, sample_weight)
             if blocks is None:
                 self._take(X, y, sample_weight, None, first=True, wide=True)
+                self._solve_now()
             else:
                 refuse_moments(self.solver)
                 self._survey(blocks)
-            self._solve_now()
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> GEM:
@@ -274,11 +274,16 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
         check_two_classes(moments)
         return self._adopt(moments.copy())
 
-    def _adopt(self, moments: ClassMoments) -> GEM:
-        """Solve for directions from moments that nobody else will change."""
+    def _adopt(self, moments: ClassMoments, rows: SurveyedBlocks | None = None) -> GEM:
+        """Solve for directions from moments that nobody else will change.
+
+        Scales are tried on rows, if those are given.
+        """
         take_names(self, moments)
         self._seed = self._draw_seed()
-        self._trial: ScaleReport | None = None
+        self._trial: ScaleReport | None = (
+            None if rows is None else tried_scales(self, rows, moments, self._seed)
+        )
         self._hold(moments)
         self._solve_now()
         return self
@@ -374,19 +379,14 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
         self._hold(moments)
 
     def _survey(self, blocks: RowBlocks, *, small: bool = False) -> SurveyedBlocks:
-        """Take in the moments of blocks of rows, once those are checked; return what was found."""
+        """Solve for directions of blocks of rows, once those are checked; return what was found."""
         self._check_parameters()
         started = time.perf_counter()
         rows = surveyed(blocks, small=small, moments=True, n_threads=self.n_threads)
         moments = rows.survey.moments
         assert moments is not None  # some row has weight
         self._say(f"moments: {rows.n_rows} rows, {rows.survey.n_features} columns", started)
-        seed = self._draw_seed()
-        self._trial = tried_scales(self, rows, moments, seed)
-        self._seed = seed
-        self.__dict__.pop("feature_names_in_", None)
-        self.n_features_in_ = moments.n_features_in_
-        self._hold(moments)
+        self._adopt(moments, rows)
         return rows
 
     def _draw_seed(self) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from numbers import Integral, Real
@@ -12,24 +11,19 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.metrics import log_loss
 from sklearn.model_selection import ParameterGrid, StratifiedShuffleSplit, check_cv
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat.features import ExpandedRows
+from eigenfeat._feature_names import take_names
 from eigenfeat.gem_classifier import GEMClassifier
-from eigenfeat.layers import Layer, as_layer, project_rows
-from eigenfeat.moments import ClassMoments
+from eigenfeat.gem_search_rows import SearchRows, rows_to_search
+from eigenfeat.gem_search_splits import Trial
 from eigenfeat.out_of_core import BlockScores
 
 __all__ = ["GEMClassifierCV"]
 
 GRID = {"ridge": (0.1, 0.5), "threshold": (1.0, 1.5), "penalty": (0.02, 0.1, 0.4)}
-
-# What selects among directions that are there, or comes after them; all else makes others.
-_SELECTS = ("threshold", "n_directions")
-_EXPANDS = ("expansion", "powers", "include_input")
 
 
 class GEMClassifierCV(BlockScores, ClassifierMixin, BaseEstimator):
@@ -124,49 +118,72 @@ class GEMClassifierCV(BlockScores, ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GEMClassifierCV:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GEMClassifierCV:
         """Try every candidate on held-out rows and fit the best to all.
 
         Parameters
         ----------
-        X : (n, d) array-like or sparse matrix
-            Finite rows.
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Finite rows. Blocks, and memory-mapped arrays, are gone through again and again, as by
+            `GEMClassifier`, and once more for the scores of each path of penalties.
         y : (n,) array-like
-            Labels.
+            Labels; None with blocks, which bring their own, and their weights.
         sample_weight : (n,) array-like, optional
             Nonnegative weights of the rows, in fitting and in scoring.
 
         Returns
         -------
         GEMClassifierCV
-            The estimator itself.
+            The estimator itself. After an error it is as before the call, but for `results_`.
         """
         self._validate_params()
-        base = GEMClassifier() if self.estimator is None else clone(self.estimator)
-        candidates = _candidates(base, GRID if self.grid is None else self.grid)
-        checked = clone(base)
-        rows, labels, weight, _ = checked._training_rows(X, y, sample_weight, None)
-        splits = list(self._splitter(labels).split(rows, labels))
-        trials: list[dict[str, Any]] = [{"params": params, "splits": []} for params in candidates]
-        try:
-            with _bar(len(candidates) * len(splits), self.verbose) as advance:
-                for train, held in splits:
-                    split = _Split(base, rows, labels, weight, np.sort(train), np.sort(held))
-                    split.run(trials, advance)
-        finally:
-            self.results_ = [_summary(trial) for trial in trials if trial["splits"]]
-        order = ("error", "log_loss") if self.scoring == "error" else ("log_loss", "error")
-        self.results_.sort(key=lambda result: tuple(result[name] for name in order))
-        self.best_params_ = dict(self.results_[0]["params"])
-        self.best_score_ = float(self.results_[0][self.scoring])
-        self.classes_ = np.unique(labels)
-        self.n_features_in_ = checked.n_features_in_
-        if hasattr(checked, "feature_names_in_"):
-            self.feature_names_in_ = checked.feature_names_in_
+        base = self._base()
+        grid = GRID if self.grid is None else self.grid
+        trials: list[Trial] = [
+            {"params": params, "splits": []} for params in _candidates(base, grid)
+        ]
+        rows = rows_to_search(base, trials, X, y, sample_weight)
+        self._try(trials, rows)
+        results = sorted(map(_summary, trials), key=self._rank)
+        self.results_ = results
+        best = dict(results[0]["params"])
         if self.refit:
-            self.best_estimator_ = clone(base).set_params(**self.best_params_)
-            self.best_estimator_.fit(X, y, sample_weight)
+            fitted = clone(base).set_params(**best)
+            rows.fit(fitted)
+            self.best_estimator_ = fitted
+        else:
+            self.__dict__.pop("best_estimator_", None)
+        self.best_params_ = best
+        self.best_score_ = float(results[0][self.scoring])
+        self.classes_ = rows.classes
+        take_names(self, rows)
         return self
+
+    def _base(self) -> GEMClassifier:
+        """A new estimator with the parameters that are not in the grid."""
+        return GEMClassifier() if self.estimator is None else clone(self.estimator)
+
+    def _try(self, trials: list[Trial], rows: SearchRows) -> None:
+        """Fill in every trial's `splits`; where that ends early, `results_` are what is there."""
+        # A splitter of scikit-learn's takes indices for labels, which are smaller.
+        own = self.cv is None or isinstance(self.cv, Integral)
+        labels = rows.codes if own else rows.classes[rows.codes]
+        splitter = self._splitter(labels)
+        total = len(trials) * splitter.get_n_splits(rows.X, labels)
+        try:
+            with _bar(total, self.verbose) as advance:
+                for train, held in splitter.split(rows.X, labels):
+                    rows.split(train, held).run(trials, advance)
+        except (Exception, KeyboardInterrupt) as error:
+            finished = [_summary(trial) for trial in trials if trial["splits"]]
+            if finished or isinstance(error, KeyboardInterrupt):
+                self.results_ = finished
+            raise
+
+    def _rank(self, result: dict[str, Any]) -> tuple[float, float]:
+        """What is least for the best candidate."""
+        pair = result["error"], result["log_loss"]
+        return pair if self.scoring == "error" else pair[::-1]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Most probable labels, (n,)."""
@@ -201,100 +218,6 @@ class GEMClassifierCV(BlockScores, ClassifierMixin, BaseEstimator):
         return tags
 
 
-class _Split:
-    """The candidates on one pair of training and held-out rows, from what they share outward."""
-
-    def __init__(
-        self, base: GEMClassifier, X: Any, y: Any, weight: Any, train: Any, held: Any
-    ) -> None:
-        self.base = base
-        self.X, self.y = X[train], y[train]
-        self.held_X, self.held_y = X[held], y[held]
-        self.weight = None if weight is None else weight[train]
-        self.held_weight = None if weight is None else weight[held]
-        self.moments: dict[Any, ClassMoments] = {}
-        self.scale: dict[str, str] = {}
-
-    def run(self, trials: list[dict[str, Any]], advance: Any) -> None:
-        for same_solution in _groups(
-            trials, lambda name: name not in (*_SELECTS, *_EXPANDS, "penalty")
-        ):
-            layers = self._solve(same_solution)
-            rows, held = (
-                project_rows(X, layers, self.base.n_threads) for X in (self.X, self.held_X)
-            )
-            for same_features in _groups(same_solution, lambda name: name != "penalty"):
-                model = self._model(same_features[0]["params"])
-                mask = _selected(layers[-1], model)
-                parts = [
-                    _features(model, X, layers[-1].kept(mask), P[:, mask])
-                    for X, P in ((self.X, rows), (self.held_X, held))
-                ]
-                self._path(same_features, model, parts[0], parts[1], advance)
-
-    def _model(self, params: dict[str, Any]) -> GEMClassifier:
-        model: GEMClassifier = clone(self.base).set_params(**params)
-        model._check_parameters()
-        return model
-
-    def _solve(self, trials: list[dict[str, Any]]) -> list[Layer]:
-        """Layers with the most directions and the lowest threshold of these candidates."""
-        models = [self._model(trial["params"]) for trial in trials]
-        model = models[0]
-        thresholds = [other.threshold for other in models]
-        model.threshold = (
-            None if None in thresholds else min(t for t in thresholds if t is not None)
-        )
-        model.n_directions = max(other.n_directions for other in models)
-        model.scale = self.scale.get(model.scale, model.scale)
-        layers = [self._first_layer(model)]
-        for level in range(1, model.depth):
-            layers.append(model._fit_layer(self.X, self.y, self.weight, layers, level))
-        return layers
-
-    def _first_layer(self, model: GEMClassifier) -> Layer:
-        gem, groups = model._first(self.X, self.y)
-        # Clusters depend on whether columns are scaled.
-        key = (model.n_clusters, model.n_clusters > 1 and model.scale)
-        if key not in self.moments or model.scale == "auto":
-            asked = model.scale
-            gem.fit(self.X, groups, self.weight)
-            self.moments[key] = gem.moments_
-            self.scale[asked] = gem.scale_
-        else:
-            gem._adopt(self.moments[key])
-        return as_layer(gem)
-
-    def _path(
-        self, trials: list[dict[str, Any]], model: GEMClassifier, rows: Any, held: Any, advance: Any
-    ) -> None:
-        """All penalties on the same features, from large to small."""
-        penalties = [trial["params"].get("penalty", model.penalty) for trial in trials]
-        logit = model._logit(model.penalty)
-        fits = logit.iterate_path(rows, self.y, sorted(penalties, reverse=True), self.weight)
-        started = time.perf_counter()
-        for fitted in fits:
-            trial = trials[penalties.index(fitted.penalty)]
-            logarithms = fitted.predict_log_proba(held)
-            wrong = fitted.classes_[np.argmax(logarithms, axis=1)] != self.held_y
-            trial["splits"].append(
-                {
-                    "error": float(np.average(wrong, weights=self.held_weight)),
-                    "log_loss": log_loss(
-                        self.held_y,
-                        np.exp(logarithms),
-                        sample_weight=self.held_weight,
-                        labels=fitted.classes_,
-                    ),
-                    "n_directions_kept": int(rows.directions.shape[1]),
-                    "n_iter": int(fitted.n_iter_[0]),
-                    "seconds": time.perf_counter() - started,
-                }
-            )
-            advance(trial)
-            started = time.perf_counter()
-
-
 def _candidates(base: Any, grid: Mapping[str, Any]) -> list[dict[str, Any]]:
     if not isinstance(base, GEMClassifier):
         raise ValueError(f"estimator: expected a GEMClassifier, got {type(base).__name__}")
@@ -305,36 +228,6 @@ def _candidates(base: Any, grid: Mapping[str, Any]) -> list[dict[str, Any]]:
         if isinstance(values, str) or not np.iterable(values) or len(list(values)) == 0:
             raise ValueError(f"grid: expected a sequence of values of {name}, got {values!r}")
     return list(ParameterGrid({name: list(values) for name, values in grid.items()}))
-
-
-def _groups(trials: list[dict[str, Any]], counts: Any) -> Iterator[list[dict[str, Any]]]:
-    """Trials that agree in all parameters whose name counts, in order of first occurrence."""
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for trial in trials:
-        key = repr(sorted((k, repr(v)) for k, v in trial["params"].items() if counts(k)))
-        groups.setdefault(key, []).append(trial)
-    return iter(groups.values())
-
-
-def _selected(layer: Layer, model: GEMClassifier) -> NDArray[np.bool_]:
-    mask = layer.ranks < model.n_directions
-    if model.threshold is not None:
-        mask &= layer.eigenvalues >= model.threshold
-    return mask
-
-
-def _features(
-    model: GEMClassifier, X: Any, layer: Layer, projections: NDArray[Any]
-) -> ExpandedRows:
-    wave, powers = model._waves()
-    return ExpandedRows(
-        X.astype(np.float32, copy=False) if model.include_input else None,
-        layer.directions,
-        wave=wave,
-        powers=powers,
-        include_input=model.include_input,
-        projections=projections,
-    )
 
 
 def _summary(trial: dict[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from eigenfeat import reductions
 from eigenfeat._surveyed import SurveyedBlocks
 from eigenfeat.blocks import ArrayBlocks, RowBlocks
 from eigenfeat.clusters import class_clusters, cross_pairs
@@ -25,7 +24,7 @@ from eigenfeat.layers import Layer, as_layer, hidden_features, project_rows
 from eigenfeat.linear import FromLogits, check_two_labels
 from eigenfeat.logistic import MultinomialLogit
 from eigenfeat.moments import ClassMoments
-from eigenfeat.out_of_core import surveyed
+from eigenfeat.out_of_core import block_moments, surveyed
 from eigenfeat.row_weights import weighted_rows
 
 __all__ = ["ClassifierSteps"]
@@ -141,8 +140,7 @@ class ClassifierSteps(FromLogits, ClassifierMixin, BaseEstimator):
         self, blocks: RowBlocks, events: Any
     ) -> tuple[GEM, SurveyedBlocks, SurveyedBlocks]:
         """The first layer's extractor, the rows, and what its moments are conditioned on."""
-        if self.n_clusters > 1:
-            raise ValueError(f"n_clusters: expected 1 with blocks of rows, got {self.n_clusters}")
+        self._check_block_parameters()
         gem = self._gem(0)
         if events is None:
             rows = groups = gem._survey(blocks, small=True)
@@ -152,8 +150,11 @@ class ClassifierSteps(FromLogits, ClassifierMixin, BaseEstimator):
         else:
             raise ValueError("events: expected None with blocks of rows, got others")
         check_two_labels(rows.classes)
-        gem._solve_now()
         return gem, rows, groups
+
+    def _check_block_parameters(self) -> None:
+        if self.n_clusters > 1:
+            raise ValueError(f"n_clusters: expected 1 with blocks of rows, got {self.n_clusters}")
 
     def _fit_surveyed(
         self, gem: GEM, rows: SurveyedBlocks, groups: SurveyedBlocks
@@ -162,17 +163,15 @@ class ClassifierSteps(FromLogits, ClassifierMixin, BaseEstimator):
         self.n_features_in_ = rows.survey.n_features
         layers = [as_layer(gem)]
         for level in range(1, self.depth):
-            started = time.perf_counter()
-            hidden = groups.read_as(layers=tuple(layers), hidden=True)
-            moments = hidden.reduce(
-                reductions.labelled_moments,
-                reductions.merge_moments,
-                groups.classes,
-                self.n_threads,
-            )
-            layers.append(self._next_layer(moments, level, started))
+            layers.append(self._block_layer(groups, layers, level))
         features = rows.read_as(layers=tuple(layers), include_input=self.include_input)
         return self._fit_logit(layers, features)
+
+    def _block_layer(self, groups: SurveyedBlocks, layers: Sequence[Layer], level: int) -> Layer:
+        """A layer after the first, by a pass over the rows that its moments are conditioned on."""
+        started = time.perf_counter()
+        hidden = groups.read_as(layers=tuple(layers), hidden=True)
+        return self._next_layer(block_moments(hidden), level, started)
 
     def _fit_logit(
         self, layers: list[Layer], features: Any, y: Any = None, weight: Any = None

@@ -13,7 +13,7 @@ all rows: persist those that fit into the workers' memory.
 """
 
 from .blocks import DaskBlocks
-from .estimators import GEM, GEMClassifier, MultinomialLogit
+from .estimators import GEM, GEMClassifier, GEMClassifierCV, MultinomialLogit
 from .moments import class_moments
 from .pencils import pair_directions
 from .predictions import apply
@@ -22,6 +22,7 @@ __all__ = [
     "GEM",
     "DaskBlocks",
     "GEMClassifier",
+    "GEMClassifierCV",
     "MultinomialLogit",
     "apply",
     "class_moments",

@@ -32,9 +32,9 @@ class Kept:
 def keeps(reading: Reading, n_rows: int, share: float) -> bool:
     """Whether projections of so many rows take that share of the workers' memory at most.
 
-    Rows that are not projected cost little to read, and masked ones are read once.
+    Rows that are not projected cost little to read.
     """
-    if not reading.layers or reading.hidden or reading.mask is not None:
+    if not reading.layers or reading.hidden:
         return False
     width = len(reading.layers[-1].offset)
     if reading.include_input:

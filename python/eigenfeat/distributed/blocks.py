@@ -82,6 +82,7 @@ class DaskBlocks(RowBlocks):
         self.n_threads = check_whole(n_threads, "n_threads", at_least=1)
         self.keep = check_number(keep, "keep", at_least=0.0)
         self._kept: _KeptRows | None = None
+        self._last: Reading | None = None
         self._partitions: Partitions = partitions(X, y, sample_weight)
 
     @property
@@ -119,12 +120,18 @@ class DaskBlocks(RowBlocks):
         """
         if not self._partitions.sources:
             raise ValueError("X: expected at least one block of rows, got none")
-        if function is read and keeps(arguments[0], self.n_rows, self.keep):
+        if function is read and self._keeps(arguments[0]):
             return self._reduced_kept(merge, *arguments)
         pass_ = self._pass(function, merge, arguments)
         starts = [(start,) for _, start in self._sources()]
         rows = self._partitions
         return self._merged(pass_, _of_partition, starts, rows.sources, rows.held)
+
+    def _keeps(self, reading: Reading) -> bool:
+        """Whether to read by what workers keep: of masked rows, when they are read again."""
+        again = self._last is reading or (self._kept is not None and self._kept.reading is reading)
+        self._last = reading
+        return (again or reading.mask is None) and keeps(reading, self.n_rows, self.keep)
 
     def _reduced_kept(
         self, merge: Any, reading: Reading, function: Any, merge_inside: Any, *arguments: Any

@@ -14,7 +14,7 @@ from .blocks import DaskBlocks
 from .pencils import solve_pencils_if_many
 from .predictions import apply
 
-__all__ = ["GEM", "GEMClassifier", "MultinomialLogit"]
+__all__ = ["GEM", "GEMClassifier", "GEMClassifierCV", "MultinomialLogit"]
 
 
 class _OnDask:
@@ -158,3 +158,38 @@ class GEMClassifier(_ClassifierOnDask, eigenfeat.GEMClassifier):
 
     def _gem(self, level: int) -> GEM:
         return GEM(**super()._gem(level).get_params(deep=False))
+
+
+class GEMClassifierCV(_ClassifierOnDask, eigenfeat.GEMClassifierCV):
+    """Search on Dask collections; see :class:`eigenfeat.GEMClassifierCV`.
+
+    Labels come here, one to four bytes a row; which rows are held out is sent with every pass, a
+    bit a row. `best_estimator_` is a :class:`GEMClassifier` of this module.
+    """
+
+    _local: ClassVar[Any] = eigenfeat.GEMClassifierCV
+
+    def to_local(self) -> Any:
+        """The same fitted search, and its best estimator, as classes outside this module.
+
+        Returns
+        -------
+        GEMClassifierCV
+            Shares the fitted arrays.
+        """
+        twin = super().to_local()
+        if isinstance(self.estimator, GEMClassifier):
+            twin.estimator = self.estimator.to_local()
+        if hasattr(self, "best_estimator_"):
+            twin.best_estimator_ = self.best_estimator_.to_local()
+        return twin
+
+    def _base(self) -> GEMClassifier:
+        base = super()._base()
+        known = isinstance(base, eigenfeat.GEMClassifier)
+        return GEMClassifier(**base.get_params(deep=False)) if known else base
+
+    def _keep_names(self, names: list[str] | None) -> None:
+        super()._keep_names(names)
+        if hasattr(self, "best_estimator_"):
+            self.best_estimator_._keep_names(names)

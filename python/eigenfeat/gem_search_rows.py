@@ -1,0 +1,110 @@
+"""The rows that `GEMClassifierCV` searches with, in memory or in blocks, and their splits."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from eigenfeat._feature_names import take_names
+from eigenfeat.blocks import RowBlocks
+from eigenfeat.gem_classifier import GEMClassifier
+from eigenfeat.gem_search_splits import ArraySplit, BlockSplit, Split, Trial, candidate
+from eigenfeat.gem_wide_rows import is_wide
+from eigenfeat.linear import check_two_labels
+from eigenfeat.out_of_core import given_blocks, surveyed
+
+__all__ = ["SearchRows", "rows_to_search"]
+
+
+def rows_to_search(
+    base: GEMClassifier, trials: list[Trial], X: Any, y: Any, sample_weight: Any
+) -> SearchRows:
+    """Rows and the candidates' parameters, checked."""
+    models = [candidate(base, trial["params"]) for trial in trials]
+    blocks = None if is_wide(X, "auto") else given_blocks(X, y, sample_weight)
+    if blocks is None:
+        return _ArrayRows(base, X, y, sample_weight)
+    for model in models:
+        model._check_block_parameters()
+    return _BlockRows(base, blocks)
+
+
+class SearchRows(ABC):
+    """Checked rows with positive weight.
+
+    Attributes
+    ----------
+    X : (n, any) array or sparse matrix
+        What splitters see of them.
+    classes : (k,) array
+    codes : (n,) array
+        Indices of the labels.
+    n_features_in_ : int
+    feature_names_in_ : (d,) array of str
+        If they have names.
+    """
+
+    X: Any
+    classes: NDArray[Any]
+    codes: NDArray[Any]
+    n_features_in_: int
+
+    def split(self, train: Any, held: Any) -> Split:
+        """The candidates' work on a part to train on and a part held out, by rows' numbers."""
+        train, held = np.sort(train), np.sort(held)
+        if not len(held):
+            raise ValueError("cv: expected rows held out in every split, got none")
+        lacking = np.bincount(self.codes[train], minlength=len(self.classes)) == 0
+        if lacking.any():
+            label = self.classes[lacking].tolist()[0]
+            raise ValueError(
+                "cv: expected rows of every class to train on in every split, got none of "
+                f"class {label!r}"
+            )
+        return self._split(train, held)
+
+    @abstractmethod
+    def fit(self, model: GEMClassifier) -> None:
+        """Fit a classifier to all rows."""
+
+    @abstractmethod
+    def _split(self, train: NDArray[Any], held: NDArray[Any]) -> Split:
+        """As `split`, checked."""
+
+
+class _ArrayRows(SearchRows):
+    def __init__(self, base: GEMClassifier, X: Any, y: Any, sample_weight: Any) -> None:
+        self.base, self.given = base, (X, y, sample_weight)
+        checked = clone(base)
+        self.X, self.y, self.weight, _ = checked._training_rows(X, y, sample_weight, None)
+        self.classes, self.codes = np.unique(self.y, return_inverse=True)
+        take_names(self, checked)
+
+    def fit(self, model: GEMClassifier) -> None:
+        model.fit(*self.given)
+
+    def _split(self, train: NDArray[Any], held: NDArray[Any]) -> Split:
+        return ArraySplit(self.base, self.X, self.y, self.codes, self.weight, train, held)
+
+
+class _BlockRows(SearchRows):
+    def __init__(self, base: GEMClassifier, blocks: RowBlocks) -> None:
+        self.base, self.blocks = base, blocks
+        self.rows = surveyed(blocks, small=True, n_threads=base.n_threads)
+        self.classes, self.codes = self.rows.classes, self.rows.codes
+        check_two_labels(self.classes)
+        self.X = np.empty((len(self.codes), 0))
+        self.n_features_in_ = self.rows.survey.n_features
+
+    def fit(self, model: GEMClassifier) -> None:
+        model.fit(self.blocks)
+
+    def _split(self, train: NDArray[Any], held: NDArray[Any]) -> Split:
+        for rows in (train, held):
+            if (rows[1:] == rows[:-1]).any():
+                raise ValueError("cv: expected splits that take a row once, of blocks, got others")
+        return BlockSplit(self.base, self.rows, train, held)
