@@ -97,6 +97,48 @@ def test_projections_that_are_kept_change_nothing(digits, monkeypatch, options):
     assert found[1][2] >= 900 * found[1][1]
 
 
+SEARCH = {"estimator": eigenfeat.GEMClassifier(n_directions=1), "grid": {"penalty": [1.0, 0.1]}}
+
+
+@pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
+def test_the_search_is_that_of_one_machine(digits, tmp_path, scheduler):
+    X, y = digits
+    weight = np.random.RandomState(0).randint(0, 3, len(y)).astype(float)
+    local = eigenfeat.GEMClassifierCV(**SEARCH, cv=2).fit(X, y, weight)
+    dX, dy = on_dask(X, y)
+    with dask.config.set(scheduler=scheduler):
+        spread = distributed.GEMClassifierCV(**SEARCH, cv=2).fit(dX, dy, weight)
+        assert_array_equal(spread.predict(dX).compute(), spread.predict(X))
+        score = spread.score(dX, dy, weight)
+    assert score == pytest.approx(local.score(X, y, weight))
+    assert spread.best_params_ == local.best_params_
+    for found, expected in zip(spread.results_, local.results_, strict=True):
+        assert_allclose(found["errors"], expected["errors"], atol=1.1 / 225)
+        assert found["log_loss"] == pytest.approx(expected["log_loss"], rel=1e-3)
+    assert chance(spread.predict_proba(X), local.predict_proba(X)) < 1e-2
+    plain = spread.to_local()
+    kinds = type(plain), type(plain.best_estimator_)
+    assert kinds == (eigenfeat.GEMClassifierCV, eigenfeat.GEMClassifier)
+    eigenfeat.save(plain, tmp_path / "search")
+    for model in (plain, eigenfeat.load(tmp_path / "search"), pickle.loads(pickle.dumps(spread))):
+        assert_array_equal(model.predict_proba(X), spread.predict_proba(X))
+
+
+def test_projections_of_rows_to_train_on_are_kept(digits, monkeypatch):
+    dX, dy = on_dask(*digits)
+    read, rows, found = [], [], []
+    project = _reading.project_rows
+    monkeypatch.setattr(_reading, "project_rows", lambda *a: read.append(len(a[0])) or project(*a))
+    for keep in (0.25, 0.0):
+        model = eigenfeat.GEMClassifierCV(**SEARCH, refit=False).fit(DaskBlocks(dX, dy, keep=keep))
+        found.append([(one["error"], one["log_loss"], one["n_iter"]) for one in model.results_])
+        rows.append(sum(read))
+        read.clear()
+    assert found[0] == found[1]
+    assert rows[0] <= 4 * 750 + 150  # beside a Gram matrix the first two passes and what is kept
+    assert rows[1] >= 750 * sum(result["n_iter"] for result in model.results_) + 150
+
+
 def test_scales_are_tried_on_the_same_rows(digits):
     X, y = digits[0] * np.r_[np.full(10, 1000.0), np.ones(54)], digits[1]
     local = eigenfeat.GEM(n_directions=2).fit(X, y)
@@ -139,6 +181,21 @@ def test_a_data_frame_names_its_labels(digits):
     with pytest.raises(ValueError, match="feature names"):
         model.predict(frame[frame.columns[::-1]])
     assert not hasattr(model.fit(*on_dask(X, y)), "feature_names_in_")
+
+
+def test_a_search_names_its_columns(digits, recwarn):
+    X, y = digits
+    frame = pd.DataFrame(X, columns=[f"pixel{i}" for i in range(64)])
+    table = dd.from_pandas(frame.assign(digit=y), npartitions=3)
+    model = distributed.GEMClassifierCV(**SEARCH).fit(table, "digit")
+    assert model.feature_names_in_.tolist() == list(frame.columns)
+    assert_array_equal(model.predict(table.drop(columns="digit")).compute(), model.predict(frame))
+    assert not [one for one in recwarn if "feature names" in str(one.message)]
+    dX, dy = on_dask(X, y)
+    with pytest.raises(ValueError, match="estimator: expected a GEMClassifier, got GEM"):
+        distributed.GEMClassifierCV(eigenfeat.GEM()).fit(dX, dy)
+    with pytest.raises(ValueError, match=r"n_clusters: expected 1 with blocks of rows, got 2"):
+        distributed.GEMClassifierCV(grid={"n_clusters": [2]}).fit(dX, dy)
 
 
 def test_two_classes_have_one_logit(digits):
