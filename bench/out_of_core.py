@@ -4,6 +4,7 @@
 fits it twice, each in a process of its own: as a memory-mapped array, block by block, and as an
 array in memory. The peak is that of the process's own pages (RssAnon, sampled), less what it had
 before the fit; pages of the file are the system's cache, which it takes back when it wants to.
+With ``--search`` it is `GEMClassifierCV`, two ridges by two penalties, that is fitted.
 """
 
 from __future__ import annotations
@@ -67,29 +68,34 @@ def write_rows(path: Path, n: int, d: int) -> np.ndarray:
     return labels
 
 
-def formula(n: int, d: int, k: int, directions: int, features: int, gram_rows: int) -> dict:
+def formula(
+    n: int, d: int, k: int, directions: int, features: int, gram_rows: int, search: bool
+) -> dict:
     """Bytes of the parts, as the user guide has them; float32 rows in a file."""
     p = features + 1
     sample = min(gram_rows, n)
     width = max(d, directions)
     return {
+        "rows of a block to train on": min(64_000_000, 4 * n * d) if search else 0,
         "projections of a piece": min(32_000_000, 4 * n * width),
         "moments": 16 * k * d * d,
         "Gram matrix": min(4 * sample * (d + directions), 12 * p * p),
         "metric": 6 * p * p,
         "search": 8 * 40 * p * k,
-        "labels and draws": 25 * n,
+        "labels and draws": (70 if search else 25) * n,
     }
 
 
 def run(arguments: argparse.Namespace) -> None:
     """In a process of its own: fit, and print what it took as JSON."""
-    from eigenfeat import GEMClassifier
+    from eigenfeat import GEMClassifier, GEMClassifierCV
 
     shape = (arguments.rows, arguments.columns)
     X: Any = np.memmap(arguments.path, dtype=np.float32, mode="r", shape=shape)
     y = np.load(str(arguments.path) + ".labels.npy")
-    model = GEMClassifier(n_directions=arguments.directions, n_threads=arguments.threads)
+    model: Any = GEMClassifier(n_directions=arguments.directions, n_threads=arguments.threads)
+    if arguments.search:
+        model = GEMClassifierCV(model, {"ridge": [0.1, 0.5], "penalty": [0.1, 0.03]})
     # Libraries take their own buffers at the first fit, whatever the rows.
     model.fit(np.array(X[:2000]), y[:2000])
     with Peak() as peak:
@@ -99,13 +105,14 @@ def run(arguments: argparse.Namespace) -> None:
         model.fit(X, y)
         seconds = time.perf_counter() - started
     some = slice(0, 20_000)
+    fitted = model.best_estimator_ if arguments.search else model
     result = {
         "seconds": seconds,
         "peak": peak.most - peak.before,
-        "directions": len(model.layers_[-1].offset),
-        "features": model.logit_.n_features_in_,
-        "iterations": int(model.logit_.n_iter_[0]),
-        "objective": model.logit_.objective_,
+        "directions": len(fitted.layers_[-1].offset),
+        "features": fitted.logit_.n_features_in_,
+        "iterations": int(fitted.logit_.n_iter_[0]),
+        "objective": fitted.logit_.objective_,
         "error": float(np.mean(model.predict(np.array(X[some])) != y[some])),
     }
     print(json.dumps(result))
@@ -115,6 +122,7 @@ def measured(arguments: argparse.Namespace, path: Path, n: int, kind: str) -> di
     command = [sys.executable, __file__, "--inner", kind, "--path", str(path), "--rows", str(n)]
     for name in ("columns", "directions", "threads"):
         command += [f"--{name}", str(getattr(arguments, name))]
+    command += ["--search"] * arguments.search
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(done.stderr)
@@ -128,6 +136,7 @@ def main() -> None:
     parser.add_argument("--columns", type=int, default=200)
     parser.add_argument("--directions", type=int, default=2)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--search", action="store_true", help="choose among four candidates")
     parser.add_argument("--folder", help="where the file goes; by default the temporary folder")
     parser.add_argument("--inner", choices=("file", "memory"), help=argparse.SUPPRESS)
     parser.add_argument("--path", help=argparse.SUPPRESS)
@@ -142,9 +151,8 @@ def main() -> None:
         path = Path(folder) / "rows"
         np.save(str(path) + ".labels.npy", write_rows(path, n, d))
         found = {kind: measured(arguments, path, n, kind) for kind in ("file", "memory")}
-    parts = formula(
-        n, d, CLASSES, found["file"]["directions"], found["file"]["features"], gram_rows=20_000
-    )
+    widths = found["file"]["directions"], found["file"]["features"]
+    parts = formula(n, d, CLASSES, *widths, gram_rows=20_000, search=arguments.search)
     print(f"{n} rows of {d} float32 columns, {4e-6 * n * d:.0f} MB; {CLASSES} classes")
     for kind, values in found.items():
         print(
@@ -154,7 +162,7 @@ def main() -> None:
         )
     print(f"formula: {sum(parts.values()) / 1e6:.0f} MB")
     for name, size in parts.items():
-        print(f"  {name:<24}{size / 1e6:8.1f} MB")
+        print(f"  {name:<28}{size / 1e6:8.1f} MB")
 
 
 if __name__ == "__main__":

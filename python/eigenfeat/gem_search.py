@@ -59,7 +59,9 @@ class GEMClassifierCV(BlockScores, ClassifierMixin, BaseEstimator):
     results_ : list of dict
         For each candidate its parameters, `error` and `log_loss` (means over the splits),
         `errors` (of each split), `n_directions_kept`, `n_iter` and `seconds` of the logit. Best
-        first. After Ctrl-C it holds what was finished, in order of trying.
+        first. After Ctrl-C, or an error in the middle, it holds what was finished, in order of
+        trying. Of blocks, penalties of the same features are scored together, in one more pass
+        over the rows, also after Ctrl-C; a second one ends at once.
     best_params_ : dict
     best_score_ : float
         Its held-out error or log loss.
@@ -70,7 +72,8 @@ class GEMClassifierCV(BlockScores, ClassifierMixin, BaseEstimator):
     Raises
     ------
     ValueError
-        If the grid names no parameter of the estimator, or rows or labels are unfit.
+        If the grid names no parameter of the estimator, rows or labels are unfit, or a split has
+        no rows of some class to train on.
 
     References
     ----------
