@@ -91,6 +91,16 @@ class SurveyedBlocks:
         return codes if self.rows is None else codes[self.rows]
 
     @property
+    def kept(self) -> npt.NDArray[np.bool_] | None:
+        """Which of all rows have weight; None if all have."""
+        pieces = self.survey.pieces
+        if all(piece.kept is None for piece in pieces):
+            return None
+        return np.concatenate(
+            [np.ones(p.n_rows, bool) if p.kept is None else p.kept for p in pieces]
+        )
+
+    @property
     def n_rows(self) -> int:
         """Number of rows, without those that have no weight."""
         if self.rows is not None:
@@ -158,13 +168,8 @@ class SurveyedBlocks:
 
     def _global(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         chosen = rows if self.rows is None else self.rows[rows]
-        if all(piece.kept is None for piece in self.survey.pieces):
-            return chosen
-        return np.flatnonzero(
-            np.concatenate(
-                [np.ones(p.n_rows, bool) if p.kept is None else p.kept for p in self.survey.pieces]
-            )
-        )[chosen]
+        kept = self.kept
+        return chosen if kept is None else np.flatnonzero(kept)[chosen]
 
 
 def _check_order(pieces: list[Piece]) -> None:

@@ -168,14 +168,10 @@ class GEMClassifierCV(BlockScores, ClassifierMixin, BaseEstimator):
 
     def _try(self, trials: list[Trial], rows: SearchRows) -> None:
         """Fill in every trial's `splits`; where that ends early, `results_` are what is there."""
-        # A splitter of scikit-learn's takes indices for labels, which are smaller.
-        own = self.cv is None or isinstance(self.cv, Integral)
-        labels = rows.codes if own else rows.classes[rows.codes]
-        splitter = self._splitter(labels)
-        total = len(trials) * splitter.get_n_splits(rows.X, labels)
+        splits = list(self._splits(rows))
         try:
-            with _bar(total, self.verbose) as advance:
-                for train, held in splitter.split(rows.X, labels):
+            with _bar(len(trials) * len(splits), self.verbose) as advance:
+                for train, held in splits:
                     rows.split(train, held).run(trials, advance)
         except (Exception, KeyboardInterrupt) as error:
             finished = [_summary(trial) for trial in trials if trial["splits"]]
@@ -208,12 +204,17 @@ class GEMClassifierCV(BlockScores, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_
 
-    def _splitter(self, labels: NDArray[Any]) -> Any:
-        if self.cv is not None:
-            return check_cv(self.cv, labels, classifier=True)
-        return StratifiedShuffleSplit(
-            1, test_size=self.validation_fraction, random_state=self.random_state
-        )
+    def _splits(self, rows: SearchRows) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+        """Numbers of the rows to train on and of those to hold out, split by split."""
+        codes, cv = rows.codes, self.cv  # which split as labels do, and are smaller
+        if cv is None:
+            share, random = self.validation_fraction, self.random_state
+            splitter = StratifiedShuffleSplit(1, test_size=share, random_state=random)
+        elif isinstance(cv, Integral):
+            splitter = check_cv(cv, codes, classifier=True)
+        else:
+            return rows.parts(check_cv(cv, codes, classifier=True))
+        return iter(splitter.split(np.empty((len(codes), 0)), codes))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -38,8 +39,6 @@ class SearchRows(ABC):
 
     Attributes
     ----------
-    X : (n, any) array or sparse matrix
-        What splitters see of them.
     classes : (k,) array
     codes : (n,) array
         Indices of the labels.
@@ -48,10 +47,27 @@ class SearchRows(ABC):
         If they have names.
     """
 
-    X: Any
     classes: NDArray[Any]
     codes: NDArray[Any]
     n_features_in_: int
+
+    def parts(self, splitter: Any) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+        """Numbers of the rows to train on and of those to hold out, split by split.
+
+        A splitter of the caller's may know rows by their numbers among all that were given. So it
+        splits them all, those without weight with the first label, and these are left out then.
+        """
+        X, kept = self._given()
+        labels = self.classes[self.codes]
+        if kept is None:
+            yield from splitter.split(X, labels)
+            return
+        given = np.full(len(kept), self.classes[0], dtype=labels.dtype)
+        given[kept] = labels
+        number = np.cumsum(kept) - 1
+        for parts in splitter.split(np.empty((len(kept), 0)), given):
+            train, held = (number[rows[kept[rows]]] for rows in map(np.asarray, parts))
+            yield train, held
 
     def split(self, train: Any, held: Any) -> Split:
         """The candidates' work on a part to train on and a part held out, by rows' numbers."""
@@ -66,6 +82,10 @@ class SearchRows(ABC):
                 f"class {label!r}"
             )
         return self._split(train, held)
+
+    @abstractmethod
+    def _given(self) -> tuple[Any, NDArray[np.bool_] | None]:
+        """What splitters see of the rows; and which were given with weight, if not all were."""
 
     @abstractmethod
     def fit(self, model: GEMClassifier) -> None:
@@ -84,6 +104,10 @@ class _ArrayRows(SearchRows):
         self.classes, self.codes = np.unique(self.y, return_inverse=True)
         take_names(self, checked)
 
+    def _given(self) -> tuple[Any, NDArray[np.bool_] | None]:
+        kept = np.ones(1, bool) if self.weight is None else np.asarray(self.given[2]) > 0
+        return self.X, None if kept.all() else kept
+
     def fit(self, model: GEMClassifier) -> None:
         model.fit(*self.given)
 
@@ -97,8 +121,10 @@ class _BlockRows(SearchRows):
         self.rows = surveyed(blocks, small=True, n_threads=base.n_threads)
         self.classes, self.codes = self.rows.classes, self.rows.codes
         check_two_labels(self.classes)
-        self.X = np.empty((len(self.codes), 0))
         self.n_features_in_ = self.rows.survey.n_features
+
+    def _given(self) -> tuple[Any, NDArray[np.bool_] | None]:
+        return np.empty((len(self.codes), 0)), self.rows.kept
 
     def fit(self, model: GEMClassifier) -> None:
         model.fit(self.blocks)

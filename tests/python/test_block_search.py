@@ -79,6 +79,17 @@ def test_the_search_of_blocks_is_that_of_all_rows(digits, weight, number, option
     assert_same(found, memory, 40, X)
 
 
+def test_splits_of_the_callers_count_rows_without_weight(digits, weight):
+    X, y = digits
+    kept = weight > 0
+    fold = np.arange(480) % 3
+    plain = search(cv=PredefinedSplit(fold[kept])).fit(X[kept], y[kept], weight[kept])
+    lists = [(np.flatnonzero(fold != i), np.flatnonzero(fold == i)) for i in range(3)]
+    for cv in (PredefinedSplit(fold), lists):
+        for rows in ((X, y, weight), (ArrayBlocks(X, y, weight, block_rows=130),)):
+            assert_same(search(cv=cv).fit(*rows), plain, 90, X)
+
+
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
 @pytest.mark.parametrize("labels", [[0, 1], ["pear", "apple", "fig"]])
