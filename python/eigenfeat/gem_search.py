@@ -32,7 +32,8 @@ class GEMClassifierCV(BlockScores, ClassifierMixin, BaseEstimator):
     Candidates share what they can: moments are taken once for a split; directions are solved for
     once for each ridge, with the lowest threshold and the most directions, and those of every other
     candidate are among them; projections are taken once for each ridge; one Gram matrix serves all
-    penalties, each of which starts from the weights of the one before.
+    penalties, each of which starts from the weights of the one before; and what keeps the same
+    directions is fitted once. Of blocks projections are not kept, all else is the same.
 
     Parameters
     ----------

@@ -66,12 +66,12 @@ class SearchRows(ABC):
         given[kept] = labels
         number = np.cumsum(kept) - 1
         for parts in splitter.split(np.empty((len(kept), 0)), given):
-            train, held = (number[rows[kept[rows]]] for rows in map(np.asarray, parts))
+            train, held = (number[rows[kept[rows]]] for rows in map(_numbers, parts))
             yield train, held
 
     def split(self, train: Any, held: Any) -> Split:
         """The candidates' work on a part to train on and a part held out, by rows' numbers."""
-        train, held = np.sort(train), np.sort(held)
+        train, held = _numbers(train), _numbers(held)
         if not len(held):
             raise ValueError("cv: expected rows held out in every split, got none")
         lacking = np.bincount(self.codes[train], minlength=len(self.classes)) == 0
@@ -134,3 +134,9 @@ class _BlockRows(SearchRows):
             if (rows[1:] == rows[:-1]).any():
                 raise ValueError("cv: expected splits that take a row once, of blocks, got others")
         return BlockSplit(self.base, self.rows, train, held)
+
+
+def _numbers(rows: Any) -> NDArray[np.int64]:
+    """Numbers of rows, ascending, from any such numbers or a mask."""
+    rows = np.asarray(rows)
+    return np.flatnonzero(rows) if rows.dtype == bool else np.sort(rows.astype(np.int64))

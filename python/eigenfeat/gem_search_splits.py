@@ -57,13 +57,23 @@ class Split(ABC):
         for same_solution in _groups(trials, lambda name: name not in solves):
             layers = self._solve(same_solution)
             self._project(layers)
-            for same_features in _groups(same_solution, lambda name: name != "penalty"):
-                model = candidate(self.base, same_features[0]["params"])
-                mask = _selected(layers[-1], model)
+            for model, mask, same_features in self._same_features(same_solution, layers[-1]):
                 train, held = self._features(model, layers, mask)
                 for trial, result in self._path(same_features, model, train, held):
                     trial["splits"].append(result | {"n_directions_kept": int(mask.sum())})
                     advance(trial)
+
+    def _same_features(
+        self, trials: list[Trial], layer: Layer
+    ) -> Iterator[tuple[GEMClassifier, NDArray[np.bool_], list[Trial]]]:
+        """Groups of candidates that keep the same directions and expand them alike."""
+        groups: dict[Any, tuple[GEMClassifier, NDArray[np.bool_], list[Trial]]] = {}
+        for trial in trials:
+            model = candidate(self.base, trial["params"])
+            mask = _selected(layer, model)
+            key = (mask.tobytes(), model._waves(), model.include_input)
+            groups.setdefault(key, (model, mask, []))[2].append(trial)
+        return iter(groups.values())
 
     @abstractmethod
     def _extractor(self, model: GEMClassifier) -> GEM:
@@ -120,22 +130,19 @@ class Split(ABC):
         def penalty(trial: Trial) -> float:
             return float(trial["params"].get("penalty", model.penalty))
 
-        ordered = iter(sorted(trials, key=penalty, reverse=True))
-        penalties = sorted(map(penalty, trials), reverse=True)
+        penalties = sorted(set(map(penalty, trials)), reverse=True)
         logit = model._logit(model.penalty)
         fits = _timed(logit.iterate_path(train, self.y, penalties, self.weight))
         for batch in self._batches(fits):
             losses, total = self._losses(held, [fitted for fitted, _ in batch])
             for (fitted, seconds), (error, loss) in zip(batch, losses / total, strict=True):
-                yield (
-                    next(ordered),
-                    {
-                        "error": float(error),
-                        "log_loss": float(loss),
-                        "n_iter": int(fitted.n_iter_[0]),
-                        "seconds": seconds,
-                    },
-                )
+                result = {
+                    "error": float(error),
+                    "log_loss": float(loss),
+                    "n_iter": int(fitted.n_iter_[0]),
+                    "seconds": seconds,
+                }
+                yield from ((one, result) for one in trials if penalty(one) == fitted.penalty)
 
 
 class ArraySplit(Split):
