@@ -248,7 +248,8 @@ class BlockSplit(Split):
         """A path together, for one pass; after Ctrl-C what is finished of it."""
         finished: Fits = []
         try:
-            finished.extend(fits)  # one after the other
+            for fit in fits:
+                finished.append(fit)  # which counts, though the next may end early
         except KeyboardInterrupt:
             if finished:
                 yield finished

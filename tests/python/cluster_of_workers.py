@@ -94,6 +94,19 @@ def test_the_logit_outlives_a_worker(client):
     assert_array_equal(found.intercept_, calm.intercept_)
 
 
+def test_a_search_outlives_a_worker(client):
+    X, y = client.persist(lazy_problem(4000, 500))
+    base = eigenfeat.GEMClassifier(n_directions=1, scale="none")
+    search = distributed.GEMClassifierCV(base, {"penalty": [0.3, 0.03]})
+    calm = search.fit(X, y).predict_proba(X[:500].compute())
+    expected = [(one["error"], one["log_loss"]) for one in search.results_]
+    with killing(client, [0.3]) as killed:
+        search.fit(X, y)
+    assert len(killed) == 1
+    assert [(one["error"], one["log_loss"]) for one in search.results_] == expected
+    assert_array_equal(search.predict_proba(X[:500].compute()), calm)
+
+
 def test_the_classifier_is_the_same_on_processes_and_threads(client):
     import dask
 
