@@ -87,7 +87,7 @@ class SavedModel:
         k, names = len(self.classes), self.feature_names
         widths = [self.n_features, *(layer.width for layer in self.layers)]
         if self.parameters.get("include_input", False):
-            widths[-1] += self.n_features
+            widths[-1] += widths[-2]
         fits = (
             len(self.layers) > 0
             and [layer.directions.shape[0] for layer in self.layers] == widths[:-1]

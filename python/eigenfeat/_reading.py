@@ -12,8 +12,7 @@ import numpy.typing as npt
 from ._labels import LabelTable
 from ._validation import check_rows, check_weights, show
 from .blocks import Block
-from .features import ExpandedRows
-from .layers import Layer, hidden_features, project_rows, row_blocks
+from .layers import Layer, hidden_features, layer_features, row_blocks
 
 __all__ = ["Reading", "Receipt", "check_finite", "merge_read", "read"]
 
@@ -40,7 +39,7 @@ class Reading:
         Whether the last of the layers is formed, too, as for the layer that comes after it;
         otherwise its features are `ExpandedRows`.
     include_input : bool
-        Whether those contain the rows' own columns.
+        Whether those contain the columns of what the last layer projects.
     centre : (d,) array or None
         What is subtracted from dense rows.
     mask : array of uint8, or None
@@ -101,7 +100,7 @@ class Reading:
     def whole(self, X: Any) -> Any:
         """Features of checked rows, all at once."""
         if self.layers:
-            return self._expanded(X)
+            return layer_features(X, self.layers, self.include_input, self.n_threads)
         if self.centre is None:
             return X
         return np.subtract(X, self.centre, out=np.empty_like(X), casting="same_kind")
@@ -121,17 +120,6 @@ class Reading:
             return rows
         csr = block.X.tocsr()
         return csr if csr.dtype == rows.dtype else csr.astype(rows.dtype)
-
-    def _expanded(self, X: Any) -> ExpandedRows:
-        last = self.layers[-1]
-        return ExpandedRows(
-            X.astype(np.float32, copy=False) if self.include_input else None,
-            last.directions,
-            wave=last.wave,
-            powers=last.powers,
-            include_input=self.include_input,
-            projections=project_rows(X, self.layers, self.n_threads),
-        )
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,8 @@ class GEMClassifier(ClassifierSteps):
     powers : distinct numbers out of 1, 2, 3, default=(1, 2, 3)
         The expansion's exponents.
     include_input : bool, default=False
-        Whether the logit also reads the input's own columns; with `depth` 1 only.
+        Whether the logit also reads what the last layer projects: the rows' own columns or, with
+        `depth` over 1, the features of the layer before it.
     penalty : float >= 0, default=0.03
         Weight of the logit's energy, see :class:`MultinomialLogit`.
     tol : float > 0, default=1e-3

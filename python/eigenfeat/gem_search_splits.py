@@ -18,7 +18,7 @@ from eigenfeat.blocks import Block
 from eigenfeat.features import ExpandedRows
 from eigenfeat.gem import GEM
 from eigenfeat.gem_classifier import GEMClassifier
-from eigenfeat.layers import Layer, as_layer, project_rows
+from eigenfeat.layers import Layer, as_layer, last_input, project_rows
 from eigenfeat.logistic import MultinomialLogit
 from eigenfeat.moments import ClassMoments
 from eigenfeat.out_of_core import block_moments
@@ -189,9 +189,10 @@ class ArraySplit(Split):
     ) -> tuple[ExpandedRows, Block]:
         directions = layers[-1].kept(mask).directions
         wave, powers = model._waves()
+        threads = self.base.n_threads
         train, held = (
             ExpandedRows(
-                X.astype(np.float32, copy=False) if model.include_input else None,
+                last_input(X, layers, threads) if model.include_input else None,
                 directions,
                 wave=wave,
                 powers=powers,

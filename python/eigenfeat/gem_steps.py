@@ -20,7 +20,7 @@ from eigenfeat.clusters import class_clusters, cross_pairs
 from eigenfeat.expansion import check_powers
 from eigenfeat.features import ExpandedRows
 from eigenfeat.gem import GEM
-from eigenfeat.layers import Layer, as_layer, hidden_features, project_rows
+from eigenfeat.layers import Layer, as_layer, hidden_features, layer_features
 from eigenfeat.linear import FromLogits, check_two_labels
 from eigenfeat.logistic import MultinomialLogit
 from eigenfeat.moments import ClassMoments
@@ -62,8 +62,6 @@ class ClassifierSteps(FromLogits, ClassifierMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         self._validate_params()
         check_powers(self.powers)
-        if self.include_input and self.depth > 1:
-            raise ValueError("include_input: expected False with depth > 1, got True")
         self._check_clusters()
 
     def _check_clusters(self) -> None:
@@ -216,23 +214,14 @@ class ClassifierSteps(FromLogits, ClassifierMixin, BaseEstimator):
 
     def _features(self, X: Any, layers: Sequence[Layer]) -> ExpandedRows:
         """The last layer's features, by their projections."""
-        last = layers[-1]
-        projections = project_rows(X, layers, self.n_threads)
-        inputs = X.astype(np.float32, copy=False) if self.include_input else None
-        return ExpandedRows(
-            inputs,
-            last.directions,
-            wave=last.wave,
-            powers=last.powers,
-            include_input=self.include_input,
-            projections=projections,
-        )
+        return layer_features(X, layers, self.include_input, self.n_threads)
 
     def _logit(self, penalty: float) -> MultinomialLogit:
+        columns = self.include_input and self.depth == 1
         return MultinomialLogit(
             penalty=penalty,
             # Directions are in one unit, that of their denominators; input columns may be in any.
-            ridge_scale="columns" if self.include_input else "common",
+            ridge_scale="columns" if columns else "common",
             tol=self.tol,
             random_state=self.random_state,
             n_threads=self.n_threads,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from eigenfeat.expansion import expand
 from eigenfeat.features import ExpandedRows
 
-__all__ = ["Layer", "as_layer", "project_rows", "row_blocks"]
+__all__ = ["Layer", "as_layer", "last_input", "layer_features", "project_rows", "row_blocks"]
 
 _BLOCK_BYTES = 128e6  # features of a block of rows
 
@@ -122,3 +122,33 @@ def project_rows(X: Any, layers: Sequence[Layer], n_threads: int | None) -> NDAr
             out = np.empty((n, len(last.offset)), dtype=np.float32)
         out[rows] = found
     return np.empty((0, len(last.offset)), dtype=np.float32) if out is None else out
+
+
+def last_input(X: Any, layers: Sequence[Layer], n_threads: int | None) -> Any:
+    """What the last layer projects, float32: the rows, or the features of the layer before it."""
+    if len(layers) == 1:
+        return X.astype(np.float32, copy=False)
+    out = np.empty((X.shape[0], layers[-2].width), dtype=np.float32)
+    for rows, block in hidden_features(X, layers[:-1], n_threads):
+        out[rows] = block
+    return out
+
+
+def layer_features(
+    X: Any, layers: Sequence[Layer], include_input: bool, n_threads: int | None
+) -> ExpandedRows:
+    """The last layer's features of rows, by their projections; its input's columns come first."""
+    last = layers[-1]
+    inputs = last_input(X, layers, n_threads) if include_input else None
+    if inputs is not None and len(layers) > 1:
+        projections = project_rows(inputs, layers[-1:], n_threads)
+    else:
+        projections = project_rows(X, layers, n_threads)
+    return ExpandedRows(
+        inputs,
+        last.directions,
+        wave=last.wave,
+        powers=last.powers,
+        include_input=include_input,
+        projections=projections,
+    )

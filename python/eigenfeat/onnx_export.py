@@ -252,11 +252,12 @@ def _logit(graph: _Graph, model: Any, rows: str) -> str:
 def _gem_classifier(graph: _Graph, model: GEMClassifier, rows: str) -> str:
     features = rows
     for layer in model.layers_:
+        inputs = features
         projections = graph.affine(features, layer.directions, layer.offset)
         waves = _expanded(graph, projections, layer.wave, layer.powers)
         features = graph.node("Concat", *waves, axis=1)
     if model.include_input:
-        features = graph.node("Concat", rows, features, axis=1)
+        features = graph.node("Concat", inputs, features, axis=1)
     return _logit(graph, model.logit_, features)
 
 

@@ -63,7 +63,7 @@ def assert_same(found, memory, n_held, X):
 KINDS = [
     {},
     {"scale": "auto", "grid": {"ridge": [0.1, 1.0], "n_directions": [1, 2]}},
-    {"depth": 2, "hidden_directions": 1, "n_directions": 1},
+    {"depth": 2, "hidden_directions": 1, "n_directions": 1, "include_input": True},
     {"include_input": True, "grid": {"expansion": ["auto", "polynomial"], "powers": [(1,), (2,)]}},
     {"cv": 3, "scoring": "log_loss"},
     {"cv": KFold(2, shuffle=True, random_state=1), "pairs": "hypercube"},

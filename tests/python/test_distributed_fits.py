@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits
 from sklearn.utils.estimator_checks import check_estimator
 
 import eigenfeat
-from eigenfeat import _reading, distributed
+from eigenfeat import distributed, layers
 from eigenfeat.blocks import ArrayBlocks
 from eigenfeat.distributed import DaskBlocks
 
@@ -80,13 +80,15 @@ def test_the_classifier_is_that_of_one_machine(digits, options):
         assert_array_equal(model.predict_proba(X), spread.predict_proba(X))
 
 
-@pytest.mark.parametrize("options", [{}, {"include_input": True}, {"depth": 2}])
+@pytest.mark.parametrize(
+    "options", [{}, {"include_input": True}, {"depth": 2, "include_input": True}]
+)
 def test_projections_that_are_kept_change_nothing(digits, monkeypatch, options):
     dX, dy = on_dask(*digits)
     options = {"n_directions": 1, "hidden_directions": 1, "threshold": None, **options}
     read = []
-    project = _reading.project_rows
-    monkeypatch.setattr(_reading, "project_rows", lambda *a: read.append(len(a[0])) or project(*a))
+    project = layers.project_rows
+    monkeypatch.setattr(layers, "project_rows", lambda *a: read.append(len(a[0])) or project(*a))
     found = []
     for keep in (0.25, 0.0):
         model = eigenfeat.GEMClassifier(**options).fit(DaskBlocks(dX, dy, keep=keep))
@@ -127,8 +129,8 @@ def test_the_search_is_that_of_one_machine(digits, tmp_path, scheduler):
 def test_projections_of_rows_to_train_on_are_kept(digits, monkeypatch):
     dX, dy = on_dask(*digits)
     read, rows, found = [], [], []
-    project = _reading.project_rows
-    monkeypatch.setattr(_reading, "project_rows", lambda *a: read.append(len(a[0])) or project(*a))
+    project = layers.project_rows
+    monkeypatch.setattr(layers, "project_rows", lambda *a: read.append(len(a[0])) or project(*a))
     for keep in (0.25, 0.0):
         model = eigenfeat.GEMClassifierCV(**SEARCH, refit=False).fit(DaskBlocks(dX, dy, keep=keep))
         found.append([(one["error"], one["log_loss"], one["n_iter"]) for one in model.results_])

@@ -27,10 +27,10 @@ def digits():
     return X[:900], y[:900]
 
 
-def by_parts(X, y, rest, weight=None, *, groups=None, penalty=0.03, **options):
+def by_parts(X, y, rest, weight=None, *, groups=None, penalty=0.03, common=None, **options):
     """Probabilities of the rows `rest` by GEM, its features as an array, and the logit on it."""
     gem = GEM(**{**SMALL, **options}).fit(X, y if groups is None else groups, weight)
-    common = "columns" if options.get("include_input") else "common"
+    common = common or ("columns" if options.get("include_input") else "common")
     logit = MultinomialLogit(penalty, ridge_scale=common, tol=1e-3).fit(gem.transform(X), y, weight)
     return logit.predict_proba(gem.transform(rest))
 
@@ -139,14 +139,14 @@ def test_two_classes_by_parts(labels):
     assert_allclose(log_odds, logits, atol=1e-5)
 
 
-@pytest.mark.parametrize("hidden_ridge", [None, 0.8])
+@pytest.mark.parametrize(("hidden_ridge", "include_input"), [(None, True), (0.8, False)])
 @pytest.mark.parametrize("expansion", ["auto", "half_wave"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_two_layers_by_parts(digits, dtype, expansion, hidden_ridge):
+def test_two_layers_by_parts(digits, dtype, expansion, hidden_ridge, include_input):
     X, y = digits[0].astype(dtype), digits[1]
     options = {"hidden_directions": 2, "n_directions": 2, "pairs": "hypercube"}
     options |= {"expansion": expansion, "hidden_ridge": hidden_ridge}
-    model = GEMClassifier(depth=2, **options).fit(X[:600], y[:600])
+    model = GEMClassifier(depth=2, include_input=include_input, **options).fit(X[:600], y[:600])
     first = GEM(
         ridge=hidden_ridge or 0.2,
         n_directions=2,
@@ -157,6 +157,7 @@ def test_two_layers_by_parts(digits, dtype, expansion, hidden_ridge):
     ).fit(X[:600], y[:600])
     hidden = [first.transform(rows).astype(np.float32) for rows in (X[:600], X[600:])]
     waves = {"expansion": "shifted"} if expansion == "auto" else {}
+    waves |= {"include_input": include_input, "common": "common"}
     expected = by_parts(hidden[0], y[:600], hidden[1], n_directions=2, scale="none", **waves)
     assert model.layers_[0].width == hidden[0].shape[1]
     assert_allclose(model.predict_proba(X[600:]), expected, atol=NEAR)

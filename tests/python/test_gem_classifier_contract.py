@@ -229,7 +229,9 @@ def test_labels_that_files_cannot_hold_are_named(tmp_path, digits):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"include_input": True}, {"depth": 2, "hidden_directions": 2}], ids=str
+    "options",
+    [{}, {"include_input": True}, {"depth": 2, "hidden_directions": 2, "include_input": True}],
+    ids=str,
 )
 def test_threads_do_not_matter(digits, options):
     X, y = digits
@@ -279,7 +281,6 @@ def test_not_fitted(tmp_path, digits):
         ({"powers": (1, 4)}, "powers: expected distinct numbers out of 1, 2, 3"),
         ({"powers": ()}, "powers: expected"),
         ({"powers": (1, 4), "depth": 2}, "powers: expected"),
-        ({"depth": 2, "include_input": True}, "include_input: expected False with depth > 1"),
         ({"pairs": [(0, 77)]}, "77"),
     ],
     ids=str,

@@ -72,7 +72,8 @@ def test_depth_and_weights(digits):
     X, y = digits
     base = GEMClassifier(depth=2, hidden_directions=2, n_directions=2, pairs="hypercube")
     weight = np.random.RandomState(0).uniform(0, 2, len(y))
-    found = GEMClassifierCV(base, {"threshold": [1.0, 2.0], "penalty": [0.1, 0.01]})
+    grid = {"threshold": [1.0, 2.0], "include_input": [False, True], "penalty": [0.1, 0.01]}
+    found = GEMClassifierCV(base, grid)
     assert found.fit(X, y, weight).score(X, y) > 0.95
 
 

@@ -37,6 +37,9 @@ CLASSIFIERS = {
     "with input": lambda: ef.GEMClassifier(include_input=True, **SMALL),
     "by columns": lambda: ef.GEMClassifier(scale="columns", **SMALL),
     "deep": lambda: ef.GEMClassifier(depth=2, hidden_directions=4, **SMALL),
+    "deep with input": lambda: ef.GEMClassifier(
+        depth=2, hidden_directions=4, include_input=True, **SMALL
+    ),
     "deeper": lambda: ef.GEMClassifier(depth=3, hidden_directions=3, **SMALL),
     "ensemble": lambda: ef.GEMEnsemble(ef.GEMClassifier(**SMALL), n_members=3),
     "search": lambda: ef.GEMClassifierCV(ef.GEMClassifier(**SMALL), {"penalty": [0.1, 0.3]}),

@@ -54,7 +54,7 @@ def test_gem_needs_one_pass_where_the_scale_is_given(digits):
 CLASSIFIERS = [
     {},
     {"depth": 2, "hidden_directions": 2, "hidden_ridge": 1.0},
-    {"depth": 3, "hidden_directions": 1},
+    {"depth": 3, "hidden_directions": 1, "include_input": True},
     {"include_input": True},
     {"expansion": "polynomial", "pairs": "hypercube", "scale": "columns", "constant": False},
 ]

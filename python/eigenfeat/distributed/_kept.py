@@ -38,7 +38,7 @@ def keeps(reading: Reading, n_rows: int, share: float) -> bool:
         return False
     width = len(reading.layers[-1].offset)
     if reading.include_input:
-        width += reading.layers[0].directions.shape[0]
+        width += reading.layers[-1].directions.shape[0]
     return 4.0 * n_rows * width <= share * _memory()
 
 
