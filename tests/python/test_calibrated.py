@@ -58,13 +58,14 @@ def overlapping(rng):
 # ---- the reference -------------------------------------------------------------------------------
 
 
-def simplex_by_bisection(row):
-    """Subtract from the row what leaves a sum of 1 of its positive part."""
-    low, high = row.min() - 1, row.max()
+def simplex_by_bisection(rows):
+    """Subtract from each row what leaves a sum of 1 of its positive part."""
+    low, high = rows.min(axis=1, keepdims=True) - 1, rows.max(axis=1, keepdims=True)
     for _ in range(200):
         middle = (low + high) / 2
-        low, high = (middle, high) if np.maximum(row - middle, 0).sum() > 1 else (low, middle)
-    return np.maximum(row - low, 0)
+        above = np.maximum(rows - middle, 0).sum(axis=1, keepdims=True) > 1
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    return np.maximum(rows - low, 0)
 
 
 def reference(X, y, weight=None, *, steps, ridge=0.5, powers=4, calibration_ridge=1e-2):
@@ -85,7 +86,7 @@ def reference(X, y, weight=None, *, steps, ridge=0.5, powers=4, calibration_ridg
         shrink = calibration_ridge * np.diag(gram)
         shrink[-1] = 0
         A = np.linalg.solve(gram + np.diag(shrink), F.T @ (w[:, None] * Y))
-        P = np.array([simplex_by_bisection(row) for row in F @ A])
+        P = simplex_by_bisection(F @ A)
         errors.append(w @ ((Y - P) ** 2).sum(axis=1) / n)
         if step < steps:
             W = W + np.linalg.solve(H, Phi.T @ (w[:, None] * (Y - P)))
@@ -135,7 +136,7 @@ def test_projection_on_the_simplex(rng):
     scores = 3 * rng.standard_normal((50, 7))
     scores[:4] = [[1] * 7, [0] * 7, [1, 0, 0, 0, 0, 0, 0], [1e6] + [-1e6] * 6]
     P = on_simplex(scores)
-    assert_allclose(P, [simplex_by_bisection(row) for row in scores], atol=1e-9)
+    assert_allclose(P, simplex_by_bisection(scores), atol=1e-9)
     assert_allclose(P.sum(axis=1), 1)
     assert_array_equal(P[2], scores[2])
     assert_allclose(on_simplex(np.array([[0.3, 0.7]])), [[0.3, 0.7]])

@@ -58,7 +58,7 @@ def test_every_format_hands_out_what_was_written(tmp_path, rows, name, dtype):
         assert labels.dtype == np.int64
 
 
-@pytest.mark.parametrize("size", [170, 20])  # the second divides row groups and record batches
+@pytest.mark.parametrize("size", [170, 50])  # the second divides row groups and record batches
 @pytest.mark.parametrize("name", FORMATS)
 def test_reading_goes_on_from_any_block(tmp_path, rows, name, size):
     needs_arrow(name)

@@ -8,8 +8,10 @@ import sys
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info
 
 from eigenfeat import _core, _threads
+from eigenfeat.ldg import _one_thread
 
 CROWD = """
 from concurrent.futures import ThreadPoolExecutor
@@ -93,3 +95,19 @@ def test_what_a_thread_count_means():
     for bad in (0, -1, 1.5, "2", True, np.nan):
         with pytest.raises(ValueError, match="n_threads: expected None or an integer >= 1"):
             _threads.resolve(bad)
+
+
+def test_numpys_and_scipys_blas_have_one_thread_in_loops_of_ldg():
+    controller = _one_thread._controller()
+    assert _one_thread._controller() is controller  # libraries are sought once
+    files = {library["filepath"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+    def threads():
+        found = controller.select(user_api="blas").info()
+        assert {library["filepath"] for library in found} >= files
+        return {library["num_threads"] for library in found}
+
+    with controller.limit(limits=2, user_api="blas"):
+        with _one_thread.one_blas_thread():
+            assert threads() == {1}
+        assert 2 in threads()

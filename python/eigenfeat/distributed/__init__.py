@@ -12,11 +12,27 @@ arrays of either kind or, with a data frame, names of its columns. Every pass of
 all rows: persist those that fit into the workers' memory.
 """
 
-from .blocks import DaskBlocks
-from .estimators import GEM, GEMClassifier, GEMClassifierCV, MultinomialLogit
-from .moments import class_moments
-from .pencils import pair_directions
-from .predictions import apply
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .blocks import DaskBlocks
+    from .estimators import GEM, GEMClassifier, GEMClassifierCV, MultinomialLogit
+    from .moments import class_moments
+    from .pencils import pair_directions
+    from .predictions import apply
+
+# Imported when they are first asked for: workers start without scikit-learn, which none of a fit's
+# tasks needs and which takes longer to import than all the rest.
+_HOMES = {
+    "GEM": "estimators",
+    "DaskBlocks": "blocks",
+    "GEMClassifier": "estimators",
+    "GEMClassifierCV": "estimators",
+    "MultinomialLogit": "estimators",
+    "apply": "predictions",
+    "class_moments": "moments",
+    "pair_directions": "pencils",
+}
 
 __all__ = [
     "GEM",
@@ -28,3 +44,16 @@ __all__ = [
     "class_moments",
     "pair_directions",
 ]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name):
+        from importlib import import_module
+
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        return value
+
+    def __dir__():
+        return sorted({*globals(), *__all__})

@@ -43,6 +43,16 @@ struct Sums {
   std::vector<long double> errors;  // how far off they may be
 };
 
+// The upper triangles of (d, d) matrices from their lower ones.
+inline void mirror(std::vector<long double>& matrices, index_t count, index_t d) {
+  for (index_t s = 0; s < count; ++s) {
+    for (index_t a = 0; a < d; ++a) {
+      for (index_t b = 0; b < a; ++b)
+        matrices[at((s * d + b) * d + a)] = matrices[at((s * d + a) * d + b)];
+    }
+  }
+}
+
 // By pairs: X^T L X = sum over i < j of A_ij (x_i - x_j) (x_i - x_j)^T. eps: of what is tested.
 inline Sums sums(MatrixView<const double> x, const std::vector<index_t>& counts, index_t k,
                  MatrixView<const double> laplacian, MatrixView<const double> plain,
@@ -81,7 +91,7 @@ inline Sums sums(MatrixView<const double> x, const std::vector<index_t>& counts,
         for (index_t s = 0; s < laplacian.rows; ++s) {
           const long double weight = laplacian(s, c), own = plain(s, c);
           for (index_t a = 0; a < d; ++a) {
-            for (index_t b = 0; b < d; ++b) {
+            for (index_t b = 0; b <= a; ++b) {
               const long double ia = x(begin + i, a), ib = x(begin + i, b), ja = x(begin + j, a),
                                 jb = x(begin + j, b);
               const long double magnitude =
@@ -96,6 +106,8 @@ inline Sums sums(MatrixView<const double> x, const std::vector<index_t>& counts,
     }
     begin += count;
   }
+  mirror(out.values, laplacian.rows, d);
+  mirror(out.errors, laplacian.rows, d);
   return out;
 }
 

