@@ -18,7 +18,7 @@ from eigenfeat.blocks import Block
 from eigenfeat.features import ExpandedRows
 from eigenfeat.gem import GEM
 from eigenfeat.gem_classifier import GEMClassifier
-from eigenfeat.layers import Layer, as_layer, last_input, project_rows
+from eigenfeat.layers import Layer, as_layer, layer_features
 from eigenfeat.logistic import MultinomialLogit
 from eigenfeat.moments import ClassMoments
 from eigenfeat.out_of_core import block_moments
@@ -56,7 +56,10 @@ class Split(ABC):
         solves = ("penalty", *_SELECTS, *_EXPANDS)
         for same_solution in _groups(trials, lambda name: name not in solves):
             layers = self._solve(same_solution)
-            self._project(layers)
+            asked = [
+                t["params"].get("include_input", self.base.include_input) for t in same_solution
+            ]
+            self._project(layers, any(asked))
             for model, mask, same_features in self._same_features(same_solution, layers[-1]):
                 train, held = self._features(model, layers, mask)
                 for trial, result in self._path(same_features, model, train, held):
@@ -84,7 +87,7 @@ class Split(ABC):
         """A later layer, likewise."""
 
     @abstractmethod
-    def _project(self, layers: list[Layer]) -> None:
+    def _project(self, layers: list[Layer], include_input: bool) -> None:
         """Prepare for features of these layers."""
 
     @abstractmethod
@@ -180,26 +183,26 @@ class ArraySplit(Split):
     def _layer(self, model: GEMClassifier, layers: list[Layer], level: int) -> Layer:
         return model._fit_layer(self.X, self.y, self.weight, layers, level)
 
-    def _project(self, layers: list[Layer]) -> None:
+    def _project(self, layers: list[Layer], include_input: bool) -> None:
         threads = self.base.n_threads
-        self.projections = [project_rows(X, layers, threads) for X in (self.X, self.held_X)]
+        both = (layer_features(X, layers, include_input, threads) for X in (self.X, self.held_X))
+        self.rows: list[tuple[Any, Any]] = [(rows.X, rows.projections) for rows in both]
 
     def _features(
         self, model: GEMClassifier, layers: list[Layer], mask: NDArray[np.bool_]
     ) -> tuple[ExpandedRows, Block]:
         directions = layers[-1].kept(mask).directions
         wave, powers = model._waves()
-        threads = self.base.n_threads
         train, held = (
             ExpandedRows(
-                last_input(X, layers, threads) if model.include_input else None,
+                inputs if model.include_input else None,
                 directions,
                 wave=wave,
                 powers=powers,
                 include_input=model.include_input,
-                projections=projections[:, mask],
+                projections=projections if mask.all() else projections[:, mask],
             )
-            for X, projections in zip((self.X, self.held_X), self.projections, strict=True)
+            for inputs, projections in self.rows
         )
         return train, Block(held, self.held_codes, self.held_weight)
 
@@ -234,7 +237,7 @@ class BlockSplit(Split):
     def _layer(self, model: GEMClassifier, layers: list[Layer], level: int) -> Layer:
         return model._block_layer(self.train, layers, level)
 
-    def _project(self, layers: list[Layer]) -> None:
+    def _project(self, layers: list[Layer], include_input: bool) -> None:
         """Rows are projected in every pass, on those directions alone that it needs."""
 
     def _features(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from eigenfeat.expansion import expand
 from eigenfeat.features import ExpandedRows
 
-__all__ = ["Layer", "as_layer", "last_input", "layer_features", "project_rows", "row_blocks"]
+__all__ = ["Layer", "as_layer", "layer_features", "project_rows", "row_blocks"]
 
 _BLOCK_BYTES = 128e6  # features of a block of rows
 
@@ -124,7 +124,7 @@ def project_rows(X: Any, layers: Sequence[Layer], n_threads: int | None) -> NDAr
     return np.empty((0, len(last.offset)), dtype=np.float32) if out is None else out
 
 
-def last_input(X: Any, layers: Sequence[Layer], n_threads: int | None) -> Any:
+def _last_input(X: Any, layers: Sequence[Layer], n_threads: int | None) -> Any:
     """What the last layer projects, float32: the rows, or the features of the layer before it."""
     if len(layers) == 1:
         return X.astype(np.float32, copy=False)
@@ -139,7 +139,7 @@ def layer_features(
 ) -> ExpandedRows:
     """The last layer's features of rows, by their projections; its input's columns come first."""
     last = layers[-1]
-    inputs = last_input(X, layers, n_threads) if include_input else None
+    inputs = _last_input(X, layers, n_threads) if include_input else None
     if inputs is not None and len(layers) > 1:
         projections = project_rows(inputs, layers[-1:], n_threads)
     else:

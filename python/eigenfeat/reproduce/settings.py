@@ -32,10 +32,12 @@ MNIST_DEEP = Hyperparameters(
         "threshold": 7.5,
         "n_directions": 20,
         "powers": (1, 2),
-        # Not the authors': first-layer features, too, make some 3% fewer held-out errors.
+        # Chosen in advance on the third to the sixth 10,000 training rows, each held out in turn:
+        # errors with penalties of 0.02, 0.005, 0.002 are 457, 449, 451 of 40,000, and 470, 462, 469
+        # without the first layer's features.
         "include_input": True,
+        "penalty": 0.005,
     },
-    grid={"penalty": (0.02, 0.005)},
     quick={"n_directions": 10, "hidden_directions": 5, "penalty": 0.02},
 )
 RANDOM_DIRECTIONS = 900  # where no count of GEM's directions is known
