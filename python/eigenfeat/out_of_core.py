@@ -133,7 +133,7 @@ def over_blocks(method: _Method) -> _Method:
         check_no_list(X)
         if is_blocks(X):
             check_is_fitted(self)
-            return (method(self, block.X) for block in _checked(self, as_blocks(X)))
+            return (_of_block(method, self, block.X) for block in _checked(self, as_blocks(X)))
         if is_mapped(X):
             check_is_fitted(self)
             return _filled(method, self, ArrayBlocks(X))
@@ -202,6 +202,13 @@ def _checked_block(estimator: Any, block: Block) -> Block:
     check_finite(checked.X, block.start)
     # A slice of a memory-mapped array would be taken for one.
     return Block(np.asarray(block.X) if is_mapped(block.X) else block.X, start=block.start)
+
+
+def _of_block(method: Callable[..., Any], estimator: Any, X: Any) -> Any:
+    """What a method makes of a block, which may have no rows."""
+    if X.shape[0]:
+        return method(estimator, X)
+    return method(estimator, np.zeros((1, X.shape[1]), dtype=getattr(X, "dtype", float)))[:0]
 
 
 def _filled(method: Callable[..., Any], estimator: Any, blocks: ArrayBlocks) -> Any:

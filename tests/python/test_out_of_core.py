@@ -127,6 +127,18 @@ def test_results_of_blocks_come_block_by_block(digits):
     assert [len(part) for part in features] == [400, 400, 100]
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, lambda X: X.astype(np.uint8)])
+def test_a_block_without_rows_has_results_without_rows(digits, form):
+    X, y = digits
+    model = GEMClassifier(n_directions=1).fit(X, y)
+    blocks = [form(X[:10]), form(X[10:10]), form(X[10:30])]
+    for method in (model.predict, model.predict_proba):
+        parts = list(method(iter(blocks)))
+        assert [len(part) for part in parts] == [10, 0, 20]
+        assert parts[1].shape[1:] == parts[0].shape[1:]
+        assert parts[1].dtype == parts[0].dtype
+
+
 def test_bad_rows_of_blocks_are_named_in_predictions(tmp_path, digits):
     X, y = digits
     model = GEMClassifier(n_directions=2).fit(X, y)
