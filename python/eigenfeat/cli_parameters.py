@@ -55,7 +55,10 @@ def add_parameters(group: Any) -> None:
     )
     group.add_argument("--powers", type=_powers, metavar="1,2,3", help="exponents of the expansion")
     group.add_argument(
-        "--include-input", action="store_true", default=None, help="the columns are features, too"
+        "--include-input",
+        action="store_true",
+        default=None,
+        help="what the last layer reads is a feature, too",
     )
     group.add_argument("--penalty", **number, help="of the regression's weights (default 0.03)")
     group.add_argument("--tol", **number, help="where the regression stops (default 0.001)")

@@ -51,7 +51,6 @@ MISUSE = {
     (*FIT, "--drop", "x0,x1,x2"): "--drop: rows.csv: expected at least one feature column, got n",
     (*FIT, "--powers", "1,1"): "--powers: expected distinct numbers out of 1, 2, 3, got (1, 1)",
     (*FIT, "--powers", "a"): "argument --powers: ",
-    (*FIT, "--include-input", "--depth", "2"): "--include-input: expected False with depth > 1",
     (*FIT, "--seed", "-1"): "--seed: expected an int in the range [0, 4294967295]",
     (*FIT, "--drop", "x7"): "--drop: expected a column of ",
     (*FIT, "--columns", "x0,x0"): "--columns: expected distinct columns without the target",

@@ -83,6 +83,8 @@ def importing(name, *rest):
     if name.partition(".")[0] == {name!r} or name == {name!r}:
         os.kill(os.getpid(), signal.SIGINT)
     return before(name, *rest)
+# A shell that runs the tests in the background has it ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 builtins.__import__ = importing
 sys.argv = {argv!r}
 from eigenfeat.__main__ import main
