@@ -5,19 +5,22 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Iterator
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils import check_random_state
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._feature_names import take_names
 from eigenfeat._model_file import SavedEnsemble
-from eigenfeat.blocks import RowBlocks
+from eigenfeat._validation import show
+from eigenfeat.blocks import RowBlocks, is_blocks
 from eigenfeat.gem import GEM
 from eigenfeat.gem_classifier import GEMClassifier
 from eigenfeat.linear import FromLogits
@@ -27,7 +30,10 @@ __all__ = ["GEMEnsemble"]
 
 
 class GEMEnsemble(FromLogits, ClassifierMixin, BaseEstimator):
-    r"""GEM classifiers with different hypercubes, and the geometric mean of their probabilities.
+    r"""GEM classifiers that differ by chance, and the geometric mean of their probabilities.
+
+    What differs is what each draws at random: pairs of classes (hypercubes), or, in a pipeline,
+    random features before the classifier.
 
     The probabilities that minimise the mean of the Kullback-Leibler divergences to the M members',
     :math:`\frac1M \sum_m D(q \,\|\, p_m)`, are
@@ -39,13 +45,13 @@ class GEMEnsemble(FromLogits, ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    estimator : GEMClassifier or None, default=None
-        What the members are clones of; None means ``GEMClassifier(pairs="hypercube")``. With pairs
-        that are not drawn at random the members are nearly the same.
+    estimator : GEMClassifier, Pipeline that ends with one, or None, default=None
+        What the members are clones of; None means ``GEMClassifier(pairs="hypercube")``. If neither
+        pairs nor another step are drawn at random the members are nearly the same.
     n_members : int >= 1, default=5
         How many, M.
     random_state : int, RandomState or None, default=0
-        Draws the members' `random_state`.
+        Draws the members' `random_state`, and those of each step of a pipeline.
     n_threads : int or None, default=None
         Threads of each member; None leaves those of `estimator`. Results do not depend on it.
     verbose : int, default=0
@@ -53,7 +59,7 @@ class GEMEnsemble(FromLogits, ClassifierMixin, BaseEstimator):
 
     Attributes
     ----------
-    members_ : list of GEMClassifier
+    members_ : list of GEMClassifier or of Pipeline
         Fitted. Each would be the same, bit for bit, if it were fitted alone.
     classes_ : (k,) array
         Labels, sorted.
@@ -71,13 +77,15 @@ class GEMEnsemble(FromLogits, ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    The rows' moments are accumulated once, and `scale` is decided once, by the first member. The
-    members are fitted one after the other: beside what they keep, memory is that of one.
+    The rows' moments are accumulated once, and `scale` is decided once, by the first member;
+    pipelines, whose classifiers see other features each, share nothing. The members are fitted one
+    after the other: beside what they keep, memory is that of one.
 
     References
     ----------
     N. Karampatziakis and P. Mineiro, "Discriminative Features via Generalized Eigenvectors",
-    ICML 2014, section 4.3: hypercubes, and the geometric mean of their probabilities.
+    ICML 2014, section 4.3: hypercubes, and the geometric mean of their probabilities; section 4.2:
+    random Fourier features.
 
     Examples
     --------
@@ -86,10 +94,19 @@ class GEMEnsemble(FromLogits, ClassifierMixin, BaseEstimator):
     >>> X, y = load_digits(return_X_y=True)
     >>> GEMEnsemble(n_members=2).fit(X[:1000], y[:1000]).score(X[1000:], y[1000:]) > 0.95
     True
+
+    On random Fourier features, others for each member:
+
+    >>> from eigenfeat import GEMClassifier
+    >>> from sklearn.kernel_approximation import RBFSampler
+    >>> from sklearn.pipeline import make_pipeline
+    >>> one = make_pipeline(RBFSampler(gamma=0.001, n_components=300), GEMClassifier())
+    >>> GEMEnsemble(one, n_members=2).fit(X[:1000], y[:1000]).score(X[1000:], y[1000:]) > 0.95
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimator": [GEMClassifier, None],
+        "estimator": [GEMClassifier, Pipeline, None],
         "n_members": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
@@ -98,7 +115,7 @@ class GEMEnsemble(FromLogits, ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        estimator: GEMClassifier | None = None,
+        estimator: GEMClassifier | Pipeline | None = None,
         n_members: int = 5,
         random_state: Any = 0,
         n_threads: int | None = None,
@@ -118,7 +135,8 @@ class GEMEnsemble(FromLogits, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X, y, sample_weight, events
-            As in :meth:`GEMClassifier.fit`.
+            As in :meth:`GEMClassifier.fit`. A pipeline takes no blocks, but memory-mapped arrays as
+            its first step does; weights and events go to its classifier.
 
         Returns
         -------
@@ -128,15 +146,39 @@ class GEMEnsemble(FromLogits, ClassifierMixin, BaseEstimator):
         self._validate_params()
         members = self._members()
         first = members[0]
+        if isinstance(first, Pipeline):
+            self._fit_pipelines(members, X, y, {"sample_weight": sample_weight, "events": events})
+        else:
+            self._fit_classifiers(members, X, y, sample_weight, events)
+        return self._adopt(members)
+
+    def _adopt(self, members: list[Any]) -> GEMEnsemble:
+        self.members_, self.classes_ = members, members[0].classes_
+        take_names(self, members[0])
+        return self
+
+    def _fit_pipelines(self, members: list[Any], X: Any, y: Any, others: dict[str, Any]) -> None:
+        if is_blocks(X):
+            raise ValueError(f"X: expected an array with a pipeline as estimator, got {show(X)}")
+        members[0][-1]._check_parameters()
+        for number, member in enumerate(members):
+            started = time.perf_counter()
+            last = member.steps[-1][0]
+            given = {f"{last}__{name}": part for name, part in others.items() if part is not None}
+            member.fit(X, y, **given)
+            count = member[-1].layers_[-1].directions.shape[1]
+            self._say(f"member {number + 1}: {count} directions", started)
+
+    def _fit_classifiers(
+        self, members: list[GEMClassifier], X: Any, y: Any, sample_weight: Any, events: Any
+    ) -> None:
+        first = members[0]
         first._check_parameters()
         blocks = given_blocks(X, y, sample_weight)
         if blocks is None:
             self._fit_rows(members, *first._training_rows(X, y, sample_weight, events))
         else:
             self._fit_blocks(members, blocks, events)
-        self.members_, self.classes_ = members, first.classes_
-        take_names(self, first)
-        return self
 
     def _fit_rows(
         self, members: list[GEMClassifier], X: Any, y: Any, weight: Any, groups: Any
@@ -185,9 +227,18 @@ class GEMEnsemble(FromLogits, ClassifierMixin, BaseEstimator):
             With two classes the logit of the second over the first.
         """
         check_is_fitted(self, "members_")
+        return np.asarray(sum(self._logits(X)) / len(self.members_))
+
+    def _logits(self, X: Any) -> Iterator[NDArray[Any]]:
+        if self._has_pipelines():
+            yield from (member.decision_function(X) for member in self.members_)
+            return
         X = self.members_[0]._checked(X, reset=False)
-        total = sum(m.logit_.decision_function(m._features(X, m.layers_)) for m in self.members_)
-        return np.asarray(total / len(self.members_))
+        for member in self.members_:
+            yield member.logit_.decision_function(member._features(X, member.layers_))
+
+    def _has_pipelines(self) -> bool:
+        return isinstance(self.members_[0], Pipeline)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write what predictions need to a file, without pickle.
@@ -201,11 +252,17 @@ class GEMEnsemble(FromLogits, ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a label is not a number or a string.
+            If a label is not a number or a string, or members are pipelines, which
+            :func:`eigenfeat.save` writes.
         OSError
             If the file cannot be written.
         """
         check_is_fitted(self, "members_")
+        if self._has_pipelines():
+            raise ValueError(
+                "members_: expected GEM classifiers, got pipelines: eigenfeat.save(model, path) "
+                "writes them, and eigenfeat.load(path) reads them"
+            )
         self._saved().write(path)
 
     @classmethod
@@ -217,8 +274,8 @@ class GEMEnsemble(FromLogits, ClassifierMixin, BaseEstimator):
         FileFormatError
             If the file is foreign or damaged.
         """
-        own = set(cls._get_param_names()) - {"estimator"}
-        return cls._restored(SavedEnsemble.read(path, own, GEMClassifier._get_param_names()))
+        read = SavedEnsemble.read(path, cls._own_names(), GEMClassifier._get_param_names())
+        return cls._restored(read)
 
     def _saved(self) -> SavedEnsemble:
         own = self.get_params(deep=False)
@@ -230,25 +287,45 @@ class GEMEnsemble(FromLogits, ClassifierMixin, BaseEstimator):
     def _restored(cls, saved: SavedEnsemble) -> GEMEnsemble:
         chosen = None if saved.estimator is None else GEMClassifier(**saved.estimator)
         model = cls(estimator=chosen, **saved.parameters)
-        model.members_ = [GEMClassifier._restored(member) for member in saved.members]
-        model.classes_ = model.members_[0].classes_
-        take_names(model, model.members_[0])
-        return model
+        return model._adopt([GEMClassifier._restored(member) for member in saved.members])
+
+    @classmethod
+    def _own_names(cls) -> set[str]:
+        """Parameters but the estimator, which files describe apart."""
+        return set(cls._get_param_names()) - {"estimator"}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        estimator = self.estimator
+        sparse = not isinstance(estimator, Pipeline) or get_tags(estimator).input_tags.sparse
+        tags.input_tags.sparse = sparse
         return tags
 
-    def _members(self) -> list[GEMClassifier]:
+    def _members(self) -> list[Any]:
         base = GEMClassifier(pairs="hypercube") if self.estimator is None else self.estimator
+        if isinstance(base, Pipeline) and not isinstance(base.steps[-1][1], GEMClassifier):
+            raise ValueError(
+                "estimator: expected a GEMClassifier, or a pipeline that ends with one, got a "
+                f"pipeline that ends with {show(base.steps[-1][1])}"
+            )
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_members)
-        members = [clone(base).set_params(random_state=int(seed)) for seed in seeds]
+        members = [_reseeded(clone(base), int(seed)) for seed in seeds]
         if self.n_threads is not None:
-            members = [member.set_params(n_threads=self.n_threads) for member in members]
+            for member in members:
+                last = member[-1] if isinstance(member, Pipeline) else member
+                last.set_params(n_threads=self.n_threads)
         return members
 
     def _say(self, text: str, started: float) -> None:
         if self.verbose:
             took = time.perf_counter() - started
             print(f"[GEMEnsemble] {text} ({took:.1f} s)", file=sys.stderr, flush=True)
+
+
+def _reseeded(member: Any, seed: int) -> Any:
+    """A member with a seed of its own; in a pipeline everything that draws has one."""
+    if not isinstance(member, Pipeline):
+        return member.set_params(random_state=seed)
+    draw = check_random_state(seed)
+    names = [name for name in sorted(member.get_params()) if name.endswith("__random_state")]
+    return member.set_params(**{name: int(draw.randint(2**31 - 1)) for name in names})

@@ -1,17 +1,19 @@
 """Fitted classifiers and features as ONNX models, for runtimes without Python.
 
-Written with plain operators (MatMul, Relu, Sqrt, Mul, Concat, Softmax, ArgMax, Gather), so that any
+Written with plain operators (MatMul, Relu, Sqrt, Cos, Mul, Concat, Softmax, Gather), so that any
 runtime for opset 17 takes them. Needs the extra ``onnx``: ``pip install "eigenfeat[onnx]"``.
 """
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
@@ -41,8 +43,8 @@ def to_onnx(
     ----------
     model : estimator
         `GEMClassifier` (any depth and expansion), `GEMClassifierCV`, `GEMEnsemble`,
-        `MultinomialLogit`, `GEM`, or a scikit-learn pipeline of `GEM` and `StandardScaler` steps
-        and one of those, or scikit-learn's LogisticRegression, at its end.
+        `MultinomialLogit`, `GEM`, or a scikit-learn pipeline of `GEM`, `StandardScaler` and
+        `RBFSampler` steps and one of those, or scikit-learn's LogisticRegression, at its end.
     path : str or path-like, optional
         Where to write the model, too; an older file is replaced once the new one is complete.
     dtype : {"float32", "float64"}
@@ -176,17 +178,23 @@ class _Graph:
 
 def _translate(graph: _Graph, model: Any) -> None:
     """Fill the graph, from the rows to the outputs."""
-    rows, last = "X", model
-    if isinstance(model, Pipeline):
-        *steps, last = [step for _, step in model.steps if step not in (None, "passthrough")]
-        for step in steps:
-            rows = _features(graph, step, rows)
+    rows, last = _to_last(graph, model, "X")
     if _one_of(last, _CLASSIFIERS) is not None:
         _classify(graph, last, rows)
         return
     found = _features(graph, last, rows)
     graph.node("Identity", found, output="features")
     graph.output("features", graph.number, ["n", None])
+
+
+def _to_last(graph: _Graph, model: Any, rows: str) -> tuple[str, Any]:
+    """What the last step of a pipeline reads, and that step; of all else, itself."""
+    if not isinstance(model, Pipeline):
+        return rows, model
+    *steps, last = [step for _, step in model.steps if step not in (None, "passthrough")]
+    for step in steps:
+        rows = _features(graph, step, rows)
+    return rows, last
 
 
 def _one_of(model: Any, table: dict[type, Any]) -> Any:
@@ -239,6 +247,13 @@ def _standardised(graph: _Graph, model: StandardScaler, rows: str) -> str:
     return rows
 
 
+def _fourier(graph: _Graph, model: RBFSampler, rows: str) -> str:
+    """``sqrt(2 / D) cos(rows W + b)``."""
+    angles = graph.affine(rows, model.random_weights_, model.random_offset_)
+    amplitude = graph.scalar(math.sqrt(2.0 / len(model.random_offset_)))
+    return graph.node("Mul", graph.node("Cos", angles), amplitude)
+
+
 def _logit(graph: _Graph, model: Any, rows: str) -> str:
     coef, intercept = model.coef_, np.broadcast_to(model.intercept_, len(model.coef_))
     if len(model.classes_) > 2 and getattr(model, "solver", None) == "liblinear":
@@ -263,7 +278,9 @@ def _gem_classifier(graph: _Graph, model: GEMClassifier, rows: str) -> str:
 
 def _gem_ensemble(graph: _Graph, model: GEMEnsemble, rows: str) -> str:
     """The mean of the members' logits."""
-    total = graph.node("Sum", *[_gem_classifier(graph, member, rows) for member in model.members_])
+    read = [_to_last(graph, member, rows) for member in model.members_]
+    logits = [_gem_classifier(graph, member, features) for features, member in read]
+    total = graph.node("Sum", *logits)
     return graph.node("Div", total, graph.scalar(float(len(model.members_))))
 
 
@@ -310,7 +327,11 @@ def _shifted(graph: _Graph, rows: str) -> str:
 
 
 _Translation = Callable[[_Graph, Any, str], str]
-_TRANSFORMERS: dict[type, _Translation] = {GEM: _gem, StandardScaler: _standardised}
+_TRANSFORMERS: dict[type, _Translation] = {
+    GEM: _gem,
+    StandardScaler: _standardised,
+    RBFSampler: _fourier,
+}
 _CLASSIFIERS: dict[type, _Translation] = {
     GEMClassifier: _gem_classifier,
     GEMEnsemble: _gem_ensemble,

@@ -1,10 +1,10 @@
 """Any fitted estimator in a file, and back, without pickle.
 
 One function to save and one to load. The format is that of `persist`: an uncompressed npz archive
-with a JSON header. Files of class moments, GEM classifiers and ensembles are those that their own
-`save` writes; all others are of the kind "object", whose header describes the object's attributes
-by a closed set of kinds of values (`saving_values`). Classes are looked up by name in a table
-(`saving_classes`); a file cannot name anything else, and nothing in it is run.
+with a JSON header. Files of class moments, GEM classifiers and ensembles of them are those that
+their own `save` writes; all others are of the kind "object", whose header describes the object's
+attributes by a closed set of kinds of values (`saving_values`). Classes are looked up by name in a
+table (`saving_classes`); a file cannot name anything else, and nothing in it is run.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def save(obj: Any, path: str | os.PathLike[str]) -> None:
     obj : object
         Any of this package's estimators, fitted or not, `ClassMoments`, `PairDirections`,
         `PencilResult`, `Contrasts`, or one of the scikit-learn estimators that ours may hold: among
-        them pipelines, scalers, PCA, LDA, QDA, GaussianNB, LogisticRegression, LinearSVC and
-        nearest neighbours.
+        them pipelines, scalers, PCA, RBFSampler, Nystroem, LDA, QDA, GaussianNB,
+        LogisticRegression, LinearSVC and nearest neighbours.
     path : str or path-like
         Used as it is; no suffix is added. An older file there is replaced once the new one is
         complete.
@@ -73,7 +73,7 @@ def save(obj: Any, path: str | os.PathLike[str]) -> None:
     >>> bool((loaded.transform(X) == model.transform(X)).all())
     True
     """
-    if type(obj) in _WITH_FILES_OF_THEIR_OWN:
+    if type(obj) in _WITH_FILES_OF_THEIR_OWN and not _of_pipelines(obj):
         obj.save(path)
         return
     if not _is_public(obj):
@@ -117,7 +117,7 @@ def _loaded(file: persist.Reader) -> Any:
     if file.kind == "gem classifier":
         return GEMClassifier._restored(SavedModel.of(file.meta, file.array, names))
     if file.kind == "gem ensemble":
-        own = set(GEMEnsemble._get_param_names()) - {"estimator"}
+        own = GEMEnsemble._own_names()
         return GEMEnsemble._restored(SavedEnsemble.of(file.meta, file.array, own, names))
     if file.kind != _KIND or set(file.meta) != {"object"}:
         raise persist.FileFormatError(f"it holds {file.kind!r}, which this release does not know")
@@ -133,6 +133,11 @@ def _registry() -> Registry:
     from .saving_classes import REGISTRY
 
     return REGISTRY
+
+
+def _of_pipelines(value: Any) -> bool:
+    fitted = isinstance(value, GEMEnsemble) and hasattr(value, "members_")
+    return fitted and value._has_pipelines()
 
 
 def _is_public(value: object) -> bool:

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.decomposition import PCA, IncrementalPCA, TruncatedSVD
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.frozen import FrozenEstimator
+from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.linear_model import (
     LinearRegression,
     LogisticRegression,
@@ -143,11 +144,12 @@ def _build_moments(state: dict[str, Any]) -> ClassMoments:
 
 
 def _pack_model(value: GEMClassifier | GEMEnsemble) -> dict[str, Any]:
-    fitted = hasattr(value, "layers_") or hasattr(value, "members_")
-    if not fitted:
-        own = value.get_params(deep=False)
-        inner = {"estimator": own.pop("estimator")} if isinstance(value, GEMEnsemble) else {}
+    own = value.get_params(deep=False)
+    inner = {"estimator": own.pop("estimator")} if isinstance(value, GEMEnsemble) else {}
+    if not (hasattr(value, "layers_") or hasattr(value, "members_")):
         return {"parameters": jsonable(own)} | inner
+    if isinstance(value, GEMEnsemble) and value._has_pipelines():
+        return {"parameters": jsonable(own), "members": value.members_} | inner
     saved = value._saved()
     return {"meta": saved.meta(), "arrays": dict(saved.arrays())}
 
@@ -160,13 +162,23 @@ def _build_classifier(state: dict[str, Any]) -> GEMClassifier:
 
 
 def _build_ensemble(state: dict[str, Any]) -> GEMEnsemble:
-    own = set(GEMEnsemble._get_param_names()) - {"estimator"}
+    own = GEMEnsemble._own_names()
     if "meta" not in state:
         parameters = plain_parameters(state["parameters"], own)
-        return GEMEnsemble(estimator=state["estimator"], **parameters)
+        model = GEMEnsemble(estimator=state["estimator"], **parameters)
+        return model._adopt(_pipelines(state["members"])) if "members" in state else model
     names = GEMClassifier._get_param_names()
     saved = SavedEnsemble.of(state["meta"], _held(state["arrays"]), own, names)
     return GEMEnsemble._restored(saved)
+
+
+def _pipelines(members: Any) -> list[Pipeline]:
+    """Members of an ensemble: fitted pipelines with the same labels and columns."""
+    what = "GEMEnsemble.members_"
+    fits(type(members) is list and members, what)
+    fits(all(type(one) is Pipeline and type(one[-1]) is GEMClassifier for one in members), what)
+    fits(len({(*one.classes_.tolist(), one.n_features_in_) for one in members}) == 1, what)
+    return members
 
 
 def _pack_lazy(value: Lazy[Any]) -> dict[str, Any]:
@@ -237,7 +249,7 @@ PLAIN = (
     *(PCA, IncrementalPCA, TruncatedSVD, LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis),
     *(FrozenEstimator, LinearRegression, LogisticRegression, LogisticRegressionCV, Ridge),
     *(RidgeClassifier, GaussianNB, NearestCentroid, Pipeline, LabelBinarizer, MaxAbsScaler),
-    *(MinMaxScaler, Normalizer, RobustScaler, StandardScaler, LinearSVC),
+    *(MinMaxScaler, Normalizer, RobustScaler, StandardScaler, LinearSVC, RBFSampler, Nystroem),
 )
 
 

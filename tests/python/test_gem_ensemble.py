@@ -14,6 +14,8 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits, load_wine
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from eigenfeat import FileFormatError, GEMClassifier
@@ -25,7 +27,11 @@ SMALL = GEMClassifier(pairs="hypercube", n_directions=2)
 
 
 @parametrize_with_checks(
-    [GEMEnsemble(n_members=2), GEMEnsemble(GEMClassifier(pairs="stratified", n_directions=2))],
+    [
+        GEMEnsemble(n_members=2),
+        GEMEnsemble(GEMClassifier(pairs="stratified", n_directions=2)),
+        GEMEnsemble(make_pipeline(MaxAbsScaler(), GEMClassifier(n_directions=2)), n_members=2),
+    ],
     expected_failed_checks=lambda model: {
         f"check_sample_weight_equivalence_on_{kind}_data": REASON for kind in ("dense", "sparse")
     },

@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
+from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -42,6 +43,14 @@ CLASSIFIERS = {
     ),
     "deeper": lambda: ef.GEMClassifier(depth=3, hidden_directions=3, **SMALL),
     "ensemble": lambda: ef.GEMEnsemble(ef.GEMClassifier(**SMALL), n_members=3),
+    "ensemble of pipelines": lambda: ef.GEMEnsemble(
+        make_pipeline(
+            StandardScaler(with_std=False),
+            RBFSampler(gamma=5e-4, n_components=80),
+            ef.GEMClassifier(**SMALL),
+        ),
+        n_members=2,
+    ),
     "search": lambda: ef.GEMClassifierCV(ef.GEMClassifier(**SMALL), {"penalty": [0.1, 0.3]}),
     "logit": lambda: ef.MultinomialLogit(penalty=0.3),
     "pipeline": lambda: make_pipeline(

@@ -1,0 +1,159 @@
+"""GEMEnsemble of pipelines: members with random features of their own."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+import eigenfeat
+from eigenfeat import ArrayBlocks, FileFormatError, GEMClassifier, GEMEnsemble
+
+FOURIER = make_pipeline(
+    RBFSampler(gamma=5e-4, n_components=60), GEMClassifier(n_directions=2, scale="none")
+)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:900], y[:900]
+
+
+@pytest.fixture(scope="module")
+def fourier(digits):
+    X, y = digits
+    return GEMEnsemble(FOURIER, n_members=3).fit(X[:600], y[:600])
+
+
+def test_pipelines_draw_features_of_their_own(digits, fourier):
+    X, y = digits[0][600:], digits[1][600:]
+    weights = [member[0].random_weights_ for member in fourier.members_]
+    assert not any(np.array_equal(weights[0], other) for other in weights[1:])
+    seeds = [
+        seed
+        for member in fourier.members_
+        for seed in (member[0].random_state, member[1].random_state)
+    ]
+    assert len(set(seeds)) == 6
+    product = np.prod([m.predict_proba(X).astype(float) for m in fourier.members_], axis=0)
+    expected = product ** (1 / 3)
+    expected /= expected.sum(axis=1, keepdims=True)
+    assert_allclose(fourier.predict_proba(X), expected, rtol=1e-4)
+    assert_array_equal(fourier.predict(X), expected.argmax(axis=1))
+    losses = [log_loss(y, member.predict_proba(X)) for member in fourier.members_]
+    assert log_loss(y, fourier.predict_proba(X)) < min(losses)
+    assert fourier.n_features_in_ == 64
+
+
+def test_pipelines_are_as_if_fitted_alone(digits, fourier):
+    X, y = digits
+    for member in fourier.members_:
+        alone = clone(member).fit(X[:600], y[:600])
+        assert_array_equal(alone.predict_proba(X), member.predict_proba(X))
+    again = GEMEnsemble(FOURIER, n_members=3, n_threads=1).fit(X[:600], y[:600])
+    assert again.members_[0][-1].n_threads == 1
+    assert again.predict_proba(X).tobytes() == fourier.predict_proba(X).tobytes()
+    other = GEMEnsemble(FOURIER, n_members=3, random_state=1).fit(X[:600], y[:600])
+    assert not np.array_equal(other.predict_proba(X), fourier.predict_proba(X))
+    assert FOURIER[0].random_state is None
+    assert not hasattr(FOURIER[0], "random_weights_")
+
+
+def test_weights_and_events_reach_the_pipelines(digits, rng):
+    X, y = digits
+    weight, events = rng.random(900), y // 2
+    model = GEMEnsemble(FOURIER, n_members=2).fit(X, y, weight, events=events)
+    for member in model.members_:
+        given = {"gemclassifier__sample_weight": weight, "gemclassifier__events": events}
+        alone = clone(member).fit(X, y, **given)
+        assert_array_equal(alone.predict_proba(X), member.predict_proba(X))
+
+
+def test_pipelines_take_frames_maps_and_blocks_to_predict(digits, tmp_path):
+    X, y = digits
+    frame = pd.DataFrame(X).add_prefix("c")
+    pipeline = make_pipeline(StandardScaler(), *[step for _, step in FOURIER.steps])
+    model = GEMEnsemble(pipeline, n_members=2).fit(frame, y)
+    assert model.feature_names_in_.tolist() == frame.columns.tolist()
+    np.save(tmp_path / "rows.npy", X)
+    mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
+    twin = GEMEnsemble(pipeline, n_members=2).fit(mapped, y)
+    expected = model.predict_proba(frame)
+    assert_array_equal(twin.predict_proba(X), expected)
+    found = np.concatenate(list(twin.predict_proba(ArrayBlocks(X, block_rows=256))))
+    assert_allclose(found, expected, rtol=1e-4)
+
+
+def test_verbose_tells_the_pipelines(digits, capsys):
+    GEMEnsemble(FOURIER, n_members=2, verbose=1).fit(digits[0][:300], digits[1][:300])
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(":")[0] for line in lines] == [
+        "[GEMEnsemble] member 1",
+        "[GEMEnsemble] member 2",
+    ]
+
+
+def test_errors_of_pipelines(digits):
+    X, y = digits
+    other = make_pipeline(StandardScaler(), LogisticRegression())
+    with pytest.raises(ValueError, match=r"estimator: expected a GEMClass.*LogisticRegression"):
+        GEMEnsemble(other).fit(X, y)
+    with pytest.raises(ValueError, match="X: expected an array with a pipeline"):
+        GEMEnsemble(FOURIER).fit(ArrayBlocks(X, y))
+    bad = clone(FOURIER).set_params(gemclassifier__ridge=-1)
+    with pytest.raises(ValueError, match="'ridge' parameter of GEMClassifier"):
+        GEMEnsemble(bad).fit(X, y)
+    with pytest.raises(ValueError, match="y: expected rows of at least two classes"):
+        GEMEnsemble(FOURIER).fit(X, np.ones(900))
+
+
+@pytest.mark.parametrize("labels", ["numbers", "names"])
+def test_files_of_pipelines_hold_every_bit(digits, tmp_path, labels):
+    X, y = digits[0][:300], digits[1][:300]
+    y = y if labels == "numbers" else np.array(list("abcdefghij"))[y]
+    model = GEMEnsemble(FOURIER, n_members=2).fit(X, y)
+    eigenfeat.save(model, tmp_path / "model")
+    loaded = eigenfeat.load(tmp_path / "model")
+    for twin in (loaded, pickle.loads(pickle.dumps(model))):
+        for method in ("decision_function", "predict_proba", "predict"):
+            assert_array_equal(getattr(twin, method)(X), getattr(model, method)(X), strict=True)
+        assert str(twin.get_params()) == str(model.get_params())
+        assert twin.n_features_in_ == 64
+    eigenfeat.save(loaded, tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
+    assert_array_equal(clone(loaded).fit(X, y).predict(X), model.predict(X))
+
+
+def test_files_of_pipelines_that_do_not_fit_are_refused(digits, tmp_path):
+    X, y = digits[0][:300], digits[1][:300]
+    path = tmp_path / "model"
+    unknown = make_pipeline(FunctionTransformer(np.sqrt), GEMClassifier(n_directions=1))
+    with pytest.raises(ValueError, match=r"estimator.*FunctionTransformer"):
+        eigenfeat.save(GEMEnsemble(unknown, n_members=1).fit(X, y), path)
+    model = GEMEnsemble(FOURIER, n_members=2).fit(X, y)
+    with pytest.raises(ValueError, match=r"got pipelines: eigenfeat\.save"):
+        model.save(path)
+    assert not path.exists()
+    model.members_[1] = clone(model.members_[1]).fit(X[:, :60], y)
+    eigenfeat.save(model, path)
+    with pytest.raises(FileFormatError, match=f"^{path}: .*GEMEnsemble.members_ does not fit"):
+        eigenfeat.load(path)
+
+
+def test_an_unfitted_ensemble_of_pipelines_in_a_file(tmp_path):
+    model = GEMEnsemble(FOURIER, n_members=7)
+    eigenfeat.save(make_pipeline(StandardScaler(), model), tmp_path / "model")
+    twin = eigenfeat.load(tmp_path / "model")[-1]
+    assert isinstance(twin.estimator, Pipeline)
+    assert str(twin.get_params()) == str(model.get_params())
