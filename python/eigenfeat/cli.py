@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eigenfeat import cli_files
+from eigenfeat.cli_options import natural, positive
 from eigenfeat.cli_output import Parser, quiet_interrupts, report_error
 
 if TYPE_CHECKING:
@@ -142,11 +143,11 @@ def _add_demo(commands: Any) -> None:
     )
     demo.add_argument(
         "--splits",
-        type=_positive,
+        type=positive,
         metavar="N",
         help="random splits of the digits (default 6, with --quick 2)",
     )
-    demo.add_argument("--seed", type=_seed, default=0, metavar="N", help="seed (default 0)")
+    demo.add_argument("--seed", type=natural, default=0, metavar="N", help="seed (default 0)")
     demo.add_argument(
         "--output",
         type=Path,
@@ -192,7 +193,7 @@ def _add_reproduce(commands: Any) -> None:
         help="folder for TASK.csv or TASK-quick.csv, and pictures (default ./eigenfeat-reproduce)",
     )
     reproduce.add_argument(
-        "--threads", type=_positive, metavar="N", help="threads of every method (default: all)"
+        "--threads", type=positive, metavar="N", help="threads of every method (default: all)"
     )
     reproduce.set_defaults(command=_load_reproduce)
 
@@ -309,21 +310,3 @@ def _compare(
             progress.update(task, advance=1, description=step)
 
         return demo.compare(images, splits, seed, n_directions, advance)
-
-
-def _positive(text: str) -> int:
-    return _integer(text, 1)
-
-
-def _seed(text: str) -> int:
-    return _integer(text, 0)
-
-
-def _integer(text: str, least: int) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = least - 1
-    if not least <= value < 2**31:
-        raise argparse.ArgumentTypeError(f"expected an integer from {least}, got {text!r}")
-    return value

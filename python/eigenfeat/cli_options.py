@@ -16,6 +16,7 @@ __all__ = [
     "add_talk",
     "amount",
     "column_names",
+    "natural",
     "open_data",
     "open_labelled",
     "positive",
@@ -184,12 +185,22 @@ def listed(texts: list[str]) -> list[str]:
 
 def positive(text: str) -> int:
     """An integer from 1."""
+    return _integer(text, 1, 2**63 - 1)
+
+
+def natural(text: str) -> int:
+    """An integer from 0 that fits into 31 bits."""
+    return _integer(text, 0, 2**31 - 1)
+
+
+def _integer(text: str, least: int, most: int) -> int:
     try:
-        value = int(text.replace("_", ""))
+        value = int(text)
     except ValueError:
-        value = 0
-    if not 1 <= value < 2**63:
-        raise argparse.ArgumentTypeError(f"expected an integer from 1, got {text!r}")
+        value = least - 1
+    if not least <= value <= most:
+        limit = f"integer from {least}" + (f" to {most}" if value > most else "")
+        raise argparse.ArgumentTypeError(f"expected an {limit}, got {text!r}")
     return value
 
 
