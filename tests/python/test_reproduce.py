@@ -10,11 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import reproduce_support
-import standins
 from rich.console import Console
 from sklearn.linear_model import LogisticRegression
 
-import eigenfeat
 from eigenfeat.reproduce import (
     PROTOCOLS,
     Context,
@@ -50,14 +48,6 @@ def real_folder():
 
 
 @pytest.fixture
-def classifiers(monkeypatch):
-    """Our classifiers, or stand-ins for those that this build has not got."""
-    for name in standins.NAMES:
-        if not hasattr(eigenfeat, name):
-            monkeypatch.setattr(eigenfeat, name, getattr(standins, name), raising=False)
-
-
-@pytest.fixture
 def console():
     return Console(width=120, record=True, file=io.StringIO())
 
@@ -81,7 +71,7 @@ def lines_of(path):
 
 
 @pytest.mark.parametrize("name", [name for name in PROTOCOLS if not name.startswith("ldg")])
-def test_a_protocol_runs_from_end_to_end(name, folder, tmp_path, classifiers, console):
+def test_a_protocol_runs_from_end_to_end(name, folder, tmp_path, console):
     protocol = PROTOCOLS[name]
     outcomes = reproduce(
         protocol, folder, tmp_path, QUICK, peers=True, console=console, measure=measuring.run
@@ -102,7 +92,7 @@ def test_a_protocol_runs_from_end_to_end(name, folder, tmp_path, classifiers, co
         assert int(line["peak_bytes"]) > 2**20
 
 
-def test_mnist_gives_random_directions_as_many_as_gem_has(folder, tmp_path, classifiers, console):
+def test_mnist_gives_random_directions_as_many_as_gem_has(folder, tmp_path, console):
     found = reproduce(
         PROTOCOLS["mnist"], folder, tmp_path, QUICK, console=console, measure=measuring.run
     )
@@ -110,7 +100,7 @@ def test_mnist_gives_random_directions_as_many_as_gem_has(folder, tmp_path, clas
     assert directions["random directions"] == directions["GEM"] > 0
 
 
-def test_speech_tells_members_and_ensemble(folder, tmp_path, classifiers, console):
+def test_speech_tells_members_and_ensemble(folder, tmp_path, console):
     (outcome,) = reproduce(
         PROTOCOLS["speech"], folder, tmp_path, QUICK, console=console, measure=measuring.run
     )
@@ -127,6 +117,24 @@ def test_speech_tells_members_and_ensemble(folder, tmp_path, classifiers, consol
 
 
 # ---- splits --------------------------------------------------------------------------------------
+
+
+def test_covertype_tells_an_ensemble_over_draws_of_frequencies(folder, tmp_path, console):
+    found = reproduce(
+        PROTOCOLS["covertype"],
+        folder,
+        tmp_path,
+        QUICK,
+        only=["GEM + RFF"],
+        console=console,
+        measure=measuring.run,
+    )
+    assert [outcome.method for outcome in found] == ["GEM + RFF (ensemble)"]
+    assert len(found[0].members) == 2
+    members, ensemble = lines_of(tmp_path / "covertype-quick.csv")
+    assert (members["method"], members["runs"]) == ("GEM + RFF, mean of 2", "2")
+    assert ensemble["method"] == "GEM + RFF (ensemble)"
+    assert len({one.cross_entropy for one in found[0].members}) == 2
 
 
 def test_covertype_leaves_out_repeated_rows_and_standardises_by_the_training_rows(folder):
@@ -283,7 +291,7 @@ def test_an_interrupt_keeps_what_is_finished(folder, tmp_path, console):
     assert "third" not in text
 
 
-def test_failures_warnings_and_choices_are_told(folder, tmp_path, classifiers, console):
+def test_failures_warnings_and_choices_are_told(folder, tmp_path, console):
     weak = Hyperparameters(
         fixed={"logisticregression__max_iter": 1}, grid={"logisticregression__C": (1.0, 2.0)}
     )

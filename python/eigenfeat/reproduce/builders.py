@@ -61,9 +61,18 @@ def gem(context: Context) -> Any:
 
 def hypercubes(chosen: Any, context: Context) -> Any:
     """As many of the chosen classifiers as there are hypercubes, one for each."""
+    return _ensemble(chosen, settings.MEMBERS, context)
+
+
+def fourier_draws(chosen: Any, context: Context) -> Any:
+    """As many of the chosen pipelines as there are draws of frequencies, one for each."""
+    return _ensemble(chosen, 2 if context.quick else settings.COVERTYPE_DRAWS, context)
+
+
+def _ensemble(chosen: Any, n_members: int, context: Context) -> Any:
     from eigenfeat import GEMEnsemble
 
-    return GEMEnsemble(estimator=chosen, n_members=settings.MEMBERS, random_state=context.seed)
+    return GEMEnsemble(estimator=chosen, n_members=n_members, random_state=context.seed)
 
 
 def random_directions(context: Context) -> Any:

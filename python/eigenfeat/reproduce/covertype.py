@@ -51,10 +51,11 @@ METHODS = (
     Method("RFF", builders.fourier, settings.COVERTYPE_RFF, Paper(error="12.7")),
     Method("deep GEM", builders.gem, settings.COVERTYPE_DEEP, Paper(error="9.8")),
     Method(
-        "GEM + RFF",
+        "GEM + RFF (ensemble)",
         builders.gem_on_fourier,
         settings.COVERTYPE_GEM_ON_RFF,
-        Paper(error="8.4"),
+        ensemble=builders.fourier_draws,
+        members=Paper("GEM + RFF", error="8.4"),
     ),
     Method(
         "SVM, Gaussian kernel",

@@ -77,8 +77,13 @@ COVERTYPE_RFF = Hyperparameters(
         "multinomiallogit__penalty": 0.01,
     },
 )
+COVERTYPE_DRAWS = 6  # of Fourier features, for the ensemble of GEM on them
 COVERTYPE_GEM_ON_RFF = Hyperparameters(
-    fixed={"rbfsampler__n_components": 2_000},
+    fixed={
+        "rbfsampler__n_components": 2_000,
+        "gemclassifier__scale": "columns",
+        "gemclassifier__expansion": "shifted",
+    },
     grid={
         "rbfsampler__gamma": (0.2,),
         "gemclassifier__ridge": (0.01,),
