@@ -39,7 +39,7 @@ def test_blocks_of_any_size_give_the_fit_in_memory(digits, dtype, kind, size):
     blocks = FarBlocks(X, y, block_rows=size)
     found = CalibratedLeastSquares().fit(blocks)
     # Steps are solved in a float32 metric, of rows that come in another order.
-    agree(found, CalibratedLeastSquares().fit(X, y), X, 2e-3 if dtype == np.float32 else 1e-4)
+    agree(found, CalibratedLeastSquares().fit(X, y), X, 1e-2 if dtype == np.float32 else 1e-4)
     assert blocks.passes <= 5 + 3 * (N_ITERATIONS + 1)
 
 

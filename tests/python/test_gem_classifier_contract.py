@@ -31,8 +31,8 @@ def expected_failures(model):
     reason = "agrees to the search's tolerance, see test_weights_are_repetitions"
     data = ("dense", "sparse")
     failures = {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in data}
-    if model.depth > 1 or model.include_input:
-        failures["check_methods_sample_order_invariance"] = "features are float32"
+    if model.pairs == "hypercube":
+        failures["check_methods_sample_order_invariance"] = "it sets n_clusters=2"
     return failures
 
 
@@ -46,7 +46,12 @@ def expected_failures(model):
     expected_failed_checks=expected_failures,
 )
 def test_scikit_learn_check(estimator, check):
-    check(estimator)
+    try:
+        check(estimator)
+    except AssertionError:
+        if estimator.depth > 1 and check.func.__name__ == "check_methods_sample_order_invariance":
+            pytest.xfail("features are float32, whose rounding some BLAS kernels show")
+        raise
 
 
 @pytest.fixture(scope="module")
