@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from eigenfeat._unchanged import unchanged_on_error
 from eigenfeat._validation import check_memory, show
 from eigenfeat.expansion import expand
-from eigenfeat.ldg._base import FLOATS
+from eigenfeat.ldg._base import FLOATS, signed
 from eigenfeat.ldg._one_thread import one_blas_thread
 from eigenfeat.ldg.linear import LDG
 
@@ -76,7 +76,8 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     Attributes
     ----------
     dual_coef_ : (n, n_components_) array
-        F: projections are ``centred kernel with the training rows @ dual_coef_``.
+        F: projections are ``centred kernel with the training rows @ dual_coef_``. The entry of
+        largest magnitude in each column is positive.
     eigenvalues_ : (n_components_,) array
         Of :math:`V - \gamma A` in the feature space, ascending.
     kernel_eigenvalues_ : (r,) array
@@ -185,7 +186,8 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             with one_blas_thread():
                 root = _Root.of(kernel)
                 linear = self._linear().fit(root.rows, y)
-            self.dual_coef_ = expand(root.inverse, linear.components_.T, wave="none")
+            # The root's eigenvectors have any sign, and so the components in their coordinates.
+            self.dual_coef_ = signed(expand(root.inverse, linear.components_.T, wave="none"))
             self.kernel_eigenvalues_, self.kernel_means_ = root.eigenvalues, root.means
             self.X_fit_ = X
             for name in _LEARNT:
