@@ -38,8 +38,10 @@ def test_blocks_of_any_size_give_the_fit_in_memory(digits, dtype, kind, size):
         X, y = X[:30], y[:30]
     blocks = FarBlocks(X, y, block_rows=size)
     found = CalibratedLeastSquares().fit(blocks)
-    # Steps are solved in a float32 metric, of rows that come in another order.
-    agree(found, CalibratedLeastSquares().fit(X, y), X, 1e-2 if dtype == np.float32 else 1e-4)
+    # Steps are solved in a float32 metric, of rows that come in another order; with 30 of them
+    # some BLAS kernels leave errors of 1e-3 3e-6 apart.
+    single = 5e-3 if size == 1 else 2e-3
+    agree(found, CalibratedLeastSquares().fit(X, y), X, single if dtype == np.float32 else 1e-4)
     assert blocks.passes <= 5 + 3 * (N_ITERATIONS + 1)
 
 

@@ -270,9 +270,10 @@ def test_many_columns_with_a_common_direction(rng, dtype, gram_rows):
     model = MultinomialLogit(penalty=0, l2=1e-2, tol=1e-3, max_iter=500, gram_rows=gram_rows)
     assert model.fit(X, y).stop_reason_ == "converged"
     least = tight(penalty=0, l2=1e-2, max_iter=5000).fit(X.astype(float), y).objective_
-    # Nearly separable rows: a plateau on which the gap's estimate is 7 to 20 times too small, as
-    # the BLAS rounds the metric.
-    assert model.objective_ <= least * (1 + 3e-2)
+    # Nearly separable rows: a plateau on which the gap's estimate is 7 times too small, and with
+    # some BLAS's rounding of a float32 metric of all rows 20 times.
+    excess = 3e-2 if dtype == np.float32 and gram_rows is None else 1e-2
+    assert model.objective_ <= least * (1 + excess)
 
 
 @pytest.mark.filterwarnings("ignore:MultinomialLogit")
