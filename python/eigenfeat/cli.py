@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eigenfeat import cli_files
-from eigenfeat.cli_options import natural, positive
+from eigenfeat.cli_options import count, natural
 from eigenfeat.cli_output import Parser, quiet_interrupts, report_error
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def _add_demo(commands: Any) -> None:
     )
     demo.add_argument(
         "--splits",
-        type=positive,
+        type=count,
         metavar="N",
         help="random splits of the digits (default 6, with --quick 2)",
     )
@@ -193,7 +193,7 @@ def _add_reproduce(commands: Any) -> None:
         help="folder for TASK.csv or TASK-quick.csv, and pictures (default ./eigenfeat-reproduce)",
     )
     reproduce.add_argument(
-        "--threads", type=positive, metavar="N", help="threads of every method (default: all)"
+        "--threads", type=count, metavar="N", help="threads of every method (default: all)"
     )
     reproduce.set_defaults(command=_load_reproduce)
 

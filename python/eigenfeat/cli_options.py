@@ -16,6 +16,7 @@ __all__ = [
     "add_talk",
     "amount",
     "column_names",
+    "count",
     "natural",
     "open_data",
     "open_labelled",
@@ -186,6 +187,11 @@ def listed(texts: list[str]) -> list[str]:
 def positive(text: str) -> int:
     """An integer from 1."""
     return _integer(text, 1, 2**63 - 1)
+
+
+def count(text: str) -> int:
+    """An integer from 1 that fits into 31 bits."""
+    return _integer(text, 1, 2**31 - 1)
 
 
 def natural(text: str) -> int:

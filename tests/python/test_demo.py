@@ -73,6 +73,7 @@ def test_help_is_offered(arguments, capsys):
         (["dance"], "dance"),
         (["demo", "--splits", "0"], "--splits: expected an integer from 1, got '0'"),
         (["demo", "--seed", "now"], "--seed: expected an integer from 0, got 'now'"),
+        (["demo", "--splits", "2147483648"], "--splits: expected an integer from 1 to 2147483647"),
         (["demo", "--seed", "4294967296"], "--seed: expected an integer from 0 to 2147483647, got"),
     ],
 )
