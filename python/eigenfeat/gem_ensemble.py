@@ -303,11 +303,13 @@ class GEMEnsemble(FromLogits, ClassifierMixin, BaseEstimator):
 
     def _members(self) -> list[Any]:
         base = GEMClassifier(pairs="hypercube") if self.estimator is None else self.estimator
-        if isinstance(base, Pipeline) and not isinstance(base.steps[-1][1], GEMClassifier):
-            raise ValueError(
-                "estimator: expected a GEMClassifier, or a pipeline that ends with one, got a "
-                f"pipeline that ends with {show(base.steps[-1][1])}"
-            )
+        if isinstance(base, Pipeline):
+            last = base.steps[-1][1] if base.steps else None
+            if not isinstance(last, GEMClassifier):
+                raise ValueError(
+                    "estimator: expected a GEMClassifier, or a pipeline that ends with one, got a "
+                    f"pipeline that ends with {show(last)}"
+                )
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_members)
         members = [_reseeded(clone(base), int(seed)) for seed in seeds]
         if self.n_threads is not None:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from ensemble_reference import geometric_mean
 from numpy.testing import assert_allclose, assert_array_equal
 from saved_files import change_meta
 from sklearn.base import clone
@@ -51,13 +52,6 @@ def model(digits):
     """Four members on 600 rows."""
     X, y = digits
     return GEMEnsemble(SMALL, n_members=4).fit(X[:600], y[:600])
-
-
-def geometric_mean(members, X):
-    """Probabilities from the product of the members', in float64."""
-    product = np.prod([m.predict_proba(X).astype(float) for m in members], axis=0)
-    mean = product ** (1 / len(members))
-    return mean / mean.sum(axis=1, keepdims=True)
 
 
 def test_probabilities_are_geometric_means(digits, model):

@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from ensemble_reference import geometric_mean
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_digits
@@ -46,9 +47,7 @@ def test_pipelines_draw_features_of_their_own(digits, fourier):
         for seed in (member[0].random_state, member[1].random_state)
     ]
     assert len(set(seeds)) == 6
-    product = np.prod([m.predict_proba(X).astype(float) for m in fourier.members_], axis=0)
-    expected = product ** (1 / 3)
-    expected /= expected.sum(axis=1, keepdims=True)
+    expected = geometric_mean(fourier.members_, X)
     assert_allclose(fourier.predict_proba(X), expected, rtol=1e-4)
     assert_array_equal(fourier.predict(X), expected.argmax(axis=1))
     losses = [log_loss(y, member.predict_proba(X)) for member in fourier.members_]
@@ -109,6 +108,8 @@ def test_errors_of_pipelines(digits):
     other = make_pipeline(StandardScaler(), LogisticRegression())
     with pytest.raises(ValueError, match=r"estimator: expected a GEMClass.*LogisticRegression"):
         GEMEnsemble(other).fit(X, y)
+    with pytest.raises(ValueError, match=r"estimator: expected a GEMClass.*ends with None"):
+        GEMEnsemble(Pipeline([])).fit(X, y)
     with pytest.raises(ValueError, match="X: expected an array with a pipeline"):
         GEMEnsemble(FOURIER).fit(ArrayBlocks(X, y))
     bad = clone(FOURIER).set_params(gemclassifier__ridge=-1)

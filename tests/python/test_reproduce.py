@@ -116,9 +116,6 @@ def test_speech_tells_members_and_ensemble(folder, tmp_path, console):
     assert outcome.scores.cross_entropy <= np.mean(entropies) + 1e-9
 
 
-# ---- splits --------------------------------------------------------------------------------------
-
-
 def test_covertype_tells_an_ensemble_over_draws_of_frequencies(folder, tmp_path, console):
     found = reproduce(
         PROTOCOLS["covertype"],
@@ -135,6 +132,9 @@ def test_covertype_tells_an_ensemble_over_draws_of_frequencies(folder, tmp_path,
     assert (members["method"], members["runs"]) == ("GEM + RFF, mean of 2", "2")
     assert ensemble["method"] == "GEM + RFF (ensemble)"
     assert len({one.cross_entropy for one in found[0].members}) == 2
+
+
+# ---- splits --------------------------------------------------------------------------------------
 
 
 def test_covertype_leaves_out_repeated_rows_and_standardises_by_the_training_rows(folder):
