@@ -149,19 +149,19 @@ TEXT_RULES = (
         "OpenMP stays in parallel.cpp",
         (CPP, BINDINGS),
         r"<omp\.h>|#\s*pragma\s+omp\b|\bomp_\w+\s*\(",
-        allowed="cpp/src/parallel.cpp",
+        allowed="cpp/src/base/parallel.cpp",
     ),
     TextRule(
         "BLAS threads are set in parallel.cpp",
         (CPP, BINDINGS),
         r"openblas_[gs]et_num_threads",
-        allowed="cpp/src/parallel.cpp",
+        allowed="cpp/src/base/parallel.cpp",
     ),
     TextRule(
         "Fortran names stay in lapack.cpp",
         (CPP, BINDINGS),
         rf"\b(?:scipy_)?[sd](?:{FORTRAN})_\b|\bEIGENFEAT_FORTRAN\b|\bcblas_|\bLAPACKE_",
-        allowed="cpp/src/lapack.cpp",
+        allowed="cpp/src/base/lapack.cpp",
     ),
     TextRule(
         "NumPy arrays stay in numpy_views.hpp",
@@ -278,8 +278,8 @@ def test_public_headers_open_with_a_comment() -> None:
 def test_cpp_rooms_include_only_rooms_above() -> None:
     """Follow the includes of a room, through private headers, to all public ones it needs."""
     includes: dict[str, set[str]] = {}
-    for name in matching("cpp/include/eigenfeat/*.hpp", "cpp/src/*"):
-        found = re.findall(r'^\s*#\s*include\s*"(?:eigenfeat/)?(\w+)\.hpp"', read_code(name), re.M)
+    for name in matching("cpp/include/eigenfeat/*.hpp", "cpp/src/*/*"):
+        found = re.findall(r'^\s*#\s*include\s*"(?:\w+/)?(\w+)\.hpp"', read_code(name), re.M)
         includes.setdefault(Path(name).stem, set()).update(found)
     headers = {Path(name).stem for name in matching("cpp/include/eigenfeat/*.hpp")}
     broken = [f"{room}.hpp has no place in CPP_ROOMS" for room in sorted(headers - {*CPP_ROOMS})]

@@ -1,0 +1,175 @@
+// Private to the linear models: how passes over feature rows are cut, and sums over them merged.
+//
+// Tiles are some rows, so few that their features stay in the second-level cache; a group is a run
+// of tiles with a sum of its own. Both depend on n, p and k alone. Within a group sums are T over at
+// most kFlush rows, and double beyond.
+#pragma once
+
+#include <algorithm>
+
+#include "eigenfeat/features.hpp"
+#include "eigenfeat/parallel.hpp"
+#include "eigenfeat/scratch.hpp"
+#include "kernels/tile_products.hpp"
+#include "kernels/wave_products.hpp"
+
+namespace eigenfeat {
+
+struct Groups {
+  index_t n = 0;
+  index_t tile = 0;   // rows of a tile
+  index_t run = 0;    // tiles of a group
+  index_t count = 0;  // groups
+
+  // rows_of_tile: 0 for as many as stay in the second-level cache when they are formed
+  template <class T>
+  static Groups of(index_t n, index_t p, index_t k, index_t rows_of_tile = 0) {
+    constexpr index_t fewest_groups = 16, most_groups = 64;
+    constexpr double tile_bytes = 768e3, sum_bytes = 16e6;
+    const double columns = static_cast<double>(std::max<index_t>(p, 1));
+    Groups groups;
+    groups.n = n;
+    const index_t fitting = static_cast<index_t>(tile_bytes / (columns * sizeof(T))) / 12 * 12;
+    groups.tile = rows_of_tile > 0 ? rows_of_tile : std::clamp<index_t>(fitting, 24, 240);
+    const double per_group = columns * sizeof(double) * static_cast<double>(k);
+    const index_t affordable = std::clamp<index_t>(
+        static_cast<index_t>(sum_bytes / std::max(per_group, 1.0)), fewest_groups, most_groups);
+    const index_t tiles = (n + groups.tile - 1) / groups.tile;
+    groups.run = std::max<index_t>((tiles + affordable - 1) / affordable, 1);
+    groups.count = (tiles + groups.run - 1) / groups.run;
+    return groups;
+  }
+
+  template <class F>
+  void for_tiles(index_t group, F&& f) const {
+    const index_t last = std::min(n, (group + 1) * run * tile);
+    for (index_t begin = group * run * tile; begin < last; begin += tile)
+      f(begin, std::min(begin + tile, last));
+  }
+};
+
+// How a narrow matrix (p, k) lies for products with some features, and how these are cut.
+template <class T>
+struct NarrowLayout {
+  index_t p = 0;
+  index_t k = 0;
+  index_t width = 0;       // of the rows' scores and residuals, padded
+  index_t directions = 0;  // where waves are multiplied by lines of them, else 0
+
+  NarrowLayout(const FeatureRows<T>& features, index_t columns)
+      : p(features.cols()), k(columns), width(padded_width<T>(columns)) {
+    if (!has_wave_products(features, k)) return;
+    directions =
+        (features.projections.data != nullptr ? features.projections : features.directions).cols;
+  }
+  bool waves() const { return directions > 0; }
+  Groups groups(index_t n) const { return Groups::of<T>(n, p, k, waves() ? kWaveRows : 0); }
+  // The constant's numbers come last.
+  index_t size() const { return waves() ? constant() + k : p * width; }
+  index_t constant() const { return wave_lines<T>(directions) * kWaves * k * kLane<T>; }
+  index_t index(index_t i, index_t c) const {
+    if (!waves()) return i * width + c;
+    if (i == kWaves * directions) return constant() + c;
+    return wave_index<T>(directions, k, i, c);
+  }
+  template <class U>
+  AlignedBuffer<T> laid_out(MatrixView<const U> narrow) const {
+    AlignedBuffer<T> out(std::max<index_t>(size(), 1));
+    std::fill(out.data(), out.data() + size(), T(0));
+    for (index_t i = 0; i < p; ++i) {
+      for (index_t c = 0; c < k; ++c) out[index(i, c)] = static_cast<T>(narrow(i, c));
+    }
+    return out;
+  }
+};
+
+// One tile of features, loaded once and used for both products. Sparse features without an
+// expansion are used where they stand, waves made as they are multiplied.
+template <class T>
+struct LoadedTile {
+  const FeatureRows<T>* source = nullptr;
+  const NarrowLayout<T>* layout = nullptr;
+  TileScratch<T>* scratch = nullptr;
+  index_t begin = 0;
+  index_t rows = 0;
+  bool direct = true;
+  MatrixView<const T> tile;
+  WaveTile<T> waves;
+
+  void load(const FeatureRows<T>& features, const NarrowLayout<T>& narrow, index_t first,
+            index_t last, TileScratch<T>& memory);
+  // z (rows, width) <- Phi w, with w as laid out
+  void scores(const T* w, T* z) const;
+  // g, as laid out, += Phi^T residuals
+  void products(const T* residuals, T* g) const;
+};
+
+// Flops of a product with k columns, about.
+template <class T>
+double product_work(const FeatureRows<T>& features, index_t k) {
+  const double n = static_cast<double>(features.rows());
+  const double each = 2.0 * static_cast<double>(k) + 4.0;
+  double work = n * static_cast<double>(features.cols()) * each;
+  if (features.expanded && features.projections.data == nullptr)
+    work += 2.0 * n * static_cast<double>(features.directions.rows * features.directions.cols);
+  return work;
+}
+
+// out (rows, width) <- narrow (rows, k), padded with zeros
+template <class T, class U>
+void copy_padded(MatrixView<const U> narrow, index_t width, T* out) {
+  for (index_t i = 0; i < narrow.rows; ++i) {
+    T* row = out + i * width;
+    for (index_t c = 0; c < narrow.cols; ++c) row[c] = static_cast<T>(narrow(i, c));
+    std::fill(row + narrow.cols, row + width, T(0));
+  }
+}
+
+// sum += weight x, square += weight x^2, for n numbers
+void add_weighted_squares(const float* x, index_t n, double weight, double* sum, double* square);
+void add_weighted_squares(const double* x, index_t n, double weight, double* sum, double* square);
+// sum += part; part <- 0
+void flush(float* part, index_t n, double* sum);
+void flush(double* part, index_t n, double* sum);
+
+// out (p, k) <- sum over tiles of what add(tile, scratch, g) adds to g, as laid out
+template <class T, class Add>
+void sum_over_groups(const FeatureRows<T>& features, const NarrowLayout<T>& layout,
+                     MatrixView<double> out, int n_threads, Add&& add) {
+  constexpr index_t flush_rows = 4096;
+  const index_t size = layout.size();
+  const Groups groups = layout.groups(features.rows());
+  const int threads = threads_for(2.0 * product_work(features, layout.k), n_threads);
+  PerThread<TileScratch<T>> scratch(threads);
+  PerThread<AlignedBuffer<T>> parts(threads);
+  AlignedBuffer<double> sums =
+      AlignedBuffer<double>::zeros(std::max<index_t>(groups.count, 1) * size);
+  for_blocks(groups.count, threads, [&](index_t group, int thread) {
+    if (parts[thread].empty()) parts[thread] = AlignedBuffer<T>::zeros(size);
+    T* part = parts[thread].data();
+    double* sum = sums.data() + group * size;
+    index_t since = 0;
+    groups.for_tiles(group, [&](index_t begin, index_t end) {
+      LoadedTile<T> tile;
+      tile.load(features, layout, begin, end, scratch[thread]);
+      add(tile, scratch[thread], part);
+      since += end - begin;
+      if (since >= flush_rows) {
+        flush(part, size, sum);
+        since = 0;
+      }
+    });
+    flush(part, size, sum);
+  });
+  for_ranges(size, 4096, threads, [&](index_t begin, index_t end, int) {
+    for (index_t group = 1; group < groups.count; ++group) {
+      const double* more = sums.data() + group * size;
+      for (index_t i = begin; i < end; ++i) sums[i] += more[i];
+    }
+  });
+  for (index_t i = 0; i < layout.p; ++i) {
+    for (index_t c = 0; c < layout.k; ++c) out(i, c) = sums[layout.index(i, c)];
+  }
+}
+
+}  // namespace eigenfeat

@@ -1,0 +1,24 @@
+// Private to the eigensolvers: a matrix times a narrow block of vectors, Y = M X.
+//
+// BLAS packs M for every call, which costs as much as a block of 16 columns has to compute. Here M
+// (row-major) streams from memory once and every entry meets the whole row of X, so that the rate
+// is the bandwidth times 2 width / sizeof(T) flops until the machine's flop rate bounds it.
+// Triangular M: half of both; symmetric M: half of the bandwidth, up to a size.
+//
+// X and Y: row-major (d, width) on 64-byte boundaries, width = kLane<T> or 2 kLane<T>, not
+// overlapping. Each row is summed by one task in an order that depends on d alone: the same bits
+// for every thread count.
+#pragma once
+
+#include "eigenfeat/view.hpp"
+#include "kernels/line.hpp"
+
+namespace eigenfeat {
+
+enum class Shape { symmetric, lower, upper };
+
+template <class T>
+void multiply_narrow(Shape shape, MatrixView<const T> m, const T* x, index_t width, T* y,
+                     int n_threads);
+
+}  // namespace eigenfeat

@@ -1,0 +1,77 @@
+#include "eigenfeat/logit.hpp"
+
+#include <string>
+
+#include "eigenfeat/status.hpp"
+#include "expansion/feature_groups.hpp"
+#include "kernels/logit_kernels.hpp"
+
+namespace eigenfeat {
+namespace {
+
+template <class T>
+void check_arguments(const FeatureRows<T>& features, VectorView<const std::int32_t> labels,
+                     VectorView<const double> weights, MatrixView<const double> coefficients,
+                     MatrixView<double> gradient) {
+  features.check();
+  const index_t n = features.rows(), p = features.cols(), k = coefficients.cols;
+  require(labels.size == n, "labels", std::to_string(n) + " entries", std::to_string(labels.size));
+  require(weights.empty() || weights.size == n, "weights", std::to_string(n) + " entries",
+          std::to_string(weights.size));
+  require(coefficients.rows == p && coefficients.is_row_major() && k >= 1, "coefficients",
+          std::to_string(p) + " rows", std::to_string(coefficients.rows));
+  require(gradient.rows == p && gradient.cols == k && gradient.is_row_major(), "gradient",
+          "the shape of the coefficients", "another");
+  for (index_t i = 0; i < n; ++i) {
+    require(labels[i] >= 0 && labels[i] < k, "labels", "indices in [0, " + std::to_string(k) + ")",
+            std::to_string(labels[i]) + " in row " + std::to_string(i));
+  }
+}
+
+}  // namespace
+
+template <class T>
+LogitTerms logit_gradient(const FeatureRows<T>& features, VectorView<const std::int32_t> labels,
+                          VectorView<const double> weights, double energy_weight,
+                          MatrixView<const double> coefficients, MatrixView<double> gradient,
+                          int n_threads) {
+  check_arguments(features, labels, weights, coefficients, gradient);
+  const index_t k = coefficients.cols;
+  const NarrowLayout<T> layout(features, k);
+  const index_t width = layout.width;
+  const AlignedBuffer<T> w = layout.laid_out(coefficients);
+  const Groups groups = layout.groups(features.rows());
+  // One slot a tile: the order of the sum does not depend on who computed them.
+  std::vector<LogitTerms> terms(
+      static_cast<std::size_t>((features.rows() + groups.tile - 1) / groups.tile));
+  sum_over_groups<T>(features, layout, gradient, n_threads,
+                     [&](const LoadedTile<T>& tile, TileScratch<T>& scratch, T* g) {
+                       scratch.scores.reserve(tile.rows * width);
+                       T* z = scratch.scores.data();
+                       tile.scores(w.data(), z);
+                       LogitTerms sum;
+                       for (index_t r = 0; r < tile.rows; ++r) {
+                         const index_t i = tile.begin + r;
+                         softmax_residual(z + r * width, k, labels[i],
+                                          weights.empty() ? 1.0 : weights[i], energy_weight, sum);
+                       }
+                       terms[static_cast<std::size_t>(tile.begin / groups.tile)] = sum;
+                       tile.products(z, g);
+                     });
+  LogitTerms total;
+  for (const LogitTerms& part : terms) {
+    total.loss += part.loss;
+    total.energy += part.energy;
+  }
+  return total;
+}
+
+template LogitTerms logit_gradient<float>(const FeatureRows<float>&, VectorView<const std::int32_t>,
+                                          VectorView<const double>, double,
+                                          MatrixView<const double>, MatrixView<double>, int);
+template LogitTerms logit_gradient<double>(const FeatureRows<double>&,
+                                           VectorView<const std::int32_t>, VectorView<const double>,
+                                           double, MatrixView<const double>, MatrixView<double>,
+                                           int);
+
+}  // namespace eigenfeat

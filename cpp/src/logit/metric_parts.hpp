@@ -1,0 +1,69 @@
+// Private to the metrics: panels of scaled features in float, and the checks of arguments.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "eigenfeat/logit.hpp"
+#include "eigenfeat/parallel.hpp"
+#include "eigenfeat/status.hpp"
+#include "expansion/feature_groups.hpp"
+
+namespace eigenfeat {
+
+// Rows of a panel of the Gram matrix: many, so that adding a product to the sums costs little
+// beside it; few, so that the panel takes some 64 MB.
+inline index_t gram_panel_rows(index_t p) {
+  const index_t fitting = static_cast<index_t>(16e6) / std::max<index_t>(p, 1);
+  return std::clamp<index_t>(fitting / 256 * 256, 256, 2048);
+}
+
+// panel (end - begin, p) row-major <- sqrt(weight) scale phi
+template <class T>
+void fill_panel(const FeatureRows<T>& features, VectorView<const double> weights,
+                VectorView<const double> scale, index_t begin, index_t end,
+                PerThread<TileScratch<T>>& scratch, float* panel, int n_threads) {
+  const index_t p = features.cols(), varying = features.varying();
+  const Groups groups = Groups::of<T>(features.rows(), p, 1);
+  for_ranges(end - begin, groups.tile, n_threads, [&](index_t first, index_t last, int thread) {
+    const MatrixView<const T> tile =
+        load_tile(features, begin + first, begin + last, scratch[thread]);
+    for (index_t r = 0; r < tile.rows; ++r) {
+      const double root = weights.empty() ? 1.0 : std::sqrt(weights[begin + first + r]);
+      float* out = panel + (first + r) * p;
+      const T* in = tile.row(r);
+      for (index_t c = 0; c < varying; ++c)
+        out[c] = static_cast<float>(root * scale[c] * static_cast<double>(in[c]));
+      if (features.constant) out[varying] = static_cast<float>(root * scale[varying]);
+    }
+  });
+}
+
+template <class T>
+void check_metric(const FeatureRows<T>& features, VectorView<const double> weights,
+                  VectorView<const double> scale, VectorView<const double> diagonal) {
+  features.check();
+  const index_t p = features.cols();
+  require(scale.size == p, "scale", std::to_string(p) + " entries", std::to_string(scale.size));
+  require(diagonal.size == p, "diagonal", std::to_string(p) + " entries",
+          std::to_string(diagonal.size));
+  require(weights.empty() || weights.size == features.rows(), "weights",
+          std::to_string(features.rows()) + " entries", std::to_string(weights.size));
+}
+
+inline void check_gram(index_t size, index_t p) {
+  require(p >= 1 && size == p * (p + 1) / 2, "gram", std::to_string(p * (p + 1) / 2) + " entries",
+          std::to_string(size));
+}
+
+inline void check_solve(const Metric& metric, MatrixView<const double> b, MatrixView<double> out) {
+  const index_t p = metric.order();
+  require(metric.positive(), "metric", "a positive definite one", "one that is not");
+  require(b.rows == p && b.is_row_major(), "b", std::to_string(p) + " rows",
+          std::to_string(b.rows));
+  require(out.rows == p && out.cols == b.cols && out.is_row_major(), "out", "the shape of b",
+          "another");
+}
+
+}  // namespace eigenfeat

@@ -1,0 +1,142 @@
+// Private to moments: what one batch adds to the class moments.
+//
+// BatchUpdate holds the first pass (class weights, sums, peaks, hence shifts and scales) and runs
+// the second (centred panels, rank-k updates). Everything that can fail is done in the first pass
+// and in allocate(), before anything is written to the moments.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "base/class_order.hpp"
+#include "eigenfeat/lapack.hpp"
+#include "eigenfeat/parallel.hpp"
+#include "eigenfeat/scratch.hpp"
+
+namespace eigenfeat {
+
+// Where a class stands before the batch, and where its sums go.
+struct ClassTarget {
+  double weight = 0.0;  // before the batch
+  const double* mean_high = nullptr;
+  const double* mean_low = nullptr;
+  double* scatter = nullptr;  // (d, d) row-major, lower triangle
+};
+
+inline constexpr index_t kChunkRows = 128;  // rows that one task reads
+inline constexpr index_t kPanelBytes = index_t{1}
+                                       << 22;  // a centred panel; about the cache that a core has
+inline constexpr index_t kMaximumTile = 800;
+
+// Tiles of equal size that cover d columns, none wider than kMaximumTile.
+inline index_t tile_size(index_t d) {
+  const index_t tiles = (d + kMaximumTile - 1) / kMaximumTile;
+  return (d + tiles - 1) / tiles;
+}
+
+template <class T>
+index_t panel_rows(index_t d) {
+  const index_t fit = kPanelBytes / (static_cast<index_t>(sizeof(T)) * d);
+  return std::min<index_t>(std::max<index_t>(fit, 2 * kChunkRows), 4096);
+}
+
+// Leading dimension of a panel: whole cache lines, but no multiple of 2 KB (cache sets).
+template <class T>
+index_t panel_stride(index_t d) {
+  constexpr index_t line = static_cast<index_t>(kAlignment / sizeof(T));
+  const index_t padded = (d + line - 1) / line * line;
+  return padded % (32 * line) == 0 ? padded + line : padded;
+}
+
+template <class T, class Rows>
+class BatchUpdate {
+ public:
+  BatchUpdate(Rows rows, VectorView<const std::int32_t> labels, VectorView<const double> weights,
+              index_t n_classes, int n_threads)
+      : rows_(std::move(rows)),
+        weights_(weights),
+        order_(labels, n_classes),
+        n_threads_(threads_for(work_of(rows_), n_threads)),
+        class_weight_(static_cast<std::size_t>(n_classes), 0.0),
+        shift_(static_cast<std::size_t>(n_classes * rows_.cols()), 0.0),
+        residual_(shift_.size(), 0.0),
+        peak_(shift_.size(), T(0)) {
+    first_pass();
+  }
+
+  double weight(index_t c) const { return class_weight_[static_cast<std::size_t>(c)]; }
+  // The class's mean in the batch is shift + residual / weight.
+  const double* shift(index_t c) const { return shift_.data() + c * rows_.cols(); }
+  const double* residual(index_t c) const { return residual_.data() + c * rows_.cols(); }
+
+  // Adds each class's centred scatter and the merge term to its target. targets: one a class.
+  void accumulate(const std::vector<ClassTarget>& targets) {
+    choose_columns(targets);
+    if constexpr (std::is_same_v<T, float>) choose_scales(targets);
+    allocate();
+    for (std::size_t first = 0; first < segments_.size(); first += wave_) {
+      const std::size_t last = std::min(first + wave_, segments_.size());
+      gather(first, last);
+      finish_classes(first, last, targets);
+      multiply(first, last, targets);
+    }
+  }
+
+ private:
+  struct Segment {
+    RowRange range;
+    index_t place;  // among its class's segments
+    bool last_of_class;
+    index_t panel_rows = 0;  // rows in the panel, the merge row included
+  };
+
+  static double work_of(const Rows& rows) {
+    const double width = static_cast<double>(rows.cols());
+    return static_cast<double>(rows.rows()) * width * (width + 10.0);
+  }
+  double row_weight(index_t i) const { return weights_.empty() ? 1.0 : weights_[i]; }
+  // The row at the order's next position, or this one's where the range ends.
+  index_t next_row(index_t p, index_t end) const {
+    return order_.rows[static_cast<std::size_t>(p + 1 < end ? p + 1 : p)];
+  }
+  index_t d() const { return rows_.cols(); }
+  const ClassColumns& columns(index_t c) const { return columns_[static_cast<std::size_t>(c)]; }
+
+  void first_pass();
+  void check_magnitudes() const;
+  void choose_columns(const std::vector<ClassTarget>& targets);
+  void choose_scales(const std::vector<ClassTarget>& targets);
+  void allocate();
+  void gather(std::size_t first, std::size_t last);
+  void finish_classes(std::size_t first, std::size_t last, const std::vector<ClassTarget>& targets);
+  void write_merge_row(const Segment& segment, const ClassTarget& target, T* row) const;
+  void multiply(std::size_t first, std::size_t last, const std::vector<ClassTarget>& targets);
+  void add_tile(const ClassColumns& columns, index_t i0, index_t j0, MatrixView<const T> product,
+                bool diagonal, double* scatter) const;
+  void multiply_tile(const Segment& segment, std::size_t slot, index_t row_block, index_t col_block,
+                     double* scatter, int thread);
+
+  Rows rows_;
+  VectorView<const double> weights_;
+  ClassOrder order_;
+  int n_threads_;
+  std::vector<double> class_weight_;
+  std::vector<double> shift_;
+  std::vector<double> residual_;
+  std::vector<T> peak_;
+  std::vector<ClassColumns>
+      columns_;  // scales: powers of two that keep float products in range, else ones
+
+  std::vector<Segment> segments_;
+  std::size_t wave_ = 1;  // segments held at a time
+  index_t stride_ = 0;
+  index_t panel_size_ = 0;
+  AlignedBuffer<double> partial_sums_;
+  AlignedBuffer<T> panels_;
+  std::vector<AlignedBuffer<T>> tiles_;
+};
+
+}  // namespace eigenfeat

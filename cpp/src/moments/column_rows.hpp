@@ -1,0 +1,58 @@
+// Private to moments: rows that come as columns.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "base/class_order.hpp"
+#include "eigenfeat/parallel.hpp"
+#include "eigenfeat/scratch.hpp"
+#include "kernels/column_kernels.hpp"
+
+namespace eigenfeat {
+
+// Copies of the rows stand in class order, so that both passes over them go straight through
+// memory.
+template <class T>
+class ColumnRows {
+ public:
+  static constexpr bool kPackable = true;
+
+  explicit ColumnRows(MatrixView<const T> x) : x_(x) {}
+
+  index_t rows() const { return x_.rows; }
+  index_t cols() const { return x_.cols; }
+
+  void arrange(const ClassOrder& order, int n_threads) {
+    constexpr index_t width = 256;
+    copies_.reserve(x_.rows * x_.cols);
+    place_.resize(static_cast<std::size_t>(x_.rows));
+    for (std::size_t p = 0; p < place_.size(); ++p) {
+      place_[static_cast<std::size_t>(order.rows[p])] =
+          copies_.data() + static_cast<index_t>(p) * x_.cols;
+    }
+    for_ranges(x_.rows, width, n_threads, [&](index_t begin, index_t end, int) {
+      scatter_rows(x_.row(begin), x_.col_stride, end - begin, x_.cols, x_.rows - end,
+                   place_.data() + begin);
+    });
+  }
+  void accumulate(index_t i, index_t next, double weight, double* sum, T* peak) const {
+    accumulate_row(row(i), row(next), x_.cols, weight, sum, peak);
+  }
+  void centre(index_t i, index_t next, const ColumnRun& run, const ClassColumns& columns,
+              double root, double weight, T* out, double* residual) const {
+    centre_row(row(i) + run.full, row(next) + run.full, run.length,
+               columns.shift.data() + run.packed, columns.scale.data() + run.packed, root, weight,
+               out + run.packed, residual + run.packed);
+  }
+  void check_entries(double limit) const { DenseRows<T>{x_}.check_entries(limit); }
+
+ private:
+  const T* row(index_t i) const { return place_[static_cast<std::size_t>(i)]; }
+
+  MatrixView<const T> x_;
+  AlignedBuffer<T> copies_;
+  std::vector<T*> place_;  // of every row
+};
+
+}  // namespace eigenfeat

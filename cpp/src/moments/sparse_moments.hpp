@@ -1,0 +1,45 @@
+// Private to moments: class sums and products of CSR rows without densifying them.
+//
+// sum w x and sum w x x^T come from the nonzeros alone, O(nnz^2) a row. Taking W mu mu^T out
+// afterwards cancels where a mean is large beside its standard deviation, so such batches, and
+// dense ones, are left to the centred panels: worthwhile() tells.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/class_order.hpp"
+#include "eigenfeat/view.hpp"
+
+namespace eigenfeat {
+
+template <class T>
+class SparseBatch {
+ public:
+  SparseBatch(const CsrView<T>& rows, VectorView<const std::int32_t> labels,
+              VectorView<const double> weights, index_t n_classes, int n_threads);
+
+  bool worthwhile() const { return worthwhile_; }
+  double weight(index_t c) const { return weight_[static_cast<std::size_t>(c)]; }
+  const double* mean(index_t c) const { return mean_.data() + c * rows_.cols; }
+  const double* zeros() const { return zeros_.data(); }
+
+  // Adds sum w x x^T over class c to the lower triangle of a row-major (d, d) matrix.
+  void add_products(index_t c, double* lower) const;
+
+ private:
+  double row_weight(index_t i) const { return weights_.empty() ? 1.0 : weights_[i]; }
+  void reduce();
+  bool well_centred(index_t c, const std::vector<double>& squares) const;
+
+  CsrView<T> rows_;
+  VectorView<const double> weights_;
+  int n_threads_;
+  bool worthwhile_ = false;
+  ClassOrder order_;
+  std::vector<double> weight_;
+  std::vector<double> mean_;
+  std::vector<double> zeros_;
+};
+
+}  // namespace eigenfeat

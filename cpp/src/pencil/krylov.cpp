@@ -1,0 +1,341 @@
+#include "pencil/krylov.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/random_block.hpp"
+#include "eigenfeat/parallel.hpp"
+#include "kernels/narrow.hpp"
+
+namespace eigenfeat {
+namespace {
+
+// x <- R^-T x for a small upper triangular R: inverted once, since a solve with so many right-hand
+// sides runs at a fraction of a product's rate.
+template <class T>
+void apply_inverse(MatrixView<const T> r, MatrixView<T> x) {
+  const index_t n = std::min(r.rows, kMaximumBlock);
+  T inverse[kMaximumBlock * kMaximumBlock];
+  std::fill(inverse, inverse + n * n, T(0));
+  for (index_t c = 0; c < n; ++c) {
+    inverse[c + c * n] = T(1) / r(c, c);
+    for (index_t i = c; i-- > 0;) {
+      T sum = 0;
+      for (index_t k = i + 1; k <= c; ++k) sum += r(i, k) * inverse[k + c * n];
+      inverse[i + c * n] = -sum / r(i, i);
+    }
+  }
+  for (index_t j = 0; j < x.cols; ++j) {
+    T* column = x.col(j);
+    for (index_t c = n; c-- > 0;) {
+      T sum = 0;
+      for (index_t i = 0; i <= c; ++i) sum += inverse[i + c * n] * column[i];
+      column[c] = sum;
+    }
+  }
+}
+
+constexpr index_t kMaximumSweeps = 6;  // the work limit, in bases of full capacity
+
+}  // namespace
+
+template <class T>
+void Krylov<T>::start(MatrixView<const T> a, const Factor<T>& factor, const Target& target,
+                      int n_threads) {
+  a_ = a;
+  factor_ = &factor;
+  target_ = target;
+  n_threads_ = n_threads;
+  d_ = a.rows;
+  capacity_ = krylov_capacity(target.n_vectors);
+  // Nor more columns than a dense solver's work is worth.
+  limit_ = std::min(kMaximumSweeps * capacity_, capacity_ + d_ / 2);
+  size_ = columns_applied_ = n_wanted_ = checked_size_ = 0;
+  checked_worst_ = scale_ = 0.0;
+  width_ = krylov_block<T>(d_);
+  next_check_ = target.first_check > 0
+                    ? target.first_check
+                    : std::max(target.n_vectors + 6 * width_, 5 * target.n_vectors);
+  basis_.reserve(d_ * capacity_);
+  basis_view_ = basis_.data();
+  for (AlignedBuffer<T>* buffer : {&block_, &image_, &half_}) buffer->reserve(d_ * width_);
+  projected_.reserve(capacity_ * capacity_);
+  ritz_vectors_.reserve(capacity_ * capacity_);
+  ritz_values_.reserve(capacity_);
+  coefficients_.reserve(capacity_ * width_);
+  stream_ = 1;
+  fill_random(image_.data(), d_ * width_, stream_);
+  next_block();
+}
+
+template <class T>
+bool Krylov<T>::advance(double slack) {
+  if (size_ + width_ > capacity_) restart();
+  do {
+    step();
+  } while (size_ < next_check_ && size_ + width_ <= capacity_ && !exhausted());
+  ritz();
+  const index_t available = std::min(target_.n_vectors, size_);
+  const double radius = std::max(std::abs(static_cast<double>(ritz_values_[0])),
+                                 std::abs(static_cast<double>(ritz_values_[size_ - 1])));
+  n_wanted_ = 0;
+  double worst = 0.0;
+  bool complete = available == target_.n_vectors;
+  for (index_t rank = 0; rank < available; ++rank) {
+    const double theta = static_cast<double>(ritz_values_[size_ - 1 - rank]),
+                 residual = estimate(rank);
+    if (theta + residual < target_.threshold) {
+      complete = true;
+      break;
+    }
+    const double unit =
+        std::max({std::abs(theta), 1e-3 * radius, std::numeric_limits<double>::min()});
+    worst = std::max(worst, residual / unit);
+    ++n_wanted_;
+  }
+  if (complete && worst <= slack * target_.tolerance) {
+    next_check_ = size_ + width_;
+    return true;
+  }
+  plan_next_check(worst / (slack * target_.tolerance));
+  return false;
+}
+
+// X joins the basis; M X is split into its part in the basis (a block column of H) and the next
+// block.
+template <class T>
+void Krylov<T>::step() {
+  const MatrixView<T> target = basis(capacity_).block(size_, 0, width_, d_);
+  for (index_t i = 0; i < d_; ++i) {
+    std::copy(block_.data() + i * width_, block_.data() + (i + 1) * width_, target.col(i));
+  }
+  size_ += width_;
+  const auto upper = row_major<const T>(factor_->inverse_upper.data(), d_, d_);
+  const auto lower = row_major<const T>(factor_->inverse_lower.data(), d_, d_);
+  multiply_narrow<T>(Shape::upper, upper, block_.data(), width_, image_.data(), n_threads_);
+  multiply_narrow<T>(Shape::symmetric, a_, image_.data(), width_, half_.data(), n_threads_);
+  multiply_narrow<T>(Shape::lower, lower, half_.data(), width_, image_.data(), n_threads_);
+  columns_applied_ += width_;
+
+  T* column = projected_.data() + (size_ - width_) * capacity_;
+  orthogonalise(image_.data(), column);
+  for (index_t c = 0; c < width_; ++c) {
+    const double own = static_cast<double>(column[c * capacity_ + size_ - width_ + c]);
+    scale_ = std::max(scale_, std::abs(own));
+  }
+  next_block();
+}
+
+// block <- (I - Q Q^T)^2 block; coefficients (size, width_), leading dimension capacity, get Q^T
+// block.
+template <class T>
+void Krylov<T>::orthogonalise(T* block, T* coefficients) {
+  const MatrixView<T> q = basis(size_);
+  const MatrixView<T> y = column_major(block, width_, d_);
+  const MatrixView<T> first = column_major(coefficients, size_, width_, capacity_);
+  const MatrixView<T> second = column_major(coefficients_.data(), size_, width_);
+  gemm<T>(Op::none, Op::transpose, T(1), q, y, T(0), first);
+  gemm<T>(Op::transpose, Op::none, T(-1), first, q, T(1), y);
+  gemm<T>(Op::none, Op::transpose, T(1), q, y, T(0), second);
+  gemm<T>(Op::transpose, Op::none, T(-1), second, q, T(1), y);
+  for (index_t c = 0; c < width_; ++c) {
+    for (index_t i = 0; i < size_; ++i) first(i, c) += second(i, c);
+  }
+}
+
+// image = block R with orthonormal columns in block.
+template <class T>
+void Krylov<T>::next_block() {
+  std::copy(image_.data(), image_.data() + d_ * width_, block_.data());
+  if (!cholesky_qr()) careful_qr();
+}
+
+// Two rounds of Cholesky QR; false where the block is too close to losing rank for that.
+template <class T>
+bool Krylov<T>::cholesky_qr() {
+  T gram[kMaximumBlock * kMaximumBlock], total[kMaximumBlock * kMaximumBlock];
+  const T trusted = std::sqrt(std::numeric_limits<T>::epsilon()) * T(64);
+  const MatrixView<T> x = column_major(block_.data(), width_, d_);
+  for (int round = 0; round < 2; ++round) {
+    const MatrixView<T> r = column_major(gram, width_, width_);
+    syrk<T>(Triangle::upper, Op::none, T(1), x, T(0), r);
+    if (potrf(Triangle::upper, r) != 0) return false;
+    T smallest = r(0, 0), largest = r(0, 0);
+    for (index_t c = 1; c < width_; ++c) {
+      smallest = std::min(smallest, r(c, c));
+      largest = std::max(largest, r(c, c));
+    }
+    const T floor = std::max(largest, static_cast<T>(scale_)) * trusted;
+    if (!(smallest > (round == 0 ? floor : T(0.5)))) return false;
+    apply_inverse<T>(r, x);
+    if (round == 0) {
+      std::copy(gram, gram + width_ * width_, total);
+      continue;
+    }
+    // R = R_2 R_1, both upper triangular.
+    for (index_t c = 0; c < width_; ++c) {
+      for (index_t i = 0; i < width_; ++i) {
+        T sum = 0;
+        for (index_t k = i; k <= c; ++k) sum += gram[i + k * width_] * total[k + c * width_];
+        triangle_[i + c * width_] = i <= c ? sum : T(0);
+      }
+    }
+  }
+  return true;
+}
+
+// Gram-Schmidt column by column, twice; a column that vanishes is replaced by a random one with
+// R(c, c) = 0.
+template <class T>
+void Krylov<T>::careful_qr() {
+  std::copy(image_.data(), image_.data() + d_ * width_, block_.data());
+  std::fill(triangle_, triangle_ + width_ * width_, T(0));
+  const double negligible = 16.0 * std::sqrt(static_cast<double>(d_)) *
+                            static_cast<double>(std::numeric_limits<T>::epsilon());
+  for (index_t c = 0; c < width_; ++c) {
+    bool replaced = false;
+    for (int attempt = 0; attempt < 8; ++attempt) {
+      double before = 0.0, norm = 0.0;
+      for (index_t i = 0; i < d_; ++i)
+        before += std::pow(static_cast<double>(block_[i * width_ + c]), 2);
+      for (int round = 0; round < 2; ++round) {
+        for (index_t p = 0; p < c; ++p) {
+          double dot = 0.0;
+          for (index_t i = 0; i < d_; ++i) {
+            dot += static_cast<double>(block_[i * width_ + p]) *
+                   static_cast<double>(block_[i * width_ + c]);
+          }
+          if (!replaced) triangle_[p + c * width_] += static_cast<T>(dot);
+          for (index_t i = 0; i < d_; ++i)
+            block_[i * width_ + c] -= static_cast<T>(dot) * block_[i * width_ + p];
+        }
+        orthogonalise_column(block_.data() + c);
+      }
+      for (index_t i = 0; i < d_; ++i)
+        norm += std::pow(static_cast<double>(block_[i * width_ + c]), 2);
+      norm = std::sqrt(norm);
+      const double reference =
+          replaced ? std::sqrt(before) : std::max(scale_, std::sqrt(before) * 1e-3);
+      if (norm > negligible * reference && norm > 0.0) {
+        if (!replaced) triangle_[c + c * width_] = static_cast<T>(norm);
+        for (index_t i = 0; i < d_; ++i)
+          block_[i * width_ + c] =
+              static_cast<T>(static_cast<double>(block_[i * width_ + c]) / norm);
+        break;
+      }
+      replaced = true;
+      ++stream_;
+      for (index_t i = 0; i < d_; ++i) {
+        block_[i * width_ + c] =
+            static_cast<T>(random_entry(stream_, static_cast<std::uint64_t>(i)));
+      }
+    }
+  }
+}
+
+// column (stride width_) <- (I - Q Q^T) column
+template <class T>
+void Krylov<T>::orthogonalise_column(T* column) {
+  if (size_ == 0) return;
+  AlignedBuffer<T>& coefficients = coefficients_;
+  std::fill(coefficients.data(), coefficients.data() + size_, T(0));
+  for (index_t i = 0; i < d_; ++i) {
+    const T* row = basis_view_ + i * capacity_;
+    const T entry = column[i * width_];
+    for (index_t k = 0; k < size_; ++k) coefficients[k] += entry * row[k];
+  }
+  for (index_t i = 0; i < d_; ++i) {
+    const T* row = basis_view_ + i * capacity_;
+    T sum = 0;
+    for (index_t k = 0; k < size_; ++k) sum += row[k] * coefficients[k];
+    column[i * width_] -= sum;
+  }
+}
+
+template <class T>
+void Krylov<T>::ritz() {
+  const MatrixView<T> s = column_major(ritz_vectors_.data(), size_, size_);
+  for (index_t j = 0; j < size_; ++j) {
+    std::copy(projected_.data() + j * capacity_, projected_.data() + j * capacity_ + j + 1,
+              s.col(j));
+  }
+  // A failure leaves NaN estimates, which never pass for converged.
+  const int info = syevd<T>(Triangle::upper, s, {ritz_values_.data(), size_}, work_);
+  if (info != 0) std::fill(s.data, s.data + size_ * size_, std::numeric_limits<T>::quiet_NaN());
+  scale_ = std::max({scale_, std::abs(static_cast<double>(ritz_values_[0])),
+                     std::abs(static_cast<double>(ritz_values_[size_ - 1]))});
+}
+
+// ||R s_last|| of the Ritz pair of this rank.
+template <class T>
+double Krylov<T>::estimate(index_t rank) const {
+  const T* s = ritz_vectors_.data() + (size_ - 1 - rank) * size_ + size_ - width_;
+  double sum = 0.0;
+  for (index_t i = 0; i < width_; ++i) {
+    double entry = 0.0;
+    for (index_t k = i; k < width_; ++k) {
+      entry += static_cast<double>(triangle_[i + k * width_]) * static_cast<double>(s[k]);
+    }
+    sum += entry * entry;
+  }
+  return std::sqrt(sum);
+}
+
+// Residuals fall about geometrically with the columns: the next check is where the line through the
+// last two reaches the goal, but for one block, since the fall steepens.
+template <class T>
+void Krylov<T>::plan_next_check(double excess) {
+  const double now = std::log10(std::max(excess, 1.0));
+  index_t blocks = 2;
+  if (checked_size_ > 0 && checked_size_ < size_ && checked_worst_ > now) {
+    const double slope = (checked_worst_ - now) / static_cast<double>(size_ - checked_size_);
+    blocks = static_cast<index_t>(now / slope / static_cast<double>(width_) + 0.5);
+  }
+  next_check_ = size_ + width_ * std::clamp<index_t>(blocks, 1, 6);
+  checked_size_ = size_;
+  checked_worst_ = now;
+}
+
+// Keeps the best Ritz vectors and the block that comes next.
+template <class T>
+void Krylov<T>::restart() {
+  const index_t kept = std::min(target_.n_vectors + 2 * width_, size_ - width_);
+  spare_.reserve(d_ * capacity_);
+  const MatrixView<T> s =
+      column_major(ritz_vectors_.data(), size_, size_).block(0, size_ - kept, size_, kept);
+  const MatrixView<T> fresh = column_major(spare_.data(), kept, d_, capacity_);
+  gemm<T>(Op::transpose, Op::none, T(1), s, basis(size_), T(0), fresh);
+  for (index_t j = 0; j < kept; ++j) {
+    T* column = projected_.data() + j * capacity_;
+    std::fill(column, column + j, T(0));
+    column[j] = ritz_values_[size_ - kept + j];
+  }
+  basis_.swap(spare_);
+  basis_view_ = basis_.data();
+  size_ = kept;
+  next_check_ = std::min(size_ + 4 * width_, capacity_);
+  checked_size_ = 0;
+}
+
+template <class T>
+void Krylov<T>::write_vectors(T* groups) const {
+  for (index_t first = 0; first < n_wanted_; first += kGroup) {
+    const index_t count = std::min(kGroup, n_wanted_ - first);
+    T* group = groups + first * d_;
+    std::fill(group, group + kGroup * d_, T(0));
+    // Ranks descend, Ritz vectors ascend: a column-major block of s read backwards.
+    AlignedBuffer<T> chosen(size_ * count);
+    for (index_t c = 0; c < count; ++c) {
+      const T* s = ritz_vectors_.data() + (size_ - 1 - first - c) * size_;
+      std::copy(s, s + size_, chosen.data() + c * size_);
+    }
+    gemm<T>(Op::transpose, Op::none, T(1), column_major<const T>(chosen.data(), size_, count),
+            basis(size_), T(0), column_major(group, count, d_, kGroup));
+  }
+}
+
+template class Krylov<float>;
+template class Krylov<double>;
+
+}  // namespace eigenfeat

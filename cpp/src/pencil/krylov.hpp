@@ -1,0 +1,112 @@
+// Private to the pencils: the largest eigenpairs of the reduced operator M = W A W^T, W = L^-1, by
+// block Lanczos with full reorthogonalisation and thick restart (Golub and Underwood 1977; Wu and
+// Simon 2000).
+//
+//   M Q = Q H + X R E^T,   Q^T Q = I,   H = Q^T M Q,   X orthonormal and orthogonal to Q.
+//
+// Ritz pair (theta, u = Q s) has ||M u - theta u|| = ||R s_last||, s_last the last block of s:
+// known without forming u. A pair counts as converged when that is below tolerance max(|theta|, max
+// |Ritz value| / 1000). Pairs that are surely below the threshold (theta + residual < threshold)
+// need no convergence. Each step orthogonalises twice against all of Q. A block that loses rank
+// continues with random columns, so that an invariant subspace found early (multiple eigenvalues)
+// does not end the search.
+// Cost: 4 d^2 flops a column for M, 8 d m for the orthogonalisation of a column against m.
+#pragma once
+
+#include <cstdint>
+
+#include "eigenfeat/lapack.hpp"
+#include "eigenfeat/scratch.hpp"
+#include "kernels/narrow.hpp"
+#include "pencil/factor.hpp"
+
+namespace eigenfeat {
+
+inline constexpr index_t kMaximumBlock = 32;  // columns of a block: one or two cache lines
+
+// The basis holds at most this many columns before a restart.
+inline index_t krylov_capacity(index_t n_vectors) {
+  const index_t wanted = 3 * n_vectors > 160 ? 3 * n_vectors : 160;
+  return (wanted + 64 + kMaximumBlock - 1) / kMaximumBlock * kMaximumBlock;
+}
+
+// A narrow block needs fewer columns in all; a wide one reads the matrices less often, which pays
+// once they are too large for the cache.
+template <class T>
+index_t krylov_block(index_t d) {
+  return d * d * static_cast<index_t>(sizeof(T)) <= index_t{12} << 20 ? kLane<T> : 2 * kLane<T>;
+}
+// Smaller problems fill the basis before Lanczos pays; they go to a dense solver.
+inline bool krylov_fits(index_t d, index_t n_vectors) {
+  return d >= 2 * krylov_capacity(n_vectors);
+}
+
+template <class T>
+class Krylov {
+ public:
+  struct Target {
+    index_t n_vectors;
+    double threshold;
+    double tolerance;
+    index_t first_check;  // columns at which to look first; 0: a guess
+  };
+
+  // Starts afresh on A and the factor of B; both outlive the iteration.
+  void start(MatrixView<const T> a, const Factor<T>& factor, const Target& target, int n_threads);
+
+  // Advances to the next check. True: the wanted pairs look converged to slack times the tolerance.
+  bool advance(double slack);
+
+  bool exhausted() const { return columns_applied_ >= limit_; }
+  index_t columns_applied() const { return columns_applied_; }
+
+  // How many pairs are wanted, as the last check saw it, and their vectors u (d, count) as groups
+  // of kGroup columns, each group row-major (d, kGroup), padded with zeros.
+  index_t n_wanted() const { return n_wanted_; }
+  static constexpr index_t kGroup = 2 * kLane<T>;
+  void write_vectors(T* groups) const;
+
+ private:
+  void step();
+  void orthogonalise(T* block, T* coefficients);
+  void next_block();
+  bool cholesky_qr();
+  void careful_qr();
+  void orthogonalise_column(T* column);
+  void ritz();
+  double estimate(index_t rank) const;
+  void plan_next_check(double excess);
+  void restart();
+
+  MatrixView<T> basis(index_t columns) const {
+    return column_major(basis_view_, columns, d_, capacity_);
+  }
+
+  MatrixView<const T> a_;
+  const Factor<T>* factor_ = nullptr;
+  Target target_{};
+  int n_threads_ = 1;
+  index_t d_ = 0, width_ = 0, capacity_ = 0, limit_ = 0;
+
+  index_t size_ = 0;             // columns in the basis
+  index_t columns_applied_ = 0;  // columns M was applied to
+  index_t n_wanted_ = 0;
+  index_t next_check_ = 0;
+  index_t checked_size_ = 0;
+  double checked_worst_ = 0.0;
+  double scale_ = 0.0;  // a norm of M from below
+  std::uint64_t stream_ = 0;
+
+  T* basis_view_ = nullptr;
+  AlignedBuffer<T> basis_;                 // Q, row-major (d, capacity)
+  AlignedBuffer<T> spare_;                 // the same, for restarts
+  AlignedBuffer<T> block_, image_, half_;  // X, M X and what lies between, row-major (d, width)
+  AlignedBuffer<T> projected_;             // H, column-major (capacity, capacity), upper triangle
+  AlignedBuffer<T> ritz_vectors_;          // s, column-major (size, size)
+  AlignedBuffer<T> ritz_values_;           // theta, ascending
+  AlignedBuffer<T> coefficients_;
+  T triangle_[kMaximumBlock * kMaximumBlock] = {};  // R, column-major
+  LapackWork<T> work_;
+};
+
+}  // namespace eigenfeat

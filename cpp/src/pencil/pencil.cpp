@@ -1,0 +1,281 @@
+#include "eigenfeat/pencil.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <type_traits>
+
+#include "eigenfeat/parallel.hpp"
+#include "pencil/pencil_item.hpp"
+
+namespace eigenfeat {
+namespace {
+
+constexpr index_t kInnerThreads = 256;  // smaller problems are never cut inside
+constexpr index_t kMebibyte = index_t{1} << 20;
+constexpr index_t kFactorBytes = 1024 * kMebibyte;  // held at a time, unless one alone is larger
+constexpr index_t kFewBytes = 64 * kMebibyte;       // not worth a pause between waves
+constexpr index_t kItemsPerThread = 8;              // enough in hand to even out the threads
+
+template <class T>
+index_t factor_bytes(index_t d, bool with_inverse) {
+  return (with_inverse ? 3 : 1) * d * d * static_cast<index_t>(sizeof(T));
+}
+
+// Whether factors of so many bytes, with so many items, are enough for one wave.
+bool is_full(index_t bytes, index_t n_items, index_t d, int n_threads) {
+  const bool enough = n_items >= kItemsPerThread * n_threads;
+  return bytes > kFactorBytes || (enough && (d >= kInnerThreads || bytes > kFewBytes));
+}
+
+template <class T>
+void check_problem(const PencilProblem<T>& problem, const PencilOptions& options) {
+  require(!problem.denominators.empty() && !problem.numerators.empty(), "B", "at least one matrix",
+          "none");
+  const index_t d = problem.denominators.front().rows;
+  const auto check = [d](const std::vector<MatrixView<const T>>& matrices, const char* name) {
+    for (const auto& m : matrices) {
+      require(m.rows == d && m.cols == d && m.is_row_major(), name,
+              "row-major (" + std::to_string(d) + ", " + std::to_string(d) + ") matrices",
+              "(" + std::to_string(m.rows) + ", " + std::to_string(m.cols) + ")");
+    }
+  };
+  check(problem.numerators, "A");
+  check(problem.denominators, "B");
+  require(d >= 1, "B", "at least one row", "none");
+  const std::size_t n = problem.denominators.size(), each = n * static_cast<std::size_t>(d);
+  require(problem.shifts.size() == n || problem.shifts.size() == each, "shifts",
+          std::to_string(n) + " or " + std::to_string(each) + " entries",
+          std::to_string(problem.shifts.size()));
+  require(options.n_vectors >= 1 && options.n_vectors <= d, "n_vectors",
+          "a number in [1, " + std::to_string(d) + "]", std::to_string(options.n_vectors));
+  const index_t a_count = static_cast<index_t>(problem.numerators.size());
+  const index_t b_count = static_cast<index_t>(problem.denominators.size());
+  for (const auto& [a, b] : problem.items) {
+    require(a >= 0 && a < a_count && b >= 0 && b < b_count, "items", "indices of given matrices",
+            "(" + std::to_string(a) + ", " + std::to_string(b) + ")");
+  }
+}
+
+template <class T>
+void check_solution(const PencilSolution<T>& s, index_t n, index_t m, index_t d) {
+  require(s.eigenvalues.size == n * m && s.residuals.size == n * m && s.vectors.size == n * m * d &&
+              s.found.size == n && s.iterations.size == n && s.solver.size == n &&
+              s.status.size == n,
+          "solution", "arrays that fit the batch", "other sizes");
+}
+
+// One call of solve_pencils.
+template <class T>
+class Batch {
+ public:
+  Batch(const PencilProblem<T>& problem, const PencilOptions& options,
+        const PencilSolution<T>& solution)
+      : problem_(problem),
+        options_(options),
+        solution_(solution),
+        n_threads_(threads_for(work_of(problem), options.n_threads)),
+        solvers_(n_threads_),
+        order_(problem.items.size()) {
+    const index_t d = problem.denominators.front().rows;
+    const double per_denominator =
+        static_cast<double>(problem.items.size()) /
+        static_cast<double>(std::max<std::size_t>(problem.denominators.size(), 1));
+    if (options_.solver == Solver::automatic) {
+      options_.solver = choose_solver(d, options.n_vectors, per_denominator);
+    }
+    if (options_.tolerance <= 0.0) options_.tolerance = kDefaultTolerance<T>;
+    if (problem.shifts.size() == problem.denominators.size()) {
+      diagonals_.reserve(problem.shifts.size() * static_cast<std::size_t>(d));
+      for (const T shift : problem.shifts)
+        diagonals_.insert(diagonals_.end(), static_cast<std::size_t>(d), shift);
+    }
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+    std::stable_sort(order_.begin(), order_.end(), [&](std::size_t x, std::size_t y) {
+      return problem_.items[x].second < problem_.items[y].second;
+    });
+  }
+
+  // Waves of whole denominators: their factors, then their items.
+  void run() {
+    for (std::size_t first = 0; first < order_.size();) {
+      const std::size_t last = wave_end(first);
+      factorise_wave(first, last);
+      solve_wave(first, last);
+      first = last;
+    }
+  }
+
+ private:
+  static double work_of(const PencilProblem<T>& problem) {
+    const double width = static_cast<double>(problem.denominators.front().rows);
+    return static_cast<double>(problem.items.size()) * 10.0 * (width * width * width + 1000.0);
+  }
+  index_t denominator(std::size_t position) const {
+    return problem_.items[order_[position]].second;
+  }
+  index_t d() const { return problem_.denominators.front().rows; }
+  VectorView<const T> shifts_of(std::size_t b) const {
+    const std::vector<T>& all = diagonals_.empty() ? problem_.shifts : diagonals_;
+    return {all.data() + b * static_cast<std::size_t>(d()), d()};
+  }
+  bool with_inverse() const {
+    return options_.solver == Solver::krylov && krylov_fits(d(), options_.n_vectors);
+  }
+
+  std::size_t wave_end(std::size_t first) const {
+    const index_t each = factor_bytes<T>(d(), with_inverse());
+    index_t bytes = 0;
+    std::size_t last = first;
+    while (last < order_.size()) {
+      std::size_t next = last;
+      while (next < order_.size() && denominator(next) == denominator(last)) ++next;
+      bytes += each;
+      if (last > first && is_full(bytes, static_cast<index_t>(last - first), d(), n_threads_))
+        break;
+      last = next;
+    }
+    return last;
+  }
+
+  // Many jobs: one thread each. Few large ones: one after the other, tiled over the threads.
+  void spread(index_t n,
+              const std::function<void(index_t job, int thread, int inner)>& work) const {
+    if (n >= n_threads_ || d() < kInnerThreads) {
+      for_blocks(n, n_threads_, [&](index_t job, int thread) { work(job, thread, 1); });
+    } else {
+      for (index_t job = 0; job < n; ++job) work(job, 0, n_threads_);
+    }
+  }
+
+  void factorise_wave(std::size_t first, std::size_t last) {
+    first_of_.clear();
+    for (std::size_t p = first; p < last; ++p) {
+      if (p == first || denominator(p) != denominator(p - 1)) first_of_.push_back(denominator(p));
+    }
+    if (factors_.size() < first_of_.size()) factors_.resize(first_of_.size());
+    spread(static_cast<index_t>(first_of_.size()), [&](index_t job, int, int inner) {
+      const std::size_t b = static_cast<std::size_t>(first_of_[static_cast<std::size_t>(job)]);
+      factorise<T>(problem_.denominators[b], shifts_of(b), with_inverse(), inner,
+                   factors_[static_cast<std::size_t>(job)]);
+    });
+  }
+
+  // The batch's first item is solved apart: it tells the others how many columns to expect.
+  void solve_wave(std::size_t first, std::size_t last) {
+    if (first == 0 && options_.solver == Solver::krylov && last > 1) {
+      solve_item(order_[0], factors_[0], 0, n_threads_);
+      expected_columns_ = solution_.iterations[static_cast<index_t>(order_[0])];
+      ++first;
+    }
+    spread(static_cast<index_t>(last - first), [&](index_t job, int thread, int inner) {
+      const std::size_t position = first + static_cast<std::size_t>(job);
+      const auto at = std::lower_bound(first_of_.begin(), first_of_.end(), denominator(position));
+      solve_item(order_[position], factors_[static_cast<std::size_t>(at - first_of_.begin())],
+                 thread, inner);
+    });
+  }
+
+  void solve_item(std::size_t item, const Factor<T>& factor, int thread, int inner) {
+    const index_t i = static_cast<index_t>(item), m = options_.n_vectors;
+    ItemResult<T> result;
+    result.eigenvalues = {solution_.eigenvalues.data + i * m, m};
+    result.residuals = {solution_.residuals.data + i * m, m};
+    result.vectors = row_major(solution_.vectors.data + i * m * d(), m, d());
+    result.solver = options_.solver;
+    if (factor.status == Status::ok) {
+      const std::size_t a = static_cast<std::size_t>(problem_.items[item].first);
+      solvers_[thread].expect_columns(expected_columns_);
+      solvers_[thread].solve(problem_.numerators[a], factor, options_, inner, result);
+    } else {
+      result.status = factor.status;
+    }
+    if (result.status != Status::ok && result.status != Status::inaccurate) result.found = 0;
+    const T nothing = std::numeric_limits<T>::quiet_NaN();
+    for (index_t r = result.found; r < m; ++r) {
+      result.eigenvalues[r] = result.residuals[r] = nothing;
+      std::fill(result.vectors.row(r), result.vectors.row(r) + d(), nothing);
+    }
+    solution_.found[i] = result.found;
+    solution_.iterations[i] = result.iterations;
+    solution_.solver[i] = static_cast<int>(result.solver);
+    solution_.status[i] = static_cast<int>(result.status);
+  }
+
+  const PencilProblem<T>& problem_;
+  PencilOptions options_;
+  const PencilSolution<T>& solution_;
+  int n_threads_;
+  PerThread<ItemSolver<T>> solvers_;
+  std::vector<T> diagonals_;        // shifts entry by entry, where they are one number each
+  std::vector<std::size_t> order_;  // items by denominator
+  index_t expected_columns_ = 0;
+  std::vector<index_t> first_of_;   // this wave's denominators, ascending
+  std::vector<Factor<T>> factors_;  // their factors, in that order
+};
+
+}  // namespace
+
+Solver choose_solver(index_t d, index_t n_vectors, double items_per_denominator) {
+  // Seconds times 10^10 on one core (2.8 GHz, AVX-512), fitted to bench_pencil for d from 16 to 3,600;
+  // only their ratios matter. syevr finds part of a spectrum by bisection and inverse iteration,
+  // which costs per vector; all of it costs little more than sygvd.
+  const double n = static_cast<double>(d), m = static_cast<double>(n_vectors);
+  const double n2 = n * n, n3 = n2 * n;
+  const double share = 1.0 / std::max(items_per_denominator, 1.0);
+  const double full = 3.2 * n3 + 1000.0 * n2;
+  const double subset = n_vectors == d ? 1.2 * full : 1.2 * n3 + 400.0 * n2 + 6000.0 * n * m;
+  const double columns = std::max(2.5 * m + 80.0, 112.0);
+  const double krylov = columns * (1.1 * n2 + 700.0 * n + 12.0 * columns * columns) +
+                        share * (0.25 * n3 + 400.0 * n2);
+  if (krylov_fits(d, n_vectors) && krylov < subset && krylov < full) return Solver::krylov;
+  return subset < full ? Solver::subset : Solver::full;
+}
+
+template <class T>
+double pencil_bytes(index_t d, index_t n_items, index_t n_denominators,
+                    const PencilOptions& options) {
+  if (n_items == 0 || n_denominators == 0) return 0.0;
+  const double per_denominator = static_cast<double>(n_items) / static_cast<double>(n_denominators);
+  const Solver solver = options.solver == Solver::automatic
+                            ? choose_solver(d, options.n_vectors, per_denominator)
+                            : options.solver;
+  const bool krylov = solver == Solver::krylov && krylov_fits(d, options.n_vectors);
+  const int n_threads = threads_for(std::numeric_limits<double>::max(), options.n_threads);
+  const index_t each = factor_bytes<T>(d, krylov);
+  index_t held = 1;
+  while (held < n_denominators &&
+         !is_full((held + 1) * each,
+                  static_cast<index_t>(static_cast<double>(held) * per_denominator), d,
+                  n_threads)) {
+    ++held;
+  }
+  // Columns of length d: dense copies, or the basis and as much again for restarts.
+  const index_t columns = krylov                   ? 2 * krylov_capacity(options.n_vectors)
+                          : solver == Solver::full ? 2 * d
+                                                   : d;
+  const double vectors = static_cast<double>(n_items) * static_cast<double>(options.n_vectors) +
+                         static_cast<double>(n_threads) * static_cast<double>(columns);
+  return static_cast<double>(held * each) +
+         vectors * static_cast<double>(d) * static_cast<double>(sizeof(T));
+}
+
+template <class T>
+void solve_pencils(const PencilProblem<T>& problem, const PencilOptions& options,
+                   const PencilSolution<T>& solution) {
+  check_problem(problem, options);
+  check_solution(solution, static_cast<index_t>(problem.items.size()), options.n_vectors,
+                 problem.denominators.front().rows);
+  Batch<T>(problem, options, solution).run();
+}
+
+template double pencil_bytes<float>(index_t, index_t, index_t, const PencilOptions&);
+template double pencil_bytes<double>(index_t, index_t, index_t, const PencilOptions&);
+template void solve_pencils<float>(const PencilProblem<float>&, const PencilOptions&,
+                                   const PencilSolution<float>&);
+template void solve_pencils<double>(const PencilProblem<double>&, const PencilOptions&,
+                                    const PencilSolution<double>&);
+
+}  // namespace eigenfeat

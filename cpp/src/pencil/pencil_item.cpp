@@ -1,0 +1,221 @@
+#include "pencil/pencil_item.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "kernels/narrow.hpp"
+
+namespace eigenfeat {
+namespace {
+
+// How far a Ritz estimate may lie above the tolerance for the true residual to be worth computing:
+// the estimate bounds it from above by the factor sqrt(||B||) ||v||, often a hundred.
+constexpr double kSlack = 128.0;
+
+template <class T>
+index_t group_count(index_t columns) {
+  return (columns + Krylov<T>::kGroup - 1) / Krylov<T>::kGroup;
+}
+
+}  // namespace
+
+template <class T>
+void ItemSolver<T>::solve(MatrixView<const T> a, const Factor<T>& factor,
+                          const PencilOptions& options, int n_threads, ItemResult<T>& result) {
+  a_ = a;
+  factor_ = &factor;
+  n_threads_ = n_threads;
+  const index_t room = group_count<T>(options.n_vectors) * kGroup * a.rows;
+  for (AlignedBuffer<T>* buffer : {&reduced_, &vectors_, &av_, &bv_}) buffer->reserve(room);
+  result.solver = options.solver;
+  if (options.solver == Solver::krylov) {
+    if (krylov_fits(a.rows, options.n_vectors) && by_krylov(options, result)) return;
+    result.solver = Solver::subset;
+  }
+  const Status status =
+      result.solver == Solver::full ? by_full(options, result) : by_subset(options, result);
+  result.status = status;
+  if (status != Status::ok) return;
+  const double worst = finish(options, options.n_vectors, result);
+  if (std::isinf(worst))
+    result.status = Status::not_converged;
+  else if (worst > options.tolerance)
+    result.status = Status::inaccurate;
+}
+
+// False where the wanted pairs do not reach the tolerance within the work limit.
+template <class T>
+bool ItemSolver<T>::by_krylov(const PencilOptions& options, ItemResult<T>& result) {
+  krylov_.start(a_, *factor_,
+                {options.n_vectors, options.threshold, options.tolerance, expected_columns_},
+                n_threads_);
+  const auto upper = row_major<const T>(factor_->inverse_upper.data(), a_.rows, a_.rows);
+  double slack = kSlack;
+  while (!krylov_.exhausted()) {
+    if (!krylov_.advance(slack)) continue;
+    krylov_.write_vectors(reduced_.data());
+    for (index_t group = 0; group < group_count<T>(krylov_.n_wanted()); ++group) {
+      const index_t at = group * kGroup * a_.rows;
+      multiply_narrow<T>(Shape::upper, upper, reduced_.data() + at, kGroup, vectors_.data() + at,
+                         n_threads_);
+    }
+    result.iterations = krylov_.columns_applied();
+    if (finish(options, krylov_.n_wanted(), result) <= options.tolerance) {
+      result.status = Status::ok;
+      return true;
+    }
+    slack = std::max(1.0, slack / 4.0);
+  }
+  return false;
+}
+
+// M = L^-1 A L^-T by sygst, its wanted range by syevr, v = L^-T u.
+template <class T>
+Status ItemSolver<T>::by_subset(const PencilOptions& options, ItemResult<T>& result) {
+  const index_t d = a_.rows, m = options.n_vectors;
+  dense_.reserve(d * d);
+  dense_vectors_.reserve(d * m);
+  eigenvalues_.reserve(d);
+  const MatrixView<T> reduced = column_major(dense_.data(), d, d);
+  for (index_t j = 0; j < d; ++j) std::copy(a_.row(j), a_.row(j) + d, reduced.col(j));
+  const MatrixView<T> vectors = column_major(dense_vectors_.data(), d, m);
+  if (sygst<T>(Triangle::lower, reduced, factor_->lower_view()) != 0 ||
+      syevr_range<T>(Triangle::lower, reduced, d - m, d - 1, {eigenvalues_.data(), d}, vectors,
+                     work_) != 0) {
+    return by_full(options, result);  // syevr may fail on clusters of equal eigenvalues
+  }
+  trsm<T>(Side::left, Triangle::lower, Op::transpose, T(1), factor_->lower_view(), vectors);
+  take_columns(vectors, m);
+  result.iterations = 0;
+  return Status::ok;
+}
+
+template <class T>
+Status ItemSolver<T>::by_full(const PencilOptions& options, ItemResult<T>& result) {
+  const index_t d = a_.rows, m = options.n_vectors;
+  for (AlignedBuffer<T>* buffer : {&dense_, &dense_b_}) buffer->reserve(d * d);
+  eigenvalues_.reserve(d);
+  const MatrixView<T> a = column_major(dense_.data(), d, d),
+                      b = column_major(dense_b_.data(), d, d);
+  for (index_t j = 0; j < d; ++j) {
+    std::copy(a_.row(j), a_.row(j) + d, a.col(j));
+    std::copy(factor_->matrix.row(j), factor_->matrix.row(j) + d, b.col(j));
+    b(j, j) += factor_->shifts[j];
+  }
+  const int info = sygvd<T>(Triangle::lower, a, b, {eigenvalues_.data(), d}, work_);
+  if (info > static_cast<int>(d)) return Status::not_positive_definite;
+  if (info != 0) return Status::not_converged;
+  take_columns(a.block(0, d - m, d, m), m);
+  result.iterations = 0;
+  return Status::ok;
+}
+
+// The last columns of an ascending column-major set, in descending order, into groups.
+template <class T>
+void ItemSolver<T>::take_columns(MatrixView<const T> ascending, index_t n_vectors) {
+  const index_t d = ascending.rows;
+  std::fill(vectors_.data(), vectors_.data() + group_count<T>(n_vectors) * kGroup * d, T(0));
+  for (index_t rank = 0; rank < n_vectors; ++rank) {
+    const T* column = ascending.col(ascending.cols - 1 - rank);
+    T* out = vectors_.data() + rank / kGroup * kGroup * d + rank % kGroup;
+    for (index_t i = 0; i < d; ++i) out[i * kGroup] = column[i];
+  }
+}
+
+// max |A_ij| / ||B||, a size of the eigenvalues that A could have.
+template <class T>
+double ItemSolver<T>::numerator_scale() const {
+  // The diagonal bounds what is off it where A is positive semidefinite, as moments are.
+  double largest = 0.0;
+  for (index_t i = 0; i < a_.rows; ++i)
+    largest = std::max(largest, std::abs(static_cast<double>(a_(i, i))));
+  return largest / factor_->norm;
+}
+
+// Rayleigh quotients, scaling, residuals from A and B themselves; returns the worst residual of
+// those kept.
+template <class T>
+double ItemSolver<T>::finish(const PencilOptions& options, index_t count, ItemResult<T>& result) {
+  const index_t d = a_.rows;
+  result.found = 0;
+  if (count == 0) return 0.0;
+  for (index_t group = 0; group < group_count<T>(count); ++group) {
+    const index_t at = group * kGroup * d;
+    multiply_narrow<T>(Shape::symmetric, a_, vectors_.data() + at, kGroup, av_.data() + at,
+                       n_threads_);
+    multiply_narrow<T>(Shape::symmetric, factor_->matrix, vectors_.data() + at, kGroup,
+                       bv_.data() + at, n_threads_);
+  }
+  std::vector<double> lambda(static_cast<std::size_t>(count)), size(lambda.size()),
+      residual(lambda.size());
+  for (index_t rank = 0; rank < count; ++rank) {
+    const index_t at = rank / kGroup * kGroup * d + rank % kGroup;
+    const std::size_t r = static_cast<std::size_t>(rank);
+    double va = 0.0, vb = 0.0, vv = 0.0, rr = 0.0;
+    for (index_t j = 0, i = at; j < d; ++j, i += kGroup) {
+      bv_[i] += factor_->shifts[j] * vectors_[i];
+      const double v = static_cast<double>(vectors_[i]);
+      va += v * static_cast<double>(av_[i]);
+      vb += v * static_cast<double>(bv_[i]);
+      vv += v * v;
+    }
+    lambda[r] = va / vb;
+    for (index_t i = at; i < at + d * kGroup; i += kGroup) {
+      const double entry = static_cast<double>(av_[i]) - lambda[r] * static_cast<double>(bv_[i]);
+      rr += entry * entry;
+    }
+    size[r] = std::sqrt(vb);
+    residual[r] = std::sqrt(rr) / (factor_->norm * std::sqrt(vv));
+    if (!std::isfinite(lambda[r]) || !std::isfinite(residual[r]))
+      return std::numeric_limits<double>::infinity();
+  }
+  // Rayleigh quotients of nearly equal eigenvalues need not descend as the solver's did.
+  std::vector<std::size_t> order(lambda.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return lambda[a] > lambda[b]; });
+  // Tiny eigenvalues are measured against the largest, for no solver gets residuals below rounding;
+  // nor below the rounding of A v, which matters where A is much larger than its largest eigenvalue
+  // says.
+  const double rounding =
+      std::sqrt(static_cast<double>(d)) * static_cast<double>(std::numeric_limits<T>::epsilon());
+  const double floor =
+      std::max({std::max(1e-3, rounding / kDefaultTolerance<T>) * std::abs(lambda[order[0]]),
+                16.0 * rounding / kDefaultTolerance<T> * numerator_scale(),
+                std::numeric_limits<double>::min()});
+  double worst = 0.0;
+  for (const std::size_t r : order) {
+    const double unit = std::max(std::abs(lambda[r]), floor);
+    residual[r] /= unit;
+    if (lambda[r] < options.threshold) continue;
+    worst = std::max(worst, residual[r]);
+    write_pair(static_cast<index_t>(r), lambda[r], residual[r], size[r], result);
+    ++result.found;
+  }
+  return worst;
+}
+
+// v^T B v = 1, and the entry of largest magnitude positive.
+template <class T>
+void ItemSolver<T>::write_pair(index_t rank, double lambda, double residual, double norm,
+                               ItemResult<T>& result) const {
+  const index_t d = a_.rows, at = rank / kGroup * kGroup * d + rank % kGroup, slot = result.found;
+  index_t peak = 0;
+  for (index_t i = 0; i < d; ++i) {
+    if (std::abs(vectors_[at + i * kGroup]) > std::abs(vectors_[at + peak * kGroup])) peak = i;
+  }
+  const double scale = (vectors_[at + peak * kGroup] < T(0) ? -1.0 : 1.0) / norm;
+  T* out = result.vectors.row(slot);
+  for (index_t i = 0; i < d; ++i)
+    out[i] = static_cast<T>(static_cast<double>(vectors_[at + i * kGroup]) * scale);
+  result.eigenvalues[slot] = static_cast<T>(lambda);
+  result.residuals[slot] = static_cast<T>(residual);
+}
+
+template class ItemSolver<float>;
+template class ItemSolver<double>;
+
+}  // namespace eigenfeat

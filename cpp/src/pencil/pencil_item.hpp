@@ -1,0 +1,61 @@
+// Private to the pencils: one item, by one of the three solvers, and the check of its result.
+#pragma once
+
+#include "eigenfeat/pencil.hpp"
+#include "eigenfeat/scratch.hpp"
+#include "pencil/factor.hpp"
+#include "pencil/krylov.hpp"
+
+namespace eigenfeat {
+
+// On residuals: what every solver reaches with room to spare.
+template <class T>
+inline constexpr double kDefaultTolerance = sizeof(T) == 4 ? 1e-4 : 1e-10;
+
+template <class T>
+struct ItemResult {
+  VectorView<T> eigenvalues;  // m
+  MatrixView<T> vectors;      // (m, d), row-major
+  VectorView<T> residuals;    // m
+  index_t found = 0;
+  index_t iterations = 0;
+  Solver solver = Solver::automatic;
+  Status status = Status::ok;
+};
+
+// Keeps its scratch from item to item; one a thread.
+template <class T>
+class ItemSolver {
+ public:
+  // options.solver is full, subset or krylov; the factor has its inverse where krylov may run.
+  void solve(MatrixView<const T> a, const Factor<T>& factor, const PencilOptions& options,
+             int n_threads, ItemResult<T>& result);
+
+  // Columns that a typical item of the batch needs, for the krylov solver's first check; 0:
+  // unknown.
+  void expect_columns(index_t columns) { expected_columns_ = columns; }
+
+ private:
+  static constexpr index_t kGroup = Krylov<T>::kGroup;
+
+  bool by_krylov(const PencilOptions& options, ItemResult<T>& result);
+  Status by_subset(const PencilOptions& options, ItemResult<T>& result);
+  Status by_full(const PencilOptions& options, ItemResult<T>& result);
+  void take_columns(MatrixView<const T> ascending, index_t n_vectors);
+  double numerator_scale() const;
+  double finish(const PencilOptions& options, index_t count, ItemResult<T>& result);
+  void write_pair(index_t rank, double lambda, double residual, double norm,
+                  ItemResult<T>& result) const;
+
+  MatrixView<const T> a_;
+  const Factor<T>* factor_ = nullptr;
+  int n_threads_ = 1;
+  index_t expected_columns_ = 0;
+  Krylov<T> krylov_;
+  AlignedBuffer<T> dense_, dense_b_, dense_vectors_, eigenvalues_;
+  AlignedBuffer<T> reduced_;            // u by groups of kGroup columns, each row-major (d, kGroup)
+  AlignedBuffer<T> vectors_, av_, bv_;  // v, A v, B v likewise
+  LapackWork<T> work_;
+};
+
+}  // namespace eigenfeat

@@ -1,0 +1,66 @@
+#include "eigenfeat/box.hpp"
+
+#include <cmath>
+#include <string>
+
+#include "eigenfeat/parallel.hpp"
+#include "eigenfeat/status.hpp"
+#include "kernels/simd.hpp"
+
+namespace eigenfeat {
+namespace {
+
+// How far a coordinate goes from the centre.
+EIGENFEAT_INLINE double reach(double a, double g, double w) {
+  const double vertex = std::fabs(g) / a;
+  return a > 0.0 && vertex < w ? vertex : w;
+}
+
+}  // namespace
+
+EIGENFEAT_CLONES
+double box_fall(const double* curvatures, const double* slopes, const double* half_widths,
+                double stretch, index_t n) {
+  constexpr index_t kLanes = 8;
+  double sums[kLanes] = {};
+  index_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (index_t k = 0; k < kLanes; ++k) {
+      const double a = curvatures[i + k], g = slopes[i + k];
+      const double t = reach(a, g, half_widths[i + k] * stretch);
+      sums[k] += t * (2.0 * std::fabs(g) - a * t);
+    }
+  }
+  for (index_t k = 0; i < n; ++i, ++k) {
+    const double t = reach(curvatures[i], slopes[i], half_widths[i] * stretch);
+    sums[k] += t * (2.0 * std::fabs(slopes[i]) - curvatures[i] * t);
+  }
+  return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
+}
+
+void minimise_over_box(MatrixView<const double> curvatures, MatrixView<const double> slopes,
+                       MatrixView<const double> half_widths, VectorView<double> values,
+                       MatrixView<double> minimisers, int n_threads) {
+  const index_t n = slopes.rows, d = slopes.cols;
+  const auto fits = [&](MatrixView<const double> m) {
+    return m.rows == n && m.cols == d && m.is_row_major();
+  };
+  require(fits(curvatures), "curvatures", "the shape of the slopes", "another");
+  require(fits(half_widths), "half_widths", "the shape of the slopes", "another");
+  require(values.size == n, "values", std::to_string(n) + " entries", std::to_string(values.size));
+  require(fits(minimisers), "minimisers", "the shape of the slopes", "another");
+  constexpr index_t kItems = 64;
+  const double work = 10.0 * static_cast<double>(n) * static_cast<double>(d);
+  for_ranges(n, kItems, threads_for(work, n_threads), [&](index_t begin, index_t end, int) {
+    for (index_t i = begin; i < end; ++i) {
+      const double *a = curvatures.row(i), *g = slopes.row(i), *w = half_widths.row(i);
+      values[i] = 0.0 - box_fall(a, g, w, 1.0, d);
+      for (index_t j = 0; j < d; ++j) {
+        const double t = reach(a[j], g[j], w[j]);
+        minimisers(i, j) = g[j] > 0.0 ? -t : t;
+      }
+    }
+  });
+}
+
+}  // namespace eigenfeat

@@ -1,0 +1,332 @@
+#include "eigenfeat/dominance.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "eigenfeat/box.hpp"
+#include "eigenfeat/parallel.hpp"
+#include "eigenfeat/scratch.hpp"
+#include "eigenfeat/status.hpp"
+#include "eigenfeat/trust_region.hpp"
+#include "kernels/simd.hpp"
+
+namespace eigenfeat {
+namespace {
+
+constexpr double kRound = std::numeric_limits<double>::epsilon();
+
+// A value and the sum of the magnitudes that it was added up from.
+struct Sum {
+  double value = 0.0;
+  double magnitude = 0.0;
+};
+
+EIGENFEAT_CLONES
+Sum dot_and_size(const double* a, const double* b, index_t n) {
+  constexpr index_t kLanes = 8;
+  double value[kLanes] = {}, magnitude[kLanes] = {};
+  index_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (index_t k = 0; k < kLanes; ++k) {
+      const double term = a[i + k] * b[i + k];
+      value[k] += term;
+      magnitude[k] += std::fabs(term);
+    }
+  }
+  for (index_t k = 0; i < n; ++i, ++k) {
+    const double term = a[i] * b[i];
+    value[k] += term;
+    magnitude[k] += std::fabs(term);
+  }
+  Sum sum;
+  for (index_t k = 0; k < kLanes; ++k) {
+    sum.value += value[k];
+    sum.magnitude += magnitude[k];
+  }
+  return sum;
+}
+
+EIGENFEAT_CLONES
+double weighted_square(const double* precision, const double* x, const double* centre, index_t n) {
+  constexpr index_t kLanes = 8;
+  double sums[kLanes] = {};
+  index_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (index_t k = 0; k < kLanes; ++k) {
+      const double from = x[i + k] - centre[i + k];
+      sums[k] += precision[i + k] * from * from;
+    }
+  }
+  for (index_t k = 0; i < n; ++i, ++k) {
+    const double from = x[i] - centre[i];
+    sums[k] += precision[i] * from * from;
+  }
+  double sum = 0.0;
+  for (const double part : sums) sum += part;
+  return sum;
+}
+
+// a and g of f_c - f_h in u, from the quadratic parts; `spread` and `steepness` take the sums of
+// the magnitudes of their terms.
+EIGENFEAT_CLONES
+void quadratic_difference(const double* pc, const double* mc, const double* ph, const double* mh,
+                          const double* x, const double* width, index_t n, double* a, double* g,
+                          double* spread, double* steepness) {
+  for (index_t i = 0; i < n; ++i) {
+    const double w = width[i], square = w * w;
+    const double c = pc[i] * (x[i] - mc[i]), h = ph[i] * (x[i] - mh[i]);
+    a[i] = square * (ph[i] - pc[i]);
+    g[i] = w * (h - c);
+    spread[i] = square * (ph[i] + pc[i]);
+    steepness[i] = w * (std::fabs(h) + std::fabs(c));
+  }
+}
+
+EIGENFEAT_CLONES
+void add_linear_difference(const double* bc, const double* bh, const double* width, index_t n,
+                           double* g, double* steepness) {
+  for (index_t i = 0; i < n; ++i) {
+    g[i] += 0.5 * width[i] * (bc[i] - bh[i]);
+    steepness[i] += 0.5 * width[i] * (std::fabs(bc[i]) + std::fabs(bh[i]));
+  }
+}
+
+double total(const double* x, index_t n) {
+  double sum = 0.0;
+  for (index_t i = 0; i < n; ++i) sum += x[i];
+  return sum;
+}
+
+struct Scratch {
+  AlignedBuffer<double> lines, values, magnitudes;
+};
+
+// One row of a problem.
+class Row {
+ public:
+  Row(const DominanceProblem& problem, index_t row, Scratch& scratch)
+      : p_(problem), row_(row), d_(problem.points.cols), k_(problem.offsets.cols), s_(scratch) {
+    s_.lines.reserve(6 * d_);
+    s_.values.reserve(k_);
+    s_.magnitudes.reserve(k_);
+    for (index_t c = 0; c < k_; ++c) evaluate(c);
+  }
+
+  index_t guess() const {
+    return std::max_element(s_.values.data(), s_.values.data() + k_) - s_.values.data();
+  }
+
+  // The most dangerous of those that are compared with c; -1 if there is none.
+  index_t runner_up(index_t c) const {
+    index_t best = -1;
+    for (index_t h = 0; h < k_; ++h) {
+      if (compared(c, h) && (best < 0 || s_.values[h] > s_.values[best])) best = h;
+    }
+    return best;
+  }
+
+  bool compared(index_t c, index_t h) const {
+    return c != h && (p_.groups.empty() || p_.groups[c] != p_.groups[h]);
+  }
+
+  Verdict check(index_t c, index_t h, double radius) {
+    const double constant = s_.values[c] - s_.values[h];
+    if (radius == 0.0) return settle(c, h, constant, 0.0);
+    form(c, h);
+    return judge(c, h, constant, radius);
+  }
+
+  // The difference of c and h as it stands after form().
+  Verdict judge(index_t c, index_t h, double constant, double radius) {
+    const double error = uncertainty(c, h) + curved_ * radius * radius + sloped_ * radius;
+    if (p_.shape == SetShape::ball)
+      return certify(line(0), line(1), d_, constant, radius, error, line(4)).verdict;
+    const double fall = box_fall(line(0), line(1), ones(), radius, d_);
+    return settle(c, h, constant - fall, error + share() * fall);
+  }
+
+  void form(index_t c, index_t h) {
+    const double *x = p_.points.row(row_), *w = p_.widths.row(row_);
+    if (p_.precisions.data != nullptr) {
+      const double *precisions = p_.precisions.row(row_), *centres = p_.centres.row(row_);
+      quadratic_difference(precisions + c * d_, centres + c * d_, precisions + h * d_,
+                           centres + h * d_, x, w, d_, line(0), line(1), line(2), line(3));
+    } else {
+      std::fill(line(0), line(4), 0.0);
+    }
+    if (p_.slopes.data != nullptr)
+      add_linear_difference(p_.slopes.row(c), p_.slopes.row(h), w, d_, line(1), line(3));
+    // Both sums bound what rounding of the entries does in the ball and in the box.
+    curved_ = 8 * kRound * total(line(2), d_);
+    sloped_ = 16 * kRound * total(line(3), d_);
+    if (p_.shape == SetShape::box) std::fill(line(4), line(5), 1.0);
+  }
+
+  double largest_radius(index_t c, double limit) {
+    double radius = limit;
+    const auto shrink = [&](index_t h) {
+      const double constant = s_.values[c] - s_.values[h];
+      if (settle(c, h, constant, 0.0) != Verdict::nonnegative) {
+        radius = 0.0;
+        return;
+      }
+      form(c, h);
+      const auto holds = [&](double r) { return judge(c, h, constant, r) == Verdict::nonnegative; };
+      if (!holds(radius)) radius = bisect(radius, holds);
+    };
+    const index_t first = runner_up(c);
+    if (first >= 0) shrink(first);
+    for (index_t h = 0; h < k_ && radius > 0.0; ++h) {
+      if (h != first && compared(c, h)) shrink(h);
+    }
+    return radius;
+  }
+
+ private:
+  double* line(index_t i) { return s_.lines.data() + i * d_; }
+  const double* ones() { return line(4); }
+  double share() const { return static_cast<double>(d_ + 64) * kRound; }
+
+  void evaluate(index_t c) {
+    const double* x = p_.points.row(row_);
+    const double offset = p_.offsets(p_.offsets.rows == 1 ? 0 : row_, c);
+    Sum sum{offset, std::fabs(offset)};
+    if (p_.precisions.data != nullptr) {
+      const double square =
+          weighted_square(p_.precisions.row(row_) + c * d_, x, p_.centres.row(row_) + c * d_, d_);
+      sum = {sum.value - square, sum.magnitude + square};
+    }
+    if (p_.slopes.data != nullptr) {
+      const Sum linear = dot_and_size(p_.slopes.row(c), x, d_);
+      sum = {sum.value + linear.value, sum.magnitude + linear.magnitude};
+    }
+    s_.values[c] = sum.value;
+    s_.magnitudes[c] = sum.magnitude;
+  }
+
+  double uncertainty(index_t c, index_t h) const {
+    return share() * (s_.magnitudes[c] + s_.magnitudes[h]);
+  }
+
+  Verdict settle(index_t c, index_t h, double least, double error) const {
+    const double reach = error + uncertainty(c, h);
+    if (least >= reach) return Verdict::nonnegative;
+    return least < -reach ? Verdict::negative : Verdict::undecided;
+  }
+
+  template <class Holds>
+  static double bisect(double above, Holds&& holds) {
+    double below = 0.0;
+    // From far below the radius upward, so that the number of steps does not depend on units.
+    for (double r = above; below == 0.0; r *= 1.0 / 64) {
+      if (r < above * 1e-12) return 0.0;
+      if (holds(r)) below = r;
+      if (below == 0.0) above = r;
+    }
+    while (above - below > 1e-6 * below) {
+      const double middle = 0.5 * (below + above);
+      (holds(middle) ? below : above) = middle;
+    }
+    return below;
+  }
+
+  const DominanceProblem& p_;
+  index_t row_, d_, k_;
+  Scratch& s_;
+  double curved_ = 0.0, sloped_ = 0.0;
+};
+
+void check_shapes(const DominanceProblem& p) {
+  const index_t n = p.points.rows, d = p.points.cols, k = p.offsets.cols;
+  const auto lines = [&](MatrixView<const double> m, index_t cols, const char* name) {
+    require(m.rows == n && m.cols == cols && m.is_row_major(), name,
+            std::to_string(n) + " rows of " + std::to_string(cols),
+            std::to_string(m.rows) + " of " + std::to_string(m.cols));
+  };
+  require(k > 0, "offsets", "at least one class", "none");
+  lines(p.points, d, "points");
+  lines(p.widths, d, "widths");
+  require(p.offsets.rows == n || p.offsets.rows == 1, "offsets", "one row, or one a point",
+          std::to_string(p.offsets.rows));
+  require(p.radii.size == n, "radii", std::to_string(n) + " entries", std::to_string(p.radii.size));
+  require((p.precisions.data == nullptr) == (p.centres.data == nullptr), "centres",
+          "both precisions and centres, or neither", "one");
+  if (p.precisions.data != nullptr) {
+    lines(p.precisions, k * d, "precisions");
+    lines(p.centres, k * d, "centres");
+  }
+  require(p.slopes.data == nullptr ||
+              (p.slopes.rows == k && p.slopes.cols == d && p.slopes.is_row_major()),
+          "slopes", "one row a class", std::to_string(p.slopes.rows));
+  require(p.groups.empty() || p.groups.size == k, "groups", std::to_string(k) + " entries",
+          std::to_string(p.groups.size));
+  require(p.groups.empty() || p.process == Process::guess, "process",
+          "guess where there are groups", "general");
+}
+
+double work_of(const DominanceProblem& p) {
+  return 40.0 * static_cast<double>(p.points.rows) * static_cast<double>(p.points.cols + 16) *
+         static_cast<double>(p.offsets.cols);
+}
+
+constexpr index_t kRows = 32;
+
+}  // namespace
+
+void find_dominating(const DominanceProblem& problem, const Dominance& out, int n_threads) {
+  check_shapes(problem);
+  const index_t n = problem.points.rows, k = problem.offsets.cols;
+  require(
+      out.winners.size == n && out.guesses.size == n && out.checks.size == n && out.open.size == n,
+      "dominance", std::to_string(n) + " entries", "others");
+  const int threads = threads_for(work_of(problem), n_threads);
+  PerThread<Scratch> scratch(threads);
+  for_ranges(n, kRows, threads, [&](index_t begin, index_t end, int thread) {
+    for (index_t i = begin; i < end; ++i) {
+      Row row(problem, i, scratch[thread]);
+      int open = 0, skipped = 0;
+      const auto dominates = [&](index_t c, index_t h) {
+        if (!row.compared(c, h)) {
+          ++skipped;
+          return true;
+        }
+        const Verdict verdict = row.check(c, h, problem.radii[i]);
+        open += verdict == Verdict::undecided ? 1 : 0;
+        return verdict == Verdict::nonnegative;
+      };
+      const index_t guess = row.guess();
+      const Decision decision = problem.process == Process::general
+                                    ? general_process(k, dominates)
+                                    : guess_and_check(k, guess, row.runner_up(guess), dominates);
+      out.winners[i] = static_cast<int>(decision.winner);
+      out.guesses[i] = static_cast<int>(guess);
+      out.checks[i] = static_cast<int>(decision.checks) - skipped;
+      out.open[i] = open;
+    }
+  });
+}
+
+void dominance_radii(const DominanceProblem& problem, VectorView<const std::int32_t> classes,
+                     VectorView<double> largest, VectorView<int> guesses, int n_threads) {
+  check_shapes(problem);
+  const index_t n = problem.points.rows, k = problem.offsets.cols;
+  require(classes.size == n && largest.size == n && guesses.size == n, "classes",
+          std::to_string(n) + " entries", std::to_string(classes.size));
+  for (index_t i = 0; i < n; ++i)
+    require(classes[i] >= -1 && classes[i] < k, "classes", "indices of classes, or -1",
+            std::to_string(classes[i]));
+  const int threads = threads_for(20.0 * work_of(problem), n_threads);
+  PerThread<Scratch> scratch(threads);
+  for_ranges(n, kRows, threads, [&](index_t begin, index_t end, int thread) {
+    for (index_t i = begin; i < end; ++i) {
+      Row row(problem, i, scratch[thread]);
+      const index_t guess = row.guess();
+      guesses[i] = static_cast<int>(guess);
+      largest[i] = row.largest_radius(classes[i] < 0 ? guess : classes[i], problem.radii[i]);
+    }
+  });
+}
+
+}  // namespace eigenfeat

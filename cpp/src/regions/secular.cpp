@@ -1,0 +1,223 @@
+#include "regions/secular.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "kernels/line.hpp"
+#include "kernels/simd.hpp"
+
+namespace eigenfeat {
+namespace {
+
+using V = Line<double>::type;
+constexpr index_t kLanes = kLane<double>;
+
+EIGENFEAT_INLINE void load(const double* p, V& v) {
+  std::memcpy(&v, p, sizeof v);
+}
+
+// The last few numbers, with `filler` after them.
+EIGENFEAT_INLINE void load_tail(const double* p, index_t n, double filler, V& v) {
+  for (index_t i = 0; i < kLanes; ++i) v[i] = i < n ? p[i] : filler;
+}
+
+EIGENFEAT_INLINE double total(const V& v) {
+  return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
+}
+
+EIGENFEAT_INLINE void add_secular(const V& a, const V& g, double low, double shift, V& first,
+                                  V& second, V& third) {
+  const V inverse = 1.0 / ((a - low) + shift);
+  const V x = g * inverse;
+  const V square = x * x;
+  first += g * x;
+  second += square;
+  third += square * inverse;
+}
+
+EIGENFEAT_INLINE void add_survey(const V& a, const V& g, V& low, V& size, V& steepest, V& gradient,
+                                 V& bend) {
+  const V magnitude = a < 0.0 ? -a : a, slope = g < 0.0 ? -g : g;
+  const V square = g * g;
+  low = a < low ? a : low;
+  size = magnitude > size ? magnitude : size;
+  steepest = slope > steepest ? slope : steepest;
+  gradient += square;
+  bend += a * square;
+}
+
+template <class F>
+EIGENFEAT_INLINE double reduce(const V& v, F&& f) {
+  double result = v[0];
+  for (index_t i = 1; i < kLanes; ++i) result = f(result, v[i]);
+  return result;
+}
+
+}  // namespace
+
+EIGENFEAT_CLONES
+SecularSums secular_sums(const double* a, const double* g, index_t n, double low, double shift) {
+  V first{}, second{}, third{}, curvature, slope;
+  index_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    load(a + i, curvature);
+    load(g + i, slope);
+    add_secular(curvature, slope, low, shift, first, second, third);
+  }
+  if (i < n) {
+    load_tail(a + i, n - i, low + 1.0, curvature);
+    load_tail(g + i, n - i, 0.0, slope);
+    add_secular(curvature, slope, low, shift, first, second, third);
+  }
+  return {total(first), total(second), total(third)};
+}
+
+EIGENFEAT_CLONES
+Survey survey(const double* a, const double* g, index_t n) {
+  V low = V{} + std::numeric_limits<double>::infinity();
+  V size{}, steepest{}, gradient{}, bend{}, curvature, slope;
+  index_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    load(a + i, curvature);
+    load(g + i, slope);
+    add_survey(curvature, slope, low, size, steepest, gradient, bend);
+  }
+  if (i < n) {
+    load_tail(a + i, n - i, a[i], curvature);
+    load_tail(g + i, n - i, 0.0, slope);
+    add_survey(curvature, slope, low, size, steepest, gradient, bend);
+  }
+  const auto least = [](double p, double q) { return q < p ? q : p; };
+  const auto most = [](double p, double q) { return q > p ? q : p; };
+  return {reduce(low, least), reduce(size, most), reduce(steepest, most), total(gradient),
+          total(bend)};
+}
+
+PowerOfTwo::PowerOfTwo(int exponent)
+    : first(std::ldexp(1.0, exponent / 2)), second(std::ldexp(1.0, exponent - exponent / 2)) {}
+
+namespace {
+
+// x = f 2^e with 1/2 <= f < 1; for 0 an exponent below all others.
+int exponent_of(double x) {
+  if (x == 0.0) return -4000;
+  int exponent = 0;
+  std::frexp(x, &exponent);
+  return exponent;
+}
+
+int value_exponent_of(double size, double steepest, int radius_exponent) {
+  const int exponent =
+      std::max(exponent_of(size) + 2 * radius_exponent, exponent_of(steepest) + radius_exponent);
+  return exponent < -3500 ? 0 : exponent;  // all is zero
+}
+
+}  // namespace
+
+BallScale::BallScale(double size, double steepest, double given_radius)
+    : radius_exponent(exponent_of(given_radius)),
+      value_exponent(value_exponent_of(size, steepest, radius_exponent)),
+      curvature(2 * radius_exponent - value_exponent),
+      slope(radius_exponent - value_exponent),
+      value(-value_exponent),
+      length(radius_exponent),
+      back(value_exponent),
+      multiplier(value_exponent - 2 * radius_exponent),
+      radius(PowerOfTwo(-radius_exponent)(given_radius)) {}
+
+namespace {
+
+// |x|^2 and the sum of g^2 / b with b = a - low + shift, where 0 / 0 is 0.
+SecularSums careful_sums(const double* a, const double* g, index_t n, double low, double shift) {
+  SecularSums sums;
+  for (index_t i = 0; i < n; ++i) {
+    if (g[i] == 0.0) continue;
+    const double x = g[i] / ((a[i] - low) + shift);
+    sums.first += g[i] * x;
+    sums.second += x * x;
+  }
+  return sums;
+}
+
+void set_point(const double* a, const double* g, index_t n, double low, double shift, double* x) {
+  for (index_t i = 0; i < n; ++i) x[i] = g[i] == 0.0 ? 0.0 : -g[i] / ((a[i] - low) + shift);
+}
+
+// A shift at which |x| >= r: every component alone, and their mean by Jensen's inequality.
+double left_of_root(const double* a, const double* g, index_t n, const Survey& of, double radius) {
+  double shift = std::max(of.low, 0.0);
+  for (index_t i = 0; i < n; ++i)
+    shift = std::max(shift, std::fabs(g[i]) / radius - (a[i] - of.low));
+  if (of.gradient > 0.0)
+    shift = std::max(shift, std::sqrt(of.gradient) / radius - (of.bend / of.gradient - of.low));
+  return shift;
+}
+
+}  // namespace
+
+namespace {
+
+// The ball is filled along the lowest eigenvector; the multiplier is -low to working precision.
+void fill_ball(const double* a, const double* g, index_t n, double radius, double inner,
+               double* x) {
+  const index_t lowest = std::min_element(a, a + n) - a;
+  const double rest = std::sqrt(std::max(radius * radius - inner, 0.0));
+  x[lowest] = g[lowest] > 0.0 ? -rest : rest;
+}
+
+// Where the ball does not hold the free minimiser, or there is none: |x| = radius, low < shift.
+void solve_secular(const double* a, const double* g, index_t n, double low, double radius,
+                   double* x, RegionPoint& point) {
+  const double base = std::max(low, 0.0);
+  double shift = point.shift;
+  SecularSums sums = secular_sums(a, g, n, low, shift);
+  point.converged = false;
+  for (constexpr int kMost = 200; point.iterations < kMost; ++point.iterations) {
+    const double excess = (std::sqrt(sums.second) - radius) / radius;
+    const double next = std::max(shift + sums.second / sums.third * excess, base);
+    point.converged = std::fabs(next - shift) <= 2 * kRound * shift || std::fabs(excess) <= kRound;
+    if (point.converged || !(next > 0.0)) break;
+    shift = next;
+    sums = secular_sums(a, g, n, low, shift);
+  }
+  point.shift = shift;
+  point.multiplier = shift - low;
+  point.value = -(sums.first + point.multiplier * radius * radius);
+  set_point(a, g, n, low, shift, x);
+  const double length = radius / std::sqrt(sums.second);
+  for (index_t i = 0; i < n; ++i) x[i] *= length;
+}
+
+}  // namespace
+
+RegionPoint minimise_diagonal(const double* a, const double* g, index_t n, double radius,
+                              double* x) {
+  const Survey of = survey(a, g, n);
+  RegionPoint point;
+  point.shift = std::max(of.low, 0.0);
+  SecularSums sums = careful_sums(a, g, n, of.low, point.shift);
+  bool inside = sums.second <= radius * radius;
+  if (!inside) {
+    point.shift = left_of_root(a, g, n, of, radius);
+    constexpr double kTiny = 1e-290;
+    if (point.shift < kTiny) {  // the lowest slopes are next to nothing
+      point.shift = kTiny;
+      sums = careful_sums(a, g, n, of.low, kTiny);
+      inside = sums.second <= radius * radius;
+    }
+  }
+  if (!inside) {
+    solve_secular(a, g, n, of.low, radius, x, point);
+  } else {
+    point.multiplier = point.shift - of.low;
+    point.value = -(sums.first + point.multiplier * radius * radius);
+    set_point(a, g, n, of.low, point.shift, x);
+    if (of.low < 0.0 || point.multiplier > 0.0) fill_ball(a, g, n, radius, sums.second, x);
+  }
+  point.hard = of.low < 0.0 && point.shift <= static_cast<double>(n) * kRound * of.size;
+  return point;
+}
+
+}  // namespace eigenfeat

@@ -1,0 +1,234 @@
+#include "regions/tridiagonal_region.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/line.hpp"
+#include "kernels/simd.hpp"
+#include "kernels/sums.hpp"
+#include "kernels/tridiagonal_kernels.hpp"
+#include "kernels/wave_kernels.hpp"
+
+namespace eigenfeat {
+namespace {
+
+using V = Line<double>::type;
+constexpr index_t kLanes = kLane<double>;
+constexpr index_t kPassEach = 2048;  // beyond, a pass a column is worth less than LAPACK's blocks
+
+// Which of eight shifts leave T - shift without a negative pivot, as 1 or 0.
+EIGENFEAT_CLONES
+void definite_at(const double* diagonal, const double* off, index_t n, double tiny,
+                 const double* shifts, int* definite) {
+  V shift, pivot, smallest;
+  for (index_t k = 0; k < kLanes; ++k) shift[k] = shifts[k];
+  pivot = diagonal[0] - shift;
+  smallest = pivot;
+  for (index_t i = 1; i < n; ++i) {
+    const V magnitude = pivot < 0.0 ? -pivot : pivot;
+    pivot = magnitude < tiny ? V{} - tiny : pivot;
+    smallest = pivot < smallest ? pivot : smallest;
+    pivot = (diagonal[i] - shift) - off[i - 1] * off[i - 1] / pivot;
+  }
+  smallest = pivot < smallest ? pivot : smallest;
+  for (index_t k = 0; k < kLanes; ++k) definite[k] = smallest[k] < 0.0 ? 0 : 1;
+}
+
+}  // namespace
+
+TridiagonalRegion::TridiagonalRegion(index_t d)
+    : d_(d),
+      order_(padded_order(d)),
+      matrix_(order_ * order_),
+      steps_(tridiagonal_scratch(d)),
+      diagonal_(d),
+      off_(d),
+      tau_(d),
+      pivots_(d),
+      ratios_(d),
+      forward_(d),
+      point_(d),
+      vector_(d),
+      slope_(d) {}
+
+RegionPoint TridiagonalRegion::minimise(MatrixView<const double> a, const PowerOfTwo& factor,
+                                        const double* g, double radius, double* x) {
+  reduce(a, factor);
+  std::copy(g, g + d_, slope_.data());
+  for (index_t i = 0; i + 1 < d_; ++i) reflect(i, slope_.data());
+  const RegionPoint point = minimise_tridiagonal(slope_.data(), radius);
+  std::copy(point_.data(), point_.data() + d_, x);
+  for (index_t i = d_ - 2; i >= 0; --i) reflect(i, x);
+  return point;
+}
+
+void TridiagonalRegion::reduce(MatrixView<const double> a, const PowerOfTwo& factor) {
+  const MatrixView<double> copy = column_major(matrix_.data(), order_, order_);
+  for (index_t j = 0; j < d_; ++j) {
+    const double* from = a.row(j);  // symmetric: a row is a column
+    const index_t top = j / kLanes * kLanes;
+    std::transform(from + top, from + d_, copy.col(j) + top, factor);
+    std::fill(copy.col(j) + d_, copy.col(j) + order_, 0.0);
+  }
+  if (d_ <= kPassEach) {
+    for (index_t j = d_; j < order_; ++j) std::fill(copy.col(j), copy.col(j) + order_, 0.0);
+    tridiagonalise(matrix_.data(), d_, diagonal_.data(), off_.data(), tau_.data(), steps_.data());
+  } else {
+    sytrd(Triangle::lower, copy.block(0, 0, d_, d_), {diagonal_.data(), d_}, {off_.data(), d_},
+          {tau_.data(), d_}, work_);
+  }
+  norm_ = 0.0;
+  for (index_t i = 0; i < d_; ++i) {
+    const double left = i > 0 ? std::fabs(off_[i - 1]) : 0.0;
+    const double right = i + 1 < d_ ? std::fabs(off_[i]) : 0.0;
+    norm_ = std::max(norm_, std::fabs(diagonal_[i]) + left + right);
+  }
+}
+
+// x <- (I - tau v v^T) x, v = (0, ..., 0, 1, what stands below the subdiagonal of column i)
+void TridiagonalRegion::reflect(index_t i, double* x) const {
+  const double* v = matrix_.data() + i * order_;
+  const index_t rest = d_ - i - 2;
+  const double along = tau_[i] * (x[i + 1] + dot(v + i + 2, x + i + 2, rest));
+  x[i + 1] -= along;
+  add_multiple(-along, v + i + 2, rest, x + i + 2);
+}
+
+// point = -(T - low + shift)^-1 right by L D L^T, and the sums of the secular equation.
+TridiagonalRegion::Solve TridiagonalRegion::solve(const double* right, double low, double shift) {
+  Solve out;
+  double pivot = (diagonal_[0] - low) + shift, y = right[0];
+  for (index_t i = 0;; ++i) {
+    if (!(pivot > 0.0)) return out;
+    pivots_[i] = pivot;
+    forward_[i] = y / pivot;
+    out.first += y * forward_[i];
+    if (i + 1 == d_) break;
+    ratios_[i] = off_[i] / pivot;
+    y = right[i + 1] - ratios_[i] * y;
+    pivot = (diagonal_[i + 1] - low) + shift - off_[i] * ratios_[i];
+  }
+  point_[d_ - 1] = -forward_[d_ - 1];
+  for (index_t i = d_ - 2; i >= 0; --i) point_[i] = -forward_[i] - ratios_[i] * point_[i + 1];
+  double w = 0.0;
+  for (index_t i = 0; i < d_; ++i) {
+    w = i == 0 ? point_[0] : point_[i] - ratios_[i - 1] * w;
+    out.second += point_[i] * point_[i];
+    out.third += w * w / pivots_[i];
+  }
+  out.positive = true;
+  return out;
+}
+
+// By multisection, eight shifts at a time: below `low` no eigenvalue, below `high` at least one.
+void TridiagonalRegion::narrow(Bracket& bracket, int rounds) const {
+  const double tiny = std::numeric_limits<double>::min() + norm_ * norm_ * 1e-290;
+  for (int round = 0; round < rounds; ++round) {
+    double shifts[kLanes];
+    int definite[kLanes];
+    const double step = (bracket.high - bracket.low) / static_cast<double>(kLanes + 1);
+    for (index_t k = 0; k < kLanes; ++k)
+      shifts[k] = bracket.low + step * static_cast<double>(k + 1);
+    definite_at(diagonal_.data(), off_.data(), d_, tiny, shifts, definite);
+    index_t k = 0;
+    while (k < kLanes && definite[k] == 1) ++k;
+    if (k < kLanes) bracket.high = shifts[k];
+    if (k > 0) bracket.low = shifts[k - 1];
+    bracket.closed = bracket.high - bracket.low <= 0.5 * kRound * norm_;
+    if (bracket.closed) return;
+  }
+}
+
+// vector_: of length 1, by inverse iteration from a start that is nothing special.
+void TridiagonalRegion::lowest_eigenvector(double low, double shift) {
+  for (index_t i = 0; i < d_; ++i)
+    vector_[i] = 1.0 + 0.5 * std::sin(static_cast<double>(3 * i + 1) * 1.7);
+  for (int step = 0; step < 3; ++step) {
+    const double size = std::sqrt(dot(vector_.data(), vector_.data(), d_));
+    for (index_t i = 0; i < d_; ++i) vector_[i] /= size;
+    if (step == 2 || !solve(vector_.data(), low, shift).positive) return;
+    std::copy(point_.data(), point_.data() + d_, vector_.data());
+  }
+}
+
+RegionPoint TridiagonalRegion::minimise_tridiagonal(const double* g, double radius) {
+  RegionPoint point;
+  const Solve free = solve(g, 0.0, 0.0);
+  if (!free.positive) return minimise_indefinite(g, radius);
+  if (free.second <= radius * radius) {
+    point.value = -free.first;
+    return point;
+  }
+  newton(g, 0.0, 0.0, radius, free, point);
+  return point;
+}
+
+// Where |x| > radius at a bound of the lowest eigenvalue from below, the root lies to the right, and
+// the bound need not be any better.
+RegionPoint TridiagonalRegion::minimise_indefinite(const double* g, double radius) {
+  RegionPoint point;
+  const double length = std::sqrt(dot(g, g, d_));
+  Bracket bracket{-norm_ * (1.0 + 8 * kRound), norm_, false};
+  for (int stage = 0;; ++stage) {
+    constexpr int kRounds = 4, kStages = 8;
+    narrow(bracket, kRounds);
+    // What rounding calls singular may be positive semidefinite: the multiplier then starts at 0.
+    const double low = std::min(bracket.low, 0.0);
+    double base = 4 * kRound * norm_ + 1e-150;
+    Solve at = solve(g, low, base);
+    while (!at.positive) at = solve(g, low, base *= 2);
+    point.shift = base;
+    if (at.second > radius * radius) {
+      // |x| >= |g| / (|T| - low + shift)
+      const double left = length / radius * (1.0 - 1e-12) - (norm_ - low);
+      if (left > base) at = solve(g, low, point.shift = left);
+      newton(g, low, base, radius, at, point);
+      point.hard = low < 0.0 && point.shift <= static_cast<double>(d_) * kRound * norm_;
+      return point;
+    }
+    if (!bracket.closed && stage < kStages) continue;
+    point.hard = low < 0.0;
+    point.multiplier = point.hard ? base - low : 0.0;
+    point.value = -(at.first + point.multiplier * radius * radius);
+    if (point.hard) fill(g, low, base, radius);
+    return point;
+  }
+}
+
+void TridiagonalRegion::newton(const double* g, double low, double base, double radius, Solve at,
+                               RegionPoint& point) {
+  double shift = point.shift;
+  point.converged = false;
+  for (constexpr int kMost = 200; point.iterations < kMost; ++point.iterations) {
+    const double excess = (std::sqrt(at.second) - radius) / radius;
+    double next = std::max(shift + at.second / at.third * excess, base);
+    // T's own rounding moves the root by eps |T|.
+    point.converged =
+        std::fabs(next - shift) <= 2 * kRound * (shift + norm_) || std::fabs(excess) <= 4 * kRound;
+    if (point.converged || !std::isfinite(next)) break;
+    at = solve(g, low, next);
+    while (!at.positive && next < 1e3) at = solve(g, low, next = 0.5 * (next + shift));
+    shift = next;
+  }
+  point.shift = shift;
+  point.multiplier = shift - low;
+  point.value = -(at.first + point.multiplier * radius * radius);
+  const double length = radius / std::sqrt(at.second);
+  for (index_t i = 0; i < d_; ++i) point_[i] *= length;
+}
+
+// point + t vector on the sphere, on the side where what slope there is falls.
+void TridiagonalRegion::fill(const double* g, double low, double shift, double radius) {
+  lowest_eigenvector(low, shift);
+  solve(g, low, shift);
+  const double along = dot(point_.data(), vector_.data(), d_);
+  const double inner = dot(point_.data(), point_.data(), d_);
+  const double slope = dot(g, vector_.data(), d_);
+  const double rest = std::max(radius * radius - inner, 0.0);
+  const double root = std::sqrt(along * along + rest);
+  const double step = slope > 0.0 ? -root - along : root - along;
+  for (index_t i = 0; i < d_; ++i) point_[i] += step * vector_[i];
+}
+
+}  // namespace eigenfeat

@@ -1,0 +1,50 @@
+// Private to trust_region: the minimum of x^T A x + 2 g^T x over a ball for one dense A, by way of
+// a tridiagonal matrix. See trust_region.hpp.
+#pragma once
+
+#include "eigenfeat/lapack.hpp"
+#include "eigenfeat/scratch.hpp"
+#include "regions/secular.hpp"
+
+namespace eigenfeat {
+
+// Scratch of one thread for matrices of order d, reused for every item.
+class TridiagonalRegion {
+ public:
+  explicit TridiagonalRegion(index_t d);
+
+  // Scaled numbers, 1/2 <= radius < 1; `factor` is applied to the entries of `a` as they are read.
+  // x: d numbers.
+  RegionPoint minimise(MatrixView<const double> a, const PowerOfTwo& factor, const double* g,
+                       double radius, double* x);
+
+ private:
+  struct Solve {
+    double first = 0.0, second = 0.0, third = 0.0;  // as SecularSums
+    bool positive = false;
+  };
+
+  struct Bracket {  // of the lowest eigenvalue
+    double low = 0.0, high = 0.0;
+    bool closed = false;  // to rounding of T
+  };
+
+  void reduce(MatrixView<const double> a, const PowerOfTwo& factor);
+  void reflect(index_t i, double* x) const;
+  Solve solve(const double* right, double low, double shift);
+  void narrow(Bracket& bracket, int rounds) const;
+  void lowest_eigenvector(double low, double shift);
+  RegionPoint minimise_tridiagonal(const double* g, double radius);
+  RegionPoint minimise_indefinite(const double* g, double radius);
+  void newton(const double* g, double low, double base, double radius, Solve at,
+              RegionPoint& point);
+  void fill(const double* g, double low, double shift, double radius);
+
+  index_t d_, order_;  // order_: d in whole lines
+  double norm_ = 0.0;  // Gershgorin's bound of |T|
+  LapackWork<double> work_;
+  AlignedBuffer<double> matrix_, steps_, diagonal_, off_, tau_, pivots_, ratios_, forward_, point_,
+      vector_, slope_;
+};
+
+}  // namespace eigenfeat

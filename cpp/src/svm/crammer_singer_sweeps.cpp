@@ -1,0 +1,86 @@
+#include <algorithm>
+
+#include "svm/svm_state.hpp"
+
+namespace eigenfeat {
+
+template <class T>
+void CrammerSinger<T>::State::move(index_t i) {
+  for (const index_t c : changed) {
+    delta[c] = static_cast<T>(row(i)[c] - fresh[static_cast<std::size_t>(c)]);
+    row(i)[c] = fresh[static_cast<std::size_t>(c)];
+  }
+  moved[static_cast<std::size_t>(i)] = row(i)[labels[i]] < costs[i] ? 1 : 0;
+  rows.add(i, delta.data(), changed, width, w.data());
+  for (const index_t c : changed) delta[c] = T(0);
+}
+
+template <class T>
+void CrammerSinger<T>::State::exact_step(index_t i, const T* g) {
+  const double square = rows.square(i), size = costs[i];
+  const double* have = row(i);
+  std::fill(fresh.begin(), fresh.end(), 0.0);
+  if (square > 0.0) {
+    for (index_t c = 0; c < k; ++c)
+      z[static_cast<std::size_t>(c)] = have[c] + static_cast<double>(g[c]) / square;
+    project(z.data(), k, size,
+            [&](index_t c, double value) { fresh[static_cast<std::size_t>(c)] = value; });
+  } else {  // a row of zeros: its scores do not move
+    fresh[static_cast<std::size_t>(std::max_element(g, g + k) - g)] = size;
+  }
+  changed.clear();
+  for (index_t c = 0; c < k; ++c) {
+    if (fresh[static_cast<std::size_t>(c)] != have[c]) changed.push_back(c);
+  }
+  if (!changed.empty()) move(i);
+}
+
+// Visits the active rows once; returns the sum of the gaps that they had when they were visited.
+template <class T>
+double CrammerSinger<T>::State::sweep(double negligible, double wide) {
+  constexpr std::size_t ahead = 4;
+  random.shuffle(active);
+  double seen = 0.0;
+  std::size_t kept = 0;
+  for (std::size_t at = 0; at < active.size(); ++at) {
+    if (at + ahead < active.size()) rows.prefetch(active[at + ahead]);
+    const index_t i = active[at];
+    rows.scores(i, w.data(), width, scores.data());
+    const T top = margins(i, scores.data());
+    const RowReport now = report(i, scores.data(), top);
+    seen += now.gap;
+    if (now.gap > negligible * costs[i]) exact_step(i, scores.data());
+    if (now.slack <= wide && now.gap >= negligible * costs[i]) active[kept++] = i;
+  }
+  active.resize(kept);
+  return seen;
+}
+
+// Until the active rows show a small part of the gap that they had in the first sweep, or one that
+// no longer matters. What matters is measured by the dual, which is near the optimum long before
+// the primal is.
+template <class T>
+void CrammerSinger<T>::State::sweeps(double tolerance) {
+  constexpr int most_sweeps = 20;
+  constexpr double enough = 0.1;            // part of the first sweep's gap
+  constexpr double near = 0.1, wide = 0.3;  // leads at which rows join and leave, in margins
+  constexpr double share = 0.3;             // of the gap aimed at: no row is moved for less
+  double total = 0.0;
+  for (index_t i = 0; i < n; ++i) total += costs[i];
+  const double target = tolerance * std::max(dual, 0.0);
+  active.clear();
+  for (index_t i = 0; i < n; ++i) {
+    if (static_cast<double>(slack[static_cast<std::size_t>(i)]) <= near * margin)
+      active.push_back(i);
+  }
+  const double first = sweep(share * target / total, wide * margin);
+  const double stop = std::max(enough * std::min(first, gap), 0.5 * target);
+  for (int turn = 1; turn < most_sweeps; ++turn) {
+    if (sweep(share * target / total, wide * margin) <= stop) break;
+  }
+}
+
+template struct CrammerSinger<float>::State;
+template struct CrammerSinger<double>::State;
+
+}  // namespace eigenfeat

@@ -1,0 +1,60 @@
+// Private to the multiclass SVM: rows as its steps read them, and the two products of a row.
+//
+// Weights W are row-major (p, width): all classes of a feature beside each other, in whole lines of
+// 64 bytes, the padding zero. A row's scores are then sum_j x_j W_j, a step is W_j += x_j delta, and
+// both cost one or a few vector operations for each entry that is not zero.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "eigenfeat/scratch.hpp"
+#include "eigenfeat/view.hpp"
+#include "kernels/line.hpp"
+
+namespace eigenfeat {
+
+template <class T>
+index_t svm_width(index_t k) {
+  return (k + kLane<T> - 1) / kLane<T> * kLane<T>;
+}
+
+// Dense rows as they are, or compressed ones with 32-bit columns.
+template <class T>
+class SvmRows {
+ public:
+  SvmRows(MatrixView<const T> rows, double constant, int n_threads);
+  SvmRows(const CsrView<T>& rows, double constant, int n_threads);
+
+  index_t rows() const { return n_; }
+  index_t cols() const { return d_ + (constant_ != 0.0 ? 1 : 0); }
+  bool dense() const { return dense_.data != nullptr; }
+  double square(index_t i) const { return squares_[i]; }
+  // Entries of all rows, about: what a pass over them costs.
+  double entries() const { return entries_; }
+  void prefetch(index_t i) const;
+
+  // out (width) <- W^T x_i
+  void scores(index_t i, const T* w, index_t width, T* out) const;
+  // out (4, width) likewise, for rows i .. i + 3 of dense ones.
+  void scores_of_four(index_t i, const T* w, index_t width, T* out) const;
+  // W += x_i delta^T, delta (width); changed: the classes where delta is not 0.
+  template <class U>
+  void add(index_t i, const U* delta, const std::vector<index_t>& changed, index_t width,
+           U* w) const;
+
+ private:
+  void compress(MatrixView<const T> rows, int n_threads);
+
+  index_t n_ = 0, d_ = 0;
+  double constant_ = 0.0;
+  double entries_ = 0.0;
+  MatrixView<const T> dense_;
+  const T* values_ = nullptr;
+  AlignedBuffer<T> own_values_;
+  AlignedBuffer<std::uint32_t> columns_;
+  std::vector<index_t> starts_;
+  AlignedBuffer<double> squares_;
+};
+
+}  // namespace eigenfeat

@@ -1,0 +1,79 @@
+// Private to the multiclass SVM: the problem, its duals, and what both solvers do with them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/random_order.hpp"
+#include "eigenfeat/crammer_singer.hpp"
+#include "eigenfeat/scratch.hpp"
+#include "svm/simplex.hpp"
+#include "svm/svm_rows.hpp"
+
+namespace eigenfeat {
+
+// A row at given scores. A vertex is a b_i with a single positive entry.
+struct RowReport {
+  double gap = 0.0;
+  double violation = 0.0;  // greatest g minus the least g with b > 0
+  double slack = 0.0;      // at an optimal vertex: its lead over the next class
+};
+
+template <class T>
+struct CrammerSinger<T>::State {
+  State(SvmRows<T> read, const SvmProblem& given, const SvmOptions& chosen);
+
+  // g_i - margin from scores; returns the greatest. The padding is set to -infinity.
+  T margins(index_t i, T* scores) const;
+  RowReport report(index_t i, const T* g, T greatest) const;
+  // Maximises the dual over b_i; delta is what W's row gains times x_i.
+  void exact_step(index_t i, const T* g);
+  void move(index_t i);  // W += x_i delta^T, for the classes in changed
+
+  void full_pass(int n_threads);
+  void sum_weights(int n_threads);
+  void objective_of_duals();
+  void sweeps(double tolerance);
+  double sweep(double negligible, double wide);
+  void batches(int n_threads);
+  double batch_scores(const std::vector<index_t>& order, std::size_t begin, std::size_t end,
+                      int n_threads);
+  double toward_corner(index_t i, index_t corner);
+  void mix(index_t i, index_t corner, double step);
+  void single_step(index_t i, index_t corner, double row_gap);
+  void batch_step(const std::vector<index_t>& order, std::size_t begin, std::size_t end,
+                  double gap);
+
+  double* row(index_t i) { return b.data() + i * k; }
+  const double* row(index_t i) const { return b.data() + i * k; }
+
+  SvmRows<T> rows;
+  VectorView<const std::int32_t> labels;
+  VectorView<const double> costs;
+  index_t n, p, k, width;
+  double margin;
+  SvmOptions options;
+  RandomOrder random;
+
+  AlignedBuffer<double> b;                                   // (n, k)
+  std::vector<std::uint8_t> moved;                           // rows with a_i != 0
+  AlignedBuffer<double> exact;                               // W, summed in the last full pass
+  AlignedBuffer<T> w;                                        // W as the steps change it
+  AlignedBuffer<T> mask;                                     // 0, in the padding -infinity
+  double primal = 0.0, dual = 0.0, gap = 0.0, energy = 0.0;  // energy: |W|^2
+  bool passed = false;       // whether there was a full pass since the last change from outside
+  std::vector<float> slack;  // of the last full pass: below 0 a violation
+  std::vector<index_t> active;
+
+  // Scratch of steps.
+  SimplexProjection project;
+  std::vector<double> z, fresh;
+  std::vector<index_t> changed;
+  AlignedBuffer<T> delta, scores;
+  // Scratch of batches.
+  std::vector<index_t> corners;
+  std::vector<double> gaps;
+  AlignedBuffer<T> direction;
+};
+
+}  // namespace eigenfeat
