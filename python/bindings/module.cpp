@@ -1,7 +1,11 @@
 // The compiled core as Python sees it: private, used through the facade in python/eigenfeat/.
 #include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <stdexcept>
 
 #include "eigenfeat/parallel.hpp"
+#include "eigenfeat/tier.hpp"
 #include "registrars.hpp"
 
 // EIGENFEAT_LAPACK_NAME comes from CMake: which LAPACK the core is linked with.
@@ -10,6 +14,11 @@ PYBIND11_MODULE(_core, module) {
   module.doc() = "Compiled core of eigenfeat; use the package's public names instead.";
 
   eigenfeat::pin_blas();
+  try {
+    eigenfeat::use_tier_of_environment();
+  } catch (const std::invalid_argument& error) {
+    throw pybind11::import_error(error.what());
+  }
 
   eigenfeat::bindings::register_moments(module);
   eigenfeat::bindings::register_pencil(module);
@@ -26,5 +35,7 @@ PYBIND11_MODULE(_core, module) {
 
   module.def("default_threads", &eigenfeat::default_threads);
   module.def("blas_threads", &eigenfeat::blas_threads);
+  module.def("tier", [] { return eigenfeat::name_of(eigenfeat::tier_in_use()); });
+  module.def("available_tiers", [] { return eigenfeat::names_of(eigenfeat::available_tiers()); });
   module.def("lapack_name", [] { return EIGENFEAT_LAPACK_NAME; });
 }

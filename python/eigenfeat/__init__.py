@@ -3,6 +3,7 @@
 TYPE_CHECKING = False  # but for type checkers, which know the name: typing takes time to import
 
 if TYPE_CHECKING:
+    from ._versions import show_versions
     from .blocks import ArrayBlocks, Block, GeneratedBlocks, RowBlocks
     from .calibrated import CalibratedLeastSquares
     from .contrasts import Contrasts, class_tree, one_vs_rest
@@ -64,6 +65,7 @@ _HOMES = {
     "tables": ("BadRowError", "FileRows", "open_rows"),
     "targets": ("discretize_target", "target_groups"),
     "trust_region": ("BallMinimum", "SignCertificate", "certified_sign", "trust_region_minimum"),
+    "_versions": ("show_versions",),
 }
 
 __all__ = [
@@ -111,6 +113,7 @@ __all__ = [
     "open_rows",
     "pair_directions",
     "save",
+    "show_versions",
     "target_groups",
     "trust_region_minimum",
 ]

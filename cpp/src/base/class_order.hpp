@@ -76,13 +76,13 @@ struct DenseRows {
   index_t cols() const { return x.cols; }
   void arrange(const ClassOrder&, int) {}
   void accumulate(index_t i, index_t next, double weight, double* sum, T* peak) const {
-    accumulate_row(x.row(i), x.row(next), x.cols, weight, sum, peak);
+    kernels<RowKernels<T>>().accumulate(x.row(i), x.row(next), x.cols, weight, sum, peak);
   }
   void centre(index_t i, index_t next, const ColumnRun& run, const ClassColumns& columns,
               double root, double weight, T* out, double* residual) const {
-    centre_row(x.row(i) + run.full, x.row(next) + run.full, run.length,
-               columns.shift.data() + run.packed, columns.scale.data() + run.packed, root, weight,
-               out + run.packed, residual + run.packed);
+    kernels<RowKernels<T>>().centre(
+        x.row(i) + run.full, x.row(next) + run.full, run.length, columns.shift.data() + run.packed,
+        columns.scale.data() + run.packed, root, weight, out + run.packed, residual + run.packed);
   }
   // Throws at the first entry that is not finite or not below the limit, in row order.
   void check_entries(double limit) const {
@@ -118,8 +118,14 @@ struct SparseRows {
     for (index_t p = x.indptr[i]; p < x.indptr[i + 1]; ++p) {
       row[static_cast<std::size_t>(x.indices[p])] += static_cast<double>(x.values[p]);
     }
-    centre_row(row.data(), row.data(), x.cols, columns.shift.data(), columns.scale.data(), root,
-               weight, out, residual);
+    const RowKernels<double>& kernel = kernels<RowKernels<double>>();
+    if constexpr (std::is_same_v<T, float>) {
+      kernel.centre_to_float(row.data(), row.data(), x.cols, columns.shift.data(),
+                             columns.scale.data(), root, weight, out, residual);
+    } else {
+      kernel.centre(row.data(), row.data(), x.cols, columns.shift.data(), columns.scale.data(),
+                    root, weight, out, residual);
+    }
   }
   void check_entries(double limit) const {
     for (index_t i = 0; i < x.rows; ++i) {

@@ -24,7 +24,8 @@ Sums sums_of(MatrixView<const T> x, int n_threads) {
   std::vector<double> partial(static_cast<std::size_t>(runs * 2 * x.cols), 0.0);
   for_ranges(x.rows, width, n_threads, [&](index_t begin, index_t end, int) {
     double* sum = partial.data() + begin / width * 2 * x.cols;
-    for (index_t i = begin; i < end; ++i) add_row(x.row(i), x.cols, sum, sum + x.cols);
+    for (index_t i = begin; i < end; ++i)
+      kernels<DistanceKernels<T>>().add_row(x.row(i), x.cols, sum, sum + x.cols);
   });
   Sums total{std::vector<double>(static_cast<std::size_t>(x.cols), 0.0),
              std::vector<double>(static_cast<std::size_t>(x.cols), 0.0)};

@@ -6,87 +6,13 @@
 #include <vector>
 
 #include "eigenfeat/parallel.hpp"
-#include "kernels/simd.hpp"
+#include "kernels/sparse_kernels.hpp"
 
 namespace eigenfeat {
 namespace {
 
 constexpr index_t kTaskEntries = index_t{1} << 15;
 constexpr index_t kTaskRows = index_t{1} << 12;
-constexpr index_t kAhead = 6;  // entries whose rows of V are asked for in advance
-
-template <class S>
-struct Block {
-  const S* v;
-  index_t v_stride;
-  S* out;
-  index_t out_stride;
-  index_t width;
-};
-
-// W columns of one row of the result, in registers.
-template <class T, class S, std::size_t W>
-EIGENFEAT_INLINE void row_columns(const CompactRows<T>& x, index_t row, const S* v, index_t stride,
-                                  S* out, bool add) {
-  S sums[W];
-  for (std::size_t k = 0; k < W; ++k) sums[k] = S(0);
-  const index_t end = x.indptr[row + 1];
-  for (index_t p = x.indptr[row]; p < end; ++p) {
-    const S value = static_cast<S>(x.values[p]);
-    const S* line = v + static_cast<index_t>(x.indices[p]) * stride;
-    if (p + kAhead < end) {
-      const S* next = v + static_cast<index_t>(x.indices[p + kAhead]) * stride;
-      for (std::size_t k = 0; k < W; k += 64 / sizeof(S)) EIGENFEAT_PREFETCH(next + k);
-    }
-    for (std::size_t k = 0; k < W; ++k) sums[k] += value * line[k];
-  }
-  if (add) {
-    for (std::size_t k = 0; k < W; ++k) out[k] += sums[k];
-  } else {
-    for (std::size_t k = 0; k < W; ++k) out[k] = sums[k];
-  }
-}
-
-template <class T, class S>
-EIGENFEAT_INLINE void one_row(const CompactRows<T>& x, index_t row, const Block<S>& b, bool add) {
-  S* out = b.out + row * b.out_stride;
-  index_t c = 0;
-  for (; c + 32 <= b.width; c += 32)
-    row_columns<T, S, 32>(x, row, b.v + c, b.v_stride, out + c, add);
-  if (c + 16 <= b.width) {
-    row_columns<T, S, 16>(x, row, b.v + c, b.v_stride, out + c, add);
-    c += 16;
-  }
-  if (c + 8 <= b.width) {
-    row_columns<T, S, 8>(x, row, b.v + c, b.v_stride, out + c, add);
-    c += 8;
-  }
-  if (c + 4 <= b.width) {
-    row_columns<T, S, 4>(x, row, b.v + c, b.v_stride, out + c, add);
-    c += 4;
-  }
-  for (; c < b.width; ++c) row_columns<T, S, 1>(x, row, b.v + c, b.v_stride, out + c, add);
-}
-
-template <class T, class S>
-EIGENFEAT_INLINE void range_of_rows(const CompactRows<T>& x, index_t begin, index_t end,
-                                    const Block<S>& b, bool add) {
-  for (index_t row = begin; row < end; ++row) one_row(x, row, b, add);
-}
-
-EIGENFEAT_CLONES void some_rows(const CompactRows<float>& x, index_t begin, index_t end,
-                                const Block<float>& b, bool add) {
-  range_of_rows(x, begin, end, b, add);
-}
-EIGENFEAT_CLONES void some_rows(const CompactRows<float>& x, index_t begin, index_t end,
-                                const Block<double>& b, bool add) {
-  range_of_rows(x, begin, end, b, add);
-}
-EIGENFEAT_CLONES void some_rows(const CompactRows<double>& x, index_t begin, index_t end,
-                                const Block<double>& b, bool add) {
-  range_of_rows(x, begin, end, b, add);
-}
-
 // First rows of the tasks, and the end: by the rows' entries alone.
 std::vector<index_t> tasks_of(const index_t* indptr, index_t rows) {
   std::vector<index_t> starts{0};
@@ -124,13 +50,13 @@ void multiply_rows(const CompactRows<T>& x, MatrixView<const S> v, MatrixView<S>
           "shape (" + std::to_string(x.rows) + ", " + std::to_string(v.cols) + ")",
           "(" + std::to_string(out.rows) + ", " + std::to_string(out.cols) + ")");
   require(v.is_row_major() && out.is_row_major(), "V", "row-major matrices", "others");
-  const Block<S> block{v.data, v.row_stride, out.data, out.row_stride, v.cols};
+  const SparseBlock<S> block{v.data, v.row_stride, out.data, out.row_stride, v.cols};
   const std::vector<index_t> starts = tasks_of(x.indptr, x.rows);
   const double work = 2.0 * static_cast<double>(x.indptr[x.rows]) * static_cast<double>(v.cols);
   const index_t n_tasks = static_cast<index_t>(starts.size()) - 1;
   for_blocks(n_tasks, threads_for(work, n_threads), [&](index_t task, int) {
     const auto at = static_cast<std::size_t>(task);
-    some_rows(x, starts[at], starts[at + 1], block, add);
+    kernels<SparseKernels<T, S>>().multiply(x, starts[at], starts[at + 1], block, add);
   });
 }
 

@@ -2,9 +2,9 @@
 
 #include <cmath>
 
+#include "base/tile_products.hpp"
 #include "eigenfeat/lapack.hpp"
 #include "eigenfeat/parallel.hpp"
-#include "kernels/tile_products.hpp"
 
 namespace eigenfeat {
 

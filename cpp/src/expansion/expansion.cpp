@@ -74,9 +74,9 @@ void expand_tiles(const Input& input, index_t n, index_t d, MatrixView<const T> 
     project(input, begin, directions, offset, p);
     if (in_place) return;
     for (index_t r = 0; r < rows; ++r) {
-      expand_row(expansion.wave, expansion.powers.data(),
-                 static_cast<index_t>(expansion.powers.size()), p.row(r), n_directions,
-                 out.row(begin + r) + first);
+      kernels<WaveKernels<T>>().expand_row(expansion.wave, expansion.powers.data(),
+                                           static_cast<index_t>(expansion.powers.size()), p.row(r),
+                                           n_directions, out.row(begin + r) + first);
     }
   });
 }

@@ -7,11 +7,12 @@
 
 #include <algorithm>
 
+#include "base/tile_products.hpp"
 #include "eigenfeat/features.hpp"
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/scratch.hpp"
-#include "kernels/tile_products.hpp"
-#include "kernels/wave_products.hpp"
+#include "expansion/wave_products.hpp"
+#include "kernels/vector_kernels.hpp"
 
 namespace eigenfeat {
 
@@ -66,7 +67,7 @@ struct NarrowLayout {
   Groups groups(index_t n) const { return Groups::of<T>(n, p, k, waves() ? kWaveRows : 0); }
   // The constant's numbers come last.
   index_t size() const { return waves() ? constant() + k : p * width; }
-  index_t constant() const { return wave_lines<T>(directions) * kWaves * k * kLane<T>; }
+  index_t constant() const { return wave_lines<T>(directions) * kWaves * k * wave_unit<T>(); }
   index_t index(index_t i, index_t c) const {
     if (!waves()) return i * width + c;
     if (i == kWaves * directions) return constant() + c;
@@ -125,13 +126,6 @@ void copy_padded(MatrixView<const U> narrow, index_t width, T* out) {
   }
 }
 
-// sum += weight x, square += weight x^2, for n numbers
-void add_weighted_squares(const float* x, index_t n, double weight, double* sum, double* square);
-void add_weighted_squares(const double* x, index_t n, double weight, double* sum, double* square);
-// sum += part; part <- 0
-void flush(float* part, index_t n, double* sum);
-void flush(double* part, index_t n, double* sum);
-
 // out (p, k) <- sum over tiles of what add(tile, scratch, g) adds to g, as laid out
 template <class T, class Add>
 void sum_over_groups(const FeatureRows<T>& features, const NarrowLayout<T>& layout,
@@ -155,11 +149,11 @@ void sum_over_groups(const FeatureRows<T>& features, const NarrowLayout<T>& layo
       add(tile, scratch[thread], part);
       since += end - begin;
       if (since >= flush_rows) {
-        flush(part, size, sum);
+        kernels<VectorKernels<T>>().flush(part, size, sum);
         since = 0;
       }
     });
-    flush(part, size, sum);
+    kernels<VectorKernels<T>>().flush(part, size, sum);
   });
   for_ranges(size, 4096, threads, [&](index_t begin, index_t end, int) {
     for (index_t group = 1; group < groups.count; ++group) {

@@ -4,11 +4,12 @@
 #include <string>
 
 #include "base/csr.hpp"
+#include "base/tile_products.hpp"
+#include "base/vectors.hpp"
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/status.hpp"
 #include "expansion/feature_groups.hpp"
 #include "expansion/projection.hpp"
-#include "kernels/tile_products.hpp"
 
 namespace eigenfeat {
 
@@ -79,7 +80,7 @@ WaveTile<T> load_waves(const FeatureRows<T>& features, index_t begin, index_t en
                        TileScratch<T>& scratch) {
   const MatrixView<const T> p = load_projections(features, begin, end, scratch);
   const index_t lines = wave_lines<T>(p.cols);
-  scratch.packed.reserve(lines * p.rows * kLane<T>);
+  scratch.packed.reserve(lines * p.rows * wave_unit<T>());
   pack_projections(p, scratch.packed.data());
   return {scratch.packed.data(), p.rows, lines, features.expansion.wave == Wave::shifted};
 }
@@ -105,9 +106,9 @@ void expand_tile(const FeatureRows<T>& features, index_t begin, MatrixView<const
     if (expansion.wave == Wave::none) {
       std::copy(p.row(r), p.row(r) + p.cols, out.row(r) + first);
     } else {
-      expand_row(expansion.wave, expansion.powers.data(),
-                 static_cast<index_t>(expansion.powers.size()), p.row(r), p.cols,
-                 out.row(r) + first);
+      kernels<WaveKernels<T>>().expand_row(expansion.wave, expansion.powers.data(),
+                                           static_cast<index_t>(expansion.powers.size()), p.row(r),
+                                           p.cols, out.row(r) + first);
     }
   }
 }
@@ -120,13 +121,13 @@ void add_tile_squares(const FeatureRows<T>& features, const NarrowLayout<T>& lay
   if (layout.waves()) {
     const WaveTile<T> tile = load_waves(features, begin, end, scratch);
     const double* first = weights.empty() ? nullptr : &weights[begin];
-    add_wave_squares(tile, layout.directions, first, sum, square);
+    kernels<WaveProductKernels<T>>().squares(tile, layout.directions, first, sum, square);
     return;
   }
   const MatrixView<const T> tile = load_tile(features, begin, end, scratch);
   for (index_t r = 0; r < tile.rows; ++r) {
     const double weight = weights.empty() ? 1.0 : weights[begin + r];
-    add_weighted_squares(tile.row(r), tile.cols, weight, sum, square);
+    kernels<VectorKernels<T>>().add_weighted_squares(tile.row(r), tile.cols, weight, sum, square);
   }
 }
 
@@ -173,8 +174,8 @@ void LoadedTile<T>::scores(const T* w, T* z) const {
     for (index_t r = 0; r < rows; ++r) std::copy(constant, constant + layout->k, z + r * width);
   }
   if (layout->waves()) {
-    scratch->lines.reserve(rows * layout->k * kLane<T>);
-    add_wave_scores(waves, w, layout->k, width, scratch->lines.data(), z);
+    scratch->lines.reserve(rows * layout->k * wave_unit<T>());
+    kernels<WaveProductKernels<T>>().scores(waves, w, layout->k, width, scratch->lines.data(), z);
     return;
   }
   if (direct) {
@@ -196,7 +197,7 @@ void LoadedTile<T>::products(const T* residuals, T* g) const {
       add_multiple(T(1), residuals + r * width, layout->k, g + layout->index(varying, 0));
   }
   if (layout->waves()) {
-    add_wave_products(waves, residuals, layout->k, width, g);
+    kernels<WaveProductKernels<T>>().products(waves, residuals, layout->k, width, g);
     return;
   }
   if (direct) {

@@ -3,9 +3,10 @@
 
 #include <algorithm>
 
+#include "base/vectors.hpp"
 #include "eigenfeat/lapack.hpp"
 #include "eigenfeat/view.hpp"
-#include "kernels/nonzero_projection.hpp"
+#include "expansion/nonzero_projection.hpp"
 #include "kernels/wave_kernels.hpp"
 
 namespace eigenfeat {

@@ -1,26 +1,25 @@
 #include "kernels/affinity_kernels.hpp"
 
-#include <cstdint>
-#include <cstring>
-#include <limits>
-
-#include "kernels/line.hpp"
 #include "kernels/simd.hpp"
 
 namespace eigenfeat {
-namespace {
+namespace EIGENFEAT_TIER {
 
-using Numbers = Line<double>::type;
-typedef std::int64_t Bits __attribute__((vector_size(64)));
-// The same where addresses are not on a line's boundary.
-typedef double Unaligned __attribute__((vector_size(64), aligned(8)));
+using Numbers = Vec<double>;
+using Bits = Vector<double>::integers;
 
-constexpr index_t kLine = kLane<double>, kLines = kTileWidth / kLine;
+constexpr index_t kLine = kWidth<double>, kLines = kTileWidth / kLine;  // vectors of a tile's row
+constexpr double kInfinity = __builtin_inf();
+constexpr double kEpsilon = 0x1p-52, kSmallest = 0x1p-1022;
 
+// Neighbours first.
 EIGENFEAT_INLINE double sum_of(const Numbers& lanes) {
-  const double low = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
-  const double high = (lanes[4] + lanes[5]) + (lanes[6] + lanes[7]);
-  return low + high;
+  double parts[kLine];
+  store<double>(lanes, parts);
+  for (index_t step = 1; step < kLine; step *= 2) {
+    for (index_t l = 0; l < kLine; l += 2 * step) parts[l] += parts[l + step];
+  }
+  return parts[0];
 }
 
 EIGENFEAT_INLINE bool any_below(const Numbers& values, double limit) {
@@ -30,7 +29,7 @@ EIGENFEAT_INLINE bool any_below(const Numbers& values, double limit) {
 }
 
 // Puts a value in the stead of the largest of k numbers in a heap.
-void replace_largest(double* heap, index_t k, double value) {
+EIGENFEAT_INLINE void replace_largest(double* heap, index_t k, double value) {
   index_t at = 0;
   for (index_t child = 1; child < k; child = 2 * at + 1) {
     if (child + 1 < k && heap[child + 1] > heap[child]) ++child;
@@ -61,17 +60,14 @@ EIGENFEAT_INLINE void exponential(Numbers& x) {
   p = p * (r * r) + r + 1.0;
   // The lowest bits of shifted, with the exponent's bias, become the exponent of 2^k.
   Bits bits;
-  std::memcpy(&bits, &shifted, sizeof bits);
+  __builtin_memcpy(&bits, &shifted, sizeof bits);
   bits = (bits + 1023) << 52;
   Numbers power;
-  std::memcpy(&power, &bits, sizeof power);
+  __builtin_memcpy(&power, &bits, sizeof power);
   p = p * power;
   x = x < -708.0 ? Numbers{} : p;
 }
 
-}  // namespace
-
-EIGENFEAT_CLONES
 void lower_minima(const double* tile, index_t n_rows, const double* norms, double* minima) {
   const Numbers* norm = reinterpret_cast<const Numbers*>(norms);
   const Numbers* line = reinterpret_cast<const Numbers*>(tile);
@@ -84,41 +80,36 @@ void lower_minima(const double* tile, index_t n_rows, const double* norms, doubl
   }
 }
 
-EIGENFEAT_CLONES
 void limits_of_minima(const double* minima, index_t n_rows, index_t k, double* limits) {
   for (index_t i = 0; i < n_rows; ++i) {
     const double* row = minima + i * kTileWidth;
     const Numbers* line = reinterpret_cast<const Numbers*>(row);
-    Numbers limit = Numbers{} + std::numeric_limits<double>::infinity();
-    Bits no_more[static_cast<std::size_t>(kLines)] = {};  // less how many are no more than each
-    for (index_t j = 0; j < kTileWidth; ++j) {
-      for (index_t l = 0; l < kLines; ++l) no_more[l] += row[j] <= line[l];
-    }
+    Numbers limit = Numbers{} + kInfinity;
     for (index_t l = 0; l < kLines; ++l) {
-      const Numbers candidate = no_more[l] <= -k ? line[l] : limit;
+      Bits no_more = {};  // less how many are no more than each
+      for (index_t j = 0; j < kTileWidth; ++j) no_more += row[j] <= line[l];
+      const Numbers candidate = no_more <= -k ? line[l] : limit;
       limit = candidate < limit ? candidate : limit;
     }
     double least = limit[0];
     for (index_t l = 1; l < kLine; ++l) least = limit[l] < least ? limit[l] : least;
     const double magnitude = least < 0.0 ? -least : least;
-    limits[i] = least + (magnitude * std::numeric_limits<double>::epsilon() +
-                         std::numeric_limits<double>::min());
+    limits[i] = least + (magnitude * kEpsilon + kSmallest);
   }
 }
 
-EIGENFEAT_CLONES
 void add_to_nearest(const double* tile, index_t n_rows, const double* norms, const double* limits,
                     index_t k, double* heaps) {
   const Numbers* norm = reinterpret_cast<const Numbers*>(norms);
   for (index_t i = 0; i < n_rows; ++i) {
     const Numbers* line = reinterpret_cast<const Numbers*>(tile + i * kTileWidth);
     double* heap = heaps + i * k;
-    Numbers values[static_cast<std::size_t>(kLines)];
+    Numbers values[kLines];
     for (index_t l = 0; l < kLines; ++l) values[l] = norm[l] - 2.0 * line[l];
-    const Numbers left = values[0] < values[1] ? values[0] : values[1];
-    const Numbers right = values[2] < values[3] ? values[2] : values[3];
+    Numbers lowest = values[0];
+    for (index_t l = 1; l < kLines; ++l) lowest = values[l] < lowest ? values[l] : lowest;
     const double limit = limits[i] < heap[0] ? limits[i] : heap[0];
-    if (!any_below(left < right ? left : right, limit)) continue;
+    if (!any_below(lowest, limit)) continue;
     for (index_t l = 0; l < kLines; ++l) {
       if (!any_below(values[l], limit)) continue;
       for (index_t j = 0; j < kLine; ++j) {
@@ -128,7 +119,6 @@ void add_to_nearest(const double* tile, index_t n_rows, const double* norms, con
   }
 }
 
-EIGENFEAT_CLONES
 void affinities(double* tile, index_t n_rows, AffinityNorms rows, AffinityNorms columns) {
   const Numbers* norm = reinterpret_cast<const Numbers*>(columns.norms);
   const Numbers* inverse = reinterpret_cast<const Numbers*>(columns.inverse);
@@ -142,21 +132,23 @@ void affinities(double* tile, index_t n_rows, AffinityNorms rows, AffinityNorms 
   }
 }
 
-EIGENFEAT_CLONES
 void add_tile_sums(const double* tile, index_t n_rows, double* row_sums, double* column_sums) {
-  Numbers columns[static_cast<std::size_t>(kLines)] = {};
+  Numbers columns[kLines] = {};
   for (index_t i = 0; i < n_rows; ++i) {
     const Numbers* line = reinterpret_cast<const Numbers*>(tile + i * kTileWidth);
     for (index_t l = 0; l < kLines; ++l) columns[l] += line[l];
-    const Numbers total = (line[0] + line[1]) + (line[2] + line[3]);
-    row_sums[i] += sum_of(total);
+    Numbers parts[kLines];
+    for (index_t l = 0; l < kLines; ++l) parts[l] = line[l];
+    for (index_t step = 1; step < kLines; step *= 2) {
+      for (index_t l = 0; l < kLines; l += 2 * step) parts[l] += parts[l + step];
+    }
+    row_sums[i] += sum_of(parts[0]);
   }
   if (column_sums == nullptr) return;
   Numbers* sums = reinterpret_cast<Numbers*>(column_sums);
   for (index_t l = 0; l < kLines; ++l) sums[l] += columns[l];
 }
 
-EIGENFEAT_CLONES
 void transpose_tile(const double* __restrict tile, index_t n_columns, double* __restrict out) {
   for (index_t first = 0; first < kTileWidth; first += kLine) {
     const double* __restrict rows = tile + first * kTileWidth;
@@ -167,7 +159,6 @@ void transpose_tile(const double* __restrict tile, index_t n_columns, double* __
   }
 }
 
-EIGENFEAT_CLONES
 void pack_transposed(const double* __restrict x, index_t stride, index_t n_rows, index_t d,
                      double* __restrict out) {
   for (index_t j = 0; j < d; ++j) {
@@ -176,7 +167,6 @@ void pack_transposed(const double* __restrict x, index_t stride, index_t n_rows,
   }
 }
 
-EIGENFEAT_CLONES
 void laplacian_rows(const double* __restrict x, const double* degrees, index_t n_rows,
                     index_t width, double* __restrict z) {
   for (index_t i = 0; i < n_rows; ++i) {
@@ -184,10 +174,18 @@ void laplacian_rows(const double* __restrict x, const double* degrees, index_t n
   }
 }
 
-EIGENFEAT_CLONES
 void weighted_sum(double a, const double* __restrict z, double b, const double* __restrict x,
                   index_t n, double* __restrict out) {
   for (index_t j = 0; j < n; ++j) out[j] = a * z[j] + b * x[j];
 }
+
+}  // namespace EIGENFEAT_TIER
+
+EIGENFEAT_DEFINE_FAMILY(AffinityKernels) = {
+    EIGENFEAT_TIER::lower_minima,    EIGENFEAT_TIER::limits_of_minima,
+    EIGENFEAT_TIER::add_to_nearest,  EIGENFEAT_TIER::affinities,
+    EIGENFEAT_TIER::add_tile_sums,   EIGENFEAT_TIER::transpose_tile,
+    EIGENFEAT_TIER::pack_transposed, EIGENFEAT_TIER::laplacian_rows,
+    EIGENFEAT_TIER::weighted_sum};
 
 }  // namespace eigenfeat

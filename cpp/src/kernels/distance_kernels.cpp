@@ -1,11 +1,9 @@
 #include "kernels/distance_kernels.hpp"
 
-#include <algorithm>
-
 #include "kernels/simd.hpp"
 
 namespace eigenfeat {
-namespace {
+namespace EIGENFEAT_TIER {
 
 constexpr index_t kLanes = 16;  // independent sums, in a fixed order
 
@@ -16,13 +14,13 @@ EIGENFEAT_INLINE double sum_of(const double* lanes) {
 }
 
 template <class T>
-EIGENFEAT_INLINE void shifted(const T* __restrict x, index_t d, const T* __restrict shift, T scale,
-                              T* __restrict out) {
+void shift_and_scale(const T* __restrict x, index_t d, const T* __restrict shift, T scale,
+                     T* __restrict out) {
   for (index_t j = 0; j < d; ++j) out[j] = x[j] * scale - shift[j];
 }
 
 template <class T>
-EIGENFEAT_INLINE double norm(const T* __restrict x, index_t d) {
+double squared_norm(const T* __restrict x, index_t d) {
   double lanes[kLanes] = {};
   index_t j = 0;
   for (; j + kLanes <= d; j += kLanes) {
@@ -36,8 +34,7 @@ EIGENFEAT_INLINE double norm(const T* __restrict x, index_t d) {
 }
 
 template <class T>
-EIGENFEAT_INLINE void add(const T* __restrict x, index_t d, double* __restrict sum,
-                          double* __restrict peak) {
+void add_row(const T* __restrict x, index_t d, double* __restrict sum, double* __restrict peak) {
   for (index_t j = 0; j < d; ++j) {
     const double value = static_cast<double>(x[j]);
     const double magnitude = value < 0.0 ? -value : value;
@@ -47,8 +44,7 @@ EIGENFEAT_INLINE void add(const T* __restrict x, index_t d, double* __restrict s
 }
 
 template <class T>
-EIGENFEAT_INLINE double distance(const T* __restrict x, const T* __restrict y, index_t d,
-                                 double scale) {
+double exact_distance(const T* __restrict x, const T* __restrict y, index_t d, double scale) {
   double lanes[kLanes] = {};
   index_t j = 0;
   for (; j + kLanes <= d; j += kLanes) {
@@ -65,14 +61,13 @@ EIGENFEAT_INLINE double distance(const T* __restrict x, const T* __restrict y, i
 }
 
 template <class T>
-EIGENFEAT_INLINE index_t lows(const T* __restrict dot, const T* __restrict base,
-                              const T* __restrict radius, T factor, index_t n, T limit,
-                              T* __restrict low, std::int32_t* __restrict hits) {
+index_t lows_below(const T* __restrict dot, const T* __restrict base, const T* __restrict radius,
+                   T factor, index_t n, T limit, T* __restrict low, std::int32_t* __restrict hits) {
   constexpr index_t chunk = 64 / static_cast<index_t>(sizeof(T));
   index_t count = 0, j = 0;
   for (; j + chunk <= n; j += chunk) {
     T least = base[j] - T(2) * dot[j] - factor * radius[j];
-    T part[static_cast<std::size_t>(chunk)];
+    T part[chunk];
     for (index_t l = 0; l < chunk; ++l)
       part[l] = base[j + l] - T(2) * dot[j + l] - factor * radius[j + l];
     for (index_t l = 0; l < chunk; ++l) {
@@ -93,12 +88,12 @@ EIGENFEAT_INLINE index_t lows(const T* __restrict dot, const T* __restrict base,
 
 // Columns in pieces that stay in registers while the rows go by.
 template <class T>
-EIGENFEAT_INLINE void differences(const T* __restrict x, const T* const* rows, index_t n_rows,
-                                  index_t d, T* __restrict out) {
+void sum_of_differences(const T* __restrict x, const T* const* rows, index_t n_rows, index_t d,
+                        T* __restrict out) {
   constexpr index_t piece = 256 / static_cast<index_t>(sizeof(T));
   index_t j = 0;
   for (; j + piece <= d; j += piece) {
-    T sum[static_cast<std::size_t>(piece)] = {};
+    T sum[piece] = {};
     for (index_t r = 0; r < n_rows; ++r) {
       const T* __restrict row = rows[r] + j;
       for (index_t l = 0; l < piece; ++l) sum[l] += x[j + l] - row[l];
@@ -111,11 +106,11 @@ EIGENFEAT_INLINE void differences(const T* __restrict x, const T* const* rows, i
   }
 }
 
-template <class T, index_t kWidth>
+template <class T, index_t kPiece>
 EIGENFEAT_INLINE void spread_piece(const T* x, const T* const* rows, index_t n_rows, index_t j,
                                    index_t width, const T* scale, T share, T* own,
                                    T* const* targets) {
-  T sum[static_cast<std::size_t>(kWidth)] = {};
+  T sum[kPiece] = {};
   for (index_t r = 0; r < n_rows; ++r) {
     const T* row = rows[r] + j;
     for (index_t l = 0; l < width; ++l) sum[l] += x[j + l] - row[l];
@@ -131,8 +126,8 @@ EIGENFEAT_INLINE void spread_piece(const T* x, const T* const* rows, index_t n_r
 }
 
 template <class T>
-EIGENFEAT_INLINE void spread(const T* x, const T* const* rows, index_t n_rows, index_t d,
-                             const T* scale, T share, T* own, T* const* targets) {
+void spread_difference(const T* x, const T* const* rows, index_t n_rows, index_t d, const T* scale,
+                       T share, T* own, T* const* targets) {
   constexpr index_t piece = 256 / static_cast<index_t>(sizeof(T));
   index_t j = 0;
   for (; j + piece <= d; j += piece)
@@ -140,69 +135,17 @@ EIGENFEAT_INLINE void spread(const T* x, const T* const* rows, index_t n_rows, i
   if (j < d) spread_piece<T, piece>(x, rows, n_rows, j, d - j, scale, share, own, targets);
 }
 
-}  // namespace
+}  // namespace EIGENFEAT_TIER
 
-EIGENFEAT_CLONES
-void spread_difference(const float* x, const float* const* rows, index_t n_rows, index_t d,
-                       const float* scale, float share, float* own, float* const* targets) {
-  spread(x, rows, n_rows, d, scale, share, own, targets);
-}
-EIGENFEAT_CLONES
-void spread_difference(const double* x, const double* const* rows, index_t n_rows, index_t d,
-                       const double* scale, double share, double* own, double* const* targets) {
-  spread(x, rows, n_rows, d, scale, share, own, targets);
-}
-EIGENFEAT_CLONES
-void shift_and_scale(const float* x, index_t d, const float* shift, float scale, float* out) {
-  shifted(x, d, shift, scale, out);
-}
-EIGENFEAT_CLONES
-double squared_norm(const float* x, index_t d) {
-  return norm(x, d);
-}
-EIGENFEAT_CLONES
-void shift_and_scale(const double* x, index_t d, const double* shift, double scale, double* out) {
-  shifted(x, d, shift, scale, out);
-}
-EIGENFEAT_CLONES
-double squared_norm(const double* x, index_t d) {
-  return norm(x, d);
-}
-EIGENFEAT_CLONES
-void add_row(const float* x, index_t d, double* sum, double* peak) {
-  add(x, d, sum, peak);
-}
-EIGENFEAT_CLONES
-void add_row(const double* x, index_t d, double* sum, double* peak) {
-  add(x, d, sum, peak);
-}
-EIGENFEAT_CLONES
-double exact_distance(const float* x, const float* y, index_t d, double scale) {
-  return distance(x, y, d, scale);
-}
-EIGENFEAT_CLONES
-double exact_distance(const double* x, const double* y, index_t d, double scale) {
-  return distance(x, y, d, scale);
-}
-EIGENFEAT_CLONES
-index_t lows_below(const float* dot, const float* base, const float* radius, float factor,
-                   index_t n, float limit, float* low, std::int32_t* hits) {
-  return lows(dot, base, radius, factor, n, limit, low, hits);
-}
-EIGENFEAT_CLONES
-index_t lows_below(const double* dot, const double* base, const double* radius, double factor,
-                   index_t n, double limit, double* low, std::int32_t* hits) {
-  return lows(dot, base, radius, factor, n, limit, low, hits);
-}
-EIGENFEAT_CLONES
-void sum_of_differences(const float* x, const float* const* rows, index_t n_rows, index_t d,
-                        float* out) {
-  differences(x, rows, n_rows, d, out);
-}
-EIGENFEAT_CLONES
-void sum_of_differences(const double* x, const double* const* rows, index_t n_rows, index_t d,
-                        double* out) {
-  differences(x, rows, n_rows, d, out);
-}
+EIGENFEAT_DEFINE_FAMILY(DistanceKernels<float>) = {
+    EIGENFEAT_TIER::shift_and_scale<float>,  EIGENFEAT_TIER::squared_norm<float>,
+    EIGENFEAT_TIER::add_row<float>,          EIGENFEAT_TIER::exact_distance<float>,
+    EIGENFEAT_TIER::lows_below<float>,       EIGENFEAT_TIER::sum_of_differences<float>,
+    EIGENFEAT_TIER::spread_difference<float>};
+EIGENFEAT_DEFINE_FAMILY(DistanceKernels<double>) = {
+    EIGENFEAT_TIER::shift_and_scale<double>,  EIGENFEAT_TIER::squared_norm<double>,
+    EIGENFEAT_TIER::add_row<double>,          EIGENFEAT_TIER::exact_distance<double>,
+    EIGENFEAT_TIER::lows_below<double>,       EIGENFEAT_TIER::sum_of_differences<double>,
+    EIGENFEAT_TIER::spread_difference<double>};
 
 }  // namespace eigenfeat

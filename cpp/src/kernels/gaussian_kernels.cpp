@@ -1,33 +1,29 @@
 #include "kernels/gaussian_kernels.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-
 #include "kernels/simd.hpp"
 
 namespace eigenfeat {
-namespace {
+namespace EIGENFEAT_TIER {
 
-constexpr index_t kLanes = GaussianSums::kLanes;
+constexpr index_t kLanes = GaussianParts::kLanes;
 
 // Brings a positive product back to [1, 2), its exponent to the sum of exponents.
 EIGENFEAT_INLINE void normalise(double* __restrict product, std::int64_t* __restrict exponents) {
   for (index_t l = 0; l < kLanes; ++l) {
     std::int64_t bits;
-    std::memcpy(&bits, product + l, sizeof bits);
+    __builtin_memcpy(&bits, product + l, sizeof bits);
     exponents[l] += (bits >> 52) - 1023;
     bits = (bits & 0x000FFFFFFFFFFFFF) | 0x3FF0000000000000;
-    std::memcpy(product + l, &bits, sizeof bits);
+    __builtin_memcpy(product + l, &bits, sizeof bits);
   }
 }
 
 // kPiece columns, of which `width` exist: their sums stay in registers while the rows go by.
 template <class T, index_t kPiece>
 struct Piece {
-  T origin[static_cast<std::size_t>(kPiece)] = {};
-  T first[static_cast<std::size_t>(kPiece)] = {};
-  T second[static_cast<std::size_t>(kPiece)] = {};
+  T origin[kPiece] = {};
+  T first[kPiece] = {};
+  T second[kPiece] = {};
 
   EIGENFEAT_INLINE void add(const T* row, index_t width) {
     for (index_t l = 0; l < width; ++l) {
@@ -45,16 +41,16 @@ struct Piece {
                                  double& quadratic, double* __restrict product,
                                  std::int64_t* __restrict exponents) const {
     const T share = T(1) / static_cast<T>(count);
-    T variance[static_cast<std::size_t>(kPiece)], term[static_cast<std::size_t>(kPiece)];
+    T variance[kPiece], term[kPiece];
     for (index_t l = 0; l < width; ++l) {
       const T mean = first[l] * share;
       variance[l] = variance_of(l, share, ridge);
       const T gap = (x[l] - origin[l]) - mean;
       term[l] = gap * gap / variance[l];
     }
-    double lanes[static_cast<std::size_t>(kLanes)] = {};
+    double lanes[kLanes] = {};
     for (index_t begin = 0; begin < width; begin += kLanes) {
-      const index_t n = std::min(kLanes, width - begin);
+      const index_t n = least(kLanes, width - begin);
       for (index_t l = 0; l < n; ++l) {
         product[l] *= static_cast<double>(variance[begin + l]);
         lanes[l] += static_cast<double>(term[begin + l]);
@@ -68,23 +64,22 @@ struct Piece {
 template <class T, index_t kPiece>
 EIGENFEAT_INLINE void add_piece(const T* x, const T* const* rows, index_t n_rows, index_t j,
                                 index_t width, const index_t* counts, index_t n_counts, T ridge,
-                                GaussianSums& sums) {
+                                const GaussianParts& sums) {
   Piece<T, kPiece> piece;
   for (index_t l = 0; l < width; ++l) piece.origin[l] = rows[0][j + l];
   index_t next = 0;
   for (index_t r = 0; r < n_rows && next < n_counts; ++r) {
     if (r > 0) piece.add(rows[r] + j, width);
     if (r + 1 != counts[next]) continue;
-    piece.evaluate(x + j, width, r + 1, ridge, sums.quadratic[static_cast<std::size_t>(next)],
-                   sums.product.data() + next * kLanes, sums.exponents.data() + next * kLanes);
+    piece.evaluate(x + j, width, r + 1, ridge, sums.quadratic[next], sums.product + next * kLanes,
+                   sums.exponents + next * kLanes);
     ++next;
   }
 }
 
 template <class T>
-EIGENFEAT_INLINE void gaussians(const T* x, const T* const* rows, index_t n_rows, index_t d,
-                                const index_t* counts, index_t n_counts, T ridge,
-                                GaussianSums& sums) {
+void add_gaussians(const T* x, const T* const* rows, index_t n_rows, index_t d,
+                   const index_t* counts, index_t n_counts, T ridge, const GaussianParts& sums) {
   constexpr index_t piece = 128 / static_cast<index_t>(sizeof(T));
   index_t j = 0;
   for (; j + piece <= d; j += piece)
@@ -93,12 +88,12 @@ EIGENFEAT_INLINE void gaussians(const T* x, const T* const* rows, index_t n_rows
 }
 
 template <class T>
-EIGENFEAT_INLINE void whole_gaussian(const T* const* rows, index_t n_rows, index_t d, T ridge,
-                                     double* mean, double* variance) {
+void gaussian_of(const T* const* rows, index_t n_rows, index_t d, T ridge, double* mean,
+                 double* variance) {
   constexpr index_t kPiece = 128 / static_cast<index_t>(sizeof(T));
   const T share = T(1) / static_cast<T>(n_rows);
   for (index_t j = 0; j < d; j += kPiece) {
-    const index_t width = std::min(kPiece, d - j);
+    const index_t width = least(kPiece, d - j);
     Piece<T, kPiece> piece;
     for (index_t l = 0; l < width; ++l) piece.origin[l] = rows[0][j + l];
     for (index_t r = 1; r < n_rows; ++r) piece.add(rows[r] + j, width);
@@ -110,45 +105,11 @@ EIGENFEAT_INLINE void whole_gaussian(const T* const* rows, index_t n_rows, index
   }
 }
 
-}  // namespace
+}  // namespace EIGENFEAT_TIER
 
-void GaussianSums::start(index_t n_counts) {
-  quadratic.assign(static_cast<std::size_t>(n_counts), 0.0);
-  product.assign(static_cast<std::size_t>(n_counts * kLanes), 1.0);
-  exponents.assign(static_cast<std::size_t>(n_counts * kLanes), 0);
-}
-
-double GaussianSums::score(index_t k) const {
-  double mantissas = 1.0;  // at most 2^16
-  std::int64_t exponent = 0;
-  for (index_t l = 0; l < kLanes; ++l) {
-    mantissas *= product[static_cast<std::size_t>(k * kLanes + l)];
-    exponent += exponents[static_cast<std::size_t>(k * kLanes + l)];
-  }
-  const double log_product = std::log(mantissas) + static_cast<double>(exponent) * std::log(2.0);
-  return -0.5 * (quadratic[static_cast<std::size_t>(k)] + log_product);
-}
-
-EIGENFEAT_CLONES
-void add_gaussians(const float* x, const float* const* rows, index_t n_rows, index_t d,
-                   const index_t* counts, index_t n_counts, float ridge, GaussianSums& sums) {
-  gaussians(x, rows, n_rows, d, counts, n_counts, ridge, sums);
-}
-EIGENFEAT_CLONES
-void add_gaussians(const double* x, const double* const* rows, index_t n_rows, index_t d,
-                   const index_t* counts, index_t n_counts, double ridge, GaussianSums& sums) {
-  gaussians(x, rows, n_rows, d, counts, n_counts, ridge, sums);
-}
-
-EIGENFEAT_CLONES
-void gaussian_of(const float* const* rows, index_t n_rows, index_t d, float ridge, double* mean,
-                 double* variance) {
-  whole_gaussian(rows, n_rows, d, ridge, mean, variance);
-}
-EIGENFEAT_CLONES
-void gaussian_of(const double* const* rows, index_t n_rows, index_t d, double ridge, double* mean,
-                 double* variance) {
-  whole_gaussian(rows, n_rows, d, ridge, mean, variance);
-}
+EIGENFEAT_DEFINE_FAMILY(GaussianKernels<float>) = {EIGENFEAT_TIER::add_gaussians<float>,
+                                                   EIGENFEAT_TIER::gaussian_of<float>};
+EIGENFEAT_DEFINE_FAMILY(GaussianKernels<double>) = {EIGENFEAT_TIER::add_gaussians<double>,
+                                                    EIGENFEAT_TIER::gaussian_of<double>};
 
 }  // namespace eigenfeat

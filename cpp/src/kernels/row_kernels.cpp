@@ -3,15 +3,15 @@
 #include "kernels/simd.hpp"
 
 namespace eigenfeat {
-namespace {
+namespace EIGENFEAT_TIER {
 
 // Rows come in class order, so each starts at an address that no hardware prefetcher foresees:
 // while one row is worked on, the next is asked for, a cache line at a time.
 constexpr index_t kLineBytes = 64;
 
 template <class T>
-EIGENFEAT_INLINE void accumulate(const T* __restrict x, const T* next, index_t d, double weight,
-                                 double* __restrict sum, T* __restrict peak) {
+void accumulate(const T* __restrict x, const T* next, index_t d, double weight,
+                double* __restrict sum, T* __restrict peak) {
   constexpr index_t line = kLineBytes / static_cast<index_t>(sizeof(T));
   for (index_t begin = 0; begin < d; begin += line) {
     EIGENFEAT_PREFETCH(next + begin);
@@ -26,10 +26,9 @@ EIGENFEAT_INLINE void accumulate(const T* __restrict x, const T* next, index_t d
 }
 
 template <class T, class Out>
-EIGENFEAT_INLINE void centre(const T* __restrict x, const T* next, index_t d,
-                             const double* __restrict shift, const double* __restrict scale,
-                             double root, double weight, Out* __restrict out,
-                             double* __restrict residual) {
+void centre(const T* __restrict x, const T* next, index_t d, const double* __restrict shift,
+            const double* __restrict scale, double root, double weight, Out* __restrict out,
+            double* __restrict residual) {
   constexpr index_t line = kLineBytes / static_cast<index_t>(sizeof(T));
   for (index_t begin = 0; begin < d; begin += line) {
     EIGENFEAT_PREFETCH(next + begin);
@@ -43,54 +42,19 @@ EIGENFEAT_INLINE void centre(const T* __restrict x, const T* next, index_t d,
 }
 
 template <class T>
-EIGENFEAT_INLINE void add(const T* __restrict source, index_t n, const double* __restrict scale,
-                          double factor, double* __restrict destination) {
+void add_scaled(const T* __restrict source, index_t n, const double* __restrict scale,
+                double factor, double* __restrict destination) {
   for (index_t j = 0; j < n; ++j)
     destination[j] += static_cast<double>(source[j]) * scale[j] * factor;
 }
 
-}  // namespace
+}  // namespace EIGENFEAT_TIER
 
-EIGENFEAT_CLONES
-void accumulate_row(const double* x, const double* next, index_t d, double weight, double* sum,
-                    double* peak) {
-  accumulate(x, next, d, weight, sum, peak);
-}
-
-EIGENFEAT_CLONES
-void accumulate_row(const float* x, const float* next, index_t d, double weight, double* sum,
-                    float* peak) {
-  accumulate(x, next, d, weight, sum, peak);
-}
-
-EIGENFEAT_CLONES
-void centre_row(const double* x, const double* next, index_t d, const double* shift,
-                const double* scale, double root, double weight, double* out, double* residual) {
-  centre(x, next, d, shift, scale, root, weight, out, residual);
-}
-
-EIGENFEAT_CLONES
-void centre_row(const float* x, const float* next, index_t d, const double* shift,
-                const double* scale, double root, double weight, float* out, double* residual) {
-  centre(x, next, d, shift, scale, root, weight, out, residual);
-}
-
-EIGENFEAT_CLONES
-void centre_row(const double* x, const double* next, index_t d, const double* shift,
-                const double* scale, double root, double weight, float* out, double* residual) {
-  centre(x, next, d, shift, scale, root, weight, out, residual);
-}
-
-EIGENFEAT_CLONES
-void add_scaled(const float* source, index_t n, const double* scale, double factor,
-                double* destination) {
-  add(source, n, scale, factor, destination);
-}
-
-EIGENFEAT_CLONES
-void add_scaled(const double* source, index_t n, const double* scale, double factor,
-                double* destination) {
-  add(source, n, scale, factor, destination);
-}
+EIGENFEAT_DEFINE_FAMILY(RowKernels<float>) = {
+    EIGENFEAT_TIER::accumulate<float>, EIGENFEAT_TIER::centre<float, float>,
+    EIGENFEAT_TIER::centre<float, float>, EIGENFEAT_TIER::add_scaled<float>};
+EIGENFEAT_DEFINE_FAMILY(RowKernels<double>) = {
+    EIGENFEAT_TIER::accumulate<double>, EIGENFEAT_TIER::centre<double, double>,
+    EIGENFEAT_TIER::centre<double, float>, EIGENFEAT_TIER::add_scaled<double>};
 
 }  // namespace eigenfeat

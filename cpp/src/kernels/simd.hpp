@@ -1,17 +1,33 @@
-// Private to the core: how a hot loop gets wider instructions on machines that have them.
+// Private to the files of this folder: vectors of the tier that a file is being compiled for.
 //
-// EIGENFEAT_CLONES compiles a function for AVX-512, AVX2 and the portable baseline, and the loader
-// picks one for the machine at hand. Sanitizer builds turn it off: resolvers run before their
-// runtime is up.
+// Vec<T> is the compiler's own vector (GCC, clang) of the register's width and no wider: wider ones
+// are lowered through the stack, entry by entry. The layout of packed data does not depend on the
+// tier: it is in lines of 64 bytes, which are 1, 2 or 4 vectors.
+//
+// To keep the linker from taking a wider tier's copy of a shared function, files of this folder use
+// no inline function from outside, the standard library's included, but compiler builtins.
 #pragma once
 
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && __GNUC__ >= 12 && \
-    !defined(__clang__) && !defined(EIGENFEAT_NO_TARGET_CLONES)
-#define EIGENFEAT_CLONES \
-  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define EIGENFEAT_CLONES
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/family.hpp"
+#include "kernels/line.hpp"
+
+// Arrays' sizes are template parameters of a signed type; vectors are passed between inlined
+// functions alone, so that no change of their ABI matters.
+#if defined(__GNUC__)
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#pragma GCC diagnostic ignored "-Wpsabi"
 #endif
+
+#ifndef EIGENFEAT_TIER
+#define EIGENFEAT_TIER baseline
+#endif
+
+#define EIGENFEAT_DEFINE_FAMILY(...) \
+  template <>                        \
+  const __VA_ARGS__ Compiled<__VA_ARGS__>::EIGENFEAT_TIER
 
 #if defined(__GNUC__)
 #define EIGENFEAT_INLINE inline __attribute__((always_inline))
@@ -20,3 +36,78 @@
 #define EIGENFEAT_INLINE inline
 #define EIGENFEAT_PREFETCH(address)
 #endif
+
+namespace eigenfeat::EIGENFEAT_TIER {
+
+#if defined(__AVX512F__)
+#define EIGENFEAT_VECTOR_BYTES 64
+inline constexpr index_t kRegisters = 32;
+#elif defined(__AVX2__)
+#define EIGENFEAT_VECTOR_BYTES 32
+inline constexpr index_t kRegisters = 16;
+#elif defined(__aarch64__)
+#define EIGENFEAT_VECTOR_BYTES 16
+inline constexpr index_t kRegisters = 32;
+#else
+#define EIGENFEAT_VECTOR_BYTES 16
+inline constexpr index_t kRegisters = 16;
+#endif
+
+template <class T>
+struct Vector;
+template <>
+struct Vector<double> {
+  typedef double type __attribute__((vector_size(EIGENFEAT_VECTOR_BYTES)));
+  typedef std::int64_t integers __attribute__((vector_size(EIGENFEAT_VECTOR_BYTES)));
+};
+template <>
+struct Vector<float> {
+  typedef float type __attribute__((vector_size(EIGENFEAT_VECTOR_BYTES)));
+  typedef std::int32_t integers __attribute__((vector_size(EIGENFEAT_VECTOR_BYTES)));
+};
+template <class T>
+using Vec = typename Vector<T>::type;
+
+// Numbers in a vector, and vectors in a line.
+template <class T>
+inline constexpr index_t kWidth = static_cast<index_t>(EIGENFEAT_VECTOR_BYTES / sizeof(T));
+inline constexpr index_t kPerLine = 64 / EIGENFEAT_VECTOR_BYTES;
+
+// Any address.
+template <class T>
+EIGENFEAT_INLINE Vec<T> load(const T* from) {
+  Vec<T> v;
+  __builtin_memcpy(&v, from, sizeof v);
+  return v;
+}
+
+template <class T>
+EIGENFEAT_INLINE void store(const Vec<T>& v, T* to) {
+  __builtin_memcpy(to, &v, sizeof v);
+}
+
+template <class T>
+EIGENFEAT_INLINE T least(T a, T b) {
+  return b < a ? b : a;
+}
+
+EIGENFEAT_INLINE float square_root(float x) {
+  return __builtin_sqrtf(x);
+}
+EIGENFEAT_INLINE double square_root(double x) {
+  return __builtin_sqrt(x);
+}
+
+EIGENFEAT_INLINE float magnitude(float x) {
+  return __builtin_fabsf(x);
+}
+EIGENFEAT_INLINE double magnitude(double x) {
+  return __builtin_fabs(x);
+}
+
+// The eight numbers of a line, always added up in the same order.
+EIGENFEAT_INLINE double sum_of_line(const double* x) {
+  return ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7]));
+}
+
+}  // namespace eigenfeat::EIGENFEAT_TIER

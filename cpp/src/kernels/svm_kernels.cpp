@@ -1,134 +1,144 @@
 #include "kernels/svm_kernels.hpp"
 
-#include <algorithm>
-#include <cstddef>
-
-#include "kernels/line.hpp"
 #include "kernels/simd.hpp"
 
 namespace eigenfeat {
-namespace {
+namespace EIGENFEAT_TIER {
 
-constexpr index_t kPanel = 4;  // lines of classes that stay in registers
+constexpr index_t kPanel = 4;  // vectors of classes that stay in registers
 
 // kSums independent sums hide the latency of an addition.
-template <class T, index_t kLines, index_t kSums, bool kSparse>
+template <class T, index_t kVectors, index_t kSums, bool kSparse>
 EIGENFEAT_INLINE void scores_panel(const T* __restrict x, const std::uint32_t* __restrict columns,
                                    index_t n, const T* __restrict w, index_t width,
                                    T* __restrict out) {
-  using V = typename Line<T>::type;
-  V sum[static_cast<std::size_t>(kSums)][static_cast<std::size_t>(kLines)];
-  for (index_t s = 0; s < kSums; ++s) {
-    for (index_t l = 0; l < kLines; ++l) sum[s][l] = V{};
-  }
+  Vec<T> sum[kSums][kVectors] = {};
   index_t e = 0;
   for (; e + kSums <= n; e += kSums) {
     for (index_t s = 0; s < kSums; ++s) {
       const index_t j = kSparse ? static_cast<index_t>(columns[e + s]) : e + s;
-      const V* line = reinterpret_cast<const V*>(w + j * width);
-      for (index_t l = 0; l < kLines; ++l) sum[s][l] += x[e + s] * line[l];
+      const T* line = w + j * width;
+      for (index_t v = 0; v < kVectors; ++v) sum[s][v] += x[e + s] * load(line + v * kWidth<T>);
     }
   }
   for (; e < n; ++e) {
     const index_t j = kSparse ? static_cast<index_t>(columns[e]) : e;
-    const V* line = reinterpret_cast<const V*>(w + j * width);
-    for (index_t l = 0; l < kLines; ++l) sum[0][l] += x[e] * line[l];
+    const T* line = w + j * width;
+    for (index_t v = 0; v < kVectors; ++v) sum[0][v] += x[e] * load(line + v * kWidth<T>);
   }
-  V* to = reinterpret_cast<V*>(out);
-  for (index_t l = 0; l < kLines; ++l) {
-    for (index_t s = 1; s < kSums; ++s) sum[0][l] += sum[s][l];
-    to[l] = sum[0][l];
+  for (index_t v = 0; v < kVectors; ++v) {
+    for (index_t s = 1; s < kSums; ++s) sum[0][v] += sum[s][v];
+    store<T>(sum[0][v], out + v * kWidth<T>);
   }
 }
 
 template <class T, bool kSparse>
-EIGENFEAT_INLINE void scores_row(const T* x, const std::uint32_t* columns, index_t n, const T* w,
-                                 index_t width, T* out) {
-  index_t lines = width / kLane<T>;
-  while (lines > 0) {
-    const index_t part = std::min(lines, kPanel), step = part * kLane<T>;
+EIGENFEAT_INLINE void panels_of_row(const T* x, const std::uint32_t* columns, index_t n, const T* w,
+                                    index_t width, T* out) {
+  index_t vectors = width / kWidth<T>;
+  while (vectors > 0) {
+    const index_t part = least(vectors, kPanel), step = part * kWidth<T>;
     if (part == 1) scores_panel<T, 1, 8, kSparse>(x, columns, n, w, width, out);
     if (part == 2) scores_panel<T, 2, 4, kSparse>(x, columns, n, w, width, out);
     if (part == 3) scores_panel<T, 3, 3, kSparse>(x, columns, n, w, width, out);
     if (part == 4) scores_panel<T, 4, 2, kSparse>(x, columns, n, w, width, out);
     w += step;
     out += step;
-    lines -= part;
+    vectors -= part;
   }
 }
 
 // Four rows share every line of w that is read.
-template <class T, index_t kLines>
+template <class T, index_t kVectors>
 EIGENFEAT_INLINE void four_panel(const T* __restrict x, index_t stride, index_t n,
                                  const T* __restrict w, index_t width, T* __restrict out) {
-  using V = typename Line<T>::type;
-  V sum[4][static_cast<std::size_t>(kLines)];
-  for (index_t r = 0; r < 4; ++r) {
-    for (index_t l = 0; l < kLines; ++l) sum[r][l] = V{};
-  }
+  Vec<T> sum[4][kVectors] = {};
   for (index_t j = 0; j < n; ++j) {
-    const V* line = reinterpret_cast<const V*>(w + j * width);
+    Vec<T> line[kVectors];
+    for (index_t v = 0; v < kVectors; ++v) line[v] = load(w + j * width + v * kWidth<T>);
     for (index_t r = 0; r < 4; ++r) {
       const T entry = x[r * stride + j];
-      for (index_t l = 0; l < kLines; ++l) sum[r][l] += entry * line[l];
+      for (index_t v = 0; v < kVectors; ++v) sum[r][v] += entry * line[v];
     }
   }
   for (index_t r = 0; r < 4; ++r) {
-    V* to = reinterpret_cast<V*>(out + r * width);
-    for (index_t l = 0; l < kLines; ++l) to[l] = sum[r][l];
+    for (index_t v = 0; v < kVectors; ++v) store<T>(sum[r][v], out + r * width + v * kWidth<T>);
   }
 }
 
 template <class T>
-EIGENFEAT_INLINE void four_rows(const T* x, index_t stride, index_t n, const T* w, index_t width,
-                                T* out) {
-  index_t lines = width / kLane<T>;
-  while (lines > 0) {
-    const index_t part = std::min(lines, kPanel), step = part * kLane<T>;
+void four_row_scores(const T* x, index_t stride, index_t n, const T* w, index_t width, T* out) {
+  index_t vectors = width / kWidth<T>;
+  while (vectors > 0) {
+    const index_t part = kRegisters == 32 ? least(vectors, kPanel)
+                         : vectors == 4   ? 2
+                                          : least(vectors, index_t{3}),
+                  step = part * kWidth<T>;
     if (part == 1) four_panel<T, 1>(x, stride, n, w, width, out);
     if (part == 2) four_panel<T, 2>(x, stride, n, w, width, out);
     if (part == 3) four_panel<T, 3>(x, stride, n, w, width, out);
-    if (part == 4) four_panel<T, 4>(x, stride, n, w, width, out);
+    if constexpr (kRegisters == 32) {
+      if (part == 4) four_panel<T, 4>(x, stride, n, w, width, out);
+    }
     w += step;
     out += step;
-    lines -= part;
+    vectors -= part;
   }
 }
 
-template <class T, class U, index_t kLines, bool kSparse>
+template <class T, class U, index_t kVectors, bool kSparse>
 EIGENFEAT_INLINE void add_panel(const T* __restrict x, const std::uint32_t* __restrict columns,
                                 index_t n, const U* __restrict delta, index_t width,
                                 U* __restrict w) {
-  using V = typename Line<U>::type;
-  V step[static_cast<std::size_t>(kLines)];
-  const V* from = reinterpret_cast<const V*>(delta);
-  for (index_t l = 0; l < kLines; ++l) step[l] = from[l];
+  Vec<U> step[kVectors];
+  for (index_t v = 0; v < kVectors; ++v) step[v] = load(delta + v * kWidth<U>);
   for (index_t e = 0; e < n; ++e) {
     const index_t j = kSparse ? static_cast<index_t>(columns[e]) : e;
-    V* line = reinterpret_cast<V*>(w + j * width);
+    U* line = w + j * width;
     const U entry = static_cast<U>(x[e]);
-    for (index_t l = 0; l < kLines; ++l) line[l] += entry * step[l];
+    for (index_t v = 0; v < kVectors; ++v)
+      store<U>(load(line + v * kWidth<U>) + entry * step[v], line + v * kWidth<U>);
   }
 }
 
 template <class T, class U, bool kSparse>
-EIGENFEAT_INLINE void add_to(const T* x, const std::uint32_t* columns, index_t n, const U* delta,
-                             index_t width, U* w) {
-  index_t lines = width / kLane<U>;
-  while (lines > 0) {
-    const index_t part = std::min(lines, kPanel), step = part * kLane<U>;
+EIGENFEAT_INLINE void add_panels(const T* x, const std::uint32_t* columns, index_t n,
+                                 const U* delta, index_t width, U* w) {
+  index_t vectors = width / kWidth<U>;
+  while (vectors > 0) {
+    const index_t part = least(vectors, kPanel), step = part * kWidth<U>;
     if (part == 1) add_panel<T, U, 1, kSparse>(x, columns, n, delta, width, w);
     if (part == 2) add_panel<T, U, 2, kSparse>(x, columns, n, delta, width, w);
     if (part == 3) add_panel<T, U, 3, kSparse>(x, columns, n, delta, width, w);
     if (part == 4) add_panel<T, U, 4, kSparse>(x, columns, n, delta, width, w);
     w += step;
     delta += step;
-    lines -= part;
+    vectors -= part;
   }
 }
 
 template <class T>
-EIGENFEAT_INLINE RowCount counted(const T* __restrict x, index_t n) {
+void row_scores(const T* x, const std::uint32_t* columns, index_t n, const T* w, index_t width,
+                T* out) {
+  if (columns != nullptr) {
+    panels_of_row<T, true>(x, columns, n, w, width, out);
+  } else {
+    panels_of_row<T, false>(x, columns, n, w, width, out);
+  }
+}
+
+template <class T, class U>
+void add_row(const T* x, const std::uint32_t* columns, index_t n, const U* delta, index_t width,
+             U* w) {
+  if (columns != nullptr) {
+    add_panels<T, U, true>(x, columns, n, delta, width, w);
+  } else {
+    add_panels<T, U, false>(x, columns, n, delta, width, w);
+  }
+}
+
+template <class T>
+RowCount count_row(const T* __restrict x, index_t n) {
   // A line of sums, in a fixed order: the compiler may not reorder a single one.
   constexpr index_t lane = 16;
   double squares[lane] = {};
@@ -154,9 +164,9 @@ EIGENFEAT_INLINE RowCount counted(const T* __restrict x, index_t n) {
 }
 
 template <class T>
-EIGENFEAT_INLINE T greatest(T* __restrict g, const T* __restrict mask, index_t width) {
-  constexpr index_t lane = kLane<T>;
-  T best[static_cast<std::size_t>(lane)];
+T masked_greatest(T* __restrict g, const T* __restrict mask, index_t width) {
+  constexpr index_t lane = kWidth<T>;
+  T best[lane];
   for (index_t l = 0; l < lane; ++l) {
     g[l] += mask[l];
     best[l] = g[l];
@@ -175,7 +185,7 @@ EIGENFEAT_INLINE T greatest(T* __restrict g, const T* __restrict mask, index_t w
 }
 
 template <class T>
-EIGENFEAT_INLINE double squares_of(const T* __restrict x, index_t n) {
+double sum_of_squares(const T* __restrict x, index_t n) {
   constexpr index_t lane = 32;
   double sums[lane] = {};
   index_t e = 0;
@@ -192,110 +202,26 @@ EIGENFEAT_INLINE double squares_of(const T* __restrict x, index_t n) {
 }
 
 template <class T>
-EIGENFEAT_INLINE void add_clearing(T factor, T* __restrict x, index_t n, T* __restrict w) {
+void add_and_clear(T factor, T* __restrict x, index_t n, T* __restrict w) {
   for (index_t e = 0; e < n; ++e) {
     w[e] += factor * x[e];
     x[e] = T(0);
   }
 }
 
-}  // namespace
+}  // namespace EIGENFEAT_TIER
 
-EIGENFEAT_CLONES
-double sum_of_squares(const float* x, index_t n) {
-  return squares_of(x, n);
-}
-EIGENFEAT_CLONES
-double sum_of_squares(const double* x, index_t n) {
-  return squares_of(x, n);
-}
-EIGENFEAT_CLONES
-void add_and_clear(float factor, float* x, index_t n, float* w) {
-  add_clearing(factor, x, n, w);
-}
-EIGENFEAT_CLONES
-void add_and_clear(double factor, double* x, index_t n, double* w) {
-  add_clearing(factor, x, n, w);
-}
-
-EIGENFEAT_CLONES
-void row_scores(const float* x, const std::uint32_t* columns, index_t n, const float* w,
-                index_t width, float* out) {
-  if (columns != nullptr) {
-    scores_row<float, true>(x, columns, n, w, width, out);
-  } else {
-    scores_row<float, false>(x, columns, n, w, width, out);
-  }
-}
-
-EIGENFEAT_CLONES
-void row_scores(const double* x, const std::uint32_t* columns, index_t n, const double* w,
-                index_t width, double* out) {
-  if (columns != nullptr) {
-    scores_row<double, true>(x, columns, n, w, width, out);
-  } else {
-    scores_row<double, false>(x, columns, n, w, width, out);
-  }
-}
-
-EIGENFEAT_CLONES
-void four_row_scores(const float* x, index_t stride, index_t n, const float* w, index_t width,
-                     float* out) {
-  four_rows(x, stride, n, w, width, out);
-}
-
-EIGENFEAT_CLONES
-void four_row_scores(const double* x, index_t stride, index_t n, const double* w, index_t width,
-                     double* out) {
-  four_rows(x, stride, n, w, width, out);
-}
-
-EIGENFEAT_CLONES
-void add_row(const float* x, const std::uint32_t* columns, index_t n, const float* delta,
-             index_t width, float* w) {
-  if (columns != nullptr) {
-    add_to<float, float, true>(x, columns, n, delta, width, w);
-  } else {
-    add_to<float, float, false>(x, columns, n, delta, width, w);
-  }
-}
-
-EIGENFEAT_CLONES
-void add_row(const float* x, const std::uint32_t* columns, index_t n, const double* delta,
-             index_t width, double* w) {
-  if (columns != nullptr) {
-    add_to<float, double, true>(x, columns, n, delta, width, w);
-  } else {
-    add_to<float, double, false>(x, columns, n, delta, width, w);
-  }
-}
-
-EIGENFEAT_CLONES
-void add_row(const double* x, const std::uint32_t* columns, index_t n, const double* delta,
-             index_t width, double* w) {
-  if (columns != nullptr) {
-    add_to<double, double, true>(x, columns, n, delta, width, w);
-  } else {
-    add_to<double, double, false>(x, columns, n, delta, width, w);
-  }
-}
-
-EIGENFEAT_CLONES
-RowCount count_row(const float* x, index_t n) {
-  return counted(x, n);
-}
-EIGENFEAT_CLONES
-RowCount count_row(const double* x, index_t n) {
-  return counted(x, n);
-}
-
-EIGENFEAT_CLONES
-float masked_greatest(float* g, const float* mask, index_t width) {
-  return greatest(g, mask, width);
-}
-EIGENFEAT_CLONES
-double masked_greatest(double* g, const double* mask, index_t width) {
-  return greatest(g, mask, width);
-}
+EIGENFEAT_DEFINE_FAMILY(SvmKernels<float>) = {
+    EIGENFEAT_TIER::kWidth<float>,          EIGENFEAT_TIER::row_scores<float>,
+    EIGENFEAT_TIER::four_row_scores<float>, EIGENFEAT_TIER::add_row<float, float>,
+    EIGENFEAT_TIER::add_row<float, double>, EIGENFEAT_TIER::count_row<float>,
+    EIGENFEAT_TIER::sum_of_squares<float>,  EIGENFEAT_TIER::add_and_clear<float>,
+    EIGENFEAT_TIER::masked_greatest<float>};
+EIGENFEAT_DEFINE_FAMILY(SvmKernels<double>) = {
+    EIGENFEAT_TIER::kWidth<double>,          EIGENFEAT_TIER::row_scores<double>,
+    EIGENFEAT_TIER::four_row_scores<double>, EIGENFEAT_TIER::add_row<double, double>,
+    EIGENFEAT_TIER::add_row<double, double>, EIGENFEAT_TIER::count_row<double>,
+    EIGENFEAT_TIER::sum_of_squares<double>,  EIGENFEAT_TIER::add_and_clear<double>,
+    EIGENFEAT_TIER::masked_greatest<double>};
 
 }  // namespace eigenfeat

@@ -1,11 +1,9 @@
 #include "kernels/wave_kernels.hpp"
 
-#include <cmath>
-
 #include "kernels/simd.hpp"
 
 namespace eigenfeat {
-namespace {
+namespace EIGENFEAT_TIER {
 
 // max(0, p), but a NaN stays one.
 template <class T>
@@ -17,7 +15,7 @@ EIGENFEAT_INLINE T positive_part(T p) {
 // 1), without the cancellation for small z.
 template <bool kShifted, class T>
 EIGENFEAT_INLINE T base(T z) {
-  return kShifted ? z / (std::sqrt(T(1) + z) + T(1)) : std::sqrt(z);
+  return kShifted ? z / (square_root(T(1) + z) + T(1)) : square_root(z);
 }
 
 // Powers 1, 2, 3 of both signs in one pass over p.
@@ -80,8 +78,7 @@ EIGENFEAT_INLINE void monomials(const int* powers, index_t n_powers, const T* __
 }
 
 template <class T>
-EIGENFEAT_INLINE void dispatch(Wave wave, const int* powers, index_t n_powers, const T* p,
-                               index_t n, T* out) {
+void expand_row(Wave wave, const int* powers, index_t n_powers, const T* p, index_t n, T* out) {
   if (wave == Wave::polynomial) {
     monomials(powers, n_powers, p, n, out);
   } else if (wave == Wave::shifted) {
@@ -91,33 +88,9 @@ EIGENFEAT_INLINE void dispatch(Wave wave, const int* powers, index_t n_powers, c
   }
 }
 
-template <class T>
-EIGENFEAT_INLINE void multiple(T factor, const T* __restrict x, index_t n, T* __restrict y) {
-  for (index_t f = 0; f < n; ++f) y[f] += factor * x[f];
-}
+}  // namespace EIGENFEAT_TIER
 
-}  // namespace
-
-EIGENFEAT_CLONES
-void expand_row(Wave wave, const int* powers, index_t n_powers, const float* p, index_t n,
-                float* out) {
-  dispatch(wave, powers, n_powers, p, n, out);
-}
-
-EIGENFEAT_CLONES
-void expand_row(Wave wave, const int* powers, index_t n_powers, const double* p, index_t n,
-                double* out) {
-  dispatch(wave, powers, n_powers, p, n, out);
-}
-
-EIGENFEAT_CLONES
-void add_multiple(float factor, const float* x, index_t n, float* y) {
-  multiple(factor, x, n, y);
-}
-
-EIGENFEAT_CLONES
-void add_multiple(double factor, const double* x, index_t n, double* y) {
-  multiple(factor, x, n, y);
-}
+EIGENFEAT_DEFINE_FAMILY(WaveKernels<float>) = {EIGENFEAT_TIER::expand_row<float>};
+EIGENFEAT_DEFINE_FAMILY(WaveKernels<double>) = {EIGENFEAT_TIER::expand_row<double>};
 
 }  // namespace eigenfeat

@@ -4,7 +4,7 @@
 
 #include "eigenfeat/status.hpp"
 #include "expansion/feature_groups.hpp"
-#include "kernels/logit_kernels.hpp"
+#include "logit/softmax.hpp"
 
 namespace eigenfeat {
 namespace {

@@ -3,14 +3,14 @@
 #include <cmath>
 #include <string>
 
+#include "base/tile_products.hpp"
 #include "base/tiled_lower.hpp"
 #include "eigenfeat/lapack.hpp"
 #include "eigenfeat/logit.hpp"
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/status.hpp"
 #include "expansion/feature_groups.hpp"
-#include "kernels/half_products.hpp"
-#include "kernels/tile_products.hpp"
+#include "logit/half_products.hpp"
 #include "logit/metric_parts.hpp"
 
 namespace eigenfeat {

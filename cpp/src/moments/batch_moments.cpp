@@ -335,8 +335,9 @@ void BatchUpdate<T, Rows>::add_tile(const ClassColumns& chosen, index_t i0, inde
       const index_t first = std::max(run.packed, j0), last = std::min(run.packed + run.length, end);
       if (first >= end) break;
       if (first >= last) continue;
-      add_scaled(product.col(i) + (first - j0), last - first, scale + first, scale[i0 + i],
-                 scatter + row * d() + run.full + (first - run.packed));
+      kernels<RowKernels<T>>().add_scaled(product.col(i) + (first - j0), last - first,
+                                          scale + first, scale[i0 + i],
+                                          scatter + row * d() + run.full + (first - run.packed));
     }
   }
 }

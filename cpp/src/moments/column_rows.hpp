@@ -32,18 +32,18 @@ class ColumnRows {
           copies_.data() + static_cast<index_t>(p) * x_.cols;
     }
     for_ranges(x_.rows, width, n_threads, [&](index_t begin, index_t end, int) {
-      scatter_rows(x_.row(begin), x_.col_stride, end - begin, x_.cols, x_.rows - end,
-                   place_.data() + begin);
+      kernels<ColumnKernels<T>>().scatter_rows(x_.row(begin), x_.col_stride, end - begin, x_.cols,
+                                               x_.rows - end, place_.data() + begin);
     });
   }
   void accumulate(index_t i, index_t next, double weight, double* sum, T* peak) const {
-    accumulate_row(row(i), row(next), x_.cols, weight, sum, peak);
+    kernels<RowKernels<T>>().accumulate(row(i), row(next), x_.cols, weight, sum, peak);
   }
   void centre(index_t i, index_t next, const ColumnRun& run, const ClassColumns& columns,
               double root, double weight, T* out, double* residual) const {
-    centre_row(row(i) + run.full, row(next) + run.full, run.length,
-               columns.shift.data() + run.packed, columns.scale.data() + run.packed, root, weight,
-               out + run.packed, residual + run.packed);
+    kernels<RowKernels<T>>().centre(
+        row(i) + run.full, row(next) + run.full, run.length, columns.shift.data() + run.packed,
+        columns.scale.data() + run.packed, root, weight, out + run.packed, residual + run.packed);
   }
   void check_entries(double limit) const { DenseRows<T>{x_}.check_entries(limit); }
 

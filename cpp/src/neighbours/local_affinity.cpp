@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "base/tile_products.hpp"
 #include "eigenfeat/parallel.hpp"
 #include "kernels/affinity_kernels.hpp"
 #include "kernels/distance_kernels.hpp"
-#include "kernels/tile_products.hpp"
 #include "neighbours/local_laplacian.hpp"
 
 namespace eigenfeat {
@@ -111,9 +111,10 @@ class WeightedProducts {
       const AffinityClass& c = local_.classes()[static_cast<std::size_t>(i)];
       const index_t end = std::min(c.begin + c.count, slice.end);
       const double plain = weights_.plain(sum, i);
-      weighted_sum(weights_.laplacian(sum, i), local_.laplacian().row(panel, row),
-                   slice.half ? 0.5 * plain : plain, local_.rows().row(panel, row),
-                   (end - row) * width, out + (row - slice.begin) * width);
+      kernels<AffinityKernels>().weighted_sum(
+          weights_.laplacian(sum, i), local_.laplacian().row(panel, row),
+          slice.half ? 0.5 * plain : plain, local_.rows().row(panel, row), (end - row) * width,
+          out + (row - slice.begin) * width);
       row = end;
     }
   }
@@ -174,8 +175,8 @@ void check(const AffinityRows& rows, MatrixView<const double> laplacian,
   require(sums.size == laplacian.rows * d * d, "sums",
           std::to_string(laplacian.rows * d * d) + " numbers", std::to_string(sums.size));
   for (index_t i = 0; i < rows.rows.rows; ++i) {
-    require(std::isfinite(squared_norm(rows.rows.row(i), d)), "X",
-            "rows whose squares do not overflow", "others in row " + std::to_string(i));
+    require(std::isfinite(kernels<DistanceKernels<double>>().squared_norm(rows.rows.row(i), d)),
+            "X", "rows whose squares do not overflow", "others in row " + std::to_string(i));
   }
 }
 

@@ -7,7 +7,7 @@
 #include "eigenfeat/local_means.hpp"
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/scratch.hpp"
-#include "kernels/gaussian_kernels.hpp"
+#include "neighbours/gaussian_sums.hpp"
 
 namespace eigenfeat {
 namespace {
@@ -37,7 +37,8 @@ void score_pair(const T* x, const T* const* rows, index_t n_rows, index_t d,
   }
   const index_t distinct = static_cast<index_t>(s.counts.size());
   s.sums.start(distinct);
-  add_gaussians(x, rows, n_rows, d, s.counts.data(), distinct, static_cast<T>(ridge), s.sums);
+  kernels<GaussianKernels<T>>().add(x, rows, n_rows, d, s.counts.data(), distinct,
+                                    static_cast<T>(ridge), s.sums.parts());
   for (index_t k = 0; k < counts.size; ++k) {
     const double score = s.sums.score(std::min(k, distinct - 1));
     out[k * stride] = std::isnan(score) ? -std::numeric_limits<double>::infinity() : score;
@@ -106,7 +107,8 @@ void local_gaussians(const LocalPairs<T>& pairs, double ridge, VectorView<double
     const index_t at = (i * pairs.n_classes + c) * d;
     double *mean = means.data + at, *variance = variances.data + at;
     if (n > 0) {
-      gaussian_of(s.rows.data(), n, d, static_cast<T>(ridge), mean, variance);
+      kernels<GaussianKernels<T>>().of_rows(s.rows.data(), n, d, static_cast<T>(ridge), mean,
+                                            variance);
     } else {
       std::fill(mean, mean + d, std::numeric_limits<double>::quiet_NaN());
       std::fill(variance, variance + d, std::numeric_limits<double>::quiet_NaN());

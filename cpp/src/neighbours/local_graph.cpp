@@ -44,8 +44,9 @@ void fill_wave(const PairRows<T>& rows, VectorView<const double> priors, const W
           lists.targets[static_cast<std::size_t>(r)] = wave.spread.row(list[r]) + begin;
         }
         const T share = static_cast<T>(priors[c] / static_cast<double>(n));
-        spread_difference(pairs.queries.row(i) + column, lists.rows.data(), n, end - begin, scale,
-                          share, wave.own.row(i) + begin, lists.targets.data());
+        kernels<DistanceKernels<T>>().spread_difference(
+            pairs.queries.row(i) + column, lists.rows.data(), n, end - begin, scale, share,
+            wave.own.row(i) + begin, lists.targets.data());
       }
     }
   });

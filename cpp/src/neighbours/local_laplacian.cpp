@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/tile_products.hpp"
 #include "kernels/distance_kernels.hpp"
-#include "kernels/tile_products.hpp"
 
 namespace eigenfeat {
 namespace {
@@ -124,13 +124,14 @@ void LocalLaplacian::pack(const Block& b) {
   const index_t d = given_.cols;
   for (index_t i = b.first; i < b.last; ++i) {
     const double* row = given_.row(c.begin + i);
-    norms_[c.place + i] = squared_norm(row, d);
+    norms_[c.place + i] = kernels<DistanceKernels<double>>().squared_norm(row, d);
     for (index_t p = 0; p < x_.count(); ++p)
       std::copy_n(row + p * kTileWidth, x_.columns(p), x_.row(p, c.begin + i));
   }
   for (index_t i = b.first; i < b.last; i += kTileWidth)
-    pack_transposed(given_.row(c.begin + i), given_.row_stride, std::min(kTileWidth, b.last - i), d,
-                    transposed_.data() + (c.place + i) * d);
+    kernels<AffinityKernels>().pack_transposed(given_.row(c.begin + i), given_.row_stride,
+                                               std::min(kTileWidth, b.last - i), d,
+                                               transposed_.data() + (c.place + i) * d);
 }
 
 // out: inner products of the block's rows and a tile's; none of a row with itself
@@ -168,11 +169,12 @@ void LocalLaplacian::look_for_nearest(const Block& b, index_t first, index_t las
   const auto norms = [&](index_t t) { return norms_.data() + c.place + t * kTileWidth; };
   std::fill(s.minima.data(), s.minima.data() + b.size() * kTileWidth, kInfinity);
   for (index_t t = first; t < last; ++t)
-    lower_minima(dots + (t - first) * stride, b.size(), norms(t), s.minima.data());
-  limits_of_minima(s.minima.data(), b.size(), k, s.limits.data());
+    kernels<AffinityKernels>().lower_minima(dots + (t - first) * stride, b.size(), norms(t),
+                                            s.minima.data());
+  kernels<AffinityKernels>().limits_of_minima(s.minima.data(), b.size(), k, s.limits.data());
   for (index_t t = first; t < last; ++t)
-    add_to_nearest(dots + (t - first) * stride, b.size(), norms(t), s.limits.data(), k,
-                   s.nearest.data());
+    kernels<AffinityKernels>().add_to_nearest(dots + (t - first) * stride, b.size(), norms(t),
+                                              s.limits.data(), k, s.nearest.data());
 }
 
 // Distances that may be rounding are none: then the norm stays infinite.
@@ -192,8 +194,9 @@ void LocalLaplacian::set_scales(const Block& b, const Scratch& s) {
 void LocalLaplacian::finish(const Block& b) {
   const AffinityClass& c = class_of(b);
   for (index_t p = 0; p < x_.count(); ++p)
-    laplacian_rows(x_.row(p, c.begin + b.first), degrees_.data() + c.place + b.first, b.size(),
-                   x_.width(p), z_.row(p, c.begin + b.first));
+    kernels<AffinityKernels>().laplacian_rows(x_.row(p, c.begin + b.first),
+                                              degrees_.data() + c.place + b.first, b.size(),
+                                              x_.width(p), z_.row(p, c.begin + b.first));
 }
 
 // ---- classes whose A is kept ---------------------------------------------------------------------
@@ -222,7 +225,8 @@ void LocalLaplacian::mirror(const Block& b) {
   const AffinityClass& c = class_of(b);
   for (index_t t = b.first_tile() + kRows / kTileWidth; t < c.n_tiles(); ++t) {
     for (index_t i = b.first; i < b.last; i += kTileWidth)
-      transpose_tile(held(c, t, i), columns_of(c, t), held(c, i / kTileWidth, t * kTileWidth));
+      kernels<AffinityKernels>().transpose_tile(held(c, t, i), columns_of(c, t),
+                                                held(c, i / kTileWidth, t * kTileWidth));
   }
 }
 
@@ -237,14 +241,16 @@ void LocalLaplacian::select_kept(const Block& b, Scratch& s) {
 void LocalLaplacian::keep_affinities(const Block& b) {
   const AffinityClass& c = class_of(b);
   for (index_t t = b.first_tile(); t < c.n_tiles(); ++t)
-    affinities(held(c, t, b.first), b.size(), norms_of(c, b.first), norms_of(c, t * kTileWidth));
+    kernels<AffinityKernels>().affinities(held(c, t, b.first), b.size(), norms_of(c, b.first),
+                                          norms_of(c, t * kTileWidth));
   mirror(b);
 }
 
 void LocalLaplacian::finish_kept(const Block& b) {
   const AffinityClass& c = class_of(b);
   for (index_t t = 0; t < c.n_tiles(); ++t)
-    add_tile_sums(held(c, t, b.first), b.size(), degrees_.data() + c.place + b.first, nullptr);
+    kernels<AffinityKernels>().add_tile_sums(held(c, t, b.first), b.size(),
+                                             degrees_.data() + c.place + b.first, nullptr);
   for (index_t first = 0; first < c.n_tiles(); first += kTilesAtOnce) {
     const index_t last = std::min(first + kTilesAtOnce, c.n_tiles());
     for (index_t p = 0; p < x_.count(); ++p) {
@@ -309,9 +315,10 @@ void LocalLaplacian::stream_affinities(const Block& b, double* column_sums, Scra
         double* row = dots + (i - b.first) * kTileWidth;
         std::fill(row, row + std::min(i - t * kTileWidth, kTileWidth), kNothing);
       }
-      affinities(dots, b.size(), norms_of(c, b.first), norms_of(c, t * kTileWidth));
-      add_tile_sums(dots, b.size(), degrees_.data() + c.place + b.first,
-                    column_sums + t * kTileWidth);
+      kernels<AffinityKernels>().affinities(dots, b.size(), norms_of(c, b.first),
+                                            norms_of(c, t * kTileWidth));
+      kernels<AffinityKernels>().add_tile_sums(dots, b.size(), degrees_.data() + c.place + b.first,
+                                               column_sums + t * kTileWidth);
     }
     for (index_t p = 0; p < x_.count(); ++p) {
       for (index_t t = first; t < last; ++t) add_products(b, t, tile(t - first), p);

@@ -100,8 +100,9 @@ void TileSums<T>::add_tile(index_t i0, index_t j0, MatrixView<const T> product,
                            const double* inverse_scale, const Target& target) const {
   for (index_t i = 0; i < product.cols; ++i) {
     const index_t n = i0 == j0 ? i + 1 : product.rows;
-    add_scaled(product.col(i), n, inverse_scale + j0, target.factor * inverse_scale[i0 + i],
-               target.sum.row(i0 + i) + j0);
+    kernels<RowKernels<T>>().add_scaled(product.col(i), n, inverse_scale + j0,
+                                        target.factor * inverse_scale[i0 + i],
+                                        target.sum.row(i0 + i) + j0);
   }
 }
 

@@ -75,7 +75,7 @@ void NeighbourSearch<T>::measure_references() {
     T* row = scratch[thread].data();
     for (index_t p = begin; p < end; ++p) {
       pack(rows_.references.row(row_at(p)), row);
-      radius_[p] = static_cast<T>(std::sqrt(squared_norm(row, d())));
+      radius_[p] = static_cast<T>(std::sqrt(kernels<DistanceKernels<T>>().squared_norm(row, d())));
       base_[p] = radius_[p] * radius_[p] * (T(1) - relative_);
     }
   });
@@ -97,7 +97,8 @@ void NeighbourSearch<T>::search_block(const index_t* queries, index_t count,
   for (index_t q = 0; q < count; ++q) {
     T* row = s.queries.data() + q * d();
     pack(rows_.queries.row(queries[q]), row);
-    s.query_radius[static_cast<std::size_t>(q)] = static_cast<T>(std::sqrt(squared_norm(row, d())));
+    s.query_radius[static_cast<std::size_t>(q)] =
+        static_cast<T>(std::sqrt(kernels<DistanceKernels<T>>().squared_norm(row, d())));
   }
   const index_t n = rows_.references.rows, block = reference_block<T>(d());
   index_t c = 0;
@@ -158,10 +159,10 @@ void NeighbourSearch<T>::finish(index_t query, NearList<T>& list, index_t c,
     s.exact.clear();
     for (index_t i = begin; i < end; ++i) {
       const index_t row = row_at(found[static_cast<std::size_t>(i)].place);
-      const double distance = end == begin + 1
-                                  ? 0.0
-                                  : exact_distance(rows_.queries.row(query),
-                                                   rows_.references.row(row), d(), units_.scale);
+      const double distance = end == begin + 1 ? 0.0
+                                               : kernels<DistanceKernels<T>>().exact_distance(
+                                                     rows_.queries.row(query),
+                                                     rows_.references.row(row), d(), units_.scale);
       s.exact.emplace_back(distance, row);
     }
     std::sort(s.exact.begin(), s.exact.end());

@@ -61,7 +61,8 @@ class PairRows {
     }
     const index_t* list = neighbours(i, c);
     for (index_t r = 0; r < n; ++r) rows[r] = pairs_.references.row(list[r]) + begin;
-    sum_of_differences(pairs_.queries.row(i) + begin, rows, n, end - begin, out);
+    kernels<DistanceKernels<T>>().sum_of_differences(pairs_.queries.row(i) + begin, rows, n,
+                                                     end - begin, out);
     const T share = factor / static_cast<T>(n);
     if (any_scaled_) {
       for (index_t j = begin; j < end; ++j)

@@ -65,7 +65,9 @@ class NeighbourSearch {
  private:
   index_t d() const { return rows_.references.cols; }
   index_t row_at(index_t place) const { return order_.rows[static_cast<std::size_t>(place)]; }
-  void pack(const T* row, T* out) const { shift_and_scale(row, d(), shift_.data(), scale_, out); }
+  void pack(const T* row, T* out) const {
+    kernels<DistanceKernels<T>>().shift_and_scale(row, d(), shift_.data(), scale_, out);
+  }
   void prepare(SearchScratch<T>& s, index_t n_queries, index_t n_references) const;
   void measure_references();
   bool excluded(index_t query, index_t row) const {
@@ -85,8 +87,9 @@ class NeighbourSearch {
     const T beyond = relative_ * radius * radius + absolute_;  // base and factor leave it out
     for (index_t p = from; p < to; p += kScan) {
       const index_t n = std::min(kScan, to - p);
-      const index_t found = lows_below(dots + p, base_.data() + p, radius_.data() + p, factor, n,
-                                       limit() + beyond, s.low.data(), s.hits.data());
+      const index_t found = kernels<DistanceKernels<T>>().lows_below(
+          dots + p, base_.data() + p, radius_.data() + p, factor, n, limit() + beyond, s.low.data(),
+          s.hits.data());
       for (index_t h = 0; h < found; ++h) {
         const index_t at = s.hits[static_cast<std::size_t>(h)];
         const T low = s.low[at] - beyond;

@@ -8,7 +8,7 @@
 #include "base/tiled_lower.hpp"
 #include "eigenfeat/lapack.hpp"
 #include "eigenfeat/parallel.hpp"
-#include "kernels/narrow.hpp"
+#include "pencil/narrow.hpp"
 
 namespace eigenfeat {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/random_block.hpp"
 #include "eigenfeat/parallel.hpp"
-#include "kernels/narrow.hpp"
+#include "pencil/narrow.hpp"
 
 namespace eigenfeat {
 namespace {

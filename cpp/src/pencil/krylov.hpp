@@ -17,8 +17,8 @@
 
 #include "eigenfeat/lapack.hpp"
 #include "eigenfeat/scratch.hpp"
-#include "kernels/narrow.hpp"
 #include "pencil/factor.hpp"
+#include "pencil/narrow.hpp"
 
 namespace eigenfeat {
 

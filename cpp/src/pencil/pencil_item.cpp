@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-#include "kernels/narrow.hpp"
+#include "pencil/narrow.hpp"
 
 namespace eigenfeat {
 namespace {

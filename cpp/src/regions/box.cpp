@@ -5,37 +5,22 @@
 
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/status.hpp"
-#include "kernels/simd.hpp"
+#include "kernels/region_kernels.hpp"
 
 namespace eigenfeat {
 namespace {
 
 // How far a coordinate goes from the centre.
-EIGENFEAT_INLINE double reach(double a, double g, double w) {
+double reach(double a, double g, double w) {
   const double vertex = std::fabs(g) / a;
   return a > 0.0 && vertex < w ? vertex : w;
 }
 
 }  // namespace
 
-EIGENFEAT_CLONES
 double box_fall(const double* curvatures, const double* slopes, const double* half_widths,
                 double stretch, index_t n) {
-  constexpr index_t kLanes = 8;
-  double sums[kLanes] = {};
-  index_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (index_t k = 0; k < kLanes; ++k) {
-      const double a = curvatures[i + k], g = slopes[i + k];
-      const double t = reach(a, g, half_widths[i + k] * stretch);
-      sums[k] += t * (2.0 * std::fabs(g) - a * t);
-    }
-  }
-  for (index_t k = 0; i < n; ++i, ++k) {
-    const double t = reach(curvatures[i], slopes[i], half_widths[i] * stretch);
-    sums[k] += t * (2.0 * std::fabs(slopes[i]) - curvatures[i] * t);
-  }
-  return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
+  return kernels<RegionKernels>().box_fall(curvatures, slopes, half_widths, stretch, n);
 }
 
 void minimise_over_box(MatrixView<const double> curvatures, MatrixView<const double> slopes,

@@ -10,88 +10,12 @@
 #include "eigenfeat/scratch.hpp"
 #include "eigenfeat/status.hpp"
 #include "eigenfeat/trust_region.hpp"
-#include "kernels/simd.hpp"
+#include "kernels/region_kernels.hpp"
 
 namespace eigenfeat {
 namespace {
 
 constexpr double kRound = std::numeric_limits<double>::epsilon();
-
-// A value and the sum of the magnitudes that it was added up from.
-struct Sum {
-  double value = 0.0;
-  double magnitude = 0.0;
-};
-
-EIGENFEAT_CLONES
-Sum dot_and_size(const double* a, const double* b, index_t n) {
-  constexpr index_t kLanes = 8;
-  double value[kLanes] = {}, magnitude[kLanes] = {};
-  index_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (index_t k = 0; k < kLanes; ++k) {
-      const double term = a[i + k] * b[i + k];
-      value[k] += term;
-      magnitude[k] += std::fabs(term);
-    }
-  }
-  for (index_t k = 0; i < n; ++i, ++k) {
-    const double term = a[i] * b[i];
-    value[k] += term;
-    magnitude[k] += std::fabs(term);
-  }
-  Sum sum;
-  for (index_t k = 0; k < kLanes; ++k) {
-    sum.value += value[k];
-    sum.magnitude += magnitude[k];
-  }
-  return sum;
-}
-
-EIGENFEAT_CLONES
-double weighted_square(const double* precision, const double* x, const double* centre, index_t n) {
-  constexpr index_t kLanes = 8;
-  double sums[kLanes] = {};
-  index_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (index_t k = 0; k < kLanes; ++k) {
-      const double from = x[i + k] - centre[i + k];
-      sums[k] += precision[i + k] * from * from;
-    }
-  }
-  for (index_t k = 0; i < n; ++i, ++k) {
-    const double from = x[i] - centre[i];
-    sums[k] += precision[i] * from * from;
-  }
-  double sum = 0.0;
-  for (const double part : sums) sum += part;
-  return sum;
-}
-
-// a and g of f_c - f_h in u, from the quadratic parts; `spread` and `steepness` take the sums of
-// the magnitudes of their terms.
-EIGENFEAT_CLONES
-void quadratic_difference(const double* pc, const double* mc, const double* ph, const double* mh,
-                          const double* x, const double* width, index_t n, double* a, double* g,
-                          double* spread, double* steepness) {
-  for (index_t i = 0; i < n; ++i) {
-    const double w = width[i], square = w * w;
-    const double c = pc[i] * (x[i] - mc[i]), h = ph[i] * (x[i] - mh[i]);
-    a[i] = square * (ph[i] - pc[i]);
-    g[i] = w * (h - c);
-    spread[i] = square * (ph[i] + pc[i]);
-    steepness[i] = w * (std::fabs(h) + std::fabs(c));
-  }
-}
-
-EIGENFEAT_CLONES
-void add_linear_difference(const double* bc, const double* bh, const double* width, index_t n,
-                           double* g, double* steepness) {
-  for (index_t i = 0; i < n; ++i) {
-    g[i] += 0.5 * width[i] * (bc[i] - bh[i]);
-    steepness[i] += 0.5 * width[i] * (std::fabs(bc[i]) + std::fabs(bh[i]));
-  }
-}
 
 double total(const double* x, index_t n) {
   double sum = 0.0;
@@ -151,13 +75,15 @@ class Row {
     const double *x = p_.points.row(row_), *w = p_.widths.row(row_);
     if (p_.precisions.data != nullptr) {
       const double *precisions = p_.precisions.row(row_), *centres = p_.centres.row(row_);
-      quadratic_difference(precisions + c * d_, centres + c * d_, precisions + h * d_,
-                           centres + h * d_, x, w, d_, line(0), line(1), line(2), line(3));
+      kernels<RegionKernels>().quadratic_difference(
+          {precisions + c * d_, centres + c * d_, precisions + h * d_, centres + h * d_}, x, w, d_,
+          line(0), line(1), line(2), line(3));
     } else {
       std::fill(line(0), line(4), 0.0);
     }
     if (p_.slopes.data != nullptr)
-      add_linear_difference(p_.slopes.row(c), p_.slopes.row(h), w, d_, line(1), line(3));
+      kernels<RegionKernels>().add_linear_difference(p_.slopes.row(c), p_.slopes.row(h), w, d_,
+                                                     line(1), line(3));
     // Both sums bound what rounding of the entries does in the ball and in the box.
     curved_ = 8 * kRound * total(line(2), d_);
     sloped_ = 16 * kRound * total(line(3), d_);
@@ -192,14 +118,14 @@ class Row {
   void evaluate(index_t c) {
     const double* x = p_.points.row(row_);
     const double offset = p_.offsets(p_.offsets.rows == 1 ? 0 : row_, c);
-    Sum sum{offset, std::fabs(offset)};
+    SumAndSize sum{offset, std::fabs(offset)};
     if (p_.precisions.data != nullptr) {
-      const double square =
-          weighted_square(p_.precisions.row(row_) + c * d_, x, p_.centres.row(row_) + c * d_, d_);
+      const double square = kernels<RegionKernels>().weighted_square(
+          p_.precisions.row(row_) + c * d_, x, p_.centres.row(row_) + c * d_, d_);
       sum = {sum.value - square, sum.magnitude + square};
     }
     if (p_.slopes.data != nullptr) {
-      const Sum linear = dot_and_size(p_.slopes.row(c), x, d_);
+      const SumAndSize linear = kernels<RegionKernels>().dot_and_size(p_.slopes.row(c), x, d_);
       sum = {sum.value + linear.value, sum.magnitude + linear.magnitude};
     }
     s_.values[c] = sum.value;

@@ -4,12 +4,10 @@
 #include <cmath>
 #include <string>
 
+#include "base/vectors.hpp"
 #include "eigenfeat/lapack.hpp"
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/scratch.hpp"
-#include "kernels/simd.hpp"
-#include "kernels/sums.hpp"
-#include "kernels/wave_kernels.hpp"
 
 namespace eigenfeat {
 namespace {
@@ -36,11 +34,6 @@ void check_steps(VectorView<const index_t> steps, index_t most) {
 
 double flops(index_t a, index_t b, index_t c) {
   return 2.0 * static_cast<double>(a) * static_cast<double>(b) * static_cast<double>(c);
-}
-
-EIGENFEAT_CLONES
-void add_squares(const double* x, index_t n, double* y) {
-  for (index_t i = 0; i < n; ++i) y[i] += x[i] * x[i];
 }
 
 // L_ss and what one innovation adds to the log density.
@@ -192,7 +185,7 @@ void prefix_variances(MatrixView<const double> gains, VectorView<const index_t> 
     } else {
       std::fill(now, now + ell, 0.0);
     }
-    while (s > steps[k]) add_squares(gains.row(--s), ell, now);
+    while (s > steps[k]) kernels<SumKernels>().add_squares(gains.row(--s), ell, now);
   }
 }
 

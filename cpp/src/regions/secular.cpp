@@ -2,97 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <limits>
-
-#include "kernels/line.hpp"
-#include "kernels/simd.hpp"
 
 namespace eigenfeat {
-namespace {
 
-using V = Line<double>::type;
-constexpr index_t kLanes = kLane<double>;
-
-EIGENFEAT_INLINE void load(const double* p, V& v) {
-  std::memcpy(&v, p, sizeof v);
-}
-
-// The last few numbers, with `filler` after them.
-EIGENFEAT_INLINE void load_tail(const double* p, index_t n, double filler, V& v) {
-  for (index_t i = 0; i < kLanes; ++i) v[i] = i < n ? p[i] : filler;
-}
-
-EIGENFEAT_INLINE double total(const V& v) {
-  return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
-}
-
-EIGENFEAT_INLINE void add_secular(const V& a, const V& g, double low, double shift, V& first,
-                                  V& second, V& third) {
-  const V inverse = 1.0 / ((a - low) + shift);
-  const V x = g * inverse;
-  const V square = x * x;
-  first += g * x;
-  second += square;
-  third += square * inverse;
-}
-
-EIGENFEAT_INLINE void add_survey(const V& a, const V& g, V& low, V& size, V& steepest, V& gradient,
-                                 V& bend) {
-  const V magnitude = a < 0.0 ? -a : a, slope = g < 0.0 ? -g : g;
-  const V square = g * g;
-  low = a < low ? a : low;
-  size = magnitude > size ? magnitude : size;
-  steepest = slope > steepest ? slope : steepest;
-  gradient += square;
-  bend += a * square;
-}
-
-template <class F>
-EIGENFEAT_INLINE double reduce(const V& v, F&& f) {
-  double result = v[0];
-  for (index_t i = 1; i < kLanes; ++i) result = f(result, v[i]);
-  return result;
-}
-
-}  // namespace
-
-EIGENFEAT_CLONES
 SecularSums secular_sums(const double* a, const double* g, index_t n, double low, double shift) {
-  V first{}, second{}, third{}, curvature, slope;
-  index_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    load(a + i, curvature);
-    load(g + i, slope);
-    add_secular(curvature, slope, low, shift, first, second, third);
-  }
-  if (i < n) {
-    load_tail(a + i, n - i, low + 1.0, curvature);
-    load_tail(g + i, n - i, 0.0, slope);
-    add_secular(curvature, slope, low, shift, first, second, third);
-  }
-  return {total(first), total(second), total(third)};
+  return kernels<RegionKernels>().secular_sums(a, g, n, low, shift);
 }
 
-EIGENFEAT_CLONES
 Survey survey(const double* a, const double* g, index_t n) {
-  V low = V{} + std::numeric_limits<double>::infinity();
-  V size{}, steepest{}, gradient{}, bend{}, curvature, slope;
-  index_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    load(a + i, curvature);
-    load(g + i, slope);
-    add_survey(curvature, slope, low, size, steepest, gradient, bend);
-  }
-  if (i < n) {
-    load_tail(a + i, n - i, a[i], curvature);
-    load_tail(g + i, n - i, 0.0, slope);
-    add_survey(curvature, slope, low, size, steepest, gradient, bend);
-  }
-  const auto least = [](double p, double q) { return q < p ? q : p; };
-  const auto most = [](double p, double q) { return q > p ? q : p; };
-  return {reduce(low, least), reduce(size, most), reduce(steepest, most), total(gradient),
-          total(bend)};
+  return kernels<RegionKernels>().survey(a, g, n);
 }
 
 PowerOfTwo::PowerOfTwo(int exponent)

@@ -4,28 +4,13 @@
 
 #include <limits>
 
-#include "eigenfeat/view.hpp"
+#include "kernels/region_kernels.hpp"
 
 namespace eigenfeat {
 
 inline constexpr double kRound = std::numeric_limits<double>::epsilon();
 
-// With b_i = (a_i - low) + shift: sum g^2/b, sum g^2/b^2 = |x|^2, sum g^2/b^3. All b_i > 0.
-struct SecularSums {
-  double first = 0.0;
-  double second = 0.0;
-  double third = 0.0;
-};
 SecularSums secular_sums(const double* a, const double* g, index_t n, double low, double shift);
-
-// What one pass without divisions tells.
-struct Survey {
-  double low = 0.0;       // min a
-  double size = 0.0;      // max |a|
-  double steepest = 0.0;  // max |g|
-  double gradient = 0.0;  // sum g^2
-  double bend = 0.0;      // sum a g^2
-};
 Survey survey(const double* a, const double* g, index_t n);
 
 // Exact factors 2^k, also where 2^k itself is out of range.

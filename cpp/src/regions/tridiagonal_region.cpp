@@ -4,36 +4,15 @@
 #include <cmath>
 #include <limits>
 
+#include "base/vectors.hpp"
 #include "kernels/line.hpp"
-#include "kernels/simd.hpp"
-#include "kernels/sums.hpp"
 #include "kernels/tridiagonal_kernels.hpp"
-#include "kernels/wave_kernels.hpp"
 
 namespace eigenfeat {
 namespace {
 
-using V = Line<double>::type;
 constexpr index_t kLanes = kLane<double>;
 constexpr index_t kPassEach = 2048;  // beyond, a pass a column is worth less than LAPACK's blocks
-
-// Which of eight shifts leave T - shift without a negative pivot, as 1 or 0.
-EIGENFEAT_CLONES
-void definite_at(const double* diagonal, const double* off, index_t n, double tiny,
-                 const double* shifts, int* definite) {
-  V shift, pivot, smallest;
-  for (index_t k = 0; k < kLanes; ++k) shift[k] = shifts[k];
-  pivot = diagonal[0] - shift;
-  smallest = pivot;
-  for (index_t i = 1; i < n; ++i) {
-    const V magnitude = pivot < 0.0 ? -pivot : pivot;
-    pivot = magnitude < tiny ? V{} - tiny : pivot;
-    smallest = pivot < smallest ? pivot : smallest;
-    pivot = (diagonal[i] - shift) - off[i - 1] * off[i - 1] / pivot;
-  }
-  smallest = pivot < smallest ? pivot : smallest;
-  for (index_t k = 0; k < kLanes; ++k) definite[k] = smallest[k] < 0.0 ? 0 : 1;
-}
 
 }  // namespace
 
@@ -73,7 +52,8 @@ void TridiagonalRegion::reduce(MatrixView<const double> a, const PowerOfTwo& fac
   }
   if (d_ <= kPassEach) {
     for (index_t j = d_; j < order_; ++j) std::fill(copy.col(j), copy.col(j) + order_, 0.0);
-    tridiagonalise(matrix_.data(), d_, diagonal_.data(), off_.data(), tau_.data(), steps_.data());
+    kernels<TridiagonalKernels>().reduce(matrix_.data(), d_, diagonal_.data(), off_.data(),
+                                         tau_.data(), steps_.data());
   } else {
     sytrd(Triangle::lower, copy.block(0, 0, d_, d_), {diagonal_.data(), d_}, {off_.data(), d_},
           {tau_.data(), d_}, work_);
@@ -130,7 +110,7 @@ void TridiagonalRegion::narrow(Bracket& bracket, int rounds) const {
     const double step = (bracket.high - bracket.low) / static_cast<double>(kLanes + 1);
     for (index_t k = 0; k < kLanes; ++k)
       shifts[k] = bracket.low + step * static_cast<double>(k + 1);
-    definite_at(diagonal_.data(), off_.data(), d_, tiny, shifts, definite);
+    kernels<RegionKernels>().definite_at(diagonal_.data(), off_.data(), d_, tiny, shifts, definite);
     index_t k = 0;
     while (k < kLanes && definite[k] == 1) ++k;
     if (k < kLanes) bracket.high = shifts[k];

@@ -4,9 +4,20 @@
 
 #include "eigenfeat/lapack.hpp"
 #include "eigenfeat/scratch.hpp"
+#include "kernels/line.hpp"
 #include "regions/secular.hpp"
 
 namespace eigenfeat {
+
+// Rows and columns of the padded matrix: d rounded up to whole lines.
+inline index_t padded_order(index_t d) {
+  return (d + kLane<double> - 1) / kLane<double> * kLane<double>;
+}
+
+// Numbers of scratch that tridiagonalise needs.
+inline index_t tridiagonal_scratch(index_t d) {
+  return 4 * padded_order(d);
+}
 
 // Scratch of one thread for matrices of order d, reused for every item.
 class TridiagonalRegion {

@@ -7,10 +7,10 @@
 #include <string>
 #include <utility>
 
+#include "base/vectors.hpp"
 #include "eigenfeat/lapack.hpp"
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/scratch.hpp"
-#include "kernels/sums.hpp"
 #include "regions/secular.hpp"
 #include "regions/tridiagonal_region.hpp"
 

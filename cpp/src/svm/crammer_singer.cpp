@@ -66,7 +66,7 @@ CrammerSinger<T>::State::State(SvmRows<T> read, const SvmProblem& given, const S
 template <class T>
 T CrammerSinger<T>::State::margins(index_t i, T* g) const {
   g[labels[i]] -= static_cast<T>(margin);
-  return masked_greatest(g, mask.data(), width);
+  return kernels<SvmKernels<T>>().masked_greatest(g, mask.data(), width);
 }
 
 template <class T>

@@ -86,9 +86,9 @@ void CrammerSinger<T>::State::batch_step(const std::vector<index_t>& order, std:
     rows.add(i, delta.data(), changed, width, direction.data());
     for (const index_t c : changed) delta[c] = T(0);
   }
-  const double square = sum_of_squares(direction.data(), size);
+  const double square = kernels<SvmKernels<T>>().sum_of_squares(direction.data(), size);
   const double step = square > sum ? sum / square : 1.0;
-  add_and_clear(static_cast<T>(step), direction.data(), size, w.data());
+  kernels<SvmKernels<T>>().add_and_clear(static_cast<T>(step), direction.data(), size, w.data());
   for (std::size_t r = 0; r < end - begin; ++r) {
     if (gaps[r] > 0.0) mix(order[begin + r], corners[r], step);
   }

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "base/csr.hpp"
+#include "base/prefetch.hpp"
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/status.hpp"
-#include "kernels/simd.hpp"
 #include "kernels/svm_kernels.hpp"
 
 namespace eigenfeat {
@@ -60,7 +60,7 @@ SvmRows<T>::SvmRows(MatrixView<const T> rows, double constant, int n_threads)
   const double size = static_cast<double>(n_) * static_cast<double>(d_);
   for_ranges(n_, kTile, threads_for(size, n_threads), [&](index_t begin, index_t end, int) {
     for (index_t i = begin; i < end; ++i) {
-      const RowCount count = count_row(rows.row(i), d_);
+      const RowCount count = kernels<SvmKernels<T>>().count_row(rows.row(i), d_);
       squares_[i] = count.square + constant * constant;
       starts_[static_cast<std::size_t>(i) + 1] = count.entries;
     }
@@ -125,21 +125,22 @@ void SvmRows<T>::prefetch(index_t i) const {
   const T* x = dense() ? dense_.row(i) : values_ + starts_[at];
   const index_t count = dense() ? d_ : starts_[at + 1] - starts_[at];
   const index_t last = std::min(count, most * kLane<T>);
-  for (index_t e = 0; e < last; e += kLane<T>) EIGENFEAT_PREFETCH(x + e);
+  for (index_t e = 0; e < last; e += kLane<T>) prefetch_line(x + e);
   if (dense()) return;
   const std::uint32_t* columns = columns_.data() + starts_[at];
   const index_t last_column = std::min(count, most * kLane<float>);
-  for (index_t e = 0; e < last_column; e += kLane<float>) EIGENFEAT_PREFETCH(columns + e);
+  for (index_t e = 0; e < last_column; e += kLane<float>) prefetch_line(columns + e);
 }
 
 template <class T>
 void SvmRows<T>::scores(index_t i, const T* w, index_t width, T* out) const {
   if (dense()) {
-    row_scores(dense_.row(i), nullptr, d_, w, width, out);
+    kernels<SvmKernels<T>>().row_scores(dense_.row(i), nullptr, d_, w, width, out);
   } else {
     const index_t start = starts_[static_cast<std::size_t>(i)];
     const index_t count = starts_[static_cast<std::size_t>(i) + 1] - start;
-    row_scores(values_ + start, columns_.data() + start, count, w, width, out);
+    kernels<SvmKernels<T>>().row_scores(values_ + start, columns_.data() + start, count, w, width,
+                                        out);
   }
   if (constant_ == 0.0) return;
   const T* last = w + d_ * width;
@@ -149,7 +150,7 @@ void SvmRows<T>::scores(index_t i, const T* w, index_t width, T* out) const {
 
 template <class T>
 void SvmRows<T>::scores_of_four(index_t i, const T* w, index_t width, T* out) const {
-  four_row_scores(dense_.row(i), dense_.row_stride, d_, w, width, out);
+  kernels<SvmKernels<T>>().four_row_scores(dense_.row(i), dense_.row_stride, d_, w, width, out);
   if (constant_ == 0.0) return;
   const T* last = w + d_ * width;
   const T value = static_cast<T>(constant_);
@@ -173,14 +174,18 @@ void SvmRows<T>::add(index_t i, const U* delta, const std::vector<index_t>& chan
     columns = columns_.data() + start;
     count = starts_[static_cast<std::size_t>(i) + 1] - start;
   }
-  const auto few = static_cast<index_t>(changed.size()) * 2 < width / kLane<U>;
+  const auto few = static_cast<index_t>(changed.size()) * 2 < width / kernels<SvmKernels<U>>().unit;
   if (few) {
     for (index_t e = 0; e < count; ++e) {
       U* line = w + (columns != nullptr ? static_cast<index_t>(columns[e]) : e) * width;
       for (const index_t c : changed) line[c] += static_cast<U>(x[e]) * delta[c];
     }
   } else {
-    add_row(x, columns, count, delta, width, w);
+    if constexpr (std::is_same_v<T, U>) {
+      kernels<SvmKernels<T>>().add_row(x, columns, count, delta, width, w);
+    } else {
+      kernels<SvmKernels<T>>().add_row_in_double(x, columns, count, delta, width, w);
+    }
   }
   if (constant_ == 0.0) return;
   U* last = w + d_ * width;

@@ -1,7 +1,7 @@
 // Private to the multiclass SVM: rows as its steps read them, and the two products of a row.
 //
-// Weights W are row-major (p, width): all classes of a feature beside each other, in whole lines of
-// 64 bytes, the padding zero. A row's scores are then sum_j x_j W_j, a step is W_j += x_j delta, and
+// Weights W are row-major (p, width): all classes of a feature beside each other, in whole vectors
+// of the tier, the padding zero. A row's scores are then sum_j x_j W_j, a step is W_j += x_j delta, and
 // both cost one or a few vector operations for each entry that is not zero.
 #pragma once
 
@@ -11,12 +11,14 @@
 #include "eigenfeat/scratch.hpp"
 #include "eigenfeat/view.hpp"
 #include "kernels/line.hpp"
+#include "kernels/svm_kernels.hpp"
 
 namespace eigenfeat {
 
 template <class T>
 index_t svm_width(index_t k) {
-  return (k + kLane<T> - 1) / kLane<T> * kLane<T>;
+  const index_t unit = kernels<SvmKernels<T>>().unit;
+  return (k + unit - 1) / unit * unit;
 }
 
 // Dense rows as they are, or compressed ones with 32-bit columns.

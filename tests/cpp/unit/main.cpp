@@ -1,3 +1,20 @@
-// doctest's main function, for unit_tests and for stress_tests.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+// doctest's main function, for unit_tests and for stress_tests: on the tier that EIGENFEAT_CPU
+// names, or the machine's best. Exits with 77 where the machine lacks that tier.
+#define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
+
+#include <cstdio>
+#include <stdexcept>
+
+#include "eigenfeat/tier.hpp"
+
+int main(int argc, char** argv) {
+  try {
+    eigenfeat::use_tier_of_environment();
+  } catch (const std::invalid_argument& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 77;
+  }
+  std::printf("tier: %s\n", eigenfeat::name_of(eigenfeat::tier_in_use()));
+  return doctest::Context(argc, argv).run();
+}

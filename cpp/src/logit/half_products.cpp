@@ -1,5 +1,5 @@
 // Panels in bfloat16: packing, and a kernel of 8 broadcast against 32 loaded features.
-#include "kernels/half_products.hpp"
+#include "logit/half_products.hpp"
 
 #include <algorithm>
 

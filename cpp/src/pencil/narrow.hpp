@@ -10,12 +10,10 @@
 // for every thread count.
 #pragma once
 
-#include "eigenfeat/view.hpp"
 #include "kernels/line.hpp"
+#include "kernels/narrow_kernels.hpp"
 
 namespace eigenfeat {
-
-enum class Shape { symmetric, lower, upper };
 
 template <class T>
 void multiply_narrow(Shape shape, MatrixView<const T> m, const T* x, index_t width, T* y,

@@ -1,15 +1,15 @@
 // Private to the core: products of a tile of features, or of affinities, with narrow matrices.
 //
-// For width up to 4 lines (64 floats, 32 doubles) every feature is read once and meets a whole row
-// of the narrow matrix in registers; wider ones go to gemm. Narrow matrices are row-major with
-// padded_width(k) columns on 64-byte boundaries, the padding zero.
+// Up to 64 floats or 32 doubles wide, a feature meets a whole row of the narrow matrix, or a panel of
+// it, in registers; wider ones go to gemm. Narrow matrices are row-major with padded_width(k) columns
+// and start on a 64-byte boundary; the padding is zero.
 #pragma once
 
 #include "eigenfeat/view.hpp"
 
 namespace eigenfeat {
 
-// Columns of a narrow matrix with k of them: whole lines while the kernels serve, else k.
+// Columns of a narrow matrix with k of them: whole vectors of the tier while the kernels serve, else k.
 template <class T>
 index_t padded_width(index_t k);
 

@@ -10,8 +10,8 @@
 
 namespace eigenfeat {
 
-// False, and nothing done, where so many entries are not 0 that a product of matrices is faster, and
-// on machines without AVX-512.
+// False, and nothing done, where so many entries are not 0 that a product of matrices is
+// faster.
 template <class T>
 bool add_nonzeros(MatrixView<const T> x, MatrixView<const T> directions, MatrixView<T> p);
 

@@ -1,0 +1,154 @@
+#include "kernels/narrow_kernels.hpp"
+
+#include "kernels/simd.hpp"
+
+namespace eigenfeat {
+namespace EIGENFEAT_TIER {
+
+// A panel is as many vectors of a row of X as are worked on together; each of kRows rows of M has a
+// sum for every one of them, and all sums stay in registers beside the panel and an entry of M.
+constexpr index_t kPanel = 4;
+
+constexpr index_t rows_for(index_t vectors) {
+  if (kRegisters == 32) return vectors == 1 ? 8 : vectors == 2 ? 8 : 6;
+  return vectors == 1 ? 8 : vectors == 2 ? 6 : vectors == 3 ? 4 : 3;
+}
+
+// y[r] = sum over k in [begin, end) of m[r][k] x[k]; rows of x and y are `apart` numbers apart.
+template <class T, index_t kRows, index_t kVectors>
+EIGENFEAT_INLINE void multiply_rows(const T* __restrict m, index_t stride, const T* __restrict x,
+                                    index_t apart, index_t begin, index_t end, T* __restrict y) {
+  Vec<T> sum[kRows][kVectors] = {};
+  for (index_t k = begin; k < end; ++k) {
+    Vec<T> line[kVectors];
+    for (index_t v = 0; v < kVectors; ++v) line[v] = load(x + k * apart + v * kWidth<T>);
+    for (index_t r = 0; r < kRows; ++r) {
+      const T entry = m[r * stride + k];
+      for (index_t v = 0; v < kVectors; ++v) sum[r][v] += entry * line[v];
+    }
+  }
+  for (index_t r = 0; r < kRows; ++r) {
+    for (index_t v = 0; v < kVectors; ++v) store<T>(sum[r][v], y + r * apart + v * kWidth<T>);
+  }
+}
+
+struct ColumnRange {
+  index_t begin;
+  index_t end;
+};
+
+// The columns in which rows [first, last) of a matrix of this shape may be nonzero.
+EIGENFEAT_INLINE ColumnRange columns_of(Shape shape, index_t first, index_t last, index_t d) {
+  if (shape == Shape::lower) return {0, last};
+  if (shape == Shape::upper) return {first, d};
+  return {0, d};
+}
+
+template <class T, index_t kVectors>
+EIGENFEAT_INLINE void panel_rows(Shape shape, const T* m, index_t stride, index_t d, const T* x,
+                                 index_t apart, index_t first, index_t last, T* y) {
+  constexpr index_t kRows = rows_for(kVectors);
+  index_t i = first;
+  for (; i + kRows <= last; i += kRows) {
+    const ColumnRange range = columns_of(shape, i, i + kRows, d);
+    multiply_rows<T, kRows, kVectors>(m + i * stride, stride, x, apart, range.begin, range.end,
+                                      y + i * apart);
+  }
+  for (; i < last; ++i) {
+    const ColumnRange range = columns_of(shape, i, i + 1, d);
+    multiply_rows<T, 1, kVectors>(m + i * stride, stride, x, apart, range.begin, range.end,
+                                  y + i * apart);
+  }
+}
+
+template <class T>
+void narrow_rows(Shape shape, index_t lines, const T* m, index_t stride, index_t d, const T* x,
+                 index_t first, index_t last, T* y) {
+  const index_t apart = lines * kLane<T>;
+  constexpr index_t kOne = kPerLine < kPanel ? kPerLine : kPanel;
+  constexpr index_t kTwo = 2 * kPerLine < kPanel ? 2 * kPerLine : kPanel;
+  const index_t vectors = lines * kPerLine;
+  for (index_t v = 0; v < vectors; v += lines == 1 ? kOne : kTwo) {
+    const T* from = x + v * kWidth<T>;
+    T* to = y + v * kWidth<T>;
+    if (lines == 1) {
+      panel_rows<T, kOne>(shape, m, stride, d, from, apart, first, last, to);
+    } else {
+      panel_rows<T, kTwo>(shape, m, stride, d, from, apart, first, last, to);
+    }
+  }
+}
+
+// Rows [i, i + kRows) of a symmetric product from the lower triangle alone: every entry left of the
+// diagonal block serves twice, for its own row and, transposed, for the row of its column.
+template <class T, index_t kRows, index_t kVectors>
+EIGENFEAT_INLINE void symmetric_rows(const T* __restrict m, index_t stride, const T* __restrict x,
+                                     index_t apart, index_t i, T* __restrict y) {
+  Vec<T> sum[kRows][kVectors] = {}, own[kRows][kVectors];
+  for (index_t r = 0; r < kRows; ++r) {
+    for (index_t v = 0; v < kVectors; ++v) own[r][v] = load(x + (i + r) * apart + v * kWidth<T>);
+  }
+  for (index_t k = 0; k < i; ++k) {
+    Vec<T> line[kVectors], back[kVectors];
+    for (index_t v = 0; v < kVectors; ++v) {
+      line[v] = load(x + k * apart + v * kWidth<T>);
+      back[v] = load(y + k * apart + v * kWidth<T>);
+    }
+    for (index_t r = 0; r < kRows; ++r) {
+      const T entry = m[r * stride + k];
+      for (index_t v = 0; v < kVectors; ++v) {
+        sum[r][v] += entry * line[v];
+        back[v] += entry * own[r][v];
+      }
+    }
+    for (index_t v = 0; v < kVectors; ++v) store<T>(back[v], y + k * apart + v * kWidth<T>);
+  }
+  for (index_t r = 0; r < kRows; ++r) {
+    for (index_t k = 0; k < kRows; ++k) {
+      for (index_t v = 0; v < kVectors; ++v) sum[r][v] += m[r * stride + i + k] * own[k][v];
+    }
+  }
+  for (index_t r = 0; r < kRows; ++r) {
+    for (index_t v = 0; v < kVectors; ++v) store<T>(sum[r][v], y + (i + r) * apart + v * kWidth<T>);
+  }
+}
+
+template <class T, index_t kVectors>
+EIGENFEAT_INLINE void symmetric_panel(const T* m, index_t stride, index_t d, const T* x,
+                                      index_t apart, T* y) {
+  // Own rows, sums, the line and its way back: 2 (kRows + 1) vectors of each column.
+  constexpr index_t kRows = kRegisters == 32 ? (kVectors == 1   ? 8
+                                                : kVectors == 2 ? 4
+                                                                : 2)
+                                             : (kVectors == 1   ? 4
+                                                : kVectors == 2 ? 2
+                                                                : 1);
+  index_t i = 0;
+  for (; i + kRows <= d; i += kRows)
+    symmetric_rows<T, kRows, kVectors>(m + i * stride, stride, x, apart, i, y);
+  for (; i < d; ++i) symmetric_rows<T, 1, kVectors>(m + i * stride, stride, x, apart, i, y);
+}
+
+template <class T>
+void narrow_symmetric(index_t lines, const T* m, index_t stride, index_t d, const T* x, T* y) {
+  constexpr index_t kMost = 2;  // vectors at a time
+  constexpr index_t kOne = kPerLine < kMost ? kPerLine : kMost;
+  constexpr index_t kTwo = 2 * kPerLine < kMost ? 2 * kPerLine : kMost;
+  const index_t apart = lines * kLane<T>, vectors = lines * kPerLine;
+  for (index_t v = 0; v < vectors; v += lines == 1 ? kOne : kTwo) {
+    if (lines == 1) {
+      symmetric_panel<T, kOne>(m, stride, d, x + v * kWidth<T>, apart, y + v * kWidth<T>);
+    } else {
+      symmetric_panel<T, kTwo>(m, stride, d, x + v * kWidth<T>, apart, y + v * kWidth<T>);
+    }
+  }
+}
+
+}  // namespace EIGENFEAT_TIER
+
+EIGENFEAT_DEFINE_FAMILY(NarrowKernels<float>) = {EIGENFEAT_TIER::narrow_rows<float>,
+                                                 EIGENFEAT_TIER::narrow_symmetric<float>};
+EIGENFEAT_DEFINE_FAMILY(NarrowKernels<double>) = {EIGENFEAT_TIER::narrow_rows<double>,
+                                                  EIGENFEAT_TIER::narrow_symmetric<double>};
+
+}  // namespace eigenfeat

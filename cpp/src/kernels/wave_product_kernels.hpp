@@ -1,0 +1,36 @@
+// Private to the linear models: products of half waves with narrow matrices (see
+// expansion/wave_products.hpp, which says how coefficients and projections lie).
+#pragma once
+
+#include "kernels/family.hpp"
+
+namespace eigenfeat {
+
+inline constexpr index_t kWaves = 6;
+inline constexpr index_t kWaveRows = 64;  // of a tile: packed projections stay in the second cache
+
+// One tile of packed projections: vectors by v and then by row.
+template <class T>
+struct WaveTile {
+  const T* packed = nullptr;
+  index_t rows = 0;
+  index_t lines = 0;  // vectors of directions
+  bool shifted = false;
+};
+
+template <class T>
+struct WaveProductKernels {
+  index_t unit;  // directions in a vector
+  // z (rows, width) += Phi w for k columns; sums: rows * k vectors of scratch
+  void (*scores)(const WaveTile<T>& tile, const T* w, index_t k, index_t width, T* sums, T* z);
+  // g += Phi^T residuals (rows, width)
+  void (*products)(const WaveTile<T>& tile, const T* residuals, index_t k, index_t width, T* g);
+  // sum, square (6 F) += weight wave, weight wave^2, in double and in the features' own order;
+  // weights: one a row, or null for ones.
+  void (*squares)(const WaveTile<T>& tile, index_t n_directions, const double* weights, double* sum,
+                  double* square);
+};
+EIGENFEAT_FAMILY(WaveProductKernels<float>);
+EIGENFEAT_FAMILY(WaveProductKernels<double>);
+
+}  // namespace eigenfeat

@@ -1,0 +1,41 @@
+#include "logit/softmax.hpp"
+
+#include <cmath>
+
+namespace eigenfeat {
+
+// The loss log(sum exp(z - top)) + top - z_label, exact to an ulp of its terms also where it is
+// tiny: then it is log1p of the others' share.
+template <class T>
+void softmax_residual(T* z, index_t k, index_t label, double weight, double energy_weight,
+                      LogitTerms& terms) {
+  index_t top = 0;
+  for (index_t c = 1; c < k; ++c) {
+    if (z[c] > z[top]) top = c;
+  }
+  const T high = z[top];
+  double others = 0.0, squares = 0.0;
+  const double gap = static_cast<double>(high) - static_cast<double>(z[label]);
+  T sum = T(1);
+  for (index_t c = 0; c < k; ++c) {
+    squares += static_cast<double>(z[c]) * static_cast<double>(z[c]);
+    if (c != top) others += static_cast<double>(std::exp(z[c] - high));
+  }
+  sum += static_cast<T>(others);
+  terms.loss += weight * (std::log1p(others) + gap);
+  terms.energy += weight * squares;
+  const T w = static_cast<T>(weight), share = w / sum;
+  const T energy = static_cast<T>(weight * energy_weight);
+  for (index_t c = 0; c < k; ++c) z[c] = share * std::exp(z[c] - high) + energy * z[c];
+  // What is left of the label's probability, 1 - p, without the cancellation where p is near 1.
+  if (label == top) {
+    z[label] = energy * high - w * (static_cast<T>(others) / sum);
+  } else {
+    z[label] -= w;
+  }
+}
+
+template void softmax_residual<float>(float*, index_t, index_t, double, double, LogitTerms&);
+template void softmax_residual<double>(double*, index_t, index_t, double, double, LogitTerms&);
+
+}  // namespace eigenfeat
