@@ -61,6 +61,47 @@ struct Piece {
   }
 };
 
+// The same for a whole piece, in vectors.
+constexpr index_t kVectors = 4;
+
+template <class T>
+struct WholePiece {
+  static constexpr index_t kPiece = kVectors * kWidth<T>;
+  Vec<T> origin[kVectors], first[kVectors] = {}, second[kVectors] = {};
+
+  EIGENFEAT_INLINE explicit WholePiece(const T* row) {
+    for (index_t v = 0; v < kVectors; ++v) origin[v] = load(row + v * kWidth<T>);
+  }
+  EIGENFEAT_INLINE void add(const T* row) {
+    for (index_t v = 0; v < kVectors; ++v) {
+      const Vec<T> gap = load(row + v * kWidth<T>) - origin[v];
+      first[v] += gap;
+      second[v] += gap * gap;
+    }
+  }
+  EIGENFEAT_INLINE Piece<T, kPiece> sums() const {
+    Piece<T, kPiece> piece;
+    __builtin_memcpy(piece.origin, origin, sizeof origin);
+    __builtin_memcpy(piece.first, first, sizeof first);
+    __builtin_memcpy(piece.second, second, sizeof second);
+    return piece;
+  }
+};
+
+template <class T>
+EIGENFEAT_INLINE void add_whole_piece(const T* x, const T* const* rows, index_t n_rows, index_t j,
+                                      const index_t* counts, index_t n_counts, T ridge,
+                                      const GaussianParts& sums) {
+  constexpr index_t kPiece = WholePiece<T>::kPiece;
+  WholePiece<T> piece(rows[0] + j);
+  index_t r = 1;
+  for (index_t next = 0; next < n_counts && counts[next] <= n_rows; ++next) {
+    for (; r < counts[next]; ++r) piece.add(rows[r] + j);
+    piece.sums().evaluate(x + j, kPiece, r, ridge, sums.quadratic[next],
+                          sums.product + next * kLanes, sums.exponents + next * kLanes);
+  }
+}
+
 template <class T, index_t kPiece>
 EIGENFEAT_INLINE void add_piece(const T* x, const T* const* rows, index_t n_rows, index_t j,
                                 index_t width, const index_t* counts, index_t n_counts, T ridge,
@@ -78,13 +119,13 @@ EIGENFEAT_INLINE void add_piece(const T* x, const T* const* rows, index_t n_rows
 }
 
 template <class T>
-void add_gaussians(const T* x, const T* const* rows, index_t n_rows, index_t d,
+void add_gaussians(const T* x, const T* const* rows, index_t n_rows, index_t first, index_t last,
                    const index_t* counts, index_t n_counts, T ridge, const GaussianParts& sums) {
-  constexpr index_t piece = 128 / static_cast<index_t>(sizeof(T));
-  index_t j = 0;
-  for (; j + piece <= d; j += piece)
-    add_piece<T, piece>(x, rows, n_rows, j, piece, counts, n_counts, ridge, sums);
-  if (j < d) add_piece<T, piece>(x, rows, n_rows, j, d - j, counts, n_counts, ridge, sums);
+  constexpr index_t piece = WholePiece<T>::kPiece;
+  index_t j = first;
+  for (; j + piece <= last; j += piece)
+    add_whole_piece<T>(x, rows, n_rows, j, counts, n_counts, ridge, sums);
+  if (j < last) add_piece<T, piece>(x, rows, n_rows, j, last - j, counts, n_counts, ridge, sums);
 }
 
 template <class T>

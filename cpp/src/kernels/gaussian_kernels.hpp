@@ -18,10 +18,10 @@ struct GaussianParts {
 
 template <class T>
 struct GaussianKernels {
-  // Adds all columns: for every counts[k] <= n_rows, ascending, the mean and variance of the first
-  // counts[k] rows, the latter plus ridge > 0. Sums are about the first row.
-  void (*add)(const T* x, const T* const* rows, index_t n_rows, index_t d, const index_t* counts,
-              index_t n_counts, T ridge, const GaussianParts& sums);
+  // Adds columns [first, last): for every counts[k] <= n_rows, ascending, the mean and variance of
+  // the first counts[k] rows, the latter plus ridge > 0. Sums are about the first row.
+  void (*add)(const T* x, const T* const* rows, index_t n_rows, index_t first, index_t last,
+              const index_t* counts, index_t n_counts, T ridge, const GaussianParts& sums);
   // Means and variances, ridge added, of the rows' d columns; n_rows >= 1.
   void (*of_rows)(const T* const* rows, index_t n_rows, index_t d, T ridge, double* mean,
                   double* variance);

@@ -12,38 +12,41 @@
 namespace eigenfeat {
 namespace {
 
+// One query's nearest rows of one class, and what is summed up of them.
 template <class T>
-struct GaussianScratch {
+struct GaussianQuery {
   std::vector<const T*> rows;
   std::vector<index_t> counts;
   GaussianSums sums;
-};
 
-// Scores of one query under one class: `out` steps over counts by `stride`.
-template <class T>
-void score_pair(const T* x, const T* const* rows, index_t n_rows, index_t d,
-                VectorView<const index_t> counts, double ridge, GaussianScratch<T>& s, double* out,
-                index_t stride) {
-  if (n_rows == 0) {
-    for (index_t k = 0; k < counts.size; ++k)
-      out[k * stride] = -std::numeric_limits<double>::infinity();
-    return;
-  }
   // A class with fewer rows than a count uses what it has.
-  s.counts.clear();
-  for (index_t k = 0; k < counts.size; ++k) {
-    const index_t count = std::min(counts[k], n_rows);
-    if (s.counts.empty() || s.counts.back() != count) s.counts.push_back(count);
+  void start(VectorView<const index_t> wanted) {
+    counts.clear();
+    for (index_t k = 0; k < wanted.size; ++k) {
+      const index_t count = std::min(wanted[k], static_cast<index_t>(rows.size()));
+      if (counts.empty() || counts.back() != count) counts.push_back(count);
+    }
+    sums.start(static_cast<index_t>(counts.size()));
   }
-  const index_t distinct = static_cast<index_t>(s.counts.size());
-  s.sums.start(distinct);
-  kernels<GaussianKernels<T>>().add(x, rows, n_rows, d, s.counts.data(), distinct,
-                                    static_cast<T>(ridge), s.sums.parts());
-  for (index_t k = 0; k < counts.size; ++k) {
-    const double score = s.sums.score(std::min(k, distinct - 1));
-    out[k * stride] = std::isnan(score) ? -std::numeric_limits<double>::infinity() : score;
+
+  void add(const T* x, index_t first, index_t last, double ridge) {
+    kernels<GaussianKernels<T>>().add(x, rows.data(), static_cast<index_t>(rows.size()), first,
+                                      last, counts.data(), static_cast<index_t>(counts.size()),
+                                      static_cast<T>(ridge), sums.parts());
   }
-}
+
+  // `out` steps over the wanted counts by `stride`.
+  void write(index_t n_counts, double* out, index_t stride) const {
+    const index_t distinct = static_cast<index_t>(counts.size());
+    for (index_t k = 0; k < n_counts; ++k) {
+      const double score = rows.empty() ? kNever : sums.score(std::min(k, distinct - 1));
+      out[k * stride] = std::isnan(score) ? kNever : score;
+    }
+  }
+
+ private:
+  static constexpr double kNever = -std::numeric_limits<double>::infinity();
+};
 
 template <class T>
 void check_pairs(const LocalPairs<T>& pairs, double ridge) {
@@ -55,7 +58,10 @@ void check_pairs(const LocalPairs<T>& pairs, double ridge) {
   check_neighbours(pairs);
 }
 
-// work(i, c, n, scratch) for every query and class; scratch.rows has the class's n nearest rows.
+constexpr index_t kQueries = 32;  // of a task
+
+// work(c, begin, end, queries) for every class and queries [begin, end), whose nearest rows of that
+// class are in `queries`, one each. Class by class: its rows stay in the cache while queries go by.
 template <class T, class F>
 void for_pairs(const LocalPairs<T>& pairs, int n_threads, F&& work) {
   const index_t m = pairs.queries.rows, classes = pairs.n_classes;
@@ -63,22 +69,34 @@ void for_pairs(const LocalPairs<T>& pairs, int n_threads, F&& work) {
                        static_cast<double>(pairs.n_neighbors) *
                        static_cast<double>(pairs.references.cols);
   const int threads = threads_for(flops, n_threads);
-  PerThread<GaussianScratch<T>> scratch(threads);
-  // Class by class: its rows stay in the cache while queries go by.
-  constexpr index_t chunk = 32;
-  const index_t chunks = (m + chunk - 1) / chunk;
+  PerThread<std::vector<GaussianQuery<T>>> scratch(threads);
+  const index_t chunks = (m + kQueries - 1) / kQueries;
   for_blocks(chunks * classes, threads, [&](index_t block, int thread) {
-    GaussianScratch<T>& s = scratch[thread];
-    s.rows.resize(static_cast<std::size_t>(pairs.n_neighbors));
-    const index_t c = block / chunks, begin = block % chunks * chunk;
-    for (index_t i = begin; i < std::min(begin + chunk, m); ++i) {
+    std::vector<GaussianQuery<T>>& queries = scratch[thread];
+    queries.resize(static_cast<std::size_t>(kQueries));
+    const index_t c = block / chunks, begin = block % chunks * kQueries;
+    const index_t end = std::min(begin + kQueries, m);
+    for (index_t i = begin; i < end; ++i) {
       const index_t* list = pairs.neighbours.data + (i * classes + c) * pairs.n_neighbors;
-      index_t n = 0;
-      for (; n < pairs.n_neighbors && list[n] >= 0; ++n)
-        s.rows[static_cast<std::size_t>(n)] = pairs.references.row(list[n]);
-      work(i, c, n, s);
+      std::vector<const T*>& rows = queries[static_cast<std::size_t>(i - begin)].rows;
+      rows.clear();
+      for (index_t n = 0; n < pairs.n_neighbors && list[n] >= 0; ++n)
+        rows.push_back(pairs.references.row(list[n]));
     }
+    work(c, begin, end, queries.data());
   });
+}
+
+// Columns at a time: as many as leave that part of a class's rows in the second-level cache.
+template <class T>
+index_t columns_at_once(const LocalPairs<T>& pairs) {
+  constexpr double bytes = 384e3;
+  constexpr index_t unit = 64;
+  const double rows = static_cast<double>(std::max<index_t>(pairs.references.rows, 1)) /
+                      static_cast<double>(std::max<index_t>(pairs.n_classes, 1));
+  const double fitting = bytes / (rows * static_cast<double>(sizeof(T)));
+  const double most = static_cast<double>(std::max<index_t>(pairs.references.cols, unit));
+  return std::max(unit, static_cast<index_t>(std::min(fitting, most)) / unit * unit);
 }
 
 }  // namespace
@@ -92,9 +110,17 @@ void local_discriminants(const LocalPairs<T>& pairs, VectorView<const index_t> c
             "ascending numbers >= 1", std::to_string(counts[k]));
   }
   check_pairs(pairs, ridge);
-  for_pairs(pairs, n_threads, [&](index_t i, index_t c, index_t n, GaussianScratch<T>& s) {
-    score_pair<T>(pairs.queries.row(i), s.rows.data(), n, d, counts, ridge, s,
-                  scores.data + i * classes + c, m * classes);
+  const index_t width = columns_at_once(pairs);
+  for_pairs(pairs, n_threads, [&](index_t c, index_t begin, index_t end, GaussianQuery<T>* q) {
+    for (index_t i = begin; i < end; ++i) q[i - begin].start(counts);
+    for (index_t j = 0; j < d; j += width) {
+      for (index_t i = begin; i < end; ++i) {
+        if (!q[i - begin].rows.empty())
+          q[i - begin].add(pairs.queries.row(i), j, std::min(j + width, d), ridge);
+      }
+    }
+    for (index_t i = begin; i < end; ++i)
+      q[i - begin].write(counts.size, scores.data + i * classes + c, m * classes);
   });
 }
 
@@ -103,15 +129,18 @@ void local_gaussians(const LocalPairs<T>& pairs, double ridge, VectorView<double
                      VectorView<double> variances, int n_threads) {
   const index_t d = pairs.references.cols;
   check_pairs(pairs, ridge);
-  for_pairs(pairs, n_threads, [&](index_t i, index_t c, index_t n, GaussianScratch<T>& s) {
-    const index_t at = (i * pairs.n_classes + c) * d;
-    double *mean = means.data + at, *variance = variances.data + at;
-    if (n > 0) {
-      kernels<GaussianKernels<T>>().of_rows(s.rows.data(), n, d, static_cast<T>(ridge), mean,
-                                            variance);
-    } else {
-      std::fill(mean, mean + d, std::numeric_limits<double>::quiet_NaN());
-      std::fill(variance, variance + d, std::numeric_limits<double>::quiet_NaN());
+  for_pairs(pairs, n_threads, [&](index_t c, index_t begin, index_t end, GaussianQuery<T>* q) {
+    for (index_t i = begin; i < end; ++i) {
+      const index_t at = (i * pairs.n_classes + c) * d;
+      double *mean = means.data + at, *variance = variances.data + at;
+      const std::vector<const T*>& rows = q[i - begin].rows;
+      if (!rows.empty()) {
+        kernels<GaussianKernels<T>>().of_rows(rows.data(), static_cast<index_t>(rows.size()), d,
+                                              static_cast<T>(ridge), mean, variance);
+      } else {
+        std::fill(mean, mean + d, std::numeric_limits<double>::quiet_NaN());
+        std::fill(variance, variance + d, std::numeric_limits<double>::quiet_NaN());
+      }
     }
   });
 }

@@ -1,0 +1,233 @@
+// The rate of each kernel of our own, beside the rate of this machine's BLAS in the same precision.
+//
+//   bench_kernels [part of a kernel's name]
+//
+// On the tier that EIGENFEAT_CPU names, or on each that the machine has. To compare a narrower tier
+// with BLAS's kernels of the same width, set OPENBLAS_CORETYPE too (Haswell for v3, Prescott for
+// baseline). One thread; the best of some runs of 20 ms each.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "eigenfeat/lapack.hpp"
+#include "eigenfeat/parallel.hpp"
+#include "eigenfeat/scratch.hpp"
+#include "eigenfeat/tier.hpp"
+#include "kernels/line.hpp"
+#include "kernels/narrow_kernels.hpp"
+#include "kernels/nonzero_kernels.hpp"
+#include "kernels/svm_kernels.hpp"
+#include "kernels/tile_kernels.hpp"
+#include "kernels/tridiagonal_kernels.hpp"
+#include "kernels/wave_product_kernels.hpp"
+
+namespace {
+
+using namespace eigenfeat;
+
+template <class T>
+AlignedBuffer<T> numbers(index_t n, bool some_zero = false) {
+  AlignedBuffer<T> x(n);
+  std::uint64_t state = 88172645463325252ULL;
+  for (index_t i = 0; i < n; ++i) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    const double u = static_cast<double>(state >> 11) * 0x1p-53;
+    x[i] = some_zero && u < 0.8 ? T(0) : static_cast<T>(u - 0.5);
+  }
+  return x;
+}
+
+// Flops a second, in units of 10^9.
+double rate(double flops, const std::function<void()>& run) {
+  using Clock = std::chrono::steady_clock;
+  run();
+  double best = 0.0;
+  for (int round = 0; round < 7; ++round) {
+    long runs = 0;
+    const auto start = Clock::now();
+    double seconds = 0.0;
+    while (seconds < 0.02) {
+      run();
+      ++runs;
+      seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    }
+    best = std::max(best, flops * static_cast<double>(runs) / seconds * 1e-9);
+  }
+  return best;
+}
+
+template <class T>
+double blas_rate() {
+  const index_t n = 768;
+  AlignedBuffer<T> a = numbers<T>(n * n), b = numbers<T>(n * n), c(n * n);
+  const auto view = [&](AlignedBuffer<T>& x) { return column_major(x.data(), n, n); };
+  return rate(2.0 * static_cast<double>(n * n * n),
+              [&] { gemm<T>(Op::none, Op::none, T(1), view(a), view(b), T(0), view(c)); });
+}
+
+std::string wanted;
+double blas = 0.0;
+const char* precision = "";
+
+void report(const std::string& name, double flops, const std::function<void()>& run) {
+  if (name.find(wanted) == std::string::npos) return;
+  const double found = rate(flops, run);
+  std::printf("%-9s %-8s %-42s %8.1f %7.0f%%\n", name_of(tier_in_use()), precision, name.c_str(),
+              found, 100.0 * found / blas);
+}
+
+template <class T>
+void narrow() {
+  const index_t d = 784;
+  AlignedBuffer<T> m = numbers<T>(d * d);
+  for (const index_t lines : {1, 2}) {
+    const index_t width = lines * kLane<T>;
+    AlignedBuffer<T> x = numbers<T>(d * width), y(d * width);
+    const double flops = 2.0 * static_cast<double>(d * d * width);
+    const std::string told = ", 784 x " + std::to_string(width);
+    report("narrow symmetric" + told, flops, [&] {
+      kernels<NarrowKernels<T>>().symmetric(lines, m.data(), d, d, x.data(), y.data());
+    });
+    report("narrow rows" + told, flops, [&] {
+      kernels<NarrowKernels<T>>().rows(Shape::symmetric, lines, m.data(), d, d, x.data(), 0, d,
+                                       y.data());
+    });
+    report("narrow lower" + told, flops / 2, [&] {
+      kernels<NarrowKernels<T>>().rows(Shape::lower, lines, m.data(), d, d, x.data(), 0, d,
+                                       y.data());
+    });
+  }
+}
+
+template <class T>
+void tiles() {
+  const index_t rows = 120, columns = 1000;
+  AlignedBuffer<T> tile = numbers<T>(rows * columns);
+  const TileKernels<T>& kernel = kernels<TileKernels<T>>();
+  for (const index_t k : {10, 26, 32}) {
+    const index_t width = (k + kernel.unit - 1) / kernel.unit * kernel.unit;
+    AlignedBuffer<T> w = numbers<T>(columns * width), z(rows * width);
+    const double flops = 2.0 * static_cast<double>(rows * columns * k);  // of use
+    const std::string told = ", " + std::to_string(k) + " columns";
+    report("tile scores" + told, flops, [&] {
+      std::fill(z.data(), z.data() + rows * width, T(0));
+      kernel.scores(tile.data(), columns, rows, columns, w.data(), width, z.data());
+    });
+    report("tile products" + told, flops, [&] {
+      std::fill(w.data(), w.data() + columns * width, T(0));
+      kernel.products(tile.data(), columns, rows, columns, z.data(), width, w.data());
+    });
+  }
+}
+
+template <class T>
+void waves() {
+  const index_t rows = kWaveRows, directions = 512, k = 10, width = 16;
+  const WaveProductKernels<T>& kernel = kernels<WaveProductKernels<T>>();
+  const index_t lines = directions / kernel.unit;
+  AlignedBuffer<T> packed = numbers<T>(rows * directions);
+  AlignedBuffer<T> w = numbers<T>(kWaves * directions * k);
+  AlignedBuffer<T> sums(rows * k * kernel.unit), z = numbers<T>(rows * width);
+  for (const bool shifted : {false, true}) {
+    const WaveTile<T> tile{packed.data(), rows, lines, shifted};
+    const std::string told = shifted ? ", shifted" : "";
+    const double flops = 2.0 * static_cast<double>(rows * directions * k);
+    report("wave scores" + told, 3.0 * flops,
+           [&] { kernel.scores(tile, w.data(), k, width, sums.data(), z.data()); });
+    report("wave products" + told, 6.0 * flops, [&] {
+      std::fill(w.data(), w.data() + kWaves * directions * k, T(0));
+      kernel.products(tile, z.data(), k, width, w.data());
+    });
+  }
+}
+
+template <class T>
+void svm() {
+  const index_t d = 784, k = 10;
+  const SvmKernels<T>& kernel = kernels<SvmKernels<T>>();
+  const index_t width = (k + kernel.unit - 1) / kernel.unit * kernel.unit;
+  AlignedBuffer<T> rows = numbers<T>(4 * d), w = numbers<T>(d * width), out(4 * width);
+  std::vector<std::uint32_t> columns;
+  for (index_t j = 0; j < d; j += 5) columns.push_back(static_cast<std::uint32_t>(j));
+  const index_t some = static_cast<index_t>(columns.size());
+  const double flops = 2.0 * static_cast<double>(d * k);
+  report("svm row scores", flops,
+         [&] { kernel.row_scores(rows.data(), nullptr, d, w.data(), width, out.data()); });
+  report("svm row scores, a fifth of the columns", flops / 5, [&] {
+    kernel.row_scores(rows.data(), columns.data(), some, w.data(), width, out.data());
+  });
+  report("svm four row scores", 4 * flops,
+         [&] { kernel.four_row_scores(rows.data(), d, d, w.data(), width, out.data()); });
+  std::fill(out.data(), out.data() + width, T(1e-9));
+  report("svm add row", flops,
+         [&] { kernel.add_row(rows.data(), nullptr, d, out.data(), width, w.data()); });
+}
+
+template <class T>
+void nonzeros() {
+  const NonzeroKernels<T>& kernel = kernels<NonzeroKernels<T>>();
+  const index_t d = 784, width = kernel.panel * kernel.unit;
+  AlignedBuffer<T> panel = numbers<T>(d * width), values = numbers<T>(d), p(width);
+  std::vector<std::int32_t> columns;
+  for (index_t j = 0; j < d; j += 5) columns.push_back(static_cast<std::int32_t>(j));
+  const index_t some = static_cast<index_t>(columns.size());
+  report("nonzero sum", 2.0 * static_cast<double>(some * width), [&] {
+    kernel.sum(kernel.panel, values.data(), columns.data(), some, panel.data(), p.data());
+  });
+}
+
+void tridiagonal() {
+  for (const index_t d : {32, 128}) {
+    AlignedBuffer<double> a(d * d), given = numbers<double>(d * d);
+    AlignedBuffer<double> diagonal(d), off(d), tau(d), scratch(4 * d);
+    report("tridiagonal reduction, order " + std::to_string(d),
+           4.0 / 3.0 * static_cast<double>(d * d * d), [&] {
+             std::copy(given.data(), given.data() + d * d, a.data());
+             kernels<TridiagonalKernels>().reduce(a.data(), d, diagonal.data(), off.data(),
+                                                  tau.data(), scratch.data());
+           });
+  }
+}
+
+template <class T>
+void all() {
+  precision = std::is_same_v<T, float> ? "float32" : "float64";
+  blas = blas_rate<T>();
+  std::printf("%-9s %-8s %-42s %8.1f %7.0f%%\n", name_of(tier_in_use()), precision,
+              "BLAS: gemm of order 768", blas, 100.0);
+  narrow<T>();
+  tiles<T>();
+  waves<T>();
+  svm<T>();
+  nonzeros<T>();
+  if constexpr (std::is_same_v<T, double>) tridiagonal();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  pin_blas();
+  if (argc > 1) wanted = argv[1];
+  std::printf("%-9s %-8s %-42s %8s %8s\n", "tier", "dtype", "kernel", "Gflop/s", "of BLAS");
+  std::vector<std::string> tiers = names_of(available_tiers());
+  if (const char* name = std::getenv("EIGENFEAT_CPU"); name != nullptr && *name != '\0')
+    tiers = {name};
+  for (const std::string& name : tiers) {
+    try {
+      use_tier(name);
+    } catch (const std::invalid_argument& error) {
+      std::fprintf(stderr, "%s\n", error.what());
+      return 1;
+    }
+    all<double>();
+    all<float>();
+  }
+}
