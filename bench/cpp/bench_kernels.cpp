@@ -73,8 +73,20 @@ double blas_rate() {
               [&] { gemm<T>(Op::none, Op::none, T(1), view(a), view(b), T(0), view(c)); });
 }
 
+// A matrix times a vector that stays in the second-level cache: what loops that read a number for
+// each product are measured against.
+template <class T>
+double blas_stream_rate() {
+  const index_t n = 160;
+  AlignedBuffer<T> a = numbers<T>(n * n), x = numbers<T>(n), y(n);
+  return rate(2.0 * static_cast<double>(n * n), [&] {
+    gemm<T>(Op::none, Op::none, T(1), column_major(a.data(), n, n), column_major(x.data(), n, 1),
+            T(0), column_major(y.data(), n, 1));
+  });
+}
+
 std::string wanted;
-double blas = 0.0;
+double blas = 0.0, blas_stream = 0.0;
 const char* precision = "";
 
 void report(const std::string& name, double flops, const std::function<void()>& run) {

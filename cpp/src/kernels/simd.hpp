@@ -53,6 +53,13 @@ inline constexpr index_t kRegisters = 32;
 inline constexpr index_t kRegisters = 16;
 #endif
 
+// Whether a product and a sum are one instruction; if not, a product takes a register.
+#if defined(__FMA__) || defined(__aarch64__)
+inline constexpr bool kFused = true;
+#else
+inline constexpr bool kFused = false;
+#endif
+
 template <class T>
 struct Vector;
 template <>

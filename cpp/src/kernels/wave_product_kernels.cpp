@@ -7,8 +7,9 @@ namespace EIGENFEAT_TIER {
 
 constexpr index_t kPowers = 3;
 // Rows of scores and columns of the narrow matrix whose sums stay in registers.
-constexpr index_t kAtOnce = kRegisters == 32 ? 4 : 2;
-constexpr index_t kColumns = 5;
+constexpr index_t kAtOnce = kRegisters == 32 ? 4 : kFused ? 3 : 2;
+constexpr index_t kColumns = kRegisters == 32 || !kFused ? 5 : 4;
+constexpr index_t kProductColumns = kRegisters == 32 ? 5 : 4;  // with three sums each
 // Vectors of directions whose coefficients stay in the first cache.
 constexpr index_t kInCache = 4 * kPerLine;
 
@@ -36,25 +37,59 @@ EIGENFEAT_INLINE void magnitudes(const T* __restrict p, T* __restrict out) {
   }
 }
 
+// The waves of one line of directions, by row: three powers of each sign.
+template <bool kShifted, class T>
+EIGENFEAT_INLINE void wave_line(const T* packed, index_t rows, T* __restrict waves) {
+  using V = Vec<T>;
+  const V zero = {};
+  alignas(64) T powers[kPowers * kWidth<T>];
+  for (index_t r = 0; r < rows; ++r) {
+    magnitudes<kShifted>(packed + r * kWidth<T>, powers);
+    const V p = line_of(packed)[r];
+    V* out = line_of(waves) + r * kWaves;
+    for (index_t a = 0; a < kPowers; ++a) {
+      const V power = line_of(static_cast<const T*>(powers))[a];
+      out[a] = p < T(0) ? zero : power;  // of a NaN both are one
+      out[kPowers + a] = p > T(0) ? zero : power;
+    }
+  }
+}
+
+// With few registers a mask for each row and a choice for each product cost more than products with
+// the zeros of the other sign: then all six waves are multiplied.
+constexpr bool kBySign = kRegisters == 32;
+constexpr index_t kStored = kBySign ? kPowers : kWaves;
+
 // sums (kRows rows of k lines) += waves of some lines of directions times kCount columns
 template <class T, index_t kRows, index_t kCount>
-EIGENFEAT_INLINE void score_rows(const T* packed, index_t apart, const T* waves, index_t lines,
-                                 const T* w, index_t k, T* sums) {
+EIGENFEAT_INLINE void score_rows([[maybe_unused]] const T* packed, [[maybe_unused]] index_t apart,
+                                 const T* waves, index_t lines, const T* w, index_t k, T* sums) {
   using V = Vec<T>;
   V sum[kRows][kCount];
   for (index_t r = 0; r < kRows; ++r) {
     for (index_t c = 0; c < kCount; ++c) sum[r][c] = line_of(sums)[r * k + c];
   }
   for (index_t v = 0; v < lines; ++v) {
-    const V* projections = line_of(packed) + v * apart;
     const V* up = line_of(w) + v * kWaves * k;
-    const V* down = up + kPowers * k;
-    const V* wave = line_of(waves) + v * kRows * kPowers;
-    for (index_t a = 0; a < kPowers; ++a) {
-      for (index_t c = 0; c < kCount; ++c) {
-        const V positive = up[a * k + c], negative = down[a * k + c];
-        for (index_t r = 0; r < kRows; ++r)
-          sum[r][c] += wave[r * kPowers + a] * (projections[r] < T(0) ? negative : positive);
+    const V* wave = line_of(waves) + v * kRows * kStored;
+    if constexpr (kBySign) {
+      const V* projections = line_of(packed) + v * apart;
+      const V* down = up + kPowers * k;
+      for (index_t a = 0; a < kPowers; ++a) {
+        for (index_t c = 0; c < kCount; ++c) {
+          const V positive = up[a * k + c], negative = down[a * k + c];
+          for (index_t r = 0; r < kRows; ++r)
+            sum[r][c] += wave[r * kPowers + a] * (projections[r] < T(0) ? negative : positive);
+        }
+      }
+    } else {
+      for (index_t q = 0; q < kWaves; ++q) {
+        V of_row[kRows];
+        for (index_t r = 0; r < kRows; ++r) of_row[r] = wave[r * kWaves + q];
+        for (index_t c = 0; c < kCount; ++c) {
+          const V coefficient = up[q * k + c];
+          for (index_t r = 0; r < kRows; ++r) sum[r][c] += of_row[r] * coefficient;
+        }
       }
     }
   }
@@ -74,23 +109,28 @@ EIGENFEAT_INLINE void score_columns(index_t count, const T* packed, index_t apar
 }
 
 // Columns from c on to be taken together: what is left in even parts.
-EIGENFEAT_INLINE index_t next_columns(index_t c, index_t k) {
-  const index_t parts = (k - c + kColumns - 1) / kColumns;
+EIGENFEAT_INLINE index_t next_columns(index_t c, index_t k, index_t most) {
+  const index_t parts = (k - c + most - 1) / most;
   return (k - c + parts - 1) / parts;
 }
 
 template <bool kShifted, class T, index_t kRows>
 EIGENFEAT_INLINE void scores_of_rows(const WaveTile<T>& tile, index_t r, index_t v, index_t lines,
                                      const T* w, index_t k, T* sums) {
-  alignas(64) T waves[kInCache * kRows * kPowers * kWidth<T>];
+  alignas(64) T waves[kInCache * kRows * kStored * kWidth<T>];
   const T* packed = tile.packed + (v * tile.rows + r) * kWidth<T>;
   for (index_t i = 0; i < lines; ++i) {
-    for (index_t row = 0; row < kRows; ++row)
-      magnitudes<kShifted>(packed + (i * tile.rows + row) * kWidth<T>,
-                           waves + (i * kRows + row) * kPowers * kWidth<T>);
+    const T* from = packed + i * tile.rows * kWidth<T>;
+    T* to = waves + i * kRows * kStored * kWidth<T>;
+    if constexpr (kBySign) {
+      for (index_t row = 0; row < kRows; ++row)
+        magnitudes<kShifted>(from + row * kWidth<T>, to + row * kPowers * kWidth<T>);
+    } else {
+      wave_line<kShifted>(from, kRows, to);
+    }
   }
   for (index_t c = 0; c < k;) {
-    const index_t count = next_columns(c, k);
+    const index_t count = next_columns(c, k, kColumns);
     score_columns<T, kRows>(count, packed, tile.rows, waves, lines,
                             w + (v * kWaves * k + c) * kWidth<T>, k,
                             sums + (r * k + c) * kWidth<T>);
@@ -115,24 +155,6 @@ EIGENFEAT_INLINE void scores(const WaveTile<T>& tile, const T* w, index_t k, ind
       T total = T(0);
       for (index_t l = 0; l < kWidth<T>; ++l) total += line[l];
       z[r * width + c] += total;
-    }
-  }
-}
-
-// The waves of one line of directions, by row: three powers of each sign.
-template <bool kShifted, class T>
-EIGENFEAT_INLINE void wave_line(const T* packed, index_t rows, T* __restrict waves) {
-  using V = Vec<T>;
-  const V zero = {};
-  alignas(64) T powers[kPowers * kWidth<T>];
-  for (index_t r = 0; r < rows; ++r) {
-    magnitudes<kShifted>(packed + r * kWidth<T>, powers);
-    const V p = line_of(packed)[r];
-    V* out = line_of(waves) + r * kWaves;
-    for (index_t a = 0; a < kPowers; ++a) {
-      const V power = line_of(static_cast<const T*>(powers))[a];
-      out[a] = p < T(0) ? zero : power;  // of a NaN both are one
-      out[kPowers + a] = p > T(0) ? zero : power;
     }
   }
 }
@@ -178,7 +200,7 @@ EIGENFEAT_INLINE void products(const WaveTile<T>& tile, const T* residuals, inde
     wave_line<kShifted>(tile.packed + v * tile.rows * kWidth<T>, tile.rows, waves);
     for (index_t sign = 0; sign < 2; ++sign) {
       for (index_t c = 0; c < k;) {
-        const index_t count = next_columns(c, k);
+        const index_t count = next_columns(c, k, kProductColumns);
         product_columns(count, waves + sign * kPowers * kWidth<T>, tile.rows, residuals + c, width,
                         k, g + ((v * 2 + sign) * kPowers * k + c) * kWidth<T>);
         c += count;

@@ -37,7 +37,7 @@ class HalfPanel {
   const std::uint16_t* group(index_t g) const { return packed_.data() + g * most_pairs_ * 32; }
 
   index_t most_pairs_ = 0;
-  index_t pairs_ = 0;
+  [[maybe_unused]] index_t pairs_ = 0;
   index_t groups_ = 0;
   AlignedBuffer<std::uint16_t> packed_;
 };
