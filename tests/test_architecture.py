@@ -95,6 +95,7 @@ CPP_ROOMS = (
     "view",
     "status",
     "scratch",
+    "processors",
     "parallel",
     "lapack",
     "moments",
@@ -151,6 +152,7 @@ TEXT_RULES = (
         r"<omp\.h>|#\s*pragma\s+omp\b|\bomp_\w+\s*\(",
         allowed="cpp/src/base/parallel.cpp",
     ),
+    TextRule("threads start in base", ("cpp/src/[!b]*", BINDINGS), r"\bstd::thread\s*[({]"),
     TextRule(
         "BLAS threads are set in parallel.cpp",
         (CPP, BINDINGS),
