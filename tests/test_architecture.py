@@ -92,17 +92,9 @@ PYTHON_ROOMS = (
 
 # From the bottom up: a room may include only those before it, be it through a private header.
 CPP_ROOMS = (
-    *("view", "status", "tier", "scratch", "parallel", "lapack", "moments", "pencil", "expansion"),
-    *(
-        "features",
-        "logit",
-        "local_means",
-        "local_affinity",
-        "prefix_gaussian",
-        "trust_region",
-        "box",
-    ),
-    *("dominance", "crammer_singer", "sparse_rows"),
+    *("view", "status", "tier", "scratch", "processors", "parallel", "lapack", "moments", "pencil"),
+    *("expansion", "features", "logit", "local_means", "local_affinity", "prefix_gaussian"),
+    *("trust_region", "box", "dominance", "crammer_singer", "sparse_rows"),
 )
 
 # From the bottom up: a shelf of cpp/src includes private headers of those before it, and its own.
@@ -147,6 +139,7 @@ TEXT_RULES = (
         r"<omp\.h>|#\s*pragma\s+omp\b|\bomp_\w+\s*\(",
         allowed="cpp/src/base/parallel.cpp",
     ),
+    TextRule("threads start in base", ("cpp/src/[!b]*", BINDINGS), r"\bstd::thread\s*[({]"),
     TextRule(
         "BLAS threads are set in parallel.cpp",
         (CPP, BINDINGS),

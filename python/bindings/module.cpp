@@ -6,9 +6,30 @@
 
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/tier.hpp"
+#include "eigenfeat/processors.hpp"
 #include "registrars.hpp"
 
 // EIGENFEAT_LAPACK_NAME comes from CMake: which LAPACK the core is linked with.
+
+namespace {
+
+unsigned long main_thread = 0;
+
+// Ctrl-C, noticed while the core works without Python's lock. Only where it means KeyboardInterrupt:
+// a handler of the program's own must not find our objects half changed, and waits for the call's end.
+void raise_interrupt() {
+  namespace py = pybind11;
+  if (PyThread_get_thread_ident() != main_thread) return;
+  const py::gil_scoped_acquire locked;
+  const py::module_ signal = py::module_::import("signal");
+  if (!signal.attr("getsignal")(signal.attr("SIGINT")).is(signal.attr("default_int_handler")))
+    return;
+  if (PyOS_InterruptOccurred() == 0) return;
+  PyErr_SetNone(PyExc_KeyboardInterrupt);
+  throw py::error_already_set();
+}
+
+}  // namespace
 
 PYBIND11_MODULE(_core, module) {
   module.doc() = "Compiled core of eigenfeat; use the package's public names instead.";
@@ -19,6 +40,11 @@ PYBIND11_MODULE(_core, module) {
   } catch (const std::invalid_argument& error) {
     throw pybind11::import_error(error.what());
   }
+  main_thread = pybind11::module_::import("threading")
+                    .attr("main_thread")()
+                    .attr("ident")
+                    .cast<unsigned long>();
+  eigenfeat::set_interrupt_check(raise_interrupt);
 
   eigenfeat::bindings::register_moments(module);
   eigenfeat::bindings::register_pencil(module);
@@ -34,6 +60,8 @@ PYBIND11_MODULE(_core, module) {
   eigenfeat::bindings::register_sparse_rows(module);
 
   module.def("default_threads", &eigenfeat::default_threads);
+  module.def("available_processors", &eigenfeat::available_processors);
+  module.def("pool_threads", &eigenfeat::pool_threads);
   module.def("blas_threads", &eigenfeat::blas_threads);
   module.def("tier", [] { return eigenfeat::name_of(eigenfeat::tier_in_use()); });
   module.def("available_tiers", [] { return eigenfeat::names_of(eigenfeat::available_tiers()); });

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -66,6 +67,68 @@ def test_many_python_threads_at_once_leave_nothing_on_stderr(omp, limits):
 def test_omp_num_threads_is_the_default():
     code = "from eigenfeat import _core; print(_core.default_threads())"
     assert run(code, OMP_NUM_THREADS="3").stdout == "3\n"
+
+
+def without_a_given_number(code):
+    environment = {k: v for k, v in os.environ.items() if k != "OMP_NUM_THREADS"}
+    finished = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert finished.stderr == ""
+    return finished.stdout
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system has no affinity")
+def test_affinity_is_the_default_whenever_it_is_set():
+    code = (
+        "import os; first = min(os.sched_getaffinity(0)); before = {first};"
+        "from eigenfeat import _core; free = _core.default_threads(); BOUND;"
+        "print(free, _core.default_threads())"
+    )
+    bind = "os.sched_setaffinity(0, {first})"
+    free, bound = map(int, without_a_given_number(code.replace("BOUND", bind)).split())
+    assert 1 <= free <= len(os.sched_getaffinity(0))
+    assert bound == 1
+    earlier = code.replace("before = {first}", bind).replace("BOUND", "pass")
+    assert without_a_given_number(earlier) == "1 1\n"
+
+
+def test_the_number_that_threadpoolctl_sets_counts():
+    code = (
+        "from threadpoolctl import threadpool_limits; from eigenfeat import _core;"
+        "free = _core.default_threads()\n"
+        "with threadpool_limits(5, user_api='openmp'): print(_core.default_threads())\n"
+        "print(_core.default_threads() == free)"
+    )
+    assert without_a_given_number(code) == "5\nTrue\n"
+
+
+REFUSED = """
+import resource, sys
+import numpy as np
+from eigenfeat import ClassMoments, _core
+rng = np.random.default_rng(0)
+X, y = rng.standard_normal((3000, 120)), np.arange(3000) % 3
+expected = ClassMoments().update(X, y, n_threads=1).covariance(0).tobytes()
+with open("/proc/self/statm") as file:
+    size = int(file.read().split()[0]) * resource.getpagesize() + 2**22  # no room for a stack
+resource.setrlimit(resource.RLIMIT_AS, (size, size))
+print(ClassMoments().update(X, y, n_threads=4).covariance(0).tobytes() == expected)
+print(_core.pool_threads())
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="this system has no /proc")
+def test_where_no_thread_can_be_started_the_work_is_done_without():
+    """libgomp ends the process."""
+    finished = run(REFUSED)
+    assert finished.stderr == ""
+    assert finished.stdout == "True\n0\n"
 
 
 def test_blas_keeps_to_one_thread_whatever_is_asked():

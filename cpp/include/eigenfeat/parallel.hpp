@@ -7,7 +7,8 @@
 //
 // An exception thrown by f is kept, the remaining blocks are skipped, and the exception of the
 // lowest failing block is rethrown in the calling thread after the join. A region inside a region
-// runs serially. BLAS runs on one thread in every call: pin_blas is done when the core is loaded,
+// runs serially. The threads are a pool's, which callers share and which a forked child has anew;
+// where none can be started, the caller does all the blocks. BLAS runs on one thread in every call: pin_blas is done when the core is loaded,
 // and again before a block where somebody else in the process has changed it.
 #pragma once
 
@@ -17,8 +18,12 @@
 
 namespace eigenfeat {
 
-// All threads that OpenMP (OMP_NUM_THREADS) gives.
+// All threads that OpenMP gives (OMP_NUM_THREADS, omp_set_num_threads). Where nobody has said how many,
+// the processors that this process may use: see processors.hpp.
 int default_threads();
+
+// How many threads the pool has now: none before the first region, nor in a newly forked child.
+int pool_threads();
 
 // requested <= 0 means default_threads().
 int resolve_threads(int requested);
@@ -42,6 +47,24 @@ void for_ranges(index_t n, index_t width, int n_threads, F&& f) {
     f(begin, end, thread);
   });
 }
+
+// What the calling thread of a region does between blocks, at most some twenty times a second: what it
+// throws ends the region as an exception of a block does. So Ctrl-C gets through to long work, though
+// the core knows nothing of signals. nullptr: nothing.
+using InterruptCheck = void (*)();
+void set_interrupt_check(InterruptCheck check);
+
+// The same for long loops that are no regions.
+void check_interrupt();
+
+// While it lives this thread does not ask: something is changed in place, and half of it is no good.
+class NoInterrupts {
+ public:
+  NoInterrupts();
+  ~NoInterrupts();
+  NoInterrupts(const NoInterrupts&) = delete;
+  NoInterrupts& operator=(const NoInterrupts&) = delete;
+};
 
 // Sets our copy of BLAS to one thread. Global to the library.
 void pin_blas();

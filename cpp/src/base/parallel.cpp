@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <cstdlib>
 #include <exception>
 #include <limits>
 #include <mutex>
-#include <system_error>
-#include <thread>
-#include <vector>
+
+#include "base/thread_pool.hpp"
+#include "eigenfeat/processors.hpp"
 
 #ifdef _OPENMP
 #include <omp.h>
@@ -31,6 +33,10 @@ void keep_blas_pinned() {
   if (blas_threads() > 1) pin_blas();
 }
 
+std::atomic<InterruptCheck> interrupt_check{nullptr};
+constexpr std::chrono::milliseconds kBetweenChecks{50};
+
+thread_local int interrupts_held_back = 0;
 thread_local bool inside_region = false;
 
 // Marks this thread as inside a region for the scope's life.
@@ -57,6 +63,7 @@ class Region {
       if (block >= n_blocks_) return;
       keep_blas_pinned();
       try {
+        if (thread == 0) check_interrupt();
         function_(block, thread);
       } catch (...) {
         keep(block, std::current_exception());
@@ -87,37 +94,42 @@ class Region {
   std::exception_ptr error_;
 };
 
-#ifdef _OPENMP
 void run_workers(Region& region, int n_threads) {
-#pragma omp parallel num_threads(n_threads)
-  region.work(omp_get_thread_num());
-}
-#else
-void run_workers(Region& region, int n_threads) {
-  std::vector<std::thread> workers;
-  workers.reserve(static_cast<std::size_t>(n_threads));
-  for (int thread = 1; thread < n_threads; ++thread) {
-    try {
-      workers.emplace_back([&region, thread] { region.work(thread); });
-    } catch (const std::system_error&) {
-      break;  // no more threads to be had: those that run take all the blocks
-    }
+#if defined(_OPENMP) && defined(EIGENFEAT_OPENMP_TEAMS)
+  if (!is_forked()) {  // a child would wait for ever for its parent's team
+#pragma omp parallel num_threads(std::min(n_threads, most_pool_threads()))
+    region.work(omp_get_thread_num());
+    return;
   }
-  region.work(0);
-  for (auto& worker : workers) worker.join();
-}
 #endif
+  run_on_pool(n_threads, [&region](int thread) { region.work(thread); });
+}
 
 }  // namespace
 
-int default_threads() {
 #ifdef _OPENMP
-  return omp_get_max_threads();
-#else
-  const unsigned n = std::thread::hardware_concurrency();
-  return n == 0 ? 1 : static_cast<int>(n);
-#endif
+namespace {
+int openmp_threads() {
+  return std::min(omp_get_max_threads(), omp_get_thread_limit());
 }
+
+// As it is when the core is loaded.
+const bool number_given = std::getenv("OMP_NUM_THREADS") != nullptr;
+const int threads_at_first = openmp_threads();
+}  // namespace
+
+int default_threads() {
+  const int threads = openmp_threads();
+  // What OpenMP found when it was loaded is out of date once the process has been bound to fewer
+  // processors, and OpenMP knows no quotas.
+  if (number_given || threads != threads_at_first) return threads;
+  return std::min(threads, available_processors());
+}
+#else
+int default_threads() {
+  return available_processors();
+}
+#endif
 
 int resolve_threads(int requested) {
   return requested > 0 ? requested : default_threads();
@@ -126,6 +138,27 @@ int resolve_threads(int requested) {
 int threads_for(double work, int requested) {
   constexpr double worth_sharing = 4e6;  // about a millisecond on one core
   return work < worth_sharing ? 1 : resolve_threads(requested);
+}
+
+void set_interrupt_check(InterruptCheck check) {
+  interrupt_check.store(check);
+}
+
+NoInterrupts::NoInterrupts() {
+  ++interrupts_held_back;
+}
+NoInterrupts::~NoInterrupts() {
+  --interrupts_held_back;
+}
+
+void check_interrupt() {
+  thread_local std::chrono::steady_clock::time_point last{};
+  const InterruptCheck check = interrupt_check.load(std::memory_order_relaxed);
+  if (check == nullptr || interrupts_held_back > 0) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (now - last < kBetweenChecks) return;
+  last = now;
+  check();
 }
 
 bool in_parallel_region() {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -114,14 +115,27 @@ void ClassMoments::update_rows(Rows rows, VectorView<const std::int32_t> labels,
                                VectorView<const double> weights, int n_threads) {
   BatchUpdate<T, Rows> batch(std::move(rows), labels, weights, n_classes(), n_threads);
   std::vector<ClassTarget> targets(groups_.size());
+  bool fresh = true;
   for (std::size_t c = 0; c < groups_.size(); ++c) {
     if (batch.weight(static_cast<index_t>(c)) <= 0.0) continue;
     Group& group = groups_[c];
+    fresh = fresh && group.weight <= 0.0;
     prepare(group);
     targets[c] = {group.weight, group.mean_high.data(), group.mean_low.data(),
                   group.scatter.data()};
   }
-  batch.accumulate(targets);
+  // Sums grow in place. Those that were empty can be so again, others have to be finished.
+  try {
+    std::optional<NoInterrupts> finishing;
+    if (!fresh) finishing.emplace();
+    batch.accumulate(targets);
+  } catch (...) {
+    for (std::size_t c = 0; fresh && c < groups_.size(); ++c) {
+      if (batch.weight(static_cast<index_t>(c)) > 0.0) groups_[c] = Group();
+    }
+    throw;
+  }
+  const NoInterrupts finishing;
   for (std::size_t c = 0; c < groups_.size(); ++c) {
     const index_t index = static_cast<index_t>(c);
     if (batch.weight(index) <= 0.0) continue;
@@ -179,6 +193,7 @@ void ClassMoments::merge(const ClassMoments& other, VectorView<const std::int32_
             "class indices in [0, " + std::to_string(n_classes()) + ")",
             std::to_string(class_map[c]));
   }
+  const NoInterrupts finishing;
   for (index_t c = 0; c < class_map.size; ++c) {
     if (other.group(c).weight > 0.0) merge_group(group(class_map[c]), other.group(c), n_threads);
   }

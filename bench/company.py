@@ -1,0 +1,181 @@
+"""How much slower fits become beside processes that keep cores busy, ours and our peers'.
+
+    python bench/company.py --data DIR --busy 0 1 2
+
+Every task runs alone first, then beside one endless loop in a process of its own, then beside two.
+In each state implementations take turns, and the median counts. `slower` is the time in company
+over the time alone; `ratio` is our `slower` over that of the peer, which does the same kind of work
+with BLAS's threads or with scikit-learn's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import statistics
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+
+import eigenfeat as ef
+from peers import scipy_pencils
+from problems import N_CLASSES, Rows, class_second_moments, dense_classification, digits
+
+ALL_PAIRS = [(i, j) for i in range(N_CLASSES) for j in range(N_CLASSES) if i != j]
+
+
+@dataclass
+class Task:
+    """The same work twice: ours and a peer's."""
+
+    name: str
+    ours: Callable[[], object]
+    peer: Callable[[], object]
+    peer_name: str
+    rounds: int
+
+
+@contextmanager
+def busy(count: int) -> Iterator[None]:
+    """So many processes that never rest."""
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        if loops:
+            time.sleep(0.5)
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+def tasks(rows: Rows) -> dict[str, Callable[[], Task]]:
+    """Tasks by name, made when they are needed."""
+
+    def moments() -> Task:
+        X = rows.X.astype(np.float64)
+        return Task(
+            "ClassMoments.update, 60,000 x 784, float64",
+            lambda: ef.ClassMoments().update(X, rows.y),
+            lambda: X.T @ X,
+            "numpy X.T @ X (one syrk)",
+            7,
+        )
+
+    def pencils() -> Task:
+        accumulated = ef.ClassMoments().update(rows.X, rows.y)
+        C = class_second_moments(rows)
+        return Task(
+            "pair_directions, 90 pencils of 784",
+            lambda: ef.pair_directions(
+                accumulated, "all", ridge=0.5, n_directions=20, threshold=None
+            ),
+            lambda: scipy_pencils.gvd(C, ALL_PAIRS[::18], 0.5, 20),
+            "scipy.linalg.eigh, 5 of them",
+            5,
+        )
+
+    def logit() -> Task:
+        dense = dense_classification("float64")
+        return Task(
+            "MultinomialLogit, 6,000 x 1,000",
+            lambda: ef.MultinomialLogit(penalty=0, l2=1).fit(dense.X, dense.y),
+            lambda: LogisticRegression(max_iter=30).fit(dense.X, dense.y),
+            "LogisticRegression, 30 iterations",
+            5,
+        )
+
+    def classifier() -> Task:
+        few = rows.first(600)
+        features = ef.GEM(n_directions=10).fit_transform(few.X, few.y)
+        return Task(
+            "GEMClassifier, 600 x 784",
+            lambda: ef.GEMClassifier().fit(few.X, few.y),
+            lambda: LogisticRegression(max_iter=30).fit(features, few.y),
+            f"LogisticRegression, 600 x {features.shape[1]:,}",
+            7,
+        )
+
+    return {"moments": moments, "pencils": pencils, "logit": logit, "classifier": classifier}
+
+
+def medians(task: Task) -> tuple[float, float]:
+    """Seconds of both, in turn, after a call each that does not count."""
+    seconds: dict[str, list[float]] = {"ours": [], "peer": []}
+    for turn in range(task.rounds + 1):
+        for who, call in (("ours", task.ours), ("peer", task.peer)):
+            start = time.perf_counter()
+            call()
+            if turn > 0:
+                seconds[who].append(time.perf_counter() - start)
+    return statistics.median(seconds["ours"]), statistics.median(seconds["peer"])
+
+
+def table(task: Task, counts: list[int]) -> list[dict[str, object]]:
+    """One row for each number of busy processes; prints it, too."""
+    print(f"\n{task.name}; peer: {task.peer_name}")
+    print(
+        f"{'busy':>5} {'ours':>9} {'peer':>9} {'ours slower':>12} {'peer slower':>12} {'ratio':>6}"
+    )
+    rows: list[dict[str, object]] = []
+    alone = (np.nan, np.nan)
+    for count in counts:
+        with busy(count):
+            ours, peer = medians(task)
+        if count == 0:
+            alone = ours, peer
+        slower, theirs = ours / alone[0], peer / alone[1]
+        print(
+            f"{count:>5} {ours:>8.3f}s {peer:>8.3f}s {slower:>12.2f} {theirs:>12.2f} "
+            f"{slower / theirs:>6.2f}",
+            flush=True,
+        )
+        rows.append(
+            {
+                "task": task.name,
+                "peer": task.peer_name,
+                "busy": count,
+                "seconds": ours,
+                "peer_seconds": peer,
+                "slower": slower,
+                "peer_slower": theirs,
+                "ratio": slower / theirs,
+            }
+        )
+    return rows
+
+
+def main() -> None:
+    """Measure the tasks that were named."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("tasks", nargs="*", metavar="TASK", help="all by default")
+    parser.add_argument("--data", type=Path, help="folder with mnist.npz")
+    parser.add_argument("--busy", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--csv", type=Path)
+    given = parser.parse_args()
+    known = tasks(digits(given.data))
+    unknown = set(given.tasks) - set(known)
+    if unknown:
+        parser.error(f"TASK: expected some of {', '.join(known)}, got {', '.join(unknown)}")
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    counts = sorted({0, *given.busy})
+    print(f"{ef._core.default_threads()} threads by default")
+    found = [row for name in given.tasks or known for row in table(known[name](), counts)]
+    if given.csv is not None:
+        with given.csv.open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(found[0]))
+            writer.writeheader()
+            writer.writerows(found)
+
+
+if __name__ == "__main__":
+    main()

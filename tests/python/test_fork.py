@@ -1,0 +1,150 @@
+"""A forked child may use the package after its parent has used threads, and gets the same bits.
+
+Everything runs in a fresh interpreter, which forks itself: what is tested then has used threads of
+its own, and nothing of pytest's is forked.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.skipif(
+    "fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork"
+)
+
+# Enough rows for threads. LAPACK of NumPy and SciPy is kept out of parents: it has its own rules.
+SETUP = """
+import hashlib, multiprocessing, os, signal, sys, threading, warnings
+import numpy as np
+import eigenfeat as ef
+from eigenfeat import _core
+
+warnings.simplefilter("ignore")
+rng = np.random.default_rng(0)
+y = np.arange(3000) % 3
+X = rng.standard_normal((3000, 120)) + 0.3 * y[:, None]
+
+def digest(*arrays):
+    return hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays)).hexdigest()
+
+def moments():
+    accumulated = ef.ClassMoments().update(X, y, n_threads=2)
+    return digest(accumulated.covariance(0), accumulated.covariance(2))
+
+def pairs():
+    accumulated = ef.ClassMoments().update(X, y, n_threads=2)
+    return digest(ef.pair_directions(accumulated, ridge=0.1, n_directions=3, n_threads=2).vectors)
+
+def gem():
+    return digest(ef.GEM(n_directions=3, n_threads=2).fit(X, y).transform(X))
+
+def ldg():
+    return digest(ef.LDG(n_threads=2).fit(X[:900], y[:900]).transform(X))
+
+def logit():
+    fitted = ef.MultinomialLogit(n_threads=2).fit(X, y)
+    return digest(fitted.coef_, fitted.predict_proba(X))
+
+def svm():
+    return digest(ef.MulticlassSVM(C=0.01, n_threads=2).fit(X, y).coef_)
+
+fitted = ef.GEMClassifier(n_directions=3, n_threads=2)
+
+def predict():
+    if not hasattr(fitted, "classes_"):
+        fitted.fit(X, y)
+    return digest(fitted.predict_proba(X))
+
+def in_child(work):
+    ours, theirs = multiprocessing.get_context("fork").Pipe(duplex=False)
+    child = multiprocessing.get_context("fork").Process(target=lambda: theirs.send(work()))
+    child.start()
+    there = ours.poll(60)
+    answer = ours.recv() if there else "the child hangs"
+    if not there:
+        child.kill()
+    child.join()
+    return answer
+"""
+
+
+def run(code, timeout=200):
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", SETUP + code],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+@pytest.mark.parametrize("work", ["moments", "pairs", "gem", "ldg", "logit", "svm", "predict"])
+def test_a_child_does_what_its_parent_did(work):
+    code = f"""
+before = {work}()
+assert _core.pool_threads() > 0, "the parent used no threads"
+print(in_child({work}) == before, {work}() == before)
+"""
+    assert run(code) == "True True\n"
+
+
+def test_a_child_has_threads_of_its_own():
+    code = """
+moments()
+def work():
+    before = _core.pool_threads()
+    moments()
+    return before, _core.pool_threads()
+print(in_child(work))
+"""
+    before, after = eval(run(code))
+    assert before == 0
+    assert after >= 1
+
+
+def test_a_child_of_a_child_and_os_fork():
+    code = """
+before = moments()
+def grandchild():
+    assert moments() == before
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        os._exit(0 if moments() == before else 3)
+    return os.waitpid(child, 0)[1]
+print(in_child(grandchild))
+"""
+    assert run(code) == "0\n"
+
+
+def test_children_forked_while_other_threads_compute():
+    """Locks that happen to be held at that moment are nothing to the child."""
+    code = """
+before = moments()
+stop = threading.Event()
+def compute():
+    while not stop.is_set():
+        moments()
+others = [threading.Thread(target=compute) for _ in range(3)]
+for thread in others: thread.start()
+print({in_child(moments) for _ in range(15)} == {before})
+stop.set()
+for thread in others: thread.join()
+"""
+    assert run(code) == "True\n"
+
+
+def test_a_pool_of_forked_workers():
+    code = """
+before = gem()
+with multiprocessing.get_context("fork").Pool(3) as pool:
+    results = [pool.apply_async(gem) for _ in range(9)]
+    print({r.get(120) for r in results} == {before})
+"""
+    assert run(code) == "True\n"

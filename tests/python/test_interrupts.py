@@ -1,0 +1,134 @@
+"""Ctrl-C ends long work in the core, and leaves objects as they were."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+# Work for many seconds in one call of the core, and SIGINT after some tenths of a second. Each
+# block takes little time, and a call that is not interrupted many seconds.
+SETUP = """
+import os, signal, sys, threading, time
+import numpy as np
+import eigenfeat as ef
+
+rng = np.random.default_rng(0)
+X, y = rng.standard_normal((4000, 200)), np.arange(4000) % 40
+moments = ef.ClassMoments().update(X, y)
+before = moments.covariance(3).tobytes(), moments.weight(3)
+sent = []
+
+def send():
+    sent.append(time.perf_counter())
+    os.kill(os.getpid(), signal.SIGINT)
+
+def pairs(n_threads=THREADS):
+    return ef.pair_directions(moments, "all", ridge=0.5, solver="full", n_threads=n_threads)
+
+def unchanged():
+    return before == (moments.covariance(3).tobytes(), moments.weight(3))
+"""
+
+
+def run(code, threads=2):
+    done = subprocess.run(
+        [sys.executable, "-c", SETUP.replace("THREADS", str(threads)) + code],
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_ctrl_c_ends_a_long_call(threads):
+    code = """
+threading.Timer(0.3, send).start()
+try:
+    pairs()
+except KeyboardInterrupt:
+    print(time.perf_counter() - sent[0], unchanged())
+first = ef.pair_directions(ef.ClassMoments().update(X, y % 3), n_threads=THREADS)
+assert first.eigenvalues.size
+""".replace("THREADS", str(threads))
+    seconds, same = run(code, threads)
+    assert float(seconds) < 1
+    assert same == "True"
+
+
+def test_an_update_that_is_interrupted_leaves_moments_as_they_were():
+    code = """
+more, labels = rng.standard_normal((100_000, 200)), np.zeros(100_000, dtype=int)
+threading.Timer(0.3, send).start()
+twin = moments.copy()
+try:
+    while True:
+        twin.update(more, labels)
+except KeyboardInterrupt:
+    updates = (twin.weight(0) - moments.weight(0)) / 100_000
+expected = moments.copy()
+for _ in range(int(updates)):
+    expected.update(more, labels)
+print(updates == int(updates), twin.covariance(0).tobytes() == expected.covariance(0).tobytes())
+"""
+    assert run(code) == ["True", "True"]
+
+
+def test_a_handler_of_the_programs_own_runs_after_the_call():
+    code = """
+few = ef.ClassMoments().update(X, y % 12)
+ended = []
+signal.signal(signal.SIGINT, lambda *_: ended.append(time.perf_counter()))
+threading.Timer(0.1, send).start()
+start = time.perf_counter()
+found = ef.pair_directions(few, "all", ridge=0.5, solver="full", n_threads=2)
+assert np.isfinite(found.eigenvalues).all()
+while not ended: time.sleep(0.01)
+print(len(ended))
+"""
+    assert run(code) == ["1"]
+
+
+def test_another_thread_is_not_interrupted():
+    code = """
+found = []
+few = ef.ClassMoments().update(X, y % 12)
+def compute(): found.append(
+    ef.pair_directions(few, "all", ridge=0.5, solver="full", n_threads=2).vectors.tobytes())
+compute()
+worker = threading.Thread(target=compute)
+worker.start()
+try:
+    threading.Timer(0.1, send).start()
+    time.sleep(30)
+except KeyboardInterrupt:
+    worker.join()
+    print(len(found) == 2 and found[0] == found[1])
+"""
+    assert run(code) == ["True"]
+
+
+def test_a_first_update_that_is_interrupted_leaves_nothing():
+    code = """
+large = np.concatenate([X[:1000]] * 180)
+labels = np.arange(len(large)) % 40
+done = False
+threading.Timer(0.1, send).start()
+try:
+    while True:
+        done, found = False, ef.ClassMoments()
+        found.update(large, labels, n_threads=1)
+        done = True
+except KeyboardInterrupt:
+    pass
+if not done:
+    found.update(X, y)
+    print(before == (found.covariance(3).tobytes(), found.weight(3)))
+else:  # between two calls
+    print(True)
+"""
+    assert run(code) == ["True"]
