@@ -1,0 +1,190 @@
+"""Damaged files of rows: an error that names the file, in a child process that stays alive.
+
+A reader that trusts a file's own numbers may read memory that is not its own, which no `try` can
+catch. Each file is therefore read in a child process, whose end tells.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from table_files import arrow_modules, write_table
+
+import eigenfeat as ef
+
+KINDS = ["small", "large", "dictionary", "long dictionary"]
+
+READ = """
+import json, sys
+import eigenfeat as ef
+path, options = sys.argv[1], json.loads(sys.argv[2])
+try:
+    rows = [(len(block.X), block.y) for block in ef.open_rows(path, **options)]
+except ValueError as error:
+    print("ValueError:", error)
+else:
+    print(rows)
+"""
+
+
+def child(*arguments):
+    """Run Python in a process of its own; the end of its output."""
+    done = subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode >= 0, f"ended by signal {-done.returncode}: {done.stderr[-500:]}"
+    return done
+
+
+def read(path, **options):
+    """What reading a file in a child process prints."""
+    done = child("-c", READ, str(path), json.dumps(options))
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+def six_rows(kind):
+    """A table whose last column has labels of text in one of Arrow's layouts."""
+    pa = arrow_modules()
+    labels = pa.array(["aa", "bb", "cc", "dd", "ee", "ff"])
+    if kind == "large":
+        labels = labels.cast(pa.large_string())
+    if kind == "dictionary":
+        labels = labels.dictionary_encode()
+    if kind == "long dictionary":
+        labels = pa.array([f"label {j}" for j in range(6)]).dictionary_encode()
+    return pa.table({"x0": np.arange(6.0), "x1": np.arange(6.0)[::-1].copy(), "kind": labels})
+
+
+def offsets(kind):
+    """The bytes of the labels' offsets, as they are in the file."""
+    step = 7 if kind == "long dictionary" else 2
+    return (np.arange(7) * step).astype(np.int64 if kind == "large" else np.int32)
+
+
+def damaged(path, table, kind, value):
+    """Write the table without compression, one offset of its labels being `value`."""
+    pa = arrow_modules()
+    if path.suffix == ".feather":
+        pa.feather.write_feather(table, path, compression="uncompressed")
+    else:
+        make = pa.ipc.new_stream if "stream" in path.name else pa.ipc.new_file
+        with make(str(path), table.schema) as writer:
+            writer.write_table(table)
+    data = path.read_bytes()
+    good = offsets(kind)
+    wrong = good.copy()
+    wrong[3] = value
+    assert data.count(good.tobytes()) == 1
+    path.write_bytes(data.replace(good.tobytes(), wrong.tobytes()))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["rows.feather", "stream.arrow"])
+@pytest.mark.parametrize("value", [2**30, -5])
+def test_offsets_beyond_the_text(tmp_path, name, kind, value):
+    path = tmp_path / name
+    damaged(path, six_rows(kind), kind, value)
+    found = read(path, target="kind")
+    assert found.startswith(f"ValueError: {path}: "), found
+    assert "damaged" in found
+
+
+@pytest.mark.parametrize("command", ["moments", "fit"])
+def test_commands_on_a_damaged_file(tmp_path, command):
+    path = tmp_path / "rows.feather"
+    damaged(path, six_rows("small"), "small", 2**30)
+    done = child(
+        *("-m", "eigenfeat", command, str(path), "--target", "kind"),
+        *("-o", str(tmp_path / "out.efm"), "--json"),
+    )
+    assert done.returncode == 1, done.stderr
+    assert f"{path}: " in json.loads(done.stdout)["error"]
+    assert not (tmp_path / "out.efm").exists()
+
+
+@pytest.mark.parametrize("name", ["rows.feather", "stream.arrow"])
+@pytest.mark.parametrize("index", [-3, 100, 2**31 - 1])
+def test_codes_beyond_the_dictionary(tmp_path, name, index):
+    pa = arrow_modules()
+    path = tmp_path / name
+    codes = np.array([0, 1, 2, 0, 1, 2], dtype=np.int32)
+    labels = pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(["aa", "bb", "cc"]))
+    table = pa.table({"x0": np.arange(6.0), "kind": labels})
+    make = pa.ipc.new_stream if "stream" in name else pa.ipc.new_file
+    with make(str(path), table.schema) as writer:
+        writer.write_table(table)
+    data = path.read_bytes()
+    wrong = codes.copy()
+    wrong[4] = index
+    assert data.count(codes.tobytes()) == 1
+    path.write_bytes(data.replace(codes.tobytes(), wrong.tobytes()))
+    found = read(path, target="kind")
+    assert found.startswith(f"ValueError: {path}: "), found
+
+
+def test_dictionaries_with_a_missing_value(tmp_path):
+    pa = arrow_modules()
+    for values in ([5, None], ["a", None]):
+        path = tmp_path / "rows.arrow"
+        labels = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0]), pa.array(values))
+        with pa.ipc.new_file(str(path), pa.schema([("x", "f8"), ("kind", labels.type)])) as writer:
+            writer.write_batch(pa.record_batch([pa.array([1.0, 2.0, 3.0]), labels], ["x", "kind"]))
+        with pytest.raises(ef.BadRowError, match=r"row 1, column 'kind': .* got a missing value"):
+            list(ef.open_rows(path, target="kind"))
+
+
+def test_labels_that_are_neither_numbers_nor_text(tmp_path):
+    pa = arrow_modules()
+    lists = pa.table({"x": [1.0, 2.0], "kind": pa.array([[1], [2]])})
+    for name in ("rows.arrow", "rows.parquet"):
+        write_table(tmp_path / name, lists)
+        with pytest.raises(ValueError, match=r"column 'kind': expected labels .* got list<"):
+            ef.open_rows(tmp_path / name, target="kind")
+
+
+@pytest.mark.parametrize("where", ["groups", "file"])
+def test_parquet_files_with_another_number_of_rows(tmp_path, where):
+    pa = arrow_modules()
+    path = tmp_path / "rows.parquet"
+    n = 123_456
+    table = pa.table({"x": np.zeros(n, dtype=np.int8), "y": np.zeros(n, dtype=np.int8)})
+    pa.parquet.write_table(table, path, row_group_size=n)
+    data, text = path.read_bytes(), varint(2 * n)
+    footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    # The file's number comes first there, then those of the columns, and last the group's.
+    at = data.rindex(text) if where == "groups" else data.index(text, footer)
+    path.write_bytes(data[:at] + varint(2 * n - 2) + data[at + len(text) :])
+    with pytest.raises(ValueError, match=r"rows\.parquet: it is damaged: "):
+        list(ef.open_rows(path))
+
+
+def varint(number):
+    """A number as Thrift's compact protocol writes it."""
+    out = bytearray()
+    while number >= 128:
+        out.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*out, number])
+
+
+def test_text_that_is_none(tmp_path):
+    path = tmp_path / "rows.feather"
+    arrow_modules().feather.write_feather(six_rows("small"), path, compression="uncompressed")
+    data = path.read_bytes()
+    assert data.count(b"aabbccddeeff") == 1
+    path.write_bytes(data.replace(b"aabbccddeeff", b"aab\xffccddeeff"))
+    found = read(path, target="kind")
+    assert found.startswith(f"ValueError: {path}: "), found
+
+
+def test_sound_files_are_read_as_before(tmp_path):
+    pa = arrow_modules()
+    for kind in KINDS:
+        path = tmp_path / "rows.feather"
+        pa.feather.write_feather(six_rows(kind), path, compression="uncompressed")
+        assert read(path, target="kind").startswith("[(6, array(["), kind
