@@ -6,13 +6,15 @@ catch. Each file is therefore read in a child process, whose end tells.
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import pytest
-from table_files import arrow_modules, write_table
+from table_files import arrow_modules, write_rows, write_table
 
 import eigenfeat as ef
 
@@ -180,6 +182,99 @@ def test_text_that_is_none(tmp_path):
     path.write_bytes(data.replace(b"aabbccddeeff", b"aab\xffccddeeff"))
     found = read(path, target="kind")
     assert found.startswith(f"ValueError: {path}: "), found
+
+
+def cut(data):
+    return data[:-30]
+
+
+def flipped(data):
+    return data[:40] + bytes([data[40] ^ 255]) + data[41:]
+
+
+def checksum(data):
+    return data[:-8] + bytes(4) + data[-4:]
+
+
+def unlike(data):
+    return data[:100] + bytes(50) + data[150:]
+
+
+@pytest.mark.parametrize("damage", [cut, flipped, checksum])
+@pytest.mark.parametrize("name", ["rows.csv.gz", "rows.svm.gz"])
+def test_compressed_text(tmp_path, name, damage):
+    X = np.random.default_rng(0).standard_normal((50, 3))
+    path, options = write_rows(tmp_path, name, X, np.arange(50) % 3)
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(ValueError, match=r"rows\....\.gz: it is damaged: "):
+        list(ef.open_rows(path, **options))
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"), [("rows.npz", cut), ("compressed.npz", cut), ("compressed.npz", unlike)]
+)
+def test_archives(tmp_path, name, damage):
+    path, _ = write_rows(tmp_path, name, np.ones((50, 3)), np.arange(50) % 3)
+    data = path.read_bytes()
+    path.write_bytes(damage(data))
+    with pytest.raises(ValueError, match=rf"{name}: "):
+        list(ef.open_rows(path))
+    at = data.rindex(b"PK\1\2")  # the directory's entry of the labels
+    path.write_bytes(data[: at + 6] + b"\x63" + data[at + 7 :])  # to be unpacked by version 9.9
+    with pytest.raises(ValueError, match=rf"{name}: expected an \.npz file, got zip file version"):
+        list(ef.open_rows(path))
+
+
+@pytest.mark.parametrize(
+    "shape", ["(5, 3", "(5,)3)", "(-5, 3)", "(5, 3.)", "('a', 3)", "(0x5, [])"]
+)
+def test_headers_of_arrays(tmp_path, shape):
+    np.save(tmp_path / "rows.npy", np.ones((5, 3)))
+    data = (tmp_path / "rows.npy").read_bytes()
+    assert data.count(b"(5, 3), }") == 1
+    wrong = data.replace(b"(5, 3), }", f"{shape}, }}".ljust(9)[:9].encode(), 1)
+    (tmp_path / "rows.npy").write_bytes(wrong)
+    with pytest.raises(ValueError, match=r"rows\.npy: expected an array in NumPy's format, got "):
+        ef.open_rows(tmp_path / "rows.npy")
+
+
+@pytest.mark.parametrize("shape", [(1, 2**40), (2**40, 1), (0, 2**40), (2**40, 2**40)])
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_shapes_that_the_bytes_do_not_fill(tmp_path, shape, save):
+    path = tmp_path / "rows.npz"
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        header, {"descr": "<f8", "fortran_order": False, "shape": shape}
+    )
+    way = zipfile.ZIP_STORED if save is np.savez else zipfile.ZIP_DEFLATED
+    with zipfile.ZipFile(path, "w", way) as archive:
+        archive.writestr("X.npy", header.getvalue() + bytes(800))
+    (tmp_path / "rows.npy").write_bytes(header.getvalue() + bytes(800))
+    for name in ("rows.npz", "rows.npy"):
+        with pytest.raises(ValueError, match=rf"{name.replace('.', '[.]')}: expected .* got "):
+            ef.open_rows(tmp_path / name)
+
+
+def test_carriage_returns_within_lines(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_bytes(b"a,b\r1,2\r3,4\r")
+    with pytest.raises(ValueError, match=r"rows\.csv: expected lines of fields, got new-line"):
+        ef.open_rows(path)
+    path.write_bytes(b"a,b\n1,2\n3,4\n5,\r6\n")
+    with pytest.raises(ef.BadRowError, match=r"rows\.csv: line 4: expected lines of fields"):
+        list(ef.open_rows(path))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("label", ["1e300", "-1e300", "9223372036854775808"])
+def test_labels_that_are_no_64_bit_integers(tmp_path, label):
+    path = tmp_path / "rows.svm"
+    path.write_text(f"1 1:2\n{label} 1:3\n")
+    with pytest.raises(ef.BadRowError, match=r"line 2, column 'label': expected an int label"):
+        list(ef.open_rows(path))
+    np.save(tmp_path / "rows.npy", np.array([[1.0, 2.0], [float(label), 3.0]]))
+    with pytest.raises(ef.BadRowError, match=r"row 1, column '0': expected an int label"):
+        list(ef.open_rows(tmp_path / "rows.npy", target=0))
 
 
 def test_sound_files_are_read_as_before(tmp_path):

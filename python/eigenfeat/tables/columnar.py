@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from eigenfeat._validation import show
 
-from .damage import damage_named, sound
+from .damage import arrow_damage_named, sound
 from .errors import BadRowError, arrow, missing_value, unfit_label, unfit_value
 from .source import Choice, DenseChunk, Options, Source, label_kind
 
@@ -229,9 +229,9 @@ class ParquetSource(_ColumnarSource):
         # A buffer for each column: without, whole column chunks of a row group are read at once.
         with open(self.path, "rb"):  # for Python's own error where it cannot be opened
             pass
-        with damage_named(self.path, "a Parquet file"):
+        with arrow_damage_named(self.path, "a Parquet file"):
             file = parquet.ParquetFile(self.path, buffer_size=buffer_size, pre_buffer=False)
-        with file, damage_named(self.path):
+        with file, arrow_damage_named(self.path):
             yield file
 
     def chunks(self, offset: int, skip: int) -> Iterator[ArrowChunk]:
@@ -288,21 +288,21 @@ class IpcSource(_ColumnarSource):
         options = ipc.IpcReadOptions(included_fields=columns)
         known = "an Arrow IPC file"
         if self._stream:
-            with damage_named(self.path), pa.OSFile(str(self.path)) as raw:
-                with damage_named(self.path, known):
+            with arrow_damage_named(self.path), pa.OSFile(str(self.path)) as raw:
+                with arrow_damage_named(self.path, known):
                     found = ipc.open_stream(raw, options=options)
                 with found:
                     yield found.schema, None, found
             return
         # Batches are read at once, unless they are too large for that.
-        with damage_named(self.path), pa.memory_map(str(self.path)) as mapped:
-            with damage_named(self.path, known):
+        with arrow_damage_named(self.path), pa.memory_map(str(self.path)) as mapped:
+            with arrow_damage_named(self.path, known):
                 found = ipc.open_file(mapped, options=options)
             count = found.num_record_batches
             if self.path.stat().st_size / max(count, 1) > _LARGE_BATCH:
                 yield found.schema, count, found
                 return
-        with damage_named(self.path), pa.OSFile(str(self.path)) as raw:
+        with arrow_damage_named(self.path), pa.OSFile(str(self.path)) as raw:
             found = ipc.open_file(raw, options=options)
             yield found.schema, count, found
 

@@ -1,7 +1,13 @@
-"""Damage in Arrow's files: found before any number of theirs is trusted, told as an error."""
+"""Damaged files: found before a number of theirs is trusted, and told as an error that names them.
+
+Libraries tell of damage in a dozen ways (`zlib.error`, EOFError, a seek to a negative byte); here
+all of them become one.
+"""
 
 from __future__ import annotations
 
+import errno
+import gzip
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +15,7 @@ from typing import Any
 
 from .errors import arrow
 
-__all__ = ["damage_named", "sound"]
+__all__ = ["UnpackedFile", "arrow_damage_named", "damage_named", "sound"]
 
 
 def sound(batch: Any) -> Any:
@@ -29,7 +35,7 @@ def sound(batch: Any) -> Any:
 
 
 @contextmanager
-def damage_named(path: str | os.PathLike[str], expected: str | None = None) -> Iterator[None]:
+def arrow_damage_named(path: str | os.PathLike[str], expected: str | None = None) -> Iterator[None]:
     """Turn pyarrow's errors into a ValueError that names the file.
 
     Parameters
@@ -56,8 +62,45 @@ def damage_named(path: str | os.PathLike[str], expected: str | None = None) -> I
             f"{os.fspath(path)}: it is damaged, or takes more memory than there is: {_short(error)}"
         ) from None
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
-        what = "it is damaged:" if expected is None else f"expected {expected}, got"
-        raise ValueError(f"{os.fspath(path)}: {what} {_short(error)}") from None
+        raise ValueError(_what(path, expected, error)) from None
+
+
+@contextmanager
+def damage_named(path: str | os.PathLike[str], expected: str | None = None) -> Iterator[None]:
+    """Turn the errors of Python's archives and decompressors into a ValueError that names the file.
+
+    Parameters as of `arrow_damage_named`. Errors of the system, as of a file that is not there, and
+    ValueErrors stay what they are.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (None, errno.EINVAL):  # those are of gzip, bz2, and of wild seeks
+            raise
+        raise ValueError(_what(path, expected, error)) from None
+    except (ValueError, MemoryError, ImportError):
+        raise
+    except Exception as error:  # zipfile, zlib, lzma, struct and ast have one each, or several
+        raise ValueError(_what(path, expected, error)) from None
+
+
+class UnpackedFile(gzip.GzipFile):
+    """A file that is decompressed as it is read; a ValueError names it where that fails."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Read so many bytes."""
+        with damage_named(self.name):
+            return super().read(size)
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """Go to a byte."""
+        with damage_named(self.name):
+            return super().seek(offset, whence)
+
+
+def _what(path: str | os.PathLike[str], expected: str | None, error: BaseException) -> str:
+    what = "it is damaged:" if expected is None else f"expected {expected}, got"
+    return f"{os.fspath(path)}: {what} {_short(error)}"
 
 
 def _short(error: BaseException) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import gzip
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import IO, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from .damage import UnpackedFile
 from .errors import BadRowError, OptionError
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "typed_labels",
 ]
 
+_MOST_WHOLE = 2.0**63  # from which on floats are no int64
 LABEL_KINDS = ("auto", "int", "float", "bool", "str", "none")
 _Labels = tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]
 
@@ -225,7 +226,7 @@ def typed_labels(values: npt.NDArray[Any], kind: str) -> _Labels:
     if values.dtype.kind == "f":
         good = np.isfinite(values)
         if kind != "float":
-            good &= values == np.rint(values)
+            good &= (values == np.rint(values)) & (np.abs(values) < _MOST_WHOLE)
         if good.all():
             good = None
         else:
@@ -245,7 +246,7 @@ def typed_labels(values: npt.NDArray[Any], kind: str) -> _Labels:
 def open_bytes(path: Path) -> IO[bytes]:
     """Open a file for reading, decompressed if its name ends in .gz."""
     if path.suffix == ".gz":
-        return gzip.open(path)  # type: ignore[return-value]
+        return UnpackedFile(path)  # type: ignore[return-value]
     return open(path, "rb", buffering=0)
 
 
