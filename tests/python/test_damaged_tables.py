@@ -165,6 +165,41 @@ def test_parquet_files_with_another_number_of_rows(tmp_path, where):
         list(ef.open_rows(path))
 
 
+PEAK = """
+import resource, sys
+import eigenfeat as ef
+good, bad = sys.argv[1:]
+for _ in ef.open_rows(good): pass
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    list(ef.open_rows(bad))
+except ValueError as error:
+    print(error)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss has another unit elsewhere")
+def test_pages_that_claim_two_gigabytes(tmp_path):
+    pa = arrow_modules()
+    good, bad = tmp_path / "good.parquet", tmp_path / "bad.parquet"
+    table = pa.table({"x": np.arange(1000.0), "y": np.arange(1000.0)})
+    pa.parquet.write_table(table, good, use_dictionary=False, compression="none")
+    data = good.read_bytes()
+    assert data[:7] == b"PAR1\x15\0\x15"  # a data page; then its size, unpacked and packed
+    at = data.index(b"\x15", 7) + 1
+    size = data[7 : at - 1]
+    assert data[at:].startswith(size)
+    longer = varint(2 * (2**31 - 2))
+    more = len(longer) - len(size)
+    wrong = data[:at] + longer + data[at + len(size) : 4000] + data[4000 + more :]
+    assert len(wrong) == len(data)
+    bad.write_bytes(wrong)
+    *said, peak = child("-c", PEAK, str(good), str(bad)).stdout.splitlines()
+    assert "bad.parquet: it is damaged: " in said[0]
+    assert int(peak) < 200
+
+
 def varint(number):
     """A number as Thrift's compact protocol writes it."""
     out = bytearray()
@@ -223,6 +258,18 @@ def test_archives(tmp_path, name, damage):
     path.write_bytes(data[: at + 6] + b"\x63" + data[at + 7 :])  # to be unpacked by version 9.9
     with pytest.raises(ValueError, match=rf"{name}: expected an \.npz file, got zip file version"):
         list(ef.open_rows(path))
+
+
+def test_names_in_archives_that_are_no_text(tmp_path):
+    path, _ = write_rows(tmp_path, "rows.npz", np.ones((50, 3)), np.arange(50) % 3)
+    data = path.read_bytes()
+    at = data.index(b"PK\1\2")
+    wrong = bytearray(data)
+    wrong[at + 9] |= 8  # the name is UTF-8
+    wrong[at + 46] = 0xF6
+    path.write_bytes(wrong)
+    with pytest.raises(ValueError, match=r"rows\.npz: expected an \.npz file, got 'utf-8' codec"):
+        ef.open_rows(path)
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ _TILE_ROWS = 4096  # rows of a column that are written before the next column's
 _BATCH_BYTES = 64e6
 _COLUMN_BUFFER = 1 << 18
 _COLUMN_BUFFERS = 64e6
+_WHOLE_GROUP = 16e6  # bytes of a row group that are read at once
 _LARGE_BATCH = 1 << 28
 
 
@@ -201,6 +202,7 @@ class ParquetSource(_ColumnarSource):
     """A Parquet file, decoded in batches with all threads; restart points are row groups."""
 
     format = "parquet"
+    _largest = 0  # bytes of a row group at most
 
     def __init__(self, path: Path, options: Options, first: Source | None) -> None:
         arrow(str(path))
@@ -215,6 +217,9 @@ class ParquetSource(_ColumnarSource):
                     f"got {self.n_rows}"
                 )
             self._starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+            self._largest = max(
+                map(_stored_bytes, map(metadata.row_group, range(len(sizes)))), default=0
+            )
             schema = file.schema_arrow
             self._name_columns(schema)
         self._set_columns(schema, options, first)
@@ -224,9 +229,11 @@ class ParquetSource(_ColumnarSource):
         """Open the file, to read so many columns."""
         from pyarrow import parquet
 
+        # A buffer for each column, or else whole column chunks of a row group are read at once. A
+        # damaged page may claim 2 GB, and a buffer would grow to it: small groups go without.
         buffer_size = int(min(max(_COLUMN_BUFFERS / columns, 1 << 14), _COLUMN_BUFFER))
-
-        # A buffer for each column: without, whole column chunks of a row group are read at once.
+        if self._largest <= _WHOLE_GROUP:
+            buffer_size = 0
         with open(self.path, "rb"):  # for Python's own error where it cannot be opened
             pass
         with arrow_damage_named(self.path, "a Parquet file"):
@@ -262,6 +269,11 @@ class ParquetSource(_ColumnarSource):
     def facts(self) -> dict[str, Any]:
         """Number of row groups."""
         return {"row_groups": len(self._starts) - 1}
+
+
+def _stored_bytes(group: Any) -> int:
+    """Bytes that a row group of a Parquet file takes there."""
+    return sum(group.column(j).total_compressed_size for j in range(group.num_columns))
 
 
 class IpcSource(_ColumnarSource):

@@ -78,6 +78,8 @@ def damage_named(path: str | os.PathLike[str], expected: str | None = None) -> I
         if error.errno not in (None, errno.EINVAL):  # those are of gzip, bz2, and of wild seeks
             raise
         raise ValueError(_what(path, expected, error)) from None
+    except UnicodeDecodeError as error:
+        raise ValueError(_what(path, expected, error)) from None
     except (ValueError, MemoryError, ImportError):
         raise
     except Exception as error:  # zipfile, zlib, lzma, struct and ast have one each, or several
