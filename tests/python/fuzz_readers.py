@@ -122,8 +122,9 @@ class Cases:
             return (kind, "") if named and len(text) < 1000 else ("unclear", f"{kind}: {text}")
         except Exception as error:
             return "escaped", f"{type(error).__name__}: {error}"
-        # Shapes such as (3L, 4) are Python 2's, and NumPy says so.
-        said = [str(one.message) for one in caught if "Python 2" not in str(one.message)]
+        # NumPy says that shapes such as (3L, 4) are Python 2's, scikit-learn which version it was.
+        texts = [str(one.message) for one in caught]
+        said = [text for text in texts if "Python 2" not in text and "unpickle" not in text]
         if said:
             return "warned", said[0]
         return "read", ""

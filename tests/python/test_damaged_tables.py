@@ -324,6 +324,19 @@ def test_labels_that_are_no_64_bit_integers(tmp_path, label):
         list(ef.open_rows(tmp_path / "rows.npy", target=0))
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", ["rows.npy", "rows.feather", "rows.parquet"])
+def test_nan_that_signals(tmp_path, name):
+    X = np.ones((5, 2))
+    X.view(np.uint64)[3, 0] = 0x7FF0000000000001
+    path, options = write_rows(tmp_path, name, X, np.zeros(5, dtype=int))
+    blocks = list(ef.open_rows(path, drop=[] if name == "rows.npy" else ["kind"],
+                               dtype="f4", mark_bad=True))  # fmt: skip
+    np.testing.assert_array_equal(np.isnan(blocks[0].X), np.isnan(X))
+    with pytest.raises(ef.BadRowError, match=r"row 3, column '[0x]+'"):
+        list(ef.open_rows(path, **options, dtype="f4"))
+
+
 def test_sound_files_are_read_as_before(tmp_path):
     pa = arrow_modules()
     for kind in KINDS:

@@ -51,7 +51,7 @@ class ArrowChunk(DenseChunk):
         for start in range(rows.start, rows.stop, size):
             stop = min(start + size, rows.stop)
             tile = out[start - rows.start : stop - rows.start]
-            with np.errstate(over="ignore"):
+            with np.errstate(over="ignore", invalid="ignore"):  # NaN that signals
                 for j, column in enumerate(self._columns):
                     tile[:, j] = column[start:stop]
 

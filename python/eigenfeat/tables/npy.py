@@ -306,7 +306,7 @@ class _NpyChunk(DenseChunk):
         if self._whole and self._array.dtype == out.dtype and out.flags.c_contiguous:
             self._rows.read(rows.start, out)
         else:
-            with np.errstate(over="ignore"):
+            with np.errstate(over="ignore", invalid="ignore"):  # NaN that signals
                 out[:] = self.matrix(rows)[:, self._columns]
 
     def matrix(self, rows: slice) -> npt.NDArray[Any]:
