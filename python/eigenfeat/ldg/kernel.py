@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from eigenfeat._sparse_rows import in_order
 from eigenfeat._unchanged import unchanged_on_error
 from eigenfeat._validation import check_memory, show
 from eigenfeat.expansion import expand
@@ -175,6 +176,7 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             X, y = validate_data(
                 self, X, y, accept_sparse="csr", dtype=FLOATS, order="C", copy=True
             )
+            X = in_order(X) if issparse(X) else X
             check_classification_targets(y)
             if len(np.unique(y)) < 2:
                 raise ValueError("y: expected at least two classes, got 1 class")
@@ -208,6 +210,7 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=False)
+        X = in_order(X) if issparse(X) else X
         kernel = self._kernel(X, self.X_fit_)
         # The columns of the coefficients sum to 0 but for rounding, so this is all of the centring.
         centred = np.ascontiguousarray(kernel - self.kernel_means_)
