@@ -10,6 +10,7 @@ import io
 import json
 import subprocess
 import sys
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -17,6 +18,7 @@ import pytest
 from table_files import arrow_modules, write_rows, write_table
 
 import eigenfeat as ef
+from eigenfeat.tables import described
 
 KINDS = ["small", "large", "dictionary", "long dictionary"]
 
@@ -258,6 +260,23 @@ def test_archives(tmp_path, name, damage):
     path.write_bytes(data[: at + 6] + b"\x63" + data[at + 7 :])  # to be unpacked by version 9.9
     with pytest.raises(ValueError, match=rf"{name}: expected an \.npz file, got zip file version"):
         list(ef.open_rows(path))
+
+
+def test_a_wild_column_of_a_sparse_row(tmp_path):
+    path = tmp_path / "rows.svm"
+    path.write_text("1 1:2\n0 2000000000:3\n")
+    tracemalloc.start()
+    rows = ef.open_rows(path)
+    (block,) = rows
+    assert described(path)["n_columns"] == rows.n_features == block.X.shape[1] == 2_000_000_000
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 50e6
+    path.write_text("1 1:2\n0 3:3\n")
+    assert ef.open_rows(path).feature_names == ["0", "1", "2"]
+    np.save(tmp_path / "rows.npy", np.ones((2, 9)))
+    with pytest.raises(ValueError, match=r"\(\['0', '1', '2'\]\), got \['0', '1', '2', '3', "):
+        ef.open_rows([path, tmp_path / "rows.npy"])
 
 
 def test_names_in_archives_that_are_no_text(tmp_path):

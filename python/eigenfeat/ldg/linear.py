@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from eigenfeat._unchanged import unchanged_on_error
 from eigenfeat._validation import check_number, check_whole, random_generator, show
 from eigenfeat.expansion import expand
 from eigenfeat.gem_wide_rows import is_wide
@@ -169,30 +170,10 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         LDG
-            The estimator itself.
+            The estimator itself. If an error is raised it stays as it was.
         """
-        self._validate_params()
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C"
-        )
-        check_classification_targets(y)
-        problem, classes = self._problem(X, y)
-        candidates = self._candidates(problem)
-        n_neighbors = self._choose_neighbors(problem, candidates["n_neighbors"])
-        scatters = problem.scatters(n_neighbors)
-        gamma = self._choose_gamma(problem, scatters, candidates["gamma"])
-        values, vectors = self._choose_components(
-            problem, scatters, gamma, candidates["n_components"]
-        )
-        self._keep(problem, classes, n_neighbors, gamma, values, vectors)
-        self.short_classes_ = classes[scatters.short_classes]
-        if len(scatters.short_classes) and not isinstance(self.n_neighbors, str):
-            warnings.warn(
-                f"n_neighbors: expected more than {n_neighbors} rows of every class, got fewer of "
-                f"{show(self.short_classes_.tolist())}, whose local means are of what there is",
-                RuntimeWarning,
-                stacklevel=3,  # past the decorator
-            )
+        with unchanged_on_error(self):
+            self._fit(X, y)
         return self
 
     def transform(self, X: Any) -> NDArray[Any]:
@@ -243,6 +224,30 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             standard = ((part - self.mean_) / self.scale_).astype(X.dtype)
             result[begin : begin + block] = project(standard, directions, self.n_threads)
         return result
+
+    def _fit(self, X: Any, y: Any) -> None:
+        self._validate_params()
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C"
+        )
+        check_classification_targets(y)
+        problem, classes = self._problem(X, y)
+        candidates = self._candidates(problem)
+        n_neighbors = self._choose_neighbors(problem, candidates["n_neighbors"])
+        scatters = problem.scatters(n_neighbors)
+        gamma = self._choose_gamma(problem, scatters, candidates["gamma"])
+        values, vectors = self._choose_components(
+            problem, scatters, gamma, candidates["n_components"]
+        )
+        self._keep(problem, classes, n_neighbors, gamma, values, vectors)
+        self.short_classes_ = classes[scatters.short_classes]
+        if len(scatters.short_classes) and not isinstance(self.n_neighbors, str):
+            warnings.warn(
+                f"n_neighbors: expected more than {n_neighbors} rows of every class, got fewer of "
+                f"{show(self.short_classes_.tolist())}, whose local means are of what there is",
+                RuntimeWarning,
+                stacklevel=4,  # past the decorator
+            )
 
     def _problem(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         classes, codes = np.unique(y, return_inverse=True)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from eigenfeat._unchanged import unchanged_on_error
 from eigenfeat._validation import check_memory
 from eigenfeat.ldg._admm import SparseDirection, sparse_direction
 from eigenfeat.ldg._base import signed
@@ -165,16 +166,17 @@ class SparseLDG(LDG):
         SparseLDG
             The estimator itself.
         """
-        super().fit(X, y)
-        failed = np.flatnonzero(self.residuals_.max(axis=1) > self.tol)
-        if len(failed):
-            warnings.warn(
-                f"SparseLDG: {self.max_iter} steps left residuals up to "
-                f"{self.residuals_.max():.1e} in {len(failed)} of {len(self.residuals_)} "
-                f"directions, above tol={self.tol:g}; raise max_iter or tol",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+        with unchanged_on_error(self):
+            super().fit(X, y)
+            failed = np.flatnonzero(self.residuals_.max(axis=1) > self.tol)
+            if len(failed):
+                warnings.warn(
+                    f"SparseLDG: {self.max_iter} steps left residuals up to "
+                    f"{self.residuals_.max():.1e} in {len(failed)} of {len(self.residuals_)} "
+                    f"directions, above tol={self.tol:g}; raise max_iter or tol",
+                    ConvergenceWarning,
+                    stacklevel=2,
+                )
         return self
 
     def _problem(self, X: Any, y: Any) -> Any:

@@ -217,9 +217,9 @@ class ParquetSource(_ColumnarSource):
                     f"got {self.n_rows}"
                 )
             self._starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-            self._largest = max(
-                map(_stored_bytes, map(metadata.row_group, range(len(sizes)))), default=0
-            )
+            # Of a group, not of its columns: asked for a damaged one, pyarrow ends the process.
+            groups = (metadata.row_group(g) for g in range(len(sizes)))
+            self._largest = max((group.total_byte_size for group in groups), default=0)
             schema = file.schema_arrow
             self._name_columns(schema)
         self._set_columns(schema, options, first)
@@ -269,11 +269,6 @@ class ParquetSource(_ColumnarSource):
     def facts(self) -> dict[str, Any]:
         """Number of row groups."""
         return {"row_groups": len(self._starts) - 1}
-
-
-def _stored_bytes(group: Any) -> int:
-    """Bytes that a row group of a Parquet file takes there."""
-    return sum(group.column(j).total_compressed_size for j in range(group.num_columns))
 
 
 class IpcSource(_ColumnarSource):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -331,7 +331,7 @@ class _NpyChunk(DenseChunk):
         return values, None if fit.all() else fit
 
 
-def _as_slice(columns: tuple[int, ...]) -> Any:
+def _as_slice(columns: Sequence[int]) -> Any:
     """Consecutive columns as a slice, which is copied faster."""
     first, last = columns[0], columns[-1] + 1
     return slice(first, last) if columns == tuple(range(first, last)) else list(columns)
