@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from eigenfeat._sparse_rows import in_order
+from eigenfeat.cores import count_cores
 
 __all__ = ["class_clusters", "cross_pairs"]
 
@@ -47,6 +48,7 @@ def class_clusters(
     """
     seed = int(check_random_state(random_state).randint(2**31 - 1))
     X = X if isinstance(X, np.ndarray) else in_order(X)
+    count_cores()
     rows = _divided(X) if scaled else X
     groups = np.empty(len(y), dtype=object)
     of_classes = []

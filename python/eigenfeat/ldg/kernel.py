@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from eigenfeat._sparse_rows import in_order
 from eigenfeat._unchanged import unchanged_on_error
 from eigenfeat._validation import check_memory, show
+from eigenfeat.cores import count_cores
 from eigenfeat.expansion import expand
 from eigenfeat.ldg._base import FLOATS, signed
 from eigenfeat.ldg._one_thread import one_blas_thread
@@ -255,6 +256,7 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _kernel(self, X: Any, other: Any) -> _Array:
         """Return the kernel between rows, in float64."""
+        count_cores()
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
             matrix = X
         elif callable(self.kernel):
