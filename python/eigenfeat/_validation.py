@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "MOST",
     "CsrRows",
     "Generator",
     "RealArray",
@@ -29,6 +30,7 @@ __all__ = [
     "symmetric_matrices",
 ]
 
+MOST = 2**31 - 1  # of counts: what every integer type on the way to the core can hold
 RealArray = npt.NDArray[Any]  # of float32 or float64
 Generator = np.random.RandomState | np.random.Generator
 

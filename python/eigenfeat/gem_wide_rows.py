@@ -24,6 +24,8 @@ _BLOCK = 1024
 
 def is_wide(X: Any, solver: str) -> bool:
     """Whether rows, checked or not, are to be solved without matrices of d x d."""
+    if not isinstance(solver, str):  # an error of the parameter's own, later
+        return False
     shape: Any = getattr(X, "shape", ())
     if solver == "randomized" or len(shape) != 2:
         return solver == "randomized"

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._unchanged import unchanged_on_error
-from eigenfeat._validation import show
+from eigenfeat._validation import MOST, show
 from eigenfeat.cores import count_cores
 from eigenfeat.incomplete._folds import held_out
 from eigenfeat.incomplete.early_result import EarlyLabels
@@ -86,7 +86,7 @@ class FixedTime(ClassifierMixin, BaseEstimator):
         "time": [Interval(Integral, 1, None, closed="left"), StrOptions({"cv"})],
         "candidates": ["array-like", None],
         "tolerance": [Interval(Real, 0, None, closed="left")],
-        "n_folds": [Interval(Integral, 2, None, closed="left")],
+        "n_folds": [Interval(Integral, 2, MOST, closed="both")],
     }
 
     def __init__(

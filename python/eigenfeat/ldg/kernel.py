@@ -32,6 +32,7 @@ _Array = NDArray[np.float64]
 
 _INDEFINITE = 1e-6  # a negative eigenvalue of that share of the largest is no rounding
 _MATRICES = 6  # (n, n), at the same time
+_OF_COUNTS = ("additive_chi2", "chi2")  # kernels of numbers that are not negative
 _INVARIANT = ("linear", "rbf", "laplacian")  # under translation, once they are centred
 _LEARNT = (
     "eigenvalues_",
@@ -254,8 +255,18 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             return rows
         return (rows.toarray() if issparse(rows) else rows) - self.origin_
 
+    def _check_signs(self, X: Any) -> None:
+        """ValueError for negative numbers where the kernel divides by sums of two."""
+        if isinstance(self.kernel, str) and self.kernel in _OF_COUNTS:
+            least = X.min() if X.shape[0] else 0.0
+            if least < 0:
+                raise ValueError(
+                    f"X: expected numbers >= 0 with kernel={self.kernel!r}, got {show(least)}"
+                )
+
     def _kernel(self, X: Any, other: Any) -> _Array:
         """Return the kernel between rows, in float64."""
+        self._check_signs(X)
         count_cores()
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
             matrix = X

@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._unchanged import unchanged_on_error
-from eigenfeat._validation import check_number, check_whole, random_generator, show
+from eigenfeat._validation import MOST, check_number, check_whole, random_generator, show
 from eigenfeat.expansion import expand
 from eigenfeat.gem_wide_rows import is_wide
 from eigenfeat.ldg import _selection as selection
@@ -283,10 +283,10 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             ),
         }
         for value in chosen["n_neighbors"]:
-            check_whole(value, "n_neighbors", at_least=1)
+            check_whole(value, "n_neighbors", at_least=1, at_most=MOST)
         for value in chosen["gamma"]:
             check_number(value, "gamma", at_least=0.0)
-        if self.n_components == "greedy":
+        if isinstance(self.n_components, str) and self.n_components == "greedy":
             return chosen
         for value in chosen["n_components"]:
             if check_whole(value, "n_components", at_least=1) > problem.rank:
@@ -389,7 +389,7 @@ def _members(parameter: Any, name: str, by_default: Sequence[Any]) -> list[Any]:
     """The candidates that a parameter stands for: itself, its members, or the given ones."""
     if isinstance(parameter, str):
         return list(by_default)
-    members = np.asarray(parameter)
+    members = np.asarray(parameter, dtype=object)  # integers of any size stay what they are
     if members.ndim > 1 or members.size == 0:
         raise ValueError(f"{name}: expected a number or a list of them, got {show(parameter)}")
     return np.atleast_1d(members).tolist()

@@ -62,7 +62,7 @@ class SparseLDG(LDG):
         so far stay as they are.
     gamma, n_neighbors, standardize, random_state, n_threads
         As in `LDG`.
-    tol : float > 0, default=1e-4
+    tol : float in (0, 1), default=1e-4
         Both residuals of the solver, relative, must be at most this.
     max_iter : int, default=2000
         Most steps of the solver for a direction.
@@ -122,7 +122,7 @@ class SparseLDG(LDG):
         **LDG._parameter_constraints,
         "sparsity": [Interval(Real, 1, None, closed="left")],
         "deflation": [StrOptions({"sparse", "orthonormal"})],
-        "tol": [Interval(Real, 0, None, closed="neither")],
+        "tol": [Interval(Real, 0, 1, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
 

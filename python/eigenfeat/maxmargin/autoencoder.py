@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._unchanged import unchanged_on_error
+from eigenfeat._validation import MOST
 
 __all__ = ["Autoencoder"]
 
@@ -74,7 +75,7 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "n_components": [Interval(Integral, 1, MOST, closed="both")],
         "tied": ["boolean"],
         "alpha": [Interval(Real, 0, np.inf, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
