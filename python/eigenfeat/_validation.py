@@ -16,6 +16,7 @@ __all__ = [
     "CsrRows",
     "Generator",
     "RealArray",
+    "check_count",
     "check_dtype",
     "check_memory",
     "check_number",
@@ -251,6 +252,12 @@ def check_whole(value: Any, name: str, *, at_least: int, at_most: int | None = N
         bound = f">= {at_least}" if at_most is None else f"in {at_least}..{at_most}"
         raise ValueError(f"{name}: expected an integer {bound}, got {show(value)}")
     return int(value)
+
+
+def check_count(value: Any, name: str, *, at_least: int) -> int:
+    """An integer of at most 31 bits."""
+    count = check_whole(value, name, at_least=at_least)
+    return check_whole(count, name, at_least=at_least, at_most=MOST)
 
 
 def symmetric_matrices(stack: RealArray, name: str) -> list[RealArray]:

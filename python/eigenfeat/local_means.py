@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from . import _core, _threads
 from ._validation import (
-    MOST,
     RealArray,
+    check_count,
     check_number,
     check_rows,
     check_vector,
@@ -114,7 +114,7 @@ def local_neighbours(
     """
     rows = _dense(X, "X")
     n_classes = check_whole(n_classes, "n_classes", at_least=1, at_most=2**31 - 1)
-    n_neighbors = check_whole(n_neighbors, "n_neighbors", at_least=1, at_most=MOST)
+    n_neighbors = check_count(n_neighbors, "n_neighbors", at_least=1)
     class_codes = _codes(codes, len(rows), "codes", n_classes)
     others = None if queries is None else _dense(queries, "queries", rows)
     if groups is not None and others is not None:

@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._unchanged import unchanged_on_error
-from eigenfeat._validation import MOST, check_number, check_whole, random_generator, show
+from eigenfeat._validation import check_count, check_number, check_whole, random_generator, show
 from eigenfeat.expansion import expand
 from eigenfeat.gem_wide_rows import is_wide
 from eigenfeat.ldg import _selection as selection
@@ -283,7 +283,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             ),
         }
         for value in chosen["n_neighbors"]:
-            check_whole(value, "n_neighbors", at_least=1, at_most=MOST)
+            check_count(value, "n_neighbors", at_least=1)
         for value in chosen["gamma"]:
             check_number(value, "gamma", at_least=0.0)
         if isinstance(self.n_components, str) and self.n_components == "greedy":
