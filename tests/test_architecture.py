@@ -58,7 +58,7 @@ PYTHON_ROOMS = (
         "estimators",
         (
             *("gem*.py", "linear.py", "logistic.py", "calibrated*.py", "clusters.py"),
-            *("rayleigh*.py", "discriminant.py", "targets.py"),
+            *("rayleigh*.py", "discriminant.py", "targets.py", "cores.py", "splits.py"),
             *("row_weights.py", "out_of_core.py"),
             *("ldg/*", "incomplete/*", "maxmargin/*"),
         ),

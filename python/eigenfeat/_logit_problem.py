@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
+from ._validation import show
 from .blocks import Block
 from .features import core_rows, take_rows
 
@@ -164,6 +165,11 @@ class LogitObjective(ABC):
         # Rounding of a float32 Gram matrix whose diagonal is total / 2; of its trace in the dual.
         smallest = max(4, self.shape[0] * gram.dual) * float(np.finfo(np.float32).eps) * self.total
         diagonal = np.maximum(self.quadratic(penalty) * self.scale**2, max(damping, smallest))
+        if not np.isfinite((diagonal + floor).astype(np.float32)).all():
+            raise ValueError(
+                "penalty: expected one (with l2 or ridge) whose multiples of the features' scales "
+                f"are finite in float32, got {show(penalty)}"
+            )
         for _ in range(20):
             metric = gram.metric(diagonal + floor, 0.5 * share)
             if metric.positive:

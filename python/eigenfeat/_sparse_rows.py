@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from . import _core
 
-__all__ = ["DenseRows", "SparseRows"]
+__all__ = ["DenseRows", "SparseRows", "in_order"]
 
 _Array = npt.NDArray[Any]
 
@@ -223,6 +223,19 @@ class DenseRows:
         out *= self.row_factor[:, None]
         out *= self.row_factor
         return out
+
+
+def in_order(X: Any) -> Any:
+    """A CSR matrix with sorted columns and one entry for each; a copy unless `X` is like that.
+
+    SciPy sums what is stored twice in place as soon as a maximum is asked for, and scikit-learn
+    takes the norm of a row for that of its entries. `X` is the caller's: it stays as it is.
+    """
+    if X.has_canonical_format:
+        return X
+    copy = X.copy()
+    copy.sum_duplicates()
+    return copy
 
 
 def _row_sums(

@@ -12,9 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "MOST",
     "CsrRows",
     "Generator",
     "RealArray",
+    "check_count",
     "check_dtype",
     "check_memory",
     "check_number",
@@ -29,6 +31,7 @@ __all__ = [
     "symmetric_matrices",
 ]
 
+MOST = 2**31 - 1  # of counts: what every integer type on the way to the core can hold
 RealArray = npt.NDArray[Any]  # of float32 or float64
 Generator = np.random.RandomState | np.random.Generator
 
@@ -249,6 +252,12 @@ def check_whole(value: Any, name: str, *, at_least: int, at_most: int | None = N
         bound = f">= {at_least}" if at_most is None else f"in {at_least}..{at_most}"
         raise ValueError(f"{name}: expected an integer {bound}, got {show(value)}")
     return int(value)
+
+
+def check_count(value: Any, name: str, *, at_least: int) -> int:
+    """An integer of at most 31 bits."""
+    count = check_whole(value, name, at_least=at_least)
+    return check_whole(count, name, at_least=at_least, at_most=MOST)
 
 
 def symmetric_matrices(stack: RealArray, name: str) -> list[RealArray]:

@@ -145,7 +145,7 @@ class ArrayBlocks(RowBlocks):
         n = int(self.X.shape[0])
         self.y = _column(y, n, "y")
         self.sample_weight = _column(sample_weight, n, "sample_weight")
-        self.block_rows = _block_rows(self.X) if block_rows is None else int(block_rows)
+        self.block_rows = _block_rows(self.X) if block_rows is None else _whole(block_rows)
         if self.block_rows < 1:
             raise ValueError(f"block_rows: expected an integer from 1, got {show(block_rows)}")
 
@@ -276,6 +276,14 @@ def _column(values: Any, n: int, name: str) -> Any:
     if column.shape != (n,):
         raise ValueError(f"{name}: expected {n} values, one a row, got shape {column.shape}")
     return column
+
+
+def _whole(value: Any) -> int:
+    """The integer that a number stands for; 0, which is refused, for anything else."""
+    try:
+        return int(value)
+    except (TypeError, ValueError, OverflowError):
+        return 0
 
 
 def _block_rows(X: Any) -> int:

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat import _threads
 from eigenfeat._logit_problem import LogitProblem, Penalty, uncentred
+from eigenfeat._validation import MOST
 from eigenfeat.calibrated_passes import Calibration, Passes, on_simplex, passes_of, row_slices
 from eigenfeat.linear import LinearClassifier
 from eigenfeat.out_of_core import over_blocks
@@ -121,9 +122,9 @@ class CalibratedLeastSquares(LinearClassifier):
     PATIENCE = 3
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_iterations": [Interval(Integral, 0, None, closed="left")],
+        "n_iterations": [Interval(Integral, 0, MOST, closed="both")],
         "ridge": [Interval(Real, 0, None, closed="left")],
-        "calibration_powers": [Interval(Integral, 1, None, closed="left")],
+        "calibration_powers": [Interval(Integral, 1, MOST, closed="both")],
         "calibration_ridge": [Interval(Real, 0, None, closed="neither")],
         "fit_intercept": ["boolean"],
         "gram_rows": [Interval(Integral, 1, None, closed="left"), None],

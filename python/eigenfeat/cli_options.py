@@ -175,6 +175,8 @@ def open_labelled(options: argparse.Namespace) -> Any:
 
 def column_names(rows: Any) -> list[str] | None:
     """Names of the feature columns; None where the files have numbers only."""
+    if rows.sources[0].sparse:
+        return None
     names: list[str] = rows.feature_names
     return None if names == [str(j) for j in range(len(names))] else names
 

@@ -10,6 +10,9 @@ from sklearn.cluster import MiniBatchKMeans
 from sklearn.utils import check_random_state
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
+from eigenfeat._sparse_rows import in_order
+from eigenfeat.cores import count_cores
+
 __all__ = ["class_clusters", "cross_pairs"]
 
 FEWEST_ROWS = 50  # of a cluster, on average: moments of fewer are mostly noise
@@ -44,6 +47,8 @@ def class_clusters(
         The clusters of each class, in the order of the classes.
     """
     seed = int(check_random_state(random_state).randint(2**31 - 1))
+    X = X if isinstance(X, np.ndarray) else in_order(X)
+    count_cores()
     rows = _divided(X) if scaled else X
     groups = np.empty(len(y), dtype=object)
     of_classes = []

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat import _core, _threads
-from eigenfeat._validation import CsrRows, check_rows
+from eigenfeat._validation import CsrRows, check_rows, real_array, show
 
 WAVES = ("half_wave", "shifted", "polynomial", "none")
 
@@ -78,8 +78,13 @@ def expand(
     """
     rows = check_rows(X)
     matrix = np.ascontiguousarray(directions, dtype=rows.dtype)
-    shift = None if offset is None else np.ascontiguousarray(offset, dtype=rows.dtype)
-    options = (wave, list(powers), include_input, _threads.resolve(n_threads))
+    shift = None if offset is None else real_array(offset, "offset", rows.dtype)
+    shift = None if shift is None else np.ascontiguousarray(shift)
+    if not isinstance(wave, str):
+        raise ValueError(f"wave: expected one of {', '.join(WAVES)}, got {show(wave)}")
+    if not isinstance(include_input, (bool, np.bool_)):
+        raise ValueError(f"include_input: expected True or False, got {show(include_input)}")
+    options = (wave, check_powers(powers), bool(include_input), _threads.resolve(n_threads))
     if isinstance(rows, CsrRows):
         parts = (rows.data, rows.indices, rows.indptr, rows.n_columns)
         return _core.expand_csr(*parts, matrix, shift, *options)

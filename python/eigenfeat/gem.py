@@ -249,8 +249,9 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
         GEM
             The estimator itself. After an error it is as before the call.
         """
-        refuse_moments(self.solver)
-        self._take(X, y, sample_weight, classes, first=not hasattr(self, "moments_"))
+        with unchanged_on_error(self):  # moments are as they were, too, if they cannot be updated
+            refuse_moments(self.solver)
+            self._take(X, y, sample_weight, classes, first=not hasattr(self, "moments_"))
         return self
 
     def fit_moments(self, moments: ClassMoments) -> GEM:
@@ -265,14 +266,16 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
         Returns
         -------
         GEM
-            The estimator itself.
+            The estimator itself. After an error it is as before the call.
         """
         if not isinstance(moments, ClassMoments):
             raise TypeError(f"moments: expected ClassMoments, got {type(moments).__name__}")
-        self._check_parameters()
-        refuse_moments(self.solver)
-        check_two_classes(moments)
-        return self._adopt(moments.copy())
+        with unchanged_on_error(self):
+            self._check_parameters()
+            refuse_moments(self.solver)
+            check_two_classes(moments)
+            self._adopt(moments.copy())
+        return self
 
     def _adopt(self, moments: ClassMoments, rows: SurveyedBlocks | None = None) -> GEM:
         """Solve for directions from moments that nobody else will change.

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._model_file import SavedModel
 from eigenfeat._unchanged import unchanged_on_error
+from eigenfeat._validation import MOST
 from eigenfeat.gem import GEM
 from eigenfeat.gem_steps import ClassifierSteps
 from eigenfeat.gem_wide_rows import is_wide
@@ -120,7 +121,7 @@ class GEMClassifier(ClassifierSteps):
         "include_input": ["boolean"],
         "penalty": [Interval(Real, 0, None, closed="left")],
         "tol": MultinomialLogit._parameter_constraints["tol"],
-        "depth": [Interval(Integral, 1, None, closed="left")],
+        "depth": [Interval(Integral, 1, MOST, closed="both")],
         "hidden_directions": [Interval(Integral, 1, None, closed="left")],
         "hidden_ridge": [*GEM._parameter_constraints["ridge"], None],
         "n_clusters": [Interval(Integral, 1, None, closed="left")],

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._feature_names import take_names
 from eigenfeat._model_file import SavedEnsemble
-from eigenfeat._validation import show
+from eigenfeat._validation import MOST, show
 from eigenfeat.blocks import RowBlocks, is_blocks
 from eigenfeat.gem import GEM
 from eigenfeat.gem_classifier import GEMClassifier
@@ -107,7 +107,7 @@ class GEMEnsemble(FromLogits, ClassifierMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [GEMClassifier, Pipeline, None],
-        "n_members": [Interval(Integral, 1, None, closed="left")],
+        "n_members": [Interval(Integral, 1, MOST, closed="both")],
         "random_state": ["random_state"],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
         "verbose": ["verbose"],

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.model_selection import ParameterGrid, StratifiedShuffleSplit, check_cv
+from sklearn.model_selection import ParameterGrid, StratifiedShuffleSplit
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,6 +20,7 @@ from eigenfeat.gem_classifier import GEMClassifier
 from eigenfeat.gem_search_rows import SearchRows, rows_to_search
 from eigenfeat.gem_search_splits import Trial
 from eigenfeat.out_of_core import BlockScores
+from eigenfeat.splits import checked_splitter
 
 __all__ = ["GEMClassifierCV"]
 
@@ -212,9 +213,9 @@ class GEMClassifierCV(BlockScores, ClassifierMixin, BaseEstimator):
             share, random = self.validation_fraction, self.random_state
             splitter = StratifiedShuffleSplit(1, test_size=share, random_state=random)
         elif isinstance(cv, Integral):
-            splitter = check_cv(cv, codes, classifier=True)
+            splitter = checked_splitter(cv, codes, len(codes))
         else:
-            return rows.parts(check_cv(cv, codes, classifier=True))
+            return rows.parts(checked_splitter(cv, codes, rows.n_given))
         return iter(splitter.split(np.empty((len(codes), 0)), codes))
 
     def __sklearn_tags__(self) -> Any:

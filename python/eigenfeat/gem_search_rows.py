@@ -69,6 +69,12 @@ class SearchRows(ABC):
             train, held = (number[rows[kept[rows]]] for rows in map(_numbers, parts))
             yield train, held
 
+    @property
+    def n_given(self) -> int:
+        """Rows that were given, be it without weight."""
+        X, kept = self._given()
+        return int(X.shape[0] if kept is None else len(kept))
+
     def split(self, train: Any, held: Any) -> Split:
         """The candidates' work on a part to train on and a part held out, by rows' numbers."""
         train, held = _numbers(train), _numbers(held)

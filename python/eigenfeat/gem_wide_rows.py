@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from eigenfeat._scale import ScaleReport
-from eigenfeat._sparse_rows import DenseRows, SparseRows
+from eigenfeat._sparse_rows import DenseRows, SparseRows, in_order
 from eigenfeat.gem_wide_denominator import Rows
 
 __all__ = ["WIDE", "WideClasses", "is_wide", "wide_classes"]
@@ -24,6 +24,8 @@ _BLOCK = 1024
 
 def is_wide(X: Any, solver: str) -> bool:
     """Whether rows, checked or not, are to be solved without matrices of d x d."""
+    if not isinstance(solver, str):  # an error of the parameter's own, later
+        return False
     shape: Any = getattr(X, "shape", ())
     if solver == "randomized" or len(shape) != 2:
         return solver == "randomized"
@@ -107,6 +109,7 @@ def wide_classes(
     share = np.ones(len(codes)) if weight is None else np.asarray(weight, dtype=np.float64)
     totals = np.bincount(codes, share, minlength=k)
     is_sparse = sparse.issparse(X)
+    X = in_order(X) if is_sparse else X
     mean, deviation = _column_statistics(X, share / share.sum())
     report = _report(scale, deviation, most_spread, is_sparse)
     roots = np.sqrt(share / totals[codes])
@@ -136,9 +139,6 @@ def _sparse_classes(
     X: Any, members: list[NDArray[np.intp]], roots: Array, scale: Array
 ) -> tuple[list[Rows], NDArray[np.int64]]:
     """Compressed rows of each class in the columns that occur, and which these are."""
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
     counts = np.bincount(X.indices, minlength=X.shape[1])
     used = max(int(np.count_nonzero(counts)), 1)
     columns = np.argsort(-counts, kind="stable")[:used]

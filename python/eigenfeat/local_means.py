@@ -16,7 +16,16 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core, _threads
-from ._validation import RealArray, check_number, check_rows, check_vector, check_whole, show
+from ._validation import (
+    RealArray,
+    check_count,
+    check_number,
+    check_rows,
+    check_vector,
+    check_whole,
+    physical_memory,
+    show,
+)
 
 __all__ = [
     "LocalScatters",
@@ -105,13 +114,19 @@ def local_neighbours(
     """
     rows = _dense(X, "X")
     n_classes = check_whole(n_classes, "n_classes", at_least=1, at_most=2**31 - 1)
-    n_neighbors = check_whole(n_neighbors, "n_neighbors", at_least=1)
+    n_neighbors = check_count(n_neighbors, "n_neighbors", at_least=1)
     class_codes = _codes(codes, len(rows), "codes", n_classes)
     others = None if queries is None else _dense(queries, "queries", rows)
     if groups is not None and others is not None:
         raise ValueError("groups: expected None beside queries, got groups")
     same_group = None if groups is None else _group_codes(groups, len(rows))
     # No class has more neighbours than rows: what is beyond need not be looked for.
+    needed = 8 * len(rows if others is None else others) * n_classes * n_neighbors
+    if needed > physical_memory():
+        raise ValueError(
+            f"n_neighbors: expected lists that fit into memory, got {n_neighbors}, which takes "
+            f"{needed:,} bytes"
+        )
     found = min(n_neighbors, max(int(np.bincount(class_codes, minlength=1).max()), 1))
     neighbours: npt.NDArray[np.int64] = _core.local_neighbours(
         rows, class_codes, n_classes, found, others, same_group, _threads.resolve(n_threads)

@@ -203,7 +203,7 @@ def _pooled_mean(moments: ClassMoments, labels: list[Any]) -> npt.NDArray[np.flo
 def _recipe(
     moments: ClassMoments, denominator: str, ridge: float, constant: bool, scale: Any
 ) -> Recipe:
-    if denominator not in ("second_moment", "covariance"):
+    if not isinstance(denominator, str) or denominator not in ("second_moment", "covariance"):
         raise ValueError(
             f"denominator: expected 'second_moment' or 'covariance', got {show(denominator)}"
         )

@@ -290,7 +290,8 @@ class OrientedPCA(UnsupervisedRayleigh):
         OrientedPCA
             The estimator itself.
         """
-        self._take(X, sample_weight, first=not hasattr(self, "moments_"), noise=noise)
+        with unchanged_on_error(self):
+            self._take(X, sample_weight, first=not hasattr(self, "moments_"), noise=noise)
         return self
 
     def fit_moments(
@@ -316,8 +317,9 @@ class OrientedPCA(UnsupervisedRayleigh):
             self._check_alone("noise_moments")
             matrices.check_weight(noise_moments, "noise_moments")
             noise_moments = noise_moments.copy()
-        self.noise_moments_ = noise_moments
-        super().fit_moments(moments)
+        with unchanged_on_error(self):
+            self.noise_moments_ = noise_moments
+            super().fit_moments(moments)
         return self
 
     def _take(self, X: Any, sample_weight: Any, *, first: bool, noise: Any = None) -> None:

@@ -58,17 +58,18 @@ class RayleighTransformer(
         Returns
         -------
         object
-            The estimator itself.
+            The estimator itself. After an error it is as before the call.
         """
         if not isinstance(moments, ClassMoments):
             raise TypeError(f"moments: expected ClassMoments, got {type(moments).__name__}")
-        self._validate_params()
-        matrices.check_weight(moments, "moments")
-        if self._supervised:
-            check_two_classes(moments)
-        take_names(self, moments)
-        self._hold(moments.copy())
-        self._found()
+        with unchanged_on_error(self):
+            self._validate_params()
+            matrices.check_weight(moments, "moments")
+            if self._supervised:
+                check_two_classes(moments)
+            take_names(self, moments)
+            self._hold(moments.copy())
+            self._found()
         return self
 
     @over_blocks
@@ -138,7 +139,7 @@ class UnsupervisedRayleigh(RayleighTransformer):
         Returns
         -------
         object
-            The estimator itself.
+            The estimator itself. After an error it is as before the call.
         """
         with unchanged_on_error(self):
             self._take(X, sample_weight, first=True)
@@ -156,9 +157,10 @@ class UnsupervisedRayleigh(RayleighTransformer):
         Returns
         -------
         object
-            The estimator itself.
+            The estimator itself. After an error it is as before the call.
         """
-        self._take(X, sample_weight, first=not hasattr(self, "moments_"))
+        with unchanged_on_error(self):
+            self._take(X, sample_weight, first=not hasattr(self, "moments_"))
         return self
 
     def _take(self, X: Any, sample_weight: Any, *, first: bool) -> None:
@@ -208,7 +210,7 @@ class SupervisedRayleigh(RayleighTransformer):
         Returns
         -------
         object
-            The estimator itself.
+            The estimator itself. After an error it is as before the call.
         """
         with unchanged_on_error(self):
             blocks = given_blocks(X, y, sample_weight)
@@ -233,9 +235,10 @@ class SupervisedRayleigh(RayleighTransformer):
         Returns
         -------
         object
-            The estimator itself.
+            The estimator itself. After an error it is as before the call.
         """
-        self._take(X, y, classes, sample_weight, first=not hasattr(self, "moments_"))
+        with unchanged_on_error(self):
+            self._take(X, y, classes, sample_weight, first=not hasattr(self, "moments_"))
         return self
 
     def _take(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, first: bool) -> None:

@@ -19,7 +19,7 @@ def held_out(y: NDArray[Any], n_folds: int) -> Iterator[NDArray[np.bool_]]:
     _, codes = np.unique(y, return_inverse=True)
     turn = np.empty(len(codes), dtype=np.intp)
     turn[np.argsort(codes, kind="stable")] = np.arange(len(codes))
-    for fold in range(n_folds):
+    for fold in range(min(n_folds, len(codes))):
         held = turn % n_folds == fold
         if held.any() and not held.all():
             yield held

@@ -14,7 +14,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._unchanged import unchanged_on_error
-from eigenfeat._validation import show
+from eigenfeat._validation import MOST, show
+from eigenfeat.cores import count_cores
 from eigenfeat.incomplete._folds import held_out
 from eigenfeat.incomplete.early_result import EarlyLabels
 
@@ -85,7 +86,7 @@ class FixedTime(ClassifierMixin, BaseEstimator):
         "time": [Interval(Integral, 1, None, closed="left"), StrOptions({"cv"})],
         "candidates": ["array-like", None],
         "tolerance": [Interval(Real, 0, None, closed="left")],
-        "n_folds": [Interval(Integral, 2, None, closed="left")],
+        "n_folds": [Interval(Integral, 2, MOST, closed="both")],
     }
 
     def __init__(
@@ -164,6 +165,7 @@ class FixedTime(ClassifierMixin, BaseEstimator):
         return EarlyLabels(label, np.full(len(rows), self.time_, dtype=np.int64))
 
     def _new(self) -> Any:
+        count_cores()
         return KNeighborsClassifier(1) if self.classifier is None else clone(self.classifier)
 
     def _chosen_time(self, X: _Array, y: NDArray[Any]) -> int:
@@ -201,4 +203,5 @@ class FixedTime(ClassifierMixin, BaseEstimator):
 
     def _checked(self, X: Any) -> _Array:
         check_is_fitted(self)
+        count_cores()
         return np.asarray(validate_data(self, X, dtype=np.float64, order="C", reset=False))

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._unchanged import unchanged_on_error
-from eigenfeat._validation import check_vector
+from eigenfeat._validation import MOST, check_vector
 from eigenfeat.incomplete._row_blocks import blocks
 from eigenfeat.linear import FromLogits, check_two_labels
 from eigenfeat.local_means import local_discriminants, local_gaussians, local_neighbours
@@ -86,10 +86,10 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
     CANDIDATES: ClassVar[tuple[int, ...]] = (1, 2, 4, 8, 16, 32, 64, 128)
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_neighbors": [Interval(Integral, 1, None, closed="left"), StrOptions({"cv"})],
+        "n_neighbors": [Interval(Integral, 1, MOST, closed="both"), StrOptions({"cv"})],
         "variance_floor": [Interval(Real, 0, None, closed="neither")],
         "priors": ["array-like", None],
-        "n_folds": [Interval(Integral, 2, None, closed="left")],
+        "n_folds": [Interval(Integral, 2, MOST, closed="both")],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
     }
 
@@ -236,7 +236,7 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
             members = np.flatnonzero(codes == g)
             folds[members] = np.arange(len(members)) % self.n_folds
         wrong = np.zeros(len(counts))
-        for fold in range(self.n_folds):
+        for fold in range(min(self.n_folds, len(codes))):
             held = np.flatnonzero(folds == fold)
             kept = np.flatnonzero(folds != fold)
             if not len(held) or not len(kept):

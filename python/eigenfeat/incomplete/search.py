@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._unchanged import unchanged_on_error
-from eigenfeat._validation import show
+from eigenfeat._validation import MOST, show
 from eigenfeat.incomplete._complete_rows import complete_rows, labelled_complete_rows
 from eigenfeat.incomplete._folds import held_out
 from eigenfeat.incomplete._traces import checked_taus
@@ -99,7 +99,7 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "candidates": [dict, None],
         "tau": ["array-like", None],
-        "n_folds": [Interval(Integral, 2, None, closed="left")],
+        "n_folds": [Interval(Integral, 2, MOST, closed="both")],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
     }
 

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
+from eigenfeat._sparse_rows import in_order
+
 __all__ = ["Basis", "Columns", "span_of", "standardise"]
 
 
@@ -43,6 +45,7 @@ def standardise(X: Any, scaled: bool) -> tuple[Columns, NDArray[Any]]:
         Dense; C-contiguous, of X's dtype.
     """
     if sparse.issparse(X):
+        X = in_order(X)
         stored = np.asarray(abs(X).max(axis=0).todense()).ravel() > 0
         rows = X[:, np.flatnonzero(stored)].toarray()
     else:

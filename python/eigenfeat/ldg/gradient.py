@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from eigenfeat._unchanged import unchanged_on_error
 from eigenfeat.ldg._base import signed
 from eigenfeat.ldg._descent import LocalGaussians, minimise
 from eigenfeat.ldg.linear import LDG
@@ -156,17 +157,18 @@ class DiscriminativeGaussian(LDG):
         DiscriminativeGaussian
             The estimator itself.
         """
-        super().fit(X, y)
+        with unchanged_on_error(self):
+            super().fit(X, y)
+            if self.stop_reason_ == "iterations":
+                warnings.warn(
+                    f"DiscriminativeGaussian: {self.n_iter_} steps left the gradient at "
+                    f"{self.gradient_norm_:.1e} of the start's, above tol={self.tol:g}; raise "
+                    "max_iter or tol",
+                    ConvergenceWarning,
+                    stacklevel=2,
+                )
         if self.stop_reason_ == "interrupted":
-            raise KeyboardInterrupt
-        if self.stop_reason_ == "iterations":
-            warnings.warn(
-                f"DiscriminativeGaussian: {self.n_iter_} steps left the gradient at "
-                f"{self.gradient_norm_:.1e} of the start's, above tol={self.tol:g}; raise max_iter "
-                "or tol",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+            raise KeyboardInterrupt  # what was found until then stays
         return self
 
     def _keep(

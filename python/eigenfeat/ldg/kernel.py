@@ -17,8 +17,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from eigenfeat._sparse_rows import in_order
 from eigenfeat._unchanged import unchanged_on_error
 from eigenfeat._validation import check_memory, show
+from eigenfeat.cores import count_cores
 from eigenfeat.expansion import expand
 from eigenfeat.ldg._base import FLOATS, signed
 from eigenfeat.ldg._one_thread import one_blas_thread
@@ -30,6 +32,7 @@ _Array = NDArray[np.float64]
 
 _INDEFINITE = 1e-6  # a negative eigenvalue of that share of the largest is no rounding
 _MATRICES = 6  # (n, n), at the same time
+_OF_COUNTS = ("additive_chi2", "chi2")  # kernels of numbers that are not negative
 _INVARIANT = ("linear", "rbf", "laplacian")  # under translation, once they are centred
 _LEARNT = (
     "eigenvalues_",
@@ -175,6 +178,7 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             X, y = validate_data(
                 self, X, y, accept_sparse="csr", dtype=FLOATS, order="C", copy=True
             )
+            X = in_order(X) if issparse(X) else X
             check_classification_targets(y)
             if len(np.unique(y)) < 2:
                 raise ValueError("y: expected at least two classes, got 1 class")
@@ -208,6 +212,7 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=False)
+        X = in_order(X) if issparse(X) else X
         kernel = self._kernel(X, self.X_fit_)
         # The columns of the coefficients sum to 0 but for rounding, so this is all of the centring.
         centred = np.ascontiguousarray(kernel - self.kernel_means_)
@@ -250,8 +255,19 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             return rows
         return (rows.toarray() if issparse(rows) else rows) - self.origin_
 
+    def _check_signs(self, X: Any) -> None:
+        """ValueError for negative numbers where the kernel divides by sums of two."""
+        if isinstance(self.kernel, str) and self.kernel in _OF_COUNTS:
+            least = X.min() if X.shape[0] else 0.0
+            if least < 0:
+                raise ValueError(
+                    f"X: expected numbers >= 0 with kernel={self.kernel!r}, got {show(least)}"
+                )
+
     def _kernel(self, X: Any, other: Any) -> _Array:
         """Return the kernel between rows, in float64."""
+        self._check_signs(X)
+        count_cores()
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
             matrix = X
         elif callable(self.kernel):

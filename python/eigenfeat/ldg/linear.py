@@ -16,7 +16,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from eigenfeat._validation import check_number, check_whole, random_generator, show
+from eigenfeat._unchanged import unchanged_on_error
+from eigenfeat._validation import check_count, check_number, check_whole, random_generator, show
 from eigenfeat.expansion import expand
 from eigenfeat.gem_wide_rows import is_wide
 from eigenfeat.ldg import _selection as selection
@@ -169,30 +170,10 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         LDG
-            The estimator itself.
+            The estimator itself. If an error is raised it stays as it was.
         """
-        self._validate_params()
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C"
-        )
-        check_classification_targets(y)
-        problem, classes = self._problem(X, y)
-        candidates = self._candidates(problem)
-        n_neighbors = self._choose_neighbors(problem, candidates["n_neighbors"])
-        scatters = problem.scatters(n_neighbors)
-        gamma = self._choose_gamma(problem, scatters, candidates["gamma"])
-        values, vectors = self._choose_components(
-            problem, scatters, gamma, candidates["n_components"]
-        )
-        self._keep(problem, classes, n_neighbors, gamma, values, vectors)
-        self.short_classes_ = classes[scatters.short_classes]
-        if len(scatters.short_classes) and not isinstance(self.n_neighbors, str):
-            warnings.warn(
-                f"n_neighbors: expected more than {n_neighbors} rows of every class, got fewer of "
-                f"{show(self.short_classes_.tolist())}, whose local means are of what there is",
-                RuntimeWarning,
-                stacklevel=3,  # past the decorator
-            )
+        with unchanged_on_error(self):
+            self._fit(X, y)
         return self
 
     def transform(self, X: Any) -> NDArray[Any]:
@@ -244,6 +225,30 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             result[begin : begin + block] = project(standard, directions, self.n_threads)
         return result
 
+    def _fit(self, X: Any, y: Any) -> None:
+        self._validate_params()
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C"
+        )
+        check_classification_targets(y)
+        problem, classes = self._problem(X, y)
+        candidates = self._candidates(problem)
+        n_neighbors = self._choose_neighbors(problem, candidates["n_neighbors"])
+        scatters = problem.scatters(n_neighbors)
+        gamma = self._choose_gamma(problem, scatters, candidates["gamma"])
+        values, vectors = self._choose_components(
+            problem, scatters, gamma, candidates["n_components"]
+        )
+        self._keep(problem, classes, n_neighbors, gamma, values, vectors)
+        self.short_classes_ = classes[scatters.short_classes]
+        if len(scatters.short_classes) and not isinstance(self.n_neighbors, str):
+            warnings.warn(
+                f"n_neighbors: expected more than {n_neighbors} rows of every class, got fewer of "
+                f"{show(self.short_classes_.tolist())}, whose local means are of what there is",
+                RuntimeWarning,
+                stacklevel=4,  # past the decorator
+            )
+
     def _problem(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:
@@ -278,10 +283,10 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             ),
         }
         for value in chosen["n_neighbors"]:
-            check_whole(value, "n_neighbors", at_least=1)
+            check_count(value, "n_neighbors", at_least=1)
         for value in chosen["gamma"]:
             check_number(value, "gamma", at_least=0.0)
-        if self.n_components == "greedy":
+        if isinstance(self.n_components, str) and self.n_components == "greedy":
             return chosen
         for value in chosen["n_components"]:
             if check_whole(value, "n_components", at_least=1) > problem.rank:
@@ -384,7 +389,7 @@ def _members(parameter: Any, name: str, by_default: Sequence[Any]) -> list[Any]:
     """The candidates that a parameter stands for: itself, its members, or the given ones."""
     if isinstance(parameter, str):
         return list(by_default)
-    members = np.asarray(parameter)
+    members = np.asarray(parameter, dtype=object)  # integers of any size stay what they are
     if members.ndim > 1 or members.size == 0:
         raise ValueError(f"{name}: expected a number or a list of them, got {show(parameter)}")
     return np.atleast_1d(members).tolist()

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from eigenfeat._unchanged import unchanged_on_error
 from eigenfeat._validation import check_memory
 from eigenfeat.ldg._admm import SparseDirection, sparse_direction
 from eigenfeat.ldg._base import signed
@@ -61,7 +62,7 @@ class SparseLDG(LDG):
         so far stay as they are.
     gamma, n_neighbors, standardize, random_state, n_threads
         As in `LDG`.
-    tol : float > 0, default=1e-4
+    tol : float in (0, 1), default=1e-4
         Both residuals of the solver, relative, must be at most this.
     max_iter : int, default=2000
         Most steps of the solver for a direction.
@@ -121,7 +122,7 @@ class SparseLDG(LDG):
         **LDG._parameter_constraints,
         "sparsity": [Interval(Real, 1, None, closed="left")],
         "deflation": [StrOptions({"sparse", "orthonormal"})],
-        "tol": [Interval(Real, 0, None, closed="neither")],
+        "tol": [Interval(Real, 0, 1, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
@@ -165,16 +166,17 @@ class SparseLDG(LDG):
         SparseLDG
             The estimator itself.
         """
-        super().fit(X, y)
-        failed = np.flatnonzero(self.residuals_.max(axis=1) > self.tol)
-        if len(failed):
-            warnings.warn(
-                f"SparseLDG: {self.max_iter} steps left residuals up to "
-                f"{self.residuals_.max():.1e} in {len(failed)} of {len(self.residuals_)} "
-                f"directions, above tol={self.tol:g}; raise max_iter or tol",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+        with unchanged_on_error(self):
+            super().fit(X, y)
+            failed = np.flatnonzero(self.residuals_.max(axis=1) > self.tol)
+            if len(failed):
+                warnings.warn(
+                    f"SparseLDG: {self.max_iter} steps left residuals up to "
+                    f"{self.residuals_.max():.1e} in {len(failed)} of {len(self.residuals_)} "
+                    f"directions, above tol={self.tol:g}; raise max_iter or tol",
+                    ConvergenceWarning,
+                    stacklevel=2,
+                )
         return self
 
     def _problem(self, X: Any, y: Any) -> Any:

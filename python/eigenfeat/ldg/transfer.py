@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
-from eigenfeat._validation import check_number, show
+from eigenfeat._validation import MOST, check_number, show
 from eigenfeat.expansion import expand
 from eigenfeat.ldg._base import Reduction, count_components
 from eigenfeat.ldg._domains import DomainScaler
@@ -189,7 +189,7 @@ class TransferLDG(PooledReducer):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PooledReducer._parameter_constraints,
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "n_neighbors": [Interval(Integral, 1, MOST, closed="both")],
         "alpha": [Interval(Real, 0, 1, closed="both"), StrOptions({"cv"}), "array-like"],
         "gamma": [Interval(Real, 0, None, closed="left"), StrOptions({"cv"}), "array-like"],
         "standardize": ["boolean"],

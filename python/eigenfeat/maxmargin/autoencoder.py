@@ -14,6 +14,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from eigenfeat._unchanged import unchanged_on_error
+from eigenfeat._validation import MOST
+
 __all__ = ["Autoencoder"]
 
 FLOATS = [np.float64, np.float32]
@@ -72,7 +75,7 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "n_components": [Interval(Integral, 1, MOST, closed="both")],
         "tied": ["boolean"],
         "alpha": [Interval(Real, 0, np.inf, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -108,8 +111,13 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         Returns
         -------
         Autoencoder
-            The estimator itself.
+            The estimator itself. If an error is raised it stays as it was.
         """
+        with unchanged_on_error(self):
+            self._fit(X)
+        return self
+
+    def _fit(self, X: Any) -> None:
         self._validate_params()
         X = validate_data(self, X, dtype=FLOATS).astype(np.float64)
         self.minimum_ = X.min(axis=0)
@@ -131,7 +139,6 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self.encoder_, self.encoder_bias_, self.decoder_bias_ = (part.copy() for part in parts[:3])
         self.decoder_ = self.encoder_.T.copy() if self.tied else parts[3].copy()
         self.loss_, self.n_iter_ = float(found.fun), int(found.nit)
-        return self
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Hidden units, (n, n_components)."""

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from eigenfeat._validation import show
 from eigenfeat.maxmargin.svm import MulticlassSVM
+from eigenfeat.splits import checked_splitter
 
 __all__ = ["MaxMarginShift"]
 
@@ -220,7 +221,17 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         else:
             self.sigma2_ = float(self.sigma2)
         self.relative_shift_ = self.sigma2_ * unit
-        return (X + self.sigma2_ * moves).astype(X.dtype, copy=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            moved = (X + self.sigma2_ * moves).astype(X.dtype, copy=False)
+            length = _spread(moved)
+            bound = 1e-3 * np.sqrt(float(np.finfo(X.dtype).max))  # squares are going to be summed
+            too_far = not length < bound and _spread(X) < bound
+        if too_far:
+            raise ValueError(
+                f"sigma2: expected a scale with which moved rows have finite squares in {X.dtype}, "
+                f"got {show(self.sigma2_)}"
+            )
+        return moved
 
     def _chosen(
         self, X: Any, y: Any, known: Any, moves: Any, unit: float, scales: NDArray[np.float64]
@@ -265,7 +276,7 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             folds = min(int(folds), int(np.unique(y, return_counts=True)[1].min()))
             if folds < 2:
                 raise ValueError("y: expected two rows of every class for sigma2='cv', got one")
-        return check_cv(folds, y, classifier=True)
+        return checked_splitter(5 if folds is None else folds, y, len(y))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -276,9 +287,12 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
 
 def _check_scales(scales: Any) -> NDArray[np.float64]:
     """Scales in rising order."""
-    checked = np.asarray(scales, dtype=np.float64)
+    try:
+        checked = np.asarray(scales, dtype=np.float64)
+    except (TypeError, ValueError):
+        checked = np.empty(0)
     if checked.ndim != 1 or checked.size == 0 or not (np.isfinite(checked) & (checked >= 0)).all():
-        raise ValueError(f"scales: expected finite numbers >= 0, got {scales!r}")
+        raise ValueError(f"scales: expected finite numbers >= 0, got {show(scales)}")
     return np.unique(checked)
 
 

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat import _threads
 from eigenfeat._dual_svm import SOLVERS, DualSvm
+from eigenfeat._validation import MOST
 from eigenfeat.features import ExpandedRows
 from eigenfeat.linear import LinearModel
 
@@ -135,7 +136,7 @@ class MulticlassSVM(LinearModel):
         "loss_scale": [Interval(Real, 0, np.inf, closed="neither")],
         "fit_intercept": ["boolean"],
         "solver": [StrOptions(set(SOLVERS))],
-        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "batch_size": [Interval(Integral, 1, MOST, closed="both")],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from eigenfeat._validation import show
 
+from .damage import arrow_damage_named, sound
 from .errors import BadRowError, arrow, missing_value, unfit_label, unfit_value
 from .source import Choice, DenseChunk, Options, Source, label_kind
 
@@ -21,6 +22,7 @@ _TILE_ROWS = 4096  # rows of a column that are written before the next column's
 _BATCH_BYTES = 64e6
 _COLUMN_BUFFER = 1 << 18
 _COLUMN_BUFFERS = 64e6
+_WHOLE_GROUP = 16e6  # bytes of a row group that are read at once
 _LARGE_BATCH = 1 << 28
 
 
@@ -49,7 +51,7 @@ class ArrowChunk(DenseChunk):
         for start in range(rows.start, rows.stop, size):
             stop = min(start + size, rows.stop)
             tile = out[start - rows.start : stop - rows.start]
-            with np.errstate(over="ignore"):
+            with np.errstate(over="ignore", invalid="ignore"):  # NaN that signals
                 for j, column in enumerate(self._columns):
                     tile[:, j] = column[start:stop]
 
@@ -78,9 +80,9 @@ def column_labels(column: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] 
     from pyarrow import types
 
     column = _combined(column)
+    while types.is_dictionary(column.type):
+        column = column.dictionary_decode()  # before nulls are looked for: it may have some
     fit = None if column.null_count == 0 else pc.is_valid(column).to_numpy(zero_copy_only=False)
-    if types.is_dictionary(column.type):
-        column = column.dictionary_decode()
     kind = column.type
     if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
         return pc.fill_null(column, False if types.is_boolean(kind) else 0).to_numpy(
@@ -108,11 +110,13 @@ class _ColumnarSource(Source):
 
     columnar = True
 
+    def _name_columns(self, schema: Any) -> None:
+        self.names = list(schema.names)
+        self.types = [str(kind) for kind in schema.types]
+
     def _set_columns(self, schema: Any, options: Options, first: Source | None) -> None:
         from pyarrow import types
 
-        self.names = list(schema.names)
-        self.types = [str(kind) for kind in schema.types]
         twice = {name for name in self.names if self.names.count(name) > 1}
         if twice:
             raise ValueError(f"{self.path}: expected distinct column names, got {sorted(twice)}")
@@ -130,8 +134,20 @@ class _ColumnarSource(Source):
         small = all(types.is_float32(kind) or types.is_float16(kind) for kind in kinds)
         self.dtype = np.dtype(np.float32 if small else np.float64)
         if self.choice.target is not None:
+            self._check_labels(schema.types[self.choice.target])
             probe = self._probe_labels if first is None else None
             self.label_kind = label_kind(probe(), options.labels) if probe else first.label_kind  # type: ignore[union-attr]
+
+    def _check_labels(self, kind: Any) -> None:
+        """ValueError if nothing turns such a column into labels."""
+        pa = arrow(str(self.path))
+        try:
+            column_labels(pa.nulls(0, kind))
+        except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError):
+            raise ValueError(
+                f"{self.path}: column {self.target_name!r}: expected labels that are numbers or "
+                f"text, got {show(str(kind))[1:-1]}"
+            ) from None
 
     @property
     def _batch_rows(self) -> int:
@@ -186,39 +202,44 @@ class ParquetSource(_ColumnarSource):
     """A Parquet file, decoded in batches with all threads; restart points are row groups."""
 
     format = "parquet"
+    _largest = 0  # bytes of a row group at most
 
     def __init__(self, path: Path, options: Options, first: Source | None) -> None:
-        pa = arrow(str(path))
+        arrow(str(path))
         self.path = path
         with self._open() as file:
             metadata = file.metadata
-            self.n_rows = metadata.num_rows
             sizes = [metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)]
+            self.n_rows = sum(sizes)
+            if min(sizes, default=0) < 0 or self.n_rows != metadata.num_rows:
+                raise ValueError(
+                    f"{path}: it is damaged: expected {metadata.num_rows} rows in its row groups, "
+                    f"got {self.n_rows}"
+                )
             self._starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+            # Of a group, not of its columns: asked for a damaged one, pyarrow ends the process.
+            groups = (metadata.row_group(g) for g in range(len(sizes)))
+            self._largest = max((group.total_byte_size for group in groups), default=0)
             schema = file.schema_arrow
-        self._errors = (pa.ArrowInvalid,)
+            self._name_columns(schema)
         self._set_columns(schema, options, first)
 
     @contextmanager
     def _open(self, columns: int = 1) -> Iterator[Any]:
         """Open the file, to read so many columns."""
-        pa = arrow(str(self.path))
         from pyarrow import parquet
 
+        # A buffer for each column, or else whole column chunks of a row group are read at once. A
+        # damaged page may claim 2 GB, and a buffer would grow to it: small groups go without.
         buffer_size = int(min(max(_COLUMN_BUFFERS / columns, 1 << 14), _COLUMN_BUFFER))
-
-        # A buffer for each column: without, whole column chunks of a row group are read at once.
+        if self._largest <= _WHOLE_GROUP:
+            buffer_size = 0
         with open(self.path, "rb"):  # for Python's own error where it cannot be opened
             pass
-        try:
+        with arrow_damage_named(self.path, "a Parquet file"):
             file = parquet.ParquetFile(self.path, buffer_size=buffer_size, pre_buffer=False)
-        except pa.ArrowInvalid as error:
-            raise ValueError(f"{self.path}: expected a Parquet file, got {_short(error)}") from None
-        with file:
-            try:
-                yield file
-            except (OSError, pa.ArrowInvalid) as error:
-                raise ValueError(f"{self.path}: it is damaged: {_short(error)}") from None
+        with file, arrow_damage_named(self.path):
+            yield file
 
     def chunks(self, offset: int, skip: int) -> Iterator[ArrowChunk]:
         """Yield batches; a position within a row group is reached by decoding it from its start."""
@@ -228,8 +249,14 @@ class ParquetSource(_ColumnarSource):
                 done = 0
                 for batch in file.iter_batches(self._batch_rows, [group], wanted):
                     if group > offset or done + batch.num_rows > skip or not skip:
-                        yield self._chunk(batch, group, done)
+                        yield self._chunk(sound(batch), group, done)
                     done += batch.num_rows
+                size = int(self._starts[group + 1] - self._starts[group])
+                if done != size:
+                    raise ValueError(
+                        f"{self.path}: it is damaged: expected {size} rows in row group {group}, "
+                        f"got {done}"
+                    )
 
     def _row(self, chunk: ArrowChunk) -> int:
         return int(self._starts[chunk.offset]) + chunk.first
@@ -255,6 +282,7 @@ class IpcSource(_ColumnarSource):
             self._stream = raw.read(6) != b"ARROW1"
         with self._open(None) as (schema, n_batches, _):
             self._n_batches = n_batches
+            self._name_columns(schema)
         self._counts: list[int] = []
         self._set_columns(schema, options, first)
 
@@ -265,28 +293,25 @@ class IpcSource(_ColumnarSource):
         from pyarrow import ipc
 
         options = ipc.IpcReadOptions(included_fields=columns)
-        try:
-            if self._stream:
-                with (
-                    pa.OSFile(str(self.path)) as raw,
-                    ipc.open_stream(raw, options=options) as found,
-                ):
+        known = "an Arrow IPC file"
+        if self._stream:
+            with arrow_damage_named(self.path), pa.OSFile(str(self.path)) as raw:
+                with arrow_damage_named(self.path, known):
+                    found = ipc.open_stream(raw, options=options)
+                with found:
                     yield found.schema, None, found
-                return
-            # Batches are read at once, unless they are too large for that.
-            with pa.memory_map(str(self.path)) as mapped:
+            return
+        # Batches are read at once, unless they are too large for that.
+        with arrow_damage_named(self.path), pa.memory_map(str(self.path)) as mapped:
+            with arrow_damage_named(self.path, known):
                 found = ipc.open_file(mapped, options=options)
-                count = found.num_record_batches
-                if self.path.stat().st_size / max(count, 1) > _LARGE_BATCH:
-                    yield found.schema, count, found
-                    return
-            with pa.OSFile(str(self.path)) as raw:
-                found = ipc.open_file(raw, options=options)
+            count = found.num_record_batches
+            if self.path.stat().st_size / max(count, 1) > _LARGE_BATCH:
                 yield found.schema, count, found
-        except (OSError, pa.ArrowInvalid) as error:
-            raise ValueError(
-                f"{self.path}: expected an Arrow IPC file, got {_short(error)}"
-            ) from None
+                return
+        with arrow_damage_named(self.path), pa.OSFile(str(self.path)) as raw:
+            found = ipc.open_file(raw, options=options)
+            yield found.schema, count, found
 
     def chunks(self, offset: int, skip: int) -> Iterator[ArrowChunk]:
         """Yield pieces of record batches."""
@@ -307,10 +332,10 @@ class IpcSource(_ColumnarSource):
     @staticmethod
     def _batches(reader: Any, count: int | None, offset: int) -> Iterator[Any]:
         if count is None:
-            yield from reader
+            yield from map(sound, reader)
         else:
             get: Callable[[int], Any] = reader.get_batch
-            yield from map(get, range(offset, count))
+            yield from (sound(get(number)) for number in range(offset, count))
 
     def _note(self, number: int, rows: int) -> None:
         if number == len(self._counts):
@@ -335,7 +360,3 @@ class IpcSource(_ColumnarSource):
     def facts(self) -> dict[str, Any]:
         """Number of record batches, where the file says it."""
         return {} if self._n_batches is None else {"record_batches": self._n_batches}
-
-
-def _short(error: Exception) -> str:
-    return " ".join(str(error).split())[:120]

@@ -29,6 +29,10 @@ _TRUTH = r"^(?i:true|false|0|1)$"
 _BOM = b"\xef\xbb\xbf"
 
 
+class _NoFieldsError(ValueError):
+    """A line that has no fields."""
+
+
 class DelimitedSource(Source):
     """A CSV file. Column types are found on its first megabyte, or are those of the first file."""
 
@@ -82,7 +86,10 @@ class DelimitedSource(Source):
 
     def _fields(self, line: bytes) -> list[str]:
         text = line.split(b"\n", 1)[0].decode("utf-8", "replace").rstrip("\r")
-        return next(csv.reader([text], delimiter=self._delimiter))
+        try:
+            return next(csv.reader([text], delimiter=self._delimiter))
+        except csv.Error as error:  # a carriage return within the line, or a field of 128 KiB
+            raise _NoFieldsError(f"{self.path}: expected lines of fields, got {error}") from None
 
     def _header(self, lines: bytes, options: Options) -> list[str] | None:
         fields = [field.strip() for field in self._fields(lines)]
@@ -263,7 +270,10 @@ class DelimitedSource(Source):
         for index, line in enumerate(lines.split(b"\n")):
             if not line.strip(b"\r"):
                 continue
-            fields = self._fields(line)
+            try:
+                fields = self._fields(line)
+            except _NoFieldsError as error:
+                return index, None, str(error).removeprefix(f"{self.path}: ")
             if len(fields) != len(self.names):
                 return index, None, f"expected {len(self.names)} fields, got {len(fields)}"
             for j in self.choice.features:

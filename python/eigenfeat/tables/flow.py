@@ -48,7 +48,14 @@ class Buffers:
         try:
             memory = self._free.pop()
         except IndexError:
-            memory = np.empty(size, dtype=self._dtype).data.cast("B")
+            try:
+                memory = np.empty(size, dtype=self._dtype).data.cast("B")
+            except MemoryError:
+                wanted = size * self._dtype.itemsize
+                raise MemoryError(
+                    f"block_rows: expected blocks that fit into memory, got {self._rows} rows, "
+                    f"which take {wanted:,} bytes"
+                ) from None
         # The base of every view of this array is the array itself: it goes when the last one does.
         array = np.frombuffer(memory, dtype=self._dtype)
         weakref.finalize(array, self._return, memory).atexit = False

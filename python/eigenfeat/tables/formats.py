@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from .source import Options, Source
+from .source import ColumnNumbers, Options, Source
 
 __all__ = ["FORMATS", "WITH_LABELS", "described", "format_of", "open_source"]
 
@@ -79,6 +79,8 @@ def described(
         "n_columns": len(source.names),
         **source.facts(),
     }
+    if isinstance(source.names, ColumnNumbers):
+        return found | {"type": source.types[0]}
     if source.names == [str(j) for j in range(len(source.names))] and len({*source.types}) == 1:
         return found | {"type": source.types[0]}
     columns = zip(source.names, source.types, strict=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,7 @@ import numpy as np
 import numpy.lib.format as npy
 import numpy.typing as npt
 
+from .damage import damage_named
 from .errors import BadRowError, OptionError, missing_value, unfit_label, unfit_value
 from .source import Choice, DenseChunk, Options, Source, label_kind
 
@@ -20,6 +21,8 @@ __all__ = ["NpySource", "StoredArray"]
 
 _READ_BYTES = 8 << 20
 _PROBED_LABELS = 1 << 16
+_MOST_DEFLATED = 1032  # bytes that come out of one, at most
+_MOST_UNFILLED = 1 << 20  # columns of an array without rows, whose width no bytes bear out
 _LOCAL_HEADER = 30  # bytes of a zip member's own header before its name
 
 
@@ -48,21 +51,18 @@ class StoredArray:
     @classmethod
     def in_npz(cls, path: Path, name: str, option: str) -> StoredArray:
         """An array of an .npz file by its name. ValueError if it is not there."""
-        try:
-            with zipfile.ZipFile(path) as archive:
-                names = [entry.removesuffix(".npy") for entry in archive.namelist()]
-                if name not in names:
-                    raise OptionError(
-                        option, f"expected an array of {path} ({', '.join(names)}), got {name!r}"
-                    )
-                info = archive.getinfo(f"{name}.npy")
-                with archive.open(info) as file:
-                    shape, fortran, dtype = _header(file, path)
-                    header = file.tell()
-        except zipfile.BadZipFile as error:
-            raise ValueError(f"{path}: expected an .npz file, got another one ({error})") from None
+        with _archive(path) as archive:
+            names = [entry.removesuffix(".npy") for entry in archive.namelist()]
+            if f"{name}.npy" not in archive.namelist():
+                raise OptionError(
+                    option, f"expected an array of {path} ({', '.join(names)}), got {name!r}"
+                )
+            info = archive.getinfo(f"{name}.npy")
+            with archive.open(info) as file:
+                shape, fortran, dtype = _header(file, path)
+                header = file.tell()
         if info.compress_type != zipfile.ZIP_STORED:
-            return cls(path, shape, dtype, fortran, header, info.filename)
+            return cls(path, shape, dtype, fortran, header, info.filename)._unpacked(info)
         with open(path, "rb") as raw:
             raw.seek(info.header_offset + _LOCAL_HEADER - 4)
             sizes = np.frombuffer(raw.read(4), dtype="<u2")
@@ -77,6 +77,14 @@ class StoredArray:
                 f"got {size - self.start}: the file is truncated"
             )
         return self
+
+    def _unpacked(self, info: zipfile.ZipInfo) -> StoredArray:
+        """The same, once so many bytes may come out of the archive's member."""
+        most = info.file_size
+        if info.compress_type == zipfile.ZIP_DEFLATED:
+            size = min(info.compress_size, self.path.stat().st_size)
+            most = min(most, _MOST_DEFLATED * size)
+        return self._complete(most)
 
     def open(self) -> OpenArray:
         """Open the file, to read rows."""
@@ -94,8 +102,9 @@ class OpenArray:
         if array.member is None:
             self._file = open(array.path, "rb", buffering=0)  # noqa: SIM115 (closed by __exit__)
         else:
-            self._archive = zipfile.ZipFile(array.path)
-            self._file = self._archive.open(array.member)
+            with damage_named(array.path, "an .npz file"):
+                self._archive = zipfile.ZipFile(array.path)
+                self._file = self._archive.open(array.member)
 
     def __enter__(self) -> OpenArray:
         return self
@@ -117,23 +126,38 @@ class OpenArray:
             self._read_at(first * self._width * out.dtype.itemsize, out)
 
     def _read_at(self, offset: int, out: npt.NDArray[Any]) -> None:
-        self._file.seek(self._array.start + offset)
+        path = self._array.path
+        with damage_named(path):
+            self._file.seek(self._array.start + offset)
         view = out.reshape(-1).view(np.uint8).data
         while len(view):
-            count = self._file.readinto(view[:_READ_BYTES])  # type: ignore[attr-defined]
+            with damage_named(path):
+                count = self._file.readinto(view[:_READ_BYTES])  # type: ignore[attr-defined]
             if not count:
-                raise OSError(f"{self._array.path}: ended before its last row: truncated")
+                raise OSError(f"{path}: ended before its last row: truncated")
             view = view[count:]
 
 
+@contextmanager
+def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
+    with damage_named(path, "an .npz file"), zipfile.ZipFile(path) as archive:
+        yield archive
+
+
 def _header(file: IO[bytes], path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    known = "an array in NumPy's format"
     try:
-        version = npy.read_magic(file)
-        read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-        shape, fortran, dtype = read(file)
-    except (ValueError, EOFError) as error:
-        text = " ".join(str(error).split())[:80]
-        raise ValueError(f"{path}: expected an array in NumPy's format, got {text}") from None
+        with damage_named(path, known):
+            version = npy.read_magic(file)
+            read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+            shape, fortran, dtype = read(file)
+    except ValueError as error:
+        text = " ".join(str(error).split())
+        raise ValueError(
+            text if text.startswith(str(path)) else f"{path}: expected {known}, got {text[:80]}"
+        ) from None
+    if min(shape, default=0) < 0:
+        raise ValueError(f"{path}: expected {known}, got shape {shape}")
     if dtype.hasobject:
         raise ValueError(f"{path}: expected an array of numbers or strings, got Python objects")
     return shape, fortran, dtype
@@ -174,6 +198,8 @@ class NpySource(Source):
                 f"{self.path}: expected a matrix of real numbers (rows, columns), got shape "
                 f"{shape}, dtype {self._rows.dtype}"
             )
+        if not shape[0] and shape[1] > _MOST_UNFILLED:
+            raise ValueError(f"{self.path}: expected rows of these columns, got shape {shape}")
 
     def _label_array(self, options: Options, n_files: int, zipped: bool) -> StoredArray | None:
         target = options.target
@@ -199,7 +225,7 @@ class NpySource(Source):
         return found
 
     def _zipped_labels(self, options: Options) -> StoredArray | None:
-        with zipfile.ZipFile(self.path) as archive:
+        with _archive(self.path) as archive:
             names = archive.namelist()
         name = options.y_name if options.target is None else str(options.target)
         if f"{name}.npy" in names:
@@ -280,7 +306,7 @@ class _NpyChunk(DenseChunk):
         if self._whole and self._array.dtype == out.dtype and out.flags.c_contiguous:
             self._rows.read(rows.start, out)
         else:
-            with np.errstate(over="ignore"):
+            with np.errstate(over="ignore", invalid="ignore"):  # NaN that signals
                 out[:] = self.matrix(rows)[:, self._columns]
 
     def matrix(self, rows: slice) -> npt.NDArray[Any]:
@@ -305,7 +331,7 @@ class _NpyChunk(DenseChunk):
         return values, None if fit.all() else fit
 
 
-def _as_slice(columns: tuple[int, ...]) -> Any:
+def _as_slice(columns: Sequence[int]) -> Any:
     """Consecutive columns as a slice, which is copied faster."""
     first, last = columns[0], columns[-1] + 1
     return slice(first, last) if columns == tuple(range(first, last)) else list(columns)

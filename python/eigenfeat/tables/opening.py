@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from eigenfeat._validation import check_dtype, check_whole, show
+from eigenfeat._validation import check_count, check_dtype, show
 
 from .errors import OptionError
 from .formats import FORMATS, format_of, open_source
@@ -21,6 +21,7 @@ from .source import LABEL_KINDS, Options, Source
 __all__ = ["listed_files", "open_rows"]
 
 _BLOCK_BYTES = 32e6
+_KINDS = {"target": "a column by name or number, or a path", "delimiter": "one character"}
 
 
 def open_rows(
@@ -107,6 +108,13 @@ def open_rows(
     ...     moments.update(block.X, block.y)
     ClassMoments(2 classes, 2 features, weight 3)
     """
+    _check_kinds(
+        {"columns": columns, "drop": drop},
+        {"target": target, "labels": labels, "format": format, "delimiter": delimiter},
+        {"header": header, "zero_based": zero_based},
+    )
+    if n_features is not None:
+        check_count(n_features, "n_features", at_least=1)
     if labels not in LABEL_KINDS:
         kinds = ", ".join(LABEL_KINDS)
         raise OptionError("labels", f"expected one of {kinds}, got {show(labels)}")
@@ -129,8 +137,22 @@ def open_rows(
     if block_rows is None:
         block_rows = _default_rows(sources[0], found)
     else:
-        block_rows = check_whole(block_rows, "block_rows", at_least=1)
+        block_rows = check_count(block_rows, "block_rows", at_least=1)
     return FileRows(sources, options, found, block_rows)
+
+
+def _check_kinds(lists: dict[str, Any], words: dict[str, Any], flags: dict[str, Any]) -> None:
+    """OptionError for arguments of another kind than theirs."""
+    for name, value in lists.items():
+        if value is not None and (not np.iterable(value) or isinstance(value, dict)):
+            raise OptionError(name, f"expected a list of names or numbers, got {show(value)}")
+    for name, value in words.items():
+        kinds = (str, int, np.integer, os.PathLike) if name == "target" else (str,)
+        if value is not None and not isinstance(value, kinds):
+            raise OptionError(name, f"expected {_KINDS.get(name, 'a word')}, got {show(value)}")
+    for name, value in flags.items():
+        if value is not None and not isinstance(value, (bool, np.bool_)):
+            raise OptionError(name, f"expected None, True or False, got {show(value)}")
 
 
 def _sources(paths: list[Path], format: str | None, options: Options) -> list[Source]:

@@ -71,7 +71,7 @@ class FileRows(RowBlocks):
     @property
     def feature_names(self) -> list[str]:
         """Names of the feature columns; numbers, as strings, where the files have no names."""
-        return self.sources[0].feature_names
+        return list(self.sources[0].feature_names)
 
     @property
     def n_features(self) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import gzip
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,12 +12,14 @@ from typing import IO, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from .damage import UnpackedFile
 from .errors import BadRowError, OptionError
 
 __all__ = [
     "LABEL_KINDS",
     "Choice",
     "Chunk",
+    "ColumnNumbers",
     "Options",
     "Source",
     "label_kind",
@@ -27,6 +28,7 @@ __all__ = [
     "typed_labels",
 ]
 
+_MOST_WHOLE = 2.0**63  # from which on floats are no int64
 LABEL_KINDS = ("auto", "int", "float", "bool", "str", "none")
 _Labels = tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]
 
@@ -55,7 +57,7 @@ class Options:
 class Choice:
     """Which of a file's columns are features, and which is the target."""
 
-    features: tuple[int, ...]
+    features: Sequence[int]
     target: int | None
 
     @classmethod
@@ -102,6 +104,26 @@ def _no_such_column(path: Path, names: Sequence[str], column: str | int) -> str:
     hint = f" (did you mean {near[0]!r}?)" if near else ""
     few = ", ".join(names) if len(names) <= 8 else f"{', '.join(names[:3])}, ..., {names[-1]}"
     return f"expected a column of {path} ({few}), got {column!r}{hint}"
+
+
+@dataclass(frozen=True, repr=False)
+class ColumnNumbers(Sequence[str]):
+    """The names "0", "1", ... of so many columns, none of which is kept.
+
+    One wild index of a sparse row, damaged or not, makes billions of columns.
+    """
+
+    n_columns: int
+
+    def __len__(self) -> int:
+        return self.n_columns
+
+    def __getitem__(self, index: Any) -> Any:
+        found = range(self.n_columns)[index]
+        return [str(j) for j in found] if isinstance(found, range) else str(found)
+
+    def __repr__(self) -> str:
+        return repr(self[:]) if self.n_columns <= 8 else f"['0', '1', ..., '{self.n_columns - 1}']"
 
 
 class Chunk(ABC):
@@ -154,15 +176,15 @@ class Source(ABC):
     columnar: ClassVar[bool] = False  # whether columns are read, and not rows
 
     path: Path
-    names: list[str]  # of all columns
-    types: list[str]  # theirs, for people
+    names: Sequence[str]  # of all columns
+    types: list[str]  # theirs, for people; one for all of `ColumnNumbers`
     choice: Choice
     dtype: np.dtype[Any]  # that the features have in the file: float32 or float64
     label_kind: str | None = None  # of LABEL_KINDS but "auto"; None without a target
     n_rows: int | None = None  # where the file says so
 
     @property
-    def feature_names(self) -> list[str]:
+    def feature_names(self) -> Sequence[str]:
         """Names of the features."""
         return [self.names[index] for index in self.choice.features]
 
@@ -225,7 +247,7 @@ def typed_labels(values: npt.NDArray[Any], kind: str) -> _Labels:
     if values.dtype.kind == "f":
         good = np.isfinite(values)
         if kind != "float":
-            good &= values == np.rint(values)
+            good &= (values == np.rint(values)) & (np.abs(values) < _MOST_WHOLE)
         if good.all():
             good = None
         else:
@@ -245,7 +267,7 @@ def typed_labels(values: npt.NDArray[Any], kind: str) -> _Labels:
 def open_bytes(path: Path) -> IO[bytes]:
     """Open a file for reading, decompressed if its name ends in .gz."""
     if path.suffix == ".gz":
-        return gzip.open(path)  # type: ignore[return-value]
+        return UnpackedFile(path)  # type: ignore[return-value]
     return open(path, "rb", buffering=0)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +15,16 @@ from scipy.sparse import csr_matrix
 from eigenfeat._validation import check_whole, show
 
 from .errors import BadRowError, OptionError, missing_value, unfit_label
-from .source import Choice, Options, Source, SparseChunk, label_kind, line_chunks, open_bytes
+from .source import (
+    Choice,
+    ColumnNumbers,
+    Options,
+    Source,
+    SparseChunk,
+    label_kind,
+    line_chunks,
+    open_bytes,
+)
 
 __all__ = ["SvmlightSource"]
 
@@ -64,9 +73,14 @@ class SvmlightSource(Source):
     def widen(self, n_features: int) -> None:
         """Set the number of columns: the largest of all files."""
         self._n_features = n_features
-        self.names = [str(j) for j in range(n_features)]
-        self.types = [self.dtype.name] * n_features
-        self.choice = Choice(tuple(range(n_features)), None)
+        self.names = ColumnNumbers(n_features)
+        self.types = [self.dtype.name]
+        self.choice = Choice(range(n_features), None)
+
+    @property
+    def feature_names(self) -> Sequence[str]:
+        """Names of the features, which are all columns."""
+        return self.names
 
     @property
     def target_name(self) -> str:

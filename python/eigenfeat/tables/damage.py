@@ -1,0 +1,109 @@
+"""Damaged files: found before a number of theirs is trusted, and told as an error that names them.
+
+Libraries tell of damage in a dozen ways (`zlib.error`, EOFError, a seek to a negative byte); here
+all of them become one.
+"""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from .errors import arrow
+
+__all__ = ["UnpackedFile", "arrow_damage_named", "damage_named", "sound"]
+
+
+def sound(batch: Any) -> Any:
+    """The same record batch, once its offsets, codes and text are known to lie within it.
+
+    pyarrow maps what a file says and follows it: an offset beyond the text, or a code beyond the
+    dictionary, reads memory that belongs to something else. Numbers cost next to nothing here;
+    text and codes are gone through once, where they are read anyway.
+
+    Raises
+    ------
+    pyarrow.ArrowInvalid
+        If the batch's parts do not fit together.
+    """
+    batch.validate(full=True)
+    return batch
+
+
+@contextmanager
+def arrow_damage_named(path: str | os.PathLike[str], expected: str | None = None) -> Iterator[None]:
+    """Turn pyarrow's errors into a ValueError that names the file.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    expected : str, optional
+        What the file should have been, while it is not known to be that.
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged, or not what was expected.
+    MemoryError
+        If pyarrow gets less memory than the file asks for.
+    """
+    pa = arrow(os.fspath(path))
+    try:
+        yield
+    except pa.ArrowCancelled:
+        raise
+    except pa.ArrowMemoryError as error:
+        raise MemoryError(
+            f"{os.fspath(path)}: it is damaged, or takes more memory than there is: {_short(error)}"
+        ) from None
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
+        raise ValueError(_what(path, expected, error)) from None
+
+
+@contextmanager
+def damage_named(path: str | os.PathLike[str], expected: str | None = None) -> Iterator[None]:
+    """Turn the errors of Python's archives and decompressors into a ValueError that names the file.
+
+    Parameters as of `arrow_damage_named`. Errors of the system, as of a file that is not there, and
+    ValueErrors stay what they are.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (None, errno.EINVAL):  # those are of gzip, bz2, and of wild seeks
+            raise
+        raise ValueError(_what(path, expected, error)) from None
+    except UnicodeDecodeError as error:
+        raise ValueError(_what(path, expected, error)) from None
+    except (ValueError, MemoryError, ImportError):
+        raise
+    except Exception as error:  # zipfile, zlib, lzma, struct and ast have one each, or several
+        raise ValueError(_what(path, expected, error)) from None
+
+
+class UnpackedFile(gzip.GzipFile):
+    """A file that is decompressed as it is read; a ValueError names it where that fails."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Read so many bytes."""
+        with damage_named(self.name):
+            return super().read(size)
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """Go to a byte."""
+        with damage_named(self.name):
+            return super().seek(offset, whence)
+
+
+def _what(path: str | os.PathLike[str], expected: str | None, error: BaseException) -> str:
+    what = "it is damaged:" if expected is None else f"expected {expected}, got"
+    return f"{os.fspath(path)}: {what} {_short(error)}"
+
+
+def _short(error: BaseException) -> str:
+    return " ".join(str(error).split())[:120]

@@ -1,0 +1,273 @@
+"""Damaged files of every format, read in child processes: none may crash, hang or fill memory.
+
+``python tests/python/fuzz_readers.py 100000`` makes so many files for each reader, ``--readers csv
+npy`` for some of them, ``--seed`` draws others. A case depends on the reader, the seed and its
+number alone: ``--first 4711 --keep case.bin 1`` makes one again and keeps it.
+
+A case is fine if reading ends in rows, or in a ValueError, an OSError or a MemoryError that names
+the file or an argument; a child that ends by a signal has crashed, one without progress hangs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+from fuzz_files import FILES, damaged, inside, npy, table
+
+READERS = ("csv", "parquet", "arrow", "npy", "npz", "svmlight", "model", "moments")
+PATIENCE = 60.0  # seconds without progress that make a hang
+MEMORY = 512 << 20  # bytes beyond what reading sound files takes
+
+
+# ---- reading -------------------------------------------------------------------------------------
+
+
+def options_of(reader: str, name: str, rng: np.random.Generator, labels: str) -> dict[str, object]:
+    """Arguments of `open_rows` for one case."""
+    found: dict[str, object] = {}
+    draw = rng.random()
+    if draw < 0.3:
+        found["skip_bad"] = True
+    elif draw < 0.5:
+        found["mark_bad"] = True
+    if rng.random() < 0.3:
+        found["block_rows"] = int(rng.integers(1, 12))
+    if reader == "csv" and (name not in ("bare.csv", "truth.csv") or rng.random() < 0.7):
+        found["target"] = -1 if name == "bare.csv" or rng.random() < 0.3 else "kind"
+    if reader in ("parquet", "arrow"):
+        texts = ["kind", "code", "long", "day", *["view"] * name.endswith(".arrow")]
+        target = str(rng.choice(["a", "c", "d", *texts]))
+        found |= {"target": target, "drop": [t for t in texts if t != target]}
+        if rng.random() < 0.7:
+            found["columns"] = [column for column in "abcd" if column != target]
+            found.pop("drop")
+    if reader == "npy" and rng.random() < 0.6:
+        found["target"] = labels if rng.random() < 0.6 else int(rng.integers(0, 3))
+    if reader == "svmlight" and rng.random() < 0.4:
+        found["n_features"] = 3
+    return found
+
+
+def read(reader: str, path: Path, options: dict[str, object], raw: bool) -> None:
+    """Read a file as a user, or `eigenfeat inspect`, does."""
+    import eigenfeat as ef
+    from eigenfeat.tables import described
+
+    if reader == "model":
+        ef.load(path)
+    elif reader == "moments":
+        ef.ClassMoments.load(path)
+    else:
+        with suppress(ValueError, OSError, MemoryError):
+            described(path)
+        rows = ef.open_rows(path, **options)  # type: ignore[arg-type]
+        for _ in rows.blocks(raw=raw):
+            pass
+
+
+class Cases:
+    """The cases of one reader, by their numbers."""
+
+    def __init__(self, reader: str, seed: int, folder: Path) -> None:
+        self.reader, self.seed, self.folder = reader, seed, folder
+        self.files = FILES[reader]()
+        X, y = table()
+        self.labels = npy(y), npy(np.arange(len(X)) % 3)
+
+    def make(self, number: int) -> tuple[Path, dict[str, object], bool]:
+        """Write a file; its path, and how it is to be read."""
+        rng = np.random.default_rng([self.seed, READERS.index(self.reader), number])
+        names = list(self.files)
+        name = names[int(rng.integers(0, len(names)))]
+        others = list(self.files.values())
+        if rng.random() < 0.5:
+            data = inside(name, self.files[name], others, rng)
+        else:
+            data = damaged(self.files[name], others, rng)
+        path = self.folder / name
+        path.write_bytes(data)
+        if self.reader == "npy":
+            labels = self.labels[int(rng.integers(0, 2))]
+            if rng.random() < 0.5:
+                labels = inside("labels.npy", labels, [labels], rng)
+            (self.folder / "labels.npy").write_bytes(labels)
+        options = options_of(self.reader, name, rng, str(self.folder / "labels.npy"))
+        return path, options, bool(rng.random() < 0.3)
+
+    def outcome(self, number: int) -> tuple[str, str]:
+        """How reading one ends: a kind, and for those that should not be what was said."""
+        path, options, raw = self.make(number)
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                read(self.reader, path, options, raw)
+        except (ValueError, OSError, MemoryError) as error:
+            text = str(error)
+            argument = re.match(r"[a-z_]+: ", text)
+            named = argument or str(path) in text or str(self.folder) in text
+            kind = type(error).__name__
+            return (kind, "") if named and len(text) < 1000 else ("unclear", f"{kind}: {text}")
+        except Exception as error:
+            return "escaped", f"{type(error).__name__}: {error}"
+        # NumPy says that shapes such as (3L, 4) are Python 2's, scikit-learn which version it was.
+        texts = [str(one.message) for one in caught]
+        said = [text for text in texts if "Python 2" not in text and "unpickle" not in text]
+        if said:
+            return "warned", said[0]
+        return "read", ""
+
+
+BAD = ("crash", "hang", "memory", "escaped", "unclear", "warned")
+
+
+# ---- child and parent ----------------------------------------------------------------------------
+
+
+def work(reader: str, seed: int, first: int, count: int) -> None:
+    """In a child: a line for each case before and after it, as JSON."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        cases = Cases(reader, seed, folder)
+        for file, data in cases.files.items():  # what sound files take is not counted
+            (folder / file).write_bytes(data)
+            columns = {"parquet": ["a"], "arrow": ["a"], "csv": [0, 1]}.get(reader)
+            read(reader, folder / file, {"skip_bad": True, "columns": columns}, False)
+        for number in range(2**40, 2**40 + 20):  # nor what is imported at the first error
+            cases.outcome(number)
+        base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        used = _address_space()
+        limit = used + (8 << 30)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        print(json.dumps({"ready": True}), flush=True)
+        for number in range(first, first + count):
+            print(json.dumps({"starts": number}), flush=True)
+            kind, text = cases.outcome(number)
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            line = {"ends": number, "kind": kind, "text": text[:300], "more": (peak - base) << 10}
+            print(json.dumps(line), flush=True)
+
+
+def _address_space() -> int:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmSize"):
+            return int(line.split()[1]) << 10
+    return 0
+
+
+def child(reader: str, seed: int, first: int, count: int) -> tuple[int, list[dict[str, object]]]:
+    """Run cases in a child until it ends, or hangs; the first case left, and what was found."""
+    command = [sys.executable, __file__, "--child", reader, str(seed), str(first), str(count)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    with (
+        tempfile.TemporaryFile("w+") as errors,
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=errors, env=environment, text=False
+        ) as process,
+    ):
+        assert process.stdout is not None
+        os.set_blocking(process.stdout.fileno(), False)
+        found, rest, current, ready = [], b"", first, False
+        heard, over = time.monotonic(), 0
+        while True:
+            data = process.stdout.read()
+            if data:
+                heard = time.monotonic()
+                *lines, rest = (rest + data).split(b"\n")
+                for line in map(json.loads, lines):
+                    ready = ready or "ready" in line
+                    if "ends" in line:
+                        found.append({"case": line["ends"], **line})
+                        over = line["more"]
+                        current = line["ends"] + 1
+            elif data == b"":  # the end
+                break
+            elif time.monotonic() - heard > PATIENCE:
+                process.kill()
+                found.append({"case": current, "kind": "hang", "text": "", "more": 0})
+                return current + 1, found
+            else:
+                time.sleep(0.01)
+            if over > MEMORY:  # once is enough: a maximum stays
+                process.kill()
+                found[-1] |= {"kind": "memory", "text": f"{over >> 20} MiB"}
+                return current, found
+        status = process.wait()
+        if status == 0:
+            return first + count, found
+        errors.seek(0)
+        said = errors.read()[-2000:]
+        if not ready:
+            raise RuntimeError(f"the child did not start: {said}")
+        found.append(
+            {"case": current, "kind": "crash", "text": f"status {status}: {said}", "more": 0}
+        )
+        return current + 1, found
+
+
+def fuzz(
+    reader: str, count: int, seed: int = 0, first: int = 0
+) -> tuple[Counter[str], list[str], int]:
+    """Kinds of outcome, a line for each bad one, and the most memory beyond sound files'."""
+    kinds: Counter[str] = Counter()
+    bad: list[str] = []
+    last, most = first + count, 0
+    while first < last:
+        first, found = child(reader, seed, first, min(last - first, 5000))
+        for one in found:
+            kind = str(one["kind"])
+            kinds[kind] += 1
+            most = max(most, int(str(one["more"])))
+            if kind in BAD:
+                bad.append(f"{reader} case {one['case']}: {kind}: {one['text']}")
+    return kinds, bad, most
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("count", type=int)
+    parser.add_argument("--readers", nargs="+", choices=READERS, default=READERS)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--keep", type=Path, help="write the first case here, and read nothing")
+    options = parser.parse_args()
+    if options.keep:
+        with tempfile.TemporaryDirectory() as folder:
+            cases = Cases(options.readers[0], options.seed, Path(folder))
+            path, how, raw = cases.make(options.first)
+            options.keep.write_bytes(path.read_bytes())
+            print(path.name, how, "raw" if raw else "")
+        return 0
+    failed = False
+    for reader in options.readers:
+        start = time.monotonic()
+        kinds, bad, most = fuzz(reader, options.count, options.seed, options.first)
+        told = ", ".join(f"{kind} {n:,}" for kind, n in sorted(kinds.items()))
+        print(
+            f"{reader}: {sum(kinds.values()):,} cases in {time.monotonic() - start:.0f} s: {told}; "
+            f"{most / 2**20:.0f} MiB more",
+            flush=True,
+        )
+        for line in bad[:20]:
+            print(f"  {line}", flush=True)
+        failed = failed or bool(bad)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--child"]:
+        work(sys.argv[2], *map(int, sys.argv[3:6]))
+    else:
+        sys.exit(main())

@@ -1,0 +1,364 @@
+"""Damaged files of rows: an error that names the file, in a child process that stays alive.
+
+A reader that trusts a file's own numbers may read memory that is not its own, which no `try` can
+catch. Each file is therefore read in a child process, whose end tells.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import tracemalloc
+import zipfile
+
+import numpy as np
+import pytest
+from table_files import arrow_modules, write_rows, write_table
+
+import eigenfeat as ef
+from eigenfeat.tables import described
+
+KINDS = ["small", "large", "dictionary", "long dictionary"]
+
+READ = """
+import json, sys
+import eigenfeat as ef
+path, options = sys.argv[1], json.loads(sys.argv[2])
+try:
+    rows = [(len(block.X), block.y) for block in ef.open_rows(path, **options)]
+except ValueError as error:
+    print("ValueError:", error)
+else:
+    print(rows)
+"""
+
+
+def child(*arguments):
+    """Run Python in a process of its own; the end of its output."""
+    done = subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode >= 0, f"ended by signal {-done.returncode}: {done.stderr[-500:]}"
+    return done
+
+
+def read(path, **options):
+    """What reading a file in a child process prints."""
+    done = child("-c", READ, str(path), json.dumps(options))
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+def six_rows(kind):
+    """A table whose last column has labels of text in one of Arrow's layouts."""
+    pa = arrow_modules()
+    labels = pa.array(["aa", "bb", "cc", "dd", "ee", "ff"])
+    if kind == "large":
+        labels = labels.cast(pa.large_string())
+    if kind == "dictionary":
+        labels = labels.dictionary_encode()
+    if kind == "long dictionary":
+        labels = pa.array([f"label {j}" for j in range(6)]).dictionary_encode()
+    return pa.table({"x0": np.arange(6.0), "x1": np.arange(6.0)[::-1].copy(), "kind": labels})
+
+
+def offsets(kind):
+    """The bytes of the labels' offsets, as they are in the file."""
+    step = 7 if kind == "long dictionary" else 2
+    return (np.arange(7) * step).astype(np.int64 if kind == "large" else np.int32)
+
+
+def damaged(path, table, kind, value):
+    """Write the table without compression, one offset of its labels being `value`."""
+    pa = arrow_modules()
+    if path.suffix == ".feather":
+        pa.feather.write_feather(table, path, compression="uncompressed")
+    else:
+        make = pa.ipc.new_stream if "stream" in path.name else pa.ipc.new_file
+        with make(str(path), table.schema) as writer:
+            writer.write_table(table)
+    data = path.read_bytes()
+    good = offsets(kind)
+    wrong = good.copy()
+    wrong[3] = value
+    assert data.count(good.tobytes()) == 1
+    path.write_bytes(data.replace(good.tobytes(), wrong.tobytes()))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["rows.feather", "stream.arrow"])
+@pytest.mark.parametrize("value", [2**30, -5])
+def test_offsets_beyond_the_text(tmp_path, name, kind, value):
+    path = tmp_path / name
+    damaged(path, six_rows(kind), kind, value)
+    found = read(path, target="kind")
+    assert found.startswith(f"ValueError: {path}: "), found
+    assert "damaged" in found
+
+
+@pytest.mark.parametrize("command", ["moments", "fit"])
+def test_commands_on_a_damaged_file(tmp_path, command):
+    path = tmp_path / "rows.feather"
+    damaged(path, six_rows("small"), "small", 2**30)
+    done = child(
+        *("-m", "eigenfeat", command, str(path), "--target", "kind"),
+        *("-o", str(tmp_path / "out.efm"), "--json"),
+    )
+    assert done.returncode == 1, done.stderr
+    assert f"{path}: " in json.loads(done.stdout)["error"]
+    assert not (tmp_path / "out.efm").exists()
+
+
+@pytest.mark.parametrize("name", ["rows.feather", "stream.arrow"])
+@pytest.mark.parametrize("index", [-3, 100, 2**31 - 1])
+def test_codes_beyond_the_dictionary(tmp_path, name, index):
+    pa = arrow_modules()
+    path = tmp_path / name
+    codes = np.array([0, 1, 2, 0, 1, 2], dtype=np.int32)
+    labels = pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(["aa", "bb", "cc"]))
+    table = pa.table({"x0": np.arange(6.0), "kind": labels})
+    make = pa.ipc.new_stream if "stream" in name else pa.ipc.new_file
+    with make(str(path), table.schema) as writer:
+        writer.write_table(table)
+    data = path.read_bytes()
+    wrong = codes.copy()
+    wrong[4] = index
+    assert data.count(codes.tobytes()) == 1
+    path.write_bytes(data.replace(codes.tobytes(), wrong.tobytes()))
+    found = read(path, target="kind")
+    assert found.startswith(f"ValueError: {path}: "), found
+
+
+def test_dictionaries_with_a_missing_value(tmp_path):
+    pa = arrow_modules()
+    for values in ([5, None], ["a", None]):
+        path = tmp_path / "rows.arrow"
+        labels = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0]), pa.array(values))
+        with pa.ipc.new_file(str(path), pa.schema([("x", "f8"), ("kind", labels.type)])) as writer:
+            writer.write_batch(pa.record_batch([pa.array([1.0, 2.0, 3.0]), labels], ["x", "kind"]))
+        with pytest.raises(ef.BadRowError, match=r"row 1, column 'kind': .* got a missing value"):
+            list(ef.open_rows(path, target="kind"))
+
+
+def test_labels_that_are_neither_numbers_nor_text(tmp_path):
+    pa = arrow_modules()
+    lists = pa.table({"x": [1.0, 2.0], "kind": pa.array([[1], [2]])})
+    for name in ("rows.arrow", "rows.parquet"):
+        write_table(tmp_path / name, lists)
+        with pytest.raises(ValueError, match=r"column 'kind': expected labels .* got list<"):
+            ef.open_rows(tmp_path / name, target="kind")
+
+
+@pytest.mark.parametrize("where", ["groups", "file"])
+def test_parquet_files_with_another_number_of_rows(tmp_path, where):
+    pa = arrow_modules()
+    path = tmp_path / "rows.parquet"
+    n = 123_456
+    table = pa.table({"x": np.zeros(n, dtype=np.int8), "y": np.zeros(n, dtype=np.int8)})
+    pa.parquet.write_table(table, path, row_group_size=n)
+    data, text = path.read_bytes(), varint(2 * n)
+    footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    # The file's number comes first there, then those of the columns, and last the group's.
+    at = data.rindex(text) if where == "groups" else data.index(text, footer)
+    path.write_bytes(data[:at] + varint(2 * n - 2) + data[at + len(text) :])
+    with pytest.raises(ValueError, match=r"rows\.parquet: it is damaged: "):
+        list(ef.open_rows(path))
+
+
+PEAK = """
+import resource, sys
+import eigenfeat as ef
+good, bad = sys.argv[1:]
+for _ in ef.open_rows(good): pass
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    list(ef.open_rows(bad))
+except ValueError as error:
+    print(error)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss has another unit elsewhere")
+def test_pages_that_claim_two_gigabytes(tmp_path):
+    pa = arrow_modules()
+    good, bad = tmp_path / "good.parquet", tmp_path / "bad.parquet"
+    table = pa.table({"x": np.arange(1000.0), "y": np.arange(1000.0)})
+    pa.parquet.write_table(table, good, use_dictionary=False, compression="none")
+    data = good.read_bytes()
+    assert data[:7] == b"PAR1\x15\0\x15"  # a data page; then its size, unpacked and packed
+    at = data.index(b"\x15", 7) + 1
+    size = data[7 : at - 1]
+    assert data[at:].startswith(size)
+    longer = varint(2 * (2**31 - 2))
+    more = len(longer) - len(size)
+    wrong = data[:at] + longer + data[at + len(size) : 4000] + data[4000 + more :]
+    assert len(wrong) == len(data)
+    bad.write_bytes(wrong)
+    *said, peak = child("-c", PEAK, str(good), str(bad)).stdout.splitlines()
+    assert "bad.parquet: it is damaged: " in said[0]
+    assert int(peak) < 200
+
+
+def varint(number):
+    """A number as Thrift's compact protocol writes it."""
+    out = bytearray()
+    while number >= 128:
+        out.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*out, number])
+
+
+def test_text_that_is_none(tmp_path):
+    path = tmp_path / "rows.feather"
+    arrow_modules().feather.write_feather(six_rows("small"), path, compression="uncompressed")
+    data = path.read_bytes()
+    assert data.count(b"aabbccddeeff") == 1
+    path.write_bytes(data.replace(b"aabbccddeeff", b"aab\xffccddeeff"))
+    found = read(path, target="kind")
+    assert found.startswith(f"ValueError: {path}: "), found
+
+
+def cut(data):
+    return data[:-30]
+
+
+def flipped(data):
+    return data[:40] + bytes([data[40] ^ 255]) + data[41:]
+
+
+def checksum(data):
+    return data[:-8] + bytes(4) + data[-4:]
+
+
+def unlike(data):
+    return data[:100] + bytes(50) + data[150:]
+
+
+@pytest.mark.parametrize("damage", [cut, flipped, checksum])
+@pytest.mark.parametrize("name", ["rows.csv.gz", "rows.svm.gz"])
+def test_compressed_text(tmp_path, name, damage):
+    X = np.random.default_rng(0).standard_normal((50, 3))
+    path, options = write_rows(tmp_path, name, X, np.arange(50) % 3)
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(ValueError, match=r"rows\....\.gz: it is damaged: "):
+        list(ef.open_rows(path, **options))
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"), [("rows.npz", cut), ("compressed.npz", cut), ("compressed.npz", unlike)]
+)
+def test_archives(tmp_path, name, damage):
+    path, _ = write_rows(tmp_path, name, np.ones((50, 3)), np.arange(50) % 3)
+    data = path.read_bytes()
+    path.write_bytes(damage(data))
+    with pytest.raises(ValueError, match=rf"{name}: "):
+        list(ef.open_rows(path))
+    at = data.rindex(b"PK\1\2")  # the directory's entry of the labels
+    path.write_bytes(data[: at + 6] + b"\x63" + data[at + 7 :])  # to be unpacked by version 9.9
+    with pytest.raises(ValueError, match=rf"{name}: expected an \.npz file, got zip file version"):
+        list(ef.open_rows(path))
+
+
+def test_a_wild_column_of_a_sparse_row(tmp_path):
+    path = tmp_path / "rows.svm"
+    path.write_text("1 1:2\n0 2000000000:3\n")
+    tracemalloc.start()
+    rows = ef.open_rows(path)
+    (block,) = rows
+    assert described(path)["n_columns"] == rows.n_features == block.X.shape[1] == 2_000_000_000
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 50e6
+    path.write_text("1 1:2\n0 3:3\n")
+    assert ef.open_rows(path).feature_names == ["0", "1", "2"]
+    np.save(tmp_path / "rows.npy", np.ones((2, 9)))
+    with pytest.raises(ValueError, match=r"\(\['0', '1', '2'\]\), got \['0', '1', '2', '3', "):
+        ef.open_rows([path, tmp_path / "rows.npy"])
+
+
+def test_names_in_archives_that_are_no_text(tmp_path):
+    path, _ = write_rows(tmp_path, "rows.npz", np.ones((50, 3)), np.arange(50) % 3)
+    data = path.read_bytes()
+    at = data.index(b"PK\1\2")
+    wrong = bytearray(data)
+    wrong[at + 9] |= 8  # the name is UTF-8
+    wrong[at + 46] = 0xF6
+    path.write_bytes(wrong)
+    with pytest.raises(ValueError, match=r"rows\.npz: expected an \.npz file, got 'utf-8' codec"):
+        ef.open_rows(path)
+
+
+@pytest.mark.parametrize(
+    "shape", ["(5, 3", "(5,)3)", "(-5, 3)", "(5, 3.)", "('a', 3)", "(0x5, [])"]
+)
+def test_headers_of_arrays(tmp_path, shape):
+    np.save(tmp_path / "rows.npy", np.ones((5, 3)))
+    data = (tmp_path / "rows.npy").read_bytes()
+    assert data.count(b"(5, 3), }") == 1
+    wrong = data.replace(b"(5, 3), }", f"{shape}, }}".ljust(9)[:9].encode(), 1)
+    (tmp_path / "rows.npy").write_bytes(wrong)
+    with pytest.raises(ValueError, match=r"rows\.npy: expected an array in NumPy's format, got "):
+        ef.open_rows(tmp_path / "rows.npy")
+
+
+@pytest.mark.parametrize("shape", [(1, 2**40), (2**40, 1), (0, 2**40), (2**40, 2**40)])
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_shapes_that_the_bytes_do_not_fill(tmp_path, shape, save):
+    path = tmp_path / "rows.npz"
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        header, {"descr": "<f8", "fortran_order": False, "shape": shape}
+    )
+    way = zipfile.ZIP_STORED if save is np.savez else zipfile.ZIP_DEFLATED
+    with zipfile.ZipFile(path, "w", way) as archive:
+        archive.writestr("X.npy", header.getvalue() + bytes(800))
+    (tmp_path / "rows.npy").write_bytes(header.getvalue() + bytes(800))
+    for name in ("rows.npz", "rows.npy"):
+        with pytest.raises(ValueError, match=rf"{name.replace('.', '[.]')}: expected .* got "):
+            ef.open_rows(tmp_path / name)
+
+
+def test_carriage_returns_within_lines(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_bytes(b"a,b\r1,2\r3,4\r")
+    with pytest.raises(ValueError, match=r"rows\.csv: expected lines of fields, got new-line"):
+        ef.open_rows(path)
+    path.write_bytes(b"a,b\n1,2\n3,4\n5,\r6\n")
+    with pytest.raises(ef.BadRowError, match=r"rows\.csv: line 4: expected lines of fields"):
+        list(ef.open_rows(path))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("label", ["1e300", "-1e300", "9223372036854775808"])
+def test_labels_that_are_no_64_bit_integers(tmp_path, label):
+    path = tmp_path / "rows.svm"
+    path.write_text(f"1 1:2\n{label} 1:3\n")
+    with pytest.raises(ef.BadRowError, match=r"line 2, column 'label': expected an int label"):
+        list(ef.open_rows(path))
+    np.save(tmp_path / "rows.npy", np.array([[1.0, 2.0], [float(label), 3.0]]))
+    with pytest.raises(ef.BadRowError, match=r"row 1, column '0': expected an int label"):
+        list(ef.open_rows(tmp_path / "rows.npy", target=0))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", ["rows.npy", "rows.feather", "rows.parquet"])
+def test_nan_that_signals(tmp_path, name):
+    X = np.ones((5, 2))
+    X.view(np.uint64)[3, 0] = 0x7FF0000000000001
+    path, options = write_rows(tmp_path, name, X, np.zeros(5, dtype=int))
+    blocks = list(ef.open_rows(path, drop=[] if name == "rows.npy" else ["kind"],
+                               dtype="f4", mark_bad=True))  # fmt: skip
+    np.testing.assert_array_equal(np.isnan(blocks[0].X), np.isnan(X))
+    with pytest.raises(ef.BadRowError, match=r"row 3, column '[0x]+'"):
+        list(ef.open_rows(path, **options, dtype="f4"))
+
+
+def test_sound_files_are_read_as_before(tmp_path):
+    pa = arrow_modules()
+    for kind in KINDS:
+        path = tmp_path / "rows.feather"
+        pa.feather.write_feather(six_rows(kind), path, compression="uncompressed")
+        assert read(path, target="kind").startswith("[(6, array(["), kind

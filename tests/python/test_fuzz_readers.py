@@ -1,0 +1,25 @@
+"""A few hundred damaged files for every reader; `fuzz_readers.py` makes as many as one likes.
+
+`EIGENFEAT_FUZZ=1000000` makes so many files in place of 2,400.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from fuzz_readers import READERS, fuzz
+
+CASES = int(os.environ.get("EIGENFEAT_FUZZ", 2_400)) // len(READERS)
+SEED = int(os.environ.get("EIGENFEAT_FUZZ_SEED", 0))
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="it reads sizes from /proc")
+@pytest.mark.parametrize("reader", READERS)
+def test_damaged_files_neither_crash_nor_hang_nor_fill_memory(reader):
+    if reader in ("csv", "parquet", "arrow"):
+        pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    kinds, bad, _ = fuzz(reader, CASES, SEED)
+    assert bad == []
+    assert sum(kinds.values()) == CASES
+    assert kinds["read"] < CASES
