@@ -139,11 +139,21 @@ def alternate(
 
 
 def write_csv(path: Path, rows: Sequence[Measurement]) -> None:
-    """One line a measurement."""
+    """One line a measurement, with the instruction set of the core and of our copy of BLAS."""
+    machine = processor()
     with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, fieldnames=list(asdict(rows[0])))
+        writer = csv.DictWriter(file, fieldnames=[*machine, *asdict(rows[0])])
         writer.writeheader()
-        writer.writerows(asdict(row) for row in rows)
+        writer.writerows({**machine, **asdict(row)} for row in rows)
+
+
+def processor() -> dict[str, str]:
+    """Tier of our kernels, and the kernels that each loaded OpenBLAS has chosen."""
+    from eigenfeat._versions import versions
+
+    found = versions()
+    kernels = {str(item.get("architecture")) for item in found["libraries"]}
+    return {"tier": found["core"]["tier"], "blas_kernels": " ".join(sorted(kernels - {"None"}))}
 
 
 def print_table(rows: Sequence[Measurement], ours: str) -> None:

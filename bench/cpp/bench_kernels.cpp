@@ -89,11 +89,18 @@ std::string wanted;
 double blas = 0.0, blas_stream = 0.0;
 const char* precision = "";
 
+void print(const std::string& name, double found, double reference, const char* of) {
+  std::printf("%-9s %-8s %-40s %8.1f %7.0f%% of %s\n", name_of(tier_in_use()), precision,
+              name.c_str(), found, 100.0 * found / reference, of);
+}
+
 void report(const std::string& name, double flops, const std::function<void()>& run) {
-  if (name.find(wanted) == std::string::npos) return;
-  const double found = rate(flops, run);
-  std::printf("%-9s %-8s %-42s %8.1f %7.0f%%\n", name_of(tier_in_use()), precision, name.c_str(),
-              found, 100.0 * found / blas);
+  if (name.find(wanted) != std::string::npos) print(name, rate(flops, run), blas, "gemm");
+}
+
+// Of loops that load a number, or a vector, for each product.
+void report_stream(const std::string& name, double flops, const std::function<void()>& run) {
+  if (name.find(wanted) != std::string::npos) print(name, rate(flops, run), blas_stream, "gemv");
 }
 
 template <class T>
@@ -171,16 +178,16 @@ void svm() {
   for (index_t j = 0; j < d; j += 5) columns.push_back(static_cast<std::uint32_t>(j));
   const index_t some = static_cast<index_t>(columns.size());
   const double flops = 2.0 * static_cast<double>(d * k);
-  report("svm row scores", flops,
-         [&] { kernel.row_scores(rows.data(), nullptr, d, w.data(), width, out.data()); });
-  report("svm row scores, a fifth of the columns", flops / 5, [&] {
+  report_stream("svm row scores", flops,
+                [&] { kernel.row_scores(rows.data(), nullptr, d, w.data(), width, out.data()); });
+  report_stream("svm row scores, a fifth of the columns", flops / 5, [&] {
     kernel.row_scores(rows.data(), columns.data(), some, w.data(), width, out.data());
   });
   report("svm four row scores", 4 * flops,
          [&] { kernel.four_row_scores(rows.data(), d, d, w.data(), width, out.data()); });
   std::fill(out.data(), out.data() + width, T(1e-9));
-  report("svm add row", flops,
-         [&] { kernel.add_row(rows.data(), nullptr, d, out.data(), width, w.data()); });
+  report_stream("svm add row", flops,
+                [&] { kernel.add_row(rows.data(), nullptr, d, out.data(), width, w.data()); });
 }
 
 template <class T>
@@ -191,21 +198,31 @@ void nonzeros() {
   std::vector<std::int32_t> columns;
   for (index_t j = 0; j < d; j += 5) columns.push_back(static_cast<std::int32_t>(j));
   const index_t some = static_cast<index_t>(columns.size());
-  report("nonzero sum", 2.0 * static_cast<double>(some * width), [&] {
+  report_stream("nonzero sum", 2.0 * static_cast<double>(some * width), [&] {
     kernel.sum(kernel.panel, values.data(), columns.data(), some, panel.data(), p.data());
   });
 }
 
+// Beside LAPACK's reduction, which calls BLAS.
 void tridiagonal() {
   for (const index_t d : {32, 128}) {
+    const std::string name = "tridiagonal reduction, order " + std::to_string(d);
+    if (name.find(wanted) == std::string::npos) continue;
     AlignedBuffer<double> a(d * d), given = numbers<double>(d * d);
     AlignedBuffer<double> diagonal(d), off(d), tau(d), scratch(4 * d);
-    report("tridiagonal reduction, order " + std::to_string(d),
-           4.0 / 3.0 * static_cast<double>(d * d * d), [&] {
-             std::copy(given.data(), given.data() + d * d, a.data());
-             kernels<TridiagonalKernels>().reduce(a.data(), d, diagonal.data(), off.data(),
-                                                  tau.data(), scratch.data());
-           });
+    const double flops = 4.0 / 3.0 * static_cast<double>(d * d * d);
+    const double found = rate(flops, [&] {
+      std::copy(given.data(), given.data() + d * d, a.data());
+      kernels<TridiagonalKernels>().reduce(a.data(), d, diagonal.data(), off.data(), tau.data(),
+                                           scratch.data());
+    });
+    LapackWork<double> work;
+    const double reference = rate(flops, [&] {
+      std::copy(given.data(), given.data() + d * d, a.data());
+      sytrd<double>(Triangle::lower, column_major(a.data(), d, d), {diagonal.data(), d},
+                    {off.data(), d - 1}, {tau.data(), d - 1}, work);
+    });
+    print(name, found, reference, "sytrd");
   }
 }
 
@@ -213,8 +230,9 @@ template <class T>
 void all() {
   precision = std::is_same_v<T, float> ? "float32" : "float64";
   blas = blas_rate<T>();
-  std::printf("%-9s %-8s %-42s %8.1f %7.0f%%\n", name_of(tier_in_use()), precision,
-              "BLAS: gemm of order 768", blas, 100.0);
+  blas_stream = blas_stream_rate<T>();
+  print("BLAS: gemm of order 768", blas, blas, "gemm");
+  print("BLAS: 160 x 160 by a vector", blas_stream, blas_stream, "gemv");
   narrow<T>();
   tiles<T>();
   waves<T>();
@@ -228,7 +246,7 @@ void all() {
 int main(int argc, char** argv) {
   pin_blas();
   if (argc > 1) wanted = argv[1];
-  std::printf("%-9s %-8s %-42s %8s %8s\n", "tier", "dtype", "kernel", "Gflop/s", "of BLAS");
+  std::printf("%-9s %-8s %-40s %8s %8s\n", "tier", "dtype", "kernel", "Gflop/s", "share");
   std::vector<std::string> tiers = names_of(available_tiers());
   if (const char* name = std::getenv("EIGENFEAT_CPU"); name != nullptr && *name != '\0')
     tiers = {name};

@@ -6,34 +6,30 @@
 
 #include "base/random_block.hpp"
 #include "eigenfeat/parallel.hpp"
+#include "kernels/tile_kernels.hpp"
 #include "pencil/narrow.hpp"
 
 namespace eigenfeat {
 namespace {
 
-// x <- R^-T x for a small upper triangular R: inverted once, since a solve with so many right-hand
-// sides runs at a fraction of a product's rate.
+// x <- x R^-1 for a small upper triangular R and row-major x (d, n): inverted once, since a solve with
+// so many right-hand sides runs at a fraction of a product's rate. room: d n numbers.
 template <class T>
-void apply_inverse(MatrixView<const T> r, MatrixView<T> x) {
+void apply_inverse(MatrixView<const T> r, index_t d, T* x, T* room) {
   const index_t n = std::min(r.rows, kMaximumBlock);
-  T inverse[kMaximumBlock * kMaximumBlock];
+  T inverse[kMaximumBlock * kMaximumBlock];  // by rows
   std::fill(inverse, inverse + n * n, T(0));
   for (index_t c = 0; c < n; ++c) {
-    inverse[c + c * n] = T(1) / r(c, c);
+    inverse[c * n + c] = T(1) / r(c, c);
     for (index_t i = c; i-- > 0;) {
       T sum = 0;
-      for (index_t k = i + 1; k <= c; ++k) sum += r(i, k) * inverse[k + c * n];
-      inverse[i + c * n] = -sum / r(i, i);
+      for (index_t k = i + 1; k <= c; ++k) sum += r(i, k) * inverse[k * n + c];
+      inverse[i * n + c] = -sum / r(i, i);
     }
   }
-  for (index_t j = 0; j < x.cols; ++j) {
-    T* column = x.col(j);
-    for (index_t c = n; c-- > 0;) {
-      T sum = 0;
-      for (index_t i = 0; i <= c; ++i) sum += inverse[i + c * n] * column[i];
-      column[c] = sum;
-    }
-  }
+  std::copy(x, x + d * n, room);
+  std::fill(x, x + d * n, T(0));
+  kernels<TileKernels<T>>().scores(room, n, d, n, inverse, n, x);
 }
 
 constexpr index_t kMaximumSweeps = 6;  // the work limit, in bases of full capacity
@@ -128,19 +124,26 @@ void Krylov<T>::step() {
 }
 
 // block <- (I - Q Q^T)^2 block; coefficients (size, width_), leading dimension capacity, get Q^T
-// block.
+// block. BLAS would pack Q in each of the four products, which costs as much as they do.
 template <class T>
 void Krylov<T>::orthogonalise(T* block, T* coefficients) {
-  const MatrixView<T> q = basis(size_);
-  const MatrixView<T> y = column_major(block, width_, d_);
-  const MatrixView<T> first = column_major(coefficients, size_, width_, capacity_);
-  const MatrixView<T> second = column_major(coefficients_.data(), size_, width_);
-  gemm<T>(Op::none, Op::transpose, T(1), q, y, T(0), first);
-  gemm<T>(Op::transpose, Op::none, T(-1), first, q, T(1), y);
-  gemm<T>(Op::none, Op::transpose, T(1), q, y, T(0), second);
-  gemm<T>(Op::transpose, Op::none, T(-1), second, q, T(1), y);
-  for (index_t c = 0; c < width_; ++c) {
-    for (index_t i = 0; i < size_; ++i) first(i, c) += second(i, c);
+  constexpr index_t kRows = 128;  // of Q at a time: they stay in the second-level cache
+  const TileKernels<T>& kernel = kernels<TileKernels<T>>();
+  T* part = coefficients_.data();  // (size, width_) by rows
+  for (int round = 0; round < 2; ++round) {
+    std::fill(part, part + size_ * width_, T(0));
+    for (index_t i = 0; i < d_; i += kRows) {
+      kernel.products(basis_view_ + i * capacity_, capacity_, std::min(kRows, d_ - i), size_,
+                      block + i * width_, width_, part);
+    }
+    for (index_t i = 0; i < size_; ++i) {
+      for (index_t c = 0; c < width_; ++c) {
+        T& entry = coefficients[i + c * capacity_];
+        entry = (round == 0 ? T(0) : entry) + part[i * width_ + c];
+        part[i * width_ + c] = -part[i * width_ + c];
+      }
+    }
+    kernel.scores(basis_view_, capacity_, d_, size_, part, width_, block);
   }
 }
 
@@ -168,7 +171,7 @@ bool Krylov<T>::cholesky_qr() {
     }
     const T floor = std::max(largest, static_cast<T>(scale_)) * trusted;
     if (!(smallest > (round == 0 ? floor : T(0.5)))) return false;
-    apply_inverse<T>(r, x);
+    apply_inverse<T>(r, d_, block_.data(), half_.data());
     if (round == 0) {
       std::copy(gram, gram + width_ * width_, total);
       continue;

@@ -220,7 +220,8 @@ class Batch {
 
 Solver choose_solver(index_t d, index_t n_vectors, double items_per_denominator) {
   // Seconds times 10^10 on one core (2.8 GHz, AVX-512), fitted to bench_pencil for d from 16 to 3,600;
-  // only their ratios matter. syevr finds part of a spectrum by bisection and inverse iteration,
+  // only their ratios matter, and these
+  // are much the same on AVX2 and SSE2, where BLAS is slower by what our products are. syevr finds part of a spectrum by bisection and inverse iteration,
   // which costs per vector; all of it costs little more than sygvd.
   const double n = static_cast<double>(d), m = static_cast<double>(n_vectors);
   const double n2 = n * n, n3 = n2 * n;
