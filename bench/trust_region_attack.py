@@ -1,6 +1,8 @@
 """Minima and certified signs of quadratics over balls against long double, family by family.
 
     python bench/trust_region_attack.py --problems 100000 --seed 0
+    python bench/trust_region_attack.py --what dominance --problems 100000
+    python bench/trust_region_attack.py --what rules --problems 10000
     python bench/trust_region_attack.py --validate 200      # the reference against mpmath
 
 Every problem is solved, its sign is certified with constants on either side of the minimum, from
@@ -8,7 +10,9 @@ far off to rounding, and it is compared with eigenvalues by Jacobi and the secul
 bisection in long double (tests/python/region_reference.py). A failure is a sign that is wrong, a
 bound of the minimum that does not hold, a value that is farther from the minimum than its `gap`, or
 a result that is called converged with a large residual; any ends with status 1. Results that are
-called not converged, and signs left open far from 0, are counted.
+called not converged, and signs left open far from 0, are counted. Boxes, the dominance process and
+the rules on top of them are compared with classes that are next to tied
+(tests/python/dominance_reference.py).
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "python"))
+import dominance_reference as decisions
 import region_reference as reference
 
 from eigenfeat import certified_sign, trust_region_minimum
@@ -112,6 +117,25 @@ FAILURES = (
 )
 
 
+def run_decisions(what, problems, seed):
+    rng = np.random.default_rng(seed)
+    counts = Counter()
+    while counts["problems"] < problems:
+        if what == "box":
+            n, found = 400, decisions.attack_box(rng, 400)
+        elif what == "dominance":
+            shape, process = rng.choice(["ball", "box"]), rng.choice(["guess", "general"])
+            n, found = 400, decisions.attack_dominance(rng, 400, str(shape), str(process))
+        else:
+            name, kind = rng.choice(list(decisions.SETS)), rng.choice(decisions.KINDS)
+            n, found = 1, decisions.attack_rule(rng, str(name), str(kind))
+        if found["wrong"]:
+            print("wrong:", what, found)
+        counts += found
+        counts["problems"] += n
+    return counts
+
+
 def validate(count, seed):
     """The largest difference between long double and 50 digits, in sizes of the problem."""
     import mpmath as mp
@@ -168,6 +192,7 @@ def _by_mpmath(mp, A, g, radius):
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--what", choices=["minima", "box", "dominance", "rules"], default="minima")
     parser.add_argument("--problems", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--largest", type=int, default=60, help="largest d")
@@ -180,6 +205,10 @@ def main() -> int:
     if options.validate:
         print(f"reference: {validate(options.validate, options.seed):.1e} of the size")
         return 0
+    if options.what != "minima":
+        counts = run_decisions(options.what, options.problems, options.seed)
+        print(dict(counts))
+        return 1 if counts["wrong"] else 0
     families = [options.family] if options.family else list(reference.FAMILIES)
     counts = run(options.problems, options.seed, options.largest, families)
     for name, count in sorted(counts.items()):

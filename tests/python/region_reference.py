@@ -219,7 +219,7 @@ def _sweep(B, slopes):
 def eigen(A, g) -> tuple[Any, Any]:
     """Eigenvalues (n, d) of A and slopes (n, d, m) along its eigenvectors, in long double."""
     scale = np.maximum(np.abs(A).max(axis=(1, 2)), 1e-300)
-    Q = np.linalg.eigh(A / scale[:, None, None])[1].astype(LONG)
+    Q = np.linalg.eigh((A / scale[:, None, None]).astype(float))[1].astype(LONG)
     for _ in range(2):
         Q = (3 * Q - Q @ (Q.transpose(0, 2, 1) @ Q)) / 2
     B = Q.transpose(0, 2, 1) @ (A.astype(LONG) / scale[:, None, None]) @ Q

@@ -16,6 +16,9 @@ namespace eigenfeat {
 namespace {
 
 constexpr double kRound = std::numeric_limits<double>::epsilon();
+// Added to what widths, slopes and their sums are measured by: a share of it, 8 eps, is above the
+// smallest number, and so above all that an operation beside it can lose by underflow.
+constexpr double kUnderflow = 1e-300;
 
 // A value and the sum of the magnitudes that it was added up from.
 struct Sum {
@@ -79,8 +82,8 @@ void quadratic_difference(const double* pc, const double* mc, const double* ph, 
     const double c = pc[i] * (x[i] - mc[i]), h = ph[i] * (x[i] - mh[i]);
     a[i] = square * (ph[i] - pc[i]);
     g[i] = w * (h - c);
-    spread[i] = square * (ph[i] + pc[i]);
-    steepness[i] = w * (std::fabs(h) + std::fabs(c));
+    spread[i] = (square + kUnderflow) * (ph[i] + pc[i]) + kUnderflow;
+    steepness[i] = (w + kUnderflow) * (std::fabs(h) + std::fabs(c) + kUnderflow) + kUnderflow;
   }
 }
 
@@ -192,7 +195,7 @@ class Row {
   void evaluate(index_t c) {
     const double* x = p_.points.row(row_);
     const double offset = p_.offsets(p_.offsets.rows == 1 ? 0 : row_, c);
-    Sum sum{offset, std::fabs(offset)};
+    Sum sum{offset, std::fabs(offset) + kUnderflow};
     if (p_.precisions.data != nullptr) {
       const double square =
           weighted_square(p_.precisions.row(row_) + c * d_, x, p_.centres.row(row_) + c * d_, d_);
@@ -212,6 +215,7 @@ class Row {
 
   Verdict settle(index_t c, index_t h, double least, double error) const {
     const double reach = error + uncertainty(c, h);
+    if (!(reach <= std::numeric_limits<double>::max())) return Verdict::undecided;
     if (least >= reach) return Verdict::nonnegative;
     return least < -reach ? Verdict::negative : Verdict::undecided;
   }
