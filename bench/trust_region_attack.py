@@ -83,14 +83,14 @@ def attack(rng, problem, counts):
     return bad
 
 
-def run(problems, seed, largest, families):
+def run(problems, seed, smallest, largest, families):
     rng = np.random.default_rng(seed)
     counts, done, start = Counter(), 0, time.perf_counter()
     while done < problems:
         family = str(rng.choice(families))
         way = str(rng.choice(["each", "each", "shared", "diagonal"]))
         d = int(rng.choice([1, 2, 3, 4, 6, 9, 17, 33, 60], p=DIMENSIONS))
-        d = min(d + int(rng.integers(0, 2)), largest)
+        d = min(max(d + int(rng.integers(0, 2)), smallest), largest)
         n = min(max(6, 20000 // d**2), 400)
         state = rng.bit_generator.state["state"]["state"]
         problem = reference.draw(rng, family, n, d, way)
@@ -195,6 +195,7 @@ def main() -> int:
     parser.add_argument("--what", choices=["minima", "box", "dominance", "rules"], default="minima")
     parser.add_argument("--problems", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--smallest", type=int, default=1, help="smallest d")
     parser.add_argument("--largest", type=int, default=60, help="largest d")
     parser.add_argument("--family", choices=list(reference.FAMILIES))
     parser.add_argument("--validate", type=int, help="problems to check the reference with")
@@ -210,7 +211,7 @@ def main() -> int:
         print(dict(counts))
         return 1 if counts["wrong"] else 0
     families = [options.family] if options.family else list(reference.FAMILIES)
-    counts = run(options.problems, options.seed, options.largest, families)
+    counts = run(options.problems, options.seed, options.smallest, options.largest, families)
     for name, count in sorted(counts.items()):
         print(f"{count:10d}  {name}")
     return 1 if any(counts[name] for name in FAILURES) else 0
