@@ -8,36 +8,67 @@
 
 namespace eigenfeat {
 
-BallTerms terms_at(MatrixView<const double> a, const PowerOfTwo& factor, const double* g,
-                   const double* x, double mu, double* line) {
-  const index_t d = a.cols;
-  const bool diagonal = a.rows == 1 && d > 1;
-  BallTerms at;
-  double squares = 0.0, residual = 0.0;
-  if (diagonal) {
-    std::transform(a.data, a.data + d, line, factor);
-    squares = dot(line, line, d);
-  }
-  for (index_t i = 0; i < d; ++i) {
-    double ax = 0.0;
-    if (diagonal) {
-      ax = line[i] * x[i];
-    } else {
-      std::transform(a.row(i), a.row(i) + d, line, factor);
-      squares += dot(line, line, d);
-      ax = dot(line, x, d);
-    }
-    const double term = ax + mu * x[i] + g[i];
-    at.quadratic += x[i] * ax;
-    at.value += x[i] * (ax + 2.0 * g[i]);
-    at.magnitude += std::fabs(x[i]) * (std::fabs(ax) + 2.0 * std::fabs(g[i]));
+namespace {
+
+// The i-th entry of A x is known.
+struct Sums {
+  double value = 0.0, magnitude = 0.0, residual = 0.0;
+  void add(double ax, double g, double x, double mu) {
+    const double term = ax + mu * x + g;
+    value += x * (ax + 2.0 * g);
+    magnitude += std::fabs(x) * (std::fabs(ax) + 2.0 * std::fabs(g));
     residual += term * term;
   }
-  at.linear = dot(g, x, d);
+};
+
+BallTerms terms_of(const Sums& sums, double squares, const double* g, const double* x, index_t d) {
+  BallTerms at;
+  at.value = sums.value;
+  at.magnitude = sums.magnitude;
   at.length = std::sqrt(dot(x, x, d));
   at.slope = std::sqrt(dot(g, g, d));
   at.size = std::sqrt(squares);
-  at.residual = std::sqrt(residual);
+  at.residual = std::sqrt(sums.residual);
+  return at;
+}
+
+}  // namespace
+
+BallTerms diagonal_terms(const double* a, const PowerOfTwo& factor, const double* g,
+                         const double* x, double mu, index_t d) {
+  Sums sums;
+  double squares = 0.0;
+  for (index_t i = 0; i < d; ++i) {
+    const double curvature = factor(a[i]);
+    squares += curvature * curvature;
+    sums.add(curvature * x[i], g[i], x[i], mu);
+  }
+  return terms_of(sums, squares, g, x, d);
+}
+
+BallTerms dense_terms(MatrixView<const double> a, double largest, const PowerOfTwo& factor,
+                      const double* g, const double* x, double mu, double* line) {
+  const index_t d = a.cols;
+  // Then neither squares nor products leave the range by anything that counts.
+  const bool moderate = largest > 1e-20 && largest < 1e140;
+  Sums sums;
+  double squares = 0.0, quadratic = 0.0;
+  for (index_t i = 0; i < d; ++i) {
+    const double* row = a.row(i);
+    if (!moderate) {
+      std::transform(row, row + d, line, factor);
+      row = line;
+    }
+    squares += dot(row, row, d);
+    const double product = dot(row, x, d);
+    const double ax = moderate ? factor(product) : product;
+    quadratic += x[i] * ax;
+    sums.add(ax, g[i], x[i], mu);
+  }
+  BallTerms at = terms_of(sums, squares, g, x, d);
+  if (moderate) at.size = factor(at.size);
+  at.quadratic = quadratic;
+  at.linear = dot(g, x, d);
   return at;
 }
 

@@ -19,9 +19,13 @@ struct BallTerms {
   double residual = 0.0;   // |(A + mu I) x + g|
 };
 
-// a: (d, d) or, diagonal, (1, d); factor is applied to its entries. line: d numbers of scratch.
-BallTerms terms_at(MatrixView<const double> a, const PowerOfTwo& factor, const double* g,
-                   const double* x, double mu, double* line);
+// factor is applied to the entries of A. For diagonal ones, without quadratic and linear.
+BallTerms diagonal_terms(const double* a, const PowerOfTwo& factor, const double* g,
+                         const double* x, double mu, index_t d);
+
+// largest: of the magnitudes in a; line: d numbers of scratch.
+BallTerms dense_terms(MatrixView<const double> a, double largest, const PowerOfTwo& factor,
+                      const double* g, const double* x, double mu, double* line);
 
 struct BallBounds {
   double lower, upper;  // of the minimum over the ball

@@ -92,7 +92,6 @@ class Prover {
   // q >= c - fall over the ball; fall is a sum of nonnegative terms.
   void bound_below(double fall) {
     const double most = fall * (1.0 + share_) + uncertainty_ + (exact_ ? 0.0 : kUnderflow);
-    if (!std::isfinite(most)) return;
     const double lower = constant_ - most;
     certificate.lower = std::max(certificate.lower, lower - kRound * std::fabs(lower));
     if (constant_ >= most) certificate.verdict = Verdict::nonnegative;
@@ -102,7 +101,6 @@ class Prover {
   void bound_above(double change, double size) {
     const double error = share_ * (size + std::fabs(constant_)) + uncertainty_;
     const double upper = (constant_ + change) + (size == 0.0 ? uncertainty_ : error + kUnderflow);
-    if (!std::isfinite(upper)) return;
     certificate.upper = std::min(certificate.upper, upper);
     if (upper < 0.0) certificate.verdict = Verdict::negative;
   }
@@ -141,6 +139,12 @@ bool moderate(double x) {
 
 Certificate certify(const double* curvatures, const double* slopes, index_t n, double constant,
                     double radius, double uncertainty, double* scratch) {
+  if (!std::isfinite(constant)) {  // it overflowed: nothing is known
+    Certificate open;
+    open.lower = -kInfinity;
+    open.upper = kInfinity;
+    return open;
+  }
   const Survey of = survey(curvatures, slopes, n);
   const double largest = std::max(of.size, of.steepest);
   if (radius > 0.0 && largest > 0.0 &&

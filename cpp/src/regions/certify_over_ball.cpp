@@ -39,9 +39,10 @@ Certificate exactly(double constant) {
 // A dense matrix that serves few items, in scaled numbers (but `a`, which is scaled as it is read).
 class DenseItem {
  public:
-  DenseItem(MatrixView<const double> a, const double* slopes, const BallScale& scale,
-            Scratch& scratch)
-      : d_(a.rows), a_(a), scale_(scale), scratch_(scratch) {
+  // largest: of the magnitudes in a
+  DenseItem(MatrixView<const double> a, double largest, const double* slopes,
+            const BallScale& scale, Scratch& scratch)
+      : d_(a.rows), a_(a), largest_(largest), scale_(scale), scratch_(scratch) {
     scratch.g.reserve(d_);
     scratch.x.reserve(d_);
     scratch.line.reserve(3 * d_);
@@ -65,7 +66,8 @@ class DenseItem {
     double* x = scratch_.x.data();
     const RegionPoint point = scratch_.region->minimise(a_, scale_.curvature, g, radius, x);
     const double mu = std::max(point.multiplier, 0.0);
-    const BallTerms at = terms_at(a_, scale_.curvature, g, x, mu, scratch_.line.data());
+    const BallTerms at =
+        dense_terms(a_, largest_, scale_.curvature, g, x, mu, scratch_.line.data());
     const double defect = point.defect + 1.01 * reduction_error(d_) * at.size;
     const BallBounds bounds = bounds_from(at, mu, defect, radius, constant, d_);
     out.passes = point.iterations + 1;
@@ -96,6 +98,7 @@ class DenseItem {
 
   index_t d_;
   MatrixView<const double> a_;
+  double largest_;
   const BallScale& scale_;
   Scratch& scratch_;
 };
@@ -108,7 +111,7 @@ Certificate certify_dense(MatrixView<const double> a, const double* g, double co
   const BallScale scale(size, steepest, radius);
   const double scaled = scale.value(constant);
   if (!std::isfinite(scaled)) return beyond_scale(constant, 0.0);
-  Certificate out = DenseItem(a, g, scale, scratch).certify_one(scaled);
+  Certificate out = DenseItem(a, size, g, scale, scratch).certify_one(scaled);
   bring_back(scale, out);
   out.upper = std::min(out.upper, constant);
   return out;

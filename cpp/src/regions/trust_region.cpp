@@ -26,6 +26,7 @@ double tolerance(index_t d) {
 
 struct Scratch {
   AlignedBuffer<double> a, g, x, rotated, line;
+  double largest = 0.0;  // of the magnitudes in A
   std::unique_ptr<TridiagonalRegion> region;
 };
 
@@ -50,6 +51,7 @@ struct Item {
       return;
     }
     const BallScale scale(size, steepest, problem.radii[i]);
+    scratch.largest = size;
     scratch.g.reserve(d);
     scratch.line.reserve(d);
     std::transform(g, g + d, scratch.g.data(), scale.slope);
@@ -115,12 +117,15 @@ struct Item {
   }
 
   // Whether x and mu meet the conditions of a minimum to rounding, with the numbers as they were
-  // given. What the method itself says of its success decides nothing.
+  // given; what the method itself says of its success is not enough.
   Judgement judge(MatrixView<const double> a, const BallScale& scale, Scratch& scratch,
                   const double* x, const RegionPoint& point) const {
     const index_t d = problem.slopes.cols;
     const double mu = point.multiplier, radius = scale.radius, limit = tolerance(d);
-    const BallTerms at = terms_at(a, scale.curvature, scratch.g.data(), x, mu, scratch.line.data());
+    const double* g = scratch.g.data();
+    const BallTerms at = problem.dense ? dense_terms(a, scratch.largest, scale.curvature, g, x, mu,
+                                                     scratch.line.data())
+                                       : diagonal_terms(a.data, scale.curvature, g, x, mu, d);
     const double terms = at.size * at.length + at.slope, whole = at.size * radius + at.slope;
     const double slack = mu * std::fabs(radius - at.length);
     const double apart = std::fabs(at.value - point.value);
