@@ -3,7 +3,7 @@
     python bench/trust_region_attack.py --problems 100000 --seed 0
     python bench/trust_region_attack.py --what dominance --problems 100000
     python bench/trust_region_attack.py --what rules --problems 10000
-    python bench/trust_region_attack.py --validate 200      # the reference against mpmath
+    python bench/trust_region_attack.py --validate 200      # against mpmath, which it needs
 
 Every problem is solved, its sign is certified with constants on either side of the minimum, from
 far off to rounding, and it is compared with eigenvalues by Jacobi and the secular equation by
