@@ -14,6 +14,8 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
+import eigenfeat
+
 
 @dataclass
 class Measurement:
@@ -149,9 +151,7 @@ def write_csv(path: Path, rows: Sequence[Measurement]) -> None:
 
 def processor() -> dict[str, str]:
     """Tier of our kernels, and the kernels that each loaded OpenBLAS has chosen."""
-    from eigenfeat._versions import versions
-
-    found = versions()
+    found = eigenfeat.show_versions(as_dict=True)
     kernels = {str(item.get("architecture")) for item in found["libraries"]}
     return {"tier": found["core"]["tier"], "blas_kernels": " ".join(sorted(kernels - {"None"}))}
 

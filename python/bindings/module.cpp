@@ -5,8 +5,8 @@
 #include <stdexcept>
 
 #include "eigenfeat/parallel.hpp"
-#include "eigenfeat/tier.hpp"
 #include "eigenfeat/processors.hpp"
+#include "eigenfeat/tier.hpp"
 #include "registrars.hpp"
 
 // EIGENFEAT_LAPACK_NAME comes from CMake: which LAPACK the core is linked with.

@@ -9,7 +9,7 @@ from typing import Any
 
 from . import _core, _version
 
-__all__ = ["show_versions", "versions"]
+__all__ = ["show_versions"]
 
 _DEPENDENCIES = (
     *("numpy", "scipy", "scikit-learn", "scipy-openblas32", "threadpoolctl", "matplotlib", "rich"),
@@ -31,17 +31,7 @@ def _libraries() -> list[dict[str, Any]]:
     return sorted(threadpool_info(), key=lambda library: str(library["filepath"]))
 
 
-def versions() -> dict[str, Any]:
-    """Collect what :func:`show_versions` prints.
-
-    Returns
-    -------
-    dict
-        ``"system"``: Python, its executable and the machine; ``"core"``: version, ``tier`` (the
-        instruction set that the kernels use), ``available_tiers``, ``lapack`` and ``threads``;
-        ``"dependencies"``: installed versions by package, None where one is missing;
-        ``"libraries"``: BLAS and OpenMP libraries of this process, with kernels and threads.
-    """
+def _versions() -> dict[str, Any]:
     return {
         "system": {
             "python": sys.version.replace("\n", " "),
@@ -60,14 +50,27 @@ def versions() -> dict[str, Any]:
     }
 
 
-def show_versions() -> None:
+def show_versions(as_dict: bool = False) -> dict[str, Any] | None:
     """Print the versions, the processor's tier and the libraries that are in use.
 
     The tier is the instruction set that the compiled kernels use: ``baseline`` (SSE2 on x86-64,
     NEON on aarch64), ``v3`` (AVX2 and FMA) or ``v4`` (AVX-512). It is the best of the machine's,
     or the one that the environment variable ``EIGENFEAT_CPU`` names when the package is imported.
+
+    Parameters
+    ----------
+    as_dict : bool, default=False
+        Return what would be printed, and print nothing.
+
+    Returns
+    -------
+    dict or None
+        ``"system"``, ``"core"`` and ``"dependencies"`` by name, a package that is missing as None;
+        ``"libraries"``: the BLAS and OpenMP libraries of this process, as threadpoolctl tells them.
     """
-    found = versions()
+    found = _versions()
+    if as_dict:
+        return found
     for title in ("system", "core", "dependencies"):
         print(f"\n{title}:")
         for name, value in found[title].items():
@@ -78,3 +81,4 @@ def show_versions() -> None:
         about = [str(library.get("version")), f"{library['num_threads']} threads"]
         about += [f"kernels {kernels}"] if kernels else []
         print(f"{library['internal_api']:>18}: {', '.join(about)} ({library['filepath']})")
+    return None

@@ -37,9 +37,13 @@ class BallMinimum:
     hard_case : ndarray of bool, shape (n,)
         Whether mu is ``-a_min`` to working precision, d eps |A|.
     gap : ndarray of shape (n,)
-        ``q(x)`` minus the dual bound at mu: what is not proved, plus rounding.
+        How far `value` may be from the minimum: ``|q(x) - dual bound at mu|``, and an allowance for
+        rounding, ``4 sqrt(d) eps (|A| radius^2 + 2 |g| radius)`` for dense matrices and 8 eps times
+        the sum of the terms' magnitudes for diagonal ones. The allowance is what was seen to
+        suffice, not a proof; `certified_sign` gives bounds that are proved.
     residual : ndarray of shape (n,)
-        ``|(A + mu I) x + g|`` over ``|A| radius + |g|``, at least ``mu (radius - |x|)`` over that.
+        ``|(A + mu I) x + g|`` over ``|A| |x| + |g|``, at least ``mu |radius - |x||`` over
+        ``|A| radius + |g|``.
     iterations : ndarray of int, shape (n,)
         Newton steps on the secular equation.
     """
@@ -133,7 +137,8 @@ def trust_region_minimum(
     Warns
     -----
     RuntimeWarning
-        If an item did not converge; its residual says how far it came.
+        If an item did not converge, that is, if its residual, or ``q(x)`` minus the dual bound over
+        ``|A| radius^2 + 2 |g| radius``, is over ``(64 + 2 d) eps``, or `x` is outside of the ball.
 
     References
     ----------
@@ -180,8 +185,9 @@ def certified_sign(
     Parameters
     ----------
     A, g, constant, radius, diagonal, n_threads
-        As in `trust_region_minimum`. For dense matrices rounding of their reduction is allowed for
-        by ``10 d eps (|A| radius^2 + 2 |g| radius)``.
+        As in `trust_region_minimum`. For dense matrices a bound of the rounding of their reduction
+        that holds for every matrix is allowed for, 4 d (d + 20) eps of ``|A|``; where that leaves
+        the sign open, measured rounding of their eigenvectors.
 
     Returns
     -------

@@ -9,7 +9,9 @@
 //
 // mu is found by Newton's method on 1 / |x(mu)| = 1 / r (More and Sorensen 1983), from the left,
 // where it is monotone; the unknown is s = mu + a_min, so that digits are kept where mu nears
-// -a_min. In the hard case mu = -a_min, and a multiple of the lowest eigenvector fills the ball.
+// -a_min. In the hard case mu = -a_min, and a multiple of the lowest eigenvector fills the ball; so
+// it does where |x(mu)| passes r within the rounding of mu, as it may beside the hard case and where
+// A is singular.
 //
 // diagonal  A = diag(a): O(d) a step.
 // dense     one matrix an item: Householder reduction to a tridiagonal matrix (4/3 d^3 flops, one
@@ -17,13 +19,19 @@
 //           by multisection, then O(d) a step and O(d^2) to come back. One matrix for many items:
 //           its eigendecomposition once, then as diagonal.
 //
+// Every result is judged with the numbers as they were given: it is called converged only if its
+// residual and q(x) minus the dual bound are within (64 + 2 d) eps of their terms and x is in the
+// ball. A dense item that fails by way of a tridiagonal matrix is solved by its eigenvectors.
+//
 // Certified sign: with P(mu) = sum_i g_i^2 / (a_i + mu) + mu r^2, every such mu shows
 // q >= c - P(mu), and every point of the ball bounds the minimum from above. P is a sum of
 // nonnegative terms, so that rounding changes it by a factor of 1 +- (d + 64) eps: a verdict is
 // given only beyond that, and is right for the numbers as they were given. One pass without
 // divisions decides most, two or three Newton steps nearly all others; where the bounds meet at
-// zero to rounding it is undecided. For dense matrices the reduction's rounding,
-// 10 d eps (|A|_F r^2 + 2 |g| r), is allowed for.
+// zero to rounding it is undecided. Of a dense matrix, the minimiser and its multiplier are put into
+// both bounds with A itself (regions/ball_bounds.hpp), the reduction's rounding is bounded for the
+// worst of matrices (regions/tridiagonal_region.hpp), and where that leaves the sign open the same is
+// tried with eigenvectors whose rounding is measured (regions/eigenbasis.hpp).
 //
 // Numbers are double. Threads: over items, each by itself; every count gives the same bits.
 // Scratch: O(d) a thread (diagonal), d^2 (dense). Misuse throws std::invalid_argument; entries must
@@ -61,7 +69,7 @@ struct BallMinima {
   VectorView<double> values;       // (n,): the minimum, without c
   MatrixView<double> minimisers;   // (n, d)
   VectorView<double> multipliers;  // (n,): infinite where r = 0 and g is not
-  VectorView<double> gaps;         // (n,): q(x) minus the dual bound
+  VectorView<double> gaps;         // (n,): |q(x) - dual bound| and an allowance for rounding
   VectorView<double> residuals;  // (n,): |(A + mu) x + g| / (|A| |x| + |g|), at least mu (r - |x|)
   VectorView<int> hard;          // (n,): 1 where mu = -a_min to d eps |A|
   VectorView<int> iterations;    // (n,): Newton steps

@@ -196,8 +196,9 @@ void quadratic_difference(const QuadraticPair& pair, const double* __restrict x,
     const double c = pc[i] * (x[i] - mc[i]), h = ph[i] * (x[i] - mh[i]);
     a[i] = square * (ph[i] - pc[i]);
     g[i] = w * (h - c);
-    spread[i] = square * (ph[i] + pc[i]);
-    steepness[i] = w * (magnitude(h) + magnitude(c));
+    spread[i] = (square + kUnderflowAllowance) * (ph[i] + pc[i]) + kUnderflowAllowance;
+    steepness[i] = (w + kUnderflowAllowance) * (magnitude(h) + magnitude(c) + kUnderflowAllowance) +
+                   kUnderflowAllowance;
   }
 }
 

@@ -28,6 +28,10 @@ struct SumAndSize {
   double magnitude = 0.0;
 };
 
+// Added to what widths, slopes and their sums are measured by: a share of it, 8 eps, is above the
+// smallest number, and so above all that an operation beside it can lose by underflow.
+inline constexpr double kUnderflowAllowance = 1e-300;
+
 // Of two quadratic discriminants with diagonal precisions, at one point.
 struct QuadraticPair {
   const double *precision_c, *mean_c, *precision_h, *mean_h;

@@ -3,14 +3,23 @@
 #include <limits>
 
 #include "eigenfeat/trust_region.hpp"
+#include "regions/ball_bounds.hpp"
 #include "regions/secular.hpp"
 
 namespace eigenfeat {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kUnderflow = 1e-290;
 
 // One quadratic, and what is known of its minimum so far.
+//
+// Rounding, with u = 2^-53. b_i = (a_i - low) + shift is off by 3 u of itself, as a_i - low and shift
+// are not negative; so every term g_i^2 / b_i, g_i^2 / b_i^2 and their sums in any order are by
+// (n + 16) u, and `fall`, a sum of nonnegative terms, is by less than share_ = (n + 64) 2 u of
+// itself. Terms of either sign (values at points) are off by share_ times the sum of their
+// magnitudes. mu is the number shift - low itself, which is off by u of itself. What underflows is
+// below kUnderflow in all; squares of slopes are used only where they cannot.
 class Prover {
  public:
   Prover(const double* a, const double* g, index_t n, double constant, double radius,
@@ -31,11 +40,12 @@ class Prover {
 
   // The bounds that need no divisions.
   bool open(const Survey& of) {
-    const double length = std::sqrt(of.gradient), square = radius_ * radius_;
+    const double length = length_of(of), square = radius_ * radius_;
+    exact_ = radius_ == 0.0 || (of.steepest == 0.0 && of.low >= 0.0);
     // |2 g^T x| <= 2 |g| r and x^T A x >= min(a_min, 0) r^2
     bound_below(2.0 * length * radius_ + std::max(-of.low, 0.0) * square);
     if (done()) return true;
-    if (of.gradient > 0.0) {  // the best point along -g
+    if (has_squares(of)) {  // the best point along -g
       const double curvature = of.bend / of.gradient;
       const double vertex = curvature > 0.0 ? length / curvature : kInfinity;
       const double reach = std::min(vertex, inside());
@@ -48,8 +58,8 @@ class Prover {
 
   // Newton steps on the dual; each gives a bound on either side.
   void search(const Survey& of) {
-    const double base = std::max(of.low, 0.0), length = std::sqrt(of.gradient);
-    const double mean = of.gradient > 0.0 ? of.bend / of.gradient - of.low : 0.0;
+    const double base = std::max(of.low, 0.0), length = length_of(of);
+    const double mean = has_squares(of) ? of.bend / of.gradient - of.low : 0.0;
     // |x| >= r here by Jensen's inequality, if it is not below what is allowed
     double shift = std::max(base, length / radius_ - mean);
     if (!(shift > 0.0)) shift = 1e-3 * length / radius_;
@@ -67,12 +77,21 @@ class Prover {
   }
 
  private:
+  // Squares of slopes that are next to the smallest numbers have no digits.
+  static bool has_squares(const Survey& of) { return of.gradient > 1e-280; }
+
+  // |g|, or where its squares have no digits something above it.
+  double length_of(const Survey& of) const {
+    return has_squares(of) ? std::sqrt(of.gradient)
+                           : of.steepest * std::sqrt(static_cast<double>(n_));
+  }
+
   bool done() const { return certificate.verdict != Verdict::undecided; }
   double inside() const { return radius_ * (1.0 - share_); }
 
   // q >= c - fall over the ball; fall is a sum of nonnegative terms.
   void bound_below(double fall) {
-    const double most = fall * (1.0 + share_) + uncertainty_;
+    const double most = fall * (1.0 + share_) + uncertainty_ + (exact_ ? 0.0 : kUnderflow);
     const double lower = constant_ - most;
     certificate.lower = std::max(certificate.lower, lower - kRound * std::fabs(lower));
     if (constant_ >= most) certificate.verdict = Verdict::nonnegative;
@@ -81,7 +100,7 @@ class Prover {
   // q = c + change at a point of the ball; `size` is the sum of the magnitudes of change's terms.
   void bound_above(double change, double size) {
     const double error = share_ * (size + std::fabs(constant_)) + uncertainty_;
-    const double upper = (constant_ + change) + (size == 0.0 ? uncertainty_ : error);
+    const double upper = (constant_ + change) + (size == 0.0 ? uncertainty_ : error + kUnderflow);
     certificate.upper = std::min(certificate.upper, upper);
     if (upper < 0.0) certificate.verdict = Verdict::negative;
   }
@@ -109,6 +128,7 @@ class Prover {
   const double* g_;
   index_t n_;
   double constant_, radius_, uncertainty_, share_;
+  bool exact_ = false;  // nothing falls at all
 };
 
 bool moderate(double x) {
@@ -119,6 +139,12 @@ bool moderate(double x) {
 
 Certificate certify(const double* curvatures, const double* slopes, index_t n, double constant,
                     double radius, double uncertainty, double* scratch) {
+  if (!std::isfinite(constant)) {  // it overflowed: nothing is known
+    Certificate open;
+    open.lower = -kInfinity;
+    open.upper = kInfinity;
+    return open;
+  }
   const Survey of = survey(curvatures, slopes, n);
   const double largest = std::max(of.size, of.steepest);
   if (radius > 0.0 && largest > 0.0 &&
@@ -128,13 +154,14 @@ Certificate certify(const double* curvatures, const double* slopes, index_t n, d
     std::transform(curvatures, curvatures + n, scratch, scale.curvature);
     std::transform(slopes, slopes + n, scratch + n, scale.slope);
     const Survey scaled = survey(scratch, scratch + n, n);
+    const double in_units = scale.value(constant);
+    if (!std::isfinite(in_units)) return beyond_scale(constant, uncertainty);
     // What underflows here changes q by less than d 2^-1070, in units in which it may be 1/4.
-    Prover prover(scratch, scratch + n, n, scale.value(constant), scale.radius,
-                  scale.value(uncertainty) + 1e-290);
+    Prover prover(scratch, scratch + n, n, in_units, scale.radius,
+                  scale.value(uncertainty) + kUnderflow);
     if (prover.certificate.verdict == Verdict::undecided && !prover.open(scaled))
       prover.search(scaled);
-    prover.certificate.lower = scale.back(prover.certificate.lower);
-    prover.certificate.upper = scale.back(prover.certificate.upper);
+    bring_back(scale, prover.certificate);
     return prover.certificate;
   }
   Prover prover(curvatures, slopes, n, constant, radius, uncertainty);

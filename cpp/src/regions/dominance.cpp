@@ -118,7 +118,7 @@ class Row {
   void evaluate(index_t c) {
     const double* x = p_.points.row(row_);
     const double offset = p_.offsets(p_.offsets.rows == 1 ? 0 : row_, c);
-    SumAndSize sum{offset, std::fabs(offset)};
+    SumAndSize sum{offset, std::fabs(offset) + kUnderflowAllowance};
     if (p_.precisions.data != nullptr) {
       const double square = kernels<RegionKernels>().weighted_square(
           p_.precisions.row(row_) + c * d_, x, p_.centres.row(row_) + c * d_, d_);
@@ -138,6 +138,7 @@ class Row {
 
   Verdict settle(index_t c, index_t h, double least, double error) const {
     const double reach = error + uncertainty(c, h);
+    if (!(reach <= std::numeric_limits<double>::max())) return Verdict::undecided;
     if (least >= reach) return Verdict::nonnegative;
     return least < -reach ? Verdict::negative : Verdict::undecided;
   }

@@ -95,7 +95,8 @@ void solve_secular(const double* a, const double* g, index_t n, double low, doub
   for (constexpr int kMost = 200; point.iterations < kMost; ++point.iterations) {
     const double excess = (std::sqrt(sums.second) - radius) / radius;
     const double next = std::max(shift + sums.second / sums.third * excess, base);
-    point.converged = std::fabs(next - shift) <= 2 * kRound * shift || std::fabs(excess) <= kRound;
+    // From the left |x| never falls below the radius but by rounding, and then it ends there.
+    point.converged = next - shift <= 2 * kRound * shift || excess <= 4 * kRound;
     if (point.converged || !(next > 0.0)) break;
     shift = next;
     sums = secular_sums(a, g, n, low, shift);

@@ -34,6 +34,8 @@ struct RegionPoint {
   double value = 0.0;       // dual bound at the multiplier, the minimum but for rounding
   double multiplier = 0.0;  // mu
   double shift = 0.0;       // s = mu + a_min
+  // Of a tridiagonal T: T + mu I is no less than -defect I for certain.
+  double defect = std::numeric_limits<double>::infinity();
   bool hard = false;
   bool converged = true;
   int iterations = 0;

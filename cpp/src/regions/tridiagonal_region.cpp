@@ -101,6 +101,14 @@ TridiagonalRegion::Solve TridiagonalRegion::solve(const double* right, double lo
   return out;
 }
 
+// T - low + shift is no less than minus this, where solve() met positive pivots only. With u = 2^-53
+// a computed pivot is exactly that of a matrix whose diagonal differs by 3 u (pivot + off ratio),
+// three roundings, and by 2 u (|diagonal| + |low| + shift), those of the diagonal itself: at most
+// 8 u (|T| + |low| + shift), which is doubled here. What underflows is below 1e-300.
+double TridiagonalRegion::defect(double low, double shift) const {
+  return 8 * kRound * (norm_ + std::fabs(low) + shift) + 1e-300;
+}
+
 // By multisection, eight shifts at a time: below `low` no eigenvalue, below `high` at least one.
 void TridiagonalRegion::narrow(Bracket& bracket, int rounds) const {
   const double tiny = std::numeric_limits<double>::min() + norm_ * norm_ * 1e-290;
@@ -137,6 +145,7 @@ RegionPoint TridiagonalRegion::minimise_tridiagonal(const double* g, double radi
   const Solve free = solve(g, 0.0, 0.0);
   if (!free.positive) return minimise_indefinite(g, radius);
   if (free.second <= radius * radius) {
+    point.defect = defect(0.0, 0.0);
     point.value = -free.first;
     return point;
   }
@@ -170,32 +179,57 @@ RegionPoint TridiagonalRegion::minimise_indefinite(const double* g, double radiu
     if (!bracket.closed && stage < kStages) continue;
     point.hard = low < 0.0;
     point.multiplier = point.hard ? base - low : 0.0;
+    point.defect = defect(low, base) + (point.hard ? 0.0 : base);
     point.value = -(at.first + point.multiplier * radius * radius);
     if (point.hard) fill(g, low, base, radius);
     return point;
   }
 }
 
+// |x| = radius from the left of the root, where Newton's method on 1 / |x| is monotone. A small step
+// does not show that the root is near: while a component along a next to singular direction
+// dominates, |x| falls from far above the radius to far below it within T's own rounding, which
+// moves the root by `reach`. So steps are at least `reach`, and the search ends where |x| is the
+// radius as far as the equation can tell, or where the root lies between two shifts that are as
+// near as that: then the ball is filled along the lowest eigenvector.
 void TridiagonalRegion::newton(const double* g, double low, double base, double radius, Solve at,
                                RegionPoint& point) {
-  double shift = point.shift;
+  const double length = std::sqrt(dot(g, g, d_));
+  const double negligible = 4 * kRound * (norm_ * radius + length);
+  double shift = point.shift, left = base, right = std::numeric_limits<double>::infinity();
+  bool between = false;
   point.converged = false;
   for (constexpr int kMost = 200; point.iterations < kMost; ++point.iterations) {
     const double excess = (std::sqrt(at.second) - radius) / radius;
-    double next = std::max(shift + at.second / at.third * excess, base);
-    // T's own rounding moves the root by eps |T|.
-    point.converged =
-        std::fabs(next - shift) <= 2 * kRound * (shift + norm_) || std::fabs(excess) <= 4 * kRound;
-    if (point.converged || !std::isfinite(next)) break;
+    const double step = at.second / at.third * excess;
+    const double reach = 2 * kRound * (shift + norm_);
+    point.converged = std::fabs(excess) <= 4 * kRound ||
+                      (std::fabs(step) <= reach && std::fabs(excess) * length <= negligible);
+    if (point.converged) break;
+    (excess > 0.0 ? left : right) = shift;
+    between = right - left <= 2 * reach;
+    if (between) break;
+    double next = shift + (excess > 0.0 && !(step > reach) ? reach : step);
+    if (!(next > left && next < right)) next = left + 0.5 * (right - left);
+    if (!std::isfinite(next)) break;
     at = solve(g, low, next);
-    while (!at.positive && next < 1e3) at = solve(g, low, next = 0.5 * (next + shift));
+    while (!at.positive && next < right && std::isfinite(next))
+      at = solve(g, low, next = shift + 2.0 * (next - shift));
+    if (!at.positive) break;
     shift = next;
   }
+  if (between && shift != right) at = solve(g, low, shift = right);
+  if (at.positive) point.defect = defect(low, shift);
   point.shift = shift;
   point.multiplier = shift - low;
   point.value = -(at.first + point.multiplier * radius * radius);
-  const double length = radius / std::sqrt(at.second);
-  for (index_t i = 0; i < d_; ++i) point_[i] *= length;
+  if (between && at.positive) {
+    fill(g, low, shift, radius);
+    point.converged = true;
+    return;
+  }
+  const double scale = radius / std::sqrt(at.second);
+  for (index_t i = 0; i < d_; ++i) point_[i] *= scale;
 }
 
 // point + t vector on the sphere, on the side where what slope there is falls.

@@ -19,6 +19,18 @@ inline index_t tridiagonal_scratch(index_t d) {
   return 4 * padded_order(d);
 }
 
+// What rounding may do to a matrix that is reduced to tridiagonal form: T is similar to A + E, with
+// |E|_2 at most this times |A|_F. Let u = 2^-53 and m be the order of what is left in a step. The
+// product y = A v has an error of m u |A|_F |v| whatever the order of its sums; tau |v|^2 = 2, so
+// that it moves v w^T + w v^T by 4 m u |A|_F; y^T v moves it by 4 m u |A|_F, the reflection's own
+// rounding, relative m + 10 in its length and factor, by 4 (m + 10) u |A|_F (Higham, Accuracy and
+// Stability of Numerical Algorithms, 2nd ed., Lemmas 19.1 to 19.3), the update by 6 u |A|_F:
+// no more than 16 (m + 10) u |A|_F a step. Summed over m < d that is (8 d^2 + 160 d) u.
+inline double reduction_error(index_t d) {
+  const double order = static_cast<double>(d);
+  return (4.0 * order * order + 80.0 * order) * kRound;
+}
+
 // Scratch of one thread for matrices of order d, reused for every item.
 class TridiagonalRegion {
  public:
@@ -43,6 +55,7 @@ class TridiagonalRegion {
   void reduce(MatrixView<const double> a, const PowerOfTwo& factor);
   void reflect(index_t i, double* x) const;
   Solve solve(const double* right, double low, double shift);
+  double defect(double low, double shift) const;
   void narrow(Bracket& bracket, int rounds) const;
   void lowest_eigenvector(double low, double shift);
   RegionPoint minimise_tridiagonal(const double* g, double radius);

@@ -47,6 +47,10 @@ class Discriminants:
         """(n, k) values."""
         raise NotImplementedError
 
+    def magnitudes(self, points: _Array) -> _Array:
+        """(n, k) sums of the magnitudes that scores are added up from."""
+        raise NotImplementedError
+
     def separable(self) -> SeparableClasses | None:
         """What the dominance kernels take, if all differences are separable."""
         raise NotImplementedError
@@ -55,6 +59,12 @@ class Discriminants:
         self, points: _Array, rows: _Codes, c: _Codes, h: _Codes
     ) -> tuple[_Array, _Array]:
         """``f_c - f_h`` about some of the points: V (m, d, d), half gradients (m, d)."""
+        raise NotImplementedError
+
+    def difference_sizes(
+        self, points: _Array, rows: _Codes, c: _Codes, h: _Codes
+    ) -> tuple[_Array, _Array]:
+        """(m,) lengths of the magnitudes that V and half gradients are added up from."""
         raise NotImplementedError
 
 
@@ -67,6 +77,9 @@ class Linear(Discriminants):
 
     def scores(self, points: _Array) -> _Array:
         return np.asarray(np.einsum("ni,ki->nk", points, self.slopes) + self.offsets)
+
+    def magnitudes(self, points: _Array) -> _Array:
+        return np.asarray(np.abs(points) @ np.abs(self.slopes.T) + np.abs(self.offsets))
 
     def separable(self) -> SeparableClasses:
         return SeparableClasses(self.offsets[None], self.slopes, groups=self.groups)
@@ -84,6 +97,10 @@ class Gaussians(Discriminants):
         apart = points[:, None] - self.means
         return np.asarray(self.offsets - 0.5 * (apart**2 / self.variances).sum(axis=2))
 
+    def magnitudes(self, points: _Array) -> _Array:
+        apart = points[:, None] - self.means
+        return np.asarray(np.abs(self.offsets) + 0.5 * (apart**2 / self.variances).sum(axis=2))
+
     def separable(self) -> SeparableClasses:
         precisions = 0.5 / self.variances
         return SeparableClasses(self.offsets, None, precisions, self.means, groups=self.groups)
@@ -97,6 +114,17 @@ class Gaussians(Discriminants):
         V = np.zeros((len(rows), len(every), len(every)))
         V[:, every, every] = ph - pc
         return V, ph * (x - self.means[at, h]) - pc * (x - self.means[at, c])
+
+    def difference_sizes(
+        self, points: _Array, rows: _Codes, c: _Codes, h: _Codes
+    ) -> tuple[_Array, _Array]:
+        at = rows if len(self.means) > 1 else np.zeros(len(rows), dtype=np.intp)
+        curved, sloped = np.zeros(len(rows)), np.zeros(len(rows))
+        for i in (c, h):
+            precisions = 0.5 / self.variances[at, i]
+            curved += np.linalg.norm(precisions, axis=1)
+            sloped += np.linalg.norm(precisions * (points[rows] - self.means[at, i]), axis=1)
+        return curved, sloped
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,8 +151,13 @@ class Quadratic(Discriminants):
 
     def scores(self, points: _Array) -> _Array:
         apart = points[:, None] - self.means
-        quadratic = np.einsum("nki,kij,nkj->nk", apart, self.precisions, apart)
+        quadratic = _forms(apart, self.precisions)
         return np.asarray(self.offsets - 0.5 * quadratic)
+
+    def magnitudes(self, points: _Array) -> _Array:
+        apart = np.abs(points[:, None] - self.means)
+        quadratic = _forms(apart, np.abs(self.precisions))
+        return np.asarray(np.abs(self.offsets) + 0.5 * quadratic)
 
     def separable(self) -> SeparableClasses | None:
         return None
@@ -136,6 +169,20 @@ class Quadratic(Discriminants):
         gradient = np.einsum("nij,nj->ni", ph, x - self.means[h])
         gradient -= np.einsum("nij,nj->ni", pc, x - self.means[c])
         return 0.5 * (ph - pc), 0.5 * gradient
+
+    def difference_sizes(
+        self, points: _Array, rows: _Codes, c: _Codes, h: _Codes
+    ) -> tuple[_Array, _Array]:
+        lengths = 0.5 * np.linalg.norm(self.precisions, axis=(1, 2))
+        sloped = np.zeros(len(rows))
+        for i in (c, h):
+            sloped += lengths[i] * np.linalg.norm(points[rows] - self.means[i], axis=1)
+        return lengths[c] + lengths[h], sloped
+
+
+def _forms(apart: _Array, precisions: _Array) -> _Array:
+    """(n, k) of x^T P x in two stages, each a sum over d."""
+    return np.asarray(np.einsum("nki,nki->nk", np.einsum("nki,kij->nkj", apart, precisions), apart))
 
 
 def discriminants_of(classifier: Any, X: _Array) -> Discriminants:

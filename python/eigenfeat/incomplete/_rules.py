@@ -16,6 +16,7 @@ from scipy.special import ndtr
 
 from eigenfeat._dominance import SeparableClasses, box_minimum
 from eigenfeat.incomplete._discriminants import Discriminants, Linear
+from eigenfeat.incomplete._rounding import of_quadratics, of_variances, share
 from eigenfeat.incomplete._tails import quadratic_tail
 from eigenfeat.incomplete.conditional import Conditional
 from eigenfeat.incomplete.sets import ConfidenceSet
@@ -66,6 +67,11 @@ class Case:
     def scores(self) -> _Array:
         """(n, k), at the conditional mean."""
         return self.mean if self.by_scores else self.functions.scores(self.mean)
+
+    @cached_property
+    def magnitudes(self) -> _Array:
+        """(n, k): sums of the magnitudes that the scores are added up from."""
+        return np.abs(self.mean) if self.by_scores else self.functions.magnitudes(self.mean)
 
     @cached_property
     def separable(self) -> SeparableClasses | None:
@@ -214,12 +220,13 @@ def _linear_over_ellipsoid(
         variance = _slope_variances(case, case.known.covariance, np.arange(len(best)), best)
     spread = np.sqrt(variance)
     margin = scores[np.arange(len(best)), best][:, None] - scores
-    size = np.abs(scores).max(axis=1, keepdims=True) + radius[:, None] * spread
-    least = margin - radius[:, None] * spread
+    size = case.magnitudes + case.magnitudes[np.arange(len(best)), best][:, None]
+    fall = radius[:, None] * spread
+    least, reach = margin - fall, share(case.n_features) * (size + fall)
     rivals = _rivals(case.discriminants.labels, best)
-    holds = ~rivals | (least >= 64 * EPS * size)
-    open_ = (rivals & (np.abs(least) < 64 * EPS * size)).sum(axis=1)
-    return holds.all(axis=1) & allowed, _checks_until_failure(holds, rivals, scores), open_
+    holds, near = ~rivals | (least >= reach), rivals & (np.abs(least) < reach)
+    checks = _checks_until_failure(holds, rivals, scores)
+    return holds.all(axis=1) & allowed, checks, near.sum(axis=1)
 
 
 def _checks_until_failure(holds: Any, rivals: Any, scores: _Array) -> NDArray[np.intp]:
@@ -249,7 +256,8 @@ def _slope_variances(case: Case, covariances: _Array, pattern: _Codes, guess: _C
     for i, at in enumerate(pattern):
         apart = linear.slopes - linear.slopes[guess[i]]
         variance[i] = np.einsum("ki,ki->k", np.einsum("ki,ij->kj", apart, covariances[at]), apart)
-    return np.maximum(variance, 0.0)
+        variance[i] = np.maximum(variance[i], 0.0) + of_variances(apart, covariances[at])
+    return variance
 
 
 def _pair_by_pair(
@@ -278,14 +286,17 @@ def _signs(
     """Signs of the minima of f_c - f_h over the sets of some rows."""
     constant = case.scores[rows, c] - case.scores[rows, h]
     # What evaluating two scores and a difference may have lost.
-    constant -= 64 * EPS * (np.abs(case.scores[rows, c]) + np.abs(case.scores[rows, h]))
+    constant -= share(case.n_features) * (case.magnitudes[rows, c] + case.magnitudes[rows, h])
     V, g = case.functions.difference(case.mean, rows, c, h)
+    sizes = case.functions.difference_sizes(case.mean, rows, c, h)
     if kind.shape == "box":
-        return _box_signs(case, V, g, constant, radius, rows)
+        return _box_signs(case, V, g, sizes, constant, radius, rows)
     root = _roots(case, kind, rows)
     A = np.einsum("nia,nij,njb->nab", root, V, root, optimize=True)
     A = 0.5 * (A + A.transpose(0, 2, 1))
     slopes = np.einsum("nia,ni->na", root, g)
+    reach = np.linalg.norm(root, axis=(1, 2)) * radius
+    constant -= of_quadratics(*sizes, reach, case.n_features)
     threads = case.n_threads or None
     return np.asarray(certified_sign(A, slopes, constant, radius, n_threads=threads).sign)
 
@@ -306,7 +317,13 @@ def square_roots(covariances: _Array) -> _Array:
 
 
 def _box_signs(
-    case: Case, V: _Array, g: _Array, constant: _Array, radius: _Array, rows: _Codes
+    case: Case,
+    V: _Array,
+    g: _Array,
+    sizes: tuple[_Array, _Array],
+    constant: _Array,
+    radius: _Array,
+    rows: _Codes,
 ) -> NDArray[np.int32]:
     """In the eigenvectors of V, with a box there (Parrish 2012, (5.15), (5.16))."""
     values, Q = np.linalg.eigh(V)
@@ -315,8 +332,8 @@ def _box_signs(
     widths = radius[:, None] * np.sqrt(np.maximum(variance, 0.0))
     slopes = np.einsum("nia,ni->na", Q, g)
     least = constant + box_minimum(values, slopes, widths, case.n_threads)
-    size = (np.abs(values) * widths**2 + 2 * np.abs(slopes) * widths).sum(axis=1)
-    slack = 64 * case.n_features * EPS * size
+    # Eigenvalues and slopes along eigenvectors are off by shares of |V| and |g|.
+    slack = of_quadratics(*sizes, np.linalg.norm(widths, axis=1), case.n_features)
     return np.where(least >= slack, 1, np.where(least < -slack, -1, 0)).astype(np.int32)
 
 

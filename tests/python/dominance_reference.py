@@ -1,0 +1,240 @@
+"""Decisions by sets about rows next to a tie, and whether they hold in long double.
+
+Each of `attack_box`, `attack_dominance` and `attack_rule` draws problems and counts: ``decided``,
+``open`` (left open by rounding), ``missed`` (not decided, though far from a tie) and ``wrong``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import region_reference as reference
+
+from eigenfeat._dominance import SeparableClasses, box_minimum
+from eigenfeat.incomplete._discriminants import Gaussians, Linear, Quadratic
+from eigenfeat.incomplete._rules import Case, SetRule, square_roots
+from eigenfeat.incomplete.conditional import Conditional
+from eigenfeat.incomplete.sets import SETS
+
+EPS = float(np.finfo(float).eps)
+LONG = reference.LONG
+KINDS = ("linear", "gaussians", "quadratic")
+FAR = 1e-9  # from a tie, in sizes of the terms: what should be decided
+
+
+def attack_box(rng, n):
+    """Minima over boxes, any family and dimension."""
+    family, d = str(rng.choice(list(reference.FAMILIES))), int(rng.choice([1, 2, 7, 8, 9, 33]))
+    problem = reference.draw(rng, family, n, d, "diagonal")
+    a, g = np.einsum("nii->ni", problem.A), problem.g
+    w = problem.radius[:, None] * rng.choice([0.0, 0.5, 1.0, 1e3], (n, d))
+    right = reference.minimum_over_box(a, g, w)
+    apart = np.abs(box_minimum(a, g, w, 1) - right)
+    return Counter(decided=n, wrong=int((~(apart <= (d + 8) * EPS * np.abs(right))).sum()))
+
+
+def separable_classes(rng, k, d):
+    """Offsets such that the scores at 0 differ by little, or by the rounding of their terms."""
+    kind = rng.integers(3)
+    slopes = rng.standard_normal((k, d)) * 10.0 ** rng.integers(-3, 4) if kind != 1 else None
+    precisions = centres = None
+    if kind != 0:
+        precisions = rng.gamma(1.0, size=(1, k, d)) * 10.0 ** rng.integers(-3, 4)
+        centres = rng.standard_normal((1, k, d)) * 10.0 ** rng.integers(-2, 3)
+        if rng.random() < 0.3:  # equal curvatures: the differences are linear
+            precisions[:] = precisions[:, :1]
+    offsets = rng.standard_normal((1, k)) * 10.0 ** rng.integers(-6, 6)
+    return SeparableClasses(offsets, slopes, precisions, centres)
+
+
+def parts_of(classes, x, w, c, h):
+    """Constant, a and g of f_c - f_h in u, x + w u, in long double."""
+    x, w = x.astype(LONG), w.astype(LONG)
+    offsets = np.broadcast_to(classes.offsets, (len(x), classes.offsets.shape[1])).astype(LONG)
+    constant = offsets[:, c] - offsets[:, h]
+    a, g = np.zeros(x.shape, dtype=LONG), np.zeros(x.shape, dtype=LONG)
+    size = np.abs(offsets[:, c]) + np.abs(offsets[:, h])
+    if classes.slopes is not None:
+        apart = classes.slopes[c].astype(LONG) - classes.slopes[h].astype(LONG)
+        constant, g = constant + x @ apart, g + w * apart / 2
+        size = size + np.abs(x) @ np.abs(classes.slopes[[c, h]]).sum(axis=0)
+    if classes.precisions is not None:
+        for sign, i in ((-1, c), (1, h)):
+            p, m = classes.precisions[0, i].astype(LONG), classes.centres[0, i].astype(LONG)
+            square = p * (x - m) ** 2
+            constant, size = constant + sign * square.sum(axis=1), size + square.sum(axis=1)
+            a, g = a + sign * p * w**2, g + sign * w * p * (x - m)
+    return constant, a, g, size
+
+
+def least_difference(classes, x, w, radius, shape, c, h):
+    """(n,) minima of f_c - f_h, and the size of the terms."""
+    constant, a, g, size = parts_of(classes, x, w, c, h)
+    over = reference.minimum_over_ball if shape == "ball" else reference.minimum_over_box
+    reach = radius if shape == "ball" else np.broadcast_to(radius[:, None], a.shape)
+    terms = np.abs(a).sum(axis=1) * radius**2 + 2 * np.abs(g).sum(axis=1) * radius
+    return constant + over(a, g, reach), size + terms
+
+
+def attack_dominance(rng, n, shape, process):
+    """The first class beats every other by next to nothing, or falls short by as much."""
+    k, d = int(rng.integers(2, 5)), int(rng.choice([1, 2, 3, 8, 13]))
+    classes = separable_classes(rng, k, d)
+    x = rng.standard_normal((n, d)) * 10.0 ** rng.integers(-2, 3)
+    w = rng.gamma(1.0, size=(n, d)) * (rng.random((n, d)) < 0.8) * 10.0 ** rng.integers(-4, 2)
+    radius = 10.0 ** rng.uniform(-3, 2, n)
+    offsets = np.repeat(classes.offsets, n, axis=0)
+    for h in range(1, k):
+        least, size = least_difference(classes, x, w, radius, shape, 0, h)
+        beside = rng.choice([0.0, 1e-17, 1e-16, 1e-14, 1e-8, 1.0], n) * rng.choice([-1, 1], n)
+        offsets[:, h] += (least + beside * size).astype(float)
+    classes = replace(classes, offsets=offsets)
+    found = classes.dominating(x, w, radius, shape, process, 1)
+    sizes = np.zeros((n, k, k), dtype=LONG)
+    least = np.full((n, k, k), np.inf, dtype=LONG)
+    for c in range(k):
+        for h in range(k):
+            if c != h:
+                least[:, c, h], sizes[:, c, h] = least_difference(
+                    classes, x, w, radius, shape, c, h
+                )
+    size = sizes.max(axis=(1, 2))
+    rows = np.flatnonzero(found.winners >= 0)
+    winning = least[rows, found.winners[rows]].min(axis=1)
+    clear = (least.min(axis=2) > FAR * size[:, None]).any(axis=1)
+    return Counter(
+        decided=len(rows),
+        open=int((found.open > 0).sum()),
+        wrong=int((~(winning >= -1e-18 * d * size[rows])).sum()),
+        missed=int((found.winners[clear] < 0).sum()),
+    )
+
+
+def discriminants(rng, kind, k, d):
+    far = 10.0 ** rng.integers(0, 6)  # scores are differences of terms as large as this
+    means = rng.standard_normal((k, d)) + far * rng.standard_normal(d)
+    if kind == "linear":
+        slopes = rng.standard_normal((k, d)) * 1e-3 + far * rng.standard_normal(d)
+        return Linear(np.arange(k), slopes, rng.standard_normal(k)), np.zeros(d)
+    variances = rng.gamma(2.0, size=(k, d)) + 0.1
+    if kind == "gaussians":
+        return Gaussians(np.arange(k), np.zeros((1, k)), means[None], variances[None]), means[0]
+    roots = rng.standard_normal((k, d, d))
+    precisions = roots @ roots.transpose(0, 2, 1) + 0.01 * np.eye(d)
+    if rng.random() < 0.5:  # of differences of low rank
+        extra = rng.standard_normal((k, d, 1))
+        precisions = precisions[:1] + extra @ extra.transpose(0, 2, 1)
+    return Quadratic(np.arange(k), np.zeros(k), means, precisions), means[0]
+
+
+def known_to(rng, centre, far, n, d):
+    root = rng.standard_normal((1, d, int(rng.integers(1, d + 1)))) * 10.0 ** rng.integers(-4, 1)
+    covariance = root @ root.transpose(0, 2, 1)
+    means = centre + rng.standard_normal((n, d)) * far
+    diagonal = np.einsum("qii->qi", covariance)
+    return Conditional(
+        np.ones((n, 1)),
+        means[:, None],
+        diagonal[:, None],
+        covariance[:, None],
+        np.zeros(n, dtype=np.intp),
+        np.array([d]),
+    )
+
+
+def exact_score(functions, i, x):
+    x = x.astype(LONG)
+    if isinstance(functions, Linear):
+        return x @ functions.slopes[i].astype(LONG) + functions.offsets[i]
+    if isinstance(functions, Gaussians):
+        apart = x - functions.means[0, i]
+        return functions.offsets[0, i] - (apart**2 / functions.variances[0, i]).sum(axis=1) / 2
+    apart = x - functions.means[i]
+    P = functions.precisions[i].astype(LONG)
+    return functions.offsets[i] - np.einsum("ni,ij,nj->n", apart, P, apart) / 2
+
+
+def exact_difference(functions, x, c, h):
+    """V and half the gradient of f_c - f_h about points, in long double."""
+    n, d = x.shape
+    V, g = np.zeros((n, d, d), dtype=LONG), np.zeros((n, d), dtype=LONG)
+    for sign, i in ((-1, c), (1, h)):
+        if isinstance(functions, Linear):
+            g -= sign * functions.slopes[i].astype(LONG) / 2
+            continue
+        if isinstance(functions, Gaussians):
+            P = np.diag(1 / functions.variances[0, i].astype(LONG))
+            apart = x.astype(LONG) - functions.means[0, i]
+        else:
+            P, apart = functions.precisions[i].astype(LONG), x.astype(LONG) - functions.means[i]
+        V += sign * P / 2
+        g += sign * apart @ P / 2
+    return V, g
+
+
+def attack_rule(rng, name, kind):
+    """One row, two classes: the least difference over the set is 0 but for rounding, or near it."""
+    chosen, d = SETS[name], int(rng.integers(1, 7))
+    functions, centre = discriminants(rng, kind, 2, d)
+    known = known_to(rng, centre, 10.0 ** rng.integers(-8, 1), 1, d)
+    tau = rng.choice([1e-6, 0.1, 0.9, 0.999], 1)
+    case = Case(functions, known, d, False, 1)
+    radius = chosen.radius(tau, case.degrees(chosen.full_covariance))
+    root = square_roots(known.covariances[:, 0])[0]
+    at = (chosen, case.mean, 0, 1, radius, root, known.variances[0, 0])
+    least, size = over_set(functions, *at)
+    beside = rng.choice([0.0, 1e-17, 1e-16, 1e-15, 1e-13, 1e-8]) * rng.choice([-1, 1])
+    offsets = functions.offsets.copy()
+    offsets[..., 1] += float(least[0] + beside * size[0])
+    functions = replace(functions, offsets=offsets)
+    result = SetRule(chosen).judge(Case(functions, known, d, False, 1), tau, None)
+    least, size = over_set(functions, *at)
+    decided, clear = bool(result.decided[0]), least[0] > FAR * size[0]
+    wrong = decided and result.guess[0] == 0 and not least[0] >= -1e-17 * size[0]
+    return Counter(
+        decided=int(decided),
+        clear=int(clear),
+        open=int(result.open[0] > 0),
+        wrong=int(wrong),
+        missed=int(clear and not decided),
+    )
+
+
+def over_set(functions, chosen, x, c, h, radius, root, variance):
+    """Minima of f_c - f_h over the rule's set, and the size of the terms."""
+    constant = exact_score(functions, c, x) - exact_score(functions, h, x)
+    V, g = exact_difference(functions, x, c, h)
+    d = x.shape[1]
+    if chosen.full_covariance or chosen.shape == "ball":
+        S = (root if chosen.full_covariance else np.diag(np.sqrt(variance))).astype(LONG)
+        A, slopes = S.T @ V @ S, g @ S
+        a, along = reference.eigen((A + A.transpose(0, 2, 1)) / 2, slopes[:, :, None])
+        least = reference.minimum_over_ball(a, along[:, :, 0], radius)
+        reach = np.sqrt((S**2).sum()) * radius
+    elif isinstance(functions, Quadratic):  # a box in the eigenvectors of V
+        Q = np.linalg.eigh(V.astype(float))[1]
+        R = root @ root.T
+        w = radius[:, None] * np.sqrt(np.maximum(np.einsum("nia,ij,nja->na", Q, R, Q), 0))
+        rotated = Q.transpose(0, 2, 1).astype(LONG) @ V @ Q.astype(LONG)
+        slopes = np.einsum("nia,ni->na", Q.astype(LONG), g)
+        diagonal = np.einsum("nii->ni", rotated)
+        off = np.abs(rotated - diagonal[:, :, None] * np.eye(d))
+        least = reference.minimum_over_box(diagonal, slopes, w)
+        least = least + np.einsum("ni,nij,nj->n", w, off, w)  # no lower than this by much
+        reach = np.sqrt((w**2).sum(axis=1))
+    else:
+        w = radius[:, None] * np.sqrt(variance)
+        least = reference.minimum_over_box(np.einsum("nii->ni", V), g, w)
+        reach = np.sqrt((w**2).sum(axis=1))
+    curved, sloped = np.sqrt((V**2).sum(axis=(1, 2))), np.sqrt((g**2).sum(axis=1))
+    scores = sum(sizes_of_terms(functions, i, x) for i in (c, h))
+    return constant + least, curved * reach**2 + 2 * sloped * reach + scores + 1e-300
+
+
+def sizes_of_terms(functions, i, x):
+    offset = np.abs(functions.offsets[..., i]).max()
+    if isinstance(functions, Linear):
+        return np.abs(x) @ np.abs(functions.slopes[i]) + offset
+    return np.abs(exact_score(functions, i, x)) + 2 * offset
