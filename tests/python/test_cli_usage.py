@@ -37,7 +37,7 @@ MISUSE = {
     (*FIT, "--features", "--ridge", "-1"): "--ridge: expected a float in the range [0.0, inf)",
     ("fit", "--moments", "rows.efm", "-o", "x", "--ridge", "-1"): "--ridge: expected a float",
     (*FIT, "--ridge", "much"): "argument --ridge: invalid float value: 'much'",
-    (*FIT, "--depth", "0"): "--depth: expected an int in the range [1, inf), got 0",
+    (*FIT, "--depth", "0"): "--depth: expected an int in the range [1, 2147483647], got 0",
     (*FIT, "--n-clusters", "0"): "--n-clusters: expected an int in the range [1, inf), got 0",
     (*FIT, "--n-clusters", "2", "--memory", "0"): "--n-clusters: expected 1 with more rows than",
     (*FIT, "--n-clusters", "2", "--pairs", "confusion"): "--pairs: expected 'all' or ('random', n)",
