@@ -31,7 +31,7 @@ from eigenfeat.incomplete import (
 from eigenfeat.incomplete._tails import quadratic_tail
 from eigenfeat.incomplete.sets import SETS
 
-RULES = ("pairwise", "chebyshev", "quadratic", "box", "ideal")
+RULES = ("pairwise", "chebyshev", "mahalanobis", "quadratic", "box", "ideal")
 CLASSIFIERS = {
     "lda": LinearDiscriminantAnalysis(),
     "svc": LinearSVC(),
@@ -144,8 +144,11 @@ def test_what_is_decided_agrees_at_least_as_often_as_promised(series, name, rule
     assert np.all((largest >= tau + 1e-5) <= found.decided)
     assert set(found.labels[~found.decided]) <= {None}
     assert_array_equal(found.labels[found.decided], found.label[found.decided])
-    if rule in ("quadratic", "box", "chebyshev") and name != "nearest":
-        assert found.checks.max() <= 2  # G - 1
+    if rule in ("quadratic", "box", "chebyshev", "mahalanobis") and name != "nearest":
+        # G - 1 for a set; of three parts each has a set, at two levels.
+        assert found.checks.max() <= (2 if rule == "chebyshev" else 2 * 3 * 2)
+        single = ReliableClassifier(CLASSIFIERS[name], set=rule, reliability=tau).fit(X, y)
+        assert single.decide(rows).checks.max() <= 2
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -37,6 +37,7 @@ def flattened(found: PrefixConditional, n_columns: int) -> Conditional:
         found.covariances,
         np.tile(np.arange(p), n),
         np.asarray(n_columns - found.steps, dtype=np.intp),
+        found.spectra,
     )
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from eigenfeat._dominance import SeparableClasses, box_minimum
-from eigenfeat.incomplete._discriminants import Discriminants, Linear
+from eigenfeat.incomplete._discriminants import Discriminants, Linear, Quadratic
 from eigenfeat.incomplete._tails import quadratic_tail
 from eigenfeat.incomplete.conditional import Conditional
 from eigenfeat.incomplete.sets import ConfidenceSet
@@ -43,14 +43,36 @@ class Case:
     by_scores: bool
     n_threads: int
 
-    def degrees(self, full_covariance: bool) -> NDArray[np.intp]:
-        """(n,) rank of the covariance at most, or how many components have a variance."""
-        missing = self.known.missing[self.known.pattern]
-        most = np.minimum(missing, self.n_features)
-        if self.by_scores:
-            return most
+    def degrees(self, kind: ConfidenceSet) -> NDArray[np.intp]:
+        """(n,) what the kind's radius goes by.
+
+        A bound of the covariance's rank, or how many components have a variance; for boxes in axes
+        of each pair's own, as many for each pair.
+        """
+        most = np.minimum(self.known.missing[self.known.pattern], self.n_features)
+        if self.by_scores:  # which are relative to each other
+            return np.minimum(most, self.discriminants.count - 1)
         spread = np.asarray((self.known.variance > 0).sum(axis=1))
-        return np.minimum(most, spread) if full_covariance else spread
+        if kind.shape == "box" and isinstance(self.discriminants, Quadratic):
+            return spread * (self.discriminants.count - 1)
+        return np.minimum(most, spread) if kind.full_covariance else spread
+
+    def radius(self, kind: ConfidenceSet, tau: _Array) -> _Array:
+        """(n,) of sets about the mean of a single Gaussian, or of any distribution."""
+        known = self.known
+        return kind.radius(tau, self.degrees(kind), known.spectra, known.pattern)
+
+    def reliability(self, kind: ConfidenceSet, radius: _Array) -> _Array:
+        """(n,) its inverse."""
+        known = self.known
+        return kind.reliability(radius, self.degrees(kind), known.spectra, known.pattern)
+
+    def part(self, g: int, rows: _Codes) -> Case:
+        """Some of the rows as if they were of part g of the mixture; the same functions."""
+        if self.by_scores:
+            return replace(self, known=self.known.part(g, rows))
+        functions = self.functions.some(rows)
+        return replace(self, known=self.known.part(g, rows), discriminants=functions)
 
     @cached_property
     def mean(self) -> _Array:
@@ -88,6 +110,7 @@ class Case:
             known.covariances,
             known.pattern[items],
             known.missing,
+            known.spectra,
         )
         return replace(self, known=chosen)
 
@@ -128,28 +151,46 @@ def _rivals(labels: _Codes, guess: _Codes) -> NDArray[np.bool_]:
 
 
 class SetRule(Rule):
-    """(5.2): one set of probability tau, on which one class dominates."""
+    """(5.2): one set of probability tau, on which one class dominates.
+
+    Under a mixture the set is the union of one set for each part, of probabilities t_g; by the law
+    of total probability that of the union is at least sum_g p(g|z) t_g. Sets for any distribution
+    need no such thing.
+    """
 
     def __init__(self, kind: ConfidenceSet) -> None:
         self.kind = kind
 
     def judge(self, case: Case, tau: _Array, target: int | None) -> Judgement:
-        scores = case.scores
-        best = np.asarray(scores.argmax(axis=1))
-        allowed = np.ones(len(best), dtype=bool)
-        if target is not None:  # the set holds the mean: no other class can dominate
-            allowed = case.discriminants.labels[best] == target
-        radius = self.kind.radius(tau, case.degrees(self.kind.full_covariance))
+        if self._in_parts(case):
+            return self._judge_parts(case, tau, target)
+        best, allowed = self._best(case, target)
+        radius = case.radius(self.kind, tau)
         decided, checks, open_ = _over_set(case, self.kind, radius, best, allowed)
         return Judgement(best, decided, np.where(decided, tau, 0.0), checks, open_)
 
     def largest(self, case: Case, target: int | None) -> tuple[_Array, _Codes]:
-        scores, degrees = case.scores, case.degrees(self.kind.full_covariance)
-        best = np.asarray(scores.argmax(axis=1))
-        allowed = np.ones(len(best), dtype=bool)
-        if target is not None:
-            allowed = case.discriminants.labels[best] == target
-        limit = self.kind.radius(np.full(len(best), 1 - 1e-15), degrees)
+        if not self._in_parts(case):
+            best, allowed = self._best(case, target)
+            return np.where(allowed, self._largest(case, best), 0.0), best
+        votes = _PartVotes(case)
+        total = self._of_parts(case, votes, np.arange(len(votes.best)))
+        return np.where(votes.allowed(target), total, 0.0), votes.best
+
+    def _in_parts(self, case: Case) -> bool:
+        return case.known.weights.shape[1] > 1 and not self.kind.any_distribution
+
+    def _best(self, case: Case, target: int | None) -> tuple[_Codes, NDArray[np.bool_]]:
+        """Guesses, and which of them may be decided."""
+        best = np.asarray(case.scores.argmax(axis=1))
+        if target is None:
+            return best, np.ones(len(best), dtype=bool)
+        # The set holds the mean: no other class can dominate.
+        return best, case.discriminants.labels[best] == target
+
+    def _largest(self, case: Case, best: _Codes) -> _Array:
+        degrees = case.degrees(self.kind)
+        limit = case.radius(self.kind, np.full(len(best), 1 - 1e-15))
         if case.separable is not None and not self.kind.full_covariance:
             radius, _ = case.separable.radii(
                 case.mean,
@@ -161,9 +202,60 @@ class SetRule(Rule):
             )
         else:
             radius = self._bisected(case, limit, best)
-        tau = self.kind.reliability(np.maximum(radius, 1e-150), degrees)
+        tau = case.reliability(self.kind, np.maximum(radius, 1e-150))
         tau = np.where(radius >= limit, 1.0, tau)
-        return np.where(allowed & ((radius > 0) | (degrees == 0)), tau, 0.0), best
+        return np.where((radius > 0) | (degrees == 0), tau, 0.0)
+
+    def _judge_parts(self, case: Case, tau: _Array, target: int | None) -> Judgement:
+        """Yes where all parts that count hold at one level, no where one fails that must hold.
+
+        What is left open by these takes the largest probability of each part.
+        """
+        votes = _PartVotes(case)
+        n, parts = votes.weights.shape
+        possible = votes.allowed(target) & (votes.weights.sum(axis=1) >= tau)
+        # Parts of next to no weight, together 1 per cent of what may fail, are not looked at.
+        order = np.argsort(votes.weights, axis=1)
+        small = np.cumsum(np.take_along_axis(votes.weights, order, axis=1), axis=1)
+        dropped = np.zeros((n, parts), dtype=bool)
+        np.put_along_axis(dropped, order, small <= 0.01 * (1 - tau)[:, None], axis=1)
+        weights = np.where(dropped, 0.0, votes.weights)
+        total = weights.sum(axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            common = tau / total
+            least = (tau[:, None] - (votes.weights.sum(axis=1)[:, None] - weights)) / weights
+        common = np.where(possible & (common < 1), common, 0.5)
+        good = possible & (tau < total)
+        bad = ~possible
+        checks, open_ = np.zeros(n, dtype=np.intp), np.zeros(n, dtype=np.intp)
+        for g in range(parts):
+            for level, yes in ((common, True), (least[:, g], False)):
+                rows = np.flatnonzero((weights[:, g] > 0) & (level > 0) & (level < 1) & ~bad)
+                rows = rows[good[rows]] if yes else rows[~good[rows]]
+                if not len(rows):
+                    continue
+                part = case.part(g, rows)
+                radius = part.radius(self.kind, _rounded(level[rows], up=yes))
+                everyone = np.ones(len(rows), dtype=bool)
+                best = votes.of_part[rows, g]
+                holds, some, unsure = _over_set(part, self.kind, radius, best, everyone)
+                checks[rows] += some
+                open_[rows] += unsure
+                (good if yes else bad)[rows] = holds if yes else ~holds
+        left = np.flatnonzero(~good & ~bad)
+        good[left] = self._of_parts(case, votes, left) >= tau[left]
+        return Judgement(votes.best, good, np.where(good, tau, 0.0), checks, open_)
+
+    def _of_parts(self, case: Case, votes: _PartVotes, rows: _Codes) -> _Array:
+        """sum_g p(g|z) t_g with the largest t_g at which the guess dominates."""
+        total = np.zeros(len(rows))
+        for g in range(votes.weights.shape[1]):
+            some = np.flatnonzero(votes.weights[rows, g] > 0)
+            if len(some):
+                part = case.part(g, rows[some])
+                found = self._largest(part, votes.of_part[rows[some], g])
+                total[some] += votes.weights[rows[some], g] * found
+        return np.minimum(total, 1.0)
 
     def _bisected(self, case: Case, limit: _Array, best: _Codes) -> _Array:
         """Largest radii at which the guess dominates, from below."""
@@ -185,6 +277,49 @@ class SetRule(Rule):
             if np.all((above - below <= 1e-6 * below) | (above < 1e-12)):
                 break
         return np.where(holds(limit), limit, below)
+
+
+def _rounded(level: _Array, up: bool) -> _Array:
+    """Levels of which there are few different ones: steps of 5 per cent of what is missing to 1."""
+    steps = np.log1p(-level) / np.log(1.05)
+    return np.asarray(1 - 1.05 ** (np.floor(steps) if up else np.minimum(np.ceil(steps), -1)))
+
+
+class _PartVotes:
+    """What each part of a mixture would be decided as by its mean, and the class most of them are.
+
+    Attributes
+    ----------
+    of_part : (n, parts) array
+        Scores that are largest at the parts' means.
+    best : (n,) array
+        A score of the class with most weight.
+    weights : (n, parts) array
+        p(g|z) of the parts of that class, 0 of others.
+    """
+
+    def __init__(self, case: Case) -> None:
+        known, labels = case.known, case.discriminants.labels
+        self.labels = labels
+        columns = [
+            known.means[:, g] if case.by_scores else case.functions.scores(known.means[:, g])
+            for g in range(known.weights.shape[1])
+        ]
+        self.of_part = np.stack([scores.argmax(axis=1) for scores in columns], axis=1)
+        classes = labels[self.of_part]
+        rows = np.arange(len(classes))
+        votes = np.zeros((len(classes), int(labels.max()) + 1))
+        for g in range(classes.shape[1]):
+            votes[rows, classes[:, g]] += known.weights[:, g]
+        same = classes == votes.argmax(axis=1)[:, None]
+        self.best = self.of_part[rows, np.where(same, known.weights, -1.0).argmax(axis=1)]
+        self.weights = np.where(same, known.weights, 0.0)
+
+    def allowed(self, target: int | None) -> NDArray[np.bool_]:
+        """Which rows may be decided as a target."""
+        if target is None:
+            return np.ones(len(self.best), dtype=bool)
+        return np.asarray(self.labels[self.best] == target)
 
 
 def _over_set(
@@ -309,6 +444,12 @@ def _box_signs(
     case: Case, V: _Array, g: _Array, constant: _Array, radius: _Array, rows: _Codes
 ) -> NDArray[np.int32]:
     """In the eigenvectors of V, with a box there (Parrish 2012, (5.15), (5.16))."""
+    # Axes of what varies alone: what is known must not be mixed with it.
+    varies = case.known.variance[rows] > 0
+    every = np.arange(V.shape[1])
+    V = np.where(varies[:, :, None] & varies[:, None], V, 0.0)
+    size = np.abs(V).sum(axis=2).max(axis=1) + 1.0
+    V[:, every, every] += np.where(varies, 0.0, 4 * size[:, None])
     values, Q = np.linalg.eigh(V)
     covariance = case.known.covariance[rows]
     variance = np.einsum("nia,nij,nja->na", Q, covariance, Q, optimize=True)

@@ -62,8 +62,12 @@ class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
         - "pairwise": :math:`1 - \sum_h P(f_c(X) < f_h(X) | z) \ge \tau`. Exact for two classes with
           linear discriminants, a bound for more; under a mixture, with the mixture's tails.
           Quadratic ones by `tail`.
-        - "chebyshev" (5.3), "quadratic" (5.4), "box" (5.5): c dominates on a set of probability
-          tau. The last two take features for independent.
+        - "chebyshev" (5.3), "mahalanobis", "quadratic" (5.4), "box" (5.5): c dominates on a set of
+          probability at least tau: by Chebyshev's inequality for whatever distribution; by the
+          exact chi-square radius of the whole covariance; by the quantile of a weighted sum of
+          chi-squares; by Sidak's inequality (and, with QDA, Royen's). The last three suppose what
+          is missing to be Gaussian, of any correlation; under a mixture each part has a set of its
+          own, and by the law of total probability their union has at least tau.
         - "ideal": the probability (5.1) itself by sampling, with a one-sided confidence bound of
           99 per cent.
         - "auto": "pairwise" for linear discriminants, else "quadratic".
@@ -72,8 +76,9 @@ class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
     features : transformer or None, default=None
         A linear map of rows to what is classified, such as LDG or PCA; cloned and fitted like the
         classifier, with labels.
-    tail : {"chernoff", "saddlepoint"}, default="chernoff"
-        For "pairwise" with quadratic discriminants: a certified bound, or a sharper approximation.
+    tail : {"chernoff", "davies", "saddlepoint"}, default="chernoff"
+        For "pairwise" with quadratic discriminants: Chernoff's bound; the tail itself by Davies's
+        inversion, with a bound of its error added; or Lugannani and Rice's approximation.
     n_samples : int, default=1024
         Power of two; samples a row with "ideal".
     random_state : int, RandomState or None, default=0
@@ -120,10 +125,10 @@ class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "classifier": [HasMethods(["fit", "predict"])],
         "completion": [HasMethods(["fit", "condition", "condition_prefixes"]), None],
-        "set": [StrOptions({"auto", "pairwise", "chebyshev", "quadratic", "box", "ideal"})],
+        "set": [StrOptions({"auto", "pairwise", *SETS, "ideal"})],
         "reliability": [Interval(Real, 0, 1, closed="neither")],
         "features": [HasMethods(["fit", "transform"]), None],
-        "tail": [StrOptions({"chernoff", "saddlepoint"})],
+        "tail": [StrOptions({"chernoff", "davies", "saddlepoint"})],
         "n_samples": [Interval(Integral, 2, None, closed="left")],
         "random_state": ["random_state"],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
@@ -297,7 +302,7 @@ class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
         self._rule = self._make_rule()
         few = linear and self._discriminants.count <= MANY_SCORES
         self._scores = None
-        if few and self.set_ in ("pairwise", "chebyshev"):
+        if few and self.set_ in ("pairwise", "chebyshev", "mahalanobis"):
             self._scores = _scores_of(self._discriminants, self._affine, X.shape[1])
 
     def _make_rule(self) -> Rule:
@@ -319,6 +324,10 @@ class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
             return isinstance(self._discriminants, Quadratic)
         return self.set_ != "quadratic"
 
+    @property
+    def _needs_spectra(self) -> bool:
+        return self.set_ == "quadratic"
+
     def _features_of(self, X: _Array) -> Any:
         return X if self.features_ is None else self.features_.transform(X)
 
@@ -327,7 +336,9 @@ class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
 
     def _case(self, rows: _Array) -> Case:
         affine = self._affine if self._scores is None else self._scores
-        known = self.completion_._conditioned(rows, affine, self._needs_covariance)
+        known = self.completion_._conditioned(
+            rows, affine, self._needs_covariance, self._needs_spectra
+        )
         return self._case_of(known)
 
     def _case_of(self, known: Conditional) -> Case:
@@ -338,7 +349,9 @@ class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
     def _early_case(self, rows: _Array, times: NDArray[np.int64]) -> Case:
         """Every row at every time, row by row."""
         affine = self._affine if self._scores is None else self._scores
-        found = self.completion_._prefixes(rows, times, affine, self._needs_covariance)
+        found = self.completion_._prefixes(
+            rows, times, affine, self._needs_covariance, self._needs_spectra
+        )
         return self._case_of(flattened(found, self.n_features_in_))
 
     def _numbers(self) -> int:

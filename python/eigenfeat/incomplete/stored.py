@@ -19,7 +19,7 @@ from eigenfeat.incomplete.completion import GaussianCompletion, MixtureCompletio
 from eigenfeat.incomplete.decision import ReliableClassifier
 from eigenfeat.incomplete.local_qda import LocalQDA
 from eigenfeat.incomplete.search import ReliableClassifierCV
-from eigenfeat.incomplete.sets import BoxSet, ChebyshevSet, QuadraticSet
+from eigenfeat.incomplete.sets import BoxSet, ChebyshevSet, MahalanobisSet, QuadraticSet
 
 __all__ = ["STORED"]
 
@@ -70,7 +70,7 @@ def _check_fixed_time(value: FixedTime) -> None:
 
 
 def _check_pairwise(value: PairwiseRule) -> None:
-    fits(value.tail in ("chernoff", "saddlepoint"), "PairwiseRule.tail")
+    fits(value.tail in ("chernoff", "davies", "saddlepoint"), "PairwiseRule.tail")
 
 
 def _check_ideal(value: IdealRule) -> None:
@@ -181,7 +181,7 @@ STORED = (
     Stored("Gaussians", Gaussians, _GAUSSIANS, _check_labels),
     Stored("Local", Local, {"labels": "whole m", "model": "of LocalQDA"}, _check_labels),
     Stored("Quadratic", Quadratic, _QUADRATIC, _check_labels),
-    Stored("SetRule", SetRule, {"kind": "of ChebyshevSet QuadraticSet BoxSet"}),
+    Stored("SetRule", SetRule, {"kind": "of ChebyshevSet MahalanobisSet QuadraticSet BoxSet"}),
     Stored("PairwiseRule", PairwiseRule, {"tail": "text"}, _check_pairwise),
     Stored(
         "IdealRule",
@@ -190,5 +190,5 @@ STORED = (
         _check_ideal,
     ),
     Stored("ClassCodes", ClassCodes, {"classes": "labels k", "classifier": "value"}),
-    *(Stored(kind.__name__, kind) for kind in (ChebyshevSet, QuadraticSet, BoxSet)),
+    *(Stored(kind.__name__, kind) for kind in (ChebyshevSet, MahalanobisSet, QuadraticSet, BoxSet)),
 )
