@@ -110,7 +110,7 @@ class PrefixGaussian:
         return self.variances(np.arange(len(self.mean) + 1))
 
     def correlation_eigenvalues(self, t: int) -> _Float64s:
-        """(ell,): of the features' correlation given t entries, ascending, computed once for each t.
+        """(ell,): of the features' correlation given t entries, ascending, computed once.
 
         Features without variance count as uncorrelated with all, of variance 0.
         """
@@ -124,7 +124,7 @@ class PrefixGaussian:
         return self._eigenvalues[t]
 
     def correlation_moments(self, t: int) -> _Float64s:
-        """(3,): the eigenvalues' sum, Euclidean length, and a bound of the largest, without them."""
+        """(3,): the eigenvalues' sum, Euclidean length, and a bound of the largest."""
         if t not in self._moments:
             some = np.flatnonzero(self.variance_table[t] > 0)
             correlation = self._correlation(t, some)

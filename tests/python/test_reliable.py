@@ -129,7 +129,12 @@ def test_what_is_decided_agrees_at_least_as_often_as_promised(series, name, rule
     if rule == "ideal" and name in ("nearest", "local"):
         T = T[:2]
     model = ReliableClassifier(
-        CLASSIFIERS[name], MixtureCompletion(), set=rule, reliability=tau, n_samples=256
+        CLASSIFIERS[name],
+        MixtureCompletion(),
+        set=rule,
+        reliability=tau,
+        n_samples=256,
+        correct=False,
     ).fit(X, y)
     rows = punched(T)
     full = model.predict(T)
@@ -147,7 +152,8 @@ def test_what_is_decided_agrees_at_least_as_often_as_promised(series, name, rule
     if rule in ("quadratic", "box", "chebyshev", "mahalanobis") and name != "nearest":
         # G - 1 for a set; of three parts each has a set, at two levels.
         assert found.checks.max() <= (2 if rule == "chebyshev" else 2 * 3 * 2)
-        single = ReliableClassifier(CLASSIFIERS[name], set=rule, reliability=tau).fit(X, y)
+        single = ReliableClassifier(CLASSIFIERS[name], set=rule, reliability=tau, correct=False)
+        single.fit(X, y)
         assert single.decide(rows).checks.max() <= 2
 
 
@@ -311,6 +317,8 @@ def test_blocks_do_not_matter(series, monkeypatch):
         ({"n_samples": 1000}, "n_samples: expected a power of two"),
         ({"tail": "exact"}, "tail"),
         ({"n_threads": 0}, "n_threads"),
+        ({"correct": 1.5}, "correct"),
+        ({"n_folds": 1}, "n_folds"),
     ],
 )
 def test_errors_leave_the_estimator_as_it_was(series, parameters, message):

@@ -1,4 +1,4 @@
-"""What is decided at tau agrees with the complete row at least as often, where the model is right."""
+"""Where the model is right, what is decided at tau agrees with the complete row as often."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def latent():
 def test_a_hundred_missing_entries_that_share_a_latent_variable(latent, rule):
     classifier, X, fresh = latent
     model = ReliableClassifier(
-        FrozenEstimator(classifier), GaussianCompletion(shrinkage=0), set=rule
+        FrozenEstimator(classifier), GaussianCompletion(shrinkage=0), set=rule, correct=False
     ).fit(X, classifier.predict(X))
     seen = np.arange(X.shape[1]) == 0
     for tau in (0.9, 0.99, 0.999):
@@ -104,18 +104,21 @@ def test_tau_holds_where_the_model_is_right(correlation, mixture, name):
     fresh = draw(400)
     d = X.shape[1]
     masks = [np.arange(d) < 3, random.permutation(d) < 5]
-    tails = ("chernoff", "davies") if name != "linear" else ("chernoff",)
+    kinds = ("chernoff", "davies") if name != "linear" else ("chernoff",)
     rules = [(rule, "chernoff") for rule in ("quadratic", "mahalanobis", "box")]
     decided = {}
-    for rule, tail in [*rules, *(("pairwise", tail) for tail in tails)]:
-        model = ReliableClassifier(CLASSIFIERS[name], completion, set=rule, tail=tail)
+    for rule, kind in [*rules, *(("pairwise", kind) for kind in kinds)]:
+        model = ReliableClassifier(
+            CLASSIFIERS[name], completion, set=rule, tail=kind, correct=False
+        )
         model.fit(X, y)
         for mask in masks:
             for tau in TAUS:
                 realised, count = agreement(model, fresh, mask, tau)
-                slack = 2 * np.sqrt(tau * (1 - tau) / max(count, 1))
-                assert realised >= tau - slack, (rule, tail, mask, tau, realised, count)
-                decided[rule, tail] = decided.get((rule, tail), 0) + count
+                # Some 250 figures: two standard errors are passed by chance in some.
+                chance = binom.cdf(round(realised * count), count, tau)
+                assert chance >= 1e-3, (rule, kind, mask, tau, realised, count)
+                decided[rule, kind] = decided.get((rule, kind), 0) + count
     assert min(decided.values()) > 0
     if name != "linear":  # a sharper tail decides more
         assert decided["pairwise", "davies"] > decided["pairwise", "chernoff"]
@@ -177,7 +180,7 @@ def test_many_features_take_the_bound(monkeypatch, latent):
     classifier, X, fresh = latent
     monkeypatch.setattr("eigenfeat.incomplete._completion.MANY_FEATURES", 50)
     model = ReliableClassifier(
-        FrozenEstimator(classifier), GaussianCompletion(shrinkage=0), set="quadratic"
+        FrozenEstimator(classifier), GaussianCompletion(shrinkage=0), set="quadratic", correct=False
     ).fit(X, classifier.predict(X))
     realised, count = agreement(model, fresh[:4000], np.arange(X.shape[1]) == 0, 0.9)
     assert realised >= 0.9

@@ -93,8 +93,8 @@ def _beyond(
 ) -> _Array:
     """Bound of the terms from the last node on.
 
-    Each factor ``(1 + r^2 y^2)^(-1/4)``, and each ``exp(-q y^2)``, goes on to fall at least as fast as
-    the power of 1/y that it falls by there.
+    Each factor ``(1 + r^2 y^2)^(-1/4)``, and each ``exp(-q y^2)``, goes on to fall at least
+    as fast as the power of 1/y that it falls by there.
     """
     a, g, at = a[rows], g[rows], theta[rows]
     last = (nodes - 1) * step[rows]

@@ -84,7 +84,7 @@ class EarlyRun:
             return
         times = self.times[at]
         case = case_of(self.X[looked], times)
-        found = rule.judge(case, np.repeat(self.tau[looked], len(times)), None)
+        found = rule.decides(case, np.repeat(self.tau[looked], len(times)))
         if self.trace is not None:
             largest, score = rule.largest(case, None)
             shape = (len(looked), len(times))

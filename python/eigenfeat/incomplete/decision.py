@@ -20,12 +20,22 @@ from eigenfeat._unchanged import unchanged_on_error
 from eigenfeat._validation import real_array, show
 from eigenfeat.incomplete._affine import Affine, affine_of
 from eigenfeat.incomplete._complete_rows import complete_rows, labelled_complete_rows
-from eigenfeat.incomplete._discriminants import Discriminants, Linear, Quadratic, discriminants_of
+from eigenfeat.incomplete._correction import CorrectedRule, corrected
+from eigenfeat.incomplete._discriminants import (
+    Discriminants,
+    Linear,
+    Local,
+    Quadratic,
+    discriminants_of,
+)
 from eigenfeat.incomplete._early import EarlyRun, batches, flattened
 from eigenfeat.incomplete._ideal import ClassCodes, IdealRule
 from eigenfeat.incomplete._in_use import InUse
+from eigenfeat.incomplete._pairwise import PairwiseRule
 from eigenfeat.incomplete._row_blocks import blocks
-from eigenfeat.incomplete._rules import Case, Judgement, PairwiseRule, Rule, SetRule
+from eigenfeat.incomplete._rules import Case, Judgement, Rule
+from eigenfeat.incomplete._set_rule import SetRule
+from eigenfeat.incomplete.calibration import lower_bound
 from eigenfeat.incomplete.completion import GaussianCompletion
 from eigenfeat.incomplete.conditional import Conditional
 from eigenfeat.incomplete.results import Decisions, EarlyDecisions
@@ -38,6 +48,8 @@ _Array = NDArray[np.float64]
 # Scores whose covariances are kept whole: up to here k^2 numbers a pattern are next to nothing.
 MANY_SCORES = 64
 
+CONFIDENCE = 0.9  # of corrections, where nothing else is asked for
+
 
 class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
     r"""Classify incomplete rows where the complete ones would be classified the same.
@@ -46,14 +58,21 @@ class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
     as c with probability at least `reliability`; otherwise it waits (Parrish 2012, chapter 5).
     Any entries may be missing.
 
+    Two things make the promise. By the rule, `set`, it holds where the completion's model is right,
+    by the theorem or bound that is named with each. Models of few rows are seldom right: `correct`
+    has held-out training rows confirm the rule, as series that are known up to some entry, and lets
+    rows wait until so many entries are known that enough held-out rows were never decided wrongly
+    any more.
+
     Parameters
     ----------
     classifier : estimator
         Whose `predict` is the argmax of linear or quadratic discriminants: with ``coef_`` and
         ``intercept_`` for each class (LDA, LinearSVC, LogisticRegression, MultinomialLogit), QDA,
         GaussianNB, `LocalQDA`, or the nearest neighbour. It is cloned and fitted, unless it is a
-        fitted one in scikit-learn's ``FrozenEstimator``. A local one is taken about the mean of the
-        completed row.
+        fitted one in scikit-learn's ``FrozenEstimator``. With all rules but "ideal" a local one is
+        taken about the mean of the completed row, although the complete row has neighbours of its
+        own: no theorem covers its label then.
     completion : GaussianCompletion, MixtureCompletion or None, default=None
         The distribution of complete rows; None: ``GaussianCompletion()``.
     set : str, default="auto"
@@ -68,9 +87,12 @@ class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
           chi-squares; by Sidak's inequality (and, with QDA, Royen's). The last three suppose what
           is missing to be Gaussian, of any correlation; under a mixture each part has a set of its
           own, and by the law of total probability their union has at least tau.
-        - "ideal": the probability (5.1) itself by sampling, with a one-sided confidence bound of
-          99 per cent.
-        - "auto": "pairwise" for linear discriminants, else "quadratic".
+        - "ideal": the probability (5.1) itself by sampling, with Clopper and Pearson's one-sided
+          confidence bound of 99 per cent: of the label that the complete row gets, whatever the
+          classifier. In `predict_early` and streams rows are left as soon as too many samples
+          disagree. `n_samples` bounds the tau that can be reached: 0.95 takes 128, 0.99 takes 512,
+          0.999 takes 8,192.
+        - "auto": "pairwise" for linear discriminants, "ideal" for local ones, else "quadratic".
     reliability : float in (0, 1), default=0.95
         tau.
     features : transformer or None, default=None
@@ -79,6 +101,18 @@ class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
     tail : {"chernoff", "davies", "saddlepoint"}, default="chernoff"
         For "pairwise" with quadratic discriminants: Chernoff's bound; the tail itself by Davies's
         inversion, with a bound of its error added; or Lugannani and Rice's approximation.
+    correct : bool, float in (0, 1) or "average", default=True
+        Whether held-out rows correct the rule. A confidence: over training sets, with which at
+        least a share tau of new series that become known entry by entry are decided as they would
+        be when complete, by Clopper and Pearson's bound; True is 0.9. "average": the share is tau
+        on average over training sets, by exchangeability (cross-conformal prediction). Both are
+        arguments about models that are fitted once; across folds they hold as nearly as folds'
+        models are like the one that is used. Rows with other patterns of missing entries wait for
+        as many known entries. log(1 - confidence) / log(tau) rows are the fewest that can show
+        anything (45 for 0.95, 230 for 0.99, 2,302 for 0.999); with fewer, rows are decided when
+        they are complete. False is the rule of the thesis alone.
+    n_folds : int, default=5
+        Folds for that; `fit` takes as many times as long, and longer.
     n_samples : int, default=1024
         Power of two; samples a row with "ideal".
     random_state : int, RandomState or None, default=0
@@ -94,8 +128,16 @@ class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
         Fitted; `features_` may be None.
     set_ : str
         The rule that is used.
-    reliability_, calibration_ : float and Calibration
-        After `calibrate`: the tau that is used by default, and what it rests on.
+    reliability_ : float
+        The tau that is promised and used by default, if the rule is corrected or calibrated.
+    realised_, realised_bound_ : float
+        Share of held-out rows whose decision at that tau was that of the complete row, and Clopper
+        and Pearson's lower bound of it with confidence 0.9; they are the rows that correct the
+        rule. NaN and 0 if no fold could be fitted.
+    correction_ : Correction
+        How many entries must be known at which tau: ``correction_.least_known(tau)``.
+    calibration_ : Calibration
+        After `calibrate`, which takes the place of the correction: what `reliability_` rests on.
     n_features_in_ : int
         Number of columns, d.
 
@@ -129,6 +171,8 @@ class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
         "reliability": [Interval(Real, 0, 1, closed="neither")],
         "features": [HasMethods(["fit", "transform"]), None],
         "tail": [StrOptions({"chernoff", "davies", "saddlepoint"})],
+        "correct": ["boolean", Interval(Real, 0, 1, closed="neither"), StrOptions({"average"})],
+        "n_folds": [Interval(Integral, 2, None, closed="left")],
         "n_samples": [Interval(Integral, 2, None, closed="left")],
         "random_state": ["random_state"],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
@@ -143,6 +187,8 @@ class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
         *,
         features: Any = None,
         tail: str = "chernoff",
+        correct: Any = True,
+        n_folds: int = 5,
         n_samples: int = 1024,
         random_state: Any = 0,
         n_threads: int | None = None,
@@ -153,6 +199,8 @@ class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
         self.reliability = reliability
         self.features = features
         self.tail = tail
+        self.correct = correct
+        self.n_folds = n_folds
         self.n_samples = n_samples
         self.random_state = random_state
         self.n_threads = n_threads
@@ -180,6 +228,8 @@ class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
             X, y = labelled_complete_rows(self, X, y)
             check_classification_targets(y)
             self._fit(X, y)
+            if self.correct is not False:
+                self._correct(X, y)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -280,6 +330,8 @@ class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
         times = np.arange(1, d + 1) if steps is None else self.completion_._steps(steps)
         times = np.union1d(times[times > 0], [d]).astype(np.int64)
         last = np.searchsorted(self.classes_, self.predict(X))
+        if not trace:
+            times = times[times >= self._rule.least_known(float(tau.min()))]
         run = EarlyRun(X, tau, times, last)
         for rows, at in batches(len(X), len(times) - 1, self._numbers()):
             run.advance(self._rule, self._early_case, rows, at, trace)
@@ -298,12 +350,24 @@ class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
         plain = plain.estimator if isinstance(plain, FrozenEstimator) else plain
         self._discriminants = discriminants_of(plain, inputs)
         linear = isinstance(self._discriminants, Linear)
-        self.set_ = self.set if self.set != "auto" else "pairwise" if linear else "quadratic"
+        self.set_ = self.set if self.set != "auto" else _rule_for(self._discriminants)
         self._rule = self._make_rule()
         few = linear and self._discriminants.count <= MANY_SCORES
         self._scores = None
         if few and self.set_ in ("pairwise", "chebyshev", "mahalanobis"):
             self._scores = _scores_of(self._discriminants, self._affine, X.shape[1])
+
+    def _correct(self, X: _Array, y: NDArray[Any]) -> None:
+        """Hold the rule to what folds show."""
+        confidence = {"average": 0.0, True: CONFIDENCE}.get(self.correct, self.correct)
+        found = corrected(self, X, y, self.reliability, self.n_folds, confidence)
+        self.correction_, held = found
+        self.reliability_ = float(self.reliability)
+        self.realised_, self.realised_bound_ = float("nan"), 0.0
+        if held.n:
+            self.realised_ = held.agreed / held.n
+            self.realised_bound_ = float(lower_bound(held.agreed, held.n, CONFIDENCE))
+        self._rule = CorrectedRule(self._rule, self.correction_)
 
     def _make_rule(self) -> Rule:
         if self.set_ in SETS:
@@ -401,6 +465,13 @@ class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
             known = show(self.classes_.tolist())
             raise ValueError(f"target: expected one of {known}, got {show(target)}")
         return int(found[0])
+
+
+def _rule_for(discriminants: Discriminants) -> str:
+    """The rule that decides earliest of those whose promise is about the complete row's label."""
+    if isinstance(discriminants, Local):  # another row has others
+        return "ideal"
+    return "pairwise" if isinstance(discriminants, Linear) else "quadratic"
 
 
 def _scores_of(discriminants: Discriminants, affine: Affine | None, d: int) -> Affine:

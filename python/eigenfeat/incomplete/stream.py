@@ -302,10 +302,10 @@ class Streams:
             whole = self._rows[rows]
             whole[:, -1] = samples
             return rows, model._codes(model._features_of(whole)), np.ones(len(rows))
-        if not self._looks[seen]:
+        if not self._looks[seen] or seen < model._rule.least_known(float(self._tau[rows].min())):
             return rows[:0], rows[:0], np.empty(0)
         case = self._case(seen, means, densities)
-        found = model._rule.judge(case, self._tau[rows], None)
+        found = model._rule.decides(case, self._tau[rows])
         items = np.flatnonzero(found.decided)
         if not len(items):
             return rows[:0], rows[:0], np.empty(0)
