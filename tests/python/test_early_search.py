@@ -18,7 +18,7 @@ from eigenfeat.incomplete import (
     early_scores,
 )
 
-LDA = ReliableClassifier(LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"))
+LDA = ReliableClassifier(LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"), correct=False)
 LOCAL = ReliableClassifier(LocalQDA(4), set="quadratic")
 
 

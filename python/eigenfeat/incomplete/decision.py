@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -15,29 +14,24 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from eigenfeat import _threads
 from eigenfeat._unchanged import unchanged_on_error
 from eigenfeat._validation import real_array, show
-from eigenfeat.incomplete._affine import Affine, affine_of
+from eigenfeat.incomplete._affine import affine_of
+from eigenfeat.incomplete._cases import Cases, rule_for, scores_of
 from eigenfeat.incomplete._complete_rows import complete_rows, labelled_complete_rows
 from eigenfeat.incomplete._correction import CorrectedRule, corrected
 from eigenfeat.incomplete._discriminants import (
-    Discriminants,
     Linear,
-    Local,
-    Quadratic,
     discriminants_of,
 )
-from eigenfeat.incomplete._early import EarlyRun, batches, flattened
+from eigenfeat.incomplete._early import EarlyRun, batches
 from eigenfeat.incomplete._ideal import ClassCodes, IdealRule
 from eigenfeat.incomplete._in_use import InUse
 from eigenfeat.incomplete._pairwise import PairwiseRule
-from eigenfeat.incomplete._row_blocks import blocks
-from eigenfeat.incomplete._rules import Case, Judgement, Rule
+from eigenfeat.incomplete._rules import Judgement, Rule
 from eigenfeat.incomplete._set_rule import SetRule
 from eigenfeat.incomplete.calibration import lower_bound
 from eigenfeat.incomplete.completion import GaussianCompletion
-from eigenfeat.incomplete.conditional import Conditional
 from eigenfeat.incomplete.results import Decisions, EarlyDecisions
 from eigenfeat.incomplete.sets import SETS
 
@@ -51,7 +45,7 @@ MANY_SCORES = 64
 CONFIDENCE = 0.9  # of corrections, where nothing else is asked for
 
 
-class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
+class ReliableClassifier(InUse, Cases, ClassifierMixin, BaseEstimator):
     r"""Classify incomplete rows where the complete ones would be classified the same.
 
     A row is decided as class c if, given what is known of it, the complete row would be classified
@@ -350,12 +344,12 @@ class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
         plain = plain.estimator if isinstance(plain, FrozenEstimator) else plain
         self._discriminants = discriminants_of(plain, inputs)
         linear = isinstance(self._discriminants, Linear)
-        self.set_ = self.set if self.set != "auto" else _rule_for(self._discriminants)
+        self.set_ = self.set if self.set != "auto" else rule_for(self._discriminants)
         self._rule = self._make_rule()
         few = linear and self._discriminants.count <= MANY_SCORES
         self._scores = None
         if few and self.set_ in ("pairwise", "chebyshev", "mahalanobis"):
-            self._scores = _scores_of(self._discriminants, self._affine, X.shape[1])
+            self._scores = scores_of(self._discriminants, self._affine, X.shape[1])
 
     def _correct(self, X: _Array, y: NDArray[Any]) -> None:
         """Hold the rule to what folds show."""
@@ -377,69 +371,6 @@ class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         predict = ClassCodes(self.classes_, self.classifier_)
         return IdealRule(predict, self.n_samples, 0.01, seed)
-
-    def _codes(self, inputs: _Array) -> NDArray[np.intp]:
-        """Class indices of rows of features."""
-        return ClassCodes(self.classes_, self.classifier_)(inputs)
-
-    @property
-    def _needs_covariance(self) -> bool:
-        if self.set_ == "box":
-            return isinstance(self._discriminants, Quadratic)
-        return self.set_ != "quadratic"
-
-    @property
-    def _needs_spectra(self) -> bool:
-        return self.set_ == "quadratic"
-
-    def _features_of(self, X: _Array) -> Any:
-        return X if self.features_ is None else self.features_.transform(X)
-
-    def _width(self) -> int:
-        return self.n_features_in_ if self._affine is None else self._affine.B.shape[1]
-
-    def _case(self, rows: _Array) -> Case:
-        affine = self._affine if self._scores is None else self._scores
-        known = self.completion_._conditioned(
-            rows, affine, self._needs_covariance, self._needs_spectra
-        )
-        return self._case_of(known)
-
-    def _case_of(self, known: Conditional) -> Case:
-        threads = _threads.resolve(self.n_threads)
-        by_scores = self._scores is not None
-        return Case(self._discriminants, known, self._width(), by_scores, threads)
-
-    def _early_case(self, rows: _Array, times: NDArray[np.int64]) -> Case:
-        """Every row at every time, row by row."""
-        affine = self._affine if self._scores is None else self._scores
-        found = self.completion_._prefixes(
-            rows, times, affine, self._needs_covariance, self._needs_spectra
-        )
-        return self._case_of(flattened(found, self.n_features_in_))
-
-    def _numbers(self) -> int:
-        """About how many numbers a row takes while it is judged."""
-        k, parts = self._discriminants.count, len(self.completion_._weights)
-        if self._scores is not None:
-            return k * (parts * k + 4)
-        width = self._width()
-        return width * (parts * (width if self._needs_covariance else 1) + 4 * k)
-
-    def _open_parts(self, missing: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
-        """Numbers of the incomplete rows, in parts of bounded memory."""
-        rows = np.flatnonzero(missing > 0)
-        for part in blocks(len(rows), self._numbers()):
-            yield rows[part]
-
-    def _complete(
-        self, rows: _Array, missing: NDArray[np.intp], wanted: int | None
-    ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """Classes of the complete rows (0 elsewhere), and which of them are decided."""
-        labels, full = np.zeros(len(rows), dtype=np.intp), missing == 0
-        if full.any():
-            labels[full] = self._codes(self._features_of(rows[full]))
-        return labels, full & ((labels == wanted) if wanted is not None else True)
 
     def _rows(self, X: Any) -> _Array:
         check_is_fitted(self)
@@ -465,20 +396,3 @@ class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
             known = show(self.classes_.tolist())
             raise ValueError(f"target: expected one of {known}, got {show(target)}")
         return int(found[0])
-
-
-def _rule_for(discriminants: Discriminants) -> str:
-    """The rule that decides earliest of those whose promise is about the complete row's label."""
-    if isinstance(discriminants, Local):  # another row has others
-        return "ideal"
-    return "pairwise" if isinstance(discriminants, Linear) else "quadratic"
-
-
-def _scores_of(discriminants: Discriminants, affine: Affine | None, d: int) -> Affine:
-    assert isinstance(discriminants, Linear)
-    # About their mean, so that what scores have in common takes no digits from differences.
-    slopes = discriminants.slopes - discriminants.slopes.mean(axis=0)
-    offsets = discriminants.offsets - discriminants.offsets.mean()
-    if affine is None:
-        return Affine(np.ascontiguousarray(slopes.T), offsets)
-    return affine.then(slopes, offsets)

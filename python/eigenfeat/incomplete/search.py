@@ -47,8 +47,8 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
     ----------
     candidates : dict of str to ReliableClassifier or None, default=None
         What is chosen from. None: shrinkage LDA with one Gaussian as completion ("LDA") and with
-        one a class ("LDA, mixture"). All are used with ``correct=False``: where tau is what makes the
-        harmonic mean largest there is no promise that folds could correct.
+        one a class ("LDA, mixture"). All are used with ``correct=False``: a tau that makes the
+        harmonic mean largest is no promise that folds could correct.
     tau : ascending numbers in (0, 1) or None, default=None
         Reliabilities that are tried. None: 23 from 1e-12 to 0.99. More than 8 take one look at
         every time, so that their number hardly matters.
