@@ -23,7 +23,7 @@ __all__ = ["davies_bounds"]
 
 _Array = NDArray[np.float64]
 
-WANTED = 1e-7  # bound of the error
+WANTED = 1e-6  # bound of the error
 NODES = 4096  # at most
 BLOCK = 2**20
 
@@ -31,7 +31,7 @@ BLOCK = 2**20
 def davies_bounds(
     c: _Array, a: _Array, g: _Array, theta: _Array, pole: _Array
 ) -> tuple[_Array, _Array]:
-    """Bounds of P(D < 0), from below and from above, mostly 1e-7 apart.
+    """Bounds of P(D < 0), from below and from above, mostly 1e-6 apart.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ def quadratic_tail(constant: _Array, curvatures: _Array, slopes: _Array, kind: s
     With :math:`K(\theta) = \log E \exp(-\theta D)`, which is convex,
 
     - "chernoff": the bound :math:`\min_{\theta \ge 0} \exp K(\theta)`, never below the probability;
-    - "davies": the probability by inversion, from above to within 1e-7 and a bound of the error
+    - "davies": the probability by inversion, from above to within 1e-6 and a bound of the error
       that is added; where that takes too many nodes, up to Chernoff's bound;
     - "saddlepoint": Lugannani and Rice's approximation at the same theta, mostly within some per
       cent of it.
