@@ -240,7 +240,7 @@ def test_complete_rows_are_decided_as_predicted(series):
     X, y = series(200)
     T, _ = series(20)
     for name, classifier in CLASSIFIERS.items():
-        model = ReliableClassifier(classifier, reliability=0.999).fit(X, y)
+        model = ReliableClassifier(classifier, reliability=0.9, n_samples=64).fit(X, y)
         found = model.decide(T)
         assert_array_equal(found.labels, model.predict(T), err_msg=name)
         assert_array_equal(found.reliability, 1.0)
@@ -277,10 +277,12 @@ def test_threads_copies_and_tau_by_row(series):
     X, y = series(400)
     rows = punched(series(150)[0])
     for name in ("lda", "local", "qda"):
-        expected = ReliableClassifier(CLASSIFIERS[name], n_threads=1).fit(X, y)
+        options = {"n_samples": 64, "reliability": 0.9}
+        expected = ReliableClassifier(CLASSIFIERS[name], n_threads=1, **options).fit(X, y)
         first = expected.reliabilities(rows)
         for threads in (2, 7):
-            other = ReliableClassifier(CLASSIFIERS[name], n_threads=threads).fit(X, y)
+            other = ReliableClassifier(CLASSIFIERS[name], n_threads=threads, **options)
+            other.fit(X, y)
             assert other.reliabilities(rows).tobytes() == first.tobytes()
         again = pickle.loads(pickle.dumps(expected))
         assert again.reliabilities(rows).tobytes() == first.tobytes()
@@ -293,7 +295,8 @@ def test_blocks_do_not_matter(series, monkeypatch):
     X, y = series(200)
     rows = punched(series(60)[0])
     for name in ("lda", "local", "qda"):
-        model = ReliableClassifier(CLASSIFIERS[name], reliability=0.6).fit(X, y)
+        rule = "quadratic" if name == "local" else "auto"
+        model = ReliableClassifier(CLASSIFIERS[name], set=rule, reliability=0.6).fit(X, y)
         expected, found = model.reliabilities(rows), model.decide(rows)
         early = model.predict_early(X[:30])
         with monkeypatch.context() as patch:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -78,21 +78,44 @@ class IdealRule(Rule):
         decision is that of all samples, however few were drawn (a curtailed test).
         """
         n = len(case.known.pattern)
-        needed = np.searchsorted(self._bounds, tau)  # more than n_samples where out of reach
-        votes = np.zeros((n, self._count(case)), dtype=np.intp)
-        open_ = np.flatnonzero(needed <= self.n_samples)
-        done = 0
-        while done < self.n_samples and len(open_):
-            upto = min(max(32, 2 * done), self.n_samples)
-            votes[open_] += self._votes(case, open_, slice(done, upto))
-            done = upto
-            reachable = votes[open_].max(axis=1) + self.n_samples - done >= needed[open_]
-            open_ = open_[reachable]
+        votes, open_ = self._curtailed(case, tau)
         best = votes.argmax(axis=1)
         bound = np.zeros(n)
         bound[open_] = self._bounds[votes[open_, best[open_]]]
         none = np.zeros(n, dtype=np.intp)
         return Judgement(_scores_of(case, best), bound >= tau, bound, none, none)
+
+    def over(
+        self, case: Case, grid: _Array
+    ) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.intp]]]:
+        """All rows are decided at the first of the grid, as what the samples drawn so far say."""
+        n = len(case.known.pattern)
+        votes, open_ = self._curtailed(case, np.full(n, grid[min(1, len(grid) - 1)]))
+        best = votes.argmax(axis=1)
+        bound = np.zeros(n)
+        bound[open_] = self._bounds[votes[open_, best[open_]]]
+        score = _scores_of(case, best)
+        yield np.ones(n, dtype=bool), score
+        for tau in grid[1:]:
+            yield bound >= tau, score
+
+    def _curtailed(self, case: Case, tau: _Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Votes, and the rows of which all samples were drawn."""
+        n = len(case.known.pattern)
+        needed = np.searchsorted(self._bounds, tau)  # more than n_samples where out of reach
+        votes = np.zeros((n, self._count(case)), dtype=np.intp)
+        votes += self._votes(case, np.arange(n), slice(0, min(32, self.n_samples)))
+        open_ = np.flatnonzero(needed <= self.n_samples)
+        done = min(32, self.n_samples)
+        reachable = votes[open_].max(axis=1) + self.n_samples - done >= needed[open_]
+        open_ = open_[reachable]
+        while done < self.n_samples and len(open_):
+            upto = min(2 * done, self.n_samples)
+            votes[open_] += self._votes(case, open_, slice(done, upto))
+            done = upto
+            reachable = votes[open_].max(axis=1) + self.n_samples - done >= needed[open_]
+            open_ = open_[reachable]
+        return votes, open_
 
     @property
     def _bounds(self) -> _Array:
