@@ -83,9 +83,9 @@ def main() -> None:
 
 def _ours(name: str, data: dict[str, Any]) -> Iterator[Line]:
     lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
-    local = ReliableClassifier(LocalQDA(n_threads=1), n_threads=1)
+    local = ReliableClassifier(LocalQDA(n_threads=1), set="quadratic", correct=False, n_threads=1)
     for told, model in (
-        ("LDA, pairwise, tau 0.95", ReliableClassifier(lda, n_threads=1)),
+        ("LDA, pairwise, tau 0.95", ReliableClassifier(lda, correct=False, n_threads=1)),
         ("ReliableClassifierCV", ReliableClassifierCV(n_threads=1)),
         ("local QDA, quadratic, chosen tau", ReliableClassifierCV({"local QDA": local})),
         ("ECTS", ECTS()),

@@ -87,8 +87,8 @@ class PrefixGaussian:
 
     @property
     def nbytes(self) -> int:
-        """Memory of the arrays, the table of variances among them."""
-        return int(self.factor.nbytes + 2 * self.gains.nbytes)
+        """Memory of the arrays, the tables of variances and eigenvalues among them."""
+        return int(self.factor.nbytes + 3 * self.gains.nbytes)
 
     def innovations(self, rows: _Float64s, t: int) -> _Float64s:
         """(n, t) innovations of permuted rows; entries from t on are not read."""
@@ -108,6 +108,43 @@ class PrefixGaussian:
     def variance_table(self) -> _Float64s:
         """(d + 1, ell): the variances after any number of entries, computed once."""
         return self.variances(np.arange(len(self.mean) + 1))
+
+    def correlation_eigenvalues(self, t: int) -> _Float64s:
+        """(ell,): of the features' correlation given t entries, ascending, computed once.
+
+        Features without variance count as uncorrelated with all, of variance 0.
+        """
+        if t not in self._eigenvalues:
+            variances = self.variance_table[t]
+            some = np.flatnonzero(variances > 0)
+            values = np.zeros(len(variances))
+            if len(some):
+                values[-len(some) :] = np.linalg.eigvalsh(self._correlation(t, some))
+            self._eigenvalues[t] = np.maximum(values, 0.0)
+        return self._eigenvalues[t]
+
+    def correlation_moments(self, t: int) -> _Float64s:
+        """(3,): the eigenvalues' sum, Euclidean length, and a bound of the largest."""
+        if t not in self._moments:
+            some = np.flatnonzero(self.variance_table[t] > 0)
+            correlation = self._correlation(t, some)
+            length = np.sqrt((correlation**2).sum())
+            rows = np.abs(correlation).sum(axis=1).max(initial=0.0)  # Gershgorin
+            self._moments[t] = np.array([len(some), length, min(length, rows)])
+        return self._moments[t]
+
+    @cached_property
+    def _eigenvalues(self) -> dict[int, _Float64s]:
+        return {}
+
+    @cached_property
+    def _moments(self) -> dict[int, _Float64s]:
+        return {}
+
+    def _correlation(self, t: int, some: npt.NDArray[np.intp]) -> _Float64s:
+        covariance = self.covariances(t)[0][np.ix_(some, some)]
+        spread = np.sqrt(np.diagonal(covariance))
+        return np.asarray(covariance / spread[:, None] / spread)
 
     def step(
         self,

@@ -99,7 +99,7 @@ def demonstrate(seed: int) -> Demonstration:
     held, _ = signals(N_HELD, rng)
     rows, truth = signals(N_TEST, rng)
     lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
-    model = ReliableClassifier(lda, reliability=TAU).fit(X, y)
+    model = ReliableClassifier(lda, reliability=TAU, correct=False).fit(X, y)
     shown = _typical(model, rows)
     calibration = calibrate(model, held, agreement=TAU)
     scores, curves = _compared(model, (X, y), (rows, truth), calibration)

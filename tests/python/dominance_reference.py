@@ -14,7 +14,8 @@ import region_reference as reference
 
 from eigenfeat._dominance import SeparableClasses, box_minimum
 from eigenfeat.incomplete._discriminants import Gaussians, Linear, Quadratic
-from eigenfeat.incomplete._rules import Case, SetRule, square_roots
+from eigenfeat.incomplete._rules import Case, square_roots
+from eigenfeat.incomplete._set_rule import SetRule
 from eigenfeat.incomplete.conditional import Conditional
 from eigenfeat.incomplete.sets import SETS
 
@@ -181,7 +182,7 @@ def attack_rule(rng, name, kind):
     known = known_to(rng, centre, 10.0 ** rng.integers(-8, 1), 1, d)
     tau = rng.choice([1e-6, 0.1, 0.9, 0.999], 1)
     case = Case(functions, known, d, False, 1)
-    radius = chosen.radius(tau, case.degrees(chosen.full_covariance))
+    radius = case.radius(chosen, tau)
     root = square_roots(known.covariances[:, 0])[0]
     at = (chosen, case.mean, 0, 1, radius, root, known.variances[0, 0])
     least, size = over_set(functions, *at)

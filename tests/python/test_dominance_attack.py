@@ -22,7 +22,8 @@ from numpy.testing import assert_array_equal
 
 from eigenfeat._dominance import SeparableClasses
 from eigenfeat.incomplete._discriminants import Linear
-from eigenfeat.incomplete._rules import Case, SetRule
+from eigenfeat.incomplete._rules import Case
+from eigenfeat.incomplete._set_rule import SetRule
 from eigenfeat.incomplete.sets import SETS
 
 long_double = pytest.mark.skipif(

@@ -74,7 +74,7 @@ def test_what_is_promised_holds_as_often_as_is_said(rng):
 def test_figures_are_those_of_early_decisions(rng):
     y = rng.integers(0, 2, 200)
     X = rng.standard_normal((200, 10)) + y[:, None]
-    model = ReliableClassifier(LinearDiscriminantAnalysis()).fit(X[:80], y[:80])
+    model = ReliableClassifier(LinearDiscriminantAnalysis(), correct=False).fit(X[:80], y[:80])
     held, truth = X[80:], y[80:]
     found = calibrate(model, held, truth, agreement=0.8, tau=np.linspace(0.5, 0.99, 12))
     for k in (0, 5, 11):
@@ -108,7 +108,9 @@ def test_a_calibrated_classifier_uses_its_tau(rng):
     again = pickle.loads(pickle.dumps(model))
     assert_array_equal(again.predict_early(X[200:]).time, early.time)
     assert not hasattr(clone(model), "reliability_")
-    assert not hasattr(model.fit(X[:80], y[:80]), "reliability_")
+    assert not hasattr(model, "correction_")  # of which calibration takes the place
+    assert model.fit(X[:80], y[:80]).reliability_ == 0.999
+    assert not hasattr(model, "calibration_")
     assert_array_equal(model.predict_early(X[200:]).time, before.time)
 
 
@@ -116,11 +118,12 @@ def test_too_few_rows_certify_nothing(rng):
     y = rng.integers(0, 2, 100)
     X = rng.standard_normal((100, 6)) + 3 * y[:, None]
     model = ReliableClassifier(LinearDiscriminantAnalysis()).fit(X[:60], y[:60])
+    before = vars(model).copy()
     with pytest.raises(NotCertifiedError, match="not shown by 40 rows") as caught:
         model.calibrate(X[60:], agreement=0.99)  # log 0.1 / log 0.99 = 229.1
     assert caught.value.calibration.chosen == -1
     assert np.isnan(caught.value.calibration.reliability)
-    assert not hasattr(model, "reliability_")
+    assert vars(model) == before
     assert pickle.loads(pickle.dumps(caught.value)).calibration.n == 40
 
 
@@ -148,7 +151,8 @@ def test_a_wrong_model_is_put_right(shared_data, rng):
     order = rng.permutation(len(data["X_test"]))
     held, fresh = order[:600], order[600:1200]
     lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
-    model = ReliableClassifier(lda, reliability=0.9).fit(data["X_train"], data["y_train"])
+    model = ReliableClassifier(lda, reliability=0.9, correct=False)
+    model.fit(data["X_train"], data["y_train"])
     rows = data["X_test"][fresh]
     complete = model.predict(rows)
     nominal = model.predict_early(rows)

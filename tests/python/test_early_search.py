@@ -18,8 +18,8 @@ from eigenfeat.incomplete import (
     early_scores,
 )
 
-LDA = ReliableClassifier(LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"))
-LOCAL = ReliableClassifier(LocalQDA(4), set="quadratic")
+LDA = ReliableClassifier(LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"), correct=False)
+LOCAL = ReliableClassifier(LocalQDA(4), set="quadratic", correct=False)
 
 
 @parametrize_with_checks([ReliableClassifierCV({"LDA": LDA}, tau=[0.5, 0.9], n_folds=2)])

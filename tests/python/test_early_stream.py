@@ -35,7 +35,7 @@ def model_of(kind):
         "features": lambda: ReliableClassifier(lda(), features=PCA(4)),
         "chebyshev": lambda: ReliableClassifier(lda(), set="chebyshev", reliability=0.5),
         "box": lambda: ReliableClassifier(LocalQDA(8), set="box", reliability=0.5),
-        "quadratic": lambda: ReliableClassifier(LocalQDA(8), reliability=0.3),
+        "quadratic": lambda: ReliableClassifier(LocalQDA(8), set="quadratic", reliability=0.3),
         "qda": lambda: ReliableClassifier(qda(reg_param=0.1), set="pairwise", features=PCA(3)),
         "ideal": lambda: ReliableClassifier(lda(), set="ideal", n_samples=64, reliability=0.8),
     }[kind]()

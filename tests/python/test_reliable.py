@@ -31,7 +31,7 @@ from eigenfeat.incomplete import (
 from eigenfeat.incomplete._tails import quadratic_tail
 from eigenfeat.incomplete.sets import SETS
 
-RULES = ("pairwise", "chebyshev", "quadratic", "box", "ideal")
+RULES = ("pairwise", "chebyshev", "mahalanobis", "quadratic", "box", "ideal")
 CLASSIFIERS = {
     "lda": LinearDiscriminantAnalysis(),
     "svc": LinearSVC(),
@@ -129,7 +129,12 @@ def test_what_is_decided_agrees_at_least_as_often_as_promised(series, name, rule
     if rule == "ideal" and name in ("nearest", "local"):
         T = T[:2]
     model = ReliableClassifier(
-        CLASSIFIERS[name], MixtureCompletion(), set=rule, reliability=tau, n_samples=256
+        CLASSIFIERS[name],
+        MixtureCompletion(),
+        set=rule,
+        reliability=tau,
+        n_samples=256,
+        correct=False,
     ).fit(X, y)
     rows = punched(T)
     full = model.predict(T)
@@ -144,8 +149,12 @@ def test_what_is_decided_agrees_at_least_as_often_as_promised(series, name, rule
     assert np.all((largest >= tau + 1e-5) <= found.decided)
     assert set(found.labels[~found.decided]) <= {None}
     assert_array_equal(found.labels[found.decided], found.label[found.decided])
-    if rule in ("quadratic", "box", "chebyshev") and name != "nearest":
-        assert found.checks.max() <= 2  # G - 1
+    if rule in ("quadratic", "box", "chebyshev", "mahalanobis") and name != "nearest":
+        # G - 1 for a set; of three parts each has a set, at two levels.
+        assert found.checks.max() <= (2 if rule == "chebyshev" else 2 * 3 * 2)
+        single = ReliableClassifier(CLASSIFIERS[name], set=rule, reliability=tau, correct=False)
+        single.fit(X, y)
+        assert single.decide(rows).checks.max() <= 2
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -192,7 +201,7 @@ def test_two_classes_and_linear_discriminants_are_exact(series, rng):
 def test_pairwise_and_ideal_against_sampling(series, rng, name):
     X, y = series(300)
     rows = punched(series(8)[0])
-    fitted = ReliableClassifier(CLASSIFIERS[name], set="pairwise").fit(X, y)
+    fitted = ReliableClassifier(CLASSIFIERS[name], set="pairwise", correct=False).fit(X, y)
     known = fitted.completion_.condition(rows, covariance=True)
     bound, label = fitted.reliabilities(rows), fitted.decide(rows).label
     ideal = clone(fitted).set_params(set="ideal", n_samples=512).fit(X, y)
@@ -231,7 +240,7 @@ def test_complete_rows_are_decided_as_predicted(series):
     X, y = series(200)
     T, _ = series(20)
     for name, classifier in CLASSIFIERS.items():
-        model = ReliableClassifier(classifier, reliability=0.999).fit(X, y)
+        model = ReliableClassifier(classifier, reliability=0.9, n_samples=64).fit(X, y)
         found = model.decide(T)
         assert_array_equal(found.labels, model.predict(T), err_msg=name)
         assert_array_equal(found.reliability, 1.0)
@@ -268,10 +277,12 @@ def test_threads_copies_and_tau_by_row(series):
     X, y = series(400)
     rows = punched(series(150)[0])
     for name in ("lda", "local", "qda"):
-        expected = ReliableClassifier(CLASSIFIERS[name], n_threads=1).fit(X, y)
+        options = {"n_samples": 64, "reliability": 0.9}
+        expected = ReliableClassifier(CLASSIFIERS[name], n_threads=1, **options).fit(X, y)
         first = expected.reliabilities(rows)
         for threads in (2, 7):
-            other = ReliableClassifier(CLASSIFIERS[name], n_threads=threads).fit(X, y)
+            other = ReliableClassifier(CLASSIFIERS[name], n_threads=threads, **options)
+            other.fit(X, y)
             assert other.reliabilities(rows).tobytes() == first.tobytes()
         again = pickle.loads(pickle.dumps(expected))
         assert again.reliabilities(rows).tobytes() == first.tobytes()
@@ -284,7 +295,8 @@ def test_blocks_do_not_matter(series, monkeypatch):
     X, y = series(200)
     rows = punched(series(60)[0])
     for name in ("lda", "local", "qda"):
-        model = ReliableClassifier(CLASSIFIERS[name], reliability=0.6).fit(X, y)
+        rule = "quadratic" if name == "local" else "auto"
+        model = ReliableClassifier(CLASSIFIERS[name], set=rule, reliability=0.6).fit(X, y)
         expected, found = model.reliabilities(rows), model.decide(rows)
         early = model.predict_early(X[:30])
         with monkeypatch.context() as patch:
@@ -308,6 +320,8 @@ def test_blocks_do_not_matter(series, monkeypatch):
         ({"n_samples": 1000}, "n_samples: expected a power of two"),
         ({"tail": "exact"}, "tail"),
         ({"n_threads": 0}, "n_threads"),
+        ({"correct": 1.5}, "correct"),
+        ({"n_folds": 1}, "n_folds"),
     ],
 )
 def test_errors_leave_the_estimator_as_it_was(series, parameters, message):

@@ -16,14 +16,17 @@ from eigenfeat import _threads
 from eigenfeat._prefix_gaussian import PrefixGaussian
 from eigenfeat._validation import show
 from eigenfeat.incomplete._affine import Affine, affine_of
+from eigenfeat.incomplete._chi_squares import moments_of
 from eigenfeat.incomplete._covariance import class_gaussians
 from eigenfeat.incomplete._expectation import fit_incomplete
 from eigenfeat.incomplete._patterns import Pattern, PatternCache, patterns_of
-from eigenfeat.incomplete.conditional import Conditional, PrefixConditional
+from eigenfeat.incomplete.conditional import Conditional, PrefixConditional, Spectra
 
-__all__ = ["Completion"]
+__all__ = ["Completion", "spectra_of"]
 
 _Array = NDArray[np.float64]
+
+MANY_FEATURES = 512  # of more, correlations' eigenvalues are bounded and not computed
 
 
 class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -150,7 +153,12 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self._prefixes(rows, at, affine_of(features, self.n_features_in_), covariance)
 
     def _prefixes(
-        self, rows: _Array, at: NDArray[np.int64], affine: Affine | None, covariance: bool
+        self,
+        rows: _Array,
+        at: NDArray[np.int64],
+        affine: Affine | None,
+        covariance: bool,
+        spectra: bool = False,
     ) -> PrefixConditional:
         models = self._models(Pattern(np.ones(self.n_features_in_, dtype=bool)), affine)
         means, densities = [], []
@@ -165,9 +173,12 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             means=np.stack(means, axis=2) if len(means) > 1 else means[0][:, :, None],
             variances=np.stack([model.variance_table[at] for model in models], axis=1),
             covariances=_stacked([m.covariances(at) for m in models]) if covariance else None,
+            spectra=spectra_of([(models, int(t)) for t in at]) if spectra else None,
         )
 
-    def _conditioned(self, rows: _Array, affine: Affine | None, covariance: bool) -> Conditional:
+    def _conditioned(
+        self, rows: _Array, affine: Affine | None, covariance: bool, spectra: bool = False
+    ) -> Conditional:
         ell = rows.shape[1] if affine is None else affine.B.shape[1]
         parts = len(self._weights)
         means = np.empty((len(rows), parts, ell))
@@ -176,6 +187,7 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         variances: list[_Array] = []
         covariances: list[_Array] = []
         missing: list[int] = []
+        kept: list[tuple[list[PrefixGaussian], int]] = []
         for found, members in patterns_of(~np.isnan(rows)):
             t = found.known
             chosen = rows[np.ix_(members, found.order[:t])]
@@ -188,6 +200,7 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             weights[members] = self._posterior(densities, (len(members), 1))[:, 0]
             pattern[members] = len(missing)
             missing.append(found.missing)
+            kept.append((models, t))
             variances.append(np.stack([model.variance_table[t] for model in models]))
             if covariance:
                 covariances.append(np.stack([model.covariances(t)[0] for model in models]))
@@ -199,6 +212,7 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             np.stack(covariances) if q and covariance else None,
             pattern,
             np.array(missing, dtype=np.intp),
+            spectra_of(kept) if q and spectra else None,
         )
 
     def _posterior(self, densities: list[_Array], shape: tuple[int, int]) -> _Array:
@@ -267,6 +281,14 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def spectra_of(kept: list[tuple[list[PrefixGaussian], int]]) -> Spectra:
+    """Of the parts' Gaussians, each after a number of entries."""
+    if kept[0][0][0].gains.shape[1] > MANY_FEATURES:
+        return Spectra(None, np.stack([[m.correlation_moments(t) for m in ms] for ms, t in kept]))
+    values = np.stack([[m.correlation_eigenvalues(t) for m in ms] for ms, t in kept])
+    return Spectra(values, moments_of(values))
 
 
 def _stacked(covariances: list[_Array]) -> _Array:

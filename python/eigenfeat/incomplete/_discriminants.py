@@ -43,6 +43,10 @@ class Discriminants:
         """The functions that local ones are about each point; of others themselves."""
         return self
 
+    def some(self, rows: _Codes) -> Discriminants:
+        """Those about some of the points, where each point has its own; else themselves."""
+        return self
+
     def scores(self, points: _Array) -> _Array:
         """(n, k) values."""
         raise NotImplementedError
@@ -92,6 +96,11 @@ class Gaussians(Discriminants):
     offsets: _Array  # (n or 1, k)
     means: _Array  # (n or 1, k, d)
     variances: _Array  # (n or 1, k, d)
+
+    def some(self, rows: _Codes) -> Gaussians:
+        if len(self.means) == 1:
+            return self
+        return Gaussians(self.labels, self.offsets[rows], self.means[rows], self.variances[rows])
 
     def scores(self, points: _Array) -> _Array:
         apart = points[:, None] - self.means

@@ -37,6 +37,7 @@ def flattened(found: PrefixConditional, n_columns: int) -> Conditional:
         found.covariances,
         np.tile(np.arange(p), n),
         np.asarray(n_columns - found.steps, dtype=np.intp),
+        found.spectra,
     )
 
 
@@ -83,7 +84,7 @@ class EarlyRun:
             return
         times = self.times[at]
         case = case_of(self.X[looked], times)
-        found = rule.judge(case, np.repeat(self.tau[looked], len(times)), None)
+        found = rule.decides(case, np.repeat(self.tau[looked], len(times)))
         if self.trace is not None:
             largest, score = rule.largest(case, None)
             shape = (len(looked), len(times))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri
 from scipy.stats import qmc
 
+from eigenfeat.incomplete._row_blocks import BLOCK_NUMBERS
 from eigenfeat.incomplete._rules import Case, Judgement, Rule, square_roots
 
 __all__ = ["ClassCodes", "IdealRule"]
@@ -54,36 +56,127 @@ class IdealRule(Rule):
         self.risk = risk
         self.seed = seed
 
+    @property
+    def cost(self) -> int:  # type: ignore[override]
+        return self.n_samples
+
     def judge(self, case: Case, tau: _Array, target: int | None) -> Judgement:
         bound, guess = self.largest(case, target)
         none = np.zeros(len(guess), dtype=np.intp)
         return Judgement(guess, bound >= tau, bound, none, none)
 
     def largest(self, case: Case, target: int | None) -> tuple[_Array, NDArray[np.intp]]:
-        count = len(np.unique(case.discriminants.labels))
-        normal, part = self._points(case.n_features)
-        bounds = np.empty(len(case.known.pattern))
-        guesses = np.empty(len(bounds), dtype=np.intp)
-        assert case.known.covariances is not None
-        roots = square_roots(case.known.covariances)
-        for i, pattern in enumerate(case.known.pattern):
-            ends = np.cumsum(case.known.weights[i])
-            g = np.minimum(np.searchsorted(ends, part, side="right"), len(ends) - 1)
-            rows = case.known.means[i, g]
-            for one in np.unique(g):
-                chosen = g == one
-                rows[chosen] += np.einsum("ij,nj->ni", roots[pattern, one], normal[chosen])
-            votes = np.bincount(self.predict(rows), minlength=count)
-            best = int(votes.argmax()) if target is None else target
-            # The index of a score of that class.
-            guesses[i] = int(np.argmax(case.discriminants.labels == best))
-            won = int(votes[best])
-            bounds[i] = betaincinv(won, self.n_samples - won + 1, self.risk) if won else 0.0
-        return bounds, guesses
+        rows = np.arange(len(case.known.pattern))
+        votes = self._votes(case, rows, slice(0, self.n_samples))
+        best = votes.argmax(axis=1) if target is None else np.full(len(rows), target)
+        return self._bounds[votes[rows, best]], _scores_of(case, best)
 
-    def _points(self, dimension: int) -> tuple[_Array, _Array]:
-        sobol = qmc.Sobol(dimension + 1, scramble=True, seed=self.seed)
-        points = sobol.random_base2(int(self.n_samples).bit_length() - 1)
-        # Points on the boundary would lie infinitely far out.
-        points = np.clip(points, 2.0**-40, 1 - 2.0**-40)
-        return ndtri(points[:, :-1]), points[:, -1]
+    def decides(self, case: Case, tau: _Array) -> Judgement:
+        """In stages of 32, 64, 128, ... samples, the same for all rows.
+
+        Rows are left as soon as so many samples disagree that the rest cannot make up for it: the
+        decision is that of all samples, however few were drawn (a curtailed test).
+        """
+        n = len(case.known.pattern)
+        votes, open_ = self._curtailed(case, tau)
+        best = votes.argmax(axis=1)
+        bound = np.zeros(n)
+        bound[open_] = self._bounds[votes[open_, best[open_]]]
+        none = np.zeros(n, dtype=np.intp)
+        return Judgement(_scores_of(case, best), bound >= tau, bound, none, none)
+
+    def over(
+        self, case: Case, grid: _Array
+    ) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.intp]]]:
+        """All rows are decided at the first of the grid, as what the samples drawn so far say."""
+        n = len(case.known.pattern)
+        votes, open_ = self._curtailed(case, np.full(n, grid[min(1, len(grid) - 1)]))
+        best = votes.argmax(axis=1)
+        bound = np.zeros(n)
+        bound[open_] = self._bounds[votes[open_, best[open_]]]
+        score = _scores_of(case, best)
+        yield np.ones(n, dtype=bool), score
+        for tau in grid[1:]:
+            yield bound >= tau, score
+
+    def _curtailed(self, case: Case, tau: _Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Votes, and the rows of which all samples were drawn."""
+        n = len(case.known.pattern)
+        needed = np.searchsorted(self._bounds, tau)  # more than n_samples where out of reach
+        votes = np.zeros((n, self._count(case)), dtype=np.intp)
+        votes += self._votes(case, np.arange(n), slice(0, min(32, self.n_samples)))
+        open_ = np.flatnonzero(needed <= self.n_samples)
+        done = min(32, self.n_samples)
+        reachable = votes[open_].max(axis=1) + self.n_samples - done >= needed[open_]
+        open_ = open_[reachable]
+        while done < self.n_samples and len(open_):
+            upto = min(2 * done, self.n_samples)
+            votes[open_] += self._votes(case, open_, slice(done, upto))
+            done = upto
+            reachable = votes[open_].max(axis=1) + self.n_samples - done >= needed[open_]
+            open_ = open_[reachable]
+        return votes, open_
+
+    @property
+    def _bounds(self) -> _Array:
+        """(n_samples + 1,): the bound for each number of votes."""
+        return _bounds(self.n_samples, self.risk)
+
+    def _count(self, case: Case) -> int:
+        return int(case.discriminants.labels.max()) + 1
+
+    def _votes(self, case: Case, rows: NDArray[np.intp], samples: slice) -> NDArray[np.intp]:
+        """(m, classes): how often some of the rows fall to each class, of some of the samples."""
+        known = case.known
+        assert known.covariances is not None
+        normal, share = _points(case.n_features, self.n_samples, self.seed)
+        normal, share = normal[samples], share[samples]
+        votes = np.zeros((len(rows), self._count(case)), dtype=np.intp)
+        single = known.weights.shape[1] == 1
+        noise: dict[tuple[int, int], _Array] = {}
+        width = max(1, BLOCK_NUMBERS // (len(share) * case.n_features))
+        for begin in range(0, len(rows), width):
+            part = rows[begin : begin + width]
+            drawn = np.empty((len(part), len(share), case.n_features))
+            for k, i in enumerate(part):
+                pattern = int(known.pattern[i])
+                if single:
+                    which = np.zeros(len(share), dtype=np.intp)
+                else:
+                    ends = np.cumsum(known.weights[i])
+                    which = np.minimum(np.searchsorted(ends, share, side="right"), len(ends) - 1)
+                for g in np.unique(which):
+                    if (pattern, g) not in noise:
+                        root = square_roots(known.covariances[pattern, g])
+                        noise[pattern, g] = np.einsum("nj,ij->ni", normal, root, optimize=True)
+                    some = which == g
+                    drawn[k, some] = known.means[i, g] + noise[pattern, g][some]
+            codes = self.predict(drawn.reshape(-1, case.n_features)).reshape(len(part), -1)
+            for k, row in enumerate(codes):
+                votes[begin + k] = np.bincount(row, minlength=votes.shape[1])
+        return votes
+
+
+@lru_cache(maxsize=4)
+def _bounds(n: int, risk: float) -> _Array:
+    """(n + 1,): Clopper and Pearson's lower bounds for 0, ..., n successes."""
+    won = np.arange(1, n + 1)
+    return np.append(0.0, betaincinv(won, n - won + 1, risk))
+
+
+@lru_cache(maxsize=4)
+def _points(dimension: int, n: int, seed: int) -> tuple[_Array, _Array]:
+    """Normal points (n, dimension) and numbers in (0, 1) that choose parts of mixtures."""
+    sobol = qmc.Sobol(dimension + 1, scramble=True, seed=seed)
+    points = sobol.random_base2(int(n).bit_length() - 1)
+    # Points on the boundary would lie infinitely far out.
+    points = np.clip(points, 2.0**-40, 1 - 2.0**-40)
+    return ndtri(points[:, :-1]), points[:, -1]
+
+
+def _scores_of(case: Case, classes: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The first score of each class."""
+    first = np.zeros(int(classes.max(initial=0)) + 1, dtype=np.intp)
+    for g in np.unique(classes):
+        first[g] = np.argmax(case.discriminants.labels == g)
+    return first[classes]

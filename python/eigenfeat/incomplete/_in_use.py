@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any, cast
 
+from eigenfeat.incomplete._rules import Rule
 from eigenfeat.incomplete.calibration import Calibration, NotCertifiedError, calibrate
 from eigenfeat.incomplete.stream import Stream, Streams
 
@@ -13,17 +15,22 @@ if TYPE_CHECKING:
 __all__ = ["InUse"]
 
 
+_LEARNED = ("reliability_", "calibration_", "correction_", "realised_", "realised_bound_")
+
+
 class InUse:
     """Methods of `ReliableClassifier` that rest on its others."""
 
     reliability: float
     reliability_: float
     calibration_: Calibration
+    _rule: Rule
 
     def calibrate(self, X: Any, y: Any = None, **options: Any) -> ReliableClassifier:
         """Take the loosest tau whose agreement held-out rows certify as the default from now on.
 
-        Sets `reliability_` and `calibration_`, which the next fit takes away again.
+        Sets `reliability_` and `calibration_`, which the next fit takes away again. It takes
+        the place of the correction that `fit` learns out of folds.
 
         Parameters
         ----------
@@ -49,8 +56,23 @@ class InUse:
         found = calibrate(self, X, y, **options)
         if found.chosen < 0:
             raise NotCertifiedError(found)
+        self.__dict__ = dict(vars(self.uncorrected()))
         self.reliability_, self.calibration_ = found.reliability, found
         return cast("ReliableClassifier", self)
+
+    def uncorrected(self) -> ReliableClassifier:
+        """A copy that decides by the rule alone, without what `fit` learned out of folds.
+
+        Returns
+        -------
+        ReliableClassifier
+            It shares its parts with this one, and its default tau is `reliability`.
+        """
+        plain = copy.copy(self)
+        for name in _LEARNED:
+            plain.__dict__.pop(name, None)
+        plain._rule = getattr(self._rule, "rule", self._rule)
+        return cast("ReliableClassifier", plain)
 
     def stream(self, reliability: Any = None, *, steps: Any = None) -> Stream:
         """A series that arrives sample by sample.
@@ -91,5 +113,5 @@ class InUse:
         return getattr(self, "reliability_", self.reliability)
 
     def _forget_calibration(self) -> None:
-        for name in ("reliability_", "calibration_"):
+        for name in _LEARNED:
             self.__dict__.pop(name, None)

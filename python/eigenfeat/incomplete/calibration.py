@@ -142,6 +142,10 @@ def calibrate(
 ) -> Calibration:
     """Find the loosest tau whose agreement is certified, on rows that were not used for fitting.
 
+    It is the tau of the rule without the correction of `ReliableClassifier.fit`, whose place this
+    takes. Certified: by Clopper and Pearson's bounds and fixed-sequence testing, for rows drawn
+    like the held-out ones, whatever their distribution.
+
     Parameters
     ----------
     model : ReliableClassifier
@@ -181,6 +185,8 @@ def calibrate(
         if not 0 < check_number(value, name) < 1:
             raise ValueError(f"{name}: expected a number in (0, 1), got {show(value)}")
     grid = GRID if tau is None else checked_taus(tau)
+    if hasattr(model, "uncorrected"):
+        model = model.uncorrected()
     complete = np.asarray(model.predict(X))
     truth = None if y is None else np.asarray(y)
     if truth is not None and truth.shape != complete.shape:

@@ -8,9 +8,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Conditional", "PrefixConditional", "mixed"]
+__all__ = ["Conditional", "PrefixConditional", "Spectra", "mixed"]
 
 _Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Spectra:
+    """Eigenvalues of the correlations given what is known, by pattern and part of a mixture.
+
+    Attributes
+    ----------
+    values : (q, G, ell) array or None
+        Ascending; zeros stand for components without variance. None where there are too many.
+    moments : (q, G, 3) array
+        Their sum, Euclidean length and largest (or a bound of it).
+    """
+
+    values: _Array | None
+    moments: _Array
+
+    def part(self, g: int) -> Spectra:
+        """Of one part alone."""
+        values = None if self.values is None else self.values[:, g : g + 1]
+        return Spectra(values, self.moments[:, g : g + 1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +53,8 @@ class Conditional:
         Which of the q patterns of missing entries each row has.
     missing : (q,) array of int
         How many entries are missing in each.
+    spectra : Spectra or None
+        Of the correlations, where they are needed.
     """
 
     weights: _Array
@@ -40,6 +63,19 @@ class Conditional:
     covariances: _Array | None
     pattern: NDArray[np.intp]
     missing: NDArray[np.intp]
+    spectra: Spectra | None = None
+
+    def part(self, g: int, rows: Any) -> Conditional:
+        """One Gaussian of the mixture alone, for some of the rows."""
+        return Conditional(
+            np.ones((len(rows), 1)),
+            self.means[rows, g : g + 1],
+            self.variances[:, g : g + 1],
+            None if self.covariances is None else self.covariances[:, g : g + 1],
+            self.pattern[rows],
+            self.missing,
+            None if self.spectra is None else self.spectra.part(g),
+        )
 
     @property
     def mean(self) -> _Array:
@@ -96,6 +132,8 @@ class PrefixConditional:
     variances : (p, G, ell) array
     covariances : (p, G, ell, ell) array or None
         The same for all rows.
+    spectra : Spectra or None
+        Of the correlations, where they are needed.
     """
 
     steps: NDArray[np.int64]
@@ -103,6 +141,7 @@ class PrefixConditional:
     means: _Array
     variances: _Array
     covariances: _Array | None
+    spectra: Spectra | None = None
 
     def at(self, k: int, rows: Any = slice(None), n_columns: int = 0) -> Conditional:
         """The distributions after ``steps[k]`` samples, of some of the rows."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -15,19 +14,24 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from eigenfeat import _threads
 from eigenfeat._unchanged import unchanged_on_error
 from eigenfeat._validation import real_array, show
-from eigenfeat.incomplete._affine import Affine, affine_of
+from eigenfeat.incomplete._affine import affine_of
+from eigenfeat.incomplete._cases import Cases, rule_for, scores_of
 from eigenfeat.incomplete._complete_rows import complete_rows, labelled_complete_rows
-from eigenfeat.incomplete._discriminants import Discriminants, Linear, Quadratic, discriminants_of
-from eigenfeat.incomplete._early import EarlyRun, batches, flattened
+from eigenfeat.incomplete._correction import CorrectedRule, corrected
+from eigenfeat.incomplete._discriminants import (
+    Linear,
+    discriminants_of,
+)
+from eigenfeat.incomplete._early import EarlyRun, batches
 from eigenfeat.incomplete._ideal import ClassCodes, IdealRule
 from eigenfeat.incomplete._in_use import InUse
-from eigenfeat.incomplete._row_blocks import blocks
-from eigenfeat.incomplete._rules import Case, Judgement, PairwiseRule, Rule, SetRule
+from eigenfeat.incomplete._pairwise import PairwiseRule
+from eigenfeat.incomplete._rules import Judgement, Rule
+from eigenfeat.incomplete._set_rule import SetRule
+from eigenfeat.incomplete.calibration import lower_bound
 from eigenfeat.incomplete.completion import GaussianCompletion
-from eigenfeat.incomplete.conditional import Conditional
 from eigenfeat.incomplete.results import Decisions, EarlyDecisions
 from eigenfeat.incomplete.sets import SETS
 
@@ -38,13 +42,21 @@ _Array = NDArray[np.float64]
 # Scores whose covariances are kept whole: up to here k^2 numbers a pattern are next to nothing.
 MANY_SCORES = 64
 
+CONFIDENCE = 0.9  # of corrections, where nothing else is asked for
 
-class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
+
+class ReliableClassifier(InUse, Cases, ClassifierMixin, BaseEstimator):
     r"""Classify incomplete rows where the complete ones would be classified the same.
 
     A row is decided as class c if, given what is known of it, the complete row would be classified
     as c with probability at least `reliability`; otherwise it waits (Parrish 2012, chapter 5).
     Any entries may be missing.
+
+    Two things make the promise. By the rule, `set`, it holds where the completion's model is right,
+    by the theorem or bound that is named with each. Models of few rows are seldom right: `correct`
+    has held-out training rows confirm the rule, as series that are known up to some entry, and lets
+    rows wait until so many entries are known that enough held-out rows were never decided wrongly
+    any more.
 
     Parameters
     ----------
@@ -52,8 +64,9 @@ class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
         Whose `predict` is the argmax of linear or quadratic discriminants: with ``coef_`` and
         ``intercept_`` for each class (LDA, LinearSVC, LogisticRegression, MultinomialLogit), QDA,
         GaussianNB, `LocalQDA`, or the nearest neighbour. It is cloned and fitted, unless it is a
-        fitted one in scikit-learn's ``FrozenEstimator``. A local one is taken about the mean of the
-        completed row.
+        fitted one in scikit-learn's ``FrozenEstimator``. With all rules but "ideal" a local one is
+        taken about the mean of the completed row, although the complete row has neighbours of its
+        own: no theorem covers its label then.
     completion : GaussianCompletion, MixtureCompletion or None, default=None
         The distribution of complete rows; None: ``GaussianCompletion()``.
     set : str, default="auto"
@@ -62,18 +75,38 @@ class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
         - "pairwise": :math:`1 - \sum_h P(f_c(X) < f_h(X) | z) \ge \tau`. Exact for two classes with
           linear discriminants, a bound for more; under a mixture, with the mixture's tails.
           Quadratic ones by `tail`.
-        - "chebyshev" (5.3), "quadratic" (5.4), "box" (5.5): c dominates on a set of probability
-          tau. The last two take features for independent.
-        - "ideal": the probability (5.1) itself by sampling, with a one-sided confidence bound of
-          99 per cent.
-        - "auto": "pairwise" for linear discriminants, else "quadratic".
+        - "chebyshev" (5.3), "mahalanobis", "quadratic" (5.4), "box" (5.5): c dominates on a set of
+          probability at least tau: by Chebyshev's inequality for whatever distribution; by the
+          exact chi-square radius of the whole covariance; by the quantile of a weighted sum of
+          chi-squares; by Sidak's inequality (and, with QDA, Royen's). The last three suppose what
+          is missing to be Gaussian, of any correlation; under a mixture each part has a set of its
+          own, and by the law of total probability their union has at least tau.
+        - "ideal": the probability (5.1) itself by sampling, with Clopper and Pearson's one-sided
+          confidence bound of 99 per cent: of the label that the complete row gets, whatever the
+          classifier. In `predict_early` and streams rows are left as soon as too many samples
+          disagree. `n_samples` bounds the tau that can be reached: 0.95 takes 128, 0.99 takes 512,
+          0.999 takes 8,192.
+        - "auto": "pairwise" for linear discriminants, "ideal" for local ones, else "quadratic".
     reliability : float in (0, 1), default=0.95
         tau.
     features : transformer or None, default=None
         A linear map of rows to what is classified, such as LDG or PCA; cloned and fitted like the
         classifier, with labels.
-    tail : {"chernoff", "saddlepoint"}, default="chernoff"
-        For "pairwise" with quadratic discriminants: a certified bound, or a sharper approximation.
+    tail : {"chernoff", "davies", "saddlepoint"}, default="chernoff"
+        For "pairwise" with quadratic discriminants: Chernoff's bound; the tail itself by Davies's
+        inversion, with a bound of its error added; or Lugannani and Rice's approximation.
+    correct : bool, float in (0, 1) or "average", default=True
+        Whether held-out rows correct the rule. A confidence: over training sets, with which at
+        least a share tau of new series that become known entry by entry are decided as they would
+        be when complete, by Clopper and Pearson's bound; True is 0.9. "average": the share is tau
+        on average over training sets, by exchangeability (cross-conformal prediction). Both are
+        arguments about models that are fitted once; across folds they hold as nearly as folds'
+        models are like the one that is used. Rows with other patterns of missing entries wait for
+        as many known entries. log(1 - confidence) / log(tau) rows are the fewest that can show
+        anything (45 for 0.95, 230 for 0.99, 2,302 for 0.999); with fewer, rows are decided when
+        they are complete. False is the rule of the thesis alone.
+    n_folds : int, default=5
+        Folds for that; `fit` takes as many times as long, and longer.
     n_samples : int, default=1024
         Power of two; samples a row with "ideal".
     random_state : int, RandomState or None, default=0
@@ -89,8 +122,16 @@ class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
         Fitted; `features_` may be None.
     set_ : str
         The rule that is used.
-    reliability_, calibration_ : float and Calibration
-        After `calibrate`: the tau that is used by default, and what it rests on.
+    reliability_ : float
+        The tau that is promised and used by default, if the rule is corrected or calibrated.
+    realised_, realised_bound_ : float
+        Share of held-out rows whose decision at that tau was that of the complete row, and Clopper
+        and Pearson's lower bound of it with confidence 0.9; they are the rows that correct the
+        rule. NaN and 0 if no fold could be fitted.
+    correction_ : Correction
+        How many entries must be known at which tau: ``correction_.least_known(tau)``.
+    calibration_ : Calibration
+        After `calibrate`, which takes the place of the correction: what `reliability_` rests on.
     n_features_in_ : int
         Number of columns, d.
 
@@ -120,10 +161,12 @@ class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "classifier": [HasMethods(["fit", "predict"])],
         "completion": [HasMethods(["fit", "condition", "condition_prefixes"]), None],
-        "set": [StrOptions({"auto", "pairwise", "chebyshev", "quadratic", "box", "ideal"})],
+        "set": [StrOptions({"auto", "pairwise", *SETS, "ideal"})],
         "reliability": [Interval(Real, 0, 1, closed="neither")],
         "features": [HasMethods(["fit", "transform"]), None],
-        "tail": [StrOptions({"chernoff", "saddlepoint"})],
+        "tail": [StrOptions({"chernoff", "davies", "saddlepoint"})],
+        "correct": ["boolean", Interval(Real, 0, 1, closed="neither"), StrOptions({"average"})],
+        "n_folds": [Interval(Integral, 2, None, closed="left")],
         "n_samples": [Interval(Integral, 2, None, closed="left")],
         "random_state": ["random_state"],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
@@ -138,6 +181,8 @@ class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
         *,
         features: Any = None,
         tail: str = "chernoff",
+        correct: Any = True,
+        n_folds: int = 5,
         n_samples: int = 1024,
         random_state: Any = 0,
         n_threads: int | None = None,
@@ -148,6 +193,8 @@ class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
         self.reliability = reliability
         self.features = features
         self.tail = tail
+        self.correct = correct
+        self.n_folds = n_folds
         self.n_samples = n_samples
         self.random_state = random_state
         self.n_threads = n_threads
@@ -175,6 +222,8 @@ class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
             X, y = labelled_complete_rows(self, X, y)
             check_classification_targets(y)
             self._fit(X, y)
+            if self.correct is not False:
+                self._correct(X, y)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -275,6 +324,8 @@ class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
         times = np.arange(1, d + 1) if steps is None else self.completion_._steps(steps)
         times = np.union1d(times[times > 0], [d]).astype(np.int64)
         last = np.searchsorted(self.classes_, self.predict(X))
+        if not trace:
+            times = times[times >= self._rule.least_known(float(tau.min()))]
         run = EarlyRun(X, tau, times, last)
         for rows, at in batches(len(X), len(times) - 1, self._numbers()):
             run.advance(self._rule, self._early_case, rows, at, trace)
@@ -293,12 +344,24 @@ class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
         plain = plain.estimator if isinstance(plain, FrozenEstimator) else plain
         self._discriminants = discriminants_of(plain, inputs)
         linear = isinstance(self._discriminants, Linear)
-        self.set_ = self.set if self.set != "auto" else "pairwise" if linear else "quadratic"
+        self.set_ = self.set if self.set != "auto" else rule_for(self._discriminants)
         self._rule = self._make_rule()
         few = linear and self._discriminants.count <= MANY_SCORES
         self._scores = None
-        if few and self.set_ in ("pairwise", "chebyshev"):
-            self._scores = _scores_of(self._discriminants, self._affine, X.shape[1])
+        if few and self.set_ in ("pairwise", "chebyshev", "mahalanobis"):
+            self._scores = scores_of(self._discriminants, self._affine, X.shape[1])
+
+    def _correct(self, X: _Array, y: NDArray[Any]) -> None:
+        """Hold the rule to what folds show."""
+        confidence = {"average": 0.0, True: CONFIDENCE}.get(self.correct, self.correct)
+        found = corrected(self, X, y, self.reliability, self.n_folds, confidence)
+        self.correction_, held = found
+        self.reliability_ = float(self.reliability)
+        self.realised_, self.realised_bound_ = float("nan"), 0.0
+        if held.n:
+            self.realised_ = held.agreed / held.n
+            self.realised_bound_ = float(lower_bound(held.agreed, held.n, CONFIDENCE))
+        self._rule = CorrectedRule(self._rule, self.correction_)
 
     def _make_rule(self) -> Rule:
         if self.set_ in SETS:
@@ -308,61 +371,6 @@ class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         predict = ClassCodes(self.classes_, self.classifier_)
         return IdealRule(predict, self.n_samples, 0.01, seed)
-
-    def _codes(self, inputs: _Array) -> NDArray[np.intp]:
-        """Class indices of rows of features."""
-        return ClassCodes(self.classes_, self.classifier_)(inputs)
-
-    @property
-    def _needs_covariance(self) -> bool:
-        if self.set_ == "box":
-            return isinstance(self._discriminants, Quadratic)
-        return self.set_ != "quadratic"
-
-    def _features_of(self, X: _Array) -> Any:
-        return X if self.features_ is None else self.features_.transform(X)
-
-    def _width(self) -> int:
-        return self.n_features_in_ if self._affine is None else self._affine.B.shape[1]
-
-    def _case(self, rows: _Array) -> Case:
-        affine = self._affine if self._scores is None else self._scores
-        known = self.completion_._conditioned(rows, affine, self._needs_covariance)
-        return self._case_of(known)
-
-    def _case_of(self, known: Conditional) -> Case:
-        threads = _threads.resolve(self.n_threads)
-        by_scores = self._scores is not None
-        return Case(self._discriminants, known, self._width(), by_scores, threads)
-
-    def _early_case(self, rows: _Array, times: NDArray[np.int64]) -> Case:
-        """Every row at every time, row by row."""
-        affine = self._affine if self._scores is None else self._scores
-        found = self.completion_._prefixes(rows, times, affine, self._needs_covariance)
-        return self._case_of(flattened(found, self.n_features_in_))
-
-    def _numbers(self) -> int:
-        """About how many numbers a row takes while it is judged."""
-        k, parts = self._discriminants.count, len(self.completion_._weights)
-        if self._scores is not None:
-            return k * (parts * k + 4)
-        width = self._width()
-        return width * (parts * (width if self._needs_covariance else 1) + 4 * k)
-
-    def _open_parts(self, missing: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
-        """Numbers of the incomplete rows, in parts of bounded memory."""
-        rows = np.flatnonzero(missing > 0)
-        for part in blocks(len(rows), self._numbers()):
-            yield rows[part]
-
-    def _complete(
-        self, rows: _Array, missing: NDArray[np.intp], wanted: int | None
-    ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """Classes of the complete rows (0 elsewhere), and which of them are decided."""
-        labels, full = np.zeros(len(rows), dtype=np.intp), missing == 0
-        if full.any():
-            labels[full] = self._codes(self._features_of(rows[full]))
-        return labels, full & ((labels == wanted) if wanted is not None else True)
 
     def _rows(self, X: Any) -> _Array:
         check_is_fitted(self)
@@ -388,13 +396,3 @@ class ReliableClassifier(InUse, ClassifierMixin, BaseEstimator):
             known = show(self.classes_.tolist())
             raise ValueError(f"target: expected one of {known}, got {show(target)}")
         return int(found[0])
-
-
-def _scores_of(discriminants: Discriminants, affine: Affine | None, d: int) -> Affine:
-    assert isinstance(discriminants, Linear)
-    # About their mean, so that what scores have in common takes no digits from differences.
-    slopes = discriminants.slopes - discriminants.slopes.mean(axis=0)
-    offsets = discriminants.offsets - discriminants.offsets.mean()
-    if affine is None:
-        return Affine(np.ascontiguousarray(slopes.T), offsets)
-    return affine.then(slopes, offsets)

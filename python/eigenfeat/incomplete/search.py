@@ -47,7 +47,8 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
     ----------
     candidates : dict of str to ReliableClassifier or None, default=None
         What is chosen from. None: shrinkage LDA with one Gaussian as completion ("LDA") and with
-        one a class ("LDA, mixture").
+        one a class ("LDA, mixture"). All are used with ``correct=False``: a tau that makes the
+        harmonic mean largest is no promise that folds could correct.
     tau : ascending numbers in (0, 1) or None, default=None
         Reliabilities that are tried. None: 23 from 1e-12 to 0.99. More than 8 take one look at
         every time, so that their number hardly matters.
@@ -203,7 +204,8 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
         at = int(self.harmonic_means_[self.best_candidate_].argmax())
         self.reliability_ = float(self.taus_[at])
         chosen = clone(candidates[self.best_candidate_])
-        self.best_estimator_ = chosen.set_params(reliability=self.reliability_).fit(X, y)
+        chosen.set_params(reliability=self.reliability_, correct=False)
+        self.best_estimator_ = chosen.fit(X, y)
         self.classes_ = self.best_estimator_.classes_
 
     def _harmonic_means(
@@ -212,7 +214,7 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
         """Means over the folds, each as much as its rows."""
         total, rows = np.zeros(len(self.taus_)), 0
         for held in held_out(y, self.n_folds):
-            fitted = clone(model).fit(X[~held], y[~held])
+            fitted = clone(model).set_params(correct=False).fit(X[~held], y[~held])
             curve = reliability_curve(fitted, X[held], y[held], self.taus_)
             total += curve.harmonic_mean * held.sum()
             rows += int(held.sum())
@@ -222,9 +224,11 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
         if self.candidates is None:
             lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
             mixture = MixtureCompletion(n_threads=self.n_threads)
+            # tau is chosen by the harmonic mean: there is no promise to hold.
+            options: dict[str, Any] = {"correct": False, "n_threads": self.n_threads}
             return {
-                "LDA": ReliableClassifier(lda, n_threads=self.n_threads),
-                "LDA, mixture": ReliableClassifier(lda, mixture, n_threads=self.n_threads),
+                "LDA": ReliableClassifier(lda, **options),
+                "LDA, mixture": ReliableClassifier(lda, mixture, **options),
             }
         if not self.candidates or not all(
             isinstance(name, str) and isinstance(model, ReliableClassifier)

@@ -8,10 +8,12 @@ import numpy as np
 
 from eigenfeat._stored import Stored, fits
 from eigenfeat.incomplete._affine import Affine
+from eigenfeat.incomplete._correction import CorrectedRule, Correction
 from eigenfeat.incomplete._discriminants import Gaussians, Linear, Local, Quadratic
 from eigenfeat.incomplete._ideal import ClassCodes, IdealRule
+from eigenfeat.incomplete._pairwise import PairwiseRule
 from eigenfeat.incomplete._patterns import PatternCache
-from eigenfeat.incomplete._rules import PairwiseRule, SetRule
+from eigenfeat.incomplete._set_rule import SetRule
 from eigenfeat.incomplete.baselines import FixedTime
 from eigenfeat.incomplete.baselines_ects import ECTS
 from eigenfeat.incomplete.calibration import Calibration
@@ -19,7 +21,7 @@ from eigenfeat.incomplete.completion import GaussianCompletion, MixtureCompletio
 from eigenfeat.incomplete.decision import ReliableClassifier
 from eigenfeat.incomplete.local_qda import LocalQDA
 from eigenfeat.incomplete.search import ReliableClassifierCV
-from eigenfeat.incomplete.sets import BoxSet, ChebyshevSet, QuadraticSet
+from eigenfeat.incomplete.sets import BoxSet, ChebyshevSet, MahalanobisSet, QuadraticSet
 
 __all__ = ["STORED"]
 
@@ -70,12 +72,20 @@ def _check_fixed_time(value: FixedTime) -> None:
 
 
 def _check_pairwise(value: PairwiseRule) -> None:
-    fits(value.tail in ("chernoff", "saddlepoint"), "PairwiseRule.tail")
+    fits(value.tail in ("chernoff", "davies", "saddlepoint"), "PairwiseRule.tail")
 
 
 def _check_ideal(value: IdealRule) -> None:
     n = value.n_samples
     fits(2 <= n <= 2**24 and n & (n - 1) == 0 and 0 < value.risk < 1, "IdealRule")
+
+
+def _check_correction(value: Correction) -> None:
+    tau, since = value.tau, value.since
+    sound = len(tau) > 0 and tau[0] > 0 and tau[-1] < 1 and np.all(np.diff(tau) > 0)
+    fits(sound and np.all(np.diff(since, axis=1) >= 0), "Correction")
+    fits(not since.size or (since.min() >= 0 and since.max() <= value.length), "Correction.since")
+    fits(value.length >= 1 and 0 <= value.confidence < 1, "Correction")
 
 
 def _width(found: Any) -> int:
@@ -89,6 +99,9 @@ def _check_reliable(value: ReliableClassifier) -> None:
     d, found = value.n_features_in_, value._discriminants
     affine, scores = value._affine, value._scores
     width = d if affine is None else affine.B.shape[1]
+    rule = value._rule
+    whole = not isinstance(rule, CorrectedRule) or rule.correction.length == d
+    fits(whole, "ReliableClassifier._rule")
     fits(affine is None or affine.B.shape[0] == d, "ReliableClassifier._affine")
     fits(_width(found) == width, "ReliableClassifier._discriminants")
     fits(found.labels.max() < len(value.classes_), "ReliableClassifier._discriminants")
@@ -113,7 +126,10 @@ _RELIABLE = {
     "_affine": "of Affine?",
     "_scores": "of Affine?",
     "_discriminants": "of Linear Gaussians Local Quadratic",
-    "_rule": "of SetRule PairwiseRule IdealRule",
+    "_rule": "of SetRule PairwiseRule IdealRule CorrectedRule",
+    "correction_": "of Correction?",
+    "realised_": "number?",
+    "realised_bound_": "number?",
     "reliability_": "number?",
     "calibration_": "of Calibration?",
 }
@@ -127,6 +143,12 @@ _CALIBRATION = {
     "mean_time": "floats p",
     "accuracy": "floats p?",
     "chosen": "number",
+}
+_CORRECTION = {
+    "tau": "numbers p",
+    "since": "whole p n",
+    "length": "count",
+    "confidence": "number",
 }
 _LOCAL = {"classes_": "labels k", "priors_": "numbers k", "n_neighbors_": "count"}
 _LOCAL_INSIDE = ("_rows", "_codes", "_threads", "_floor")
@@ -181,7 +203,7 @@ STORED = (
     Stored("Gaussians", Gaussians, _GAUSSIANS, _check_labels),
     Stored("Local", Local, {"labels": "whole m", "model": "of LocalQDA"}, _check_labels),
     Stored("Quadratic", Quadratic, _QUADRATIC, _check_labels),
-    Stored("SetRule", SetRule, {"kind": "of ChebyshevSet QuadraticSet BoxSet"}),
+    Stored("SetRule", SetRule, {"kind": "of ChebyshevSet MahalanobisSet QuadraticSet BoxSet"}),
     Stored("PairwiseRule", PairwiseRule, {"tail": "text"}, _check_pairwise),
     Stored(
         "IdealRule",
@@ -189,6 +211,12 @@ STORED = (
         {"predict": "of ClassCodes", "n_samples": "count", "risk": "number", "seed": "count"},
         _check_ideal,
     ),
+    Stored(
+        "CorrectedRule",
+        CorrectedRule,
+        {"rule": "of SetRule PairwiseRule IdealRule", "correction": "of Correction"},
+    ),
+    Stored("Correction", Correction, _CORRECTION, _check_correction),
     Stored("ClassCodes", ClassCodes, {"classes": "labels k", "classifier": "value"}),
-    *(Stored(kind.__name__, kind) for kind in (ChebyshevSet, QuadraticSet, BoxSet)),
+    *(Stored(kind.__name__, kind) for kind in (ChebyshevSet, MahalanobisSet, QuadraticSet, BoxSet)),
 )

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._validation import check_whole, real_array, show
+from eigenfeat.incomplete._completion import spectra_of
 from eigenfeat.incomplete._patterns import Pattern
-from eigenfeat.incomplete.conditional import Conditional
+from eigenfeat.incomplete.conditional import Conditional, Spectra
 
 if TYPE_CHECKING:
     from eigenfeat._prefix_gaussian import PrefixGaussian
@@ -58,6 +59,11 @@ class _Plan:
         if self.wanted and few:
             stacks = [one.covariances(times) for one in self.models]
             self.covariances = np.stack(stacks, axis=1)
+        self.by_spectra = model._needs_spectra
+
+    def spectra(self, t: int) -> Spectra | None:
+        """After t samples, if there is need of it."""
+        return spectra_of([(self.models, t)]) if self.by_spectra else None
 
     def covariance(self, t: int) -> _Array | None:
         """(1, parts, ell, ell) after t samples, if there is need of it."""
@@ -296,10 +302,10 @@ class Streams:
             whole = self._rows[rows]
             whole[:, -1] = samples
             return rows, model._codes(model._features_of(whole)), np.ones(len(rows))
-        if not self._looks[seen]:
+        if not self._looks[seen] or seen < model._rule.least_known(float(self._tau[rows].min())):
             return rows[:0], rows[:0], np.empty(0)
         case = self._case(seen, means, densities)
-        found = model._rule.judge(case, self._tau[rows], None)
+        found = model._rule.decides(case, self._tau[rows])
         items = np.flatnonzero(found.decided)
         if not len(items):
             return rows[:0], rows[:0], np.empty(0)
@@ -319,6 +325,7 @@ class Streams:
             covariances=plan.covariance(seen),
             pattern=np.zeros(m, dtype=np.intp),
             missing=np.array([model.n_features_in_ - seen], dtype=np.intp),
+            spectra=plan.spectra(seen),
         )
         return model._case_of(known)
 

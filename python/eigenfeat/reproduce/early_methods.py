@@ -137,6 +137,7 @@ class Reliable:
             MixtureCompletion(n_threads=threads) if self.mixture else None,
             self.set,
             features=_ldg(threads) if self.ldg else None,
+            correct=False,  # the thesis's rules as they are
             n_threads=threads,
         )
         started = time.perf_counter()

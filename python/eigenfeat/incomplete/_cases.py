@@ -1,0 +1,118 @@
+"""What a fitted classifier's rule sees of rows: conditional distributions and discriminants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenfeat import _threads
+from eigenfeat.incomplete._affine import Affine
+from eigenfeat.incomplete._completion import Completion
+from eigenfeat.incomplete._discriminants import Discriminants, Linear, Local, Quadratic
+from eigenfeat.incomplete._early import flattened
+from eigenfeat.incomplete._ideal import ClassCodes
+from eigenfeat.incomplete._row_blocks import blocks
+from eigenfeat.incomplete._rules import Case
+from eigenfeat.incomplete.conditional import Conditional
+
+__all__ = ["Cases", "rule_for", "scores_of"]
+
+_Array = NDArray[np.float64]
+
+
+class Cases:
+    """Methods of `ReliableClassifier` that make a rule's cases of rows."""
+
+    n_threads: int | None
+    n_features_in_: int
+    classes_: NDArray[Any]
+    classifier_: Any
+    completion_: Completion
+    features_: Any
+    set_: str
+    _affine: Affine | None
+    _scores: Affine | None
+    _discriminants: Discriminants
+
+    @property
+    def _needs_covariance(self) -> bool:
+        if self.set_ == "box":
+            return isinstance(self._discriminants, Quadratic)
+        return self.set_ != "quadratic"
+
+    @property
+    def _needs_spectra(self) -> bool:
+        return self.set_ == "quadratic"
+
+    def _features_of(self, X: _Array) -> Any:
+        return X if self.features_ is None else self.features_.transform(X)
+
+    def _width(self) -> int:
+        return self.n_features_in_ if self._affine is None else self._affine.B.shape[1]
+
+    def _case(self, rows: _Array) -> Case:
+        affine = self._affine if self._scores is None else self._scores
+        known = self.completion_._conditioned(
+            rows, affine, self._needs_covariance, self._needs_spectra
+        )
+        return self._case_of(known)
+
+    def _case_of(self, known: Conditional) -> Case:
+        threads = _threads.resolve(self.n_threads)
+        by_scores = self._scores is not None
+        return Case(self._discriminants, known, self._width(), by_scores, threads)
+
+    def _early_case(self, rows: _Array, times: NDArray[np.int64]) -> Case:
+        """Every row at every time, row by row."""
+        affine = self._affine if self._scores is None else self._scores
+        found = self.completion_._prefixes(
+            rows, times, affine, self._needs_covariance, self._needs_spectra
+        )
+        return self._case_of(flattened(found, self.n_features_in_))
+
+    def _numbers(self) -> int:
+        """About how many numbers a row takes while it is judged."""
+        k, parts = self._discriminants.count, len(self.completion_._weights)
+        if self._scores is not None:
+            return k * (parts * k + 4)
+        width = self._width()
+        return width * (parts * (width if self._needs_covariance else 1) + 4 * k)
+
+    def _open_parts(self, missing: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
+        """Numbers of the incomplete rows, in parts of bounded memory."""
+        rows = np.flatnonzero(missing > 0)
+        for part in blocks(len(rows), self._numbers()):
+            yield rows[part]
+
+    def _codes(self, inputs: _Array) -> NDArray[np.intp]:
+        """Class indices of rows of features."""
+        return ClassCodes(self.classes_, self.classifier_)(inputs)
+
+    def _complete(
+        self, rows: _Array, missing: NDArray[np.intp], wanted: int | None
+    ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """Classes of the complete rows (0 elsewhere), and which of them are decided."""
+        labels, full = np.zeros(len(rows), dtype=np.intp), missing == 0
+        if full.any():
+            labels[full] = self._codes(self._features_of(rows[full]))
+        return labels, full & ((labels == wanted) if wanted is not None else True)
+
+
+def rule_for(discriminants: Discriminants) -> str:
+    """The rule that decides earliest of those whose promise is about the complete row's label."""
+    if isinstance(discriminants, Local):  # another row has others
+        return "ideal"
+    return "pairwise" if isinstance(discriminants, Linear) else "quadratic"
+
+
+def scores_of(discriminants: Discriminants, affine: Affine | None, d: int) -> Affine:
+    assert isinstance(discriminants, Linear)
+    # About their mean, so that what scores have in common takes no digits from differences.
+    slopes = discriminants.slopes - discriminants.slopes.mean(axis=0)
+    offsets = discriminants.offsets - discriminants.offsets.mean()
+    if affine is None:
+        return Affine(np.ascontiguousarray(slopes.T), offsets)
+    return affine.then(slopes, offsets)

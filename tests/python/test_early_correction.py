@@ -1,0 +1,169 @@
+"""What `fit` learns out of folds: corrected rules keep their promise where the model is wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import (
+    LinearDiscriminantAnalysis,
+    QuadraticDiscriminantAnalysis,
+)
+
+import eigenfeat as ef
+from eigenfeat.incomplete import GaussianCompletion, LocalQDA, ReliableClassifier
+from eigenfeat.incomplete._correction import Correction
+from eigenfeat.incomplete._ideal import IdealRule
+from eigenfeat.incomplete.calibration import lower_bound
+
+
+def walks(random, n, d=30):
+    """Random walks that drift by class."""
+    y = random.integers(0, 2, n)
+    drift = np.where(y == 1, 0.8, -0.8)[:, None] * np.linspace(0, 1, d)
+    return random.standard_normal((n, d)).cumsum(axis=1) / 3 + drift, y
+
+
+def lda(**options):
+    """A model that is too sure of itself, with little more rows than columns to learn from."""
+    completion = GaussianCompletion(shrinkage=0)
+    return ReliableClassifier(LinearDiscriminantAnalysis(), completion, **options)
+
+
+def test_shares_are_ranks():
+    since = np.array([[0, 2, 5, 9], [0, 0, 2, 5]])
+    found = Correction(np.array([1e-12, 0.9]), since, 10, 0.0)
+    assert found.n == 4
+    tau, known = np.array([0.5, 0.5, 0.95, 0.95]), np.array([1, 5, 1, 5])
+    assert_allclose(found.share(tau, known), np.array([1, 3, 2, 4]) / 5)
+    assert found.least_known(0.2) == 0
+    assert found.least_known(0.6) == 5
+    assert found.least_known(0.9) == 10  # 4 rows show no more than 0.8
+    bound = Correction(found.tau, since, 10, 0.8)
+    assert_allclose(bound.share(tau, known), lower_bound([1, 3, 2, 4], 4, 0.8))
+    assert_allclose(
+        found.cap(np.array([0.7, 0.7, 0.5, 0.0]), np.array([1, 5, 5, 5])), [0.2, 0.6, 0.5, 0]
+    )
+    assert_allclose(found.cap(np.array([0.7, 1.0]), np.array([10, 10])), [0.7, 1.0])
+
+
+@pytest.mark.parametrize("tau", [0.8, 0.9, 0.95])
+def test_a_promise_that_the_model_breaks_is_kept(tau):
+    """On average over training sets, as conformal prediction has it."""
+    raw, corrected, early = [], [], []
+    for seed in range(15):
+        random = np.random.default_rng(seed)
+        X, y = walks(random, 60)
+        fresh, _ = walks(random, 300)
+        model = lda(reliability=tau, correct="average").fit(X, y)
+        complete = model.predict(fresh)
+        found = model.predict_early(fresh)
+        corrected.append(np.mean(found.label == complete))
+        early.append(found.time.mean())
+        raw.append(np.mean(model.uncorrected().predict_early(fresh).label == complete))
+    assert np.mean(raw) < tau - 0.02
+    error = np.std(corrected) / np.sqrt(len(corrected))
+    assert np.mean(corrected) >= tau - 2 * error - 1e-3
+    assert np.mean(early) < 29.5
+
+
+def test_with_a_confidence_it_is_kept_that_often():
+    kept = 0
+    for seed in range(40):
+        random = np.random.default_rng([seed, 9])
+        X, y = walks(random, 60)
+        fresh, _ = walks(random, 600)
+        model = lda(reliability=0.9).fit(X, y)
+        kept += np.mean(model.predict_early(fresh).label == model.predict(fresh)) >= 0.9
+    assert kept >= 40 * 0.9 - 2 * np.sqrt(40 * 0.09)
+
+
+def test_where_the_model_is_right_nothing_is_lost(rng):
+    y = rng.integers(0, 2, 1200)
+    X = rng.standard_normal((1200, 12)) + 0.8 * y[:, None]
+    model = lda(reliability=0.9).fit(X[:400], y[:400])
+    found, raw = model.predict_early(X[400:]), model.uncorrected().predict_early(X[400:])
+    assert found.time.mean() <= raw.time.mean() + 1
+    assert model.realised_ > 0.85
+    assert 0 < model.realised_bound_ < model.realised_
+    assert model.reliability_ == 0.9
+    assert model.correction_.n == 400
+
+
+def test_labels_that_move_with_the_row(rng):
+    """Local QDA: the complete row has other neighbours than the completed one."""
+    X, y = walks(rng, 100, 12)
+    X[:, 6:] += np.sin(3 * X[:, 6:])
+    fresh, _ = walks(rng, 200, 12)
+    fresh[:, 6:] += np.sin(3 * fresh[:, 6:])
+    for rule, name in (("auto", "ideal"), ("quadratic", "quadratic")):
+        model = ReliableClassifier(LocalQDA(8), set=rule, reliability=0.9, n_samples=128)
+        model.fit(X, y)
+        assert model.set_ == name
+        agreed = np.mean(model.predict_early(fresh).label == model.predict(fresh))
+        assert agreed >= 0.9 - 2 * np.sqrt(0.09 / 200)
+
+
+@pytest.mark.parametrize("rule", ["pairwise", "quadratic", "ideal"])
+def test_all_ways_of_asking_agree(rng, rule, tmp_path):
+    X, y = walks(rng, 40, 20)
+    model = lda(set=rule, reliability=0.8, n_samples=64).fit(X, y)
+    fresh, _ = walks(rng, 30, 20)
+    early = model.predict_early(fresh)
+    gate = model.correction_.least_known(0.8)
+    assert gate > 1 or rule != "pairwise"
+    assert np.all(early.time >= gate)
+    streams = model.streams(len(fresh))
+    for column in fresh.T:
+        streams.push(column)
+    assert_array_equal(streams.time, early.time)
+    assert_array_equal(streams.labels, early.label)
+    for t in (2, max(gate - 1, 1), max(gate, 1), 19):
+        rows = fresh.copy()
+        rows[:, t:] = np.nan
+        found = model.decide(rows)
+        assert_array_equal(found.decided & (early.time >= t), early.time == t)
+        assert np.all(found.decided == (found.reliability >= 0.8))
+        largest = model.reliabilities(rows)
+        assert np.all(largest[found.decided] >= 0.8 - 1e-6)
+        assert np.all(largest <= model.uncorrected().reliabilities(rows) + 1e-12)
+    ef.save(model, tmp_path / "model.npz")
+    again = ef.load(tmp_path / "model.npz")
+    assert_array_equal(again.predict_early(fresh).time, early.time)
+    assert again.realised_ == model.realised_
+    same = clone(model).fit(X, y)
+    assert_array_equal(same.correction_.since, model.correction_.since)
+    plain = clone(model).set_params(correct=False).fit(X, y)
+    assert not hasattr(plain, "correction_")
+    assert_array_equal(
+        plain.predict_early(fresh).time, model.uncorrected().predict_early(fresh).time
+    )
+
+
+def test_a_curtailed_test_decides_as_the_whole_one(rng):
+    X, y = walks(rng, 60, 10)
+    model = lda(set="ideal", n_samples=256, correct=False).fit(X, y)
+    assert isinstance(model._rule, IdealRule)
+    rows, _ = walks(rng, 60, 10)
+    case = model._early_case(rows, np.array([2, 6, 8]))
+    for tau in (0.3, 0.9, 0.97, 0.999):
+        taus = np.full(180, tau)
+        whole, curtailed = model._rule.judge(case, taus, None), model._rule.decides(case, taus)
+        assert_array_equal(curtailed.decided, whole.decided)
+        assert_array_equal(curtailed.guess[whole.decided], whole.guess[whole.decided])
+        assert_array_equal(curtailed.reliability[whole.decided], whole.reliability[whole.decided])
+
+
+def test_few_rows_wait(rng):
+    X, y = walks(rng, 30, 8)
+    model = lda(reliability=0.99).fit(X, y)  # 99 rows are the fewest that can show 0.99
+    assert model.correction_.least_known(0.99) == 8
+    assert_array_equal(model.predict_early(X).time, 8)
+    qda = QuadraticDiscriminantAnalysis()
+    some = np.r_[np.flatnonzero(y == 0)[:2], np.flatnonzero(y == 1)[:2]]
+    with pytest.warns(UserWarning, match="correct: expected folds"):
+        alone = ReliableClassifier(qda, features=PCA(1)).fit(X[some], y[some])
+    assert np.isnan(alone.realised_)
+    assert_array_equal(alone.predict_early(X).time, 8)

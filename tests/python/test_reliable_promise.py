@@ -1,0 +1,187 @@
+"""Where the model is right, what is decided at tau agrees with the complete row as often."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import binom, chi2, norm
+from sklearn.discriminant_analysis import (
+    LinearDiscriminantAnalysis,
+    QuadraticDiscriminantAnalysis,
+)
+from sklearn.frozen import FrozenEstimator
+from sklearn.naive_bayes import GaussianNB
+
+from eigenfeat.incomplete import GaussianCompletion, MixtureCompletion, ReliableClassifier
+from eigenfeat.incomplete._chi_squares import (
+    bounded_quantile,
+    bounded_tail,
+    moments_of,
+    quantile,
+    tail,
+    tails,
+)
+from eigenfeat.incomplete._tails import quadratic_tail
+
+
+def agreement(model, completed, seen, tau):
+    """Share of decided rows that agree, and how many are decided."""
+    rows = completed.copy()
+    rows[:, ~seen] = np.nan
+    found = model.decide(rows, tau)
+    same = found.label[found.decided] == model.predict(completed)[found.decided]
+    return same.mean() if len(same) else 1.0, len(same)
+
+
+def one_factor(random, n, d, share):
+    """Rows of unit variances, all of whose entries but the first share one latent variable."""
+    rows = np.sqrt(share) * random.standard_normal((n, 1))
+    rows = rows + np.sqrt(1 - share) * random.standard_normal((n, d))
+    rows[:, 0] = random.standard_normal(n)
+    return rows
+
+
+@pytest.fixture(scope="module")
+def latent():
+    """Naive Bayes whose log odds are 2 (2.7 x_0 + 0.02 sum_i x_i), rows, and rows to decide."""
+    random, d = np.random.default_rng(5), 101
+    means = np.outer([-1.0, 1.0], np.r_[2.7, np.full(d - 1, 0.02)])
+    y = np.arange(200) % 2
+    classifier = GaussianNB().fit(means[y] + random.standard_normal((len(y), d)), y)
+    classifier.theta_, classifier.var_ = means, np.ones_like(means)
+    X = one_factor(random, 20000, d, 0.8)
+    return classifier, X, one_factor(random, 10000, d, 0.8)
+
+
+@pytest.mark.parametrize("rule", ["auto", "quadratic", "box"])
+def test_a_hundred_missing_entries_that_share_a_latent_variable(latent, rule):
+    classifier, X, fresh = latent
+    model = ReliableClassifier(
+        FrozenEstimator(classifier), GaussianCompletion(shrinkage=0), set=rule, correct=False
+    ).fit(X, classifier.predict(X))
+    seen = np.arange(X.shape[1]) == 0
+    for tau in (0.9, 0.99, 0.999):
+        realised, count = agreement(model, fresh, seen, tau)
+        assert realised >= tau - 2 * np.sqrt(tau * (1 - tau) / max(count, 1)), tau
+        assert count > 20 or rule == "box"
+
+
+CLASSIFIERS = {
+    "linear": LinearDiscriminantAnalysis(),
+    "bayes": GaussianNB(),
+    "qda": QuadraticDiscriminantAnalysis(reg_param=0.1),
+}
+TAUS = (0.5, 0.9, 0.99, 0.999)
+
+
+def right_model(random, correlation, mixture, d=8, k=3, n=1500):
+    """A completion whose model is the truth, labelled rows, and a function that draws rows."""
+    y = random.integers(0, k, n)
+    scale = np.linspace(0.6, 1.6, k)[:, None] if mixture else np.ones((k, 1))
+    means = random.standard_normal((k, d)) * 0.7
+    rows = np.sqrt(correlation) * random.standard_normal((n, 1))
+    rows = rows + np.sqrt(1 - correlation) * random.standard_normal((n, d))
+    X = means[y] + scale[y] * rows
+    kind = MixtureCompletion if mixture else GaussianCompletion
+    completion = kind(shrinkage=0).fit(X, y)
+
+    def draw(m):
+        part = random.choice(len(completion._weights), m, p=completion._weights)
+        roots = np.linalg.cholesky(completion._covariances)
+        normal = random.standard_normal((m, d))
+        return completion._means[part] + np.einsum("nij,nj->ni", roots[part], normal)
+
+    return completion, X, y, draw
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.5, 0.8, 0.95])
+@pytest.mark.parametrize("mixture", [False, True])
+@pytest.mark.parametrize("name", list(CLASSIFIERS))
+def test_tau_holds_where_the_model_is_right(correlation, mixture, name):
+    random = np.random.default_rng([int(100 * correlation), mixture, len(name)])
+    completion, X, y, draw = right_model(random, correlation, mixture)
+    fresh = draw(150 if mixture else 400)
+    d = X.shape[1]
+    masks = [np.arange(d) < 3, random.permutation(d) < 5]
+    kinds = ("chernoff", "davies") if name != "linear" else ("chernoff",)
+    rules = [(rule, "chernoff") for rule in ("quadratic", "mahalanobis", "box")]
+    decided = {}
+    for rule, kind in [*rules, *(("pairwise", kind) for kind in kinds)]:
+        model = ReliableClassifier(
+            CLASSIFIERS[name], completion, set=rule, tail=kind, correct=False
+        )
+        model.fit(X, y)
+        for mask in masks[:1] if kind == "davies" and mixture else masks:
+            for tau in TAUS:
+                realised, count = agreement(model, fresh, mask, tau)
+                # Some 250 figures: two standard errors are passed by chance in some.
+                chance = binom.cdf(round(realised * count), count, tau)
+                assert chance >= 1e-3, (rule, kind, mask, tau, realised, count)
+                decided[rule, kind] = decided.get((rule, kind), 0) + count
+    assert min(decided.values()) > 0
+    if name != "linear" and not mixture:  # a sharper tail decides more
+        assert decided["pairwise", "davies"] > decided["pairwise", "chernoff"]
+
+
+def test_weighted_chi_squares(rng):
+    levels = np.array([1 - 1e-6, 0.999, 0.9, 0.7, 0.5, 0.4, 0.3, 0.1, 1e-2, 1e-3, 1e-6, 1e-12])
+    for m in (1, 2, 5, 100, 1000):
+        weights = np.full((len(levels), m), 3.0)
+        assert_allclose(quantile(weights, levels), 3 * chi2.isf(levels, m), rtol=2e-5)
+        assert_allclose(tail(weights, 3 * chi2.isf(levels, m)), levels, rtol=1e-6)
+    for weights in (
+        np.r_[80.2, np.full(99, 0.2)],
+        10.0 ** -np.arange(10),
+        rng.exponential(size=30),
+        np.r_[1.0, 1e-9, 0.0],
+    ):
+        draws = (rng.standard_normal((100000, len(weights))) ** 2) @ weights
+        several = np.repeat(weights[None], 5, axis=0)
+        wanted = np.array([0.99, 0.5, 0.1, 0.01, 0.001])
+        found = quantile(several, wanted)
+        share = (draws[:, None] > found).mean(axis=0)
+        assert np.all(np.abs(share - wanted) <= 4 * np.sqrt(wanted * (1 - wanted) / len(draws)))
+        assert_allclose(tail(several, found), wanted, rtol=1e-6)
+        # Davies's bounds hold the same between them.
+        zero = np.zeros_like(several)
+        above = quadratic_tail(found, -several, zero, "davies")
+        chernoff = quadratic_tail(found, -several, zero, "chernoff")
+        assert np.all((above >= wanted * (1 - 1e-5)) & (above <= chernoff + 1e-6))
+        # Laurent and Massart's are never below.
+        moments = moments_of(weights)
+        assert np.all(bounded_quantile(moments, wanted) >= found)
+        assert_allclose(bounded_tail(moments, bounded_quantile(moments, wanted)), wanted)
+        # Tables, and single points.
+        x = np.quantile(draws, np.linspace(0.001, 0.999, 300))
+        which = np.zeros(300, dtype=np.intp)
+        repeated = np.repeat(weights[None], 300, axis=0)
+        assert_allclose(tails(weights[None], which, x), tail(repeated, x), atol=5e-5)
+    assert_array_equal(quantile(np.zeros((2, 3)), np.array([0.1, 0.9])), 0.0)
+    assert_array_equal(tail(np.zeros((1, 3)), np.ones(1)), 0.0)
+
+
+def test_davies_bounds(rng):
+    normal = quadratic_tail(np.array([4.0]), np.zeros((1, 2)), np.array([[1.0, 0]]), "davies")
+    assert_allclose(normal, norm.cdf(-2), rtol=1e-4)
+    for d in (2, 6, 30):
+        a, g = rng.standard_normal((2, 50, d))
+        c = rng.standard_normal(50) * d + 2 * np.sqrt(d)
+        draws = rng.standard_normal((40000, d))
+        truth = np.mean(c + draws**2 @ a.T + 2 * draws @ g.T < 0, axis=0)
+        found = quadratic_tail(c, a, g, "davies")
+        error = 4.5 * np.sqrt(truth * (1 - truth) / len(draws)) + 1e-4
+        assert np.all(np.abs(found - truth) <= error)
+        assert np.all(found <= quadratic_tail(c, a, g, "chernoff") + 1e-6)
+
+
+def test_many_features_take_the_bound(monkeypatch, latent):
+    """Without eigenvalues the radius is larger, and the promise holds as well."""
+    classifier, X, fresh = latent
+    monkeypatch.setattr("eigenfeat.incomplete._completion.MANY_FEATURES", 50)
+    model = ReliableClassifier(
+        FrozenEstimator(classifier), GaussianCompletion(shrinkage=0), set="quadratic", correct=False
+    ).fit(X, classifier.predict(X))
+    realised, count = agreement(model, fresh[:4000], np.arange(X.shape[1]) == 0, 0.9)
+    assert realised >= 0.9
+    assert count > 20
