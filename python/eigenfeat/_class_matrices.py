@@ -35,7 +35,7 @@ class Recipe:
 
     denominator: str  # "second_moment" or "covariance"
     ridge: float
-    constant: bool
+    constant: bool  # never with "covariance"
     scale: _Array | None  # (d,)
     centre: _Array | None = None  # (d,) origin of the rows, with the constant; by default 0
 
@@ -83,6 +83,15 @@ class Unions:
         covariances = [*kept.values(), *(self._covariance(c) for c in chosen[some])]
         return _merged(np.array(weights), np.array(means), covariances)
 
+    def mean(self, contraction: Contraction) -> _Array:
+        """Mean (d,) of a contraction, to rounding that of `of`."""
+        if len(contraction.indices) == 1 and not contraction.others:
+            own: _Array = self.means[contraction.indices[0]]
+            return own
+        weights = contraction.dense(len(self.weights)) * self.weights
+        mean: _Array = weights @ self.means / weights.sum()
+        return mean
+
     def _union(self, members: npt.NDArray[Any], factors: Any = 1.0) -> tuple[_Array, _Array]:
         if len(members) == 1:
             return self.means[members[0]], self._covariance(members[0])
@@ -127,8 +136,9 @@ class ClassMatrices:
     """Numerators and denominators of groups of classes, D = d or, with the constant, d + 1.
 
     Where both are second moments they are the same matrices: the ridge is left to the core, which
-    adds it to the diagonal's first d entries. ``units`` (G,) is what ridge is a multiple of, for
-    the denominators that were formed.
+    adds it to the diagonal's first d entries. Over a covariance, which is a second moment about the
+    mean of the group below, so is the numerator: each problem has one of its own. ``units`` (G,)
+    is what ridge is a multiple of, for the denominators that were formed.
     """
 
     def __init__(self, unions: Unions, groups: list[Contraction], recipe: Recipe) -> None:
@@ -144,26 +154,47 @@ class ClassMatrices:
 
     def wave(self, items: _Rows) -> Wave:
         """Form all matrices that `items` (n, 2), numerators and denominators, need."""
-        above, below = set(items[:, 0].tolist()), set(items[:, 1].tolist())
-        upper, lower = {}, {}
-        for group in sorted(above | below):
+        if self._recipe.denominator == "covariance":
+            return self._about_means_below(items)
+        below = set(items[:, 1].tolist())
+        formed = {}
+        for group in np.unique(items).tolist():
             mean, covariance = self._union(group)
-            if self._recipe.denominator == "second_moment":
-                upper[group] = lower[group] = _formed(covariance, mean, self._recipe)
-            else:
-                if group in above:
-                    upper[group] = _formed(covariance, mean, self._recipe)
-                if group in below:
-                    lower[group] = _formed(covariance, None, self._recipe)
+            formed[group] = _formed(covariance, mean, self._recipe)
             if group in below:
                 self.units[group] = self._unit(mean, covariance)
         columns = [np.unique(items[:, side], return_inverse=True) for side in (0, 1)]
         return Wave(
-            [upper[g] for g in columns[0][0].tolist()],
-            [lower[g] for g in columns[1][0].tolist()],
+            [formed[g] for g in columns[0][0].tolist()],
+            [formed[g] for g in columns[1][0].tolist()],
             self._shifts(columns[1][0]),
             np.column_stack([inverse for _, inverse in columns]).astype(np.int64),
         )
+
+    def _about_means_below(self, items: _Rows) -> Wave:
+        """Covariances, and over each of them the numerators' second moments about its mean."""
+        pairs, of_item = np.unique(items, axis=0, return_inverse=True)
+        below, lower_of = np.unique(items[:, 1], return_inverse=True)
+        means = {group: self.mean(group) for group in below.tolist()}
+        lower: dict[int, _Array] = {}
+        upper: dict[tuple[int, int], _Array] = {}
+        for group in np.unique(items).tolist():
+            mean, covariance = self._union(group)
+            for other in pairs[pairs[:, 0] == group, 1].tolist():
+                upper[group, other] = _formed(covariance, mean - means[other], self._recipe)
+            if group in means:
+                lower[group] = _formed(covariance, None, self._recipe)
+                self.units[group] = self._unit(mean, covariance)
+        return Wave(
+            [upper[i, j] for i, j in pairs.tolist()],
+            [lower[group] for group in below.tolist()],
+            self._shifts(below),
+            np.column_stack([of_item.reshape(-1), lower_of]).astype(np.int64),
+        )
+
+    def mean(self, group: int) -> _Array:
+        """Mean (d,) of a group's rows, about the origin of these."""
+        return self._unions.mean(self._groups[group])
 
     def _union(self, group: int) -> tuple[_Array, _Array]:
         """Mean about the origin, and covariance."""

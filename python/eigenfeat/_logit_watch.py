@@ -32,7 +32,7 @@ class Watch:
 
     def __call__(self, progress: Progress) -> bool:
         text = f"iteration {progress.iteration}: objective {progress.objective:.6g}"
-        text += f", gap {progress.gap:.1e}"
+        text += f", estimated gap {progress.gap:.1e}"
         if self.held_out is None:
             self.say(text)
             return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
@@ -69,7 +69,7 @@ class Found:
     """F directions of P problems: see `PairDirections`; ``problems`` (F,) says which one's."""
 
     vectors: _Array  # (d, F), in the units solved for
-    offset: _Array | None  # (F,), about the recipe's centre
+    offset: _Array | None  # (F,), about the recipe's centre if it has one
     eigenvalues: _Array
     residuals: _Array
     problems: _Rows
@@ -176,7 +176,23 @@ def solve_problems(moments: ClassMoments, problems: Problems, request: Request) 
         groups = sorted(failed)
         what = "class" if problems.of_classes else "contrast"
         raise matrices.singular(groups, what, problems.names_below(groups))
-    return _joined(results, waves, unions.means.shape[1], request.recipe.constant)
+    found = _joined(results, waves, unions.means.shape[1], request.recipe.constant)
+    if request.recipe.denominator == "covariance":
+        return replace(found, offset=_offset_below(found, problems, matrices, request.recipe))
+    return found
+
+
+def _offset_below(
+    found: Found, problems: Problems, matrices: ClassMatrices, recipe: Recipe
+) -> _Array:
+    """Minus the projection of the mean below (F,), with vectors in the units solved for."""
+    below = problems.items[found.problems, 1]
+    offset = np.empty(len(below))
+    scale = 1.0 if recipe.scale is None else recipe.scale
+    for group in np.unique(below).tolist():
+        columns = below == group
+        offset[columns] = -(matrices.mean(group) / scale) @ found.vectors[:, columns]
+    return offset
 
 
 def _settled_solver(items: _Rows, order: int, m: int, request: Request) -> str:
@@ -195,11 +211,13 @@ def _waves(items: _Rows, order: int, recipe: Recipe) -> list[_Rows]:
     n_groups = len(np.unique(items))
     room = (_SHARED_BYTES if len(items) > n_groups else _BYTES) // (8 * order * order)
     room = max(_FEWEST, room)
-    if n_groups * (1 + apart) <= room:
+    matrix = items
+    if apart:  # numerators are shared by no two problems
+        matrix = np.column_stack([items.max() + 1 + np.arange(len(items)), items[:, 1]])
+    if len(np.unique(matrix)) <= room:
         return [np.arange(len(items))]
-    block = items[:, 1] // max(1, room // 4)
+    block = items[:, 1] if apart else items[:, 1] // max(1, room // 4)
     rows = np.lexsort((items[:, 1], items[:, 0], block))
-    matrix = items + np.array([0, n_groups if apart else 0])
     return [np.sort(wave) for wave in _cut(rows, matrix, room)]
 
 
@@ -223,7 +241,7 @@ def _check_memory(
     for rows in waves:
         items = problems.items[rows]
         n_below = len(np.unique(items[:, 1]))
-        formed = n_below + len(np.unique(items[:, 0])) if apart else len(np.unique(items))
+        formed = n_below + len(rows) if apart else len(np.unique(items))
         held = max(held, formed)
         used = _core.pencil_bytes(order, len(rows), n_below, m, solver, request.n_threads)
         largest = max(largest, used)

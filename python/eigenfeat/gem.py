@@ -40,10 +40,12 @@ FLOATS = [np.float64, np.float32]
 class GEM(FittedDirections, TransformerMixin, BaseEstimator):
     """Discriminative features from generalized eigenvectors, for any linear classifier.
 
-    For ordered pairs (i, j) of classes it solves ``C_i v = lambda (C_j + r_j I) v``, where `C_c` is
-    the second moment of class `c` and ``r_j = ridge * trace(C_j) / d``. Along `v` rows of class i
-    are large on average (lambda) and rows of class j small (1). The features are powers of both
-    half waves of the projections, ``max(0, s v^T x)^(a/2)``.
+    For ordered pairs (i, j) of classes it solves ``C_i u = lambda (C_j + r_j I) u``. Along `u` rows
+    of class i are large on average (lambda) and rows of class j small (1). By default `C_c` is the
+    second moment of rows ``(x - m, 1)``, m the mean of all rows: ``[[M_c, a_c], [a_c^T, 1]]`` with
+    ``M_c = E[(x - m)(x - m)^T | y = c]`` and ``a_c = E[x - m | y = c]``; the ridge is added to M_j
+    alone, ``r_j = ridge * trace(M_j) / d``. The features are powers of both half waves of the
+    projections ``p = u^T (x - m, 1)``, which are ``max(0, s p)^(a/2)``.
 
     Parameters
     ----------
@@ -63,10 +65,10 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
         `Contrasts` with weights of your own. ``("random", n)``, ``("stratified", n)`` and
         ``("confusion", n)`` say how many.
     denominator : {"second_moment", "covariance"}, default="second_moment"
-        The matrix below.
+        The matrix below; with "covariance" both are about class j's mean, see `pair_directions`.
     constant : bool, default=True
-        Whether rows get a constant column, so that a direction has an offset and may cancel a
-        class's mean.
+        Whether rows are ``(x - m, 1)``, so that a direction has an offset and may cancel a class's
+        mean. If not, `C_c` is the second moment of x. No part with a covariance.
     scale : {"auto", "none", "columns"}, default="auto"
         Whether columns are divided by their standard deviations before directions are solved for.
         Columns of one unit (pixels) are better left alone, columns of mixed units standardised.
@@ -97,7 +99,7 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
         One direction a column, in the units of the input; projections are
         ``X @ directions_ + offset_``.
     offset_ : (F,) array
-        Zeros without `constant`.
+        o; zeros without `constant`, but with "covariance".
     eigenvalues_ : (F,) array
         Eigenvalues, descending within a pair.
     pairs_ : (F, 2) array
@@ -284,9 +286,8 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
         """
         take_names(self, moments)
         self._seed = self._draw_seed()
-        self._trial: ScaleReport | None = (
-            None if rows is None else tried_scales(self, rows, moments, self._seed)
-        )
+        trial = None if rows is None else tried_scales(self, rows, moments, self._seed)
+        self._trial: ScaleReport | None = trial
         self._hold(moments)
         self._solve_now()
         return self
@@ -313,7 +314,7 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
         return expand(
             X,
             found.directions,
-            found.offset if self.constant else None,
+            found.offset if found.offset.any() else None,
             wave=self.expansion,
             powers=check_powers(self.powers),
             include_input=self.include_input,
@@ -376,9 +377,8 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
         moments.update(X, y, sample_weight, n_threads=self.n_threads)
         self._say(f"moments: {X.shape[0]} rows, {X.shape[1]} columns", started)
         if first:
-            seed = self._draw_seed()
-            self._trial = tried_scales(self, (X, y, sample_weight), moments, seed)
-            self._seed = seed
+            self._seed = self._draw_seed()
+            self._trial = tried_scales(self, (X, y, sample_weight), moments, self._seed)
         self._hold(moments)
 
     def _survey(self, blocks: RowBlocks, *, small: bool = False) -> SurveyedBlocks:

@@ -27,8 +27,10 @@ __all__ = ["GEMClassifier"]
 class GEMClassifier(ClassifierSteps):
     """GEM features and multinomial logistic regression on them, in one pass of small memory.
 
-    The same as ``make_pipeline(GEM(...), MultinomialLogit(...))``, but features are never formed:
-    only the projections of the rows, one float32 number for each row and direction.
+    To the tolerance and the rounding of float32 it is ``make_pipeline(GEM(...),
+    MultinomialLogit(ridge_scale="common", tol=1e-3))``; with `include_input` and one layer,
+    ``ridge_scale="columns"``. But features are never formed: only the projections of the rows, one
+    float32 number for each row and direction.
 
     Parameters
     ----------

@@ -99,7 +99,8 @@ def solve_wide(
             f"ridge: expected a number > 0 with solver='randomized', got {settings.ridge}"
         )
     items = _items(labels, settings)
-    classes, scale = wide_classes(X, codes, weight, settings.scale, settings.constant, SPREAD)
+    movable = settings.constant or settings.denominator == "covariance"
+    classes, scale = wide_classes(X, codes, weight, settings.scale, movable, SPREAD)
     parts = _Parts(classes, settings)
     by_pair: dict[int, _Found] = {}
     for below in np.unique(items[:, 1]).tolist():
@@ -150,6 +151,7 @@ class _Parts:
         self._classes, self._settings = classes, settings
         self._threads = settings.n_threads or 0
         self._covariance = settings.denominator == "covariance"
+        self._constant = settings.constant and not self._covariance
         self._units = self._all_units()
         self.unfinished = 0  # directions whose residual is above the tolerance
 
@@ -163,7 +165,7 @@ class _Parts:
             classes.rows[below],
             classes.roots[below],
             shift,
-            centred=self._covariance or settings.constant,
+            centred=self._covariance or self._constant,
             seed=settings.seed,
             n_threads=self._threads,
         )
@@ -172,7 +174,7 @@ class _Parts:
             for i in items[rows, 0].tolist()
         ]
         pencils = WidePencils(
-            denominator, numerators, self._centre(below), settings.constant, self._threads
+            denominator, numerators, self._centre(below), self._constant, self._threads
         )
         tolerance = TOLERANCES[classes.dtype]
         threshold = -np.inf if settings.threshold is None else settings.threshold
@@ -187,16 +189,16 @@ class _Parts:
                 yield int(rows[index]), one
 
     def _centre(self, below: int) -> Array | None:
-        if not self._settings.constant:
+        if not (self._constant or self._covariance):
             return None
-        centre = self._classes.mean if self._covariance else self._classes.means[below]
+        centre: Array = self._classes.means[below]
         return centre if centre.any() else None
 
     def _all_units(self) -> Array:
         """Trace / d of the denominators; where that is 0 the mean over classes, as in `pencils`."""
         classes = self._classes
         spread = classes.squares - (classes.means**2).sum(axis=1)
-        origin = classes.mean if self._settings.constant else 0.0
+        origin = classes.mean if self._constant else 0.0
         second = spread + ((classes.means - origin) ** 2).sum(axis=1)
         eps = float(np.finfo(np.float64).eps)
         noise = (100 * eps) ** 2 * second + 100 * eps * classes.squares
@@ -226,9 +228,9 @@ class _Parts:
         if centre is not None:
             vectors -= centre[:, None] * (sums / shift)
         along = np.zeros(len(sums)) if centre is None else centre @ vectors
-        offset = sums - along if self._settings.constant else np.zeros(len(sums))
-        constant = sums if self._settings.constant else np.zeros(len(sums))
-        signs = _signs(vectors, offset + self._classes.mean @ vectors, self._settings.constant)
+        constant = sums if self._constant else np.zeros(len(sums))
+        offset = constant - along
+        signs = _signs(vectors, offset + self._classes.mean @ vectors, self._constant)
         residuals = self._residuals(pencils, batch, leading, vectors, constant, along)
         at = 0
         for i, block in zip(batch, blocks, strict=True):
@@ -257,12 +259,10 @@ class _Parts:
         sums: Array,
         sign: Array,
     ) -> Combination:
-        """Factors of the rows of both classes, and of the mean of all, that make the directions."""
+        """Factors of the rows of both classes that make the directions."""
         factor = sign / pencils.below.shift
         lower, mean = beta * factor, np.zeros(len(sums))
-        if pencils.centre is not None and self._covariance:
-            mean = -sums * factor
-        elif pencils.centre is not None:
+        if pencils.centre is not None:
             lower -= pencils.below.root[:, None] * (sums * factor)
         above = self._classes.index_of(pencils.numerators[i].rows)
         return Combination(above, below, block * factor, lower, mean)
@@ -293,7 +293,7 @@ class _Parts:
             total = numerator.root @ heights
             if pencils.centre is not None:
                 left -= pencils.centre[:, None] * total
-            last[part] = total - values[part] * constant[part] if self._settings.constant else 0.0
+            last[part] = total - values[part] * constant[part] if self._constant else 0.0
             right[:, part] -= left
             at += width
         gap = np.hypot(np.linalg.norm(right, axis=0), last)

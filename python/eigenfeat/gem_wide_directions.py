@@ -34,6 +34,7 @@ class Combination:
         The classes.
     upper, lower : (n_above, m) and (n_below, m) arrays
     mean : (m,) array
+        Zeros, but in files of models whose covariances below were taken about the mean of all rows.
     """
 
     above: int

@@ -47,7 +47,7 @@ def fit_wide(gem: Any, X: Any, y: NDArray[Any], weight: Any) -> None:
 
 def expand_wide(gem: Any, found: WideSolution, X: Any) -> NDArray[Any]:
     """Features of rows: their projections, expanded; see `GEM.transform`."""
-    offset = found.offset if gem.constant else None
+    offset = found.offset if found.offset.any() else None
     projections = found.directions.project(X, offset, gem.n_threads)
     if gem.expansion == "none":
         return projections

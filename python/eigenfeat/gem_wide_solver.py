@@ -16,8 +16,8 @@ inverse (`Denominator`) and the Rayleigh quotient, are exact to the tolerance as
 reported is the residual of the pencil itself.
 
 The constant, with rows ``(x - a, 1)``, and the centres `a` are rank-one terms that are carried
-along: with the denominator's own mean as `a` (its second moment) or the mean of all rows (its
-covariance), the constant is B-orthogonal to everything else.
+along: with the denominator's own mean as `a`, the constant is B-orthogonal to everything else. A
+covariance below has this centre and no constant.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class MultinomialLogit(LinearClassifier):
         number of iterations does. None means all. With fewer than features the matrix is never
         formed: some 2,000 are cheapest where a few iterations do, or p^2 numbers are too many.
     tol : float > 0, default=1e-4
-        Stops when the objective exceeds its minimum by at most so large a share, as estimated.
+        Stops when the estimate `gap_` is at most so large a share of the objective.
     max_iter : int >= 1, default=200
         Most iterations.
     early_stopping : bool, default=False
@@ -95,10 +95,11 @@ class MultinomialLogit(LinearClassifier):
     gradient_norm_ : float
         Norm of the gradient in the metric, ``sqrt(tr G^T H^-1 G)``.
     gap_ : float
-        Estimate, from that norm and the last step's curvature, of how far the objective lies above
-        its minimum.
+        Estimate of how far the objective lies above its minimum, and no bound: the larger of what
+        the search's quadratic model promises and what its last steps have brought. See Notes.
     stop_reason_ : {"converged", "precision", "stopped", "iterations"}
-        Why the search ended: the gap, the arithmetic's rounding, held-out rows, or `max_iter`.
+        Why the search ended: the estimated gap, the arithmetic's rounding, held-out rows, or
+        `max_iter`.
     validation_history_ : list of float
         With `early_stopping`, mean loss of the held-out rows, likewise.
     n_features_in_ : int
@@ -122,6 +123,12 @@ class MultinomialLogit(LinearClassifier):
     it is summed; or, with m = `gram_rows` below p, one of an (m, m) float64 matrix, 4 m^2 bytes,
     and some 100 MB while it is summed. Such a metric is damped by an m-th of a share of its trace,
     as the directions are that m rows cannot tell apart.
+
+    `gap_` was too small by a factor of 4 at most in 384 fits with a penalty of 0.001 or more or an
+    l2 of 1 or more, of four usual data sets and, with the default penalty, of separable rows, and
+    of 5 in 48 with an l2 of 0.01. On separable rows with more columns than rows and no penalty but
+    an l2 the search crosses plateaus: there it was up to 53 times too small with an l2 of 1, and up
+    to 200 times with 0.01 (384 fits). Such a fit wants a smaller `tol`.
 
     References
     ----------

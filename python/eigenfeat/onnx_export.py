@@ -233,7 +233,7 @@ def _labels(graph: _Graph, classes: NDArray[Any]) -> tuple[str, int]:
 
 
 def _gem(graph: _Graph, model: GEM, rows: str) -> str:
-    offset = model.offset_ if model.constant else None
+    offset = model.offset_ if model.offset_.any() else None
     projections = graph.affine(rows, model.directions_, offset)
     waves = _expanded(graph, projections, model.expansion, model.powers)
     return graph.node("Concat", *([rows] if model.include_input else []), *waves, axis=1)

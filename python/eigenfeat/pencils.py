@@ -49,7 +49,8 @@ class PairDirections:
     residuals : ndarray of shape (F,)
         As in `PencilResult`.
     offset : ndarray of shape (F,), or None
-        With ``constant=True``, what the constant column contributes.
+        With ``constant=True``, what the constant column contributes; with the covariance below,
+        minus the projection of the denominator's mean.
     solved_pairs : ndarray of labels, shape (P, 2)
         The pairs that were solved, whether or not they gave directions.
     status, iterations : ndarray of int, shape (P,)
@@ -99,7 +100,15 @@ def pair_directions(
         \quad v^T (C_j + r_j I) v = 1
 
     (Karampatziakis and Mineiro 2014, eq. 3 and Algorithm 1, lines 1-5), with one Cholesky
-    factorisation a denominator class.
+    factorisation a denominator class. Here :math:`C_c` is the second moment of the rows of class
+    c as they are. `constant` gives every row an entry 1 and takes second moments about the mean
+    of all rows; with ``denominator="covariance"`` (footnote 1) both matrices are second moments
+    about the denominator's mean:
+
+    .. math::
+
+        E[(x - \mu_j)(x - \mu_j)^T | y = i] v = \lambda (\mathrm{Cov}_j + r_j I) v,
+        \quad r_j = \text{ridge} \cdot \mathrm{tr}(\mathrm{Cov}_j) / d
 
     Parameters
     ----------
@@ -119,7 +128,9 @@ def pair_directions(
         Only directions with eigenvalues of at least that; the paper advises more than 1.
     denominator : {"second_moment", "covariance"}
         Matrix below; covariance is the paper's footnote 1. Its trace is the one that scales the
-        ridge.
+        ridge. Projections then are ``v^T (x - mu_j)``: two classes of the same rows have no
+        eigenvalue above 1, wherever the others are. Each pair has a numerator of its own, which
+        takes more time to form than class matrices that pairs share.
     solver : {"auto", "full", "subset", "krylov"}
         See `generalized_eigh`.
     n_threads : int, optional
@@ -128,9 +139,8 @@ def pair_directions(
         Solve for rows (x - m, 1), with m the mean of all rows: with the second moment of these,
         ``[[C, mu], [mu^T, 1]]``, each direction may cancel a class's mean, and neither it nor
         what the ridge is a multiple of depends on where the origin is. The constant gets no ridge;
-        the offset returned is for x. With ``denominator="covariance"``, where the constant has no
-        variance, its entry below is 1, its own second moment, and those beside it are 0:
-        ``[[Cov + r I, 0], [0, 1]]``; a pure offset then has eigenvalue 1.
+        the offset returned is for x. It changes nothing with ``denominator="covariance"``, where
+        the offset is ``-v^T mu_j``.
     scale : array-like of shape (d,), optional
         Positive column scales: solved for x / scale; the directions returned are for x.
     random_state : None, int or NumPy generator
@@ -210,7 +220,8 @@ def _recipe(
     scales = None
     if scale is not None:
         scales = check_vector(scale, moments.n_features_in_, "scale", positive=True)
-    return Recipe(denominator, check_number(ridge, "ridge", at_least=0.0), bool(constant), scales)
+    bordered = bool(constant) and denominator == "second_moment"
+    return Recipe(denominator, check_number(ridge, "ridge", at_least=0.0), bordered, scales)
 
 
 def _flattened(found: Found, problems: Problems, recipe: Recipe) -> PairDirections:

@@ -143,8 +143,8 @@ def trust_region_minimum(
     References
     ----------
     J. J. More and D. C. Sorensen, "Computing a trust region step", SIAM J. Sci. Stat. Comput. 4,
-    1983. N. Parrish, "Discriminative dimensionality reduction and reliable classification", 2012,
-    Appendix B.
+    1983. N. Parrish, "Supervised Dimensionality Reduction for Different Learning Architectures",
+    PhD thesis, University of Washington, 2012, Appendix B.
 
     Examples
     --------

@@ -42,13 +42,14 @@ def expected_pencil(X, row_weights, above, below, *, denominator, ridge, constan
     mean_b, second_b, covariance_b = row_moments(rows, row_weights * below)
     lower = second_b if denominator == "second_moment" else covariance_b
     lower = lower + ridge * np.trace(lower) / d * np.eye(d)
+    if denominator == "covariance":  # both about the mean below
+        return row_moments(rows - mean_b, row_weights * above)[1], lower
     if not constant:
         return second_a, lower
-    border = mean_b if denominator == "second_moment" else np.zeros(d)
     one = np.ones((1, 1))
     return (
         np.block([[second_a, mean_a[:, None]], [mean_a[None], one]]),
-        np.block([[lower, border[:, None]], [border[None], one]]),
+        np.block([[lower, mean_b[:, None]], [mean_b[None], one]]),
     )
 
 
@@ -77,7 +78,9 @@ def test_a_contraction_averages_the_rows_of_its_classes(rng, denominator, consta
         values = scipy.linalg.eigh(A, B, eigvals_only=True)[::-1][:3]
         columns = directions_of(found, p)
         assert_allclose(found.eigenvalues[columns], values, rtol=1e-9)
-        responses = X @ found.vectors[:, columns] + (found.offset[columns] if constant else 0)
+        responses = X @ found.vectors[:, columns]
+        if found.offset is not None:
+            responses += found.offset[columns]
         got = (weights * factors["above"]) @ responses**2 / (weights @ factors["above"])
         assert_allclose(got, values, rtol=1e-9)
 
@@ -202,11 +205,15 @@ def test_matrices_are_exactly_symmetric(rng):
     unions = Unions(ClassMoments().update(X, y, weights), list(range(9)))
     scale = rng.random(5) + 0.01
     rest = [Contraction(np.array([c]), np.zeros(1), others=1.0) for c in range(9)]
-    recipe = Recipe("covariance", 0.1, True, scale, rng.standard_normal(5))
-    wave = ClassMatrices(unions, rest, recipe).wave(np.array([[c, (c + 1) % 9] for c in range(9)]))
-    for matrix in wave.numerators + wave.denominators:
-        assert_array_equal(matrix, matrix.T)
-    assert_array_equal(wave.shifts[:, -1], 0.0)
+    items = np.array([[c, (c + 1) % 9] for c in range(9)])
+    bordered = Recipe("second_moment", 0.1, True, scale, rng.standard_normal(5))
+    for recipe in (bordered, Recipe("covariance", 0.1, False, scale)):
+        wave = ClassMatrices(unions, rest, recipe).wave(items)
+        for matrix in wave.numerators + wave.denominators:
+            assert_array_equal(matrix, matrix.T)
+        assert wave.shifts.ndim == 1 + recipe.constant
+        if recipe.constant:
+            assert_array_equal(wave.shifts[:, -1], 0.0)
 
 
 # ---- the tree

@@ -83,9 +83,13 @@ def test_the_illustrative_example(rng, gamma):
         assert abs(found[1]) > 0.2
 
 
-def test_scatters_by_plain_loops(rng, domains):
+@pytest.mark.parametrize("contrast", ["all", "others"])
+def test_scatters_by_plain_loops(rng, domains, contrast):
+    """The own class weighs 1 - gamma p by equation 4.4, and 1 - p by equation 4.3."""
     Xs, ys, Xt, yt = domains
-    model = TransferLDG(3, n_neighbors=4, alpha=0.3, gamma=0.7).fit_transfer(Xs, ys, Xt, yt)
+    Xs, ys = Xs[:140], ys[:140]  # priors 2/7, 2/7, 2/7, 1/7
+    options = {"n_neighbors": 4, "alpha": 0.3, "gamma": 0.7, "contrast": contrast}
+    model = TransferLDG(3, **options).fit_transfer(Xs, ys, Xt, yt)
     S, T = (Xs - Xs.mean(0)) / Xs.std(0), (Xt - Xt.mean(0)) / Xt.std(0)
     matrix = np.zeros((9, 9))
     for rows, labels, weight in ((T, yt, 0.7), (S, ys, 0.3)):
@@ -96,7 +100,9 @@ def test_scatters_by_plain_loops(rng, domains):
                 if rows is S:
                     distances[i] = np.inf
                 apart = x - S[np.argsort(distances, kind="stable")[:4]].mean(axis=0)
-                matrix += weight * ((c == g) - 0.7 * 0.25) * np.outer(apart, apart)
+                p = np.mean(ys == c)
+                own = 1 - (0.7 if contrast == "all" else 1.0) * p
+                matrix += weight * (own if c == g else -0.7 * p) * np.outer(apart, apart)
     values, vectors = np.linalg.eigh(matrix)
     size = np.abs(values).max()
     assert_allclose(model.eigenvalues_, values[:3], atol=1e4 * EPS * size)

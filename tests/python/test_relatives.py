@@ -31,6 +31,7 @@ from eigenfeat.ldg import (
     RegularizedFisher,
 )
 from eigenfeat.ldg._scatters import Span
+from eigenfeat.local_means import local_neighbours, scatters_of_neighbours
 
 MEMBERS = {
     "ridge": RegularizedFisher(2),
@@ -153,6 +154,17 @@ def test_maximum_margin_criterion(problem):
     assert_allclose(every.eigenvalues_.sum(), np.trace(S_b - S_w), rtol=1e-9)
     positive = int(np.sum(np.linalg.eigvalsh(S_b - S_w) > 1e-9))
     assert len(MaximumMarginCriterion().fit(X, y).components_) == max(1, positive)
+
+
+def test_maximum_margin_is_ldg_of_whole_classes(rng):
+    """Its criterion with all rows of a class as neighbours, also the row itself, at gamma = 1/3."""
+    X, y = make(rng, 60, 5)
+    X, y = X[7:], y[7:]  # classes of different sizes
+    every = local_neighbours(X, y, 3, 20, queries=X)  # of queries a row may be its own neighbour
+    ldg = scatters_of_neighbours(X, y, every, queries=X, query_codes=y)
+    S_b, S_w = scatters(X, y)
+    difference = 2 / 3 * len(X) * (S_w - S_b)
+    assert_allclose(ldg.within - ldg.weighted / 3, difference, atol=1e-10 * np.abs(S_w).max())
 
 
 @pytest.mark.parametrize("ridge", [1e-3, 0.3])

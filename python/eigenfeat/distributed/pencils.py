@@ -113,6 +113,9 @@ def _sent(matrix: Any, known: dict[int, Any]) -> Any:
 def _batches(items: _Rows, matrix_bytes: int) -> Iterator[_Rows]:
     """Problems whose matrices, of either side, take half a batch at most."""
     room = max(1, _BATCH_BYTES // 2 // matrix_bytes)
+    if len(np.unique(items[:, 0])) == len(items):  # no problems share a numerator
+        rows = np.argsort(items[:, 1], kind="stable")
+        return (rows[first : first + room] for first in range(0, len(rows), room))
     tiles, tile = np.unique(items // room, axis=0, return_inverse=True)
     return (np.flatnonzero(tile.ravel() == i) for i in range(len(tiles)))
 

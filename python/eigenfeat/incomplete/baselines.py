@@ -66,8 +66,8 @@ class FixedTime(ClassifierMixin, BaseEstimator):
 
     References
     ----------
-    N. Parrish, "Discriminative dimensionality reduction and reliable classification", PhD thesis,
-    University of Washington, 2012, section 5.6.5.
+    N. Parrish, "Supervised Dimensionality Reduction for Different Learning Architectures", PhD
+    thesis, University of Washington, 2012, section 5.6.5.
 
     Examples
     --------

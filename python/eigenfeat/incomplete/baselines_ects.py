@@ -81,9 +81,9 @@ class ECTS(ClassifierMixin, BaseEstimator):
     ----------
     Z. Xing, J. Pei, P. S. Yu, "Early prediction on time series: a nearest neighbor approach",
     IJCAI 2009; "Early classification on time series", Knowledge and Information Systems 31, 2012.
-    N. Parrish, "Discriminative dimensionality reduction and reliable classification", PhD thesis,
-    University of Washington, 2012. E. Kladis and others, "Evaluation of early time-series
-    classification algorithms", 2021.
+    N. Parrish, "Supervised Dimensionality Reduction for Different Learning Architectures", PhD
+    thesis, University of Washington, 2012. E. Kladis and others, "Evaluation of early
+    time-series classification algorithms", 2021.
 
     Examples
     --------

@@ -69,8 +69,8 @@ class GaussianCompletion(Completion):
 
     References
     ----------
-    N. Parrish, "Discriminative dimensionality reduction and reliable classification", PhD thesis,
-    University of Washington, 2012, section 5.4.1.
+    N. Parrish, "Supervised Dimensionality Reduction for Different Learning Architectures", PhD
+    thesis, University of Washington, 2012, section 5.4.1.
 
     Examples
     --------

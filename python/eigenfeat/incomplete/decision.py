@@ -143,8 +143,8 @@ class ReliableClassifier(InUse, Cases, ClassifierMixin, BaseEstimator):
 
     References
     ----------
-    N. Parrish, "Discriminative dimensionality reduction and reliable classification", PhD thesis,
-    University of Washington, 2012, chapter 5.
+    N. Parrish, "Supervised Dimensionality Reduction for Different Learning Architectures", PhD
+    thesis, University of Washington, 2012, chapter 5.
 
     Examples
     --------

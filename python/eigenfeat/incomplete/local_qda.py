@@ -70,8 +70,9 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
 
     References
     ----------
-    N. Parrish, "Discriminative dimensionality reduction and reliable classification", PhD thesis,
-    University of Washington, 2012. E. K. Garcia et al., "Completely lazy learning", IEEE TKDE 2010.
+    N. Parrish, "Supervised Dimensionality Reduction for Different Learning Architectures", PhD
+    thesis, University of Washington, 2012. E. K. Garcia et al., "Completely lazy learning",
+    IEEE TKDE 2010.
 
     Examples
     --------

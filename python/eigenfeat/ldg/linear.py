@@ -106,8 +106,8 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     References
     ----------
-    N. Parrish, "Local discriminative Gaussian dimensionality reduction, transfer learning, and
-    classifying incomplete data", PhD thesis, University of Washington, 2012, chapter 3.
+    N. Parrish, "Supervised Dimensionality Reduction for Different Learning Architectures", PhD
+    thesis, University of Washington, 2012, chapter 3.
 
     Examples
     --------

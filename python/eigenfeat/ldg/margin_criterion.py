@@ -15,7 +15,8 @@ class MaximumMarginCriterion(ClassReducer):
     """Orthonormal directions of the largest scatter between classes less scatter within.
 
     The leading eigenvectors of ``S_b - S_w``. No matrix is inverted, so that singular ones do no
-    harm. LDG with one neighbourhood a class, and without its weight gamma.
+    harm. It is LDG at ``gamma = 1/3`` with all rows of a class, the row itself among them, in place
+    of its neighbours: there ``V - gamma A = 2/3 n (S_w - S_b)``.
 
     Parameters
     ----------

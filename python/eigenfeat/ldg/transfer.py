@@ -2,6 +2,11 @@
 
 Parrish (2012), chapter 4. Local means of the rows of both domains are made of source rows, and
 equation 4.3 weighs the two domains' scatters about them by ``1 - alpha`` and ``alpha``.
+
+The thesis contradicts itself on the weight of a row's own class g. In (4.3) gamma weighs the other
+classes alone, and the own one has ``1 - p_g``. In (4.4), which is said to be a rearrangement of it,
+and in all that follows up to (4.14) gamma weighs all classes, as in chapter 3, and the own one has
+``1 - gamma p_g``.
 """
 
 from __future__ import annotations
@@ -48,6 +53,7 @@ class TwoDomains:
     source_neighbours: NDArray[np.int64]
     target_neighbours: NDArray[np.int64]
     n_threads: int | None
+    others: bool = False  # whether own classes have the weights of (4.3), not those of (4.4)
 
     @classmethod
     def of(
@@ -58,16 +64,17 @@ class TwoDomains:
         target_codes: NDArray[np.int64],
         n_neighbors: int,
         n_threads: int | None = None,
+        others: bool = False,
     ) -> TwoDomains:
         """Look for the neighbours of all rows among those of the source."""
         k = int(source_codes.max()) + 1
-        own, others = (
+        own, across = (
             local_neighbours(
                 source, source_codes, k, n_neighbors, queries=queries, n_threads=n_threads
             )
             for queries in (None, target)
         )
-        return cls(source, source_codes, target, target_codes, own, others, n_threads)
+        return cls(source, source_codes, target, target_codes, own, across, n_threads, others)
 
     @property
     def n_classes(self) -> int:
@@ -76,20 +83,42 @@ class TwoDomains:
 
     def source_scatters(self) -> LocalScatters:
         """V and A of the source's rows: the second sum of (4.3)."""
-        return scatters_of_neighbours(
+        found = scatters_of_neighbours(
             self.source, self.source_codes, self.source_neighbours, n_threads=self.n_threads
         )
+        return self._weighed(found, self.source, self.source_codes, self.source_neighbours)
 
     def target_scatters(self, rows: NDArray[np.intp]) -> LocalScatters:
         """V and A of some of the target's rows, with the source's priors: the first sum."""
+        asked = self.target[rows], self.target_codes[rows], self.target_neighbours[rows]
+        return self._weighed(self._scatters(*asked), *asked)
+
+    def _scatters(
+        self, rows: Array, codes: NDArray[np.int64], neighbours: NDArray[np.int64]
+    ) -> LocalScatters:
         return scatters_of_neighbours(
-            self.source,
-            self.source_codes,
-            self.target_neighbours[rows],
-            queries=self.target[rows],
-            query_codes=self.target_codes[rows],
+            self.source, self.source_codes, neighbours, queries=rows, query_codes=codes,
             n_threads=self.n_threads,
-        )
+        )  # fmt: skip
+
+    def _weighed(
+        self,
+        found: LocalScatters,
+        rows: Array,
+        codes: NDArray[np.int64],
+        neighbours: NDArray[np.int64],
+    ) -> LocalScatters:
+        """V and A; for (4.3) both less the rows' own classes, these weighted by their priors."""
+        if not self.others:
+            return found
+        priors = np.bincount(self.source_codes, minlength=self.n_classes) / len(self.source)
+        within, weighted = found.within.copy(), found.weighted.copy()
+        for c in np.unique(codes).tolist():
+            own = codes == c
+            scatter = priors[c] * self._scatters(rows[own], codes[own], neighbours[own]).within
+            within -= scatter
+            weighted -= scatter
+        return found._replace(within=within, weighted=weighted)
 
     def hits(self, directions: Array, known: NDArray[np.intp], asked: NDArray[np.intp]) -> int:
         """Count the target rows `asked` that 3-NN gets right from the source and `known` rows."""
@@ -115,10 +144,10 @@ class TransferLDG(PooledReducer):
     """Directions along which target rows are near the source's of their class, and of no other.
 
     The smallest eigenvectors of ``V - gamma A`` with ``V = (1 - alpha) V_T + alpha V_S`` and ``A``
-    likewise (equation 4.3): scatters of the target's rows (T) and the source's (S) about their
-    local means, the means of the source rows next to them in each class. So directions bring the
-    rows of a class together across the domains, and keep different classes apart. Classify target
-    rows in the reduced space from the rows of both domains.
+    likewise (equation 4.3, but see `contrast`): scatters of the target's rows (T) and the source's
+    (S) about their local means, the means of the source rows next to them in each class. So
+    directions bring the rows of a class together across the domains, and keep different classes
+    apart. Classify target rows in the reduced space from the rows of both domains.
 
     Each domain is standardised apart, the target by its labelled rows; columns that are constant in
     either are left out. Without a target this is LDG of the source.
@@ -139,6 +168,10 @@ class TransferLDG(PooledReducer):
         Weight of the scatter about all classes, against that about the own. "cv": chosen after
         alpha, and in the same way, from .2, .4, .6, .8, .9; of equal ones the largest. Without a
         target that is .9. A sequence: the candidates.
+    contrast : {"all", "others"}, default="all"
+        The classes that A is about, weighted by their priors p; the thesis contradicts itself.
+        "all": a row's own class g has the weight ``1 - gamma p_g`` in all, as in (4.4), (4.14) and
+        `LDG`. "others": that is ``1 - p_g``, and gamma weighs the other classes, as in (4.3).
     standardize : bool, default=True
         Whether each domain is standardised; otherwise rows are taken as they are.
     n_threads : int or None, default=None
@@ -192,6 +225,7 @@ class TransferLDG(PooledReducer):
         "n_neighbors": [Interval(Integral, 1, MOST, closed="both")],
         "alpha": [Interval(Real, 0, 1, closed="both"), StrOptions({"cv"}), "array-like"],
         "gamma": [Interval(Real, 0, None, closed="left"), StrOptions({"cv"}), "array-like"],
+        "contrast": [StrOptions({"all", "others"})],
         "standardize": ["boolean"],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
     }
@@ -203,6 +237,7 @@ class TransferLDG(PooledReducer):
         n_neighbors: int = 16,
         alpha: float | str | Sequence[float] = "cv",
         gamma: float | str | Sequence[float] = "cv",
+        contrast: str = "all",
         standardize: bool = True,
         n_threads: int | None = None,
     ) -> None:
@@ -210,6 +245,7 @@ class TransferLDG(PooledReducer):
         self.n_neighbors = n_neighbors
         self.alpha = alpha
         self.gamma = gamma
+        self.contrast = contrast
         self.standardize = standardize
         self.n_threads = n_threads
 
@@ -223,7 +259,7 @@ class TransferLDG(PooledReducer):
         inside = rows if basis is None else rows @ basis
         domains = TwoDomains.of(
             inside[source], codes[source], inside[~source], codes[~source], self.n_neighbors,
-            self.n_threads,
+            self.n_threads, self.contrast == "others",
         )  # fmt: skip
         with one_blas_thread():
             found = self._directions(domains)
@@ -265,7 +301,7 @@ class _Choice:
     def solve(
         self, target: LocalScatters | None, alpha: float, gamma: float, m: int
     ) -> tuple[Array, Array]:
-        """Return the m directions of (4.3) and their values; without a target, LDG's."""
+        """Return the m directions and their values; without a target, LDG's."""
         source = self._source
         within, weighted = source.within, source.weighted
         if target is not None:

@@ -1,6 +1,7 @@
 """What the thesis prints of LDG and the methods that it is compared with, in percent and seconds.
 
-N. Parrish, University of Washington, 2012: Tables 3.1, 3.3, 3.4 and 3.5. It prints no spreads.
+N. Parrish, "Supervised Dimensionality Reduction for Different Learning Architectures", University
+of Washington, 2012: Tables 3.1, 3.3, 3.4 and 3.5. It prints no spreads.
 """
 
 from __future__ import annotations
