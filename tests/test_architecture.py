@@ -158,6 +158,12 @@ TEXT_RULES = (
         r"\b(?:py|pybind11)::array|pybind11/numpy\.h",
         allowed="python/bindings/numpy_views.hpp",
     ),
+    TextRule(
+        "Python's lock is given up in unlocked.hpp, which does not abort at exit",
+        (BINDINGS,),
+        r"gil_scoped_release|PyEval_SaveThread|Py_BEGIN_ALLOW_THREADS",
+        allowed="python/bindings/unlocked.hpp",
+    ),
     TextRule("bindings do not reach LAPACK", (BINDINGS,), r"eigenfeat/lapack\.hpp"),
     TextRule(
         "bindings do not loop over data",

@@ -3,6 +3,7 @@
 
 #include "numpy_views.hpp"
 #include "registrars.hpp"
+#include "unlocked.hpp"
 
 namespace eigenfeat::bindings {
 namespace {
@@ -19,7 +20,7 @@ py::tuple minimise(const Array<double>& a, const Array<double>& g, const Array<d
   const auto value_view = flat_output(values);
   const auto point_view = matrix_output(points);
   {
-    py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     minimise_over_box(curvatures, slopes, widths, value_view, point_view, n_threads);
   }
   return py::make_tuple(values, points);

@@ -6,6 +6,7 @@
 
 #include "numpy_views.hpp"
 #include "registrars.hpp"
+#include "unlocked.hpp"
 
 namespace eigenfeat::bindings {
 namespace {
@@ -44,12 +45,12 @@ std::unique_ptr<HeldSolver<T>> hold(std::optional<Array<T>> dense, std::optional
   const SvmOptions options{parse_solver(solver), batch, seed};
   if (held->dense) {
     const auto rows = matrix_view(*held->dense, "X");
-    py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     held->solver = std::make_unique<CrammerSinger<T>>(rows, problem, options, n_threads);
   } else {
     require(held->data && held->indices && held->indptr, "X", "rows", "none");
     const auto rows = csr_view(*held->data, *held->indices, *held->indptr, n_columns);
-    py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     held->solver = std::make_unique<CrammerSinger<T>>(rows, problem, options, n_threads);
   }
   return held;
@@ -58,7 +59,7 @@ std::unique_ptr<HeldSolver<T>> hold(std::optional<Array<T>> dense, std::optional
 template <class T>
 void start(HeldSolver<T>& held, const Array<double>& duals, int n_threads) {
   const auto view = matrix_view(duals, "duals");
-  py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   held.solver->start(view, n_threads);
 }
 
@@ -66,7 +67,7 @@ template <class T>
 Array<double> weights(const HeldSolver<T>& held, index_t n_classes) {
   auto out = allocate<double>({n_classes, held.solver->features()});
   const auto view = matrix_output(out);
-  py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   held.solver->weights(view);
   return out;
 }
@@ -75,7 +76,7 @@ template <class T>
 Array<double> duals(const HeldSolver<T>& held, index_t n_classes) {
   auto out = allocate<double>({held.labels.shape(0), n_classes});
   const auto view = matrix_output(out);
-  py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   held.solver->duals(view);
   return out;
 }
@@ -97,7 +98,7 @@ void register_solver(py::module_& module, const char* name) {
           [](Held& held, index_t epochs, double tolerance, int n_threads) {
             return held.solver->run(epochs, tolerance, n_threads);
           },
-          "epochs"_a, "tolerance"_a, "n_threads"_a, py::call_guard<py::gil_scoped_release>())
+          "epochs"_a, "tolerance"_a, "n_threads"_a, py::call_guard<Unlocked>())
       .def_property_readonly("primal", [](const Held& held) { return held.solver->primal(); })
       .def_property_readonly("dual", [](const Held& held) { return held.solver->dual(); })
       .def_property_readonly("gap", [](const Held& held) { return held.solver->gap(); })

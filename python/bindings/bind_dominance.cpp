@@ -3,6 +3,7 @@
 
 #include "numpy_views.hpp"
 #include "registrars.hpp"
+#include "unlocked.hpp"
 
 namespace eigenfeat::bindings {
 namespace {
@@ -53,7 +54,7 @@ py::tuple dominating(const Array<double>& points, const Array<double>& widths,
   const Dominance dominance{flat_output(winners), flat_output(guesses), flat_output(checks),
                             flat_output(open)};
   {
-    py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     find_dominating(problem, dominance, n_threads);
   }
   return py::make_tuple(winners, guesses, checks, open);
@@ -71,7 +72,7 @@ py::tuple radii_of(const Array<double>& points, const Array<double>& widths,
   const auto largest_view = flat_output(largest);
   const auto guess_view = flat_output(guesses);
   {
-    py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     dominance_radii(problem, wanted, largest_view, guess_view, n_threads);
   }
   return py::make_tuple(largest, guesses);

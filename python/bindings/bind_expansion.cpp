@@ -4,6 +4,7 @@
 #include "expansion_arguments.hpp"
 #include "numpy_views.hpp"
 #include "registrars.hpp"
+#include "unlocked.hpp"
 
 namespace eigenfeat::bindings {
 namespace {
@@ -19,7 +20,7 @@ Array<T> expand_rows(const Rows& rows, const Array<T>& directions,
   auto out = allocate<T>({rows.rows, expanded_columns(expansion, rows.cols, vectors.cols)});
   const auto view = matrix_output(out);
   {
-    py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     expand<T>(rows, vectors, offsets, expansion, view, n_threads);
   }
   return out;

@@ -3,6 +3,7 @@
 
 #include "numpy_views.hpp"
 #include "registrars.hpp"
+#include "unlocked.hpp"
 
 namespace eigenfeat::bindings {
 namespace {
@@ -19,7 +20,7 @@ Array<double> sums(const Array<double>& X, const Array<index_t>& counts, index_t
   auto out = allocate<double>({local.rows, rows.rows.cols, rows.rows.cols});
   const auto view = flat_output(out);
   {
-    py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     affinity_sums(rows, local, own, view, n_threads);
   }
   return out;

@@ -3,6 +3,7 @@
 
 #include "numpy_views.hpp"
 #include "registrars.hpp"
+#include "unlocked.hpp"
 
 namespace eigenfeat::bindings {
 namespace {
@@ -32,7 +33,7 @@ Array<index_t> neighbours(const Array<T>& X, const Array<std::int32_t>& codes, i
   auto out = allocate<index_t>({rows.queries.rows, n_classes, n_neighbors});
   const auto view = flat_output(out);
   {
-    py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     find_local_neighbours<T>(rows, n_neighbors, view, n_threads);
   }
   return out;
@@ -63,7 +64,7 @@ py::tuple scatters(const Array<T>& X, const std::optional<Array<T>>& queries,
   const auto prior_view = vector_view(priors, "priors");
   const ScatterMethod way = parse_method(method);
   {
-    py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     local_scatters<T>(pairs, prior_view, way, v, a, n_threads);
   }
   return py::make_tuple(std::move(within), std::move(weighted));
@@ -78,7 +79,7 @@ Array<double> discriminants(const Array<T>& X, const std::optional<Array<T>>& qu
   auto scores = allocate<double>({numbers.size, pairs.queries.rows, pairs.n_classes});
   const auto view = flat_output(scores);
   {
-    py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     local_discriminants<T>(pairs, numbers, ridge, view, n_threads);
   }
   return scores;
@@ -93,7 +94,7 @@ py::tuple gaussians(const Array<T>& X, const std::optional<Array<T>>& queries,
   auto variances = allocate<double>({pairs.queries.rows, pairs.n_classes, d});
   const auto mean_view = flat_output(means), variance_view = flat_output(variances);
   {
-    py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     local_gaussians<T>(pairs, ridge, mean_view, variance_view, n_threads);
   }
   return py::make_tuple(std::move(means), std::move(variances));

@@ -7,6 +7,7 @@
 #include "expansion_arguments.hpp"
 #include "numpy_views.hpp"
 #include "registrars.hpp"
+#include "unlocked.hpp"
 
 namespace eigenfeat::bindings {
 namespace {
@@ -56,7 +57,7 @@ Array<T> scores(const HeldRows<T>& held, const Array<T>& coefficients, int n_thr
   auto out = allocate<T>({held.rows.rows(), w.cols});
   const auto view = matrix_output(out);
   {
-    py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     feature_scores<T>(held.rows, w, view, n_threads);
   }
   return out;
@@ -68,7 +69,7 @@ Array<double> products(const HeldRows<T>& held, const Array<T>& residuals, int n
   auto out = allocate<double>({held.rows.cols(), r.cols});
   const auto view = matrix_output(out);
   {
-    py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     feature_products<T>(held.rows, r, view, n_threads);
   }
   return out;
@@ -80,7 +81,7 @@ py::tuple sums(const HeldRows<T>& held, const Weights& weights, int n_threads) {
   auto first = allocate<double>({held.rows.cols()}), second = allocate<double>({held.rows.cols()});
   const auto first_view = flat_output(first), second_view = flat_output(second);
   {
-    py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     feature_sums<T>(held.rows, w, first_view, second_view, n_threads);
   }
   return py::make_tuple(first, second);
@@ -97,7 +98,7 @@ py::tuple gradient(const HeldRows<T>& held, const Array<std::int32_t>& labels,
   const auto view = matrix_output(out);
   LogitTerms terms;
   {
-    py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     terms = logit_gradient<T>(held.rows, codes, row_weights, energy_weight, w, view, n_threads);
   }
   return py::make_tuple(terms.loss, terms.energy, out);
@@ -109,7 +110,7 @@ std::unique_ptr<Metric> metric(const HeldRows<T>& held, const Weights& weights,
                                double factor, bool dual, bool half, int n_threads) {
   const auto row_weights = vector_view(weights, "weights");
   const auto scales = vector_view(scale, "scale"), diagonals = vector_view(diagonal, "diagonal");
-  py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   if (dual)
     return Metric::make_dual<T>(held.rows, row_weights, scales, diagonals, factor, n_threads);
   const auto products = half ? Metric::Products::half : Metric::Products::single;
@@ -125,7 +126,7 @@ Array<double> gram(const HeldRows<T>& held, const Weights& weights, const Array<
   auto out = allocate<double>({p * (p + 1) / 2});
   const auto view = flat_output(out);
   {
-    py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     const auto products = half ? Metric::Products::half : Metric::Products::single;
     scaled_gram<T>(held.rows, row_weights, scales, products, view, n_threads);
   }
@@ -136,7 +137,7 @@ std::unique_ptr<Metric> from_gram(const Array<double>& gram, const Array<double>
                                   const Array<double>& diagonal, double factor, int n_threads) {
   const auto sums = vector_view(gram, "gram");
   const auto scales = vector_view(scale, "scale"), diagonals = vector_view(diagonal, "diagonal");
-  py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   return Metric::from_gram(sums, scales, diagonals, factor, n_threads);
 }
 
@@ -145,7 +146,7 @@ Array<double> solve(const Metric& metric, const Array<double>& b, int n_threads)
   auto out = allocate<double>({right.rows, right.cols});
   const auto view = matrix_output(out);
   {
-    py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     metric.solve(right, view, n_threads);
   }
   return out;

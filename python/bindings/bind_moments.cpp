@@ -3,6 +3,7 @@
 
 #include "numpy_views.hpp"
 #include "registrars.hpp"
+#include "unlocked.hpp"
 
 namespace eigenfeat::bindings {
 namespace {
@@ -17,7 +18,7 @@ void update_dense(ClassMoments& moments, const Strided<T>& X, const Labels& labe
   const auto rows = rows_view(X, "X");
   const auto codes = vector_view(labels, "labels");
   const auto row_weights = vector_view(weights, "weights");
-  py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   moments.update<T>(rows, codes, row_weights, n_threads);
 }
 
@@ -28,14 +29,14 @@ void update_csr(ClassMoments& moments, const Array<T>& data, const Array<index_t
   const auto rows = csr_view(data, indices, indptr, n_columns);
   const auto codes = vector_view(labels, "labels");
   const auto row_weights = vector_view(weights, "weights");
-  py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   moments.update<T>(rows, codes, row_weights, n_threads);
 }
 
 void merge(ClassMoments& moments, const ClassMoments& other, const Labels& class_map,
            int n_threads) {
   const auto map = vector_view(class_map, "class_map");
-  py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   moments.merge(other, map, n_threads);
 }
 
@@ -46,7 +47,7 @@ Array<double> read_matrix(const ClassMoments& moments, index_t c) {
   auto out = allocate<double>({moments.n_features(), moments.n_features()});
   const auto view = matrix_output(out);
   {
-    py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     (moments.*read)(c, view);
   }
   return out;
@@ -57,7 +58,7 @@ Array<double> packed_scatter(const ClassMoments& moments, index_t c) {
   auto out = allocate<double>({d * (d + 1) / 2});
   const auto view = flat_output(out);
   {
-    py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     moments.packed_scatter(c, view);
   }
   return out;
@@ -68,7 +69,7 @@ void restore(ClassMoments& moments, index_t c, double weight, const Array<double
   const auto high = vector_view(mean_high, "mean_high");
   const auto low = vector_view(mean_low, "mean_low");
   const auto scatter = vector_view(packed, "packed");
-  py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   moments.restore(c, weight, high, low, scatter);
 }
 
@@ -106,7 +107,7 @@ void register_moments(py::module_& module) {
           py::arg("mean_low").noconvert(), py::arg("packed").noconvert());
   cls.def(
       "copy", [](const ClassMoments& m) { return ClassMoments(m); },
-      py::call_guard<py::gil_scoped_release>());
+      py::call_guard<Unlocked>());
   cls.def("__eq__", &ClassMoments::operator==, "other"_a, py::is_operator());
   cls.attr("__hash__") = py::none();
 }

@@ -3,6 +3,7 @@
 
 #include "numpy_views.hpp"
 #include "registrars.hpp"
+#include "unlocked.hpp"
 
 namespace eigenfeat::bindings {
 namespace {
@@ -74,7 +75,7 @@ py::tuple solve(const std::vector<Array<T>>& numerators, const std::vector<Array
   SolutionArrays<T> solution(items.shape(0), n_vectors, problem.numerators.front().rows);
   const auto views = solution.views();
   {
-    py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     solve_pencils<T>(problem, options, views);
   }
   return solution.release();

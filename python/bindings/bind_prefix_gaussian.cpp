@@ -3,6 +3,7 @@
 
 #include "numpy_views.hpp"
 #include "registrars.hpp"
+#include "unlocked.hpp"
 
 namespace eigenfeat::bindings {
 namespace {
@@ -15,7 +16,7 @@ py::tuple factorise(const Array<double>& covariance) {
   const auto out = matrix_output(factor);
   Status status = Status::ok;
   {
-    py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     status = factorise_covariance(view, out);
   }
   return py::make_tuple(factor, status == Status::ok);
@@ -26,7 +27,7 @@ Array<double> gains(const Array<double>& factor, const Array<double>& features, 
   auto result = allocate<double>({l.rows, b.cols});
   const auto out = matrix_output(result);
   {
-    py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     prefix_gains(l, b, out, n_threads);
   }
   return result;
@@ -40,7 +41,7 @@ Array<double> innovations(const Array<double>& factor, const Array<double>& mean
   auto result = allocate<double>({x.rows, t});
   const auto out = matrix_output(result);
   {
-    py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     prefix_innovations(l, centre, x, out, n_threads);
   }
   return result;
@@ -54,7 +55,7 @@ Array<double> means(const Array<double>& gain, const Array<double>& mean,
   auto result = allocate<double>({e.rows, at.size, k.cols});
   const auto out = flat_output(result);
   {
-    py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     prefix_means(k, start, e, at, out, n_threads);
   }
   return result;
@@ -67,7 +68,7 @@ Array<double> log_densities(const Array<double>& factor, const Array<double>& in
   auto result = allocate<double>({e.rows, at.size});
   const auto out = matrix_output(result);
   {
-    py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     prefix_log_densities(l, e, at, out, n_threads);
   }
   return result;
@@ -79,7 +80,7 @@ Array<double> covariances(const Array<double>& gain, const Array<index_t>& steps
   auto result = allocate<double>({at.size, k.cols, k.cols});
   const auto out = flat_output(result);
   {
-    py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     prefix_covariances(k, at, out, n_threads);
   }
   return result;
@@ -91,7 +92,7 @@ Array<double> variances(const Array<double>& gain, const Array<index_t>& steps) 
   auto result = allocate<double>({at.size, k.cols});
   const auto out = matrix_output(result);
   {
-    py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     prefix_variances(k, at, out);
   }
   return result;
@@ -106,7 +107,7 @@ void step(const Array<double>& factor, const Array<double>& mean, const Array<do
   require_dimensions(mean_now, 2, "means");
   const auto e = matrix_output(innovation), m = matrix_output(mean_now);
   const auto log_p = flat_output(log_density);
-  py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   prefix_step(l, centre, k, t, x, e, m, log_p, n_threads);
 }
 

@@ -3,6 +3,7 @@
 
 #include "numpy_views.hpp"
 #include "registrars.hpp"
+#include "unlocked.hpp"
 
 namespace eigenfeat::bindings {
 namespace {
@@ -26,7 +27,7 @@ CompactRows<T> compact_rows(const Array<T>& data, const Indices& indices, const 
 template <class T>
 void check(const Array<T>& data, const Indices& indices, const Starts& indptr, index_t n_columns) {
   const auto x = compact_rows(data, indices, indptr, n_columns);
-  py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   check_rows(x);
 }
 
@@ -43,7 +44,7 @@ void multiply(const Array<T>& data, const Indices& indices, const Starts& indptr
           std::to_string(v_first));
   require(out_first >= 0 && out_first + width <= result.cols, "out_first", "columns of out",
           std::to_string(out_first));
-  py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   multiply_rows<T, S>(x, v.block(0, v_first, v.rows, width),
                       result.block(0, out_first, result.rows, width), add, n_threads);
 }
@@ -59,7 +60,7 @@ py::tuple transposed(const Array<T>& data, const Indices& indices, const Starts&
   const auto to_rows = flat_output(rows);
   const auto to_starts = flat_output(starts);
   {
-    py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     transpose_rows<T>(x, to_values, to_rows, to_starts);
   }
   return py::make_tuple(std::move(values), std::move(rows), std::move(starts));

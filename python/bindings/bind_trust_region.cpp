@@ -3,6 +3,7 @@
 
 #include "numpy_views.hpp"
 #include "registrars.hpp"
+#include "unlocked.hpp"
 
 namespace eigenfeat::bindings {
 namespace {
@@ -32,7 +33,7 @@ py::tuple minimise(const Array<double>& a, const Array<double>& g, const Array<d
                           flat_output(gaps),       flat_output(residuals), flat_output(hard),
                           flat_output(iterations), flat_output(status)};
   {
-    py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     minimise_over_ball(problem, minima, n_threads);
   }
   return py::make_tuple(values, points, multipliers, gaps, residuals, hard, iterations, status);
@@ -48,7 +49,7 @@ py::tuple certified(const Array<double>& a, const Array<double>& g, const Array<
   const Certificates certificates{flat_output(verdicts), flat_output(lower), flat_output(upper),
                                   flat_output(passes)};
   {
-    py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     certify_over_ball(problem, constants, certificates, n_threads);
   }
   return py::make_tuple(verdicts, lower, upper, passes);

@@ -174,3 +174,33 @@ def test_numpys_and_scipys_blas_have_one_thread_in_loops_of_ldg():
         with _one_thread.one_blas_thread():
             assert threads() == {1}
         assert 2 in threads()
+
+
+def test_a_program_may_end_while_daemon_threads_are_in_the_core():
+    """Python ends a thread that wants its lock then; in a destructor that would abort."""
+    code = """
+import threading, time
+import numpy as np
+import eigenfeat as ef
+
+rng = np.random.default_rng(0)
+X, y = rng.standard_normal((4000, 100)), np.arange(4000) % 10
+within = threading.Semaphore(0)
+
+def work():
+    while True:
+        within.release()
+        ef.pair_directions(ef.ClassMoments().update(X, y), ridge=0.5, n_threads=2)
+
+for _ in range(3):
+    threading.Thread(target=work, daemon=True).start()
+for _ in range(6):
+    within.acquire()
+time.sleep(0.05)
+print("end", flush=True)
+"""
+    for _ in range(3):
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, timeout=200, check=False
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")

@@ -4,8 +4,9 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <list>
+#include <functional>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <thread>
 
@@ -68,12 +69,15 @@ class SignalsBlocked {
 };
 
 // One call of run_on_pool. It lives on its caller's stack, and changes under the pool's mutex only.
+// It is its own entry in the pool's list, so that a call needs no memory that could be refused.
 struct Job {
   const std::function<void(int)>* work;
   int next;                     // what the next thread calls
   int end;                      // one past the last
   std::atomic<int> running{0};  // calls that threads of the pool are in
   std::condition_variable done;
+  Job* before = nullptr;  // in the pool's list
+  Job* after = nullptr;
 
   Job(const std::function<void(int)>& f, int n_threads) : work(&f), next(1), end(n_threads) {}
 };
@@ -87,8 +91,7 @@ class Pool {
       const std::lock_guard<std::mutex> lock(mutex_);
       wanted_ += n_threads - 1;
       hire(n_threads - 1);
-      jobs_.push_back(&job);
-      n_jobs_.fetch_add(1, std::memory_order_release);
+      append(job);
       to_wake = std::min(n_threads - 1, sleeping_);
     }
     for (int i = 0; i < to_wake; ++i) work_to_do_.notify_one();
@@ -128,23 +131,31 @@ class Pool {
     }
   }
 
+  void append(Job& job) {
+    job.before = last_;
+    (last_ == nullptr ? first_ : last_->after) = &job;
+    last_ = &job;
+    n_jobs_.fetch_add(1, std::memory_order_release);
+  }
+
   void remove(Job& job) {
-    jobs_.remove(&job);
+    (job.before == nullptr ? first_ : job.before->after) = job.after;
+    (job.after == nullptr ? last_ : job.after->before) = job.before;
     n_jobs_.fetch_sub(1, std::memory_order_release);
   }
 
   [[noreturn]] void serve() {
     std::unique_lock<std::mutex> lock(mutex_);
     for (;;) {
-      if (jobs_.empty()) {
+      if (first_ == nullptr) {
         lock.unlock();
         stay_awake([&] { return n_jobs_.load(std::memory_order_acquire) > 0; });
         lock.lock();
         ++sleeping_;
-        work_to_do_.wait(lock, [&] { return !jobs_.empty(); });
+        work_to_do_.wait(lock, [&] { return first_ != nullptr; });
         --sleeping_;
       }
-      Job& job = *jobs_.front();
+      Job& job = *first_;
       const int mine = job.next++;
       ++job.running;
       if (job.next == job.end) remove(job);
@@ -157,7 +168,8 @@ class Pool {
 
   std::mutex mutex_;
   std::condition_variable work_to_do_;
-  std::list<Job*> jobs_;        // those with calls that nobody has begun
+  Job* first_ = nullptr;  // those with calls that nobody has begun, in the order of coming
+  Job* last_ = nullptr;
   std::atomic<int> n_jobs_{0};  // how many these are, for a look without the lock
   int wanted_ = 0;              // threads that all jobs together would like
   int threads_ = 0;
@@ -168,13 +180,14 @@ class Pool {
 std::atomic<Pool*> current{nullptr};
 std::atomic<bool> forked{false};
 
-Pool& pool() {
+// None where there is no memory for it.
+Pool* pool() {
   Pool* there = current.load(std::memory_order_acquire);
-  if (there != nullptr) return *there;
-  auto* fresh = new Pool;
-  if (current.compare_exchange_strong(there, fresh)) return *fresh;
+  if (there != nullptr) return there;
+  auto* fresh = new (std::nothrow) Pool;
+  if (fresh == nullptr || current.compare_exchange_strong(there, fresh)) return fresh;
   delete fresh;
-  return *there;
+  return there;
 }
 
 #ifdef EIGENFEAT_POSIX
@@ -189,10 +202,11 @@ void forget_pool() {
 }  // namespace
 
 void run_on_pool(int n_threads, const std::function<void(int)>& work) {
-  if (n_threads <= 1) {
+  Pool* const threads = n_threads > 1 ? pool() : nullptr;
+  if (threads == nullptr) {
     work(0);
   } else {
-    pool().run(n_threads, work);
+    threads->run(n_threads, work);
   }
 }
 

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <functional>
+#include <new>
 #include <stdexcept>
 #include <thread>
 
@@ -23,6 +25,29 @@ using namespace eigenfeat;
 using namespace std::chrono_literals;
 
 namespace {
+
+thread_local bool no_memory = false;
+
+}  // namespace
+
+// Memory can be refused to one thread. The library's other forms of new and delete call these.
+void* operator new(std::size_t bytes) {
+  void* const memory = no_memory ? nullptr : std::malloc(bytes > 0 ? bytes : 1);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+
+namespace {
+
+int most_threads() {
+  return std::max(64, 4 * available_processors());
+}
 
 // Not where the core was built to use OpenMP's teams.
 bool uses_pool() {
@@ -91,7 +116,25 @@ TEST_CASE("absurd numbers of threads are no harm") {
   std::atomic<index_t> count{0};
   for_blocks(100'000, 1 << 20, [&](index_t, int) { ++count; });
   CHECK(count == 100'000);
-  CHECK(pool_threads() <= std::max(64, 4 * available_processors()));
+  CHECK(pool_threads() <= most_threads());
+}
+
+TEST_CASE("a region needs no memory of its own") {
+  std::atomic<index_t> sum{0};
+  const BlockFunction add = [&sum](index_t block, int) { sum += block; };
+  const auto without_memory = [&](int n_threads) {
+    no_memory = true;
+    try {
+      for_blocks(100, n_threads, add);
+    } catch (const std::bad_alloc&) {
+      sum = -1;
+    }
+    no_memory = false;
+    return sum.exchange(0);
+  };
+  for_blocks(2, 2, [](index_t, int) {});
+  for (int repetition = 0; repetition < 50; ++repetition) CHECK(without_memory(2) == 4950);
+  CHECK(without_memory(most_threads()) == 4950);  // threads that cannot be started
 }
 
 TEST_CASE("an interrupt ends a region, whatever its number of threads") {
