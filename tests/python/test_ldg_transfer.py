@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from eigenfeat import LDG
 from eigenfeat.ldg import PooledFisher, PooledPCA, TransferLDG
 from eigenfeat.ldg.transfer import TwoDomains
 
@@ -110,6 +111,24 @@ def test_scatters_by_plain_loops(rng, domains, contrast):
     assert_allclose(model.transform(Xt), T @ model.components_.T, atol=1e-12)
     in_source = model.transform(Xs, sample_domain=np.ones(len(Xs), dtype=int))
     assert_allclose(in_source, S @ model.components_.T, atol=1e-12)
+
+
+@pytest.mark.parametrize("columns", [9, 400])
+def test_neighbours_are_chosen_on_the_source_as_ldg_does(rng, domains, columns):
+    Xs, ys, Xt, yt = domains
+    mix = rng.standard_normal((9, columns))
+    Xs, Xt = Xs @ mix, Xt @ mix
+    model = TransferLDG(3, n_neighbors="cv").fit_transfer(Xs, ys, Xt, yt)
+    options = {"n_components": 3, "gamma": 0.9, "random_state": 0}
+    ldg = LDG(**options).fit((Xs - Xs.mean(0)) / Xs.std(0), ys)
+    assert model.n_neighbors_ == ldg.n_neighbors_
+    for name in ("n_neighbors", "n_neighbors_accuracy"):
+        assert_allclose(model.cv_results_[name], ldg.cv_results_[name], atol=0.02)
+    given = TransferLDG(3, n_neighbors=model.n_neighbors_).fit_transfer(Xs, ys, Xt, yt)
+    assert_array_equal(given.components_, model.components_)
+    assert "n_neighbors" not in given.cv_results_
+    with pytest.raises(ValueError, match="n_neighbors"):
+        TransferLDG(3, n_neighbors="some").fit_transfer(Xs, ys, Xt, yt)
 
 
 def test_choices_are_reported_and_serve(domains):

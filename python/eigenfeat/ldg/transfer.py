@@ -22,13 +22,20 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
-from eigenfeat._validation import MOST, check_number, show
+from eigenfeat._validation import MOST, check_number, random_generator, show
 from eigenfeat.expansion import expand
 from eigenfeat.ldg._base import Reduction, count_components
 from eigenfeat.ldg._domains import DomainScaler
 from eigenfeat.ldg._one_thread import one_blas_thread
 from eigenfeat.ldg._scatters import Array, Span
-from eigenfeat.ldg._selection import N_VOTES, majority
+from eigenfeat.ldg._selection import (
+    N_VOTES,
+    NEIGHBORS,
+    local_qda_accuracies,
+    majority,
+    stratified_folds,
+    useful_counts,
+)
 from eigenfeat.ldg._spectrum import smallest_eigenpairs
 from eigenfeat.ldg.pooled import PooledReducer
 from eigenfeat.local_means import LocalScatters, local_neighbours, scatters_of_neighbours
@@ -156,8 +163,9 @@ class TransferLDG(PooledReducer):
     ----------
     n_components : int or None, default=None
         Directions to keep; by default one a class and five more, as far as there are.
-    n_neighbors : int, default=16
-        Source rows that make a local mean; of classes that have fewer, all.
+    n_neighbors : int or "cv", default=16
+        Source rows that make a local mean; of classes that have fewer, all. "cv" chooses on the
+        source, as `LDG` does, but always with the same folds.
     alpha : float in [0, 1], "cv" or sequence of float, default="cv"
         The source's weight. "cv": the one of 0, .1, .3, .5 with the most target rows right by
         3-nearest-neighbour cross-validation in ``classes + 5`` dimensions, with gamma = .9; of
@@ -184,13 +192,13 @@ class TransferLDG(PooledReducer):
         entry of largest magnitude is positive.
     eigenvalues_ : (ell,) array
         Of ``V - gamma A``, ascending.
-    alpha_, gamma_ : float
+    alpha_, gamma_, n_neighbors_ : float, float, int
         What was given or chosen.
     n_components_ : int
         Number of directions.
     cv_results_ : dict
         For "alpha" and "gamma", if chosen: the candidates and, under the name with "_accuracy",
-        the shares of target rows that they got right.
+        the shares of target rows that they got right; for "n_neighbors", of source rows.
     classes_ : (k,) array
         The source's labels, sorted.
     priors_ : (k,) array
@@ -222,7 +230,7 @@ class TransferLDG(PooledReducer):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PooledReducer._parameter_constraints,
-        "n_neighbors": [Interval(Integral, 1, MOST, closed="both")],
+        "n_neighbors": [Interval(Integral, 1, MOST, closed="both"), StrOptions({"cv"})],
         "alpha": [Interval(Real, 0, 1, closed="both"), StrOptions({"cv"}), "array-like"],
         "gamma": [Interval(Real, 0, None, closed="left"), StrOptions({"cv"}), "array-like"],
         "contrast": [StrOptions({"all", "others"})],
@@ -234,7 +242,7 @@ class TransferLDG(PooledReducer):
         self,
         n_components: int | None = None,
         *,
-        n_neighbors: int = 16,
+        n_neighbors: int | str = 16,
         alpha: float | str | Sequence[float] = "cv",
         gamma: float | str | Sequence[float] = "cv",
         contrast: str = "all",
@@ -257,17 +265,40 @@ class TransferLDG(PooledReducer):
         # Fewer rows than columns: nothing happens outside their span.
         basis = Span.of(rows).basis if len(rows) < rows.shape[1] else None
         inside = rows if basis is None else rows @ basis
+        count, tried = self._neighbours(rows[source], codes[source], inside[source])
         domains = TwoDomains.of(
-            inside[source], codes[source], inside[~source], codes[~source], self.n_neighbors,
+            inside[source], codes[source], inside[~source], codes[~source], count,
             self.n_threads, self.contrast == "others",
         )  # fmt: skip
         with one_blas_thread():
             found = self._directions(domains)
+        found.attributes["n_neighbors_"] = count
+        found.attributes["cv_results_"] |= tried
         if basis is not None:
             found = Reduction(basis @ found.directions, found.attributes)
         self._keep_scaled(found, scaler)
         self.classes_ = classes
         self.priors_ = np.bincount(codes[source]) / np.count_nonzero(source)
+
+    def _neighbours(
+        self, rows: Array, codes: NDArray[np.int64], coordinates: Array
+    ) -> tuple[int, dict[str, Array]]:
+        """Number of neighbours, and what its choice on the source's rows has tried."""
+        if not isinstance(self.n_neighbors, str):
+            return int(self.n_neighbors), {}
+        counts = useful_counts(NEIGHBORS, codes)
+        if len(counts) == 1:
+            return counts[0], {}
+        accuracies = local_qda_accuracies(
+            rows,
+            codes,
+            counts,
+            stratified_folds(codes, _MOST_FOLDS, random_generator(0)),
+            coordinates=coordinates,
+            n_threads=self.n_threads,
+        )
+        best = counts[int(np.argmax(accuracies))]
+        return best, {"n_neighbors": np.array(counts), "n_neighbors_accuracy": accuracies}
 
     def _directions(self, domains: TwoDomains) -> Reduction:
         alphas = _candidates(self.alpha, "alpha", _ALPHAS, 1.0)
