@@ -104,7 +104,7 @@ CPP_SHELVES = "kernels base moments pencil expansion logit neighbours regions sv
 FORTRAN = (
     "gemm|gemv|ger|syr|symm|symv|syrk|syr2k|trmm|trmv|trsm|trsv|dot|axpy|scal|nrm2|copy|swap|asum|"
     "potrf|potrs|potri|posv|trtri|trtrs|sygst|sygv|sygvd|sygvx|syev|syevd|syevr|syevx|sytrd|sytrf|"
-    "ormtr|orgtr|stev|stevd|stevr|stebz|stein|geqrf|geqp3|ormqr|orgqr|getrf|getrs|gesv|gesvd|gesdd|"
+    "ormtr|orgtr|stedc|stev|stevd|stevr|stebz|stein|geqrf|geqp3|ormqr|orgqr|getrf|getrs|gesv|gesvd|gesdd|"
     "gels|gelsd|gelsy|lange|lansy|lacpy|laset|larfg|pstrf|pocon"
 )
 

@@ -1,8 +1,12 @@
 #include "eigenfeat/lapack.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <stdexcept>
 #include <string>
+
+#include "eigenfeat/parallel.hpp"
 
 #ifdef EIGENFEAT_LAPACK_PREFIX_SCIPY
 #define EIGENFEAT_FORTRAN(name) scipy_##name##_
@@ -27,13 +31,15 @@ extern "C" {
                                    std::size_t, std::size_t);                                      \
   void EIGENFEAT_FORTRAN(p##sygst)(const int*, const char*, const int*, T*, const int*, const T*,  \
                                    const int*, int*, std::size_t);                                 \
-  void EIGENFEAT_FORTRAN(p##sygvd)(const int*, const char*, const char*, const int*, T*,           \
-                                   const int*, T*, const int*, T*, T*, const int*, int*,           \
-                                   const int*, int*, std::size_t, std::size_t);                    \
   void EIGENFEAT_FORTRAN(p##syevd)(const char*, const char*, const int*, T*, const int*, T*, T*,   \
                                    const int*, int*, const int*, int*, std::size_t, std::size_t);  \
   void EIGENFEAT_FORTRAN(p##sytrd)(const char*, const int*, T*, const int*, T*, T*, T*, T*,        \
                                    const int*, int*, std::size_t);                                 \
+  void EIGENFEAT_FORTRAN(p##stedc)(const char*, const int*, T*, T*, T*, const int*, T*,            \
+                                   const int*, int*, const int*, int*, std::size_t);               \
+  void EIGENFEAT_FORTRAN(p##ormtr)(const char*, const char*, const char*, const int*, const int*,  \
+                                   const T*, const int*, const T*, T*, const int*, T*, const int*, \
+                                   int*, std::size_t, std::size_t, std::size_t);                   \
   void EIGENFEAT_FORTRAN(p##syevr)(const char*, const char*, const char*, const int*, T*,          \
                                    const int*, const T*, const T*, const int*, const int*,         \
                                    const T*, int*, T*, T*, const int*, int*, T*, const int*, int*, \
@@ -62,9 +68,10 @@ EIGENFEAT_PICK(trsm)
 EIGENFEAT_PICK(potrf)
 EIGENFEAT_PICK(trtri)
 EIGENFEAT_PICK(sygst)
-EIGENFEAT_PICK(sygvd)
 EIGENFEAT_PICK(syevd)
 EIGENFEAT_PICK(sytrd)
+EIGENFEAT_PICK(stedc)
+EIGENFEAT_PICK(ormtr)
 EIGENFEAT_PICK(syevr)
 #undef EIGENFEAT_PICK
 
@@ -181,26 +188,54 @@ int sygst(Triangle triangle, MatrixView<T> a, MatrixView<const T> b_factor) {
   return checked(info, "sygst");
 }
 
+namespace {
+
+constexpr index_t kWhole = 256;  // rows; below it LAPACK takes too little time to be interrupted in
+
+// Whether syevd would scale the matrix first.
 template <class T>
-int sygvd(Triangle triangle, MatrixView<T> a, MatrixView<T> b, VectorView<T> eigenvalues,
-          LapackWork<T>& work) {
-  conform(a.rows == a.cols && b.rows == a.rows && b.cols == a.rows && eigenvalues.size >= a.rows,
-          "sygvd");
-  const char jobz = 'V', uplo = static_cast<char>(triangle);
-  const int itype = 1, n = as_int(a.rows), lda = leading(a, "sygvd"), ldb = leading(b, "sygvd");
-  int info = 0, query = -1, integer_answer = 0;
-  T answer = 0;
-  call_sygvd(T{}, &itype, &jobz, &uplo, &n, a.data, &lda, b.data, &ldb, eigenvalues.data, &answer,
-             &query, &integer_answer, &query, &info, kOne, kOne);
-  checked(info, "sygvd");
-  const int lwork = queried(answer, 1 + 6 * a.rows + 2 * a.rows * a.rows);
-  const int liwork = std::max(integer_answer, 3 + 5 * n);
-  work.work.reserve(lwork);
-  work.iwork.reserve(liwork);
-  call_sygvd(T{}, &itype, &jobz, &uplo, &n, a.data, &lda, b.data, &ldb, eigenvalues.data,
-             work.work.data(), &lwork, work.iwork.data(), &liwork, &info, kOne, kOne);
-  return checked(info, "sygvd");
+bool out_of_range(Triangle triangle, MatrixView<const T> a) {
+  T largest = 0;
+  for (index_t j = 0; j < a.cols; ++j) {
+    const bool lower = triangle == Triangle::lower;
+    for (index_t i = lower ? j : 0; i < (lower ? a.rows : j + 1); ++i)
+      largest = std::max(largest, std::abs(a(i, j)));
+  }
+  const T least = std::sqrt(std::numeric_limits<T>::min() / std::numeric_limits<T>::epsilon());
+  return largest > 0 && (largest < least || largest > 1 / least);
 }
+
+// What syevd does, in the same memory and so with the same bits; Ctrl-C comes through in between.
+template <class T>
+int syevd_in_steps(Triangle triangle, MatrixView<T> a, VectorView<T> eigenvalues,
+                   LapackWork<T>& work, int lwork, int liwork) {
+  const char uplo = static_cast<char>(triangle), left = 'L', plain = 'N', identity = 'I';
+  const int n = as_int(a.rows), lda = leading(a, "syevd");
+  T* const off = work.work.data();
+  T* const tau = off + n;
+  T* const vectors = tau + n;
+  T* const rest = vectors + a.rows * a.rows;
+  const int beside_vectors = lwork - 2 * n, least = beside_vectors - n * n;
+  int info = 0;
+  check_interrupt();
+  call_sytrd(T{}, &uplo, &n, a.data, &lda, eigenvalues.data, off, tau, vectors, &beside_vectors,
+             &info, kOne);
+  checked(info, "sytrd");
+  check_interrupt();
+  int outcome = 0;
+  call_stedc(T{}, &identity, &n, eigenvalues.data, off, vectors, &n, rest, &least,
+             work.iwork.data(), &liwork, &outcome, kOne);
+  checked(outcome, "stedc");
+  check_interrupt();
+  call_ormtr(T{}, &left, &uplo, &plain, &n, &n, a.data, &lda, tau, vectors, &n, rest, &least, &info,
+             kOne, kOne, kOne);
+  checked(info, "ormtr");
+  for (index_t j = 0; j < a.cols; ++j)
+    std::copy(vectors + j * a.rows, vectors + (j + 1) * a.rows, a.col(j));
+  return outcome;
+}
+
+}  // namespace
 
 template <class T>
 int syevd(Triangle triangle, MatrixView<T> a, VectorView<T> eigenvalues, LapackWork<T>& work) {
@@ -216,9 +251,27 @@ int syevd(Triangle triangle, MatrixView<T> a, VectorView<T> eigenvalues, LapackW
   const int liwork = std::max(integer_answer, 3 + 5 * n);
   work.work.reserve(lwork);
   work.iwork.reserve(liwork);
+  if (a.rows >= kWhole && !out_of_range<T>(triangle, a))
+    return syevd_in_steps(triangle, a, eigenvalues, work, lwork, liwork);
   call_syevd(T{}, &jobz, &uplo, &n, a.data, &lda, eigenvalues.data, work.work.data(), &lwork,
              work.iwork.data(), &liwork, &info, kOne, kOne);
   return checked(info, "syevd");
+}
+
+// The steps of LAPACK's sygvd, with its bits.
+template <class T>
+int sygvd(Triangle triangle, MatrixView<T> a, MatrixView<T> b, VectorView<T> eigenvalues,
+          LapackWork<T>& work) {
+  conform(a.rows == a.cols && b.rows == a.rows && b.cols == a.rows && eigenvalues.size >= a.rows,
+          "sygvd");
+  if (const int info = potrf(triangle, b); info != 0) return as_int(a.rows) + info;
+  check_interrupt();
+  sygst<T>(triangle, a, b);
+  if (const int info = syevd(triangle, a, eigenvalues, work); info != 0) return info;
+  check_interrupt();
+  const Op back = triangle == Triangle::lower ? Op::transpose : Op::none;
+  trsm<T>(Side::left, triangle, back, T(1), b, a);
+  return 0;
 }
 
 template <class T>

@@ -1,11 +1,15 @@
 // Every LAPACK wrapper against plain loops, with padded leading dimensions, info values and misuse.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include "eigenfeat/lapack.hpp"
+#include "eigenfeat/parallel.hpp"
 #include "reference/pencil_reference.hpp"
 #include "unit/support.hpp"
 
@@ -333,4 +337,60 @@ TEST_CASE_TEMPLATE("sygvd says where B stops being positive definite", T, float,
   Matrix<T> a(3, 3, {1, 0, 0, 0, 1, 0, 0, 0, 1}, Order::columns);
   Matrix<T> b(3, 3, {1, 2, 0, 2, 1, 0, 0, 0, 1}, Order::columns);
   CHECK(sygvd<T>(Triangle::lower, a.view(), b.view(), support::write(values), work) == 3 + 2);
+}
+
+TEST_CASE("an interrupt comes through between the steps of a large decomposition") {
+  struct Interrupted {};
+  for (const index_t n : {64, 300}) {
+    Random random(9);
+    const Matrix<double> symmetric = random.positive_definite<double>(n, 0.5);
+    bool interrupted = false;
+    set_interrupt_check([] { throw Interrupted(); });
+    std::thread fresh([&] {  // one that has not asked just now
+      Matrix<double> a = one_triangle(symmetric, Triangle::lower);
+      std::vector<double> values(to_size(n));
+      LapackWork<double> work;
+      try {
+        syevd<double>(Triangle::lower, a.view(), support::write(values), work);
+      } catch (const Interrupted&) {
+        interrupted = true;
+      }
+    });
+    fresh.join();
+    set_interrupt_check(nullptr);
+    CHECK(interrupted == (n > 64));
+  }
+}
+
+TEST_CASE_TEMPLATE("large decompositions are right, also of matrices that LAPACK scales", T, float,
+                   double) {
+  const index_t n = 260;
+  Random random(10);
+  Matrix<T> symmetric = random.positive_definite<T>(n, T(0.5));
+  const T tiny = std::numeric_limits<T>::min() * 1000;
+  for (const T scale : {T(1), tiny}) {
+    for (const Triangle triangle : {Triangle::lower, Triangle::upper}) {
+      Matrix<T> a = one_triangle(symmetric, triangle);
+      for (index_t i = 0; i < n; ++i) {
+        for (index_t j = 0; j < n; ++j) a(i, j) *= scale;
+      }
+      std::vector<T> values(to_size(n));
+      LapackWork<T> work;
+      REQUIRE(syevd<T>(triangle, a.view(), support::write(values), work) == 0);
+      double worst = 0, largest = 0;
+      for (index_t c = 0; c < n; c += 37) {
+        const double value = static_cast<double>(values[to_size(c)] / scale);
+        for (index_t i = 0; i < n; ++i) {
+          double residual = -value * static_cast<double>(a(i, c)), length = 0;
+          for (index_t j = 0; j < n; ++j) {
+            residual += static_cast<double>(symmetric(i, j)) * static_cast<double>(a(j, c));
+            length += static_cast<double>(a(j, c)) * static_cast<double>(a(j, c));
+          }
+          worst = std::max({worst, std::abs(residual), std::abs(length - 1)});
+          largest = std::max(largest, std::abs(static_cast<double>(symmetric(i, i))));
+        }
+      }
+      CHECK(worst <= static_cast<double>(n) * static_cast<double>(epsilon<T>()) * (1 + largest));
+    }
+  }
 }
