@@ -106,8 +106,7 @@ void register_moments(py::module_& module) {
   cls.def("restore", &restore, "c"_a, "weight"_a, py::arg("mean_high").noconvert(),
           py::arg("mean_low").noconvert(), py::arg("packed").noconvert());
   cls.def(
-      "copy", [](const ClassMoments& m) { return ClassMoments(m); },
-      py::call_guard<Unlocked>());
+      "copy", [](const ClassMoments& m) { return ClassMoments(m); }, py::call_guard<Unlocked>());
   cls.def("__eq__", &ClassMoments::operator==, "other"_a, py::is_operator());
   cls.attr("__hash__") = py::none();
 }
