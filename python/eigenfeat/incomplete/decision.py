@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._unchanged import unchanged_on_error
-from eigenfeat._validation import real_array, show
+from eigenfeat._validation import MOST, real_array, show
 from eigenfeat.incomplete._affine import affine_of
 from eigenfeat.incomplete._cases import Cases, rule_for, scores_of
 from eigenfeat.incomplete._complete_rows import complete_rows, labelled_complete_rows
@@ -41,6 +41,9 @@ _Array = NDArray[np.float64]
 
 # Scores whose covariances are kept whole: up to here k^2 numbers a pattern are next to nothing.
 MANY_SCORES = 64
+
+# A row: its points are held at once.
+MOST_SAMPLES = 2**20
 
 CONFIDENCE = 0.9  # of corrections, where nothing else is asked for
 
@@ -108,7 +111,7 @@ class ReliableClassifier(InUse, Cases, ClassifierMixin, BaseEstimator):
     n_folds : int, default=5
         Folds for that; `fit` takes as many times as long, and longer.
     n_samples : int, default=1024
-        Power of two; samples a row with "ideal".
+        Power of two, at most 2^20; samples a row with "ideal".
     random_state : int, RandomState or None, default=0
         For "ideal".
     n_threads : int or None, default=None
@@ -166,8 +169,8 @@ class ReliableClassifier(InUse, Cases, ClassifierMixin, BaseEstimator):
         "features": [HasMethods(["fit", "transform"]), None],
         "tail": [StrOptions({"chernoff", "davies", "saddlepoint"})],
         "correct": ["boolean", Interval(Real, 0, 1, closed="neither"), StrOptions({"average"})],
-        "n_folds": [Interval(Integral, 2, None, closed="left")],
-        "n_samples": [Interval(Integral, 2, None, closed="left")],
+        "n_folds": [Interval(Integral, 2, MOST, closed="both")],
+        "n_samples": [Interval(Integral, 2, MOST_SAMPLES, closed="both")],
         "random_state": ["random_state"],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
     }
