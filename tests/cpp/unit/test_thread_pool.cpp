@@ -30,13 +30,20 @@ thread_local bool no_memory = false;
 
 }  // namespace
 
-// Memory can be refused to one thread. The library's other forms of new and delete call these.
+// Memory can be refused to one thread. Every form of new that ends in these forms of delete is
+// replaced, since sanitizers have forms of their own, which do not call one another.
 void* operator new(std::size_t bytes) {
   void* const memory = no_memory ? nullptr : std::malloc(bytes > 0 ? bytes : 1);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return no_memory ? nullptr : std::malloc(bytes > 0 ? bytes : 1);
+}
 void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, const std::nothrow_t&) noexcept {
   std::free(memory);
 }
 void operator delete(void* memory, std::size_t) noexcept {
