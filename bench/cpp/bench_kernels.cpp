@@ -247,7 +247,7 @@ int main(int argc, char** argv) {
   pin_blas();
   if (argc > 1) wanted = argv[1];
   std::printf("%-9s %-8s %-40s %8s %8s\n", "tier", "dtype", "kernel", "Gflop/s", "share");
-  std::vector<std::string> tiers = names_of(available_tiers());
+  Vector<std::string> tiers = names_of(available_tiers());
   if (const char* name = std::getenv("EIGENFEAT_CPU"); name != nullptr && *name != '\0')
     tiers = {name};
   for (const std::string& name : tiers) {

@@ -1,6 +1,7 @@
 // The fused projection and expansion for Python.
 #include "eigenfeat/expansion.hpp"
 
+#include "eigenfeat/vector.hpp"
 #include "expansion_arguments.hpp"
 #include "numpy_views.hpp"
 #include "registrars.hpp"
@@ -29,7 +30,7 @@ Array<T> expand_rows(const Rows& rows, const Array<T>& directions,
 template <class T>
 Array<T> expand_dense(const Array<T>& X, const Array<T>& directions,
                       const std::optional<Array<T>>& offset, const std::string& wave,
-                      const std::vector<int>& powers, bool include_input, int n_threads) {
+                      const Vector<int>& powers, bool include_input, int n_threads) {
   return expand_rows(matrix_view(X, "X"), directions, offset,
                      Expansion{parse_wave(wave), powers, include_input}, n_threads);
 }
@@ -38,7 +39,7 @@ template <class T>
 Array<T> expand_csr(const Array<T>& data, const Array<index_t>& indices,
                     const Array<index_t>& indptr, index_t n_columns, const Array<T>& directions,
                     const std::optional<Array<T>>& offset, const std::string& wave,
-                    const std::vector<int>& powers, bool include_input, int n_threads) {
+                    const Vector<int>& powers, bool include_input, int n_threads) {
   return expand_rows(csr_view(data, indices, indptr, n_columns), directions, offset,
                      Expansion{parse_wave(wave), powers, include_input}, n_threads);
 }

@@ -1,6 +1,7 @@
 // Batches of generalized symmetric eigenproblems for Python.
 #include "eigenfeat/pencil.hpp"
 
+#include "eigenfeat/vector.hpp"
 #include "numpy_views.hpp"
 #include "registrars.hpp"
 #include "unlocked.hpp"
@@ -61,7 +62,7 @@ struct SolutionArrays {
 };
 
 template <class T>
-py::tuple solve(const std::vector<Array<T>>& numerators, const std::vector<Array<T>>& denominators,
+py::tuple solve(const Vector<Array<T>>& numerators, const Vector<Array<T>>& denominators,
                 const Array<T>& shifts, const Array<index_t>& items, index_t n_vectors,
                 double threshold, const std::string& solver, double tolerance, int n_threads) {
   require(!numerators.empty() && !denominators.empty(), "numerators, denominators",

@@ -15,7 +15,13 @@
 #include <vector>
 
 #include "eigenfeat/status.hpp"
+#include "eigenfeat/vector.hpp"
 #include "eigenfeat/view.hpp"
+
+// A list comes in, and goes out, as one of std::vector does.
+template <class T>
+struct pybind11::detail::type_caster<eigenfeat::Vector<T>>
+    : pybind11::detail::list_caster<eigenfeat::Vector<T>, T> {};
 
 namespace eigenfeat::bindings {
 
@@ -93,26 +99,25 @@ MatrixView<const T> flattened_rows(const Array<T>& array, py::ssize_t n, const c
 }
 
 template <class T>
-std::vector<MatrixView<const T>> matrix_views(const std::vector<Array<T>>& arrays,
-                                              const char* name) {
-  std::vector<MatrixView<const T>> views;
+Vector<MatrixView<const T>> matrix_views(const Vector<Array<T>>& arrays, const char* name) {
+  Vector<MatrixView<const T>> views;
   views.reserve(arrays.size());
   for (const auto& array : arrays) views.push_back(matrix_view(array, name));
   return views;
 }
 
 template <class T>
-std::vector<T> vector_copy(const Array<T>& array, const char* name) {
+Vector<T> vector_copy(const Array<T>& array, const char* name) {
   const auto view = vector_view(array, name);
   return {view.data, view.data + view.size};
 }
 
-inline std::vector<std::pair<index_t, index_t>> index_pairs(const Array<index_t>& array,
-                                                            const char* name) {
+inline Vector<std::pair<index_t, index_t>> index_pairs(const Array<index_t>& array,
+                                                       const char* name) {
   const auto view = matrix_view(array, name);
   require(view.cols == 2, name, "2 columns", std::to_string(view.cols));
-  std::vector<std::pair<index_t, index_t>> pairs;
-  pairs.reserve(static_cast<std::size_t>(view.rows));
+  Vector<std::pair<index_t, index_t>> pairs;
+  pairs.reserve(view.rows);
   for (index_t i = 0; i < view.rows; ++i) pairs.emplace_back(view(i, 0), view(i, 1));
   return pairs;
 }
@@ -146,8 +151,8 @@ MatrixView<T> matrix_output(Array<T>& array) {
   return row_major(array.mutable_data(), array.shape(0), array.shape(1));
 }
 
-inline Array<double> array_copy(const std::vector<double>& values) {
-  return Array<double>(static_cast<py::ssize_t>(values.size()), values.data());
+inline Array<double> array_copy(const Vector<double>& values) {
+  return Array<double>(values.size(), values.data());
 }
 
 }  // namespace eigenfeat::bindings

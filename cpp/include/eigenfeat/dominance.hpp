@@ -24,8 +24,8 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
+#include "eigenfeat/vector.hpp"
 #include "eigenfeat/view.hpp"
 
 namespace eigenfeat {
@@ -59,7 +59,7 @@ Decision general_process(index_t n_classes, Dominates&& dominates) {
     ++out.checks;
     return dominates(c, h);
   };
-  std::vector<index_t> tied;
+  Vector<index_t> tied;
   index_t candidate = -1;
   for (index_t h = 0; h < n_classes; ++h) {
     if (candidate < 0) {

@@ -13,8 +13,7 @@
 // T is float or double, and stays what it is. Error: a few eps relative to |X| |V| (the gemm's).
 #pragma once
 
-#include <vector>
-
+#include "eigenfeat/vector.hpp"
 #include "eigenfeat/view.hpp"
 
 namespace eigenfeat {
@@ -23,7 +22,7 @@ enum class Wave { none, half_wave, shifted, polynomial };
 
 struct Expansion {
   Wave wave = Wave::half_wave;
-  std::vector<int> powers{1, 2, 3};  // each in 1..3, distinct
+  Vector<int> powers{1, 2, 3};  // each in 1..3, distinct
   bool include_input = false;
 };
 

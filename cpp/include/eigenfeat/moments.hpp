@@ -26,9 +26,9 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "eigenfeat/scratch.hpp"
+#include "eigenfeat/vector.hpp"
 #include "eigenfeat/view.hpp"
 
 namespace eigenfeat {
@@ -37,7 +37,7 @@ class ClassMoments {
  public:
   ClassMoments(index_t n_classes, index_t n_features);
 
-  index_t n_classes() const { return static_cast<index_t>(groups_.size()); }
+  index_t n_classes() const { return groups_.size(); }
   index_t n_features() const { return n_features_; }
 
   // Appends empty classes up to n_classes.
@@ -58,8 +58,8 @@ class ClassMoments {
 
   double weight(index_t c) const { return group(c).weight; }
   // mean = high + low, |low| <= ulp(high)
-  const std::vector<double>& mean_high(index_t c) const { return group(c).mean_high; }
-  const std::vector<double>& mean_low(index_t c) const { return group(c).mean_low; }
+  const Vector<double>& mean_high(index_t c) const { return group(c).mean_high; }
+  const Vector<double>& mean_low(index_t c) const { return group(c).mean_low; }
 
   // (d, d) symmetric, both triangles written. The class must have weight.
   void covariance(index_t c, MatrixView<double> out) const;
@@ -76,8 +76,8 @@ class ClassMoments {
  private:
   struct Group {
     double weight = 0.0;
-    std::vector<double> mean_high;
-    std::vector<double> mean_low;
+    Vector<double> mean_high;
+    Vector<double> mean_low;
     AlignedBuffer<double> scatter;  // empty until the class has weight
   };
 
@@ -93,7 +93,7 @@ class ClassMoments {
                    VectorView<const double> weights, int n_threads);
 
   index_t n_features_ = 0;
-  std::vector<Group> groups_;
+  Vector<Group> groups_;
 };
 
 }  // namespace eigenfeat

@@ -37,9 +37,9 @@
 
 #include <limits>
 #include <utility>
-#include <vector>
 
 #include "eigenfeat/status.hpp"
+#include "eigenfeat/vector.hpp"
 #include "eigenfeat/view.hpp"
 
 namespace eigenfeat {
@@ -56,10 +56,10 @@ struct PencilOptions {
 
 template <class T>
 struct PencilProblem {
-  std::vector<MatrixView<const T>> numerators;    // (d, d) each, symmetric, both triangles
-  std::vector<MatrixView<const T>> denominators;  // (d, d) each, symmetric, both triangles
-  std::vector<T> shifts;  // added to each denominator's diagonal: one number each, or d each
-  std::vector<std::pair<index_t, index_t>> items;  // (numerator, denominator)
+  Vector<MatrixView<const T>> numerators;    // (d, d) each, symmetric, both triangles
+  Vector<MatrixView<const T>> denominators;  // (d, d) each, symmetric, both triangles
+  Vector<T> shifts;  // added to each denominator's diagonal: one number each, or d each
+  Vector<std::pair<index_t, index_t>> items;  // (numerator, denominator)
 };
 
 // Arrays that the caller owns, n = number of items, m = options.n_vectors.

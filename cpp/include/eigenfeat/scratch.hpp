@@ -9,8 +9,8 @@
 #include <cstddef>
 #include <cstring>
 #include <utility>
-#include <vector>
 
+#include "eigenfeat/vector.hpp"
 #include "eigenfeat/view.hpp"
 
 namespace eigenfeat {
@@ -86,11 +86,11 @@ class AlignedBuffer {
 template <class T>
 class PerThread {
  public:
-  explicit PerThread(int n_threads) : slots_(static_cast<std::size_t>(std::max(n_threads, 1))) {}
-  T& operator[](int thread) { return slots_[static_cast<std::size_t>(thread)]; }
+  explicit PerThread(int n_threads) : slots_(std::max(n_threads, 1)) {}
+  T& operator[](int thread) { return slots_[thread]; }
 
  private:
-  std::vector<T> slots_;
+  Vector<T> slots_;
 };
 
 }  // namespace eigenfeat

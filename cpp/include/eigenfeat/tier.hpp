@@ -12,17 +12,18 @@
 #pragma once
 
 #include <string>
-#include <vector>
+
+#include "eigenfeat/vector.hpp"
 
 namespace eigenfeat {
 
 enum class Tier { baseline = 0, v3 = 1, v4 = 2 };
 
 const char* name_of(Tier tier);
-std::vector<std::string> names_of(const std::vector<Tier>& tiers);
+Vector<std::string> names_of(const Vector<Tier>& tiers);
 
 // Those that this build and this machine have, ascending; never empty.
-std::vector<Tier> available_tiers();
+Vector<Tier> available_tiers();
 
 Tier tier_in_use();
 

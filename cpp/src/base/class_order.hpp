@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <sstream>
 #include <string>
-#include <vector>
 
 #include "eigenfeat/status.hpp"
+#include "eigenfeat/vector.hpp"
 #include "eigenfeat/view.hpp"
 #include "kernels/row_kernels.hpp"
 
@@ -16,13 +16,11 @@ namespace eigenfeat {
 
 // Row numbers grouped by class, in their original order inside each class (a counting sort).
 struct ClassOrder {
-  std::vector<index_t> rows;
-  std::vector<index_t> begin;  // n_classes + 1
+  Vector<index_t> rows;
+  Vector<index_t> begin;  // n_classes + 1
 
   ClassOrder(VectorView<const std::int32_t> labels, index_t n_classes);
-  index_t count(index_t c) const {
-    return begin[static_cast<std::size_t>(c) + 1] - begin[static_cast<std::size_t>(c)];
-  }
+  index_t count(index_t c) const { return begin[c + 1] - begin[c]; }
 };
 
 // Positions [begin, end) of the order, all of class c.
@@ -33,7 +31,7 @@ struct RowRange {
 };
 
 // Cuts every class into equal ranges of at most width rows.
-std::vector<RowRange> cut_classes(const ClassOrder& order, index_t width);
+Vector<RowRange> cut_classes(const ClassOrder& order, index_t width);
 
 // Throws std::invalid_argument that says where, unless value is finite and below the limit in
 // magnitude.
@@ -62,9 +60,9 @@ struct ColumnRun {
   index_t length;
 };
 struct ClassColumns {
-  std::vector<ColumnRun> runs;
+  Vector<ColumnRun> runs;
   index_t count = 0;
-  std::vector<double> shift, scale, inverse_scale;  // packed
+  Vector<double> shift, scale, inverse_scale;  // packed
 };
 
 template <class T>
@@ -113,10 +111,10 @@ struct SparseRows {
   void centre(index_t i, index_t, const ColumnRun&, const ClassColumns& columns, double root,
               double weight, T* out, double* residual) const {
     // Densified before it is centred: what is left of a large mean keeps all its digits.
-    static thread_local std::vector<double> row;
-    row.assign(static_cast<std::size_t>(x.cols), 0.0);
+    static thread_local Vector<double> row;
+    row.assign(x.cols, 0.0);
     for (index_t p = x.indptr[i]; p < x.indptr[i + 1]; ++p) {
-      row[static_cast<std::size_t>(x.indices[p])] += static_cast<double>(x.values[p]);
+      row[x.indices[p]] += static_cast<double>(x.values[p]);
     }
     const RowKernels<double>& kernel = kernels<RowKernels<double>>();
     if constexpr (std::is_same_v<T, float>) {

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 #include "base/split_mix.hpp"
+#include "eigenfeat/vector.hpp"
 #include "eigenfeat/view.hpp"
 
 namespace eigenfeat {
@@ -16,15 +16,15 @@ class RandomOrder {
   explicit RandomOrder(std::uint64_t seed) : state_(seed) {}
 
   // Fisher and Yates; n below 2^32.
-  void shuffle(std::vector<index_t>& order) {
-    for (std::size_t left = order.size(); left > 1; --left)
+  void shuffle(Vector<index_t>& order) {
+    for (index_t left = order.size(); left > 1; --left)
       std::swap(order[left - 1], order[below(left)]);
   }
 
  private:
-  std::size_t below(std::size_t n) {
+  index_t below(index_t n) {
     const std::uint64_t z = mixed_bits(state_ += kGoldenGamma);
-    return static_cast<std::size_t>(((z >> 32) * static_cast<std::uint64_t>(n)) >> 32);
+    return static_cast<index_t>(((z >> 32) * static_cast<std::uint64_t>(n)) >> 32);
   }
 
   std::uint64_t state_;

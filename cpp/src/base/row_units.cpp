@@ -5,6 +5,7 @@
 
 #include "base/class_order.hpp"
 #include "eigenfeat/parallel.hpp"
+#include "eigenfeat/vector.hpp"
 #include "kernels/distance_kernels.hpp"
 
 namespace eigenfeat {
@@ -13,7 +14,7 @@ namespace {
 constexpr double kLargest = 1e150;
 
 struct Sums {
-  std::vector<double> sum, peak;
+  Vector<double> sum, peak;
 };
 
 // By at most 64 runs of rows, merged in order.
@@ -21,26 +22,23 @@ template <class T>
 Sums sums_of(MatrixView<const T> x, int n_threads) {
   const index_t width = std::max<index_t>(256, (x.rows + 63) / 64);
   const index_t runs = (x.rows + width - 1) / width;
-  std::vector<double> partial(static_cast<std::size_t>(runs * 2 * x.cols), 0.0);
+  Vector<double> partial(runs * 2 * x.cols, 0.0);
   for_ranges(x.rows, width, n_threads, [&](index_t begin, index_t end, int) {
     double* sum = partial.data() + begin / width * 2 * x.cols;
     for (index_t i = begin; i < end; ++i)
       kernels<DistanceKernels<T>>().add_row(x.row(i), x.cols, sum, sum + x.cols);
   });
-  Sums total{std::vector<double>(static_cast<std::size_t>(x.cols), 0.0),
-             std::vector<double>(static_cast<std::size_t>(x.cols), 0.0)};
+  Sums total{Vector<double>(x.cols, 0.0), Vector<double>(x.cols, 0.0)};
   for (index_t run = 0; run < runs; ++run) {
     const double* sum = partial.data() + run * 2 * x.cols;
     for (index_t j = 0; j < x.cols; ++j) {
-      const std::size_t at = static_cast<std::size_t>(j);
-      total.sum[at] += sum[j];
-      total.peak[at] = std::max(total.peak[at], sum[x.cols + j]);
+      total.sum[j] += sum[j];
+      total.peak[j] = std::max(total.peak[j], sum[x.cols + j]);
     }
   }
   // A NaN shows in its column's sum.
   for (index_t j = 0; j < x.cols; ++j) {
-    const std::size_t at = static_cast<std::size_t>(j);
-    if (std::isfinite(total.sum[at]) && total.peak[at] < kLargest) continue;
+    if (std::isfinite(total.sum[j]) && total.peak[j] < kLargest) continue;
     for (index_t i = 0; i < x.rows; ++i) check_entry(static_cast<double>(x(i, j)), kLargest, i, j);
   }
   return total;
@@ -56,11 +54,11 @@ RowUnits row_units(MatrixView<const T> references, MatrixView<const T> queries, 
   for (double& sum : units.mean) sum /= static_cast<double>(std::max<index_t>(references.rows, 1));
   if (!same) {
     const Sums others = sums_of(queries, n_threads);
-    for (std::size_t j = 0; j < units.peak.size(); ++j)
+    for (index_t j = 0; j < units.peak.size(); ++j)
       units.peak[j] = std::max(units.peak[j], others.peak[j]);
   }
   double largest = 0.0;
-  for (std::size_t j = 0; j < units.peak.size(); ++j) {
+  for (index_t j = 0; j < units.peak.size(); ++j) {
     units.peak[j] += std::abs(units.mean[j]);
     largest = std::max(largest, units.peak[j]);
   }

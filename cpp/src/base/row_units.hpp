@@ -1,16 +1,15 @@
 // Private to local_means: where rows lie, so that their products stay in range.
 #pragma once
 
-#include <vector>
-
+#include "eigenfeat/vector.hpp"
 #include "eigenfeat/view.hpp"
 
 namespace eigenfeat {
 
 struct RowUnits {
-  std::vector<double> mean;  // (d,) of the references
-  std::vector<double> peak;  // (d,) above |x - mean| of references and queries
-  double scale = 1.0;        // a power of two that brings the largest peak near 1
+  Vector<double> mean;  // (d,) of the references
+  Vector<double> peak;  // (d,) above |x - mean| of references and queries
+  double scale = 1.0;   // a power of two that brings the largest peak near 1
 };
 
 // Throws std::invalid_argument for entries that are not finite, or as large as 1e150.

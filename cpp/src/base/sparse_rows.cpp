@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <string>
-#include <vector>
 
 #include "eigenfeat/parallel.hpp"
+#include "eigenfeat/vector.hpp"
 #include "kernels/sparse_kernels.hpp"
 
 namespace eigenfeat {
@@ -14,8 +14,8 @@ namespace {
 constexpr index_t kTaskEntries = index_t{1} << 15;
 constexpr index_t kTaskRows = index_t{1} << 12;
 // First rows of the tasks, and the end: by the rows' entries alone.
-std::vector<index_t> tasks_of(const index_t* indptr, index_t rows) {
-  std::vector<index_t> starts{0};
+Vector<index_t> tasks_of(const index_t* indptr, index_t rows) {
+  Vector<index_t> starts{0};
   index_t begin = 0;
   for (index_t row = 0; row < rows; ++row) {
     if (indptr[row + 1] - indptr[begin] >= kTaskEntries || row + 1 - begin >= kTaskRows) {
@@ -51,12 +51,11 @@ void multiply_rows(const CompactRows<T>& x, MatrixView<const S> v, MatrixView<S>
           "(" + std::to_string(out.rows) + ", " + std::to_string(out.cols) + ")");
   require(v.is_row_major() && out.is_row_major(), "V", "row-major matrices", "others");
   const SparseBlock<S> block{v.data, v.row_stride, out.data, out.row_stride, v.cols};
-  const std::vector<index_t> starts = tasks_of(x.indptr, x.rows);
+  const Vector<index_t> starts = tasks_of(x.indptr, x.rows);
   const double work = 2.0 * static_cast<double>(x.indptr[x.rows]) * static_cast<double>(v.cols);
-  const index_t n_tasks = static_cast<index_t>(starts.size()) - 1;
+  const index_t n_tasks = starts.size() - 1;
   for_blocks(n_tasks, threads_for(work, n_threads), [&](index_t task, int) {
-    const auto at = static_cast<std::size_t>(task);
-    kernels<SparseKernels<T, S>>().multiply(x, starts[at], starts[at + 1], block, add);
+    kernels<SparseKernels<T, S>>().multiply(x, starts[task], starts[task + 1], block, add);
   });
 }
 
@@ -71,10 +70,10 @@ void transpose_rows(const CompactRows<T>& x, VectorView<T> values, VectorView<st
   std::fill(indptr.data, indptr.data + indptr.size, index_t{0});
   for (index_t p = 0; p < entries; ++p) ++indptr[x.indices[p] + 1];
   for (index_t j = 0; j < x.cols; ++j) indptr[j + 1] += indptr[j];
-  std::vector<index_t> next(indptr.data, indptr.data + x.cols);
+  Vector<index_t> next(indptr.data, indptr.data + x.cols);
   for (index_t row = 0; row < x.rows; ++row) {
     for (index_t p = x.indptr[row]; p < x.indptr[row + 1]; ++p) {
-      const index_t at = next[static_cast<std::size_t>(x.indices[p])]++;
+      const index_t at = next[x.indices[p]]++;
       values[at] = x.values[p];
       indices[at] = static_cast<std::int32_t>(row);
     }

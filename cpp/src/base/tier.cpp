@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "eigenfeat/status.hpp"
+#include "eigenfeat/vector.hpp"
 #include "kernels/family.hpp"
 
 namespace eigenfeat {
@@ -26,7 +27,7 @@ bool machine_has(Tier tier) {
 #endif
 }
 
-std::string listed(const std::vector<Tier>& tiers) {
+std::string listed(const Vector<Tier>& tiers) {
   std::string text;
   for (const Tier tier : tiers)
     text += (text.empty() ? "'" : ", '") + std::string(name_of(tier)) + "'";
@@ -39,14 +40,14 @@ const char* name_of(Tier tier) {
   return tier == Tier::v4 ? "v4" : tier == Tier::v3 ? "v3" : "baseline";
 }
 
-std::vector<std::string> names_of(const std::vector<Tier>& tiers) {
-  std::vector<std::string> names;
+Vector<std::string> names_of(const Vector<Tier>& tiers) {
+  Vector<std::string> names;
   for (const Tier tier : tiers) names.push_back(name_of(tier));
   return names;
 }
 
-std::vector<Tier> available_tiers() {
-  std::vector<Tier> tiers{Tier::baseline};
+Vector<Tier> available_tiers() {
+  Vector<Tier> tiers{Tier::baseline};
   for (const Tier tier : {Tier::v3, Tier::v4}) {
     if (machine_has(tier)) tiers.push_back(tier);
   }

@@ -7,9 +7,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <vector>
 
 #include "eigenfeat/scratch.hpp"
+#include "eigenfeat/vector.hpp"
 #include "eigenfeat/view.hpp"
 
 namespace eigenfeat {
@@ -20,18 +20,14 @@ class TiledLower {
   static constexpr index_t kTile = 256;
 
   explicit TiledLower(index_t order)
-      : order_(order),
-        tiles_((order + kTile - 1) / kTile),
-        buffers_(static_cast<std::size_t>(tiles_ * (tiles_ + 1) / 2)) {}
+      : order_(order), tiles_((order + kTile - 1) / kTile), buffers_(tiles_ * (tiles_ + 1) / 2) {}
 
   index_t order() const { return order_; }
   index_t tiles() const { return tiles_; }
   index_t size(index_t i) const { return std::min(kTile, order_ - i * kTile); }
-  AlignedBuffer<T>& buffer(index_t i, index_t j) {
-    return buffers_[static_cast<std::size_t>(i * (i + 1) / 2 + j)];
-  }
+  AlignedBuffer<T>& buffer(index_t i, index_t j) { return buffers_[i * (i + 1) / 2 + j]; }
   const AlignedBuffer<T>& buffer(index_t i, index_t j) const {
-    return buffers_[static_cast<std::size_t>(i * (i + 1) / 2 + j)];
+    return buffers_[i * (i + 1) / 2 + j];
   }
   MatrixView<T> tile(index_t i, index_t j) {
     return column_major(buffer(i, j).data(), size(i), size(j));
@@ -43,7 +39,7 @@ class TiledLower {
  private:
   index_t order_ = 0;
   index_t tiles_ = 0;
-  std::vector<AlignedBuffer<T>> buffers_;
+  Vector<AlignedBuffer<T>> buffers_;
 };
 
 struct TileIndex {

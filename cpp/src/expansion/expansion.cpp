@@ -23,10 +23,10 @@ index_t tile_rows(index_t n) {
 void check_powers(const Expansion& expansion) {
   if (expansion.wave == Wave::none) return;
   require(!expansion.powers.empty(), "powers", "at least one of 1, 2, 3", "none");
-  for (std::size_t k = 0; k < expansion.powers.size(); ++k) {
+  for (index_t k = 0; k < expansion.powers.size(); ++k) {
     const int power = expansion.powers[k];
     require(power >= 1 && power <= 3, "powers", "numbers among 1, 2, 3", std::to_string(power));
-    const auto end = expansion.powers.begin() + static_cast<std::ptrdiff_t>(k);
+    const auto end = expansion.powers.begin() + k;
     require(std::find(expansion.powers.begin(), end, power) == end, "powers", "distinct numbers",
             std::to_string(power) + " twice");
   }
@@ -75,8 +75,8 @@ void expand_tiles(const Input& input, index_t n, index_t d, MatrixView<const T> 
     if (in_place) return;
     for (index_t r = 0; r < rows; ++r) {
       kernels<WaveKernels<T>>().expand_row(expansion.wave, expansion.powers.data(),
-                                           static_cast<index_t>(expansion.powers.size()), p.row(r),
-                                           n_directions, out.row(begin + r) + first);
+                                           expansion.powers.size(), p.row(r), n_directions,
+                                           out.row(begin + r) + first);
     }
   });
 }
@@ -85,8 +85,7 @@ void expand_tiles(const Input& input, index_t n, index_t d, MatrixView<const T> 
 
 index_t expanded_columns(const Expansion& expansion, index_t n_features, index_t n_directions) {
   const index_t signs = expansion.wave == Wave::polynomial ? 1 : 2;
-  const index_t waves =
-      expansion.wave == Wave::none ? 1 : signs * static_cast<index_t>(expansion.powers.size());
+  const index_t waves = expansion.wave == Wave::none ? 1 : signs * expansion.powers.size();
   return (expansion.include_input ? n_features : 0) + waves * n_directions;
 }
 

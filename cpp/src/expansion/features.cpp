@@ -107,8 +107,8 @@ void expand_tile(const FeatureRows<T>& features, index_t begin, MatrixView<const
       std::copy(p.row(r), p.row(r) + p.cols, out.row(r) + first);
     } else {
       kernels<WaveKernels<T>>().expand_row(expansion.wave, expansion.powers.data(),
-                                           static_cast<index_t>(expansion.powers.size()), p.row(r),
-                                           p.cols, out.row(r) + first);
+                                           expansion.powers.size(), p.row(r), p.cols,
+                                           out.row(r) + first);
     }
   }
 }

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
 #include "eigenfeat/scratch.hpp"
+#include "eigenfeat/vector.hpp"
 #include "kernels/nonzero_kernels.hpp"
 
 namespace eigenfeat {
@@ -15,17 +15,17 @@ constexpr index_t kFewestRows = 32;  // fewer do not repay the packing of direct
 
 template <class T>
 struct Entries {
-  std::vector<index_t> starts;  // of rows
-  std::vector<std::int32_t> columns;
-  std::vector<T> values;
+  Vector<index_t> starts;  // of rows
+  Vector<std::int32_t> columns;
+  Vector<T> values;
 };
 
 template <class T>
 Entries<T> entries_of_rows(MatrixView<const T> x, index_t count) {
   Entries<T> out;
-  out.starts.reserve(static_cast<std::size_t>(x.rows + 1));
-  out.columns.reserve(static_cast<std::size_t>(count));
-  out.values.reserve(static_cast<std::size_t>(count));
+  out.starts.reserve(x.rows + 1);
+  out.columns.reserve(count);
+  out.values.reserve(count);
   out.starts.push_back(0);
   for (index_t r = 0; r < x.rows; ++r) {
     const T* row = x.row(r);
@@ -34,7 +34,7 @@ Entries<T> entries_of_rows(MatrixView<const T> x, index_t count) {
       out.columns.push_back(static_cast<std::int32_t>(j));
       out.values.push_back(row[j]);
     }
-    out.starts.push_back(static_cast<index_t>(out.values.size()));
+    out.starts.push_back(out.values.size());
   }
   return out;
 }
@@ -73,10 +73,9 @@ bool add_nonzeros(MatrixView<const T> x, MatrixView<const T> directions, MatrixV
     const index_t used = std::min(left, width);
     pack_panel(directions, first, used, width, panel.data());
     for (index_t r = 0; r < x.rows; ++r) {
-      const std::size_t row = static_cast<std::size_t>(r);
-      const std::size_t start = static_cast<std::size_t>(entries.starts[row]);
+      const index_t start = entries.starts[r];
       kernel.sum(width / unit, entries.values.data() + start, entries.columns.data() + start,
-                 entries.starts[row + 1] - entries.starts[row], panel.data(), sums.data());
+                 entries.starts[r + 1] - start, panel.data(), sums.data());
       T* out = p.row(r) + first;
       for (index_t l = 0; l < used; ++l) out[l] += sums[l];
     }

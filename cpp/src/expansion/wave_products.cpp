@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "eigenfeat/vector.hpp"
+
 namespace eigenfeat {
 namespace {
 constexpr index_t kMostColumns = 64;
@@ -14,7 +16,7 @@ bool has_wave_products(const FeatureRows<T>& features, index_t k) {
   const index_t directions =
       features.projections.data != nullptr ? features.projections.cols : features.directions.cols;
   return features.expanded && waves && !expansion.include_input &&
-         expansion.powers == std::vector<int>{1, 2, 3} && directions >= wave_unit<T>() &&
+         expansion.powers == Vector<int>{1, 2, 3} && directions >= wave_unit<T>() &&
          k <= kMostColumns;
 }
 

@@ -8,12 +8,12 @@
 // a preconditioner bears. Cost: n^2 p flops for K, n^3 / 3 for the factor, 4 n p k for a solve.
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "base/tiled_lower.hpp"
 #include "eigenfeat/lapack.hpp"
 #include "eigenfeat/logit.hpp"
 #include "eigenfeat/parallel.hpp"
+#include "eigenfeat/vector.hpp"
 #include "expansion/feature_groups.hpp"
 #include "logit/metric_parts.hpp"
 
@@ -101,12 +101,11 @@ class DualMetric final : public Metric {
       : features_(features),
         kernel_(0),
         roots_(weights.data, weights.data + weights.size),
-        inverse_(static_cast<std::size_t>(features.cols())) {
+        inverse_(features.cols()) {
     // (D A^-1/2)_j scales the kernel's features; its square is the diagonal of D A^-1 D.
-    std::vector<double> half(inverse_.size());
-    for (std::size_t j = 0; j < half.size(); ++j) {
-      const index_t at = static_cast<index_t>(j);
-      half[j] = scale[at] / std::sqrt(diagonal[at]);
+    Vector<double> half(inverse_.size());
+    for (index_t j = 0; j < half.size(); ++j) {
+      half[j] = scale[j] / std::sqrt(diagonal[j]);
       inverse_[j] = half[j] * half[j];
     }
     for (double& root : roots_) root = std::sqrt(root);
@@ -124,7 +123,7 @@ class DualMetric final : public Metric {
     double largest = 0.0;
     for (index_t j = 0; j < p; ++j) {
       for (index_t c = 0; c < k; ++c) {
-        out(j, c) = inverse_[static_cast<std::size_t>(j)] * b(j, c);
+        out(j, c) = inverse_[j] * b(j, c);
         largest = std::max(largest, std::abs(out(j, c)));
       }
     }
@@ -140,7 +139,7 @@ class DualMetric final : public Metric {
     feature_products<T>(features_, row_major<const T>(scores.data(), n, k),
                         row_major(back.data(), p, k), n_threads);
     for (index_t j = 0; j < p; ++j) {
-      const double scaled = largest * inverse_[static_cast<std::size_t>(j)];
+      const double scaled = largest * inverse_[j];
       for (index_t c = 0; c < k; ++c) out(j, c) -= scaled * back[j * k + c];
     }
   }
@@ -153,12 +152,12 @@ class DualMetric final : public Metric {
     const int threads = threads_for(order * order * static_cast<double>(width) / 8.0, n_threads);
     AlignedBuffer<double> x = AlignedBuffer<double>::zeros(std::max<index_t>(n * width, 1));
     for (index_t i = 0; i < n; ++i) {
-      const double root = roots_.empty() ? 1.0 : roots_[static_cast<std::size_t>(i)];
+      const double root = roots_.empty() ? 1.0 : roots_[i];
       for (index_t c = 0; c < k; ++c) x[i * width + c] = root * static_cast<double>(z(i, c));
     }
     solve_tiles(kernel_, x.data(), width, threads);
     for (index_t i = 0; i < n; ++i) {
-      const double root = roots_.empty() ? 1.0 : roots_[static_cast<std::size_t>(i)];
+      const double root = roots_.empty() ? 1.0 : roots_[i];
       for (index_t c = 0; c < k; ++c) z(i, c) = static_cast<T>(root * x[i * width + c]);
     }
   }
@@ -166,8 +165,8 @@ class DualMetric final : public Metric {
   FeatureRows<T> features_;
   Kernel kernel_;
   bool positive_ = false;
-  std::vector<double> roots_;
-  std::vector<double> inverse_;
+  Vector<double> roots_;
+  Vector<double> inverse_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "eigenfeat/status.hpp"
+#include "eigenfeat/vector.hpp"
 #include "expansion/feature_groups.hpp"
 #include "logit/softmax.hpp"
 
@@ -42,8 +43,7 @@ LogitTerms logit_gradient(const FeatureRows<T>& features, VectorView<const std::
   const AlignedBuffer<T> w = layout.laid_out(coefficients);
   const Groups groups = layout.groups(features.rows());
   // One slot a tile: the order of the sum does not depend on who computed them.
-  std::vector<LogitTerms> terms(
-      static_cast<std::size_t>((features.rows() + groups.tile - 1) / groups.tile));
+  Vector<LogitTerms> terms((features.rows() + groups.tile - 1) / groups.tile);
   sum_over_groups<T>(features, layout, gradient, n_threads,
                      [&](const LoadedTile<T>& tile, TileScratch<T>& scratch, T* g) {
                        scratch.scores.reserve(tile.rows * width);
@@ -55,7 +55,7 @@ LogitTerms logit_gradient(const FeatureRows<T>& features, VectorView<const std::
                          softmax_residual(z + r * width, k, labels[i],
                                           weights.empty() ? 1.0 : weights[i], energy_weight, sum);
                        }
-                       terms[static_cast<std::size_t>(tile.begin / groups.tile)] = sum;
+                       terms[tile.begin / groups.tile] = sum;
                        tile.products(z, g);
                      });
   LogitTerms total;

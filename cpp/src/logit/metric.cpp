@@ -9,6 +9,7 @@
 #include "eigenfeat/logit.hpp"
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/status.hpp"
+#include "eigenfeat/vector.hpp"
 #include "expansion/feature_groups.hpp"
 #include "logit/half_products.hpp"
 #include "logit/metric_parts.hpp"
@@ -156,18 +157,17 @@ class TiledMetric final : public Metric {
     const int threads = threads_for(work, n_threads);
     double largest = 0.0;
     for (index_t i = 0; i < p; ++i) {
-      for (index_t c = 0; c < k; ++c)
-        largest = std::max(largest, std::abs(scale_[static_cast<std::size_t>(i)] * b(i, c)));
+      for (index_t c = 0; c < k; ++c) largest = std::max(largest, std::abs(scale_[i] * b(i, c)));
     }
     const double unit = largest > 0.0 ? largest : 1.0;
     AlignedBuffer<float> x = AlignedBuffer<float>::zeros(std::max<index_t>(p * width, 1));
     for (index_t i = 0; i < p; ++i) {
-      const double factor = scale_[static_cast<std::size_t>(i)] / unit;
+      const double factor = scale_[i] / unit;
       for (index_t c = 0; c < k; ++c) x[i * width + c] = static_cast<float>(factor * b(i, c));
     }
     solve_tiles(factor_, x.data(), width, threads);
     for (index_t i = 0; i < p; ++i) {
-      const double factor = scale_[static_cast<std::size_t>(i)] * unit;
+      const double factor = scale_[i] * unit;
       for (index_t c = 0; c < k; ++c) out(i, c) = factor * static_cast<double>(x[i * width + c]);
     }
   }
@@ -175,7 +175,7 @@ class TiledMetric final : public Metric {
  private:
   TiledLower<float> factor_;
   bool positive_;
-  std::vector<double> scale_;
+  Vector<double> scale_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "eigenfeat/vector.hpp"
 #include "moments/column_rows.hpp"
 
 namespace eigenfeat {
@@ -46,25 +47,25 @@ void BatchUpdate<T, Rows>::first_pass() {
   const index_t n = rows_.rows(), width = d();
   const auto chunks =
       cut_classes(order_, std::max(kChunkRows, (n + kMaximumChunks - 1) / kMaximumChunks));
-  const index_t n_chunks = static_cast<index_t>(chunks.size());
+  const index_t n_chunks = chunks.size();
   AlignedBuffer<double> sums = AlignedBuffer<double>::zeros(n_chunks * width);
   AlignedBuffer<T> peaks = AlignedBuffer<T>::zeros(n_chunks * width);
-  std::vector<double> chunk_weight(chunks.size(), 0.0);
+  Vector<double> chunk_weight(chunks.size(), 0.0);
   for_blocks(n_chunks, n_threads_, [&](index_t b, int) {
-    const RowRange& chunk = chunks[static_cast<std::size_t>(b)];
+    const RowRange& chunk = chunks[b];
     double total = 0.0;
     for (index_t p = chunk.begin; p < chunk.end; ++p) {
-      const index_t i = order_.rows[static_cast<std::size_t>(p)];
+      const index_t i = order_.rows[p];
       const double weight = row_weight(i);
       rows_.accumulate(i, next_row(p, chunk.end), weight, sums.data() + b * width,
                        peaks.data() + b * width);
       total += weight;
     }
-    chunk_weight[static_cast<std::size_t>(b)] = total;
+    chunk_weight[b] = total;
   });
   for (index_t b = 0; b < n_chunks; ++b) {
-    const index_t c = chunks[static_cast<std::size_t>(b)].c;
-    class_weight_[static_cast<std::size_t>(c)] += chunk_weight[static_cast<std::size_t>(b)];
+    const index_t c = chunks[b].c;
+    class_weight_[c] += chunk_weight[b];
     double* sum = shift_.data() + c * width;
     T* peak = peak_.data() + c * width;
     for (index_t j = 0; j < width; ++j) {
@@ -73,9 +74,9 @@ void BatchUpdate<T, Rows>::first_pass() {
     }
   }
   check_magnitudes();
-  for (std::size_t c = 0; c < class_weight_.size(); ++c) {
+  for (index_t c = 0; c < class_weight_.size(); ++c) {
     if (class_weight_[c] <= 0.0) continue;
-    double* sum = shift_.data() + static_cast<index_t>(c) * width;
+    double* sum = shift_.data() + c * width;
     for (index_t j = 0; j < width; ++j) sum[j] /= class_weight_[c];
   }
 }
@@ -96,15 +97,15 @@ void BatchUpdate<T, Rows>::check_magnitudes() const {
 // A column takes part unless it is zero in the batch and in the mean so far. Few zero columns, or
 // sparse rows: all take part, as one run.
 template <class T, class Rows>
-void BatchUpdate<T, Rows>::choose_columns(const std::vector<ClassTarget>& targets) {
+void BatchUpdate<T, Rows>::choose_columns(const Vector<ClassTarget>& targets) {
   columns_.resize(class_weight_.size());
-  for (index_t c = 0; c < static_cast<index_t>(columns_.size()); ++c) {
-    ClassColumns& chosen = columns_[static_cast<std::size_t>(c)];
+  for (index_t c = 0; c < columns_.size(); ++c) {
+    ClassColumns& chosen = columns_[c];
     if (weight(c) <= 0.0) continue;
-    const ClassTarget& target = targets[static_cast<std::size_t>(c)];
+    const ClassTarget& target = targets[c];
     for (index_t j = 0; j < d() && Rows::kPackable; ++j) {
       const bool zero =
-          peak_[static_cast<std::size_t>(c * d() + j)] == T(0) &&
+          peak_[c * d() + j] == T(0) &&
           (target.weight <= 0.0 || (target.mean_high[j] == 0.0 && target.mean_low[j] == 0.0));
       if (zero) continue;
       if (chosen.runs.empty() || chosen.runs.back().full + chosen.runs.back().length != j) {
@@ -122,7 +123,7 @@ void BatchUpdate<T, Rows>::choose_columns(const std::vector<ClassTarget>& target
       chosen.shift.insert(chosen.shift.end(), shift(c) + run.full,
                           shift(c) + run.full + run.length);
     }
-    chosen.scale.assign(static_cast<std::size_t>(chosen.count), 1.0);
+    chosen.scale.assign(chosen.count, 1.0);
     chosen.inverse_scale = chosen.scale;
   }
 }
@@ -130,16 +131,16 @@ void BatchUpdate<T, Rows>::choose_columns(const std::vector<ClassTarget>& target
 // Float products of 4,096 rows stay in range for magnitudes in [2^-40, 2^50]; columns outside it
 // are scaled by a power of two, which costs no accuracy.
 template <class T, class Rows>
-void BatchUpdate<T, Rows>::choose_scales(const std::vector<ClassTarget>& targets) {
+void BatchUpdate<T, Rows>::choose_scales(const Vector<ClassTarget>& targets) {
   const double heaviest =
       weights_.empty() ? 1.0 : *std::max_element(weights_.data, weights_.data + weights_.size);
-  for (std::size_t c = 0; c < class_weight_.size(); ++c) {
+  for (index_t c = 0; c < class_weight_.size(); ++c) {
     const double added = class_weight_[c], before = targets[c].weight;
     const double coefficient = std::sqrt(before * (added / std::max(before + added, added)));
     for (const ColumnRun& run : columns_[c].runs) {
       for (index_t k = 0; k < run.length; ++k) {
         const index_t j = run.full + k;
-        const std::size_t at = c * static_cast<std::size_t>(d()) + static_cast<std::size_t>(j);
+        const index_t at = c * d() + j;
         double magnitude = 2.0 * static_cast<double>(peak_[at]) * std::sqrt(heaviest);
         if (before > 0.0) {
           magnitude =
@@ -147,7 +148,7 @@ void BatchUpdate<T, Rows>::choose_scales(const std::vector<ClassTarget>& targets
         }
         const bool in_range = magnitude == 0.0 || (magnitude > 0x1p-40 && magnitude < 0x1p50);
         if (in_range) continue;
-        const std::size_t packed = static_cast<std::size_t>(run.packed + k);
+        const index_t packed = run.packed + k;
         columns_[c].scale[packed] = std::ldexp(1.0, -std::ilogb(magnitude));
         columns_[c].inverse_scale[packed] = std::ldexp(1.0, std::ilogb(magnitude));
       }
@@ -160,10 +161,10 @@ void BatchUpdate<T, Rows>::allocate() {
   const index_t most = panel_rows<T>(d());
   index_t longest = 0, place = 0, previous = -1;
   for (const RowRange& range : cut_classes(order_, most)) {
-    if (class_weight_[static_cast<std::size_t>(range.c)] <= 0.0) continue;
+    if (class_weight_[range.c] <= 0.0) continue;
     place = range.c == previous ? place + 1 : 0;
     previous = range.c;
-    const bool last = range.end == order_.begin[static_cast<std::size_t>(range.c) + 1];
+    const bool last = range.end == order_.begin[range.c + 1];
     segments_.push_back({range, place, last, range.end - range.begin});
     longest = std::max(longest, range.end - range.begin + 1);
   }
@@ -173,15 +174,13 @@ void BatchUpdate<T, Rows>::allocate() {
   // Short segments (many small classes) share the room of a few full panels.
   const index_t held =
       std::max<index_t>(4, 2 * n_threads_) * (most + 1) / std::max<index_t>(longest, 1);
-  wave_ = static_cast<std::size_t>(
-      std::min<index_t>(std::max<index_t>(held, 1), static_cast<index_t>(segments_.size())));
-  wave_ = std::max<std::size_t>(wave_, 1);
+  wave_ = std::max<index_t>(1, std::min(held, segments_.size()));
   stride_ = panel_stride<T>(d());
   panel_size_ = stride_ * longest;
-  panels_.reserve(static_cast<index_t>(wave_) * panel_size_);
+  panels_.reserve(wave_ * panel_size_);
   const index_t chunks_a_panel = (longest + kChunkRows - 1) / kChunkRows;
-  partial_sums_.reserve(static_cast<index_t>(wave_) * chunks_a_panel * d());
-  tiles_.resize(static_cast<std::size_t>(n_threads_));
+  partial_sums_.reserve(wave_ * chunks_a_panel * d());
+  tiles_.resize(n_threads_);
   const bool all_direct = std::is_same_v<T, double> &&
                           std::all_of(columns_.begin(), columns_.end(), [&](const ClassColumns& c) {
                             return c.count == 0 || c.count == d();
@@ -192,29 +191,28 @@ void BatchUpdate<T, Rows>::allocate() {
 
 // Writes sqrt(w) (x - shift) scale for the rows of segments [first, last), and their residual sums.
 template <class T, class Rows>
-void BatchUpdate<T, Rows>::gather(std::size_t first, std::size_t last) {
+void BatchUpdate<T, Rows>::gather(index_t first, index_t last) {
   struct Task {
-    std::size_t slot;
+    index_t slot;
     index_t begin;  // in the order
     index_t end;
     index_t row;  // in the panel
   };
-  std::vector<Task> tasks;
-  for (std::size_t s = first; s < last; ++s) {
+  Vector<Task> tasks;
+  for (index_t s = first; s < last; ++s) {
     const RowRange& range = segments_[s].range;
     for (index_t begin = range.begin; begin < range.end; begin += kChunkRows) {
       tasks.push_back({s, begin, std::min(begin + kChunkRows, range.end), begin - range.begin});
     }
   }
-  for_blocks(static_cast<index_t>(tasks.size()), n_threads_, [&](index_t b, int) {
-    const Task& task = tasks[static_cast<std::size_t>(b)];
+  for_blocks(tasks.size(), n_threads_, [&](index_t b, int) {
+    const Task& task = tasks[b];
     const ClassColumns& chosen = columns(segments_[task.slot].range.c);
     double* residual = partial_sums_.data() + b * d();
     std::fill(residual, residual + d(), 0.0);
-    T* out =
-        panels_.data() + static_cast<index_t>(task.slot - first) * panel_size_ + task.row * stride_;
+    T* out = panels_.data() + (task.slot - first) * panel_size_ + task.row * stride_;
     for (index_t p = task.begin; p < task.end; ++p, out += stride_) {
-      const index_t i = order_.rows[static_cast<std::size_t>(p)];
+      const index_t i = order_.rows[p];
       const double weight = row_weight(i);
       const index_t next = next_row(p, task.end);
       for (const ColumnRun& run : chosen.runs) {
@@ -222,9 +220,9 @@ void BatchUpdate<T, Rows>::gather(std::size_t first, std::size_t last) {
       }
     }
   });
-  for (std::size_t b = 0; b < tasks.size(); ++b) {
+  for (index_t b = 0; b < tasks.size(); ++b) {
     double* residual = residual_.data() + segments_[tasks[b].slot].range.c * d();
-    const double* partial = partial_sums_.data() + static_cast<index_t>(b) * d();
+    const double* partial = partial_sums_.data() + b * d();
     for (const ColumnRun& run : columns(segments_[tasks[b].slot].range.c).runs) {
       for (index_t k = 0; k < run.length; ++k) residual[run.full + k] += partial[run.packed + k];
     }
@@ -233,14 +231,13 @@ void BatchUpdate<T, Rows>::gather(std::size_t first, std::size_t last) {
 
 // A class whose rows are all gathered: its merge with what was there is one more row of the panel.
 template <class T, class Rows>
-void BatchUpdate<T, Rows>::finish_classes(std::size_t first, std::size_t last,
-                                          const std::vector<ClassTarget>& targets) {
-  for (std::size_t s = first; s < last; ++s) {
+void BatchUpdate<T, Rows>::finish_classes(index_t first, index_t last,
+                                          const Vector<ClassTarget>& targets) {
+  for (index_t s = first; s < last; ++s) {
     Segment& segment = segments_[s];
-    const ClassTarget& target = targets[static_cast<std::size_t>(segment.range.c)];
+    const ClassTarget& target = targets[segment.range.c];
     if (!segment.last_of_class || target.weight <= 0.0) continue;
-    T* row = panels_.data() + static_cast<index_t>(s - first) * panel_size_ +
-             segment.panel_rows * stride_;
+    T* row = panels_.data() + (s - first) * panel_size_ + segment.panel_rows * stride_;
     write_merge_row(segment, target, row);
     ++segment.panel_rows;
   }
@@ -258,24 +255,23 @@ void BatchUpdate<T, Rows>::write_merge_row(const Segment& segment, const ClassTa
       const index_t j = run.full + k, packed = run.packed + k;
       const double low = residual(c)[j] / added - target.mean_low[j];
       const double delta = (shift(c)[j] - target.mean_high[j]) + low;
-      row[packed] =
-          static_cast<T>(coefficient * delta * columns(c).scale[static_cast<std::size_t>(packed)]);
+      row[packed] = static_cast<T>(coefficient * delta * columns(c).scale[packed]);
     }
   }
 }
 
 template <class T, class Rows>
-void BatchUpdate<T, Rows>::multiply(std::size_t first, std::size_t last,
-                                    const std::vector<ClassTarget>& targets) {
+void BatchUpdate<T, Rows>::multiply(index_t first, index_t last,
+                                    const Vector<ClassTarget>& targets) {
   struct Task {
-    std::vector<std::size_t> segments;  // of one class, in order
+    Vector<index_t> segments;  // of one class, in order
     index_t row_block, col_block;
   };
-  std::vector<std::vector<std::size_t>> by_class(class_weight_.size());
-  for (std::size_t s = first; s < last; ++s) {
-    by_class[static_cast<std::size_t>(segments_[s].range.c)].push_back(s);
+  Vector<Vector<index_t>> by_class(class_weight_.size());
+  for (index_t s = first; s < last; ++s) {
+    by_class[segments_[s].range.c].push_back(s);
   }
-  std::vector<Task> tasks;
+  Vector<Task> tasks;
   for (const auto& segments : by_class) {
     if (segments.empty()) continue;
     const index_t width = columns(segments_[segments.front()].range.c).count;
@@ -284,10 +280,10 @@ void BatchUpdate<T, Rows>::multiply(std::size_t first, std::size_t last,
       for (index_t j = 0; j <= i; ++j) tasks.push_back({segments, i, j});
     }
   }
-  for_blocks(static_cast<index_t>(tasks.size()), n_threads_, [&](index_t b, int thread) {
-    const Task& task = tasks[static_cast<std::size_t>(b)];
-    for (const std::size_t s : task.segments) {
-      const ClassTarget& target = targets[static_cast<std::size_t>(segments_[s].range.c)];
+  for_blocks(tasks.size(), n_threads_, [&](index_t b, int thread) {
+    const Task& task = tasks[b];
+    for (const index_t s : task.segments) {
+      const ClassTarget& target = targets[segments_[s].range.c];
       multiply_tile(segments_[s], s - first, task.row_block, task.col_block, target.scatter,
                     thread);
     }
@@ -296,15 +292,14 @@ void BatchUpdate<T, Rows>::multiply(std::size_t first, std::size_t last,
 
 // The scatter's lower triangle by rows is the upper triangle of the column-major view.
 template <class T, class Rows>
-void BatchUpdate<T, Rows>::multiply_tile(const Segment& segment, std::size_t slot,
-                                         index_t row_block, index_t col_block, double* scatter,
-                                         int thread) {
+void BatchUpdate<T, Rows>::multiply_tile(const Segment& segment, index_t slot, index_t row_block,
+                                         index_t col_block, double* scatter, int thread) {
   const ClassColumns& chosen = columns(segment.range.c);
   const index_t width = chosen.count, tile = tile_size(width);
   const index_t i0 = row_block * tile, n_i = std::min(tile, width - i0);
   const index_t j0 = col_block * tile, n_j = std::min(tile, width - j0);
   const bool diagonal = row_block == col_block;
-  const T* panel = panels_.data() + static_cast<index_t>(slot) * panel_size_;
+  const T* panel = panels_.data() + slot * panel_size_;
   const MatrixView<const T> rows = column_major(panel, width, segment.panel_rows, stride_);
   const auto left = rows.block(j0, 0, n_j, rows.cols), right = rows.block(i0, 0, n_i, rows.cols);
   if constexpr (std::is_same_v<T, double>) {
@@ -314,8 +309,7 @@ void BatchUpdate<T, Rows>::multiply_tile(const Segment& segment, std::size_t slo
       return;
     }
   }
-  const MatrixView<T> product =
-      column_major(tiles_[static_cast<std::size_t>(thread)].data(), n_j, n_i);
+  const MatrixView<T> product = column_major(tiles_[thread].data(), n_j, n_i);
   rank_update(diagonal, left, right, T(0), product);
   add_tile(chosen, i0, j0, product, diagonal, scatter);
 }
@@ -326,7 +320,7 @@ void BatchUpdate<T, Rows>::add_tile(const ClassColumns& chosen, index_t i0, inde
                                     MatrixView<const T> product, bool diagonal,
                                     double* scatter) const {
   const double* scale = chosen.inverse_scale.data();
-  std::size_t row_run = 0;
+  index_t row_run = 0;
   for (index_t i = 0; i < product.cols; ++i) {
     while (chosen.runs[row_run].packed + chosen.runs[row_run].length <= i0 + i) ++row_run;
     const index_t row = chosen.runs[row_run].full + (i0 + i - chosen.runs[row_run].packed);

@@ -9,12 +9,12 @@
 #include <cmath>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "base/class_order.hpp"
 #include "eigenfeat/lapack.hpp"
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/scratch.hpp"
+#include "eigenfeat/vector.hpp"
 
 namespace eigenfeat {
 
@@ -60,25 +60,25 @@ class BatchUpdate {
         weights_(weights),
         order_(labels, n_classes),
         n_threads_(threads_for(work_of(rows_), n_threads)),
-        class_weight_(static_cast<std::size_t>(n_classes), 0.0),
-        shift_(static_cast<std::size_t>(n_classes * rows_.cols()), 0.0),
+        class_weight_(n_classes, 0.0),
+        shift_(n_classes * rows_.cols(), 0.0),
         residual_(shift_.size(), 0.0),
         peak_(shift_.size(), T(0)) {
     first_pass();
   }
 
-  double weight(index_t c) const { return class_weight_[static_cast<std::size_t>(c)]; }
+  double weight(index_t c) const { return class_weight_[c]; }
   // The class's mean in the batch is shift + residual / weight.
   const double* shift(index_t c) const { return shift_.data() + c * rows_.cols(); }
   const double* residual(index_t c) const { return residual_.data() + c * rows_.cols(); }
 
   // Adds each class's centred scatter and the merge term to its target. targets: one a class.
-  void accumulate(const std::vector<ClassTarget>& targets) {
+  void accumulate(const Vector<ClassTarget>& targets) {
     choose_columns(targets);
     if constexpr (std::is_same_v<T, float>) choose_scales(targets);
     allocate();
-    for (std::size_t first = 0; first < segments_.size(); first += wave_) {
-      const std::size_t last = std::min(first + wave_, segments_.size());
+    for (index_t first = 0; first < segments_.size(); first += wave_) {
+      const index_t last = std::min(first + wave_, segments_.size());
       gather(first, last);
       finish_classes(first, last, targets);
       multiply(first, last, targets);
@@ -99,44 +99,42 @@ class BatchUpdate {
   }
   double row_weight(index_t i) const { return weights_.empty() ? 1.0 : weights_[i]; }
   // The row at the order's next position, or this one's where the range ends.
-  index_t next_row(index_t p, index_t end) const {
-    return order_.rows[static_cast<std::size_t>(p + 1 < end ? p + 1 : p)];
-  }
+  index_t next_row(index_t p, index_t end) const { return order_.rows[p + 1 < end ? p + 1 : p]; }
   index_t d() const { return rows_.cols(); }
-  const ClassColumns& columns(index_t c) const { return columns_[static_cast<std::size_t>(c)]; }
+  const ClassColumns& columns(index_t c) const { return columns_[c]; }
 
   void first_pass();
   void check_magnitudes() const;
-  void choose_columns(const std::vector<ClassTarget>& targets);
-  void choose_scales(const std::vector<ClassTarget>& targets);
+  void choose_columns(const Vector<ClassTarget>& targets);
+  void choose_scales(const Vector<ClassTarget>& targets);
   void allocate();
-  void gather(std::size_t first, std::size_t last);
-  void finish_classes(std::size_t first, std::size_t last, const std::vector<ClassTarget>& targets);
+  void gather(index_t first, index_t last);
+  void finish_classes(index_t first, index_t last, const Vector<ClassTarget>& targets);
   void write_merge_row(const Segment& segment, const ClassTarget& target, T* row) const;
-  void multiply(std::size_t first, std::size_t last, const std::vector<ClassTarget>& targets);
+  void multiply(index_t first, index_t last, const Vector<ClassTarget>& targets);
   void add_tile(const ClassColumns& columns, index_t i0, index_t j0, MatrixView<const T> product,
                 bool diagonal, double* scatter) const;
-  void multiply_tile(const Segment& segment, std::size_t slot, index_t row_block, index_t col_block,
+  void multiply_tile(const Segment& segment, index_t slot, index_t row_block, index_t col_block,
                      double* scatter, int thread);
 
   Rows rows_;
   VectorView<const double> weights_;
   ClassOrder order_;
   int n_threads_;
-  std::vector<double> class_weight_;
-  std::vector<double> shift_;
-  std::vector<double> residual_;
-  std::vector<T> peak_;
-  std::vector<ClassColumns>
+  Vector<double> class_weight_;
+  Vector<double> shift_;
+  Vector<double> residual_;
+  Vector<T> peak_;
+  Vector<ClassColumns>
       columns_;  // scales: powers of two that keep float products in range, else ones
 
-  std::vector<Segment> segments_;
-  std::size_t wave_ = 1;  // segments held at a time
+  Vector<Segment> segments_;
+  index_t wave_ = 1;  // segments held at a time
   index_t stride_ = 0;
   index_t panel_size_ = 0;
   AlignedBuffer<double> partial_sums_;
   AlignedBuffer<T> panels_;
-  std::vector<AlignedBuffer<T>> tiles_;
+  Vector<AlignedBuffer<T>> tiles_;
 };
 
 }  // namespace eigenfeat

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <algorithm>
-#include <vector>
 
 #include "base/class_order.hpp"
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/scratch.hpp"
+#include "eigenfeat/vector.hpp"
 #include "kernels/column_kernels.hpp"
 
 namespace eigenfeat {
@@ -26,10 +26,9 @@ class ColumnRows {
   void arrange(const ClassOrder& order, int n_threads) {
     constexpr index_t width = 256;
     copies_.reserve(x_.rows * x_.cols);
-    place_.resize(static_cast<std::size_t>(x_.rows));
-    for (std::size_t p = 0; p < place_.size(); ++p) {
-      place_[static_cast<std::size_t>(order.rows[p])] =
-          copies_.data() + static_cast<index_t>(p) * x_.cols;
+    place_.resize(x_.rows);
+    for (index_t p = 0; p < place_.size(); ++p) {
+      place_[order.rows[p]] = copies_.data() + p * x_.cols;
     }
     for_ranges(x_.rows, width, n_threads, [&](index_t begin, index_t end, int) {
       kernels<ColumnKernels<T>>().scatter_rows(x_.row(begin), x_.col_stride, end - begin, x_.cols,
@@ -48,11 +47,11 @@ class ColumnRows {
   void check_entries(double limit) const { DenseRows<T>{x_}.check_entries(limit); }
 
  private:
-  const T* row(index_t i) const { return place_[static_cast<std::size_t>(i)]; }
+  const T* row(index_t i) const { return place_[i]; }
 
   MatrixView<const T> x_;
   AlignedBuffer<T> copies_;
-  std::vector<T*> place_;  // of every row
+  Vector<T*> place_;  // of every row
 };
 
 }  // namespace eigenfeat

@@ -10,6 +10,7 @@
 
 #include "base/csr.hpp"
 #include "eigenfeat/parallel.hpp"
+#include "eigenfeat/vector.hpp"
 #include "moments/batch_moments.hpp"
 #include "moments/column_rows.hpp"
 #include "moments/sparse_moments.hpp"
@@ -25,15 +26,15 @@ void renormalise(double& high, double& low) {
 }
 
 // Adds factor u u^T to the lower triangle of a row-major (d, d) matrix.
-void add_outer(double factor, const std::vector<double>& u, double* lower, int n_threads) {
-  const index_t d = static_cast<index_t>(u.size());
+void add_outer(double factor, const Vector<double>& u, double* lower, int n_threads) {
+  const index_t d = u.size();
   const double work = static_cast<double>(d) * static_cast<double>(d);
   for_ranges(d, 64, threads_for(work, n_threads), [&](index_t begin, index_t end, int) {
     for (index_t i = begin; i < end; ++i) {
-      const double left = factor * u[static_cast<std::size_t>(i)];
+      const double left = factor * u[i];
       if (left == 0.0) continue;
       double* row = lower + i * d;
-      for (index_t j = 0; j <= i; ++j) row[j] += left * u[static_cast<std::size_t>(j)];
+      for (index_t j = 0; j <= i; ++j) row[j] += left * u[j];
     }
   });
 }
@@ -57,13 +58,13 @@ ClassMoments::ClassMoments(index_t n_classes, index_t n_features) : n_features_(
 void ClassMoments::grow(index_t n_classes) {
   require(n_classes >= this->n_classes(), "n_classes",
           "at least the present " + std::to_string(this->n_classes()), std::to_string(n_classes));
-  groups_.resize(static_cast<std::size_t>(n_classes));
+  groups_.resize(n_classes);
 }
 
 const ClassMoments::Group& ClassMoments::group(index_t c) const {
   require(c >= 0 && c < n_classes(), "class",
           "an index in [0, " + std::to_string(n_classes()) + ")", std::to_string(c));
-  return groups_[static_cast<std::size_t>(c)];
+  return groups_[c];
 }
 
 ClassMoments::Group& ClassMoments::group(index_t c) {
@@ -73,8 +74,8 @@ ClassMoments::Group& ClassMoments::group(index_t c) {
 void ClassMoments::prepare(Group& group) const {
   if (!group.scatter.empty()) return;
   auto scatter = AlignedBuffer<double>::zeros(n_features_ * n_features_);
-  group.mean_high.assign(static_cast<std::size_t>(n_features_), 0.0);
-  group.mean_low.assign(static_cast<std::size_t>(n_features_), 0.0);
+  group.mean_high.assign(n_features_, 0.0);
+  group.mean_low.assign(n_features_, 0.0);
   group.scatter.swap(scatter);
 }
 
@@ -82,7 +83,7 @@ void ClassMoments::prepare(Group& group) const {
 void ClassMoments::move_mean(Group& group, double added, const double* shift,
                              const double* residual) {
   const double total = group.weight + added;
-  for (std::size_t j = 0; j < group.mean_high.size(); ++j) {
+  for (index_t j = 0; j < group.mean_high.size(); ++j) {
     double &high = group.mean_high[j], &low = group.mean_low[j];
     if (group.weight <= 0.0) {
       high = shift[j];
@@ -106,18 +107,18 @@ void ClassMoments::correct_shift(Group& group, double added, const double* resid
     matters = residual[j] * residual[j] / added > 0x1p-56 * diagonal;
   }
   if (!matters) return;
-  add_outer(-1.0 / added, std::vector<double>(residual, residual + n_features_),
-            group.scatter.data(), n_threads);
+  add_outer(-1.0 / added, Vector<double>(residual, residual + n_features_), group.scatter.data(),
+            n_threads);
 }
 
 template <class T, class Rows>
 void ClassMoments::update_rows(Rows rows, VectorView<const std::int32_t> labels,
                                VectorView<const double> weights, int n_threads) {
   BatchUpdate<T, Rows> batch(std::move(rows), labels, weights, n_classes(), n_threads);
-  std::vector<ClassTarget> targets(groups_.size());
+  Vector<ClassTarget> targets(groups_.size());
   bool fresh = true;
-  for (std::size_t c = 0; c < groups_.size(); ++c) {
-    if (batch.weight(static_cast<index_t>(c)) <= 0.0) continue;
+  for (index_t c = 0; c < groups_.size(); ++c) {
+    if (batch.weight(c) <= 0.0) continue;
     Group& group = groups_[c];
     fresh = fresh && group.weight <= 0.0;
     prepare(group);
@@ -130,17 +131,16 @@ void ClassMoments::update_rows(Rows rows, VectorView<const std::int32_t> labels,
     if (!fresh) finishing.emplace();
     batch.accumulate(targets);
   } catch (...) {
-    for (std::size_t c = 0; fresh && c < groups_.size(); ++c) {
-      if (batch.weight(static_cast<index_t>(c)) > 0.0) groups_[c] = Group();
+    for (index_t c = 0; fresh && c < groups_.size(); ++c) {
+      if (batch.weight(c) > 0.0) groups_[c] = Group();
     }
     throw;
   }
   const NoInterrupts finishing;
-  for (std::size_t c = 0; c < groups_.size(); ++c) {
-    const index_t index = static_cast<index_t>(c);
-    if (batch.weight(index) <= 0.0) continue;
-    correct_shift(groups_[c], batch.weight(index), batch.residual(index), n_threads);
-    move_mean(groups_[c], batch.weight(index), batch.shift(index), batch.residual(index));
+  for (index_t c = 0; c < groups_.size(); ++c) {
+    if (batch.weight(c) <= 0.0) continue;
+    correct_shift(groups_[c], batch.weight(c), batch.residual(c), n_threads);
+    move_mean(groups_[c], batch.weight(c), batch.shift(c), batch.residual(c));
   }
 }
 
@@ -176,9 +176,9 @@ void ClassMoments::update(const CsrView<T>& rows, VectorView<const std::int32_t>
     sparse.add_products(c, group.scatter.data());
     add_outer(-group.weight, group.mean_high, group.scatter.data(), n_threads);
   }
-  std::vector<std::int32_t> same(groups_.size());
-  for (std::size_t c = 0; c < same.size(); ++c) same[c] = static_cast<std::int32_t>(c);
-  merge(batch, {same.data(), static_cast<index_t>(same.size())}, n_threads);
+  Vector<std::int32_t> same(groups_.size());
+  for (index_t c = 0; c < same.size(); ++c) same[c] = static_cast<std::int32_t>(c);
+  merge(batch, {same.data(), same.size()}, n_threads);
 }
 
 void ClassMoments::merge(const ClassMoments& other, VectorView<const std::int32_t> class_map,
@@ -206,19 +206,18 @@ void ClassMoments::merge_group(Group& mine, const Group& theirs, int n_threads) 
     return;
   }
   const double coefficient = mine.weight / (mine.weight + theirs.weight) * theirs.weight;
-  std::vector<double> delta(static_cast<std::size_t>(d)), low(delta.size());
-  for (std::size_t j = 0; j < delta.size(); ++j) {
+  Vector<double> delta(d), low(delta.size());
+  for (index_t j = 0; j < delta.size(); ++j) {
     delta[j] = (theirs.mean_high[j] - mine.mean_high[j]) + (theirs.mean_low[j] - mine.mean_low[j]);
     low[j] = theirs.mean_low[j] * theirs.weight;
   }
   const double work = 2.0 * static_cast<double>(d) * static_cast<double>(d);
   for_ranges(d, 64, threads_for(work, n_threads), [&](index_t begin, index_t end, int) {
     for (index_t i = begin; i < end; ++i) {
-      const double left = coefficient * delta[static_cast<std::size_t>(i)];
+      const double left = coefficient * delta[i];
       double* row = mine.scatter.data() + i * d;
       const double* added = theirs.scatter.data() + i * d;
-      for (index_t j = 0; j <= i; ++j)
-        row[j] += added[j] + left * delta[static_cast<std::size_t>(j)];
+      for (index_t j = 0; j <= i; ++j) row[j] += added[j] + left * delta[j];
     }
   });
   move_mean(mine, theirs.weight, theirs.mean_high.data(), low.data());
@@ -299,7 +298,7 @@ void ClassMoments::restore(index_t c, double weight, VectorView<const double> me
 
 bool ClassMoments::operator==(const ClassMoments& other) const {
   if (n_features_ != other.n_features_ || groups_.size() != other.groups_.size()) return false;
-  for (std::size_t c = 0; c < groups_.size(); ++c) {
+  for (index_t c = 0; c < groups_.size(); ++c) {
     const Group &a = groups_[c], &b = other.groups_[c];
     if (a.weight != b.weight) return false;
     if (a.weight <= 0.0) continue;

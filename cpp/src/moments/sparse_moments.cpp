@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "eigenfeat/parallel.hpp"
+#include "eigenfeat/vector.hpp"
 
 namespace eigenfeat {
 namespace {
@@ -22,8 +23,8 @@ SparseBatch<T>::SparseBatch(const CsrView<T>& rows, VectorView<const std::int32_
       weights_(weights),
       n_threads_(n_threads),
       order_(labels, n_classes),
-      weight_(static_cast<std::size_t>(n_classes), 0.0),
-      zeros_(static_cast<std::size_t>(rows.cols), 0.0) {
+      weight_(n_classes, 0.0),
+      zeros_(rows.cols, 0.0) {
   const double size = static_cast<double>(rows.rows) * static_cast<double>(rows.cols);
   if (static_cast<double>(rows.indptr[rows.rows] - rows.indptr[0]) > kDensest * size) return;
   for (index_t p = rows.indptr[0]; p < rows.indptr[rows.rows]; ++p) {
@@ -38,34 +39,33 @@ SparseBatch<T>::SparseBatch(const CsrView<T>& rows, VectorView<const std::int32_
 
 template <class T>
 void SparseBatch<T>::reduce() {
-  const std::size_t width = static_cast<std::size_t>(rows_.cols);
+  const index_t width = rows_.cols;
   mean_.assign(weight_.size() * width, 0.0);
   worthwhile_ = true;
-  std::vector<double> squares(width);
-  for (index_t c = 0; c < static_cast<index_t>(weight_.size()); ++c) {
+  Vector<double> squares(width);
+  for (index_t c = 0; c < weight_.size(); ++c) {
     std::fill(squares.begin(), squares.end(), 0.0);
     double* mean = mean_.data() + c * rows_.cols;
-    double& total = weight_[static_cast<std::size_t>(c)];
-    for (index_t p = order_.begin[static_cast<std::size_t>(c)];
-         p < order_.begin[static_cast<std::size_t>(c) + 1]; ++p) {
-      const index_t i = order_.rows[static_cast<std::size_t>(p)];
+    double& total = weight_[c];
+    for (index_t p = order_.begin[c]; p < order_.begin[c + 1]; ++p) {
+      const index_t i = order_.rows[p];
       const double weight = row_weight(i);
       total += weight;
       for (index_t q = rows_.indptr[i]; q < rows_.indptr[i + 1]; ++q) {
         const double value = static_cast<double>(rows_.values[q]);
         mean[rows_.indices[q]] += weight * value;
-        squares[static_cast<std::size_t>(rows_.indices[q])] += weight * value * value;
+        squares[rows_.indices[q]] += weight * value * value;
       }
     }
     if (total <= 0.0) continue;
-    for (std::size_t j = 0; j < width; ++j) mean[j] /= total;
+    for (index_t j = 0; j < width; ++j) mean[j] /= total;
     worthwhile_ = worthwhile_ && well_centred(c, squares);
   }
 }
 
 template <class T>
-bool SparseBatch<T>::well_centred(index_t c, const std::vector<double>& squares) const {
-  for (std::size_t j = 0; j < squares.size(); ++j) {
+bool SparseBatch<T>::well_centred(index_t c, const Vector<double>& squares) const {
+  for (index_t j = 0; j < squares.size(); ++j) {
     const double mean = this->mean(c)[j], second = squares[j] / weight(c);
     if (mean * mean > kLargestSquaredRatio * (second - mean * mean) && mean != 0.0) return false;
   }
@@ -83,9 +83,8 @@ void SparseBatch<T>::add_products(index_t c, double* lower) const {
   const double work = static_cast<double>(order_.count(c)) * static_cast<double>(d);
   for_blocks(kStripes, threads_for(work, n_threads_), [&](index_t stripe, int) {
     const index_t first = edge(stripe), last = edge(stripe + 1);
-    for (index_t p = order_.begin[static_cast<std::size_t>(c)];
-         p < order_.begin[static_cast<std::size_t>(c) + 1]; ++p) {
-      const index_t i = order_.rows[static_cast<std::size_t>(p)];
+    for (index_t p = order_.begin[c]; p < order_.begin[c + 1]; ++p) {
+      const index_t i = order_.rows[p];
       for (index_t a = rows_.indptr[i]; a < rows_.indptr[i + 1]; ++a) {
         const index_t j = rows_.indices[a];
         if (j < first || j >= last) continue;

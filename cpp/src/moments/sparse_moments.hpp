@@ -6,9 +6,9 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "base/class_order.hpp"
+#include "eigenfeat/vector.hpp"
 #include "eigenfeat/view.hpp"
 
 namespace eigenfeat {
@@ -20,7 +20,7 @@ class SparseBatch {
               VectorView<const double> weights, index_t n_classes, int n_threads);
 
   bool worthwhile() const { return worthwhile_; }
-  double weight(index_t c) const { return weight_[static_cast<std::size_t>(c)]; }
+  double weight(index_t c) const { return weight_[c]; }
   const double* mean(index_t c) const { return mean_.data() + c * rows_.cols; }
   const double* zeros() const { return zeros_.data(); }
 
@@ -30,16 +30,16 @@ class SparseBatch {
  private:
   double row_weight(index_t i) const { return weights_.empty() ? 1.0 : weights_[i]; }
   void reduce();
-  bool well_centred(index_t c, const std::vector<double>& squares) const;
+  bool well_centred(index_t c, const Vector<double>& squares) const;
 
   CsrView<T> rows_;
   VectorView<const double> weights_;
   int n_threads_;
   bool worthwhile_ = false;
   ClassOrder order_;
-  std::vector<double> weight_;
-  std::vector<double> mean_;
-  std::vector<double> zeros_;
+  Vector<double> weight_;
+  Vector<double> mean_;
+  Vector<double> zeros_;
 };
 
 }  // namespace eigenfeat

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cmath>
-#include <vector>
 
+#include "eigenfeat/vector.hpp"
 #include "kernels/gaussian_kernels.hpp"
 
 namespace eigenfeat {
@@ -11,32 +11,30 @@ namespace eigenfeat {
 class GaussianSums {
  public:
   void start(index_t n_counts) {
-    const auto n = static_cast<std::size_t>(n_counts);
-    quadratic_.assign(n, 0.0);
-    product_.assign(n * kLanes, 1.0);
-    exponents_.assign(n * kLanes, 0);
+    quadratic_.assign(n_counts, 0.0);
+    product_.assign(n_counts * kLanes, 1.0);
+    exponents_.assign(n_counts * kLanes, 0);
   }
 
   GaussianParts parts() { return {quadratic_.data(), product_.data(), exponents_.data()}; }
 
   // -(quadratic + log of the product) / 2
   double score(index_t k) const {
-    const auto at = static_cast<std::size_t>(k);
     double mantissas = 1.0;  // at most 2^16
     std::int64_t exponent = 0;
-    for (std::size_t l = at * kLanes; l < (at + 1) * kLanes; ++l) {
+    for (index_t l = k * kLanes; l < (k + 1) * kLanes; ++l) {
       mantissas *= product_[l];
       exponent += exponents_[l];
     }
     const double log_product = std::log(mantissas) + static_cast<double>(exponent) * std::log(2.0);
-    return -0.5 * (quadratic_[at] + log_product);
+    return -0.5 * (quadratic_[k] + log_product);
   }
 
  private:
-  static constexpr std::size_t kLanes = GaussianParts::kLanes;
-  std::vector<double> quadratic_;
-  std::vector<double> product_;
-  std::vector<std::int64_t> exponents_;
+  static constexpr index_t kLanes = GaussianParts::kLanes;
+  Vector<double> quadratic_;
+  Vector<double> product_;
+  Vector<std::int64_t> exponents_;
 };
 
 }  // namespace eigenfeat

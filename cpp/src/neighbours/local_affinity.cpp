@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
-#include <vector>
 
 #include "base/tile_products.hpp"
 #include "eigenfeat/parallel.hpp"
+#include "eigenfeat/vector.hpp"
 #include "kernels/affinity_kernels.hpp"
 #include "kernels/distance_kernels.hpp"
 #include "neighbours/local_laplacian.hpp"
@@ -24,10 +24,10 @@ struct Slice {
   bool half = false;
 };
 
-std::vector<Slice> slices_of(const std::vector<AffinityClass>& classes) {
-  std::vector<Slice> slices;
-  for (index_t i = 0; i < static_cast<index_t>(classes.size()); ++i) {
-    const AffinityClass& c = classes[static_cast<std::size_t>(i)];
+Vector<Slice> slices_of(const Vector<AffinityClass>& classes) {
+  Vector<Slice> slices;
+  for (index_t i = 0; i < classes.size(); ++i) {
+    const AffinityClass& c = classes[i];
     for (index_t row = c.begin; row < c.begin + c.count;) {
       if (slices.empty() || slices.back().half == c.kept ||
           slices.back().end - slices.back().begin == kSlice)
@@ -74,20 +74,20 @@ class WeightedProducts {
     index_t first = 0, last = 0, right = 0;
   };
 
-  index_t n_tiles() const { return static_cast<index_t>(tiles_.size()); }
+  index_t n_tiles() const { return tiles_.size(); }
   double* part(index_t tile, index_t run, index_t sum, index_t panel) {
     const index_t at = (tile * n_runs_ + run) * weights_.laplacian.rows + sum;
-    const Tile& t = tiles_[static_cast<std::size_t>(tile)];
+    const Tile& t = tiles_[tile];
     return parts_.data() + at * size_ +
            (panel - t.first) * kTileWidth * local_.rows().width(t.right);
   }
 
   void add_tile(index_t tile, index_t run, index_t sum, double* y) {
-    const Tile& t = tiles_[static_cast<std::size_t>(tile)];
+    const Tile& t = tiles_[tile];
     const Panels& x = local_.rows();
-    const index_t n = static_cast<index_t>(slices_.size());
+    const index_t n = slices_.size();
     for (index_t i = n * run / n_runs_; i < n * (run + 1) / n_runs_; ++i) {
-      const Slice& slice = slices_[static_cast<std::size_t>(i)];
+      const Slice& slice = slices_[i];
       const index_t rows = slice.end - slice.begin;
       weigh(slice, sum, t.right, y);
       for (index_t p = t.first; p < t.last; ++p)
@@ -108,7 +108,7 @@ class WeightedProducts {
     const index_t width = local_.rows().width(panel);
     index_t i = slice.first_class;
     for (index_t row = slice.begin; row < slice.end; ++i) {
-      const AffinityClass& c = local_.classes()[static_cast<std::size_t>(i)];
+      const AffinityClass& c = local_.classes()[i];
       const index_t end = std::min(c.begin + c.count, slice.end);
       const double plain = weights_.plain(sum, i);
       kernels<AffinityKernels>().weighted_sum(
@@ -121,7 +121,7 @@ class WeightedProducts {
 
   // Runs are added in order. What is right of the diagonal is left of it, too.
   void write_tile(index_t tile, VectorView<double> sums) {
-    const Tile& t = tiles_[static_cast<std::size_t>(tile)];
+    const Tile& t = tiles_[tile];
     const Panels& x = local_.rows();
     const index_t width = x.width(t.right), column = t.right * kTileWidth;
     for (index_t sum = 0; sum < weights_.laplacian.rows; ++sum) {
@@ -142,9 +142,9 @@ class WeightedProducts {
 
   const LocalLaplacian& local_;
   Weights weights_;
-  std::vector<Slice> slices_;
+  Vector<Slice> slices_;
   index_t d_;
-  std::vector<Tile> tiles_;
+  Vector<Tile> tiles_;
   index_t size_ = 0, n_runs_ = 1;
   AlignedBuffer<double> parts_;  // of every tile, run and sum
 };

@@ -2,11 +2,11 @@
 #include <cmath>
 #include <limits>
 #include <string>
-#include <vector>
 
 #include "eigenfeat/local_means.hpp"
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/scratch.hpp"
+#include "eigenfeat/vector.hpp"
 #include "neighbours/gaussian_sums.hpp"
 
 namespace eigenfeat {
@@ -15,29 +15,28 @@ namespace {
 // One query's nearest rows of one class, and what is summed up of them.
 template <class T>
 struct GaussianQuery {
-  std::vector<const T*> rows;
-  std::vector<index_t> counts;
+  Vector<const T*> rows;
+  Vector<index_t> counts;
   GaussianSums sums;
 
   // A class with fewer rows than a count uses what it has.
   void start(VectorView<const index_t> wanted) {
     counts.clear();
     for (index_t k = 0; k < wanted.size; ++k) {
-      const index_t count = std::min(wanted[k], static_cast<index_t>(rows.size()));
+      const index_t count = std::min(wanted[k], rows.size());
       if (counts.empty() || counts.back() != count) counts.push_back(count);
     }
-    sums.start(static_cast<index_t>(counts.size()));
+    sums.start(counts.size());
   }
 
   void add(const T* x, index_t first, index_t last, double ridge) {
-    kernels<GaussianKernels<T>>().add(x, rows.data(), static_cast<index_t>(rows.size()), first,
-                                      last, counts.data(), static_cast<index_t>(counts.size()),
-                                      static_cast<T>(ridge), sums.parts());
+    kernels<GaussianKernels<T>>().add(x, rows.data(), rows.size(), first, last, counts.data(),
+                                      counts.size(), static_cast<T>(ridge), sums.parts());
   }
 
   // `out` steps over the wanted counts by `stride`.
   void write(index_t n_counts, double* out, index_t stride) const {
-    const index_t distinct = static_cast<index_t>(counts.size());
+    const index_t distinct = counts.size();
     for (index_t k = 0; k < n_counts; ++k) {
       const double score = rows.empty() ? kNever : sums.score(std::min(k, distinct - 1));
       out[k * stride] = std::isnan(score) ? kNever : score;
@@ -69,16 +68,16 @@ void for_pairs(const LocalPairs<T>& pairs, int n_threads, F&& work) {
                        static_cast<double>(pairs.n_neighbors) *
                        static_cast<double>(pairs.references.cols);
   const int threads = threads_for(flops, n_threads);
-  PerThread<std::vector<GaussianQuery<T>>> scratch(threads);
+  PerThread<Vector<GaussianQuery<T>>> scratch(threads);
   const index_t chunks = (m + kQueries - 1) / kQueries;
   for_blocks(chunks * classes, threads, [&](index_t block, int thread) {
-    std::vector<GaussianQuery<T>>& queries = scratch[thread];
-    queries.resize(static_cast<std::size_t>(kQueries));
+    Vector<GaussianQuery<T>>& queries = scratch[thread];
+    queries.resize(kQueries);
     const index_t c = block / chunks, begin = block % chunks * kQueries;
     const index_t end = std::min(begin + kQueries, m);
     for (index_t i = begin; i < end; ++i) {
       const index_t* list = pairs.neighbours.data + (i * classes + c) * pairs.n_neighbors;
-      std::vector<const T*>& rows = queries[static_cast<std::size_t>(i - begin)].rows;
+      Vector<const T*>& rows = queries[i - begin].rows;
       rows.clear();
       for (index_t n = 0; n < pairs.n_neighbors && list[n] >= 0; ++n)
         rows.push_back(pairs.references.row(list[n]));
@@ -133,10 +132,10 @@ void local_gaussians(const LocalPairs<T>& pairs, double ridge, VectorView<double
     for (index_t i = begin; i < end; ++i) {
       const index_t at = (i * pairs.n_classes + c) * d;
       double *mean = means.data + at, *variance = variances.data + at;
-      const std::vector<const T*>& rows = q[i - begin].rows;
+      const Vector<const T*>& rows = q[i - begin].rows;
       if (!rows.empty()) {
-        kernels<GaussianKernels<T>>().of_rows(rows.data(), static_cast<index_t>(rows.size()), d,
-                                              static_cast<T>(ridge), mean, variance);
+        kernels<GaussianKernels<T>>().of_rows(rows.data(), rows.size(), d, static_cast<T>(ridge),
+                                              mean, variance);
       } else {
         std::fill(mean, mean + d, std::numeric_limits<double>::quiet_NaN());
         std::fill(variance, variance + d, std::numeric_limits<double>::quiet_NaN());

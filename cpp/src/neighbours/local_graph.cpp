@@ -3,6 +3,7 @@
 // references, this is X^T (L X) with the graph Laplacian L = sum_j p_j (I - N_j - N_j^T + N_j^T N_j).
 #include <algorithm>
 
+#include "eigenfeat/vector.hpp"
 #include "neighbours/local_pairs.hpp"
 
 namespace eigenfeat {
@@ -23,14 +24,14 @@ void fill_wave(const PairRows<T>& rows, VectorView<const double> priors, const W
                int n_threads) {
   const auto& pairs = rows.pairs();
   struct Lists {
-    std::vector<const T*> rows;
-    std::vector<T*> targets;
+    Vector<const T*> rows;
+    Vector<T*> targets;
   };
   PerThread<Lists> scratch(n_threads);
   for_ranges(wave.width, kPiece, n_threads, [&](index_t begin, index_t end, int thread) {
     Lists& lists = scratch[thread];
-    lists.rows.resize(static_cast<std::size_t>(pairs.n_neighbors));
-    lists.targets.resize(static_cast<std::size_t>(pairs.n_neighbors));
+    lists.rows.resize(pairs.n_neighbors);
+    lists.targets.resize(pairs.n_neighbors);
     const index_t column = wave.first + begin;
     const T* scale = rows.scaled() ? rows.scale() + column : nullptr;
     for (index_t c = 0; c < rows.classes(); ++c) {
@@ -40,8 +41,8 @@ void fill_wave(const PairRows<T>& rows, VectorView<const double> priors, const W
         if (n == 0) continue;
         const index_t* list = rows.neighbours(i, c);
         for (index_t r = 0; r < n; ++r) {
-          lists.rows[static_cast<std::size_t>(r)] = pairs.references.row(list[r]) + column;
-          lists.targets[static_cast<std::size_t>(r)] = wave.spread.row(list[r]) + begin;
+          lists.rows[r] = pairs.references.row(list[r]) + column;
+          lists.targets[r] = wave.spread.row(list[r]) + begin;
         }
         const T share = static_cast<T>(priors[c] / static_cast<double>(n));
         kernels<DistanceKernels<T>>().spread_difference(

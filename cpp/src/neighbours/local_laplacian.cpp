@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/tile_products.hpp"
+#include "eigenfeat/vector.hpp"
 #include "kernels/distance_kernels.hpp"
 
 namespace eigenfeat {
@@ -48,10 +49,10 @@ LocalLaplacian::LocalLaplacian(const AffinityRows& rows, int n_threads)
       x_(given_.rows, given_.cols),
       z_(given_.rows, given_.cols) {
   lay_out(rows.counts);
-  std::vector<index_t> wave, streamed;
+  Vector<index_t> wave, streamed;
   index_t held = 0;
   for (index_t i = 0; i < rows.counts.size; ++i) {
-    AffinityClass& c = classes_[static_cast<std::size_t>(i)];
+    AffinityClass& c = classes_[i];
     if (!c.kept) {
       streamed.push_back(i);
       continue;
@@ -96,11 +97,10 @@ void LocalLaplacian::lay_out(VectorView<const index_t> counts) {
   transposed_.reserve(place * given_.cols);
 }
 
-std::vector<LocalLaplacian::Block> LocalLaplacian::blocks_of(
-    const std::vector<index_t>& classes) const {
-  std::vector<Block> blocks;
+Vector<LocalLaplacian::Block> LocalLaplacian::blocks_of(const Vector<index_t>& classes) const {
+  Vector<Block> blocks;
   for (const index_t c : classes) {
-    const index_t count = classes_[static_cast<std::size_t>(c)].count;
+    const index_t count = classes_[c].count;
     for (index_t first = 0; first < count; first += kRows)
       blocks.push_back({c, first, std::min(first + kRows, count)});
   }
@@ -108,11 +108,11 @@ std::vector<LocalLaplacian::Block> LocalLaplacian::blocks_of(
 }
 
 template <class F>
-void LocalLaplacian::for_each(const std::vector<Block>& blocks, F f) {
-  for_blocks(static_cast<index_t>(blocks.size()), n_threads_, [&](index_t b, int thread) {
+void LocalLaplacian::for_each(const Vector<Block>& blocks, F f) {
+  for_blocks(blocks.size(), n_threads_, [&](index_t b, int thread) {
     Scratch& scratch = scratch_[thread];
     scratch.start();
-    f(blocks[static_cast<std::size_t>(b)], scratch);
+    f(blocks[b], scratch);
   });
 }
 
@@ -201,9 +201,9 @@ void LocalLaplacian::finish(const Block& b) {
 
 // ---- classes whose A is kept ---------------------------------------------------------------------
 
-void LocalLaplacian::work_on_kept(const std::vector<index_t>& wave) {
+void LocalLaplacian::work_on_kept(const Vector<index_t>& wave) {
   if (wave.empty()) return;
-  const AffinityClass& last = classes_[static_cast<std::size_t>(wave.back())];
+  const AffinityClass& last = classes_[wave.back()];
   held_.reserve(last.held + last.count * last.padded());
   const auto blocks = blocks_of(wave);
   for_each(blocks, [&](const Block& b, Scratch&) { pack(b); });
@@ -262,18 +262,17 @@ void LocalLaplacian::finish_kept(const Block& b) {
 
 // ---- classes whose A is not ----------------------------------------------------------------------
 
-void LocalLaplacian::work_on_streamed(const std::vector<index_t>& classes) {
+void LocalLaplacian::work_on_streamed(const Vector<index_t>& classes) {
   const auto blocks = blocks_of(classes);
-  std::vector<Group> groups;
+  Vector<Group> groups;
   for (const index_t c : classes) {
-    for (index_t g = 0; g < classes_[static_cast<std::size_t>(c)].n_groups; ++g)
-      groups.push_back({c, g});
+    for (index_t g = 0; g < classes_[c].n_groups; ++g) groups.push_back({c, g});
   }
   for_each(blocks, [&](const Block& b, Scratch&) { pack(b); });
   for_each(blocks, [&](const Block& b, Scratch& s) { select_streamed(b, s); });
-  for_blocks(static_cast<index_t>(groups.size()), n_threads_, [&](index_t g, int thread) {
+  for_blocks(groups.size(), n_threads_, [&](index_t g, int thread) {
     scratch_[thread].start();
-    stream_group(groups[static_cast<std::size_t>(g)], scratch_[thread]);
+    stream_group(groups[g], scratch_[thread]);
   });
   for_each(blocks, [&](const Block& b, Scratch&) { finish_streamed(b); });
 }
@@ -292,7 +291,7 @@ void LocalLaplacian::select_streamed(const Block& b, Scratch& s) {
 
 // Blocks are dealt to groups there and back, since later ones have fewer columns.
 void LocalLaplacian::stream_group(const Group& group, Scratch& s) {
-  const AffinityClass& c = classes_[static_cast<std::size_t>(group.c)];
+  const AffinityClass& c = classes_[group.c];
   double* column_sums = column_sums_.data() + c.first_sum + group.g * c.padded();
   for (index_t b = 0; b < blocks_in(c.count); ++b) {
     const index_t turn = b % (2 * c.n_groups);

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <algorithm>
-#include <vector>
 
 #include "eigenfeat/local_affinity.hpp"
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/scratch.hpp"
+#include "eigenfeat/vector.hpp"
 #include "kernels/affinity_kernels.hpp"
 
 namespace eigenfeat {
@@ -46,7 +46,7 @@ class LocalLaplacian {
  public:
   LocalLaplacian(const AffinityRows& rows, int n_threads);
 
-  const std::vector<AffinityClass>& classes() const { return classes_; }
+  const Vector<AffinityClass>& classes() const { return classes_; }
   const Panels& rows() const { return x_; }
   // L X. Where A was not kept it sums over j > i only, with half of the degrees: H = X^T (that),
   // X^T L X = H + H^T.
@@ -67,11 +67,11 @@ class LocalLaplacian {
   };
 
   void lay_out(VectorView<const index_t> counts);
-  void work_on_kept(const std::vector<index_t>& wave);
-  void work_on_streamed(const std::vector<index_t>& classes);
-  std::vector<Block> blocks_of(const std::vector<index_t>& classes) const;
+  void work_on_kept(const Vector<index_t>& wave);
+  void work_on_streamed(const Vector<index_t>& classes);
+  Vector<Block> blocks_of(const Vector<index_t>& classes) const;
   template <class F>
-  void for_each(const std::vector<Block>& blocks, F f);
+  void for_each(const Vector<Block>& blocks, F f);
 
   void pack(const Block& b);
   void multiply(const Block& b, index_t tile, double* out) const;
@@ -93,9 +93,7 @@ class LocalLaplacian {
   void stream_affinities(const Block& b, double* column_sums, Scratch& s);
   void finish_streamed(const Block& b);
 
-  const AffinityClass& class_of(const Block& b) const {
-    return classes_[static_cast<std::size_t>(b.c)];
-  }
+  const AffinityClass& class_of(const Block& b) const { return classes_[b.c]; }
   double* held(const AffinityClass& c, index_t tile, index_t i) {
     return held_.data() + c.held + (tile * c.count + i) * kTileWidth;
   }
@@ -110,7 +108,7 @@ class LocalLaplacian {
   MatrixView<const double> given_;
   index_t n_neighbors_;
   int n_threads_;
-  std::vector<AffinityClass> classes_;
+  Vector<AffinityClass> classes_;
   PerThread<Scratch> scratch_;
   Panels x_, z_;
   AlignedBuffer<double> transposed_;  // (d, 32) for every tile of rows

@@ -6,6 +6,7 @@
 #include "base/class_order.hpp"
 #include "base/tiled_lower.hpp"
 #include "eigenfeat/lapack.hpp"
+#include "eigenfeat/vector.hpp"
 #include "kernels/row_kernels.hpp"
 #include "neighbours/local_pairs.hpp"
 
@@ -24,20 +25,19 @@ index_t panel_rows(index_t d) {
 // Writes the D rows of queries list[begin..end) for the classes that `use` lets through.
 template <class T, class Use>
 void write_panel(const PairRows<T>& rows, const index_t* queries, index_t n_queries,
-                 index_t rows_a_query, const std::vector<T>& factors, Use use, T* panel,
-                 PerThread<std::vector<const T*>>& scratch, int n_threads) {
+                 index_t rows_a_query, const Vector<T>& factors, Use use, T* panel,
+                 PerThread<Vector<const T*>>& scratch, int n_threads) {
   const index_t d = rows.d();
   for_ranges(n_queries, kChunk, n_threads, [&](index_t begin, index_t end, int thread) {
     auto& pointers = scratch[thread];
-    pointers.resize(static_cast<std::size_t>(rows.pairs().n_neighbors));
+    pointers.resize(rows.pairs().n_neighbors);
     // Class by class: its rows stay in the cache while queries go by.
     index_t written[kChunk] = {};
     for (index_t c = 0; c < rows.classes(); ++c) {
       for (index_t q = begin; q < end; ++q) {
         if (!use(queries[q], c)) continue;
         T* out = panel + (q * rows_a_query + written[q - begin]++) * d;
-        rows.difference(queries[q], c, factors[static_cast<std::size_t>(c)], 0, d, pointers.data(),
-                        out);
+        rows.difference(queries[q], c, factors[c], 0, d, pointers.data(), out);
       }
     }
   });
@@ -57,7 +57,7 @@ void clear(MatrixView<double> a) {
 
 template <class T>
 void TileSums<T>::add(MatrixView<const T> panel, const double* inverse_scale,
-                      const std::vector<Target>& targets) {
+                      const Vector<Target>& targets) {
   const MatrixView<const T> columns = panel.transposed();
   for_blocks(tiles_ * (tiles_ + 1) / 2, n_threads_, [&](index_t b, int thread) {
     const TileIndex at = lower_tile(b);
@@ -113,22 +113,21 @@ void scatters_by_rows(const PairRows<T>& rows, VectorView<const double> priors, 
                       MatrixView<double> within, MatrixView<double> weighted, int n_threads) {
   const index_t d = rows.d(), most = panel_rows<T>(d), classes = rows.classes();
   AlignedBuffer<T> panel(std::max(most, classes) * d);
-  PerThread<std::vector<const T*>> scratch(n_threads);
+  PerThread<Vector<const T*>> scratch(n_threads);
   TileSums<T> sums(d, n_threads);
   const ClassOrder order(rows.pairs().query_codes, classes);
-  std::vector<T> factors(static_cast<std::size_t>(classes), T(1));
+  Vector<T> factors(classes, T(1));
   for (const RowRange& range : cut_classes(order, most)) {
     write_panel(
         rows, order.rows.data() + range.begin, range.end - range.begin, 1, factors,
         [&](index_t, index_t c) { return c == range.c; }, panel.data(), scratch, n_threads);
-    std::vector<typename TileSums<T>::Target> targets{{within, 1.0}};
+    Vector<typename TileSums<T>::Target> targets{{within, 1.0}};
     if (with_weighted) targets.push_back({weighted, priors[range.c]});
     sums.add(row_major<const T>(panel.data(), range.end - range.begin, d), rows.inverse_scale(),
              targets);
   }
   if (!with_weighted || classes == 1) return;
-  for (index_t c = 0; c < classes; ++c)
-    factors[static_cast<std::size_t>(c)] = static_cast<T>(std::sqrt(priors[c]));
+  for (index_t c = 0; c < classes; ++c) factors[c] = static_cast<T>(std::sqrt(priors[c]));
   const index_t n = rows.queries(), width = std::max<index_t>(1, most / (classes - 1));
   for (index_t begin = 0; begin < n; begin += width) {
     const index_t count = std::min(width, n - begin);

@@ -1,5 +1,6 @@
 #include <string>
 
+#include "eigenfeat/vector.hpp"
 #include "neighbours/neighbour_search.hpp"
 
 namespace eigenfeat {
@@ -42,7 +43,7 @@ template <class T>
 void NeighbourSearch<T>::run() {
   std::fill(out_.data, out_.data + out_.size, index_t{-1});
   measure_references();
-  std::vector<index_t> queries;
+  Vector<index_t> queries;
   if (mutual_pays()) {
     queries = search_mutually();
   } else {
@@ -58,9 +59,9 @@ void NeighbourSearch<T>::prepare(SearchScratch<T>& s, index_t n_queries,
   s.references.reserve(n_references * d());
   s.dots.reserve(n_queries * n_references);
   s.low.reserve(kScan);
-  s.hits.resize(static_cast<std::size_t>(kScan));
-  s.lists.resize(static_cast<std::size_t>(n_queries));
-  s.query_radius.resize(static_cast<std::size_t>(n_queries));
+  s.hits.resize(kScan);
+  s.lists.resize(n_queries);
+  s.query_radius.resize(n_queries);
 }
 
 // Norms about the mean, in class order; base is what a lower end has besides the product.
@@ -82,8 +83,8 @@ void NeighbourSearch<T>::measure_references() {
 }
 
 template <class T>
-void NeighbourSearch<T>::search_by_blocks(const std::vector<index_t>& queries) {
-  const index_t n = static_cast<index_t>(queries.size());
+void NeighbourSearch<T>::search_by_blocks(const Vector<index_t>& queries) {
+  const index_t n = queries.size();
   PerThread<SearchScratch<T>> scratch(resolve_threads(n_threads_));
   for_ranges(n, query_block(n), n_threads_, [&](index_t begin, index_t end, int thread) {
     prepare(scratch[thread], query_block(n), reference_block<T>(d()));
@@ -97,7 +98,7 @@ void NeighbourSearch<T>::search_block(const index_t* queries, index_t count,
   for (index_t q = 0; q < count; ++q) {
     T* row = s.queries.data() + q * d();
     pack(rows_.queries.row(queries[q]), row);
-    s.query_radius[static_cast<std::size_t>(q)] =
+    s.query_radius[q] =
         static_cast<T>(std::sqrt(kernels<DistanceKernels<T>>().squared_norm(row, d())));
   }
   const index_t n = rows_.references.rows, block = reference_block<T>(d());
@@ -120,13 +121,13 @@ template <class T>
 index_t NeighbourSearch<T>::read_block(const index_t* queries, index_t count, index_t first,
                                        index_t last, index_t c, SearchScratch<T>& s) const {
   for (; c < rows_.n_classes; ++c) {
-    const index_t class_begin = order_.begin[static_cast<std::size_t>(c)];
-    const index_t class_end = order_.begin[static_cast<std::size_t>(c) + 1];
+    const index_t class_begin = order_.begin[c];
+    const index_t class_end = order_.begin[c + 1];
     if (class_begin >= last) return c;
     const index_t from = std::max(first, class_begin), to = std::min(last, class_end);
     for (index_t q = 0; q < count; ++q) {
-      NearList<T>& list = s.lists[static_cast<std::size_t>(q)];
-      const T radius = s.query_radius[static_cast<std::size_t>(q)];
+      NearList<T>& list = s.lists[q];
+      const T radius = s.query_radius[q];
       if (from == class_begin) list.start(k_);
       scan(
           queries[q], radius, from, to, s.dots.data() + q * (last - first) - first, s,
@@ -147,18 +148,18 @@ void NeighbourSearch<T>::finish(index_t query, NearList<T>& list, index_t c,
                                 SearchScratch<T>& s) const {
   const auto& found = list.finish();
   index_t* out = out_.data + (query * rows_.n_classes + c) * k_;
-  const index_t n = static_cast<index_t>(found.size()), wanted = std::min(k_, n);
+  const index_t n = found.size(), wanted = std::min(k_, n);
   index_t begin = 0;
   while (begin < wanted) {
     index_t end = begin + 1;
-    T high = found[static_cast<std::size_t>(begin)].high;
-    while (end < n && found[static_cast<std::size_t>(end)].low <= high) {
-      high = std::max(high, found[static_cast<std::size_t>(end)].high);
+    T high = found[begin].high;
+    while (end < n && found[end].low <= high) {
+      high = std::max(high, found[end].high);
       ++end;
     }
     s.exact.clear();
     for (index_t i = begin; i < end; ++i) {
-      const index_t row = row_at(found[static_cast<std::size_t>(i)].place);
+      const index_t row = row_at(found[i].place);
       const double distance = end == begin + 1 ? 0.0
                                                : kernels<DistanceKernels<T>>().exact_distance(
                                                      rows_.queries.row(query),
@@ -166,8 +167,7 @@ void NeighbourSearch<T>::finish(index_t query, NearList<T>& list, index_t c,
       s.exact.emplace_back(distance, row);
     }
     std::sort(s.exact.begin(), s.exact.end());
-    for (index_t i = begin; i < std::min(end, wanted); ++i)
-      out[i] = s.exact[static_cast<std::size_t>(i - begin)].second;
+    for (index_t i = begin; i < std::min(end, wanted); ++i) out[i] = s.exact[i - begin].second;
     begin = end;
   }
 }

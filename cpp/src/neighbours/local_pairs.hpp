@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
-#include <vector>
 
 #include "base/row_units.hpp"
 #include "eigenfeat/local_means.hpp"
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/scratch.hpp"
+#include "eigenfeat/vector.hpp"
 #include "kernels/distance_kernels.hpp"
 
 namespace eigenfeat {
@@ -65,8 +65,7 @@ class PairRows {
                                                      end - begin, out);
     const T share = factor / static_cast<T>(n);
     if (any_scaled_) {
-      for (index_t j = begin; j < end; ++j)
-        out[j - begin] = out[j - begin] * scale_[static_cast<std::size_t>(j)] * share;
+      for (index_t j = begin; j < end; ++j) out[j - begin] = out[j - begin] * scale_[j] * share;
     } else {
       for (index_t j = 0; j < end - begin; ++j) out[j] *= share;
     }
@@ -76,7 +75,7 @@ class PairRows {
  private:
   // Float products of 4,096 rows stay in range for magnitudes in [2^-40, 2^50].
   void choose_scales() {
-    for (std::size_t j = 0; j < units_.peak.size(); ++j) {
+    for (index_t j = 0; j < units_.peak.size(); ++j) {
       const double magnitude = units_.peak[j];
       if (magnitude == 0.0 || (magnitude > 0x1p-40 && magnitude < 0x1p50)) continue;
       any_scaled_ = true;
@@ -89,8 +88,8 @@ class PairRows {
   const LocalPairs<T>& pairs_;
   bool same_;
   RowUnits units_;
-  std::vector<T> scale_;
-  std::vector<double> inverse_;
+  Vector<T> scale_;
+  Vector<double> inverse_;
   bool any_scaled_ = false;
 };
 
@@ -109,8 +108,7 @@ class TileSums {
     double factor;
   };
   // sum += factor * panel^T panel for every target; panel (rows, d) row-major.
-  void add(MatrixView<const T> panel, const double* inverse_scale,
-           const std::vector<Target>& targets);
+  void add(MatrixView<const T> panel, const double* inverse_scale, const Vector<Target>& targets);
   // sum += factor * left^T right, where right (rows, w) holds columns [first, first + w) and first
   // is a multiple of kTile: the tiles that touch the lower triangle.
   void add_product(MatrixView<const T> left, MatrixView<const T> right, index_t first,

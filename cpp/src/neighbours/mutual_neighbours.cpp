@@ -1,5 +1,6 @@
 #include <mutex>
 
+#include "eigenfeat/vector.hpp"
 #include "neighbours/neighbour_search.hpp"
 
 namespace eigenfeat {
@@ -40,14 +41,14 @@ bool NeighbourSearch<T>::mutual_pays() const {
 }
 
 template <class T>
-std::vector<index_t> NeighbourSearch<T>::search_mutually() {
+Vector<index_t> NeighbourSearch<T>::search_mutually() {
   const index_t n = rows_.references.rows, tiles = (n + kTile - 1) / kTile;
   CandidateLists<T> lists(n * rows_.n_classes, k_);
   PerThread<SearchScratch<T>> scratch(resolve_threads(n_threads_));
   // A tile's lists are written by one thread at a time; what is found does not depend on the order,
   // and neighbouring tasks mostly share no tile: rounds of a tournament, the first of which is each
   // tile with itself. An odd number of tiles leaves one out in each round.
-  std::vector<std::mutex> locks(static_cast<std::size_t>(tiles));
+  Vector<std::mutex> locks(tiles);
   const index_t players = tiles + tiles % 2, pairs = players / 2 * (players - 1);
   for_blocks(tiles + pairs, n_threads_, [&](index_t b, int thread) {
     std::pair<index_t, index_t> pair{b, b};
@@ -61,22 +62,22 @@ std::vector<index_t> NeighbourSearch<T>::search_mutually() {
     s.transposed.reserve(kTile * kTile);
     multiply_tiles(pair.first, pair.second, s);
     {
-      const std::lock_guard<std::mutex> lock(locks[static_cast<std::size_t>(pair.second)]);
+      const std::lock_guard<std::mutex> lock(locks[pair.second]);
       read_tile(pair.second, pair.first, s.dots.data(), lists, s);
     }
     if (pair.first == pair.second) return;
-    const std::lock_guard<std::mutex> lock(locks[static_cast<std::size_t>(pair.first)]);
+    const std::lock_guard<std::mutex> lock(locks[pair.first]);
     read_tile(pair.first, pair.second, s.transposed.data(), lists, s);
   });
-  std::vector<char> overflowed(static_cast<std::size_t>(n), 0);
+  Vector<char> overflowed(n, 0);
   for_ranges(n, 32, n_threads_, [&](index_t begin, index_t end, int thread) {
     prepare(scratch[thread], 1, 1);
     for (index_t p = begin; p < end; ++p)
-      overflowed[static_cast<std::size_t>(p)] = finish_row(p, lists, scratch[thread]) ? 0 : 1;
+      overflowed[p] = finish_row(p, lists, scratch[thread]) ? 0 : 1;
   });
-  std::vector<index_t> again;
+  Vector<index_t> again;
   for (index_t p = 0; p < n; ++p) {
-    if (overflowed[static_cast<std::size_t>(p)] != 0) again.push_back(row_at(p));
+    if (overflowed[p] != 0) again.push_back(row_at(p));
   }
   return again;
 }
@@ -109,9 +110,9 @@ void NeighbourSearch<T>::read_tile(index_t queries, index_t references, const T*
   const index_t q0 = queries * kTile, q1 = std::min(q0 + kTile, n);
   index_t from = first;
   for (index_t c = rows_.codes[row_at(first)]; from < last; ++c) {
-    const index_t to = std::min(last, order_.begin[static_cast<std::size_t>(c) + 1]);
+    const index_t to = std::min(last, order_.begin[c + 1]);
     for (index_t q = q0; q < q1 && from < to; ++q) {
-      const std::size_t list = static_cast<std::size_t>(q * rows_.n_classes + c);
+      const index_t list = q * rows_.n_classes + c;
       if (lists.counts[list] < 0) continue;
       scan(
           row_at(q), radius_[q], from, to, dots + (q - q0) * (last - first) - first, s,
@@ -126,7 +127,7 @@ template <class T>
 void NeighbourSearch<T>::add_candidate(index_t query_place, index_t c, T low, index_t place,
                                        CandidateLists<T>& lists, SearchScratch<T>& s) const {
   const index_t at = query_place * rows_.n_classes + c;
-  std::int32_t& count = lists.counts[static_cast<std::size_t>(at)];
+  std::int32_t& count = lists.counts[at];
   if (count < 0) return;
   typename CandidateLists<T>::Entry* entries = lists.entries.data() + at * lists.capacity;
   entries[count++] = {low, static_cast<std::int32_t>(place)};
@@ -135,10 +136,10 @@ void NeighbourSearch<T>::add_candidate(index_t query_place, index_t c, T low, in
   ends.clear();
   for (index_t e = 0; e < count; ++e)
     ends.push_back(entries[e].low + width(radius_[query_place], entries[e].place));
-  const auto kth = ends.begin() + static_cast<std::ptrdiff_t>(k_ - 1);
+  const auto kth = ends.begin() + (k_ - 1);
   std::nth_element(ends.begin(), kth, ends.end());
   const T limit = *kth;
-  lists.limits[static_cast<std::size_t>(at)] = limit;
+  lists.limits[at] = limit;
   const auto* kept =
       std::remove_if(entries, entries + count, [&](const auto& e) { return e.low > limit; });
   count = static_cast<std::int32_t>(kept - entries);
@@ -151,13 +152,13 @@ bool NeighbourSearch<T>::finish_row(index_t place, const CandidateLists<T>& list
                                     SearchScratch<T>& s) const {
   const index_t first = place * rows_.n_classes;
   for (index_t c = 0; c < rows_.n_classes; ++c) {
-    if (lists.counts[static_cast<std::size_t>(first + c)] < 0) return false;
+    if (lists.counts[first + c] < 0) return false;
   }
   for (index_t c = 0; c < rows_.n_classes; ++c) {
     const auto* entries = lists.entries.data() + (first + c) * lists.capacity;
     NearList<T>& list = s.lists.front();
     list.start(k_);
-    for (index_t e = 0; e < lists.counts[static_cast<std::size_t>(first + c)]; ++e)
+    for (index_t e = 0; e < lists.counts[first + c]; ++e)
       list.push(entries[e].low, entries[e].low + width(radius_[place], entries[e].place),
                 entries[e].place);
     finish(row_at(place), list, c, s);

@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <vector>
 
+#include "eigenfeat/vector.hpp"
 #include "eigenfeat/view.hpp"
 
 namespace eigenfeat {
@@ -24,7 +24,7 @@ class NearList {
   };
 
   void start(index_t k) {
-    k_ = static_cast<std::size_t>(k);
+    k_ = k;
     limit_ = std::numeric_limits<T>::infinity();
     candidates_.clear();
     next_prune_ = k_ + kSlack;
@@ -36,7 +36,7 @@ class NearList {
     if (candidates_.size() >= next_prune_) prune();
   }
   // The candidates left, by ascending low.
-  std::vector<Candidate>& finish() {
+  Vector<Candidate>& finish() {
     prune();
     std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
       return a.low != b.low ? a.low < b.low : a.place < b.place;
@@ -45,13 +45,13 @@ class NearList {
   }
 
  private:
-  static constexpr std::size_t kSlack = 16;
+  static constexpr index_t kSlack = 16;
 
   void prune() {
     if (candidates_.size() > k_) {
       ends_.clear();
       for (const Candidate& c : candidates_) ends_.push_back(c.high);
-      const auto kth = ends_.begin() + static_cast<std::ptrdiff_t>(k_ - 1);
+      const auto kth = ends_.begin() + (k_ - 1);
       std::nth_element(ends_.begin(), kth, ends_.end());
       limit_ = *kth;
       candidates_.erase(std::remove_if(candidates_.begin(), candidates_.end(),
@@ -61,11 +61,11 @@ class NearList {
     next_prune_ = candidates_.size() + std::max(candidates_.size() / 2, kSlack);
   }
 
-  std::size_t k_ = 0;
-  std::size_t next_prune_ = 0;
+  index_t k_ = 0;
+  index_t next_prune_ = 0;
   T limit_ = 0;
-  std::vector<Candidate> candidates_;
-  std::vector<T> ends_;
+  Vector<Candidate> candidates_;
+  Vector<T> ends_;
 };
 
 }  // namespace eigenfeat

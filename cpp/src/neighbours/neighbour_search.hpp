@@ -10,7 +10,6 @@
 #include <cmath>
 #include <limits>
 #include <utility>
-#include <vector>
 
 #include "base/class_order.hpp"
 #include "base/row_units.hpp"
@@ -18,6 +17,7 @@
 #include "eigenfeat/local_means.hpp"
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/scratch.hpp"
+#include "eigenfeat/vector.hpp"
 #include "kernels/distance_kernels.hpp"
 #include "neighbours/near_list.hpp"
 
@@ -29,10 +29,10 @@ inline constexpr index_t kScan = 128;  // distances between two looks at the lim
 template <class T>
 struct SearchScratch {
   AlignedBuffer<T> queries, references, dots, transposed, low;
-  std::vector<T> query_radius, ends;
-  std::vector<NearList<T>> lists;  // of the class that is being read, one a query
-  std::vector<std::int32_t> hits;
-  std::vector<std::pair<double, index_t>> exact;
+  Vector<T> query_radius, ends;
+  Vector<NearList<T>> lists;  // of the class that is being read, one a query
+  Vector<std::int32_t> hits;
+  Vector<std::pair<double, index_t>> exact;
 };
 
 // Candidates of every row and class: row p's of class c are list p n_classes + c.
@@ -44,15 +44,15 @@ struct CandidateLists {
   };
   index_t capacity = 0;
   AlignedBuffer<Entry> entries;
-  std::vector<T> limits;
-  std::vector<std::int32_t> counts;  // -1: overflowed
+  Vector<T> limits;
+  Vector<std::int32_t> counts;  // -1: overflowed
 
   static index_t capacity_for(index_t k) { return k + std::max<index_t>(k / 2, 22); }
   CandidateLists(index_t n_lists, index_t k)
       : capacity(capacity_for(k)),
         entries(n_lists * capacity),
-        limits(static_cast<std::size_t>(n_lists), std::numeric_limits<T>::infinity()),
-        counts(static_cast<std::size_t>(n_lists), 0) {}
+        limits(n_lists, std::numeric_limits<T>::infinity()),
+        counts(n_lists, 0) {}
 };
 
 template <class T>
@@ -64,7 +64,7 @@ class NeighbourSearch {
 
  private:
   index_t d() const { return rows_.references.cols; }
-  index_t row_at(index_t place) const { return order_.rows[static_cast<std::size_t>(place)]; }
+  index_t row_at(index_t place) const { return order_.rows[place]; }
   void pack(const T* row, T* out) const {
     kernels<DistanceKernels<T>>().shift_and_scale(row, d(), shift_.data(), scale_, out);
   }
@@ -91,7 +91,7 @@ class NeighbourSearch {
           dots + p, base_.data() + p, radius_.data() + p, factor, n, limit() + beyond, s.low.data(),
           s.hits.data());
       for (index_t h = 0; h < found; ++h) {
-        const index_t at = s.hits[static_cast<std::size_t>(h)];
+        const index_t at = s.hits[h];
         const T low = s.low[at] - beyond;
         if (low <= limit() && !excluded(query, row_at(p + at))) take(low, p + at);
       }
@@ -100,14 +100,14 @@ class NeighbourSearch {
   void finish(index_t query, NearList<T>& list, index_t c, SearchScratch<T>& s) const;
 
   // By blocks of queries, whose row numbers are given.
-  void search_by_blocks(const std::vector<index_t>& queries);
+  void search_by_blocks(const Vector<index_t>& queries);
   void search_block(const index_t* queries, index_t count, SearchScratch<T>& s) const;
   index_t read_block(const index_t* queries, index_t count, index_t first, index_t last, index_t c,
                      SearchScratch<T>& s) const;
 
   // Mutual: returns the rows whose lists overflowed.
   bool mutual_pays() const;
-  std::vector<index_t> search_mutually();
+  Vector<index_t> search_mutually();
   void multiply_tiles(index_t i, index_t j, SearchScratch<T>& s) const;
   void read_tile(index_t queries, index_t references, const T* dots, CandidateLists<T>& lists,
                  SearchScratch<T>& s) const;
@@ -122,7 +122,7 @@ class NeighbourSearch {
   RowUnits units_;
   int n_threads_;
   T scale_ = 1;
-  std::vector<T> shift_;  // scaled
+  Vector<T> shift_;  // scaled
   T relative_ = 0, absolute_ = 0;
   AlignedBuffer<T> radius_, base_;  // by place
 };

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "eigenfeat/parallel.hpp"
+#include "eigenfeat/vector.hpp"
 #include "pencil/pencil_item.hpp"
 
 namespace eigenfeat {
@@ -35,7 +36,7 @@ void check_problem(const PencilProblem<T>& problem, const PencilOptions& options
   require(!problem.denominators.empty() && !problem.numerators.empty(), "B", "at least one matrix",
           "none");
   const index_t d = problem.denominators.front().rows;
-  const auto check = [d](const std::vector<MatrixView<const T>>& matrices, const char* name) {
+  const auto check = [d](const Vector<MatrixView<const T>>& matrices, const char* name) {
     for (const auto& m : matrices) {
       require(m.rows == d && m.cols == d && m.is_row_major(), name,
               "row-major (" + std::to_string(d) + ", " + std::to_string(d) + ") matrices",
@@ -45,14 +46,14 @@ void check_problem(const PencilProblem<T>& problem, const PencilOptions& options
   check(problem.numerators, "A");
   check(problem.denominators, "B");
   require(d >= 1, "B", "at least one row", "none");
-  const std::size_t n = problem.denominators.size(), each = n * static_cast<std::size_t>(d);
+  const index_t n = problem.denominators.size(), each = n * d;
   require(problem.shifts.size() == n || problem.shifts.size() == each, "shifts",
           std::to_string(n) + " or " + std::to_string(each) + " entries",
           std::to_string(problem.shifts.size()));
   require(options.n_vectors >= 1 && options.n_vectors <= d, "n_vectors",
           "a number in [1, " + std::to_string(d) + "]", std::to_string(options.n_vectors));
-  const index_t a_count = static_cast<index_t>(problem.numerators.size());
-  const index_t b_count = static_cast<index_t>(problem.denominators.size());
+  const index_t a_count = problem.numerators.size();
+  const index_t b_count = problem.denominators.size();
   for (const auto& [a, b] : problem.items) {
     require(a >= 0 && a < a_count && b >= 0 && b < b_count, "items", "indices of given matrices",
             "(" + std::to_string(a) + ", " + std::to_string(b) + ")");
@@ -82,26 +83,25 @@ class Batch {
     const index_t d = problem.denominators.front().rows;
     const double per_denominator =
         static_cast<double>(problem.items.size()) /
-        static_cast<double>(std::max<std::size_t>(problem.denominators.size(), 1));
+        static_cast<double>(std::max<index_t>(problem.denominators.size(), 1));
     if (options_.solver == Solver::automatic) {
       options_.solver = choose_solver(d, options.n_vectors, per_denominator);
     }
     if (options_.tolerance <= 0.0) options_.tolerance = kDefaultTolerance<T>;
     if (problem.shifts.size() == problem.denominators.size()) {
-      diagonals_.reserve(problem.shifts.size() * static_cast<std::size_t>(d));
-      for (const T shift : problem.shifts)
-        diagonals_.insert(diagonals_.end(), static_cast<std::size_t>(d), shift);
+      diagonals_.reserve(problem.shifts.size() * d);
+      for (const T shift : problem.shifts) diagonals_.insert(diagonals_.end(), d, shift);
     }
-    std::iota(order_.begin(), order_.end(), std::size_t{0});
-    std::stable_sort(order_.begin(), order_.end(), [&](std::size_t x, std::size_t y) {
+    std::iota(order_.begin(), order_.end(), index_t{0});
+    std::stable_sort(order_.begin(), order_.end(), [&](index_t x, index_t y) {
       return problem_.items[x].second < problem_.items[y].second;
     });
   }
 
   // Waves of whole denominators: their factors, then their items.
   void run() {
-    for (std::size_t first = 0; first < order_.size();) {
-      const std::size_t last = wave_end(first);
+    for (index_t first = 0; first < order_.size();) {
+      const index_t last = wave_end(first);
       factorise_wave(first, last);
       solve_wave(first, last);
       first = last;
@@ -113,28 +113,25 @@ class Batch {
     const double width = static_cast<double>(problem.denominators.front().rows);
     return static_cast<double>(problem.items.size()) * 10.0 * (width * width * width + 1000.0);
   }
-  index_t denominator(std::size_t position) const {
-    return problem_.items[order_[position]].second;
-  }
+  index_t denominator(index_t position) const { return problem_.items[order_[position]].second; }
   index_t d() const { return problem_.denominators.front().rows; }
-  VectorView<const T> shifts_of(std::size_t b) const {
-    const std::vector<T>& all = diagonals_.empty() ? problem_.shifts : diagonals_;
-    return {all.data() + b * static_cast<std::size_t>(d()), d()};
+  VectorView<const T> shifts_of(index_t b) const {
+    const Vector<T>& all = diagonals_.empty() ? problem_.shifts : diagonals_;
+    return {all.data() + b * d(), d()};
   }
   bool with_inverse() const {
     return options_.solver == Solver::krylov && krylov_fits(d(), options_.n_vectors);
   }
 
-  std::size_t wave_end(std::size_t first) const {
+  index_t wave_end(index_t first) const {
     const index_t each = factor_bytes<T>(d(), with_inverse());
     index_t bytes = 0;
-    std::size_t last = first;
+    index_t last = first;
     while (last < order_.size()) {
-      std::size_t next = last;
+      index_t next = last;
       while (next < order_.size() && denominator(next) == denominator(last)) ++next;
       bytes += each;
-      if (last > first && is_full(bytes, static_cast<index_t>(last - first), d(), n_threads_))
-        break;
+      if (last > first && is_full(bytes, last - first, d(), n_threads_)) break;
       last = next;
     }
     return last;
@@ -150,43 +147,41 @@ class Batch {
     }
   }
 
-  void factorise_wave(std::size_t first, std::size_t last) {
+  void factorise_wave(index_t first, index_t last) {
     first_of_.clear();
-    for (std::size_t p = first; p < last; ++p) {
+    for (index_t p = first; p < last; ++p) {
       if (p == first || denominator(p) != denominator(p - 1)) first_of_.push_back(denominator(p));
     }
     if (factors_.size() < first_of_.size()) factors_.resize(first_of_.size());
-    spread(static_cast<index_t>(first_of_.size()), [&](index_t job, int, int inner) {
-      const std::size_t b = static_cast<std::size_t>(first_of_[static_cast<std::size_t>(job)]);
-      factorise<T>(problem_.denominators[b], shifts_of(b), with_inverse(), inner,
-                   factors_[static_cast<std::size_t>(job)]);
+    spread(first_of_.size(), [&](index_t job, int, int inner) {
+      const index_t b = first_of_[job];
+      factorise<T>(problem_.denominators[b], shifts_of(b), with_inverse(), inner, factors_[job]);
     });
   }
 
   // The batch's first item is solved apart: it tells the others how many columns to expect.
-  void solve_wave(std::size_t first, std::size_t last) {
+  void solve_wave(index_t first, index_t last) {
     if (first == 0 && options_.solver == Solver::krylov && last > 1) {
       solve_item(order_[0], factors_[0], 0, n_threads_);
-      expected_columns_ = solution_.iterations[static_cast<index_t>(order_[0])];
+      expected_columns_ = solution_.iterations[order_[0]];
       ++first;
     }
-    spread(static_cast<index_t>(last - first), [&](index_t job, int thread, int inner) {
-      const std::size_t position = first + static_cast<std::size_t>(job);
+    spread(last - first, [&](index_t job, int thread, int inner) {
+      const index_t position = first + job;
       const auto at = std::lower_bound(first_of_.begin(), first_of_.end(), denominator(position));
-      solve_item(order_[position], factors_[static_cast<std::size_t>(at - first_of_.begin())],
-                 thread, inner);
+      solve_item(order_[position], factors_[at - first_of_.begin()], thread, inner);
     });
   }
 
-  void solve_item(std::size_t item, const Factor<T>& factor, int thread, int inner) {
-    const index_t i = static_cast<index_t>(item), m = options_.n_vectors;
+  void solve_item(index_t i, const Factor<T>& factor, int thread, int inner) {
+    const index_t m = options_.n_vectors;
     ItemResult<T> result;
     result.eigenvalues = {solution_.eigenvalues.data + i * m, m};
     result.residuals = {solution_.residuals.data + i * m, m};
     result.vectors = row_major(solution_.vectors.data + i * m * d(), m, d());
     result.solver = options_.solver;
     if (factor.status == Status::ok) {
-      const std::size_t a = static_cast<std::size_t>(problem_.items[item].first);
+      const index_t a = problem_.items[i].first;
       solvers_[thread].expect_columns(expected_columns_);
       solvers_[thread].solve(problem_.numerators[a], factor, options_, inner, result);
     } else {
@@ -209,11 +204,11 @@ class Batch {
   const PencilSolution<T>& solution_;
   int n_threads_;
   PerThread<ItemSolver<T>> solvers_;
-  std::vector<T> diagonals_;        // shifts entry by entry, where they are one number each
-  std::vector<std::size_t> order_;  // items by denominator
+  Vector<T> diagonals_;    // shifts entry by entry, where they are one number each
+  Vector<index_t> order_;  // items by denominator
   index_t expected_columns_ = 0;
-  std::vector<index_t> first_of_;   // this wave's denominators, ascending
-  std::vector<Factor<T>> factors_;  // their factors, in that order
+  Vector<index_t> first_of_;   // this wave's denominators, ascending
+  Vector<Factor<T>> factors_;  // their factors, in that order
 };
 
 }  // namespace
@@ -267,7 +262,7 @@ template <class T>
 void solve_pencils(const PencilProblem<T>& problem, const PencilOptions& options,
                    const PencilSolution<T>& solution) {
   check_problem(problem, options);
-  check_solution(solution, static_cast<index_t>(problem.items.size()), options.n_vectors,
+  check_solution(solution, problem.items.size(), options.n_vectors,
                  problem.denominators.front().rows);
   Batch<T>(problem, options, solution).run();
 }

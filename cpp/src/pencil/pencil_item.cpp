@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <vector>
 
+#include "eigenfeat/vector.hpp"
 #include "pencil/narrow.hpp"
 
 namespace eigenfeat {
@@ -149,11 +149,10 @@ double ItemSolver<T>::finish(const PencilOptions& options, index_t count, ItemRe
     multiply_narrow<T>(Shape::symmetric, factor_->matrix, vectors_.data() + at, kGroup,
                        bv_.data() + at, n_threads_);
   }
-  std::vector<double> lambda(static_cast<std::size_t>(count)), size(lambda.size()),
-      residual(lambda.size());
+  Vector<double> lambda(count), size(lambda.size()), residual(lambda.size());
   for (index_t rank = 0; rank < count; ++rank) {
     const index_t at = rank / kGroup * kGroup * d + rank % kGroup;
-    const std::size_t r = static_cast<std::size_t>(rank);
+    const index_t r = rank;
     double va = 0.0, vb = 0.0, vv = 0.0, rr = 0.0;
     for (index_t j = 0, i = at; j < d; ++j, i += kGroup) {
       bv_[i] += factor_->shifts[j] * vectors_[i];
@@ -173,10 +172,10 @@ double ItemSolver<T>::finish(const PencilOptions& options, index_t count, ItemRe
       return std::numeric_limits<double>::infinity();
   }
   // Rayleigh quotients of nearly equal eigenvalues need not descend as the solver's did.
-  std::vector<std::size_t> order(lambda.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
+  Vector<index_t> order(lambda.size());
+  std::iota(order.begin(), order.end(), index_t{0});
   std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return lambda[a] > lambda[b]; });
+                   [&](index_t a, index_t b) { return lambda[a] > lambda[b]; });
   // Tiny eigenvalues are measured against the largest, for no solver gets residuals below rounding;
   // nor below the rounding of A v, which matters where A is much larger than its largest eigenvalue
   // says.
@@ -187,12 +186,12 @@ double ItemSolver<T>::finish(const PencilOptions& options, index_t count, ItemRe
                 16.0 * rounding / kDefaultTolerance<T> * numerator_scale(),
                 std::numeric_limits<double>::min()});
   double worst = 0.0;
-  for (const std::size_t r : order) {
+  for (const index_t r : order) {
     const double unit = std::max(std::abs(lambda[r]), floor);
     residual[r] /= unit;
     if (lambda[r] < options.threshold) continue;
     worst = std::max(worst, residual[r]);
-    write_pair(static_cast<index_t>(r), lambda[r], residual[r], size[r], result);
+    write_pair(r, lambda[r], residual[r], size[r], result);
     ++result.found;
   }
   return worst;

@@ -7,6 +7,7 @@
 
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/status.hpp"
+#include "eigenfeat/vector.hpp"
 #include "kernels/svm_kernels.hpp"
 #include "svm/svm_state.hpp"
 
@@ -50,13 +51,13 @@ CrammerSinger<T>::State::State(SvmRows<T> read, const SvmProblem& given, const S
       options(chosen),
       random(chosen.seed),
       b(AlignedBuffer<double>::zeros(n * k)),
-      moved(static_cast<std::size_t>(n), 0),
+      moved(n, 0),
       exact(AlignedBuffer<double>::zeros(p * width)),
       w(AlignedBuffer<T>::zeros(p * width)),
       mask(AlignedBuffer<T>::zeros(width)),
-      slack(static_cast<std::size_t>(n), 0.0F),
-      z(static_cast<std::size_t>(k)),
-      fresh(static_cast<std::size_t>(k)),
+      slack(n, 0.0F),
+      z(k),
+      fresh(k),
       delta(AlignedBuffer<T>::zeros(width)),
       scores(4 * width) {
   for (index_t i = 0; i < n; ++i) row(i)[labels[i]] = costs[i];
@@ -77,7 +78,7 @@ RowReport CrammerSinger<T>::State::report(index_t i, const T* g, T greatest) con
   const double* have = row(i);
   index_t vertex = own;
   double least = static_cast<double>(g[own]);
-  if (moved[static_cast<std::size_t>(i)] == 0) {
+  if (moved[i] == 0) {
     out.gap = costs[i] * (top - least);
   } else {
     least = std::numeric_limits<double>::infinity();
@@ -107,25 +108,25 @@ template <class T>
 void CrammerSinger<T>::State::sum_weights(int n_threads) {
   constexpr index_t most_groups = 64, group_rows = 512;
   constexpr double most_bytes = 64e6;
-  std::vector<index_t> support;
+  Vector<index_t> support;
   for (index_t i = 0; i < n; ++i) {
-    if (moved[static_cast<std::size_t>(i)] != 0) support.push_back(i);
+    if (moved[i] != 0) support.push_back(i);
   }
-  const index_t size = p * width, total = static_cast<index_t>(support.size());
+  const index_t size = p * width, total = support.size();
   const auto affordable = static_cast<index_t>(most_bytes / (8.0 * static_cast<double>(size)));
   const index_t count = std::clamp<index_t>(
       std::min((total + group_rows - 1) / group_rows, affordable), 1, most_groups);
   const index_t run = (total + count - 1) / count;
   const double work = rows.entries() / static_cast<double>(n) * static_cast<double>(total * width);
   const int threads = threads_for(2.0 * work + static_cast<double>(count * size), n_threads);
-  std::vector<AlignedBuffer<double>> parts(static_cast<std::size_t>(count));
+  Vector<AlignedBuffer<double>> parts(count);
   for_blocks(count, threads, [&](index_t group, int) {
-    AlignedBuffer<double>& part = parts[static_cast<std::size_t>(group)];
+    AlignedBuffer<double>& part = parts[group];
     part = AlignedBuffer<double>::zeros(size);
     AlignedBuffer<double> a = AlignedBuffer<double>::zeros(width);
-    std::vector<index_t> classes;
+    Vector<index_t> classes;
     for (index_t s = group * run; s < std::min(total, (group + 1) * run); ++s) {
-      const index_t i = support[static_cast<std::size_t>(s)];
+      const index_t i = support[s];
       const double* have = row(i);
       double sum = 0.0;
       classes.clear();
@@ -158,7 +159,7 @@ void CrammerSinger<T>::State::objective_of_duals() {
   for (index_t e = 0; e < p * width; ++e) energy += exact[e] * exact[e];
   double sum = 0.0;
   for (index_t i = 0; i < n; ++i) {
-    if (moved[static_cast<std::size_t>(i)] != 0) sum += costs[i] - row(i)[labels[i]];
+    if (moved[i] != 0) sum += costs[i] - row(i)[labels[i]];
   }
   dual = margin * sum - 0.5 * energy;
 }
@@ -171,7 +172,7 @@ void CrammerSinger<T>::State::full_pass(int n_threads) {
   struct Sums {
     double loss = 0.0, gap = 0.0;
   };
-  std::vector<Sums> sums(static_cast<std::size_t>((n + tile - 1) / tile));
+  Vector<Sums> sums((n + tile - 1) / tile);
   const double work = 2.0 * rows.entries() * static_cast<double>(width);
   const int threads = threads_for(work, n_threads);
   PerThread<AlignedBuffer<T>> scratch(threads);
@@ -193,11 +194,10 @@ void CrammerSinger<T>::State::full_pass(int n_threads) {
         const double at_label = static_cast<double>(own[labels[i]]);
         sum.loss += costs[i] * (static_cast<double>(top) - at_label);
         sum.gap += now.gap;
-        slack[static_cast<std::size_t>(i)] =
-            static_cast<float>(now.violation > 0.0 ? -now.violation : now.slack);
+        slack[i] = static_cast<float>(now.violation > 0.0 ? -now.violation : now.slack);
       }
     }
-    sums[static_cast<std::size_t>(begin / tile)] = sum;
+    sums[begin / tile] = sum;
   });
   Sums total;
   for (const Sums& sum : sums) {
@@ -239,12 +239,12 @@ void CrammerSinger<T>::start(MatrixView<const double> duals, int n_threads) {
   for (index_t i = 0; i < s.n; ++i) {
     for (index_t c = 0; c < s.k; ++c) {
       require(std::isfinite(duals(i, c)), "duals", "finite numbers", "others");
-      s.z[static_cast<std::size_t>(c)] = (c == s.labels[i] ? s.costs[i] : 0.0) - duals(i, c);
+      s.z[c] = (c == s.labels[i] ? s.costs[i] : 0.0) - duals(i, c);
     }
     double* to = s.row(i);
     std::fill(to, to + s.k, 0.0);
     s.project(s.z.data(), s.k, s.costs[i], [&](index_t c, double value) { to[c] = value; });
-    s.moved[static_cast<std::size_t>(i)] = to[s.labels[i]] < s.costs[i] ? 1 : 0;
+    s.moved[i] = to[s.labels[i]] < s.costs[i] ? 1 : 0;
   }
   s.full_pass(n_threads);
 }

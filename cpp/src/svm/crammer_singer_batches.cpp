@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "eigenfeat/parallel.hpp"
+#include "eigenfeat/vector.hpp"
 #include "kernels/svm_kernels.hpp"
 #include "svm/svm_state.hpp"
 
@@ -8,10 +9,10 @@ namespace eigenfeat {
 
 // The corner s_i of every row of a batch at the present W; returns the sum of the gaps.
 template <class T>
-double CrammerSinger<T>::State::batch_scores(const std::vector<index_t>& order, std::size_t begin,
-                                             std::size_t end, int n_threads) {
+double CrammerSinger<T>::State::batch_scores(const Vector<index_t>& order, index_t begin,
+                                             index_t end, int n_threads) {
   constexpr index_t tile = 32;
-  const auto count = static_cast<index_t>(end - begin);
+  const index_t count = end - begin;
   const double work =
       2.0 * rows.entries() / static_cast<double>(n) * static_cast<double>(count * width);
   const int threads = threads_for(work, n_threads);
@@ -20,17 +21,16 @@ double CrammerSinger<T>::State::batch_scores(const std::vector<index_t>& order, 
     AlignedBuffer<T>& g = scratch[thread];
     g.reserve(width);
     for (index_t r = first; r < last; ++r) {
-      const auto at = static_cast<std::size_t>(r);
-      const index_t i = order[begin + at];
-      if (r + 1 < last) rows.prefetch(order[begin + at + 1]);
+      const index_t i = order[begin + r];
+      if (r + 1 < last) rows.prefetch(order[begin + r + 1]);
       rows.scores(i, w.data(), width, g.data());
       const T top = margins(i, g.data());
-      gaps[at] = report(i, g.data(), top).gap;
-      corners[at] = std::max_element(g.data(), g.data() + k) - g.data();
+      gaps[r] = report(i, g.data(), top).gap;
+      corners[r] = std::max_element(g.data(), g.data() + k) - g.data();
     }
   });
   double sum = 0.0;
-  for (std::size_t r = 0; r < end - begin; ++r) sum += gaps[r];
+  for (index_t r = 0; r < end - begin; ++r) sum += gaps[r];
   return sum;
 }
 
@@ -59,7 +59,7 @@ void CrammerSinger<T>::State::mix(index_t i, index_t corner, double step) {
   }
   // So that they sum to the cost however often they are rounded.
   row(i)[labels[i]] = std::max(costs[i] - others, 0.0);
-  moved[static_cast<std::size_t>(i)] = others > 0.0 ? 1 : 0;
+  moved[i] = others > 0.0 ? 1 : 0;
 }
 
 // One row: |dW|^2 = |delta|^2 |x_i|^2, and only the row's features change.
@@ -75,11 +75,11 @@ void CrammerSinger<T>::State::single_step(index_t i, index_t corner, double row_
 
 // The rows of a batch move towards their corners by the common step that maximises the dual.
 template <class T>
-void CrammerSinger<T>::State::batch_step(const std::vector<index_t>& order, std::size_t begin,
-                                         std::size_t end, double sum) {
+void CrammerSinger<T>::State::batch_step(const Vector<index_t>& order, index_t begin, index_t end,
+                                         double sum) {
   if (end - begin == 1) return single_step(order[begin], corners[0], sum);
   const index_t size = p * width;
-  for (std::size_t r = 0; r < end - begin; ++r) {
+  for (index_t r = 0; r < end - begin; ++r) {
     if (gaps[r] <= 0.0) continue;
     const index_t i = order[begin + r];
     toward_corner(i, corners[r]);
@@ -89,22 +89,22 @@ void CrammerSinger<T>::State::batch_step(const std::vector<index_t>& order, std:
   const double square = kernels<SvmKernels<T>>().sum_of_squares(direction.data(), size);
   const double step = square > sum ? sum / square : 1.0;
   kernels<SvmKernels<T>>().add_and_clear(static_cast<T>(step), direction.data(), size, w.data());
-  for (std::size_t r = 0; r < end - begin; ++r) {
+  for (index_t r = 0; r < end - begin; ++r) {
     if (gaps[r] > 0.0) mix(order[begin + r], corners[r], step);
   }
 }
 
 template <class T>
 void CrammerSinger<T>::State::batches(int n_threads) {
-  std::vector<index_t> order(static_cast<std::size_t>(n));
-  for (index_t i = 0; i < n; ++i) order[static_cast<std::size_t>(i)] = i;
+  Vector<index_t> order(n);
+  for (index_t i = 0; i < n; ++i) order[i] = i;
   random.shuffle(order);
-  const auto most = static_cast<std::size_t>(std::min(options.batch, n));
+  const index_t most = std::min(options.batch, n);
   corners.resize(most);
   gaps.resize(most);
   if (direction.empty()) direction = AlignedBuffer<T>::zeros(p * width);
-  for (std::size_t begin = 0; begin < order.size(); begin += most) {
-    const std::size_t end = std::min(begin + most, order.size());
+  for (index_t begin = 0; begin < order.size(); begin += most) {
+    const index_t end = std::min(begin + most, order.size());
     const double sum = batch_scores(order, begin, end, n_threads);
     if (sum > 0.0) batch_step(order, begin, end, sum);
   }

@@ -7,10 +7,10 @@ namespace eigenfeat {
 template <class T>
 void CrammerSinger<T>::State::move(index_t i) {
   for (const index_t c : changed) {
-    delta[c] = static_cast<T>(row(i)[c] - fresh[static_cast<std::size_t>(c)]);
-    row(i)[c] = fresh[static_cast<std::size_t>(c)];
+    delta[c] = static_cast<T>(row(i)[c] - fresh[c]);
+    row(i)[c] = fresh[c];
   }
-  moved[static_cast<std::size_t>(i)] = row(i)[labels[i]] < costs[i] ? 1 : 0;
+  moved[i] = row(i)[labels[i]] < costs[i] ? 1 : 0;
   rows.add(i, delta.data(), changed, width, w.data());
   for (const index_t c : changed) delta[c] = T(0);
 }
@@ -21,16 +21,14 @@ void CrammerSinger<T>::State::exact_step(index_t i, const T* g) {
   const double* have = row(i);
   std::fill(fresh.begin(), fresh.end(), 0.0);
   if (square > 0.0) {
-    for (index_t c = 0; c < k; ++c)
-      z[static_cast<std::size_t>(c)] = have[c] + static_cast<double>(g[c]) / square;
-    project(z.data(), k, size,
-            [&](index_t c, double value) { fresh[static_cast<std::size_t>(c)] = value; });
+    for (index_t c = 0; c < k; ++c) z[c] = have[c] + static_cast<double>(g[c]) / square;
+    project(z.data(), k, size, [&](index_t c, double value) { fresh[c] = value; });
   } else {  // a row of zeros: its scores do not move
-    fresh[static_cast<std::size_t>(std::max_element(g, g + k) - g)] = size;
+    fresh[std::max_element(g, g + k) - g] = size;
   }
   changed.clear();
   for (index_t c = 0; c < k; ++c) {
-    if (fresh[static_cast<std::size_t>(c)] != have[c]) changed.push_back(c);
+    if (fresh[c] != have[c]) changed.push_back(c);
   }
   if (!changed.empty()) move(i);
 }
@@ -38,11 +36,11 @@ void CrammerSinger<T>::State::exact_step(index_t i, const T* g) {
 // Visits the active rows once; returns the sum of the gaps that they had when they were visited.
 template <class T>
 double CrammerSinger<T>::State::sweep(double negligible, double wide) {
-  constexpr std::size_t ahead = 4;
+  constexpr index_t ahead = 4;
   random.shuffle(active);
   double seen = 0.0;
-  std::size_t kept = 0;
-  for (std::size_t at = 0; at < active.size(); ++at) {
+  index_t kept = 0;
+  for (index_t at = 0; at < active.size(); ++at) {
     if (at + ahead < active.size()) rows.prefetch(active[at + ahead]);
     const index_t i = active[at];
     rows.scores(i, w.data(), width, scores.data());
@@ -70,8 +68,7 @@ void CrammerSinger<T>::State::sweeps(double tolerance) {
   const double target = tolerance * std::max(dual, 0.0);
   active.clear();
   for (index_t i = 0; i < n; ++i) {
-    if (static_cast<double>(slack[static_cast<std::size_t>(i)]) <= near * margin)
-      active.push_back(i);
+    if (static_cast<double>(slack[i]) <= near * margin) active.push_back(i);
   }
   const double first = sweep(share * target / total, wide * margin);
   const double stop = std::max(enough * std::min(first, gap), 0.5 * target);

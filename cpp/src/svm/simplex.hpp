@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
+#include "eigenfeat/vector.hpp"
 #include "eigenfeat/view.hpp"
 
 namespace eigenfeat {
@@ -27,7 +27,7 @@ class SimplexProjection {
       return a.first != b.first ? a.first > b.first : a.second < b.second;
     });
     double sum = 0.0, level = 0.0;
-    std::size_t kept = 0;
+    index_t kept = 0;
     for (; kept < candidates_.size(); ++kept) {
       const double with = sum + candidates_[kept].first;
       const double next = (with - size) / static_cast<double>(kept + 1);
@@ -35,14 +35,14 @@ class SimplexProjection {
       sum = with;
       level = next;
     }
-    for (std::size_t c = 0; c < kept; ++c) {
+    for (index_t c = 0; c < kept; ++c) {
       const double value = candidates_[c].first - level;
       if (value > 0.0) put(candidates_[c].second, std::min(value, size));
     }
   }
 
  private:
-  std::vector<std::pair<double, index_t>> candidates_;
+  Vector<std::pair<double, index_t>> candidates_;
 };
 
 }  // namespace eigenfeat

@@ -9,6 +9,7 @@
 #include "base/prefetch.hpp"
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/status.hpp"
+#include "eigenfeat/vector.hpp"
 #include "kernels/svm_kernels.hpp"
 
 namespace eigenfeat {
@@ -25,8 +26,7 @@ void check_columns(index_t d) {
 
 // |x_i|^2; duplicate columns add up before they are squared.
 template <class T>
-double csr_square(const CsrView<T>& rows, index_t i,
-                  std::vector<std::pair<index_t, double>>& sorted) {
+double csr_square(const CsrView<T>& rows, index_t i, Vector<std::pair<index_t, double>>& sorted) {
   double square = 0.0;
   bool rising = true;
   for (index_t e = rows.indptr[i]; e < rows.indptr[i + 1]; ++e) {
@@ -40,7 +40,7 @@ double csr_square(const CsrView<T>& rows, index_t i,
     sorted.emplace_back(rows.indices[e], static_cast<double>(rows.values[e]));
   std::sort(sorted.begin(), sorted.end());
   square = 0.0;
-  for (std::size_t e = 0; e < sorted.size();) {
+  for (index_t e = 0; e < sorted.size();) {
     const index_t column = sorted[e].first;
     double sum = 0.0;
     for (; e < sorted.size() && sorted[e].first == column; ++e) sum += sorted[e].second;
@@ -56,16 +56,16 @@ SvmRows<T>::SvmRows(MatrixView<const T> rows, double constant, int n_threads)
     : n_(rows.rows), d_(rows.cols), constant_(constant), squares_(rows.rows) {
   require(rows.is_row_major(), "X", "row-major rows", "others");
   check_columns(d_);
-  starts_.assign(static_cast<std::size_t>(n_) + 1, 0);
+  starts_.assign(n_ + 1, 0);
   const double size = static_cast<double>(n_) * static_cast<double>(d_);
   for_ranges(n_, kTile, threads_for(size, n_threads), [&](index_t begin, index_t end, int) {
     for (index_t i = begin; i < end; ++i) {
       const RowCount count = kernels<SvmKernels<T>>().count_row(rows.row(i), d_);
       squares_[i] = count.square + constant * constant;
-      starts_[static_cast<std::size_t>(i) + 1] = count.entries;
+      starts_[i + 1] = count.entries;
     }
   });
-  for (std::size_t i = 0; i < static_cast<std::size_t>(n_); ++i) starts_[i + 1] += starts_[i];
+  for (index_t i = 0; i < n_; ++i) starts_[i + 1] += starts_[i];
   const double used = static_cast<double>(starts_.back());
   if (kCompressedCost * used < size) {
     entries_ = used;
@@ -87,8 +87,8 @@ void SvmRows<T>::compress(MatrixView<const T> rows, int n_threads) {
   for_ranges(n_, kTile, threads_for(size, n_threads), [&](index_t begin, index_t end, int) {
     for (index_t i = begin; i < end; ++i) {
       const T* x = rows.row(i);
-      index_t at = starts_[static_cast<std::size_t>(i)];
-      const index_t stop = starts_[static_cast<std::size_t>(i) + 1];
+      index_t at = starts_[i];
+      const index_t stop = starts_[i + 1];
       for (index_t j = 0; at < stop; ++j) {
         own_values_[at] = x[j];
         columns_[at] = static_cast<std::uint32_t>(j);
@@ -109,7 +109,7 @@ SvmRows<T>::SvmRows(const CsrView<T>& rows, double constant, int n_threads)
   entries_ = static_cast<double>(starts_.back() - starts_.front());
   for_ranges(n_, kTile, threads_for(2.0 * entries_, n_threads),
              [&](index_t begin, index_t end, int) {
-               std::vector<std::pair<index_t, double>> sorted;
+               Vector<std::pair<index_t, double>> sorted;
                for (index_t i = begin; i < end; ++i) {
                  for (index_t e = rows.indptr[i]; e < rows.indptr[i + 1]; ++e)
                    columns_[e] = static_cast<std::uint32_t>(rows.indices[e]);
@@ -121,13 +121,12 @@ SvmRows<T>::SvmRows(const CsrView<T>& rows, double constant, int n_threads)
 template <class T>
 void SvmRows<T>::prefetch(index_t i) const {
   constexpr index_t most = 24;  // lines; beyond, the hardware has seen where it goes
-  const auto at = static_cast<std::size_t>(i);
-  const T* x = dense() ? dense_.row(i) : values_ + starts_[at];
-  const index_t count = dense() ? d_ : starts_[at + 1] - starts_[at];
+  const T* x = dense() ? dense_.row(i) : values_ + starts_[i];
+  const index_t count = dense() ? d_ : starts_[i + 1] - starts_[i];
   const index_t last = std::min(count, most * kLane<T>);
   for (index_t e = 0; e < last; e += kLane<T>) prefetch_line(x + e);
   if (dense()) return;
-  const std::uint32_t* columns = columns_.data() + starts_[at];
+  const std::uint32_t* columns = columns_.data() + starts_[i];
   const index_t last_column = std::min(count, most * kLane<float>);
   for (index_t e = 0; e < last_column; e += kLane<float>) prefetch_line(columns + e);
 }
@@ -137,8 +136,8 @@ void SvmRows<T>::scores(index_t i, const T* w, index_t width, T* out) const {
   if (dense()) {
     kernels<SvmKernels<T>>().row_scores(dense_.row(i), nullptr, d_, w, width, out);
   } else {
-    const index_t start = starts_[static_cast<std::size_t>(i)];
-    const index_t count = starts_[static_cast<std::size_t>(i) + 1] - start;
+    const index_t start = starts_[i];
+    const index_t count = starts_[i + 1] - start;
     kernels<SvmKernels<T>>().row_scores(values_ + start, columns_.data() + start, count, w, width,
                                         out);
   }
@@ -161,7 +160,7 @@ void SvmRows<T>::scores_of_four(index_t i, const T* w, index_t width, T* out) co
 
 template <class T>
 template <class U>
-void SvmRows<T>::add(index_t i, const U* delta, const std::vector<index_t>& changed, index_t width,
+void SvmRows<T>::add(index_t i, const U* delta, const Vector<index_t>& changed, index_t width,
                      U* w) const {
   const T* x = nullptr;
   const std::uint32_t* columns = nullptr;
@@ -169,12 +168,12 @@ void SvmRows<T>::add(index_t i, const U* delta, const std::vector<index_t>& chan
   if (dense()) {
     x = dense_.row(i);
   } else {
-    const index_t start = starts_[static_cast<std::size_t>(i)];
+    const index_t start = starts_[i];
     x = values_ + start;
     columns = columns_.data() + start;
-    count = starts_[static_cast<std::size_t>(i) + 1] - start;
+    count = starts_[i + 1] - start;
   }
-  const auto few = static_cast<index_t>(changed.size()) * 2 < width / kernels<SvmKernels<U>>().unit;
+  const auto few = changed.size() * 2 < width / kernels<SvmKernels<U>>().unit;
   if (few) {
     for (index_t e = 0; e < count; ++e) {
       U* line = w + (columns != nullptr ? static_cast<index_t>(columns[e]) : e) * width;
@@ -194,11 +193,11 @@ void SvmRows<T>::add(index_t i, const U* delta, const std::vector<index_t>& chan
 
 template class SvmRows<float>;
 template class SvmRows<double>;
-template void SvmRows<float>::add<float>(index_t, const float*, const std::vector<index_t>&,
-                                         index_t, float*) const;
-template void SvmRows<float>::add<double>(index_t, const double*, const std::vector<index_t>&,
-                                          index_t, double*) const;
-template void SvmRows<double>::add<double>(index_t, const double*, const std::vector<index_t>&,
-                                           index_t, double*) const;
+template void SvmRows<float>::add<float>(index_t, const float*, const Vector<index_t>&, index_t,
+                                         float*) const;
+template void SvmRows<float>::add<double>(index_t, const double*, const Vector<index_t>&, index_t,
+                                          double*) const;
+template void SvmRows<double>::add<double>(index_t, const double*, const Vector<index_t>&, index_t,
+                                           double*) const;
 
 }  // namespace eigenfeat

@@ -6,9 +6,9 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "eigenfeat/scratch.hpp"
+#include "eigenfeat/vector.hpp"
 #include "eigenfeat/view.hpp"
 #include "kernels/line.hpp"
 #include "kernels/svm_kernels.hpp"
@@ -42,8 +42,7 @@ class SvmRows {
   void scores_of_four(index_t i, const T* w, index_t width, T* out) const;
   // W += x_i delta^T, delta (width); changed: the classes where delta is not 0.
   template <class U>
-  void add(index_t i, const U* delta, const std::vector<index_t>& changed, index_t width,
-           U* w) const;
+  void add(index_t i, const U* delta, const Vector<index_t>& changed, index_t width, U* w) const;
 
  private:
   void compress(MatrixView<const T> rows, int n_threads);
@@ -55,7 +54,7 @@ class SvmRows {
   const T* values_ = nullptr;
   AlignedBuffer<T> own_values_;
   AlignedBuffer<std::uint32_t> columns_;
-  std::vector<index_t> starts_;
+  Vector<index_t> starts_;
   AlignedBuffer<double> squares_;
 };
 

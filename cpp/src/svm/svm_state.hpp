@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "base/random_order.hpp"
 #include "eigenfeat/crammer_singer.hpp"
 #include "eigenfeat/scratch.hpp"
+#include "eigenfeat/vector.hpp"
 #include "svm/simplex.hpp"
 #include "svm/svm_rows.hpp"
 
@@ -36,13 +36,11 @@ struct CrammerSinger<T>::State {
   void sweeps(double tolerance);
   double sweep(double negligible, double wide);
   void batches(int n_threads);
-  double batch_scores(const std::vector<index_t>& order, std::size_t begin, std::size_t end,
-                      int n_threads);
+  double batch_scores(const Vector<index_t>& order, index_t begin, index_t end, int n_threads);
   double toward_corner(index_t i, index_t corner);
   void mix(index_t i, index_t corner, double step);
   void single_step(index_t i, index_t corner, double row_gap);
-  void batch_step(const std::vector<index_t>& order, std::size_t begin, std::size_t end,
-                  double gap);
+  void batch_step(const Vector<index_t>& order, index_t begin, index_t end, double gap);
 
   double* row(index_t i) { return b.data() + i * k; }
   const double* row(index_t i) const { return b.data() + i * k; }
@@ -56,23 +54,23 @@ struct CrammerSinger<T>::State {
   RandomOrder random;
 
   AlignedBuffer<double> b;                                   // (n, k)
-  std::vector<std::uint8_t> moved;                           // rows with a_i != 0
+  Vector<std::uint8_t> moved;                                // rows with a_i != 0
   AlignedBuffer<double> exact;                               // W, summed in the last full pass
   AlignedBuffer<T> w;                                        // W as the steps change it
   AlignedBuffer<T> mask;                                     // 0, in the padding -infinity
   double primal = 0.0, dual = 0.0, gap = 0.0, energy = 0.0;  // energy: |W|^2
-  bool passed = false;       // whether there was a full pass since the last change from outside
-  std::vector<float> slack;  // of the last full pass: below 0 a violation
-  std::vector<index_t> active;
+  bool passed = false;  // whether there was a full pass since the last change from outside
+  Vector<float> slack;  // of the last full pass: below 0 a violation
+  Vector<index_t> active;
 
   // Scratch of steps.
   SimplexProjection project;
-  std::vector<double> z, fresh;
-  std::vector<index_t> changed;
+  Vector<double> z, fresh;
+  Vector<index_t> changed;
   AlignedBuffer<T> delta, scores;
   // Scratch of batches.
-  std::vector<index_t> corners;
-  std::vector<double> gaps;
+  Vector<index_t> corners;
+  Vector<double> gaps;
   AlignedBuffer<T> direction;
 };
 

@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <vector>
 
+#include "eigenfeat/vector.hpp"
 #include "eigenfeat/view.hpp"
 #include "reference/pencil_reference.hpp"
 
 namespace eigenfeat::reference {
 
-using Numbers = std::vector<long double>;
+using Numbers = Vector<long double>;
 
 // sum a x^2 + 2 g x at x = -g / (a + mu), and |x|^2; 0 / 0 is 0.
 struct AtMultiplier {
@@ -21,7 +21,7 @@ struct AtMultiplier {
 inline AtMultiplier at_multiplier(const Numbers& a, const Numbers& g, long double radius,
                                   long double low, long double shift) {
   AtMultiplier out;
-  for (std::size_t i = 0; i < a.size(); ++i) {
+  for (index_t i = 0; i < a.size(); ++i) {
     if (g[i] == 0) continue;
     const long double x = g[i] / ((a[i] - low) + shift);
     out.dual -= g[i] * x;
@@ -55,8 +55,7 @@ inline BallReference minimum_over_ball(const Table& a, const Numbers& g, long do
   const Eigenpairs pairs = symmetric_eigenpairs(a);
   Numbers slopes(g.size(), 0.0L);
   for (index_t j = 0; j < a.order(); ++j) {
-    for (index_t i = 0; i < a.order(); ++i)
-      slopes[static_cast<std::size_t>(j)] += pairs.vectors(i, j) * g[static_cast<std::size_t>(i)];
+    for (index_t i = 0; i < a.order(); ++i) slopes[j] += pairs.vectors(i, j) * g[i];
   }
   return minimum_over_ball(pairs.values, slopes, radius);
 }
@@ -64,7 +63,7 @@ inline BallReference minimum_over_ball(const Table& a, const Numbers& g, long do
 // min sum a x^2 + 2 g x over |x| <= w: the lesser of both edges and, where inside, the vertex.
 inline long double minimum_over_box(const Numbers& a, const Numbers& g, const Numbers& w) {
   long double sum = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
+  for (index_t i = 0; i < a.size(); ++i) {
     const auto value = [&](long double x) { return a[i] * x * x + 2 * g[i] * x; };
     long double least = std::min(value(w[i]), value(-w[i]));
     if (a[i] > 0 && std::fabs(g[i]) <= a[i] * w[i]) least = std::min(least, value(-g[i] / a[i]));
@@ -91,10 +90,10 @@ inline Conditional condition_on_prefix(const Table& sigma, const Numbers& mean, 
   for (index_t s = 0; s < t; ++s) {
     const Table before = out.covariance;
     const long double variance = before(s, s);
-    const long double from = x[static_cast<std::size_t>(s)] - out.mean[static_cast<std::size_t>(s)];
+    const long double from = x[s] - out.mean[s];
     out.log_density -= from * from / (2 * variance) + std::log(kTwoPi * variance) / 2;
     for (index_t i = 0; i < d; ++i) {
-      out.mean[static_cast<std::size_t>(i)] += before(i, s) / variance * from;
+      out.mean[i] += before(i, s) / variance * from;
       for (index_t j = 0; j < d; ++j)
         out.covariance(i, j) = before(i, j) - before(i, s) * before(s, j) / variance;
     }

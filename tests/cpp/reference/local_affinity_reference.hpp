@@ -4,15 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <vector>
 
+#include "eigenfeat/vector.hpp"
 #include "eigenfeat/view.hpp"
 
 namespace eigenfeat::reference::affinity {
-
-inline std::size_t at(index_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 inline long double squared_distance(MatrixView<const double> x, index_t i, index_t j) {
   long double sum = 0;
@@ -24,67 +20,66 @@ inline long double squared_distance(MatrixView<const double> x, index_t i, index
 }
 
 // Of rows [begin, begin + count): each one's k-th smallest distance to the others; 0 for one row.
-inline std::vector<long double> scales(MatrixView<const double> x, index_t begin, index_t count,
-                                       index_t k) {
-  std::vector<long double> sigma(at(count), 0.0L);
+inline Vector<long double> scales(MatrixView<const double> x, index_t begin, index_t count,
+                                  index_t k) {
+  Vector<long double> sigma(count, 0.0L);
   for (index_t i = 0; i < count && count > 1; ++i) {
-    std::vector<long double> squares;
+    Vector<long double> squares;
     for (index_t j = 0; j < count; ++j) {
       if (j != i) squares.push_back(squared_distance(x, begin + i, begin + j));
     }
     std::sort(squares.begin(), squares.end());
-    sigma[at(i)] = std::sqrt(squares[at(std::min(k, count - 1) - 1)]);
+    sigma[i] = std::sqrt(squares[std::min(k, count - 1) - 1]);
   }
   return sigma;
 }
 
 struct Sums {
-  std::vector<long double> values;  // n_sums (d, d) matrices
-  std::vector<long double> errors;  // how far off they may be
+  Vector<long double> values;  // n_sums (d, d) matrices
+  Vector<long double> errors;  // how far off they may be
 };
 
 // The upper triangles of (d, d) matrices from their lower ones.
-inline void mirror(std::vector<long double>& matrices, index_t count, index_t d) {
+inline void mirror(Vector<long double>& matrices, index_t count, index_t d) {
   for (index_t s = 0; s < count; ++s) {
     for (index_t a = 0; a < d; ++a) {
-      for (index_t b = 0; b < a; ++b)
-        matrices[at((s * d + b) * d + a)] = matrices[at((s * d + a) * d + b)];
+      for (index_t b = 0; b < a; ++b) matrices[(s * d + b) * d + a] = matrices[(s * d + a) * d + b];
     }
   }
 }
 
 // By pairs: X^T L X = sum over i < j of A_ij (x_i - x_j) (x_i - x_j)^T. eps: of what is tested.
-inline Sums sums(MatrixView<const double> x, const std::vector<index_t>& counts, index_t k,
+inline Sums sums(MatrixView<const double> x, const Vector<index_t>& counts, index_t k,
                  MatrixView<const double> laplacian, MatrixView<const double> plain,
                  long double eps) {
   const index_t d = x.cols;
   Sums out;
-  out.values.assign(at(laplacian.rows * d * d), 0.0L);
+  out.values.assign(laplacian.rows * d * d, 0.0L);
   out.errors = out.values;
   index_t begin = 0;
-  for (index_t c = 0; c < static_cast<index_t>(counts.size()); ++c) {
-    const index_t count = counts[at(c)];
+  for (index_t c = 0; c < counts.size(); ++c) {
+    const index_t count = counts[c];
     const auto sigma = scales(x, begin, count, k);
-    std::vector<long double> norms(at(count), 0.0L);
+    Vector<long double> norms(count, 0.0L);
     for (index_t i = 0; i < count; ++i) {
       for (index_t a = 0; a < d; ++a)
-        norms[at(i)] += static_cast<long double>(x(begin + i, a)) * x(begin + i, a);
+        norms[i] += static_cast<long double>(x(begin + i, a)) * x(begin + i, a);
     }
     const auto add = [&](index_t s, index_t a, index_t b, long double term, long double error) {
-      out.values[at((s * d + a) * d + b)] += term;
-      out.errors[at((s * d + a) * d + b)] += error;
+      out.values[(s * d + a) * d + b] += term;
+      out.errors[(s * d + a) * d + b] += error;
     };
     for (index_t i = 0; i < count; ++i) {
       for (index_t j = 0; j <= i; ++j) {
-        const long double both = sigma[at(i)] * sigma[at(j)];
+        const long double both = sigma[i] * sigma[j];
         const long double square = squared_distance(x, begin + i, begin + j);
         const long double affinity = i != j && both > 0 ? std::exp(-square / both) : 0.0L;
-        const long double root = std::sqrt(norms[at(i)]) + std::sqrt(norms[at(j)]);
+        const long double root = std::sqrt(norms[i]) + std::sqrt(norms[j]);
         // Of the exponent, with what the sigmas add to it, and of sums of as many terms.
         const long double rounding = (static_cast<long double>(d) + 4) * root * root * eps;
         long double off = 0.0L;
         if (affinity > 0) {
-          const long double worst = std::min(sigma[at(i)], sigma[at(j)]);
+          const long double worst = std::min(sigma[i], sigma[j]);
           off = affinity * (rounding / both + square / both * rounding / (worst * worst) + 8 * eps);
         }
         const long double terms = static_cast<long double>(count + 8) * eps;

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <limits>
 #include <utility>
-#include <vector>
 
+#include "eigenfeat/vector.hpp"
 #include "eigenfeat/view.hpp"
 
 namespace eigenfeat::reference {
@@ -25,24 +25,23 @@ long double squared_distance(MatrixView<const T> a, index_t i, MatrixView<const 
 // The k nearest of a class, by sorting pairs (distance, row); -1 for none. left_out: rows that
 // may not be chosen.
 template <class T, class LeftOut>
-std::vector<index_t> nearest(MatrixView<const T> queries, index_t i, MatrixView<const T> rows,
-                             VectorView<const std::int32_t> codes, std::int32_t c, index_t k,
-                             LeftOut left_out) {
-  std::vector<std::pair<long double, index_t>> found;
+Vector<index_t> nearest(MatrixView<const T> queries, index_t i, MatrixView<const T> rows,
+                        VectorView<const std::int32_t> codes, std::int32_t c, index_t k,
+                        LeftOut left_out) {
+  Vector<std::pair<long double, index_t>> found;
   for (index_t j = 0; j < rows.rows; ++j) {
     if (codes[j] == c && !left_out(j)) found.emplace_back(squared_distance(queries, i, rows, j), j);
   }
   std::sort(found.begin(), found.end());
-  std::vector<index_t> result(static_cast<std::size_t>(k), -1);
-  for (std::size_t r = 0; r < std::min(found.size(), result.size()); ++r)
-    result[r] = found[r].second;
+  Vector<index_t> result(k, -1);
+  for (index_t r = 0; r < std::min(found.size(), result.size()); ++r) result[r] = found[r].second;
   return result;
 }
 
 struct LocalDifference {
   index_t count = 0;
-  std::vector<long double> gap;       // x - mean
-  std::vector<long double> variance;  // of maximum likelihood
+  Vector<long double> gap;       // x - mean
+  Vector<long double> variance;  // of maximum likelihood
 };
 
 template <class T>
@@ -66,20 +65,18 @@ LocalDifference local_difference(MatrixView<const T> queries, index_t i, MatrixV
 
 // sum over pairs of weight(i, c) D D^T, entry (a, b) at a d + b.
 template <class T, class Weight>
-std::vector<long double> scatter(MatrixView<const T> queries, MatrixView<const T> rows,
-                                 const std::vector<index_t>& lists, index_t n_classes, index_t k,
-                                 Weight weight) {
+Vector<long double> scatter(MatrixView<const T> queries, MatrixView<const T> rows,
+                            const Vector<index_t>& lists, index_t n_classes, index_t k,
+                            Weight weight) {
   const index_t d = rows.cols;
-  std::vector<long double> sum(static_cast<std::size_t>(d * d), 0);
+  Vector<long double> sum(d * d, 0);
   for (index_t i = 0; i < queries.rows; ++i) {
     for (index_t c = 0; c < n_classes; ++c) {
       const auto found =
           local_difference(queries, i, rows, lists.data() + (i * n_classes + c) * k, k);
       for (index_t a = 0; a < d && found.count > 0; ++a) {
         for (index_t b = 0; b < d; ++b) {
-          sum[static_cast<std::size_t>(a * d + b)] += static_cast<long double>(weight(i, c)) *
-                                                      found.gap[static_cast<std::size_t>(a)] *
-                                                      found.gap[static_cast<std::size_t>(b)];
+          sum[a * d + b] += static_cast<long double>(weight(i, c)) * found.gap[a] * found.gap[b];
         }
       }
     }
@@ -90,7 +87,7 @@ std::vector<long double> scatter(MatrixView<const T> queries, MatrixView<const T
 inline long double log_density(const LocalDifference& local, long double ridge) {
   if (local.count == 0) return -std::numeric_limits<long double>::infinity();
   long double sum = 0;
-  for (std::size_t c = 0; c < local.gap.size(); ++c) {
+  for (index_t c = 0; c < local.gap.size(); ++c) {
     const long double spread = local.variance[c] + ridge;
     sum += local.gap[c] * local.gap[c] / spread + std::log(spread);
   }

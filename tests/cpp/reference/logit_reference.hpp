@@ -7,8 +7,8 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
+#include "eigenfeat/vector.hpp"
 #include "eigenfeat/view.hpp"
 
 namespace eigenfeat::reference::linear {
@@ -17,16 +17,12 @@ namespace eigenfeat::reference::linear {
 struct Table {
   index_t rows = 0;
   index_t cols = 0;
-  std::vector<long double> entries;
+  Vector<long double> entries;
 
   Table() = default;
-  Table(index_t n, index_t m) : rows(n), cols(m), entries(static_cast<std::size_t>(n * m), 0.0L) {}
-  long double& operator()(index_t i, index_t j) {
-    return entries[static_cast<std::size_t>(i * cols + j)];
-  }
-  long double operator()(index_t i, index_t j) const {
-    return entries[static_cast<std::size_t>(i * cols + j)];
-  }
+  Table(index_t n, index_t m) : rows(n), cols(m), entries(n * m, 0.0L) {}
+  long double& operator()(index_t i, index_t j) { return entries[i * cols + j]; }
+  long double operator()(index_t i, index_t j) const { return entries[i * cols + j]; }
 };
 
 struct Sum {
@@ -69,8 +65,8 @@ inline Sum products(const Table& phi, const Table& r) {
   return out;
 }
 
-inline long double weight_of(const std::vector<double>& weights, index_t i) {
-  return weights.empty() ? 1.0L : static_cast<long double>(weights[static_cast<std::size_t>(i)]);
+inline long double weight_of(const Vector<double>& weights, index_t i) {
+  return weights.empty() ? 1.0L : static_cast<long double>(weights[i]);
 }
 
 struct Logit {
@@ -82,8 +78,8 @@ struct Logit {
 
 // Loss, energy and gradient, and how far off they may be where a logit is off by `logit_eps` of its
 // magnitude and every other operation by `eps`.
-inline Logit logit(const Table& phi, const std::vector<std::int32_t>& labels,
-                   const std::vector<double>& weights, long double energy_weight, const Table& w,
+inline Logit logit(const Table& phi, const Vector<std::int32_t>& labels,
+                   const Vector<double>& weights, long double energy_weight, const Table& w,
                    long double logit_eps, long double eps) {
   const Sum z = scores(phi, w);
   const index_t k = w.cols;
@@ -91,7 +87,7 @@ inline Logit logit(const Table& phi, const std::vector<std::int32_t>& labels,
   Logit out{0, 0, 0, 0, Sum(0, 0), Table()};
   for (index_t i = 0; i < phi.rows; ++i) {
     const long double weight = weight_of(weights, i);
-    const index_t label = labels[static_cast<std::size_t>(i)];
+    const index_t label = labels[i];
     long double top = z.value(i, 0), error = 0, others = 0;
     for (index_t c = 0; c < k; ++c) {
       top = std::max(top, z.value(i, c));
@@ -118,9 +114,8 @@ inline Logit logit(const Table& phi, const std::vector<std::int32_t>& labels,
 }
 
 // D^-1 (factor D Phi^T diag(w) Phi D + diag) D^-1, dense
-inline Table metric(const Table& phi, const std::vector<double>& weights,
-                    const std::vector<double>& scale, const std::vector<double>& diagonal,
-                    long double factor) {
+inline Table metric(const Table& phi, const Vector<double>& weights, const Vector<double>& scale,
+                    const Vector<double>& diagonal, long double factor) {
   Table out(phi.cols, phi.cols);
   for (index_t i = 0; i < phi.rows; ++i) {
     for (index_t a = 0; a < phi.cols; ++a) {
@@ -129,7 +124,7 @@ inline Table metric(const Table& phi, const std::vector<double>& weights,
     }
   }
   for (index_t a = 0; a < phi.cols; ++a) {
-    const std::size_t at = static_cast<std::size_t>(a);
+    const index_t at = a;
     out(a, a) += static_cast<long double>(diagonal[at]) / scale[at] / scale[at];
     for (index_t b = 0; b < a; ++b) out(b, a) = out(a, b);
   }

@@ -8,8 +8,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
+#include "eigenfeat/vector.hpp"
 #include "eigenfeat/view.hpp"
 
 namespace eigenfeat::reference {
@@ -17,14 +17,14 @@ namespace eigenfeat::reference {
 struct Moments {
   index_t n_features = 0;
   long double weight = 0;
-  std::vector<long double> mean;
-  std::vector<long double> covariance_entries;  // (d, d)
+  Vector<long double> mean;
+  Vector<long double> covariance_entries;  // (d, d)
 
   long double covariance(index_t i, index_t j) const {
-    return covariance_entries[static_cast<std::size_t>(i * n_features + j)];
+    return covariance_entries[i * n_features + j];
   }
   long double second_moment(index_t i, index_t j) const {
-    return covariance(i, j) + mean[static_cast<std::size_t>(i)] * mean[static_cast<std::size_t>(j)];
+    return covariance(i, j) + mean[i] * mean[j];
   }
 };
 
@@ -35,8 +35,8 @@ Moments class_moments(MatrixView<const T> rows, VectorView<const std::int32_t> l
   const index_t d = rows.cols;
   Moments result;
   result.n_features = d;
-  result.mean.assign(static_cast<std::size_t>(d), 0.0L);
-  result.covariance_entries.assign(static_cast<std::size_t>(d * d), 0.0L);
+  result.mean.assign(d, 0.0L);
+  result.covariance_entries.assign(d * d, 0.0L);
 
   const auto weight_of = [&](index_t i) -> long double {
     if (labels[i] != label) return 0.0L;

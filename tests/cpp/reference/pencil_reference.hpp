@@ -7,8 +7,8 @@
 #include <cmath>
 #include <cstddef>
 #include <numeric>
-#include <vector>
 
+#include "eigenfeat/vector.hpp"
 #include "eigenfeat/view.hpp"
 
 namespace eigenfeat::reference {
@@ -16,8 +16,7 @@ namespace eigenfeat::reference {
 // A dense square table of long doubles.
 class Table {
  public:
-  explicit Table(index_t order)
-      : order_(order), entries_(static_cast<std::size_t>(order * order), 0.0L) {}
+  explicit Table(index_t order) : order_(order), entries_(order * order, 0.0L) {}
   template <class T>
   explicit Table(MatrixView<const T> view) : Table(view.rows) {
     for (index_t i = 0; i < order_; ++i) {
@@ -25,23 +24,19 @@ class Table {
     }
   }
   index_t order() const { return order_; }
-  long double& operator()(index_t i, index_t j) {
-    return entries_[static_cast<std::size_t>(i * order_ + j)];
-  }
-  const long double& operator()(index_t i, index_t j) const {
-    return entries_[static_cast<std::size_t>(i * order_ + j)];
-  }
+  long double& operator()(index_t i, index_t j) { return entries_[i * order_ + j]; }
+  const long double& operator()(index_t i, index_t j) const { return entries_[i * order_ + j]; }
 
  private:
   index_t order_;
-  std::vector<long double> entries_;
+  Vector<long double> entries_;
 };
 
 // Eigenvalues descend; column j of vectors belongs to eigenvalue j.
 struct Eigenpairs {
-  explicit Eigenpairs(index_t order) : values(static_cast<std::size_t>(order)), vectors(order) {}
-  long double value(index_t j) const { return values[static_cast<std::size_t>(j)]; }
-  std::vector<long double> values;
+  explicit Eigenpairs(index_t order) : values(order), vectors(order) {}
+  long double value(index_t j) const { return values[j]; }
+  Vector<long double> values;
   Table vectors;
 };
 
@@ -91,13 +86,13 @@ inline Eigenpairs symmetric_eigenpairs(Table a) {
       }
     }
   }
-  std::vector<index_t> order(static_cast<std::size_t>(d));
+  Vector<index_t> order(d);
   std::iota(order.begin(), order.end(), index_t{0});
   std::sort(order.begin(), order.end(), [&](index_t i, index_t j) { return a(i, i) > a(j, j); });
   Eigenpairs result(d);
   for (index_t j = 0; j < d; ++j) {
-    const index_t from = order[static_cast<std::size_t>(j)];
-    result.values[static_cast<std::size_t>(j)] = a(from, from);
+    const index_t from = order[j];
+    result.values[j] = a(from, from);
     for (index_t i = 0; i < d; ++i) result.vectors(i, j) = v(i, from);
   }
   return result;
@@ -163,11 +158,11 @@ inline long double spectral_norm(const Table& a) {
 
 // A v.
 template <class T>
-std::vector<long double> product(const Table& a, VectorView<const T> v) {
-  std::vector<long double> result(static_cast<std::size_t>(a.order()), 0.0L);
+Vector<long double> product(const Table& a, VectorView<const T> v) {
+  Vector<long double> result(a.order(), 0.0L);
   for (index_t i = 0; i < a.order(); ++i) {
     for (index_t j = 0; j < a.order(); ++j) {
-      result[static_cast<std::size_t>(i)] += a(i, j) * static_cast<long double>(v[j]);
+      result[i] += a(i, j) * static_cast<long double>(v[j]);
     }
   }
   return result;
@@ -175,18 +170,17 @@ std::vector<long double> product(const Table& a, VectorView<const T> v) {
 
 // u^T v.
 template <class T>
-long double dot(VectorView<const T> u, const std::vector<long double>& v) {
+long double dot(VectorView<const T> u, const Vector<long double>& v) {
   long double sum = 0;
-  for (index_t i = 0; i < u.size; ++i)
-    sum += static_cast<long double>(u[i]) * v[static_cast<std::size_t>(i)];
+  for (index_t i = 0; i < u.size; ++i) sum += static_cast<long double>(u[i]) * v[i];
   return sum;
 }
 
 // ||A v - lambda B v|| from A v and B v.
-inline long double residual_norm(const std::vector<long double>& av, long double lambda,
-                                 const std::vector<long double>& bv) {
+inline long double residual_norm(const Vector<long double>& av, long double lambda,
+                                 const Vector<long double>& bv) {
   long double sum = 0;
-  for (std::size_t i = 0; i < av.size(); ++i)
+  for (index_t i = 0; i < av.size(); ++i)
     sum += (av[i] - lambda * bv[i]) * (av[i] - lambda * bv[i]);
   return std::sqrt(sum);
 }

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
+#include "eigenfeat/vector.hpp"
 #include "eigenfeat/view.hpp"
 
 namespace eigenfeat::reference::svm {
@@ -16,16 +16,15 @@ struct Values {
 
 // Rows x (n, d), the value of a constant last feature or 0, labels, costs, and duals a (n, k).
 template <class T>
-std::vector<std::vector<long double>> weights(MatrixView<const T> x, double constant,
-                                              MatrixView<const double> a) {
+Vector<Vector<long double>> weights(MatrixView<const T> x, double constant,
+                                    MatrixView<const double> a) {
   const index_t d = x.cols + (constant != 0.0 ? 1 : 0);
-  std::vector<std::vector<long double>> w(static_cast<std::size_t>(a.cols),
-                                          std::vector<long double>(static_cast<std::size_t>(d), 0));
+  Vector<Vector<long double>> w(a.cols, Vector<long double>(d, 0));
   for (index_t i = 0; i < x.rows; ++i) {
     for (index_t c = 0; c < a.cols; ++c) {
       for (index_t j = 0; j < d; ++j) {
         const long double entry = j < x.cols ? static_cast<long double>(x(i, j)) : constant;
-        w[static_cast<std::size_t>(c)][static_cast<std::size_t>(j)] += a(i, c) * entry;
+        w[c][j] += a(i, c) * entry;
       }
     }
   }
@@ -33,8 +32,8 @@ std::vector<std::vector<long double>> weights(MatrixView<const T> x, double cons
 }
 
 template <class T>
-Values values(MatrixView<const T> x, double constant, const std::vector<std::int32_t>& labels,
-              const std::vector<double>& costs, double margin, MatrixView<const double> a) {
+Values values(MatrixView<const T> x, double constant, const Vector<std::int32_t>& labels,
+              const Vector<double>& costs, double margin, MatrixView<const double> a) {
   const auto w = weights(x, constant, a);
   Values out;
   for (const auto& row : w) {
@@ -44,20 +43,18 @@ Values values(MatrixView<const T> x, double constant, const std::vector<std::int
     }
   }
   for (index_t i = 0; i < x.rows; ++i) {
-    const auto own = labels[static_cast<std::size_t>(i)];
-    std::vector<long double> g;
+    const auto own = labels[i];
+    Vector<long double> g;
     for (index_t c = 0; c < a.cols; ++c) {
       long double score = c == own ? 0.0L : static_cast<long double>(margin);
-      for (std::size_t j = 0; j < w[0].size(); ++j) {
+      for (index_t j = 0; j < w[0].size(); ++j) {
         const auto at = static_cast<index_t>(j);
-        score += w[static_cast<std::size_t>(c)][j] *
-                 (at < x.cols ? static_cast<long double>(x(i, at)) : constant);
+        score += w[c][j] * (at < x.cols ? static_cast<long double>(x(i, at)) : constant);
       }
       g.push_back(score);
     }
-    const long double loss =
-        *std::max_element(g.begin(), g.end()) - g[static_cast<std::size_t>(own)];
-    out.primal += costs[static_cast<std::size_t>(i)] * loss;
+    const long double loss = *std::max_element(g.begin(), g.end()) - g[own];
+    out.primal += costs[i] * loss;
     out.dual += margin * a(i, own);
   }
   out.gap = out.primal - out.dual;

@@ -7,11 +7,11 @@
 #include <functional>
 #include <stdexcept>
 #include <thread>
-#include <vector>
 
 #include "eigenfeat/expansion.hpp"
 #include "eigenfeat/moments.hpp"
 #include "eigenfeat/parallel.hpp"
+#include "eigenfeat/vector.hpp"
 #include "unit/pencil_support.hpp"
 #include "unit/support.hpp"
 
@@ -26,7 +26,7 @@ constexpr int kCallers = 4;
 // outside.
 int failures_of(const std::function<bool(int caller)>& agrees, int rounds = 3) {
   std::atomic<int> failures{0};
-  std::vector<std::thread> callers;
+  Vector<std::thread> callers;
   for (int caller = 0; caller < kCallers; ++caller) {
     callers.emplace_back([&, caller] {
       for (int round = 0; round < rounds; ++round) {
@@ -63,9 +63,8 @@ TEST_CASE("several callers solve the same batch") {
 }
 
 TEST_CASE("several callers run Krylov on one large pencil") {
-  std::vector<double> values(450);
-  for (std::size_t k = 0; k < values.size(); ++k)
-    values[k] = 9 * std::pow(0.8, static_cast<double>(k));
+  Vector<double> values(450);
+  for (index_t k = 0; k < values.size(); ++k) values[k] = 9 * std::pow(0.8, static_cast<double>(k));
   Random random(212);
   const Pencils<float> pencils = known_pencil<float>(random, values);
   const Solved<float> expected = solve(pencils, with(Solver::krylov, 3, 1));
@@ -91,13 +90,13 @@ TEST_CASE("several callers gather moments and expand the same rows") {
   const Expansion expansion;
   const index_t width = expanded_columns(expansion, d, 6);
   const auto spread = [&](int n_threads) {
-    std::vector<float> out(to_size(n * width));
+    Vector<float> out(n * width);
     expand<float>(rows.read(), directions.read(), {}, expansion, row_major(out.data(), n, width),
                   n_threads);
     return out;
   };
   const ClassMoments moments = gather(1);
-  const std::vector<float> features = spread(1);
+  const Vector<float> features = spread(1);
   CHECK(failures_of([&](int caller) { return gather(1 + caller % 3) == moments; }) == 0);
   CHECK(failures_of([&](int caller) { return same_bits(spread(1 + caller % 3), features); }) == 0);
 }
@@ -126,9 +125,9 @@ TEST_CASE("one caller's error is not another's") {
 
 TEST_CASE("blocks of several callers do not mix, and each caller's region is its own") {
   CHECK(failures_of([](int caller) {
-          std::vector<int> marks(200, -1);
+          Vector<int> marks(200, -1);
           const bool outside = !in_parallel_region();
-          for_blocks(200, 3, [&](index_t block, int) { marks[to_size(block)] = caller; });
+          for_blocks(200, 3, [&](index_t block, int) { marks[block] = caller; });
           for (const int mark : marks) {
             if (mark != caller) return false;
           }

@@ -1,12 +1,11 @@
 // The kernels that decide incomplete rows with 1, 2 and 7 threads: no data race, the same bits.
 #include <doctest/doctest.h>
 
-#include <vector>
-
 #include "eigenfeat/box.hpp"
 #include "eigenfeat/dominance.hpp"
 #include "eigenfeat/prefix_gaussian.hpp"
 #include "eigenfeat/trust_region.hpp"
+#include "eigenfeat/vector.hpp"
 #include "unit/support.hpp"
 
 using namespace eigenfeat;
@@ -16,13 +15,11 @@ namespace {
 
 constexpr index_t kRows = 1500, kWidth = 40, kClasses = 4;
 
-std::vector<double> minima(const Matrix<double>& a, const Matrix<double>& g, bool dense,
-                           int n_threads) {
+Vector<double> minima(const Matrix<double>& a, const Matrix<double>& g, bool dense, int n_threads) {
   const index_t n = g.rows(), d = g.cols();
-  const std::vector<double> radii(to_size(n), 1.0);
-  std::vector<double> values(to_size(n)), multipliers(to_size(n)), gaps(to_size(n)),
-      residuals(to_size(n)), out;
-  std::vector<int> hard(to_size(n)), iterations(to_size(n)), status(to_size(n));
+  const Vector<double> radii(n, 1.0);
+  Vector<double> values(n), multipliers(n), gaps(n), residuals(n), out;
+  Vector<int> hard(n), iterations(n), status(n);
   Matrix<double> points(n, d);
   minimise_over_ball({a.read(), g.read(), read(radii), dense},
                      {write(values), points.view(), write(multipliers), write(gaps),
@@ -33,17 +30,17 @@ std::vector<double> minima(const Matrix<double>& a, const Matrix<double>& g, boo
   return out;
 }
 
-std::vector<double> box(const Matrix<double>& a, const Matrix<double>& g, const Matrix<double>& w,
-                        int n_threads) {
-  std::vector<double> values(to_size(g.rows()));
+Vector<double> box(const Matrix<double>& a, const Matrix<double>& g, const Matrix<double>& w,
+                   int n_threads) {
+  Vector<double> values(g.rows());
   Matrix<double> points(g.rows(), g.cols());
   minimise_over_box(a.read(), g.read(), w.read(), write(values), points.view(), n_threads);
   return values;
 }
 
-std::vector<int> winners(const DominanceProblem& problem, int n_threads) {
-  const std::size_t n = to_size(problem.points.rows);
-  std::vector<int> winner(n), guess(n), checks(n), open(n);
+Vector<int> winners(const DominanceProblem& problem, int n_threads) {
+  const index_t n = problem.points.rows;
+  Vector<int> winner(n), guess(n), checks(n), open(n);
   find_dominating(problem, {write(winner), write(guess), write(checks), write(open)}, n_threads);
   winner.insert(winner.end(), checks.begin(), checks.end());
   return winner;
@@ -70,7 +67,7 @@ TEST_CASE("quadratics over balls and boxes, and who dominates, are races won by 
   }
   const Matrix<double> centres = random.normal_matrix<double>(kRows, kClasses * kWidth);
   const Matrix<double> offsets = random.normal_matrix<double>(kRows, kClasses);
-  const std::vector<double> radii(to_size(kRows), 0.3);
+  const Vector<double> radii(kRows, 0.3);
   DominanceProblem problem;
   problem.points = g.read();
   problem.widths = width.read();
@@ -95,13 +92,13 @@ TEST_CASE("prefixes are the same whoever computes them") {
   const Matrix<double> covariance = random.positive_definite<double>(d, 0.2);
   const Matrix<double> features = random.normal_matrix<double>(d, ell);
   const Matrix<double> rows = random.normal_matrix<double>(n, d);
-  const std::vector<double> mean(to_size(d), 0.5), start(to_size(ell), 0.0);
+  const Vector<double> mean(d, 0.5), start(ell, 0.0);
   Matrix<double> factor(d, d);
   REQUIRE(factorise_covariance(covariance.read(), factor.view()) == Status::ok);
-  const std::vector<index_t> steps{1, 20, 60, 120};
+  const Vector<index_t> steps{1, 20, 60, 120};
   const auto everything = [&](int threads) {
     Matrix<double> gains(d, ell), innovations(n, d), log_densities(n, 4);
-    std::vector<double> means(to_size(n * 4 * ell)), covariances(to_size(4 * ell * ell));
+    Vector<double> means(n * 4 * ell), covariances(4 * ell * ell);
     prefix_gains(factor.read(), features.read(), gains.view(), threads);
     prefix_innovations(factor.read(), read(mean), rows.read(), innovations.view(), threads);
     prefix_means(gains.read(), read(start), innovations.read(), read(steps), write(means), threads);

@@ -5,14 +5,13 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "eigenfeat/parallel.hpp"
+#include "eigenfeat/vector.hpp"
 #include "unit/support.hpp"
 
 using namespace eigenfeat;
 using support::message_of;
-using support::to_size;
 
 namespace {
 
@@ -40,15 +39,15 @@ TEST_CASE("blocks below the failing one have all been visited") {
   for (const int n_threads : {1, 2, 7}) {
     int missing = 0;
     for (int repetition = 0; repetition < 100; ++repetition) {
-      std::vector<std::atomic<int>> visits(40);
+      Vector<std::atomic<int>> visits(40);
       try {
         for_blocks(40, n_threads, [&](index_t block, int) {
-          ++visits[to_size(block)];
+          ++visits[block];
           throw_from(20, block);
         });
         ++missing;
       } catch (const std::runtime_error&) {
-        for (std::size_t block = 0; block < 20; ++block) missing += visits[block] == 1 ? 0 : 1;
+        for (index_t block = 0; block < 20; ++block) missing += visits[block] == 1 ? 0 : 1;
       }
     }
     CHECK(missing == 0);
@@ -57,7 +56,7 @@ TEST_CASE("blocks below the failing one have all been visited") {
 
 TEST_CASE("exceptions of several callers and of nested regions do not mix") {
   std::atomic<int> wrong{0};
-  std::vector<std::thread> callers;
+  Vector<std::thread> callers;
   for (int caller = 0; caller < 4; ++caller) {
     callers.emplace_back([&wrong, caller] {
       for (int repetition = 0; repetition < 50; ++repetition) {

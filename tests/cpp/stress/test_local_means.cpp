@@ -1,9 +1,8 @@
 // Local means with 1, 2 and 7 threads: no data race (ThreadSanitizer), the same neighbours and bits.
 #include <doctest/doctest.h>
 
-#include <vector>
-
 #include "eigenfeat/local_means.hpp"
+#include "eigenfeat/vector.hpp"
 #include "unit/support.hpp"
 
 using namespace eigenfeat;
@@ -19,18 +18,18 @@ TEST_CASE("local means are the same for every number of threads") {
     for (index_t j = 0; j < d; ++j) rows(i, j) = rows(i % 4, j);
   }
   const auto codes = random.labels(n, n_classes);
-  const std::vector<double> priors{0.2, 0.3, 0.5};
-  const std::vector<index_t> counts{1, 5};
-  std::vector<index_t> first_lists;
-  std::vector<double> first_sums, first_scores;
+  const Vector<double> priors{0.2, 0.3, 0.5};
+  const Vector<index_t> counts{1, 5};
+  Vector<index_t> first_lists;
+  Vector<double> first_sums, first_scores;
   for (const int n_threads : {1, 2, 7}) {
-    std::vector<index_t> lists(to_size(n * n_classes * k));
+    Vector<index_t> lists(n * n_classes * k);
     find_local_neighbours<float>({rows.read(), read(codes), n_classes, rows.read(), true, {}}, k,
                                  write(lists), n_threads);
     const LocalPairs<float> pairs{rows.read(), rows.read(), read(codes), read(lists), n_classes, k};
-    std::vector<double> sums, scores(to_size(2 * n * n_classes));
+    Vector<double> sums, scores(2 * n * n_classes);
     for (const ScatterMethod method : {ScatterMethod::rows, ScatterMethod::graph}) {
-      std::vector<double> within(to_size(d * d)), weighted(to_size(d * d));
+      Vector<double> within(d * d), weighted(d * d);
       local_scatters<float>(pairs, read(priors), method, row_major(within.data(), d, d),
                             row_major(weighted.data(), d, d), n_threads);
       sums.insert(sums.end(), within.begin(), within.end());

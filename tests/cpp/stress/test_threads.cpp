@@ -2,11 +2,11 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <vector>
 
 #include "eigenfeat/expansion.hpp"
 #include "eigenfeat/logit.hpp"
 #include "eigenfeat/moments.hpp"
+#include "eigenfeat/vector.hpp"
 #include "unit/features_support.hpp"
 #include "unit/pencil_support.hpp"
 #include "unit/support.hpp"
@@ -17,47 +17,45 @@ using namespace eigenfeat::support;
 namespace {
 
 template <class T, class Rows>
-ClassMoments streamed(const Rows& first, const Rows& second,
-                      const std::vector<std::int32_t>& labels, const std::vector<double>& weights,
-                      index_t d, int n_threads) {
+ClassMoments streamed(const Rows& first, const Rows& second, const Vector<std::int32_t>& labels,
+                      const Vector<double>& weights, index_t d, int n_threads) {
   ClassMoments moments(4, d);
   moments.update<T>(first, read(labels), read(weights), n_threads);
   moments.update<T>(second, read(labels), {}, n_threads);
   ClassMoments other(4, d);
   other.update<T>(second, read(labels), read(weights), n_threads);
-  const std::vector<std::int32_t> map{3, 2, 1, 0};
+  const Vector<std::int32_t> map{3, 2, 1, 0};
   moments.merge(other, read(map), n_threads);
   return moments;
 }
 
 template <class T>
-std::vector<T> expanded(const Matrix<T>& rows, const Matrix<T>& directions,
-                        const Expansion& expansion, int n_threads) {
+Vector<T> expanded(const Matrix<T>& rows, const Matrix<T>& directions, const Expansion& expansion,
+                   int n_threads) {
   const index_t width = expanded_columns(expansion, rows.cols(), directions.cols());
-  std::vector<T> out(to_size(rows.rows() * width));
+  Vector<T> out(rows.rows() * width);
   expand<T>(rows.read(), directions.read(), {}, expansion,
             row_major(out.data(), rows.rows(), width), n_threads);
   return out;
 }
 
-std::vector<double> decaying(index_t d) {
-  std::vector<double> values(to_size(d));
-  for (index_t k = 0; k < d; ++k) values[to_size(k)] = 9 * std::pow(0.85, static_cast<double>(k));
+Vector<double> decaying(index_t d) {
+  Vector<double> values(d);
+  for (index_t k = 0; k < d; ++k) values[k] = 9 * std::pow(0.85, static_cast<double>(k));
   return values;
 }
 
 // Everything that a linear model asks of its rows, as one list of numbers. Metrics take the most
 // time.
 template <class T>
-std::vector<double> linear_model(const FeatureRows<T>& rows, index_t k, bool metrics,
-                                 int n_threads) {
+Vector<double> linear_model(const FeatureRows<T>& rows, index_t k, bool metrics, int n_threads) {
   Random random(7);
   const index_t n = rows.rows(), p = rows.cols();
   const auto labels = random.labels(n, k);
   const auto weights = random_weights(random, n);
   const Matrix<double> w = random.normal_matrix<double>(p, k);
   const Matrix<T> coefficients = random.normal_matrix<T>(p, k);
-  std::vector<double> out(to_size(2 * p + 4 * p * k));
+  Vector<double> out(2 * p + 4 * p * k);
   out.reserve(out.size() + 2);  // or what views see would move
   auto next = [at = out.data()](index_t size) mutable { return (at += size) - size; };
   const VectorView<double> sums{next(p), p}, squares{next(p), p};
@@ -74,7 +72,7 @@ std::vector<double> linear_model(const FeatureRows<T>& rows, index_t k, bool met
   out.push_back(terms.loss);
   out.push_back(terms.energy);
   if (!metrics) return out;
-  const std::vector<double> scale(to_size(p), 0.5), diagonal(to_size(p), 100.0);
+  const Vector<double> scale(p, 0.5), diagonal(p, 100.0);
   const auto metric = Metric::make<T>(rows, read(weights), read(scale), read(diagonal), 0.5,
                                       Metric::Products::single, n_threads);
   metric->solve(gradient, solved, n_threads);
@@ -90,7 +88,7 @@ TEST_CASE_TEMPLATE("moments of dense and sparse rows", T, float, double) {
   Random random(201);
   const index_t n = 1500, d = 70;
   const auto labels = random.labels(n, 4);
-  std::vector<double> weights(to_size(n));
+  Vector<double> weights(n);
   for (double& weight : weights) weight = random.uniform();
   const Matrix<T> first = random.normal_matrix<T>(n, d), second = random.normal_matrix<T>(n, d);
   const SparseRows<T> sparse = random_sparse<T>(random, n, d, 0.05),
@@ -120,7 +118,7 @@ TEST_CASE_TEMPLATE("expansion", T, float, double) {
                   directions = random.normal_matrix<T>(20, 9);
   for (const Wave wave : {Wave::none, Wave::half_wave, Wave::shifted}) {
     const Expansion expansion{wave, {1, 2, 3}, true};
-    const std::vector<T> one = expanded(rows, directions, expansion, 1);
+    const Vector<T> one = expanded(rows, directions, expansion, 1);
     for (const int n_threads : {2, 7})
       CHECK(same_bits(expanded(rows, directions, expansion, n_threads), one));
   }
@@ -168,7 +166,7 @@ TEST_CASE_TEMPLATE("linear models on rows of every kind", T, float, double) {
     // Metrics of every kind once, in turn for few and for many classes, on which only solving with
     // them depends.
     for (const index_t k : {3, 70}) {
-      const std::vector<double> one = linear_model(features.rows, k, metrics, 1);
+      const Vector<double> one = linear_model(features.rows, k, metrics, 1);
       for (const int n_threads : {2, 7})
         CHECK(same_bits(linear_model(features.rows, k, metrics, n_threads), one));
       metrics = !metrics;

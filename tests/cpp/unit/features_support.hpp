@@ -3,9 +3,9 @@
 
 #include <cmath>
 #include <string>
-#include <vector>
 
 #include "eigenfeat/features.hpp"
+#include "eigenfeat/vector.hpp"
 #include "reference/expansion_reference.hpp"
 #include "reference/logit_reference.hpp"
 #include "unit/support.hpp"
@@ -16,9 +16,8 @@ namespace linear = reference::linear;
 
 enum class Kind { dense, sparse, stored, expanded, sparse_expanded, stored_with_input };
 
-inline const std::vector<Kind> kKinds{Kind::dense,           Kind::sparse,
-                                      Kind::stored,          Kind::expanded,
-                                      Kind::sparse_expanded, Kind::stored_with_input};
+inline const Vector<Kind> kKinds{Kind::dense,    Kind::sparse,          Kind::stored,
+                                 Kind::expanded, Kind::sparse_expanded, Kind::stored_with_input};
 
 inline bool is_plain(Kind kind) {
   return kind == Kind::dense || kind == Kind::sparse;
@@ -38,7 +37,7 @@ template <class T>
 struct Features {
   Matrix<T> x, directions, projections;
   SparseRows<T> sparse;
-  std::vector<T> offset;
+  Vector<T> offset;
   FeatureRows<T> rows;
   linear::Table phi;
 
@@ -112,8 +111,8 @@ struct Features {
   }
 
   void write_features(Kind kind) {
-    std::vector<int> signs{1, -1};
-    std::vector<int> powers = rows.expansion.powers;
+    Vector<int> signs{1, -1};
+    Vector<int> powers = rows.expansion.powers;
     if (rows.expansion.wave == Wave::none || rows.expansion.wave == Wave::polynomial) signs = {1};
     if (rows.expansion.wave == Wave::none) powers = {1};
     const bool input = is_plain(kind) || rows.expansion.include_input;
@@ -165,8 +164,8 @@ index_t count_off(MatrixView<const T> got, const linear::Sum& expected, long dou
   return off + (got.rows == expected.value.rows && got.cols == expected.value.cols ? 0 : 1000000);
 }
 
-inline std::vector<double> random_weights(Random& random, index_t n) {
-  std::vector<double> weights(to_size(n));
+inline Vector<double> random_weights(Random& random, index_t n) {
+  Vector<double> weights(n);
   for (double& weight : weights) weight = random.uniform() < 0.1 ? 0.0 : 3 * random.uniform();
   return weights;
 }

@@ -5,16 +5,16 @@
 
 #include <cmath>
 #include <cstdint>
-#include <vector>
 
 #include "eigenfeat/moments.hpp"
+#include "eigenfeat/vector.hpp"
 #include "reference/moments_reference.hpp"
 #include "unit/support.hpp"
 
 namespace eigenfeat::support {
 
-using Labels = std::vector<std::int32_t>;
-using Weights = std::vector<double>;
+using Labels = Vector<std::int32_t>;
+using Weights = Vector<double>;
 
 inline Matrix<double> covariance_of(const ClassMoments& moments, index_t c) {
   Matrix<double> result(moments.n_features(), moments.n_features());
@@ -29,8 +29,8 @@ inline Matrix<double> second_moment_of(const ClassMoments& moments, index_t c) {
 }
 
 inline long double mean_of(const ClassMoments& moments, index_t c, index_t j) {
-  return static_cast<long double>(moments.mean_high(c)[to_size(j)]) +
-         static_cast<long double>(moments.mean_low(c)[to_size(j)]);
+  return static_cast<long double>(moments.mean_high(c)[j]) +
+         static_cast<long double>(moments.mean_low(c)[j]);
 }
 
 template <class T>
@@ -57,13 +57,13 @@ long double deviation(const ClassMoments& moments, index_t c, const reference::M
   long double worst = weight_error / (root * epsilon<double>() * expected.weight);
   const Matrix<double> covariance = covariance_of(moments, c);
   const Matrix<double> second = second_moment_of(moments, c);
-  const auto magnitude = [&](index_t i) { return std::fabs(expected.mean[to_size(i)]); };
+  const auto magnitude = [&](index_t i) { return std::fabs(expected.mean[i]); };
   const auto sigma = [&](index_t i) {
     return std::sqrt(expected.covariance(i, i)) + epsilon<double>() * magnitude(i) +
            std::numeric_limits<double>::min();
   };
   for (index_t i = 0; i < d; ++i) {
-    const long double mean_error = std::fabs(mean_of(moments, c, i) - expected.mean[to_size(i)]);
+    const long double mean_error = std::fabs(mean_of(moments, c, i) - expected.mean[i]);
     const long double mean_bound = root * epsilon<double>() * sigma(i);
     // The reference itself carries long double only, for means far from zero.
     const long double reference_error = epsilon<long double>() * magnitude(i);

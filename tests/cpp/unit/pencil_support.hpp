@@ -6,9 +6,9 @@
 
 #include <cmath>
 #include <utility>
-#include <vector>
 
 #include "eigenfeat/pencil.hpp"
+#include "eigenfeat/vector.hpp"
 #include "reference/pencil_reference.hpp"
 #include "unit/support.hpp"
 
@@ -23,28 +23,24 @@ struct Solved {
   Solved(index_t n, index_t m, index_t d)
       : n_vectors(m),
         order(d),
-        eigenvalues(to_size(n * m), T(77)),
-        vectors(to_size(n * m * d), T(77)),
-        residuals(to_size(n * m), T(77)),
-        found(to_size(n), -77),
-        iterations(to_size(n), -77),
-        solver(to_size(n), -77),
-        status(to_size(n), -77) {}
+        eigenvalues(n * m, T(77)),
+        vectors(n * m * d, T(77)),
+        residuals(n * m, T(77)),
+        found(n, -77),
+        iterations(n, -77),
+        solver(n, -77),
+        status(n, -77) {}
 
   PencilSolution<T> views() {
     return {write(eigenvalues), write(vectors), write(residuals), write(found),
             write(iterations),  write(solver),  write(status)};
   }
-  T value(index_t item, index_t rank) const {
-    return eigenvalues[to_size(item * n_vectors + rank)];
-  }
-  T residual(index_t item, index_t rank) const {
-    return residuals[to_size(item * n_vectors + rank)];
-  }
+  T value(index_t item, index_t rank) const { return eigenvalues[item * n_vectors + rank]; }
+  T residual(index_t item, index_t rank) const { return residuals[item * n_vectors + rank]; }
   VectorView<const T> vector(index_t item, index_t rank) const {
     return {vectors.data() + (item * n_vectors + rank) * order, order};
   }
-  Status status_of(index_t item) const { return static_cast<Status>(status[to_size(item)]); }
+  Status status_of(index_t item) const { return static_cast<Status>(status[item]); }
   bool same_as(const Solved& other) const {
     return same_bits(eigenvalues, other.eigenvalues) && same_bits(vectors, other.vectors) &&
            same_bits(residuals, other.residuals) && found == other.found &&
@@ -52,23 +48,23 @@ struct Solved {
   }
 
   index_t n_vectors, order;
-  std::vector<T> eigenvalues, vectors, residuals;
-  std::vector<index_t> found, iterations;
-  std::vector<int> solver, status;
+  Vector<T> eigenvalues, vectors, residuals;
+  Vector<index_t> found, iterations;
+  Vector<int> solver, status;
 };
 
 // Matrices by name, and the problem that refers to them.
 template <class T>
 struct Pencils {
-  std::vector<Matrix<T>> a, b;
-  std::vector<T> shifts;
-  std::vector<std::pair<index_t, index_t>> items;
+  Vector<Matrix<T>> a, b;
+  Vector<T> shifts;
+  Vector<std::pair<index_t, index_t>> items;
 
   PencilProblem<T> problem() const {
     PencilProblem<T> result;
     for (const auto& matrix : a) result.numerators.push_back(matrix.read());
     for (const auto& matrix : b) result.denominators.push_back(matrix.read());
-    result.shifts = shifts.empty() ? std::vector<T>(b.size(), T(0)) : shifts;
+    result.shifts = shifts.empty() ? Vector<T>(b.size(), T(0)) : shifts;
     result.items = items;
     return result;
   }
@@ -82,7 +78,7 @@ Pencils<T> one_pencil(const Matrix<T>& a, const Matrix<T>& b, T shift = T(0)) {
 
 template <class T>
 Solved<T> solve(const Pencils<T>& pencils, const PencilOptions& options) {
-  Solved<T> solved(static_cast<index_t>(pencils.items.size()), options.n_vectors, pencils.order());
+  Solved<T> solved(pencils.items.size(), options.n_vectors, pencils.order());
   solve_pencils<T>(pencils.problem(), options, solved.views());
   return solved;
 }
@@ -104,7 +100,7 @@ template <class T>
 void check_pairs(const Matrix<T>& a, const Matrix<T>& b, T shift, const Solved<T>& solved,
                  index_t item, long double a_norm, long double b_norm, long double b_condition,
                  double tolerance) {
-  const index_t d = a.rows(), found = solved.found[to_size(item)];
+  const index_t d = a.rows(), found = solved.found[item];
   const reference::Table table_a(a.read());
   reference::Table table_b(b.read());
   for (index_t i = 0; i < d; ++i) table_b(i, i) += static_cast<long double>(shift);
@@ -140,7 +136,7 @@ void check_pairs(const Matrix<T>& a, const Matrix<T>& b, T shift, const Solved<T
 // Beyond `found` everything is NaN.
 template <class T>
 bool rest_is_nan(const Solved<T>& solved, index_t item) {
-  for (index_t j = solved.found[to_size(item)]; j < solved.n_vectors; ++j) {
+  for (index_t j = solved.found[item]; j < solved.n_vectors; ++j) {
     if (!std::isnan(solved.value(item, j)) || !std::isnan(solved.residual(item, j))) return false;
     for (index_t i = 0; i < solved.order; ++i) {
       if (!std::isnan(solved.vector(item, j)[i])) return false;
@@ -153,12 +149,12 @@ bool rest_is_nan(const Solved<T>& solved, index_t item) {
 // `spectrum`. L is bidiagonal with 1..2 on its diagonal and .3 below, so cond(B) <= (2.3 / .7)^2 <
 // 11, ||B|| < 5.3; Q is a product of three random reflections.
 template <class T>
-Pencils<T> known_pencil(Random& random, const std::vector<double>& spectrum) {
-  const auto d = static_cast<index_t>(spectrum.size());
+Pencils<T> known_pencil(Random& random, const Vector<double>& spectrum) {
+  const auto d = spectrum.size();
   Matrix<double> m(d, d);
-  for (index_t i = 0; i < d; ++i) m(i, i) = spectrum[to_size(i)];
+  for (index_t i = 0; i < d; ++i) m(i, i) = spectrum[i];
   for (int reflection = 0; reflection < 3; ++reflection) {
-    std::vector<double> w(to_size(d)), mw(to_size(d));
+    Vector<double> w(d), mw(d);
     double length = 0;
     for (double& entry : w) {
       entry = random.normal();
@@ -166,30 +162,30 @@ Pencils<T> known_pencil(Random& random, const std::vector<double>& spectrum) {
     }
     double wmw = 0;
     for (index_t i = 0; i < d; ++i) {
-      for (index_t j = 0; j < d; ++j) mw[to_size(i)] += m(i, j) * w[to_size(j)];
-      wmw += w[to_size(i)] * mw[to_size(i)];
+      for (index_t j = 0; j < d; ++j) mw[i] += m(i, j) * w[j];
+      wmw += w[i] * mw[i];
     }
     for (index_t i = 0; i < d; ++i) {
       for (index_t j = 0; j < d; ++j) {
-        m(i, j) += 4 * wmw * (w[to_size(i)] / length) * (w[to_size(j)] / length) -
-                   2 * (w[to_size(i)] * mw[to_size(j)] + mw[to_size(i)] * w[to_size(j)]) / length;
+        m(i, j) += 4 * wmw * (w[i] / length) * (w[j] / length) -
+                   2 * (w[i] * mw[j] + mw[i] * w[j]) / length;
       }
     }
   }
-  std::vector<double> diagonal(to_size(d));
+  Vector<double> diagonal(d);
   for (double& entry : diagonal) entry = 1 + random.uniform();
   const auto below = [](index_t i) { return i > 0 ? 0.3 : 0.0; };
   Matrix<T> a(d, d), b(d, d);
   for (index_t i = 0; i < d; ++i) {
     for (index_t j = 0; j <= i; ++j) {
       const auto left = [&](index_t column) {  // (L M)(i, column)
-        return diagonal[to_size(i)] * m(i, column) + (i > 0 ? below(i) * m(i - 1, column) : 0.0);
+        return diagonal[i] * m(i, column) + (i > 0 ? below(i) * m(i - 1, column) : 0.0);
       };
-      const double entry = left(j) * diagonal[to_size(j)] + (j > 0 ? left(j - 1) * below(j) : 0.0);
+      const double entry = left(j) * diagonal[j] + (j > 0 ? left(j - 1) * below(j) : 0.0);
       a(i, j) = a(j, i) = static_cast<T>(entry);
     }
-    b(i, i) = static_cast<T>(diagonal[to_size(i)] * diagonal[to_size(i)] + below(i) * below(i));
-    if (i > 0) b(i, i - 1) = b(i - 1, i) = static_cast<T>(below(i) * diagonal[to_size(i - 1)]);
+    b(i, i) = static_cast<T>(diagonal[i] * diagonal[i] + below(i) * below(i));
+    if (i > 0) b(i, i - 1) = b(i - 1, i) = static_cast<T>(below(i) * diagonal[i - 1]);
   }
   return one_pencil(a, b);
 }
@@ -199,8 +195,8 @@ inline constexpr long double kKnownCondition = 11;
 
 // Item 0 of `solved` has the first eigenvalues of a descending spectrum, and its pairs are right.
 template <class T>
-void check_known(const Pencils<T>& pencils, const std::vector<double>& spectrum,
-                 const Solved<T>& solved, double tolerance) {
+void check_known(const Pencils<T>& pencils, const Vector<double>& spectrum, const Solved<T>& solved,
+                 double tolerance) {
   long double size = 0;
   for (const double value : spectrum)
     size = std::max(size, std::fabs(static_cast<long double>(value)));
@@ -208,7 +204,7 @@ void check_known(const Pencils<T>& pencils, const std::vector<double>& spectrum,
       20 * static_cast<long double>(spectrum.size()) * epsilon<T>() * kKnownCondition * size;
   REQUIRE(solved.found[0] <= solved.n_vectors);
   for (index_t j = 0; j < solved.found[0]; ++j) {
-    const long double expected = static_cast<long double>(spectrum[to_size(j)]);
+    const long double expected = static_cast<long double>(spectrum[j]);
     const long double allowed =
         rounding + static_cast<long double>(tolerance) * kKnownCondition * std::fabs(expected);
     CHECK(std::fabs(static_cast<long double>(solved.value(0, j)) - expected) <= allowed);

@@ -12,17 +12,13 @@
 #include <random>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
+#include "eigenfeat/vector.hpp"
 #include "eigenfeat/view.hpp"
 
 namespace eigenfeat::support {
 
 enum class Order { rows, columns };
-
-inline std::size_t to_size(index_t n) {
-  return static_cast<std::size_t>(n);
-}
 
 // A matrix that owns its entries, row-major or column-major. `padding` numbers between its lines
 // are NaN, so that a kernel that reads them cannot go unnoticed.
@@ -34,7 +30,7 @@ class Matrix {
         cols_(cols),
         order_(order),
         leading_((order == Order::rows ? cols : rows) + padding),
-        entries_(to_size(leading_ * (order == Order::rows ? rows : cols)),
+        entries_(leading_ * (order == Order::rows ? rows : cols),
                  std::numeric_limits<T>::quiet_NaN()) {
     for (index_t i = 0; i < rows; ++i) {
       for (index_t j = 0; j < cols; ++j) (*this)(i, j) = T(0);
@@ -67,8 +63,8 @@ class Matrix {
   index_t cols() const { return cols_; }
   bool padding_untouched() const {
     const index_t used = order_ == Order::rows ? cols_ : rows_;
-    for (index_t k = 0; k < static_cast<index_t>(entries_.size()); ++k) {
-      if (k % leading_ >= used && !std::isnan(entries_[to_size(k)])) return false;
+    for (index_t k = 0; k < entries_.size(); ++k) {
+      if (k % leading_ >= used && !std::isnan(entries_[k])) return false;
     }
     return true;
   }
@@ -78,24 +74,25 @@ class Matrix {
   index_t cols_;
   Order order_;
   index_t leading_;
-  std::vector<T> entries_;
+  Vector<T> entries_;
 };
 
 template <class T>
-VectorView<const T> read(const std::vector<T>& values) {
-  return {values.data(), static_cast<index_t>(values.size())};
+VectorView<const T> read(const Vector<T>& values) {
+  return {values.data(), values.size()};
 }
 
 template <class T>
-VectorView<T> write(std::vector<T>& values) {
-  return {values.data(), static_cast<index_t>(values.size())};
+VectorView<T> write(Vector<T>& values) {
+  return {values.data(), values.size()};
 }
 
 // The same bits, NaN and the sign of zero included.
 template <class T>
-bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+bool same_bits(const Vector<T>& a, const Vector<T>& b) {
   return a.size() == b.size() &&
-         (a.empty() || std::memcmp(a.data(), b.data(), sizeof(T) * a.size()) == 0);
+         (a.empty() ||
+          std::memcmp(a.data(), b.data(), sizeof(T) * static_cast<std::size_t>(a.size())) == 0);
 }
 
 template <class T>
@@ -122,8 +119,8 @@ class Random {
     }
     return result;
   }
-  std::vector<std::int32_t> labels(index_t n, index_t n_classes) {
-    std::vector<std::int32_t> result(to_size(n));
+  Vector<std::int32_t> labels(index_t n, index_t n_classes) {
+    Vector<std::int32_t> result(n);
     for (auto& label : result) label = static_cast<std::int32_t>(below(n_classes));
     return result;
   }
@@ -160,24 +157,23 @@ class Random {
 template <class T>
 struct SparseRows {
   index_t cols = 0;
-  std::vector<T> values;
-  std::vector<index_t> indices;
-  std::vector<index_t> indptr{0};
+  Vector<T> values;
+  Vector<index_t> indices;
+  Vector<index_t> indptr{0};
 
   void add(index_t column, double value) {
     indices.push_back(column);
     values.push_back(static_cast<T>(value));
   }
-  void end_row() { indptr.push_back(static_cast<index_t>(values.size())); }
+  void end_row() { indptr.push_back(values.size()); }
   CsrView<T> view() const {
-    return {values.data(), indices.data(), indptr.data(), static_cast<index_t>(indptr.size()) - 1,
-            cols};
+    return {values.data(), indices.data(), indptr.data(), indptr.size() - 1, cols};
   }
   Matrix<T> dense() const {
-    Matrix<T> result(static_cast<index_t>(indptr.size()) - 1, cols);
+    Matrix<T> result(indptr.size() - 1, cols);
     for (index_t i = 0; i < result.rows(); ++i) {
-      for (index_t k = indptr[to_size(i)]; k < indptr[to_size(i + 1)]; ++k) {
-        result(i, indices[to_size(k)]) += values[to_size(k)];
+      for (index_t k = indptr[i]; k < indptr[i + 1]; ++k) {
+        result(i, indices[k]) += values[k];
       }
     }
     return result;
@@ -189,13 +185,12 @@ template <class T>
 SparseRows<T> random_sparse(Random& random, index_t rows, index_t cols, double density) {
   SparseRows<T> result;
   result.cols = cols;
-  std::vector<index_t> columns(to_size(cols));
+  Vector<index_t> columns(cols);
   for (index_t i = 0; i < rows; ++i) {
-    for (index_t j = 0; j < cols; ++j) columns[to_size(j)] = j;
-    for (index_t j = cols - 1; j > 0; --j)
-      std::swap(columns[to_size(j)], columns[to_size(random.below(j + 1))]);
+    for (index_t j = 0; j < cols; ++j) columns[j] = j;
+    for (index_t j = cols - 1; j > 0; --j) std::swap(columns[j], columns[random.below(j + 1)]);
     for (index_t j = 0; j < cols && i % 17 != 3; ++j) {
-      if (random.uniform() < density) result.add(columns[to_size(j)], random.normal());
+      if (random.uniform() < density) result.add(columns[j], random.normal());
     }
     result.end_row();
   }

@@ -3,9 +3,9 @@
 
 #include <cmath>
 #include <stdexcept>
-#include <vector>
 
 #include "eigenfeat/box.hpp"
+#include "eigenfeat/vector.hpp"
 #include "reference/decision_reference.hpp"
 #include "unit/support.hpp"
 
@@ -15,13 +15,13 @@ using namespace eigenfeat::support;
 namespace {
 
 struct Found {
-  std::vector<double> values;
+  Vector<double> values;
   Matrix<double> points;
 };
 
 Found minimise(const Matrix<double>& a, const Matrix<double>& g, const Matrix<double>& w,
                int n_threads = 2) {
-  Found out{std::vector<double>(to_size(g.rows())), Matrix<double>(g.rows(), g.cols())};
+  Found out{Vector<double>(g.rows()), Matrix<double>(g.rows(), g.cols())};
   minimise_over_box(a.read(), g.read(), w.read(), write(out.values), out.points.view(), n_threads);
   return out;
 }
@@ -48,7 +48,7 @@ TEST_CASE("signed curvatures, clamped and unclamped, over the edges of lanes") {
     for (index_t i = 0; i < 40; ++i) {
       const double right =
           static_cast<double>(reference::minimum_over_box(line(a, i), line(g, i), line(w, i)));
-      CHECK(std::fabs(got.values[to_size(i)] - right) <= 1e-14 * std::fabs(right));
+      CHECK(std::fabs(got.values[i] - right) <= 1e-14 * std::fabs(right));
       long double at = 0;
       for (index_t j = 0; j < d; ++j) {
         const long double x = static_cast<long double>(got.points(i, j));

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <limits>
 #include <stdexcept>
-#include <vector>
 
 #include "eigenfeat/crammer_singer.hpp"
+#include "eigenfeat/vector.hpp"
 #include "reference/svm_reference.hpp"
 #include "unit/support.hpp"
 
@@ -19,8 +19,8 @@ namespace {
 template <class T>
 struct Case {
   Matrix<T> x;
-  std::vector<std::int32_t> labels;
-  std::vector<double> costs;
+  Vector<std::int32_t> labels;
+  Vector<double> costs;
   index_t k;
   double margin = 1.5, constant = 1.0;
 
@@ -29,7 +29,7 @@ struct Case {
     for (index_t i = 0; i < n; ++i) {
       costs.push_back(cost * (0.5 + random.uniform()));
       for (index_t j = 0; j < d; ++j) {
-        const bool own = j % classes == labels[to_size(i)];
+        const bool own = j % classes == labels[i];
         x(i, j) = static_cast<T>(0.7 * random.normal() + (own ? 1.0 : 0.0));
       }
     }
@@ -61,20 +61,20 @@ void check_state(const CrammerSinger<T>& solver, const Case<T>& data) {
   solver.weights(found.view());
   index_t support = 0;
   for (index_t i = 0; i < n; ++i) {
-    const std::int32_t own = data.labels[to_size(i)];
+    const std::int32_t own = data.labels[i];
     double sum = 0.0;
     for (index_t c = 0; c < data.k; ++c) {
       sum += a(i, c);
       if (c != own) CHECK(a(i, c) <= 0.0);
     }
-    CHECK(std::fabs(sum) <= 1e-14 * data.costs[to_size(i)]);
-    CHECK(a(i, own) <= data.costs[to_size(i)] * (1 + 1e-14));
+    CHECK(std::fabs(sum) <= 1e-14 * data.costs[i]);
+    CHECK(a(i, own) <= data.costs[i] * (1 + 1e-14));
     support += a(i, own) > 0.0 ? 1 : 0;
   }
   CHECK(solver.support() == support);
   for (index_t c = 0; c < data.k; ++c) {
     for (index_t j = 0; j < solver.features(); ++j)
-      CHECK(std::fabs(static_cast<long double>(found(c, j)) - w[to_size(c)][to_size(j)]) <= 1e-11L);
+      CHECK(std::fabs(static_cast<long double>(found(c, j)) - w[c][j]) <= 1e-11L);
   }
 }
 
@@ -167,13 +167,13 @@ TEST_CASE_TEMPLATE("every number of threads gives the same bits", T, float, doub
   Random random(905);
   const Case<T> data(random, 4000, 90, 5, 0.01);
   for (const DualSolver kind : {DualSolver::sequential, DualSolver::frank_wolfe}) {
-    std::vector<double> first;
+    Vector<double> first;
     for (const int n_threads : {1, 2, 7}) {
       CrammerSinger<T> solver(data.x.read(), data.problem(), {kind, 3000, 3}, n_threads);
       solver.run(3, 0.0, n_threads);
       Matrix<double> w(5, solver.features());
       solver.weights(w.view());
-      std::vector<double> bits{solver.primal(), solver.dual(), solver.gap()};
+      Vector<double> bits{solver.primal(), solver.dual(), solver.gap()};
       bits.insert(bits.end(), w.read().data, w.read().data + w.rows() * w.cols());
       if (first.empty()) first = bits;
       CHECK(same_bits(first, bits));
@@ -193,8 +193,8 @@ TEST_CASE_TEMPLATE("misuse of the SVM names the argument", T, float, double) {
     change(problem);
     return error(problem);
   };
-  const std::vector<std::int32_t> few(5, 0), bad{0, 1, 2, 3, 0, 0};
-  const std::vector<double> short_costs(5, 1.0), zero{1, 1, 1, 0, 1, 1};
+  const Vector<std::int32_t> few(5, 0), bad{0, 1, 2, 3, 0, 0};
+  const Vector<double> short_costs(5, 1.0), zero{1, 1, 1, 0, 1, 1};
   CHECK(starts_with(with([&](auto& p) { p.labels = read(few); }),
                     "labels: expected 6 entries, got 5"));
   CHECK(starts_with(with([&](auto& p) { p.labels = read(bad); }),

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
-#include <vector>
 
 #include "eigenfeat/dominance.hpp"
+#include "eigenfeat/vector.hpp"
 #include "reference/decision_reference.hpp"
 #include "unit/support.hpp"
 
@@ -48,15 +48,14 @@ struct Scene {
     return out;
   }
   Matrix<double> points, widths, offsets, slopes, precisions, centres;
-  std::vector<double> radii;
+  Vector<double> radii;
   bool has_slopes, has_precisions;
 };
 
 struct Found {
-  explicit Found(index_t n)
-      : winners(to_size(n)), guesses(to_size(n)), checks(to_size(n)), open(to_size(n)) {}
+  explicit Found(index_t n) : winners(n), guesses(n), checks(n), open(n) {}
   Dominance views() { return {write(winners), write(guesses), write(checks), write(open)}; }
-  std::vector<int> winners, guesses, checks, open;
+  Vector<int> winners, guesses, checks, open;
 };
 
 Found dominating(const DominanceProblem& problem, int n_threads = 2) {
@@ -68,7 +67,7 @@ Found dominating(const DominanceProblem& problem, int n_threads = 2) {
 // min of f_c - f_h over row i's set.
 long double margin(const DominanceProblem& p, index_t i, index_t c, index_t h, long double radius) {
   const index_t d = p.points.cols;
-  reference::Numbers a(to_size(d), 0.0L), g(to_size(d), 0.0L), w(to_size(d), radius);
+  reference::Numbers a(d, 0.0L), g(d, 0.0L), w(d, radius);
   long double constant =
       static_cast<long double>(p.offsets(i, c)) - static_cast<long double>(p.offsets(i, h));
   for (index_t j = 0; j < d; ++j) {
@@ -78,14 +77,14 @@ long double margin(const DominanceProblem& p, index_t i, index_t c, index_t h, l
       const long double sign = which == c ? 1 : -1;
       if (p.slopes.data != nullptr) {
         constant += sign * static_cast<long double>(p.slopes(which, j)) * x;
-        g[to_size(j)] += sign * static_cast<long double>(p.slopes(which, j)) * width / 2;
+        g[j] += sign * static_cast<long double>(p.slopes(which, j)) * width / 2;
       }
       if (p.precisions.data != nullptr) {
         const long double q = static_cast<long double>(p.precisions(i, which * d + j));
         const long double from = x - static_cast<long double>(p.centres(i, which * d + j));
         constant -= sign * q * from * from;
-        g[to_size(j)] -= sign * q * from * width;
-        a[to_size(j)] -= sign * q * width * width;
+        g[j] -= sign * q * from * width;
+        a[j] -= sign * q * width * width;
       }
     }
   }
@@ -119,13 +118,13 @@ TEST_CASE("both processes find the dominating class over balls and boxes (Propos
           const Found general = dominating(scene.problem(shape, Process::general));
           for (index_t i = 0; i < n; ++i) {
             const int right =
-                dominating_class(problem, i, static_cast<long double>(scene.radii[to_size(i)]));
-            CHECK(guess.winners[to_size(i)] == right);
-            CHECK(general.winners[to_size(i)] == right);
-            CHECK(guess.checks[to_size(i)] <= k - 1);
-            CHECK(general.checks[to_size(i)] >= k - 1);
-            CHECK(general.checks[to_size(i)] <= 2 * (k - 1));
-            CHECK(guess.open[to_size(i)] == 0);
+                dominating_class(problem, i, static_cast<long double>(scene.radii[i]));
+            CHECK(guess.winners[i] == right);
+            CHECK(general.winners[i] == right);
+            CHECK(guess.checks[i] <= k - 1);
+            CHECK(general.checks[i] >= k - 1);
+            CHECK(general.checks[i] <= 2 * (k - 1));
+            CHECK(guess.open[i] == 0);
             (right < 0 ? waiting : decided) += 1;
           }
         }
@@ -143,13 +142,13 @@ TEST_CASE("the numbers of checks reach both ends of Proposition 4, and no furthe
     // Each class is an interval; c dominates h where it lies above: a partial order.
     const index_t per = 6, cases = static_cast<index_t>(std::pow(per, k));
     for (index_t code = 0; code < cases; ++code) {
-      std::vector<index_t> low, high;
+      Vector<index_t> low, high;
       index_t rest = code;
       for (index_t c = 0; c < k; ++c, rest /= per) {
         low.push_back(2 * (rest % 3));
         high.push_back(low.back() + (rest % per < 3 ? 1 : 3));
       }
-      const auto above = [&](index_t c, index_t h) { return low[to_size(c)] >= high[to_size(h)]; };
+      const auto above = [&](index_t c, index_t h) { return low[c] >= high[h]; };
       index_t right = -1;
       for (index_t c = 0; c < k; ++c) {
         bool all = true;
@@ -174,20 +173,20 @@ TEST_CASE("the numbers of checks reach both ends of Proposition 4, and no furthe
 TEST_CASE("groups are not compared with themselves") {
   Random random(802);
   const Scene scene(random, 60, 6, 4, true, false);
-  const std::vector<std::int32_t> groups{0, 0, 1, 1, 2, 2};
+  const Vector<std::int32_t> groups{0, 0, 1, 1, 2, 2};
   auto problem = scene.problem(SetShape::ball, Process::guess);
   problem.groups = read(groups);
   const Found got = dominating(problem);
   for (index_t i = 0; i < 60; ++i) {
-    const index_t guess = got.guesses[to_size(i)];
+    const index_t guess = got.guesses[i];
     bool all = true;
     for (index_t h = 0; h < 6; ++h) {
-      const bool other = groups[to_size(h)] != groups[to_size(guess)];
-      all = all && (!other || margin(problem, i, guess, h,
-                                     static_cast<long double>(scene.radii[to_size(i)])) >= 0);
+      const bool other = groups[h] != groups[guess];
+      all = all &&
+            (!other || margin(problem, i, guess, h, static_cast<long double>(scene.radii[i])) >= 0);
     }
-    CHECK(got.winners[to_size(i)] == (all ? static_cast<int>(guess) : -1));
-    CHECK(got.checks[to_size(i)] <= 4);
+    CHECK(got.winners[i] == (all ? static_cast<int>(guess) : -1));
+    CHECK(got.checks[i] <= 4);
   }
 }
 
@@ -196,16 +195,16 @@ TEST_CASE("the largest radius is where the sign turns") {
   for (const SetShape shape : {SetShape::ball, SetShape::box}) {
     const index_t n = 60, k = 4;
     Scene scene(random, n, k, 5, true, true);
-    scene.radii.assign(to_size(n), 50.0);
+    scene.radii.assign(n, 50.0);
     const auto problem = scene.problem(shape, Process::guess);
-    std::vector<std::int32_t> classes(to_size(n), -1);
+    Vector<std::int32_t> classes(n, -1);
     classes[0] = 2;
-    std::vector<double> largest(to_size(n));
-    std::vector<int> guesses(to_size(n));
+    Vector<double> largest(n);
+    Vector<int> guesses(n);
     dominance_radii(problem, read(classes), write(largest), write(guesses), 2);
     for (index_t i = 0; i < n; ++i) {
-      const double radius = largest[to_size(i)];
-      const index_t c = i == 0 ? 2 : guesses[to_size(i)];
+      const double radius = largest[i];
+      const index_t c = i == 0 ? 2 : guesses[i];
       const auto holds = [&](double r) {
         bool all = true;
         for (index_t h = 0; h < k; ++h)

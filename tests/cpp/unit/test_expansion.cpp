@@ -4,9 +4,9 @@
 #include <cmath>
 #include <stdexcept>
 #include <utility>
-#include <vector>
 
 #include "eigenfeat/expansion.hpp"
+#include "eigenfeat/vector.hpp"
 #include "reference/expansion_reference.hpp"
 #include "unit/support.hpp"
 
@@ -15,7 +15,7 @@ using namespace eigenfeat::support;
 
 namespace {
 
-using Powers = std::vector<int>;
+using Powers = Vector<int>;
 
 // What the expansion makes of projection p for sign s and power a.
 long double wave_of(Wave wave, long double p, int sign, int power) {
@@ -73,8 +73,8 @@ index_t count_wrong(MatrixView<const T> rows, MatrixView<const T> directions,
   return wrong + (column == out.cols ? 0 : 1000000);
 }
 
-std::vector<Expansion> all_expansions() {
-  std::vector<Expansion> result;
+Vector<Expansion> all_expansions() {
+  Vector<Expansion> result;
   for (const bool include_input : {false, true}) {
     result.push_back({Wave::none, {}, include_input});
     for (const Wave wave : {Wave::half_wave, Wave::shifted}) {
@@ -102,7 +102,7 @@ TEST_CASE_TEMPLATE("one row, two directions, by hand", T, float, double) {
     CHECK(static_cast<double>(out(0, j)) == doctest::Approx(expected[j]));
 
   // shifted: sqrt(1 + 8) - 1 = 2 for p = 8 and sqrt(1 + 15) - 1 = 3 for p = -15
-  const std::vector<T> offset{T(4), T(-6)};
+  const Vector<T> offset{T(4), T(-6)};
   Matrix<T> shifted(1, 12);
   expand<T>(rows.read(), directions.read(), read(offset), {Wave::shifted, {1, 2, 3}, false},
             shifted.view(), 1);
@@ -124,7 +124,7 @@ TEST_CASE_TEMPLATE("every wave, power and input agrees with the formulas", T, fl
   Random random(61);
   const Matrix<T> directions = random.normal_matrix<T>(6, 5, Order::rows, 1);
   const Matrix<T> offset_row = random.normal_matrix<T>(1, 5);
-  const std::vector<T> offset(offset_row.read().row(0), offset_row.read().row(0) + 5);
+  const Vector<T> offset(offset_row.read().row(0), offset_row.read().row(0) + 5);
   for (const index_t n : {index_t{1}, index_t{40}}) {
     const Matrix<T> rows = random.normal_matrix<T>(n, 6, Order::rows, 2);
     for (const Expansion& expansion : all_expansions()) {
@@ -153,7 +153,7 @@ TEST_CASE_TEMPLATE("many rows run over tile edges", T, float, double) {
 TEST_CASE_TEMPLATE("sparse rows agree with the formulas", T, float, double) {
   Random random(63);
   const Matrix<T> directions = random.normal_matrix<T>(20, 4);
-  const std::vector<T> offset{T(0.5), T(-1), T(0), T(2)};
+  const Vector<T> offset{T(0.5), T(-1), T(0), T(2)};
   for (const double density : {0.0, 0.1, 1.0}) {
     SparseRows<T> rows = random_sparse<T>(random, 60, 20, density);
     rows.add(7, 1);  // one more row, with a duplicate
@@ -178,9 +178,9 @@ TEST_CASE_TEMPLATE("1, 2 and 7 threads give the same bits", T, float, double) {
   for (const Wave wave : {Wave::none, Wave::half_wave, Wave::shifted}) {
     const Expansion expansion{wave, {1, 2, 3}, true};
     const index_t width = expanded_columns(expansion, 30, 11);
-    std::vector<T> dense_one, sparse_one;
+    Vector<T> dense_one, sparse_one;
     for (const int n_threads : {1, 2, 7}) {
-      std::vector<T> dense_out(to_size(1500 * width)), sparse_out(to_size(1500 * width));
+      Vector<T> dense_out(1500 * width), sparse_out(1500 * width);
       expand<T>(rows.read(), directions.read(), {}, expansion,
                 row_major(dense_out.data(), 1500, width), n_threads);
       expand<T>(sparse.view(), directions.read(), {}, expansion,
@@ -219,7 +219,7 @@ TEST_CASE_TEMPLATE("a message names the argument that does not conform", T, floa
   const Matrix<T> rows = random.normal_matrix<T>(4, 3), directions = random.normal_matrix<T>(3, 2);
   const Matrix<T> wrong_directions = random.normal_matrix<T>(4, 2);
   const SparseRows<T> sparse = random_sparse<T>(random, 4, 3, 1.0);
-  const std::vector<T> wrong_offset(3);
+  const Vector<T> wrong_offset(3);
   Matrix<T> out(4, 12), wrong_out(4, 11), short_out(3, 12), column_out(4, 12, Order::columns);
   const auto message = [&](const Matrix<T>& v, VectorView<const T> offset, const Powers& powers,
                            Matrix<T>& to) {

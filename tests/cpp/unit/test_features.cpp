@@ -2,9 +2,9 @@
 #include <doctest/doctest.h>
 
 #include <stdexcept>
-#include <vector>
 
 #include "eigenfeat/features.hpp"
+#include "eigenfeat/vector.hpp"
 #include "unit/features_support.hpp"
 
 using namespace eigenfeat;
@@ -51,9 +51,9 @@ void check_products(Random& random, const Features<T>& features, index_t k) {
 }
 
 template <class T>
-void check_sums(const Features<T>& features, const std::vector<double>& weights) {
+void check_sums(const Features<T>& features, const Vector<double>& weights) {
   const index_t n = features.rows.rows(), p = features.rows.cols();
-  std::vector<double> first(to_size(p)), second(to_size(p));
+  Vector<double> first(p), second(p);
   feature_sums<T>(features.rows, read(weights), write(first), write(second), 2);
   linear::Sum sum(1, p), square(1, p);
   for (index_t i = 0; i < n; ++i) {
@@ -69,7 +69,7 @@ void check_sums(const Features<T>& features, const std::vector<double>& weights)
   CHECK(count_off(row_major<const double>(second.data(), 1, p), square, 2 * relative) == 0);
 }
 
-std::vector<Expansion> expansions() {
+Vector<Expansion> expansions() {
   return {{Wave::half_wave, {1, 2, 3}, false},
           {Wave::half_wave, {3, 1}, true},
           {Wave::shifted, {1, 2}, false},
@@ -120,9 +120,9 @@ TEST_CASE_TEMPLATE("half waves that are multiplied as they are made", T, float, 
 
 TEST_CASE_TEMPLATE("products for every kind, width and number of columns", T, float, double) {
   Random random(302);
-  const std::vector<index_t> widths{1, 2, 3, 8, 10, 16, 17, 32, 33, 64, 65, 100};
+  const Vector<index_t> widths{1, 2, 3, 8, 10, 16, 17, 32, 33, 64, 65, 100};
   for (const Kind kind : kKinds) {
-    std::size_t turn = 0;
+    index_t turn = 0;
     for (const index_t columns : {1, 5, 43, 255, 257}) {
       if (!is_plain(kind) && columns > 43) continue;
       const bool constant = turn % 2 == 0;
@@ -246,7 +246,7 @@ TEST_CASE_TEMPLATE("products of shapes that do not fit name them", T, float, dou
                   across = random.normal_matrix<T>(5, 3, Order::columns);
   Matrix<T> z(6, 3), short_z(5, 3);
   Matrix<double> g(5, 3), short_g(4, 3);
-  std::vector<double> five(5), four(4), weights(7, 1.0);
+  Vector<double> five(5), four(4), weights(7, 1.0);
   const auto scores = [&](MatrixView<const T> a, MatrixView<T> out) {
     return message_of<std::invalid_argument>([&] { feature_scores<T>(features.rows, a, out, 1); });
   };
@@ -259,7 +259,7 @@ TEST_CASE_TEMPLATE("products of shapes that do not fit name them", T, float, dou
   };
   CHECK(starts_with(products(w.read(), g.view()), "residuals: expected 6 rows, got 5"));
   CHECK(starts_with(products(z.read(), short_g.view()), "out: expected 5 rows, got 4"));
-  const auto sums = [&](VectorView<const double> by, std::vector<double>& out) {
+  const auto sums = [&](VectorView<const double> by, Vector<double>& out) {
     return message_of<std::invalid_argument>(
         [&] { feature_sums<T>(features.rows, by, write(out), write(out), 1); });
   };

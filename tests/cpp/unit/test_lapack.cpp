@@ -6,10 +6,10 @@
 #include <limits>
 #include <stdexcept>
 #include <thread>
-#include <vector>
 
 #include "eigenfeat/lapack.hpp"
 #include "eigenfeat/parallel.hpp"
+#include "eigenfeat/vector.hpp"
 #include "reference/pencil_reference.hpp"
 #include "unit/support.hpp"
 
@@ -18,7 +18,6 @@ using support::epsilon;
 using support::Matrix;
 using support::Order;
 using support::Random;
-using support::to_size;
 
 namespace {
 
@@ -63,7 +62,7 @@ Matrix<T> one_triangle(const Matrix<T>& symmetric, Triangle triangle) {
 
 // Values and vectors are eigenpairs first .. first + count of A v = lambda B v, in ascending order.
 template <class T>
-void check_eigenpairs(const Matrix<T>& a, const Matrix<T>& b, const std::vector<T>& values,
+void check_eigenpairs(const Matrix<T>& a, const Matrix<T>& b, const Vector<T>& values,
                       const Matrix<T>& vectors, index_t first, index_t count) {
   const index_t n = a.rows();
   const reference::Table table_a(a.read()), table_b(b.read());
@@ -72,11 +71,11 @@ void check_eigenpairs(const Matrix<T>& a, const Matrix<T>& b, const std::vector<
       std::max(std::fabs(expected.values.front()), std::fabs(expected.values.back()));
   const long double tolerance = 40.0L * static_cast<long double>(n) * epsilon<T>();
   for (index_t j = 0; j < count; ++j) {
-    CHECK(std::fabs(static_cast<long double>(values[to_size(j)]) -
-                    expected.value(n - 1 - first - j)) <= tolerance * size);
+    CHECK(std::fabs(static_cast<long double>(values[j]) - expected.value(n - 1 - first - j)) <=
+          tolerance * size);
     const VectorView<const T> v{vectors.read().col(j), n};
     const auto av = reference::product(table_a, v), bv = reference::product(table_b, v);
-    CHECK(reference::residual_norm(av, static_cast<long double>(values[to_size(j)]), bv) <=
+    CHECK(reference::residual_norm(av, static_cast<long double>(values[j]), bv) <=
           tolerance * size);
     for (index_t k = 0; k <= j; ++k) {
       const VectorView<const T> u{vectors.read().col(k), n};
@@ -266,7 +265,7 @@ TEST_CASE_TEMPLATE("sygvd, syevd and syevr_range agree with Jacobi", T, float, d
       LapackWork<T> work;
       const Matrix<T> a = random.symmetric<T>(n, Order::columns);
       const Matrix<T> b = random.positive_definite<T>(n, 1.0, Order::columns);
-      std::vector<T> values(to_size(n));
+      Vector<T> values(n);
       {
         Matrix<T> vectors = one_triangle(a, triangle);
         Matrix<T> factor = one_triangle(b, triangle);
@@ -301,26 +300,25 @@ TEST_CASE_TEMPLATE("sytrd gives a tridiagonal matrix and the reflectors that mad
     LapackWork<T> work;
     const Matrix<T> a = random.symmetric<T>(n, Order::columns);
     Matrix<T> reduced = one_triangle(a, Triangle::lower);
-    std::vector<T> diagonal(to_size(n)), off(to_size(n)), tau(to_size(n));
+    Vector<T> diagonal(n), off(n), tau(n);
     REQUIRE(sytrd<T>(Triangle::lower, reduced.view(), support::write(diagonal), support::write(off),
                      support::write(tau), work) == 0);
     // Q = H(1) ... H(n - 1), applied to T = Q^T A Q from both sides.
     reference::Table back(n);
     for (index_t i = 0; i < n; ++i) {
-      back(i, i) = static_cast<long double>(diagonal[to_size(i)]);
-      if (i + 1 < n) back(i, i + 1) = back(i + 1, i) = static_cast<long double>(off[to_size(i)]);
+      back(i, i) = static_cast<long double>(diagonal[i]);
+      if (i + 1 < n) back(i, i + 1) = back(i + 1, i) = static_cast<long double>(off[i]);
     }
     for (index_t h = n - 2; h >= 0; --h) {
-      std::vector<long double> v(to_size(n), 0.0L);
-      v[to_size(h + 1)] = 1;
-      for (index_t i = h + 2; i < n; ++i) v[to_size(i)] = static_cast<long double>(reduced(i, h));
-      const long double factor = static_cast<long double>(tau[to_size(h)]);
+      Vector<long double> v(n, 0.0L);
+      v[h + 1] = 1;
+      for (index_t i = h + 2; i < n; ++i) v[i] = static_cast<long double>(reduced(i, h));
+      const long double factor = static_cast<long double>(tau[h]);
       for (const bool left : {true, false}) {
         for (index_t j = 0; j < n; ++j) {
           long double dot = 0;
-          for (index_t i = 0; i < n; ++i) dot += v[to_size(i)] * (left ? back(i, j) : back(j, i));
-          for (index_t i = 0; i < n; ++i)
-            (left ? back(i, j) : back(j, i)) -= factor * dot * v[to_size(i)];
+          for (index_t i = 0; i < n; ++i) dot += v[i] * (left ? back(i, j) : back(j, i));
+          for (index_t i = 0; i < n; ++i) (left ? back(i, j) : back(j, i)) -= factor * dot * v[i];
         }
       }
     }
@@ -333,7 +331,7 @@ TEST_CASE_TEMPLATE("sytrd gives a tridiagonal matrix and the reflectors that mad
 
 TEST_CASE_TEMPLATE("sygvd says where B stops being positive definite", T, float, double) {
   LapackWork<T> work;
-  std::vector<T> values(3);
+  Vector<T> values(3);
   Matrix<T> a(3, 3, {1, 0, 0, 0, 1, 0, 0, 0, 1}, Order::columns);
   Matrix<T> b(3, 3, {1, 2, 0, 2, 1, 0, 0, 0, 1}, Order::columns);
   CHECK(sygvd<T>(Triangle::lower, a.view(), b.view(), support::write(values), work) == 3 + 2);
@@ -348,7 +346,7 @@ TEST_CASE("an interrupt comes through between the steps of a large decomposition
     set_interrupt_check([] { throw Interrupted(); });
     std::thread fresh([&] {  // one that has not asked just now
       Matrix<double> a = one_triangle(symmetric, Triangle::lower);
-      std::vector<double> values(to_size(n));
+      Vector<double> values(n);
       LapackWork<double> work;
       try {
         syevd<double>(Triangle::lower, a.view(), support::write(values), work);
@@ -374,12 +372,12 @@ TEST_CASE_TEMPLATE("large decompositions are right, also of matrices that LAPACK
       for (index_t i = 0; i < n; ++i) {
         for (index_t j = 0; j < n; ++j) a(i, j) *= scale;
       }
-      std::vector<T> values(to_size(n));
+      Vector<T> values(n);
       LapackWork<T> work;
       REQUIRE(syevd<T>(triangle, a.view(), support::write(values), work) == 0);
       double worst = 0, largest = 0;
       for (index_t c = 0; c < n; c += 37) {
-        const double value = static_cast<double>(values[to_size(c)] / scale);
+        const double value = static_cast<double>(values[c] / scale);
         for (index_t i = 0; i < n; ++i) {
           double residual = -value * static_cast<double>(a(i, c)), length = 0;
           for (index_t j = 0; j < n; ++j) {

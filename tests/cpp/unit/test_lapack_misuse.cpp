@@ -2,9 +2,9 @@
 #include <doctest/doctest.h>
 
 #include <stdexcept>
-#include <vector>
 
 #include "eigenfeat/lapack.hpp"
+#include "eigenfeat/vector.hpp"
 #include "unit/support.hpp"
 
 using namespace eigenfeat;
@@ -45,7 +45,7 @@ TEST_CASE_TEMPLATE("gemm, syrk and trsm refuse views that do not conform", T, fl
 TEST_CASE_TEMPLATE("factorisations and eigensolvers refuse views that do not conform", T, float,
                    double) {
   LapackWork<T> work;
-  std::vector<T> values(3), short_values(2);
+  Vector<T> values(3), short_values(2);
   Matrix<T> square(3, 3, Order::columns), wide(3, 4, Order::columns), rows(3, 3, Order::rows, 1);
   Matrix<T> small(2, 2, Order::columns), vectors(3, 1, Order::columns);
   CHECK_THROWS_AS(potrf<T>(Triangle::lower, wide.view()), std::logic_error);

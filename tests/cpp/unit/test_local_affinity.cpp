@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "eigenfeat/local_affinity.hpp"
+#include "eigenfeat/vector.hpp"
 #include "reference/local_affinity_reference.hpp"
 #include "unit/support.hpp"
 
@@ -17,7 +18,7 @@ namespace {
 
 struct Problem {
   Matrix<double> x;
-  std::vector<index_t> counts;
+  Vector<index_t> counts;
   index_t k = 7;
   Matrix<double> laplacian, plain;
 };
@@ -26,18 +27,17 @@ Matrix<double> weights(Random& random, index_t n_classes) {
   return random.normal_matrix<double>(2, n_classes);
 }
 
-Problem make(const std::vector<index_t>& counts, index_t d, index_t k, std::uint64_t seed,
+Problem make(const Vector<index_t>& counts, index_t d, index_t k, std::uint64_t seed,
              index_t padding = 0) {
   Random random(seed);
   const index_t n = std::accumulate(counts.begin(), counts.end(), index_t{0});
-  const index_t classes = static_cast<index_t>(counts.size());
+  const index_t classes = counts.size();
   Matrix<double> x = random.normal_matrix<double>(n, d, Order::rows, padding);
   return {std::move(x), counts, k, weights(random, classes), weights(random, classes)};
 }
 
-std::vector<double> sums_of(const Problem& p, int n_threads = 1) {
-  std::vector<double> out(to_size(2 * p.x.cols() * p.x.cols()),
-                          std::numeric_limits<double>::quiet_NaN());
+Vector<double> sums_of(const Problem& p, int n_threads = 1) {
+  Vector<double> out(2 * p.x.cols() * p.x.cols(), std::numeric_limits<double>::quiet_NaN());
   affinity_sums({p.x.read(), read(p.counts), p.k}, p.laplacian.read(), p.plain.read(), write(out),
                 n_threads);
   return out;
@@ -49,7 +49,7 @@ index_t count_off(const Problem& p) {
   const auto right = reference::affinity::sums(p.x.read(), p.counts, p.k, p.laplacian.read(),
                                                p.plain.read(), epsilon<double>());
   index_t off = 0;
-  for (std::size_t i = 0; i < got.size(); ++i) {
+  for (index_t i = 0; i < got.size(); ++i) {
     const long double gap = std::fabs(static_cast<long double>(got[i]) - right.values[i]);
     if (!(gap <= right.errors[i])) ++off;
   }
@@ -62,9 +62,9 @@ TEST_CASE("affinity sums are those of the definition") {
   // Up to 64 columns nothing is kept. Tiles are of 32 columns, blocks of 128 rows.
   for (const index_t d : {1, 3, 8, 31, 32, 33, 64, 65, 70}) {
     // The largest sizes with every second width: their reference takes n^2 d^2 steps.
-    std::vector<std::vector<index_t>> sizes{{5, 1, 40}, {33, 0, 2}};
-    sizes.push_back(d % 2 == 0 ? std::vector<index_t>{128} : std::vector<index_t>{129, 64, 17});
-    for (const std::vector<index_t>& counts : sizes) {
+    Vector<Vector<index_t>> sizes{{5, 1, 40}, {33, 0, 2}};
+    sizes.push_back(d % 2 == 0 ? Vector<index_t>{128} : Vector<index_t>{129, 64, 17});
+    for (const Vector<index_t>& counts : sizes) {
       CAPTURE(d);
       CAPTURE(counts[0]);
       CHECK(count_off(make(counts, d, 7, 1)) == 0);
@@ -140,18 +140,18 @@ TEST_CASE("matrices are symmetric and the Laplacian's part is not negative") {
   }
   const auto got = sums_of(p);
   for (index_t a = 0; a < 40; ++a) {
-    CHECK(got[to_size(a * 41)] > 0.0);
-    for (index_t b = 0; b < a; ++b) CHECK(got[to_size(a * 40 + b)] == got[to_size(b * 40 + a)]);
+    CHECK(got[a * 41] > 0.0);
+    for (index_t b = 0; b < a; ++b) CHECK(got[a * 40 + b] == got[b * 40 + a]);
   }
 }
 
 TEST_CASE("classes that do not fit into memory together") {
   const Problem all = make({1500, 1600, 1400}, 65, 7, 15);
   const auto got = sums_of(all);
-  std::vector<double> added(got.size(), 0.0);
+  Vector<double> added(got.size(), 0.0);
   double largest = 0.0;
-  for (index_t c = 0, begin = 0; c < 3; begin += all.counts[to_size(c)], ++c) {
-    Problem one = make({all.counts[to_size(c)]}, 65, 7, 16);
+  for (index_t c = 0, begin = 0; c < 3; begin += all.counts[c], ++c) {
+    Problem one = make({all.counts[c]}, 65, 7, 16);
     for (index_t i = 0; i < one.x.rows(); ++i) {
       for (index_t j = 0; j < 65; ++j) one.x(i, j) = all.x(begin + i, j);
     }
@@ -160,13 +160,12 @@ TEST_CASE("classes that do not fit into memory together") {
       one.plain(s, 0) = all.plain(s, c);
     }
     const auto part = sums_of(one);
-    for (std::size_t i = 0; i < part.size(); ++i) {
+    for (index_t i = 0; i < part.size(); ++i) {
       added[i] += part[i];
       largest = std::max(largest, std::fabs(part[i]));
     }
   }
-  for (std::size_t i = 0; i < got.size(); ++i)
-    CHECK(std::fabs(got[i] - added[i]) <= 1e-13 * largest);
+  for (index_t i = 0; i < got.size(); ++i) CHECK(std::fabs(got[i] - added[i]) <= 1e-13 * largest);
 }
 
 TEST_CASE("the same bits for every number of threads") {

@@ -3,9 +3,9 @@
 
 #include <cmath>
 #include <stdexcept>
-#include <vector>
 
 #include "eigenfeat/local_means.hpp"
+#include "eigenfeat/vector.hpp"
 #include "reference/local_means_reference.hpp"
 #include "unit/support.hpp"
 
@@ -17,9 +17,9 @@ namespace {
 template <class T>
 struct Data {
   Matrix<T> rows;
-  std::vector<std::int32_t> codes;
+  Vector<std::int32_t> codes;
   index_t n_classes;
-  std::vector<std::int32_t> groups;
+  Vector<std::int32_t> groups;
 
   LocalRows<T> local() const {
     return {rows.read(), read(codes), n_classes, rows.read(), true, read(groups)};
@@ -33,23 +33,22 @@ Data<T> classes(Random& random, index_t n, index_t d, index_t n_classes, double 
   const auto means = random.normal_matrix<double>(n_classes, d);
   for (index_t i = 0; i < n; ++i) {
     for (index_t j = 0; j < d; ++j) {
-      data.rows(i, j) =
-          static_cast<T>(offset + 2.0 * means(data.codes[to_size(i)], j) + random.normal());
+      data.rows(i, j) = static_cast<T>(offset + 2.0 * means(data.codes[i], j) + random.normal());
     }
   }
   return data;
 }
 
 template <class T>
-std::vector<index_t> search(const LocalRows<T>& rows, index_t k, int n_threads = 2) {
-  std::vector<index_t> found(to_size(rows.queries.rows * rows.n_classes * k), 77);
+Vector<index_t> search(const LocalRows<T>& rows, index_t k, int n_threads = 2) {
+  Vector<index_t> found(rows.queries.rows * rows.n_classes * k, 77);
   find_local_neighbours<T>(rows, k, write(found), n_threads);
   return found;
 }
 
 template <class T>
-std::vector<index_t> expected_neighbours(const LocalRows<T>& rows, index_t k) {
-  std::vector<index_t> all;
+Vector<index_t> expected_neighbours(const LocalRows<T>& rows, index_t k) {
+  Vector<index_t> all;
   for (index_t i = 0; i < rows.queries.rows; ++i) {
     for (std::int32_t c = 0; c < rows.n_classes; ++c) {
       const auto found =
@@ -68,13 +67,13 @@ struct Scatters {
 };
 
 template <class T>
-LocalPairs<T> pairs_of(const Data<T>& data, const std::vector<index_t>& lists, index_t k) {
+LocalPairs<T> pairs_of(const Data<T>& data, const Vector<index_t>& lists, index_t k) {
   return {data.rows.read(), data.rows.read(), read(data.codes), read(lists), data.n_classes, k};
 }
 
 template <class T>
-Scatters scatters(const LocalPairs<T>& pairs, const std::vector<double>& priors,
-                  ScatterMethod method, int n_threads = 2) {
+Scatters scatters(const LocalPairs<T>& pairs, const Vector<double>& priors, ScatterMethod method,
+                  int n_threads = 2) {
   const index_t d = pairs.references.cols;
   Scatters out{Matrix<double>(d, d), Matrix<double>(d, d)};
   local_scatters<T>(pairs, read(priors), method, out.within.view(), out.weighted.view(), n_threads);
@@ -82,13 +81,11 @@ Scatters scatters(const LocalPairs<T>& pairs, const std::vector<double>& priors,
 }
 
 template <class T>
-index_t count_off(const Matrix<double>& got, const std::vector<long double>& right,
-                  long double bound) {
+index_t count_off(const Matrix<double>& got, const Vector<long double>& right, long double bound) {
   index_t off = 0;
   for (index_t a = 0; a < got.rows(); ++a) {
     for (index_t b = 0; b < got.cols(); ++b) {
-      const long double gap =
-          static_cast<long double>(got(a, b)) - right[to_size(a * got.cols() + b)];
+      const long double gap = static_cast<long double>(got(a, b)) - right[a * got.cols() + b];
       if (!(std::fabs(gap) <= bound)) ++off;
     }
   }
@@ -96,15 +93,14 @@ index_t count_off(const Matrix<double>& got, const std::vector<long double>& rig
 }
 
 template <class T>
-void check_scatters(const LocalPairs<T>& pairs, const std::vector<index_t>& lists,
-                    const std::vector<double>& priors) {
+void check_scatters(const LocalPairs<T>& pairs, const Vector<index_t>& lists,
+                    const Vector<double>& priors) {
   const index_t m = pairs.queries.rows, k = pairs.n_neighbors, d = pairs.references.cols;
   const auto right_v = reference::scatter(
       pairs.queries, pairs.references, lists, pairs.n_classes, k,
       [&](index_t i, index_t c) { return pairs.query_codes[i] == c ? 1.0 : 0.0; });
-  const auto right_a =
-      reference::scatter(pairs.queries, pairs.references, lists, pairs.n_classes, k,
-                         [&](index_t, index_t c) { return priors[to_size(c)]; });
+  const auto right_a = reference::scatter(pairs.queries, pairs.references, lists, pairs.n_classes,
+                                          k, [&](index_t, index_t c) { return priors[c]; });
   long double largest = 0;
   for (index_t i = 0; i < m; ++i) {
     for (index_t j = 0; j < d; ++j)
@@ -207,10 +203,10 @@ TEST_CASE_TEMPLATE("discriminants are log densities of the nearest rows", T, flo
     const auto data = classes<T>(random, 60, d, 3);
     const index_t k = 30;
     const auto lists = search(data.local(), k);
-    const std::vector<index_t> counts{1, 2, 5, 30};
-    std::vector<double> scores(counts.size() * 60 * 3);
+    const Vector<index_t> counts{1, 2, 5, 30};
+    Vector<double> scores(counts.size() * 60 * 3);
     local_discriminants<T>(pairs_of(data, lists, k), read(counts), 1e-2, write(scores), 2);
-    for (std::size_t at = 0; at < scores.size(); ++at) {
+    for (index_t at = 0; at < scores.size(); ++at) {
       const index_t pair = static_cast<index_t>(at) % 180, count = counts[at / 180];
       const auto local = reference::local_difference(data.rows.read(), pair / 3, data.rows.read(),
                                                      lists.data() + pair * k, std::min(count, k));
@@ -234,7 +230,7 @@ TEST_CASE("misuse is named") {
   CHECK(starts_with(message_of<std::invalid_argument>([&] { search(data.local(), 1); }),
                     "X: expected finite numbers, got NaN in row 4, column 1"));
   data.rows(4, 1) = 0.0;
-  std::vector<index_t> lists(20, 10);
+  Vector<index_t> lists(20, 10);
   CHECK(starts_with(message_of<std::invalid_argument>([&] {
                       scatters(pairs_of(data, lists, 1), {0.5, 0.5}, ScatterMethod::rows);
                     }),

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <limits>
 #include <stdexcept>
-#include <vector>
 
 #include "eigenfeat/logit.hpp"
+#include "eigenfeat/vector.hpp"
 #include "unit/features_support.hpp"
 
 using namespace eigenfeat;
@@ -20,8 +20,8 @@ struct Result {
 };
 
 template <class T>
-Result logit(const FeatureRows<T>& rows, const std::vector<std::int32_t>& labels,
-             const std::vector<double>& weights, double energy_weight, const Matrix<double>& w,
+Result logit(const FeatureRows<T>& rows, const Vector<std::int32_t>& labels,
+             const Vector<double>& weights, double energy_weight, const Matrix<double>& w,
              int n_threads = 2) {
   Result out{{}, Matrix<double>(w.rows(), w.cols(), Order::rows, 1)};
   out.terms = logit_gradient<T>(rows, read(labels), read(weights), energy_weight, w.read(),
@@ -30,9 +30,8 @@ Result logit(const FeatureRows<T>& rows, const std::vector<std::int32_t>& labels
 }
 
 template <class T>
-void check_logit(const Features<T>& features, const std::vector<std::int32_t>& labels,
-                 const std::vector<double>& weights, double energy_weight,
-                 const Matrix<double>& w) {
+void check_logit(const Features<T>& features, const Vector<std::int32_t>& labels,
+                 const Vector<double>& weights, double energy_weight, const Matrix<double>& w) {
   const Result got = logit<T>(features.rows, labels, weights, energy_weight, w);
   const index_t n = features.rows.rows(), p = features.rows.cols();
   const linear::Logit right =
@@ -50,13 +49,13 @@ void check_logit(const Features<T>& features, const std::vector<std::int32_t>& l
 
 // One row with one feature, 1: the logits are the coefficients.
 template <class T>
-Result of_logits(const std::vector<double>& z, std::int32_t label, double weight = 1.0,
+Result of_logits(const Vector<double>& z, std::int32_t label, double weight = 1.0,
                  double energy_weight = 0.0) {
   const Matrix<T> x(1, 1, {1.0});
   FeatureRows<T> rows;
   rows.dense = x.read();
-  Matrix<double> w(1, static_cast<index_t>(z.size()));
-  for (index_t c = 0; c < w.cols(); ++c) w(0, c) = z[to_size(c)];
+  Matrix<double> w(1, z.size());
+  for (index_t c = 0; c < w.cols(); ++c) w(0, c) = z[c];
   return logit<T>(rows, {label}, {weight}, energy_weight, w, 1);
 }
 
@@ -159,9 +158,9 @@ TEST_CASE_TEMPLATE("logits that are not finite give no finite objective", T, flo
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double inf = std::numeric_limits<double>::infinity();
   for (const double bad : {nan, inf, -inf}) {
-    for (std::size_t at = 0; at < 3; ++at) {
+    for (index_t at = 0; at < 3; ++at) {
       for (std::int32_t label = 0; label < 3; ++label) {
-        std::vector<double> z{0.5, -0.25, 1.0};
+        Vector<double> z{0.5, -0.25, 1.0};
         z[at] = bad;
         const LogitTerms terms = of_logits<T>(z, label).terms;
         CHECK_FALSE(std::isfinite(terms.loss + terms.energy));
@@ -195,12 +194,12 @@ TEST_CASE_TEMPLATE("weights count rows", T, float, double) {
     for (index_t j = 0; j < 3; ++j) twice(i, j) = features.x(i / 2, j);
   }
   const auto labels = random.labels(40, 3);
-  std::vector<std::int32_t> double_labels(80);
-  for (std::size_t i = 0; i < 80; ++i) double_labels[i] = labels[i / 2];
+  Vector<std::int32_t> double_labels(80);
+  for (index_t i = 0; i < 80; ++i) double_labels[i] = labels[i / 2];
   FeatureRows<T> rows = features.rows;
   rows.dense = twice.read();
   const Matrix<double> w = random.normal_matrix<double>(4, 3);
-  const Result a = logit<T>(features.rows, labels, std::vector<double>(40, 2.0), 0.1, w),
+  const Result a = logit<T>(features.rows, labels, Vector<double>(40, 2.0), 0.1, w),
                b = logit<T>(rows, double_labels, {}, 0.1, w);
   const double eps = static_cast<double>(epsilon<T>());
   CHECK(a.terms.loss == doctest::Approx(b.terms.loss).epsilon(10 * eps));
@@ -215,10 +214,10 @@ TEST_CASE_TEMPLATE("misuse of the logit names the argument", T, float, double) {
   const Features<T> features(random, Kind::dense, 6, 4, true);
   const Matrix<double> w(5, 3), few(4, 3), none(5, 0);
   Matrix<double> g(5, 3), narrow(5, 2);
-  std::vector<std::int32_t> labels(6, 0), short_labels(5, 0), bad{0, 1, 2, 3, 0, 0},
+  Vector<std::int32_t> labels(6, 0), short_labels(5, 0), bad{0, 1, 2, 3, 0, 0},
       negative{0, 1, 2, 0, -1, 0};
-  const std::vector<double> weights(5, 1.0), all;
-  const auto error = [&](const std::vector<std::int32_t>& y, const std::vector<double>& by,
+  const Vector<double> weights(5, 1.0), all;
+  const auto error = [&](const Vector<std::int32_t>& y, const Vector<double>& by,
                          const Matrix<double>& at, Matrix<double>& out) {
     return message_of<std::invalid_argument>([&] {
       logit_gradient<T>(features.rows, read(y), read(by), 0.0, at.read(), out.view(), 1);

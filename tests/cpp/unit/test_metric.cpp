@@ -6,9 +6,9 @@
 #include <memory>
 #include <numeric>
 #include <stdexcept>
-#include <vector>
 
 #include "eigenfeat/logit.hpp"
+#include "eigenfeat/vector.hpp"
 #include "unit/features_support.hpp"
 
 using namespace eigenfeat;
@@ -17,8 +17,8 @@ using namespace eigenfeat::support;
 namespace {
 
 template <class T>
-std::unique_ptr<Metric> make(const FeatureRows<T>& rows, const std::vector<double>& weights,
-                             const std::vector<double>& scale, const std::vector<double>& diagonal,
+std::unique_ptr<Metric> make(const FeatureRows<T>& rows, const Vector<double>& weights,
+                             const Vector<double>& scale, const Vector<double>& diagonal,
                              double factor = 0.5, bool dual = false) {
   if (dual)
     return Metric::make_dual<T>(rows, read(weights), read(scale), read(diagonal), factor, 2);
@@ -28,26 +28,24 @@ std::unique_ptr<Metric> make(const FeatureRows<T>& rows, const std::vector<doubl
 
 // H^-1 b of dense rows, with unit scale and a diagonal of n.
 template <class T>
-std::vector<double> solved(const FeatureRows<T>& rows, const Matrix<double>& b,
-                           Metric::Products products, int n_threads) {
+Vector<double> solved(const FeatureRows<T>& rows, const Matrix<double>& b,
+                      Metric::Products products, int n_threads) {
   const index_t p = rows.cols();
-  const std::vector<double> scale(to_size(p), 1.0),
-      diagonal(to_size(p), static_cast<double>(rows.rows()));
+  const Vector<double> scale(p, 1.0), diagonal(p, static_cast<double>(rows.rows()));
   const auto metric = Metric::make<T>(rows, {}, read(scale), read(diagonal), 0.5, products, 1);
-  std::vector<double> out(to_size(p * b.cols()));
+  Vector<double> out(p * b.cols());
   metric->solve(b.read(), row_major(out.data(), p, b.cols()), n_threads);
   return out;
 }
 
 // 1 / root mean square of every feature, as its users scale.
-std::vector<double> inverse_rms(const linear::Table& phi) {
-  std::vector<double> scale(to_size(phi.cols), 1.0);
+Vector<double> inverse_rms(const linear::Table& phi) {
+  Vector<double> scale(phi.cols, 1.0);
   for (index_t j = 0; j < phi.cols; ++j) {
     long double square = 0;
     for (index_t i = 0; i < phi.rows; ++i) square += phi(i, j) * phi(i, j);
     if (square > 0)
-      scale[to_size(j)] =
-          static_cast<double>(std::sqrt(static_cast<long double>(phi.rows) / square));
+      scale[j] = static_cast<double>(std::sqrt(static_cast<long double>(phi.rows) / square));
   }
   return scale;
 }
@@ -55,11 +53,11 @@ std::vector<double> inverse_rms(const linear::Table& phi) {
 // Norm of D^-1 (x - H^-1 b) against that of D^-1 H^-1 b: what a solve in float may get wrong is eps
 // cond(D H D) of it. The condition number is at most the trace over the least diagonal.
 template <class T>
-void check_solve(Random& random, const Features<T>& features, const std::vector<double>& weights,
+void check_solve(Random& random, const Features<T>& features, const Vector<double>& weights,
                  double damping, index_t k, bool dual = false) {
   const index_t n = features.rows.rows(), p = features.rows.cols();
-  const std::vector<double> scale = inverse_rms(features.phi),
-                            diagonal(to_size(p), damping * static_cast<double>(n));
+  const Vector<double> scale = inverse_rms(features.phi),
+                       diagonal(p, damping * static_cast<double>(n));
   const auto metric = make<T>(features.rows, weights, scale, diagonal, 0.5, dual);
   REQUIRE(metric->positive());
   CHECK(metric->order() == p);
@@ -74,7 +72,7 @@ void check_solve(Random& random, const Features<T>& features, const std::vector<
   long double error = 0, size = 0;
   for (index_t j = 0; j < p; ++j) {
     for (index_t c = 0; c < k; ++c) {
-      const long double unit = static_cast<long double>(scale[to_size(j)]);
+      const long double unit = static_cast<long double>(scale[j]);
       error = std::max(error, std::fabs(static_cast<long double>(x(j, c)) - right(j, c)) / unit);
       size = std::max(size, std::fabs(right(j, c)) / unit);
     }
@@ -136,7 +134,7 @@ TEST_CASE_TEMPLATE("products in bfloat16 are near", T, float, double) {
   const auto exact = solved<T>(features.rows, b, Metric::Products::single, 1);
   const auto near = solved<T>(features.rows, b, Metric::Products::half, 1);
   double error = 0.0, size = 0.0;
-  for (std::size_t i = 0; i < exact.size(); ++i) {
+  for (index_t i = 0; i < exact.size(); ++i) {
     error += (near[i] - exact[i]) * (near[i] - exact[i]);
     size += exact[i] * exact[i];
   }
@@ -157,7 +155,7 @@ TEST_CASE_TEMPLATE("columns and right sides of any size", T, float, double) {
   }
   check_solve<T>(random, features, {}, 0.1, 3);
 
-  const std::vector<double> scale = inverse_rms(features.phi), diagonal(7, 5.0);
+  const Vector<double> scale = inverse_rms(features.phi), diagonal(7, 5.0);
   const auto metric = make<T>(features.rows, {}, scale, diagonal);
   Matrix<double> b = random.normal_matrix<double>(7, 2), x(7, 2), far(7, 2);
   metric->solve(b.read(), x.view(), 1);
@@ -176,8 +174,8 @@ TEST_CASE_TEMPLATE("columns and right sides of any size", T, float, double) {
 TEST_CASE_TEMPLATE("a matrix that is not positive definite is told", T, float, double) {
   Random random(324);
   const Features<T> features(random, Kind::dense, 20, 300, false);
-  const std::vector<double> scale(300, 1.0), none(300, 0.0);
-  std::vector<double> diagonal(300, 1.0);
+  const Vector<double> scale(300, 1.0), none(300, 0.0);
+  Vector<double> diagonal(300, 1.0);
   CHECK(make<T>(features.rows, {}, scale, diagonal)->positive());
   diagonal[7] = -100.0;
   CHECK_FALSE(make<T>(features.rows, {}, scale, diagonal)->positive());
@@ -200,9 +198,9 @@ TEST_CASE_TEMPLATE("a matrix that is not positive definite is told", T, float, d
 TEST_CASE_TEMPLATE("misuse of the metric names the argument", T, float, double) {
   Random random(325);
   const Features<T> features(random, Kind::dense, 6, 3, true);
-  const std::vector<double> four(4, 1.0), five(5, 1.0), all;
-  const auto error = [&](const std::vector<double>& weights, const std::vector<double>& scale,
-                         const std::vector<double>& diagonal) {
+  const Vector<double> four(4, 1.0), five(5, 1.0), all;
+  const auto error = [&](const Vector<double>& weights, const Vector<double>& scale,
+                         const Vector<double>& diagonal) {
     return message_of<std::invalid_argument>(
         [&] { make<T>(features.rows, weights, scale, diagonal); });
   };
@@ -248,7 +246,7 @@ TEST_CASE_TEMPLATE("solves are positive whatever the damping", T, float, double)
       features.phi(i, j) = static_cast<long double>(features.x(i, j));
     }
   }
-  const std::vector<double> scale = inverse_rms(features.phi);
+  const Vector<double> scale = inverse_rms(features.phi);
   for (const bool dual : {false, true}) {
     // The kernel's way needs eps times the trace, which is n p here.
     const double eps = static_cast<double>(epsilon<float>());
@@ -256,7 +254,7 @@ TEST_CASE_TEMPLATE("solves are positive whatever the damping", T, float, double)
     for (const double damping : {1e-1, 1e-3, least}) {
       CAPTURE(dual);
       CAPTURE(damping);
-      const std::vector<double> diagonal(to_size(p), damping * static_cast<double>(n));
+      const Vector<double> diagonal(p, damping * static_cast<double>(n));
       const auto metric = make<T>(features.rows, {}, scale, diagonal, 0.5, dual);
       if (!metric->positive()) continue;
       Matrix<double> r(n, 1), b(p, 1), x(p, 1);
@@ -283,36 +281,36 @@ TEST_CASE_TEMPLATE("a Gram matrix summed over parts solves like that of all rows
       const Features<T> first(random, Kind::dense, 70, p, constant, {}, 0),
           second(random, Kind::dense, 2100, p, constant, {}, 0);
       const index_t q = first.rows.cols();
-      const std::vector<double> weights = random_weights(random, 70), none, scale(to_size(q), 0.5),
-                                diagonal(to_size(q), 300.0);
+      const Vector<double> weights = random_weights(random, 70), none, scale(q, 0.5),
+                           diagonal(q, 300.0);
       const auto parts = [&](int n_threads) {
-        std::vector<double> gram(to_size(q * (q + 1) / 2)), rest(gram);
+        Vector<double> gram(q * (q + 1) / 2), rest(gram);
         scaled_gram<T>(first.rows, read(weights), read(scale), Metric::Products::single,
-                       {gram.data(), static_cast<index_t>(gram.size())}, n_threads);
+                       {gram.data(), gram.size()}, n_threads);
         scaled_gram<T>(second.rows, read(none), read(scale), Metric::Products::single,
-                       {rest.data(), static_cast<index_t>(rest.size())}, n_threads);
-        for (std::size_t i = 0; i < gram.size(); ++i) gram[i] += rest[i];
+                       {rest.data(), rest.size()}, n_threads);
+        for (index_t i = 0; i < gram.size(); ++i) gram[i] += rest[i];
         return gram;
       };
-      const std::vector<double> gram = parts(1);
+      const Vector<double> gram = parts(1);
       CHECK(parts(2) == gram);
       CHECK(parts(7) == gram);
       double largest = 0.0;
       for (const double entry : gram) largest = std::max(largest, std::abs(entry));
       // Column by column, with weights in one factor; double is plenty for single products.
-      std::vector<double> columns, weighted;
+      Vector<double> columns, weighted;
       for (index_t i = 0; i < q; ++i) {
         for (index_t r = 0; r < 2170; ++r) {
           const long double entry = r < 70 ? first.phi(r, i) : second.phi(r - 70, i);
           columns.push_back(static_cast<double>(entry));
-          weighted.push_back(columns.back() * (r < 70 ? weights[to_size(r)] : 1.0) / 4);
+          weighted.push_back(columns.back() * (r < 70 ? weights[r] : 1.0) / 4);
         }
       }
       for (index_t i = 0; i < q; ++i) {
         for (index_t j = 0; j <= i; ++j) {
           const double* const left = weighted.data() + 2170 * i;
           const double sum = std::inner_product(left, left + 2170, columns.data() + 2170 * j, 0.0);
-          const double error = gram[to_size(i * (i + 1) / 2 + j)] - sum;
+          const double error = gram[i * (i + 1) / 2 + j] - sum;
           REQUIRE(std::abs(error) <= 2000 * epsilon<float>() * largest);
         }
       }
@@ -322,7 +320,7 @@ TEST_CASE_TEMPLATE("a Gram matrix summed over parts solves like that of all rows
       for (index_t i = 0; i < q; ++i) {
         for (index_t j = 0; j < q; ++j) {
           const index_t high = std::max(i, j), low = std::min(i, j);
-          const long double entry = gram[to_size(high * (high + 1) / 2 + low)];
+          const long double entry = gram[high * (high + 1) / 2 + low];
           factor(i, j) = (0.25L * entry + (i == j ? 300.0L : 0.0L)) * 4;
         }
       }
@@ -349,18 +347,18 @@ TEST_CASE_TEMPLATE("Gram matrices of a wrong size, and indefinite ones, are told
                    double) {
   Random random(331);
   const Features<T> features(random, Kind::dense, 6, 3, true);
-  const std::vector<double> four(4, 1.0), five(5, 1.0);
-  std::vector<double> gram(10), short_gram(9);
-  const auto sum = [&](const std::vector<double>& scale, std::vector<double>& out) {
+  const Vector<double> four(4, 1.0), five(5, 1.0);
+  Vector<double> gram(10), short_gram(9);
+  const auto sum = [&](const Vector<double>& scale, Vector<double>& out) {
     return message_of<std::invalid_argument>([&] {
       scaled_gram<T>(features.rows, {}, read(scale), Metric::Products::half,
-                     {out.data(), static_cast<index_t>(out.size())}, 1);
+                     {out.data(), out.size()}, 1);
     });
   };
   CHECK(sum(four, gram).empty());
   CHECK(starts_with(sum(four, short_gram), "gram: expected 10 entries, got 9"));
   CHECK(starts_with(sum(five, gram), "scale: expected 4 entries, got 5"));
-  const auto make = [&](const std::vector<double>& sums, const std::vector<double>& diagonal) {
+  const auto make = [&](const Vector<double>& sums, const Vector<double>& diagonal) {
     return message_of<std::invalid_argument>(
         [&] { Metric::from_gram(read(sums), read(four), read(diagonal), 1.0, 1); });
   };

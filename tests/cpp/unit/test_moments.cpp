@@ -56,7 +56,7 @@ TEST_CASE_TEMPLATE("random rows agree with the reference", T, float, double) {
     for (const index_t n : {index_t{1}, index_t{7}, index_t{300}}) {
       const Matrix<T> rows = random.normal_matrix<T>(n, d, Order::rows, 2);
       const Labels labels = random.labels(n, 4);
-      Weights weights(to_size(n));
+      Weights weights(n);
       for (double& weight : weights) weight = random.uniform() < 0.2 ? 0.0 : 3 * random.uniform();
       check_against_reference(moments_of(rows, labels, {}, 4), rows, labels, {});
       check_against_reference(moments_of(rows, labels, weights, 4), rows, labels, weights);
@@ -81,7 +81,7 @@ TEST_CASE_TEMPLATE("more columns than a tile holds agree with the reference", T,
   for (index_t i = 0; i < n; ++i) {
     for (index_t j = 100; j < 150; ++j) rows(i, j) = T(0);
   }
-  const Labels labels(to_size(n), 0);
+  const Labels labels(n, 0);
   check_against_reference(moments_of(rows, labels, {}, 1), rows, labels, {});
 }
 
@@ -153,7 +153,7 @@ TEST_CASE_TEMPLATE("columns that are zero throughout a class, or a batch, or all
   const Labels labels = random.labels(n, 2);
   for (index_t i = 0; i < n; ++i) {
     for (index_t j = 0; j < d; ++j) {
-      const bool zero = labels[to_size(i)] == 0 ? j < 3 : i < 120 && 4 <= j && j < 7;
+      const bool zero = labels[i] == 0 ? j < 3 : i < 120 && 4 <= j && j < 7;
       rows(i, j) = zero || j == 8 || j == 9 ? T(0) : static_cast<T>(rows(i, j) + T(3));
     }
   }
@@ -179,7 +179,7 @@ TEST_CASE_TEMPLATE("batches add up to the whole", T, float, double) {
   const index_t n = 700, d = 6;
   const Matrix<T> rows = random.normal_matrix<T>(n, d);
   const Labels labels = random.labels(n, 3);
-  Weights weights(to_size(n));
+  Weights weights(n);
   for (double& weight : weights) weight = random.uniform();
   ClassMoments streamed(3, d);
   index_t begin = 0;
@@ -206,7 +206,7 @@ TEST_CASE_TEMPLATE("1, 2 and 7 threads give the same bits", T, float, double) {
     const index_t n = d == 3 ? 9000 : 1200;
     const Matrix<T> rows = random.normal_matrix<T>(n, d);
     const Labels labels = random.labels(n, 5);
-    Weights weights(to_size(n));
+    Weights weights(n);
     for (double& weight : weights) weight = random.uniform();
     const ClassMoments one = moments_of(rows, labels, weights, 5, 1);
     CHECK(moments_of(rows, labels, weights, 5, 2) == one);
@@ -224,7 +224,7 @@ TEST_CASE_TEMPLATE("wide rows with many zero columns: 1, 2 and 7 threads give th
   const Labels labels = random.labels(n, 3);
   for (index_t i = 0; i < n; ++i) {
     for (index_t j = 0; j < d; ++j) {
-      if (j % 3 == labels[to_size(i)] || (j > 300 && j < 500)) rows(i, j) = T(0);
+      if (j % 3 == labels[i] || (j > 300 && j < 500)) rows(i, j) = T(0);
     }
   }
   const ClassMoments one = moments_of(rows, labels, {}, 3, 1);

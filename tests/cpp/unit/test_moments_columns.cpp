@@ -1,4 +1,5 @@
 // Rows that come as columns: the same bits as those of rows, and the same complaints.
+#include "eigenfeat/vector.hpp"
 #include "unit/moments_support.hpp"
 
 using namespace eigenfeat;
@@ -9,11 +10,11 @@ namespace {
 // A column-major copy whose columns stand `leading` numbers apart.
 template <class T>
 struct ColumnCopy {
-  std::vector<T> numbers;
+  Vector<T> numbers;
   MatrixView<T> view;
 
   ColumnCopy(const Matrix<T>& rows, index_t leading)
-      : numbers(to_size(leading * rows.cols()), std::numeric_limits<T>::quiet_NaN()),
+      : numbers(leading * rows.cols(), std::numeric_limits<T>::quiet_NaN()),
         view(column_major(numbers.data(), rows.rows(), rows.cols(), leading)) {
     for (index_t i = 0; i < rows.rows(); ++i) {
       for (index_t j = 0; j < rows.cols(); ++j) view(i, j) = rows(i, j);
@@ -49,8 +50,8 @@ TEST_CASE_TEMPLATE("columns give the bits of rows, for any shape and number of t
                              {9000, 17}}) {
     const Matrix<T> rows = random.normal_matrix<T>(n, d), later = random.normal_matrix<T>(n, d);
     const Labels labels = random.labels(n, 3);  // the fourth class stays empty
-    Weights weights(to_size(n));
-    for (index_t i = 0; i < n; ++i) weights[to_size(i)] = static_cast<double>(i % 5) / 2;
+    Weights weights(n);
+    for (index_t i = 0; i < n; ++i) weights[i] = static_cast<double>(i % 5) / 2;
     for (const index_t leading : {n, n + 7}) {
       const ColumnCopy<T> columns(rows, leading), further(later, leading);
       for (const Weights& given : {Weights{}, weights}) {
@@ -105,7 +106,7 @@ TEST_CASE_TEMPLATE("a bad entry of a column is reported by row and column", T, f
 }
 
 TEST_CASE("rows and columns with gaps within both are refused") {
-  std::vector<double> numbers(100, 1.0);
+  Vector<double> numbers(100, 1.0);
   ClassMoments moments(1, 3);
   const MatrixView<const double> view{numbers.data(), 4, 3, 2, 20};
   const Labels labels(4, 0);

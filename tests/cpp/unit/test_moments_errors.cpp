@@ -111,8 +111,8 @@ TEST_CASE_TEMPLATE("weights must be finite and not negative", T, float, double) 
 TEST_CASE_TEMPLATE("shapes must conform", T, float, double) {
   Case<T> sample = sample_case<T>(10, 4);
   const auto update = [&](MatrixView<const T> rows, index_t n_labels, index_t n_weights) {
-    const Labels labels(to_size(n_labels), 0);
-    const Weights weights(to_size(n_weights), 1.0);
+    const Labels labels(n_labels, 0);
+    const Weights weights(n_weights, 1.0);
     return message_of<std::invalid_argument>(
         [&] { sample.moments.template update<T>(rows, read(labels), read(weights), 1); });
   };
@@ -147,21 +147,21 @@ TEST_CASE_TEMPLATE("sparse rows report their entry, and columns out of range", T
   moments.update<T>(good.view(), read(labels), {}, 2);
   const ClassMoments before = moments;
 
-  const index_t row = 150, position = good.indptr[to_size(row)] + 1;
-  REQUIRE(position < good.indptr[to_size(row + 1)]);
+  const index_t row = 150, position = good.indptr[row] + 1;
+  REQUIRE(position < good.indptr[row + 1]);
   for (const double bad : {std::nan(""), kInfinity}) {
     SparseRows<T> rows = good;
-    rows.values[to_size(position)] = static_cast<T>(bad);
+    rows.values[position] = static_cast<T>(bad);
     const std::string message = message_of<std::invalid_argument>(
         [&] { moments.update<T>(rows.view(), read(labels), {}, 2); });
     INFO(message);
     CHECK(contains(message, "row 150"));
-    CHECK(contains(message, "column " + std::to_string(rows.indices[to_size(position)])));
+    CHECK(contains(message, "column " + std::to_string(rows.indices[position])));
     CHECK(moments == before);
   }
   for (const index_t column : {index_t{30}, index_t{-1}}) {
     SparseRows<T> rows = good;
-    rows.indices[to_size(position)] = column;
+    rows.indices[position] = column;
     CHECK_THROWS_AS(moments.update<T>(rows.view(), read(labels), {}, 2), std::invalid_argument);
     CHECK(moments == before);
   }

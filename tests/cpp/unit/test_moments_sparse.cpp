@@ -108,7 +108,7 @@ TEST_CASE_TEMPLATE("classes of one sparse row have no variance", T, float, doubl
   Random random(55);
   const SparseRows<T> rows = random_sparse<T>(random, 12, 50, 0.05);
   Labels labels(12);
-  for (std::size_t i = 0; i < 12; ++i) labels[i] = static_cast<std::int32_t>(i);
+  for (index_t i = 0; i < 12; ++i) labels[i] = static_cast<std::int32_t>(i);
   const ClassMoments moments = sparse_moments(rows, labels, {}, 12, 2);
   check_against_reference(moments, rows.dense(), labels, {});
 }

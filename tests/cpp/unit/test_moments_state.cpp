@@ -1,4 +1,5 @@
 // Moments as a value: merging, growing, packing and restoring, comparing.
+#include "eigenfeat/vector.hpp"
 #include "unit/moments_support.hpp"
 
 using namespace eigenfeat;
@@ -6,7 +7,7 @@ using namespace eigenfeat::support;
 
 namespace {
 
-using Map = std::vector<std::int32_t>;
+using Map = Vector<std::int32_t>;
 
 ClassMoments sample(std::uint64_t seed, index_t n, index_t d, index_t n_classes) {
   Random random(seed);
@@ -17,7 +18,7 @@ ClassMoments sample(std::uint64_t seed, index_t n, index_t d, index_t n_classes)
 ClassMoments restored(const ClassMoments& moments) {
   const index_t d = moments.n_features();
   ClassMoments copy(moments.n_classes(), d);
-  std::vector<double> packed(to_size(d * (d + 1) / 2));
+  Vector<double> packed(d * (d + 1) / 2);
   for (index_t c = 0; c < moments.n_classes(); ++c) {
     if (!(moments.weight(c) > 0)) continue;
     moments.packed_scatter(c, write(packed));
@@ -147,9 +148,9 @@ TEST_CASE("the scatter is packed by rows of its lower triangle") {
   // Deviations (-1, -2) and (1, 2): S = [2 4; 4 8].
   const Matrix<double> rows(2, 2, {1, 2, 3, 6});
   const ClassMoments moments = moments_of(rows, {0, 0}, {}, 1);
-  std::vector<double> packed(3);
+  Vector<double> packed(3);
   moments.packed_scatter(0, write(packed));
-  CHECK(packed == std::vector<double>{2, 4, 8});
+  CHECK(packed == Vector<double>{2, 4, 8});
 }
 
 TEST_CASE("what is packed is restored bit for bit") {
@@ -171,7 +172,7 @@ TEST_CASE("what is packed is restored bit for bit") {
 TEST_CASE("sizes of what is packed and restored are checked") {
   ClassMoments moments = sample(31, 30, 3, 1);
   const ClassMoments before = moments;
-  std::vector<double> packed(6), mean(3), wrong(5);
+  Vector<double> packed(6), mean(3), wrong(5);
   CHECK_THROWS_AS(moments.packed_scatter(0, write(wrong)), std::invalid_argument);
   CHECK_THROWS_AS(moments.packed_scatter(1, write(packed)), std::invalid_argument);
   CHECK_THROWS_AS(moments.restore(0, 1, read(wrong), read(mean), read(packed)),

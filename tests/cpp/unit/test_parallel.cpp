@@ -5,22 +5,21 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "eigenfeat/parallel.hpp"
+#include "eigenfeat/vector.hpp"
 #include "unit/support.hpp"
 
 using namespace eigenfeat;
 using support::message_of;
-using support::to_size;
 
 TEST_CASE("every block is visited once, by a thread in range") {
   for (const int n_threads : {1, 2, 7}) {
     for (const index_t n_blocks : {index_t{0}, index_t{1}, index_t{3}, index_t{100}}) {
-      std::vector<std::atomic<int>> visits(to_size(n_blocks));
+      Vector<std::atomic<int>> visits(n_blocks);
       std::atomic<bool> in_range{true};
       for_blocks(n_blocks, n_threads, [&](index_t block, int thread) {
-        ++visits[to_size(block)];
+        ++visits[block];
         if (thread < 0 || thread >= n_threads) in_range = false;
       });
       for (const auto& count : visits) CHECK(count == 1);
@@ -34,9 +33,9 @@ TEST_CASE("a negative number of blocks is none") {
 }
 
 TEST_CASE("ranges cover [0, n) in steps of the width") {
-  std::vector<std::pair<index_t, index_t>> ranges;
+  Vector<std::pair<index_t, index_t>> ranges;
   for_ranges(10, 4, 1, [&](index_t begin, index_t end, int) { ranges.emplace_back(begin, end); });
-  const std::vector<std::pair<index_t, index_t>> expected{{0, 4}, {4, 8}, {8, 10}};
+  const Vector<std::pair<index_t, index_t>> expected{{0, 4}, {4, 8}, {8, 10}};
   CHECK(ranges == expected);
   for_ranges(0, 4, 2, [](index_t, index_t, int) { FAIL("no range to visit"); });
 }

@@ -100,13 +100,13 @@ TEST_CASE_TEMPLATE("shifts entry by entry are as good as a matrix that has them"
     Pencils<T> shifted;
     shifted.a = shifted.b = {a, b};
     shifted.items = {{0, 1}, {1, 0}};
-    shifted.shifts.assign(to_size(2 * d), T(0));
+    shifted.shifts.assign(2 * d, T(0));
     Pencils<T> formed = shifted;
     for (index_t j = 0; j < 2; ++j) {
       for (index_t i = 0; i + 1 < d; ++i) {
         const T shift = static_cast<T>(1 + j) * T(0.5);
-        shifted.shifts[to_size(j * d + i)] = shift;
-        formed.b[to_size(j)](i, i) += shift;
+        shifted.shifts[j * d + i] = shift;
+        formed.b[j](i, i) += shift;
       }
     }
     const index_t m = std::min<index_t>(d, 3);
@@ -164,10 +164,9 @@ TEST_CASE_TEMPLATE("items of a batch are those of one-item batches", T, float, d
   for (const Solver solver : {Solver::full, Solver::subset, Solver::krylov}) {
     const Solved<T> batch = solve(pencils, with(solver, 4, 2));
     for (index_t item = 0; item < 4; ++item) {
-      const auto [i, j] = pencils.items[to_size(item)];
-      const Solved<T> alone = solve(
-          one_pencil(pencils.a[to_size(i)], pencils.b[to_size(j)], pencils.shifts[to_size(j)]),
-          with(solver, 4));
+      const auto [i, j] = pencils.items[item];
+      const Solved<T> alone =
+          solve(one_pencil(pencils.a[i], pencils.b[j], pencils.shifts[j]), with(solver, 4));
       for (index_t rank = 0; rank < 4; ++rank) {
         CHECK(batch.value(item, rank) == alone.value(0, rank));
         for (index_t k = 0; k < 15; ++k)

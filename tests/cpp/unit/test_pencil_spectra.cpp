@@ -1,5 +1,6 @@
 // Pencils with known spectra, large enough for the Krylov solver and for tiled factors: fast and
 // slow decay, clusters, multiple eigenvalues, indefinite, negative and vanishing numerators.
+#include "eigenfeat/vector.hpp"
 #include "unit/pencil_support.hpp"
 
 using namespace eigenfeat;
@@ -10,16 +11,16 @@ namespace {
 constexpr index_t kOrder = 448;  // the least that the Krylov solver takes
 
 template <class F>
-std::vector<double> spectrum(index_t d, F&& value) {
-  std::vector<double> result(to_size(d));
-  for (index_t k = 0; k < d; ++k) result[to_size(k)] = value(static_cast<double>(k));
+Vector<double> spectrum(index_t d, F&& value) {
+  Vector<double> result(d);
+  for (index_t k = 0; k < d; ++k) result[k] = value(static_cast<double>(k));
   return result;
 }
 
 // Both the solvers for few vectors find the n_vectors largest of a descending spectrum, with status
 // ok. (The full solver meets Jacobi rotations in test_pencil.cpp.)
 template <class T>
-void check_spectrum(const std::vector<double>& values, index_t n_vectors) {
+void check_spectrum(const Vector<double>& values, index_t n_vectors) {
   Random random(81);
   const Pencils<T> pencils = known_pencil<T>(random, values);
   const double tolerance = sizeof(T) == 4 ? 1e-4 : 1e-10;
@@ -95,7 +96,7 @@ TEST_CASE_TEMPLATE("a numerator of low rank, more vectors wanted than its rank",
 TEST_CASE_TEMPLATE("a numerator of nothing", T, float, double) {
   Random random(83);
   for (const index_t d : {index_t{3}, kOrder}) {
-    const Pencils<T> pencils = known_pencil<T>(random, std::vector<double>(to_size(d), 0.0));
+    const Pencils<T> pencils = known_pencil<T>(random, Vector<double>(d, 0.0));
     for (const Solver solver : {Solver::subset, Solver::krylov}) {
       const Solved<T> solved = solve(pencils, with(solver, 2));
       CHECK(solved.status_of(0) == Status::ok);
@@ -142,7 +143,7 @@ TEST_CASE_TEMPLATE("badly scaled columns leave eigenvalues as they are", T, floa
     REQUIRE(solved.found[0] == 5);
     for (index_t j = 0; j < 5; ++j) {
       CHECK(static_cast<double>(solved.value(0, j)) ==
-            doctest::Approx(values[to_size(j)]).epsilon(sizeof(T) == 4 ? 1e-2 : 1e-6));
+            doctest::Approx(values[j]).epsilon(sizeof(T) == 4 ? 1e-2 : 1e-6));
     }
   }
 }

@@ -1,4 +1,5 @@
 // Pencils: thresholds, denominators that are not positive definite, and misuse.
+#include "eigenfeat/vector.hpp"
 #include "unit/pencil_support.hpp"
 
 using namespace eigenfeat;
@@ -9,7 +10,7 @@ namespace {
 template <class T>
 void check_refused(const Solved<T>& solved, index_t item) {
   CHECK(solved.status_of(item) == Status::not_positive_definite);
-  CHECK(solved.found[to_size(item)] == 0);
+  CHECK(solved.found[item] == 0);
   CHECK(rest_is_nan(solved, item));
 }
 
@@ -42,8 +43,8 @@ TEST_CASE_TEMPLATE("a threshold keeps the pairs at or above it", T, float, doubl
 
 TEST_CASE_TEMPLATE("a threshold at large order: Krylov finds the same, no later", T, float,
                    double) {
-  std::vector<double> values(448);
-  for (std::size_t k = 0; k < values.size(); ++k)
+  Vector<double> values(448);
+  for (index_t k = 0; k < values.size(); ++k)
     values[k] = 10 * std::pow(0.9, static_cast<double>(k));
   Random random(91);
   const Pencils<T> pencils = known_pencil<T>(random, values);
@@ -107,7 +108,7 @@ TEST_CASE("singular at large order, with and without the ridge that mends it") {
   using T = double;
   Random random(93);
   const index_t d = 520;  // three tiles
-  Pencils<T> pencils = known_pencil<T>(random, std::vector<double>(to_size(d), 1.0));
+  Pencils<T> pencils = known_pencil<T>(random, Vector<double>(d, 1.0));
   for (index_t i = 0; i < d; ++i) pencils.b[0](i, 470) = pencils.b[0](470, i) = T(0);
   for (const Solver solver : {Solver::subset, Solver::krylov}) {
     check_refused(solve(pencils, with(solver, 3)), 0);

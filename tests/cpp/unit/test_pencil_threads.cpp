@@ -1,4 +1,5 @@
 // Pencils: 1, 2 and 7 threads give the same bits, with more items than threads and with fewer.
+#include "eigenfeat/vector.hpp"
 #include "unit/pencil_support.hpp"
 
 using namespace eigenfeat;
@@ -14,9 +15,9 @@ void check_thread_counts(const Pencils<T>& pencils, Solver solver, index_t n_vec
     CHECK(solve(pencils, with(solver, n_vectors, n_threads)).same_as(one));
 }
 
-std::vector<double> decaying(index_t d) {
-  std::vector<double> values(to_size(d));
-  for (index_t k = 0; k < d; ++k) values[to_size(k)] = 9 * std::pow(0.88, static_cast<double>(k));
+Vector<double> decaying(index_t d) {
+  Vector<double> values(d);
+  for (index_t k = 0; k < d; ++k) values[k] = 9 * std::pow(0.88, static_cast<double>(k));
   return values;
 }
 

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <limits>
 #include <stdexcept>
-#include <vector>
 
 #include "eigenfeat/prefix_gaussian.hpp"
+#include "eigenfeat/vector.hpp"
 #include "reference/decision_reference.hpp"
 #include "unit/support.hpp"
 
@@ -26,12 +26,12 @@ struct Model {
     prefix_gains(factor.read(), features.read(), gains.view(), 2);
     for (index_t j = 0; j < ell; ++j) {
       double sum = 0.0;
-      for (index_t i = 0; i < d; ++i) sum += features(i, j) * mean[to_size(i)];
+      for (index_t i = 0; i < d; ++i) sum += features(i, j) * mean[i];
       feature_mean.push_back(sum);
     }
   }
   Matrix<double> sigma, factor, features, gains;
-  std::vector<double> mean, feature_mean;
+  Vector<double> mean, feature_mean;
 };
 
 Matrix<double> innovations_of(const Model& model, const Matrix<double>& rows, index_t t,
@@ -41,8 +41,8 @@ Matrix<double> innovations_of(const Model& model, const Matrix<double>& rows, in
   return out;
 }
 
-std::vector<index_t> all_steps(index_t t) {
-  std::vector<index_t> steps;
+Vector<index_t> all_steps(index_t t) {
+  Vector<index_t> steps;
   for (index_t s = 0; s <= t; ++s) steps.push_back(s);
   return steps;
 }
@@ -58,9 +58,9 @@ TEST_CASE("means, covariances, variances and densities of every prefix") {
     const Model model(random, d, ell);
     Matrix<double> rows = random.normal_matrix<double>(n, d);
     const Matrix<double> e = innovations_of(model, rows, d);
-    const std::vector<index_t> steps = all_steps(d);
+    const Vector<index_t> steps = all_steps(d);
     const index_t p = d + 1;
-    std::vector<double> means(to_size(n * p * ell)), covariances(to_size(p * ell * ell));
+    Vector<double> means(n * p * ell), covariances(p * ell * ell);
     Matrix<double> variances(p, ell), log_densities(n, p);
     prefix_means(model.gains.read(), read(model.feature_mean), e.read(), read(steps), write(means),
                  2);
@@ -77,8 +77,8 @@ TEST_CASE("means, covariances, variances and densities of every prefix") {
         for (index_t j = 0; j < ell; ++j) {
           long double mean = 0;
           for (index_t r = 0; r < d; ++r)
-            mean += static_cast<long double>(model.features(r, j)) * right.mean[to_size(r)];
-          CHECK(std::fabs(means[to_size((i * p + t) * ell + j)] - static_cast<double>(mean)) <=
+            mean += static_cast<long double>(model.features(r, j)) * right.mean[r];
+          CHECK(std::fabs(means[(i * p + t) * ell + j] - static_cast<double>(mean)) <=
                 kTolerance * 100);
           for (index_t k = 0; k < ell; ++k) {
             long double covariance = 0;
@@ -88,9 +88,9 @@ TEST_CASE("means, covariances, variances and densities of every prefix") {
                               right.covariance(r, s) *
                               static_cast<long double>(model.features(s, k));
             }
-            const double got = covariances[to_size((t * ell + j) * ell + k)];
+            const double got = covariances[(t * ell + j) * ell + k];
             CHECK(std::fabs(got - static_cast<double>(covariance)) <= kTolerance * 10);
-            CHECK(got == covariances[to_size((t * ell + k) * ell + j)]);
+            CHECK(got == covariances[(t * ell + k) * ell + j]);
             if (j == k) CHECK(std::fabs(variances(t, j) - got) <= kTolerance * (1 + got));
           }
         }
@@ -123,15 +123,14 @@ TEST_CASE("entries beyond the prefix are not read, and some steps give the same 
     for (index_t j = 5; j < d; ++j) rows(i, j) = std::numeric_limits<double>::quiet_NaN();
   }
   const Matrix<double> e = innovations_of(model, rows, 5);
-  const std::vector<index_t> some{0, 3, 5}, all = all_steps(5);
-  std::vector<double> few(to_size(n * 3 * ell)), many(to_size(n * 6 * ell));
+  const Vector<index_t> some{0, 3, 5}, all = all_steps(5);
+  Vector<double> few(n * 3 * ell), many(n * 6 * ell);
   prefix_means(model.gains.read(), read(model.feature_mean), e.read(), read(some), write(few), 1);
   prefix_means(model.gains.read(), read(model.feature_mean), e.read(), read(all), write(many), 1);
   for (index_t i = 0; i < n; ++i) {
     for (index_t k = 0; k < 3; ++k) {
       for (index_t j = 0; j < ell; ++j)
-        CHECK(few[to_size((i * 3 + k) * ell + j)] ==
-              many[to_size((i * 6 + some[to_size(k)]) * ell + j)]);
+        CHECK(few[(i * 3 + k) * ell + j] == many[(i * 6 + some[k]) * ell + j]);
     }
   }
 }
@@ -142,26 +141,26 @@ TEST_CASE("a stream arrives where the batch does") {
   const Model model(random, d, ell);
   const Matrix<double> rows = random.normal_matrix<double>(n, d);
   Matrix<double> innovations(n, d), means(n, ell);
-  std::vector<double> log_densities(to_size(n), 0.0);
+  Vector<double> log_densities(n, 0.0);
   for (index_t i = 0; i < n; ++i) {
-    for (index_t j = 0; j < ell; ++j) means(i, j) = model.feature_mean[to_size(j)];
+    for (index_t j = 0; j < ell; ++j) means(i, j) = model.feature_mean[j];
   }
   for (index_t t = 0; t < d; ++t) {
-    std::vector<double> samples;
+    Vector<double> samples;
     for (index_t i = 0; i < n; ++i) samples.push_back(rows(i, t));
     prefix_step(model.factor.read(), read(model.mean), model.gains.read(), t, read(samples),
                 innovations.view(), means.view(), write(log_densities), 2);
     const Matrix<double> e = innovations_of(model, rows, t + 1);
-    const std::vector<index_t> step{t + 1};
-    std::vector<double> expected(to_size(n * ell));
+    const Vector<index_t> step{t + 1};
+    Vector<double> expected(n * ell);
     Matrix<double> log_expected(n, 1);
     prefix_means(model.gains.read(), read(model.feature_mean), e.read(), read(step),
                  write(expected), 1);
     prefix_log_densities(model.factor.read(), e.read(), read(step), log_expected.view(), 1);
     for (index_t i = 0; i < n; ++i) {
-      CHECK(std::fabs(log_densities[to_size(i)] - log_expected(i, 0)) <= 1e-11);
+      CHECK(std::fabs(log_densities[i] - log_expected(i, 0)) <= 1e-11);
       for (index_t j = 0; j < ell; ++j)
-        CHECK(std::fabs(means(i, j) - expected[to_size(i * ell + j)]) <= 1e-11);
+        CHECK(std::fabs(means(i, j) - expected[i * ell + j]) <= 1e-11);
     }
   }
 }
@@ -176,7 +175,7 @@ TEST_CASE("the same bits for every number of threads") {
     Matrix<double> gains(d, ell);
     prefix_gains(model.factor.read(), model.features.read(), gains.view(), threads);
     const Matrix<double> e = innovations_of(model, rows, d, threads);
-    std::vector<double> out(to_size(n * (d + 1) * ell + (d + 1) * ell * ell));
+    Vector<double> out(n * (d + 1) * ell + (d + 1) * ell * ell);
     const index_t split = n * (d + 1) * ell;
     prefix_means(gains.read(), read(model.feature_mean), e.read(), read(steps), {out.data(), split},
                  threads);
@@ -184,7 +183,7 @@ TEST_CASE("the same bits for every number of threads") {
                        threads);
     return out;
   };
-  const std::vector<double> expected = everything(1);
+  const Vector<double> expected = everything(1);
   CHECK(same_bits(everything(2), expected));
   CHECK(same_bits(everything(7), expected));
 }
@@ -194,7 +193,7 @@ TEST_CASE("what is not positive definite, and shapes that do not fit") {
   CHECK(factorise_covariance(indefinite.read(), factor.view()) == Status::not_positive_definite);
   Random random(706);
   const Model model(random, 4, 2);
-  const std::vector<index_t> descending{2, 1};
+  const Vector<index_t> descending{2, 1};
   Matrix<double> out(2, 2);
   CHECK(starts_with(message_of<std::invalid_argument>([&] {
                       prefix_variances(model.gains.read(), read(descending), out.view());

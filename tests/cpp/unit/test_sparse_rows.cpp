@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "eigenfeat/sparse_rows.hpp"
+#include "eigenfeat/vector.hpp"
 #include "unit/support.hpp"
 
 using namespace eigenfeat;
@@ -18,11 +19,11 @@ struct Compact {
   explicit Compact(SparseRows<T> source)
       : rows(std::move(source)), indices(rows.indices.begin(), rows.indices.end()) {}
   CompactRows<T> view() const {
-    return {rows.values.data(), indices.data(), rows.indptr.data(),
-            static_cast<index_t>(rows.indptr.size()) - 1, rows.cols};
+    return {rows.values.data(), indices.data(), rows.indptr.data(), rows.indptr.size() - 1,
+            rows.cols};
   }
   SparseRows<T> rows;
-  std::vector<std::int32_t> indices;
+  Vector<std::int32_t> indices;
 };
 
 template <class T>
@@ -83,9 +84,9 @@ TEST_CASE("sparse rows: every number of threads gives the same bits") {
   const Compact<float> x = make<float>(9000, 300, 0.1, 3);  // several tasks
   Random random(4);
   const Matrix<double> v = random.normal_matrix<double>(300, 20);
-  std::vector<std::vector<double>> results;
+  Vector<Vector<double>> results;
   for (const int threads : {1, 2, 7}) {
-    std::vector<double> out(to_size(9000 * 20));
+    Vector<double> out(9000 * 20);
     multiply_rows<float, double>(x.view(), v.read(), row_major(out.data(), 9000, 20), false,
                                  threads);
     results.push_back(out);
@@ -96,10 +97,10 @@ TEST_CASE("sparse rows: every number of threads gives the same bits") {
 
 TEST_CASE("sparse rows: transposed") {
   const Compact<double> x = make<double>(30, 50, 0.15, 5);
-  const index_t entries = static_cast<index_t>(x.indices.size());
-  std::vector<double> values(to_size(entries));
-  std::vector<std::int32_t> indices(to_size(entries));
-  std::vector<index_t> indptr(51);
+  const index_t entries = x.indices.size();
+  Vector<double> values(entries);
+  Vector<std::int32_t> indices(entries);
+  Vector<index_t> indptr(51);
   transpose_rows<double>(x.view(), write(values), write(indices), write(indptr));
   const CompactRows<double> transposed{values.data(), indices.data(), indptr.data(), 50, 30};
   check_rows(transposed);

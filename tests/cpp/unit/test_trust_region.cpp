@@ -4,9 +4,9 @@
 #include <cmath>
 #include <limits>
 #include <stdexcept>
-#include <vector>
 
 #include "eigenfeat/trust_region.hpp"
+#include "eigenfeat/vector.hpp"
 #include "reference/decision_reference.hpp"
 #include "unit/support.hpp"
 
@@ -17,24 +17,24 @@ namespace {
 
 struct Minima {
   explicit Minima(index_t n, index_t d)
-      : values(to_size(n)),
-        multipliers(to_size(n)),
-        gaps(to_size(n)),
-        residuals(to_size(n)),
-        hard(to_size(n)),
-        iterations(to_size(n)),
-        status(to_size(n)),
+      : values(n),
+        multipliers(n),
+        gaps(n),
+        residuals(n),
+        hard(n),
+        iterations(n),
+        status(n),
         points(n, d) {}
   BallMinima views() {
     return {write(values),    points.view(), write(multipliers), write(gaps),
             write(residuals), write(hard),   write(iterations),  write(status)};
   }
-  std::vector<double> values, multipliers, gaps, residuals;
-  std::vector<int> hard, iterations, status;
+  Vector<double> values, multipliers, gaps, residuals;
+  Vector<int> hard, iterations, status;
   Matrix<double> points;
 };
 
-Minima minimise(const Matrix<double>& a, const Matrix<double>& g, const std::vector<double>& radii,
+Minima minimise(const Matrix<double>& a, const Matrix<double>& g, const Vector<double>& radii,
                 bool dense, int n_threads = 2) {
   Minima out(g.rows(), g.cols());
   minimise_over_ball({a.read(), g.read(), read(radii), dense}, out.views(), n_threads);
@@ -42,16 +42,14 @@ Minima minimise(const Matrix<double>& a, const Matrix<double>& g, const std::vec
 }
 
 struct Signs {
-  explicit Signs(index_t n)
-      : verdicts(to_size(n)), lower(to_size(n)), upper(to_size(n)), passes(to_size(n)) {}
-  std::vector<int> verdicts;
-  std::vector<double> lower, upper;
-  std::vector<int> passes;
+  explicit Signs(index_t n) : verdicts(n), lower(n), upper(n), passes(n) {}
+  Vector<int> verdicts;
+  Vector<double> lower, upper;
+  Vector<int> passes;
 };
 
-Signs certified(const Matrix<double>& a, const Matrix<double>& g,
-                const std::vector<double>& constants, const std::vector<double>& radii, bool dense,
-                int n_threads = 2) {
+Signs certified(const Matrix<double>& a, const Matrix<double>& g, const Vector<double>& constants,
+                const Vector<double>& radii, bool dense, int n_threads = 2) {
   Signs out(g.rows());
   certify_over_ball({a.read(), g.read(), read(radii), dense}, read(constants),
                     {write(out.verdicts), write(out.lower), write(out.upper), write(out.passes)},
@@ -97,23 +95,22 @@ TEST_CASE("diagonal minima of every kind, dimension and unit") {
       for (const double scale : {1.0, 1e-130, 1e130}) {
         constexpr index_t kItems = 5;
         Matrix<double> a(kItems, d), g(kItems, d);
-        std::vector<double> radii;
+        Vector<double> radii;
         for (index_t i = 0; i < kItems; ++i) {
           fill(random, kind, scale, &a(i, 0), &g(i, 0), d);
           radii.push_back(std::pow(10.0, 2 * random.normal()));
         }
         const Minima got = minimise(a, g, radii, false);
         for (index_t i = 0; i < kItems; ++i) {
-          const auto right =
-              reference::minimum_over_ball(numbers(&a(i, 0), d), numbers(&g(i, 0), d),
-                                           static_cast<long double>(radii[to_size(i)]));
+          const auto right = reference::minimum_over_ball(
+              numbers(&a(i, 0), d), numbers(&g(i, 0), d), static_cast<long double>(radii[i]));
           const double value = static_cast<double>(right.value);
-          CHECK(std::fabs(got.values[to_size(i)] - value) <= 1e-13 * std::fabs(value));
-          CHECK(std::fabs(got.gaps[to_size(i)]) <= 1e-12 * std::fabs(value));
-          CHECK(got.residuals[to_size(i)] <= 1e-13);
-          CHECK(got.status[to_size(i)] == 0);
-          CHECK(norm(&got.points(i, 0), d) <= radii[to_size(i)] * (1 + 1e-14));
-          CHECK(got.multipliers[to_size(i)] >= 0.0);
+          CHECK(std::fabs(got.values[i] - value) <= 1e-13 * std::fabs(value));
+          CHECK(std::fabs(got.gaps[i]) <= 1e-12 * std::fabs(value));
+          CHECK(got.residuals[i] <= 1e-13);
+          CHECK(got.status[i] == 0);
+          CHECK(norm(&got.points(i, 0), d) <= radii[i] * (1 + 1e-14));
+          CHECK(got.multipliers[i] >= 0.0);
         }
       }
     }
@@ -142,7 +139,7 @@ TEST_CASE("the hard case by hand, and just beside it") {
 TEST_CASE("a ball that is a point") {
   const Matrix<double> a(2, 2, {-1, 3, -2, 3}), g(2, 2, {1, 4, 0, 0});
   const Minima got = minimise(a, g, {0.0, 0.0}, false);
-  CHECK(got.values == std::vector<double>{0.0, 0.0});
+  CHECK(got.values == Vector<double>{0.0, 0.0});
   CHECK(std::isinf(got.multipliers[0]));
   CHECK(got.multipliers[1] == 2.0);
 }
@@ -153,7 +150,7 @@ TEST_CASE("dense minima, with a matrix each and with one for all") {
     for (int kind = 0; kind < 6; ++kind) {
       constexpr index_t kItems = 7;  // enough for eigenvectors
       Matrix<double> stack(kItems * d, d), g(kItems, d);
-      std::vector<double> radii;
+      Vector<double> radii;
       for (index_t i = 0; i < kItems; ++i) {
         Matrix<double> one = kind == 1 ? random.positive_definite<double>(d, 0.1)
                                        : random.symmetric<double>(d, Order::rows);
@@ -184,15 +181,15 @@ TEST_CASE("dense minima, with a matrix each and with one for all") {
               size = std::hypot(size, one(j, k));
             }
           }
-          const double radius = radii[to_size(i)];
+          const double radius = radii[i];
           const auto right = reference::minimum_over_ball(
               reference::Table(one.read()), numbers(&g(i, 0), d), static_cast<long double>(radius));
           const double scale = size * radius * radius + norm(&g(i, 0), d) * radius;
-          CHECK(std::fabs(got.values[to_size(i)] - static_cast<double>(right.value)) <=
+          CHECK(std::fabs(got.values[i] - static_cast<double>(right.value)) <=
                 1e-14 * static_cast<double>(d) * scale);
-          CHECK(std::fabs(got.gaps[to_size(i)]) <= 1e-14 * static_cast<double>(d) * scale);
-          CHECK(got.residuals[to_size(i)] <= 1e-13);
-          CHECK(got.status[to_size(i)] == 0);
+          CHECK(std::fabs(got.gaps[i]) <= 1e-14 * static_cast<double>(d) * scale);
+          CHECK(got.residuals[i] <= 1e-13);
+          CHECK(got.status[i] == 0);
           CHECK(norm(&got.points(i, 0), d) <= radius * (1 + 1e-13));
         }
       }
@@ -234,7 +231,7 @@ TEST_CASE("a certified sign is right, however near the minimum is to zero") {
     for (const index_t d : {1, 2, 5, 8, 26, 100}) {
       for (const double margin : {1.0, 1e-3, 1e-9, 1e-12, 1e-15, 0.0}) {
         Matrix<double> a(2, d), g(2, d);
-        std::vector<double> constants;
+        Vector<double> constants;
         const double radius = std::pow(10.0, random.normal());
         fill(random, kind, 1.0, &a(0, 0), &g(0, 0), d);
         for (index_t j = 0; j < d; ++j) {
@@ -249,15 +246,15 @@ TEST_CASE("a certified sign is right, however near the minimum is to zero") {
         constants.push_back(static_cast<double>(least * (1 - static_cast<long double>(margin))));
         const Signs got = certified(a, g, constants, {radius, radius}, false);
         for (index_t i = 0; i < 2; ++i) {
-          const long double minimum = static_cast<long double>(constants[to_size(i)]) - least;
+          const long double minimum = static_cast<long double>(constants[i]) - least;
           const long double slack = 1e-17L * least;  // the reference's own rounding
-          if (got.verdicts[to_size(i)] == 1) CHECK(minimum >= -slack);
-          if (got.verdicts[to_size(i)] == -1) CHECK(minimum < slack);
-          CHECK(static_cast<long double>(got.lower[to_size(i)]) <= minimum + slack);
-          CHECK(static_cast<long double>(got.upper[to_size(i)]) >= minimum - slack);
+          if (got.verdicts[i] == 1) CHECK(minimum >= -slack);
+          if (got.verdicts[i] == -1) CHECK(minimum < slack);
+          CHECK(static_cast<long double>(got.lower[i]) <= minimum + slack);
+          CHECK(static_cast<long double>(got.upper[i]) >= minimum - slack);
           if (margin >= 1e-12 && least > 0) {
             ++total;
-            decided += got.verdicts[to_size(i)] != 0 ? 1 : 0;
+            decided += got.verdicts[i] != 0 ? 1 : 0;
           }
         }
       }
@@ -286,8 +283,8 @@ TEST_CASE("dense signs, by minima and by eigenvectors") {
     const index_t d = 9;
     const Matrix<double> a = random.symmetric<double>(d, Order::rows);
     const Matrix<double> g = random.normal_matrix<double>(n, d);
-    std::vector<double> constants, radii(to_size(n), 1.5);
-    std::vector<int> expected;
+    Vector<double> constants, radii(n, 1.5);
+    Vector<int> expected;
     for (index_t i = 0; i < n; ++i) {
       const double least = -static_cast<double>(
           reference::minimum_over_ball(reference::Table(a.read()), numbers(&g(i, 0), d), 1.5L)
@@ -303,8 +300,8 @@ TEST_CASE("the same bits for every number of threads") {
   Random random(506);
   const Matrix<double> diagonals = random.normal_matrix<double>(3000, 40);
   const Matrix<double> slopes = random.normal_matrix<double>(3000, 40);
-  const std::vector<double> radii(3000, 1.0);
-  std::vector<double> constants(3000);
+  const Vector<double> radii(3000, 1.0);
+  Vector<double> constants(3000);
   for (double& constant : constants) constant = 10 + random.normal();
   Matrix<double> stack(20 * 40, 40), few(20, 40);
   for (index_t i = 0; i < 20; ++i) {
@@ -314,7 +311,7 @@ TEST_CASE("the same bits for every number of threads") {
       for (index_t k = 0; k < 40; ++k) stack(i * 40 + j, k) = one(j, k);
     }
   }
-  const std::vector<double> twenty(20, 1.0);
+  const Vector<double> twenty(20, 1.0);
   const Minima expected = minimise(diagonals, slopes, radii, false, 1);
   const Minima dense = minimise(stack, few, twenty, true, 1);
   const Signs signs = certified(diagonals, slopes, constants, radii, false, 1);
