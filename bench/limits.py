@@ -75,7 +75,9 @@ def fits(size: str, only: str | None = None) -> dict[str, Callable[[], object]]:
         ).fit(X, y),
         "CalibratedLeastSquares": lambda: ef.CalibratedLeastSquares().fit(X, y),
         "MulticlassSVM": lambda: ef.MulticlassSVM(C=100 if large else 1, tol=1e-6).fit(X, y),
-        "MaxMarginShift": lambda: ef.MaxMarginShift().fit(X, y),
+        "MaxMarginShift": lambda: ef.MaxMarginShift().fit(
+            *((X, y) if size != "middle" else (X[:200, :60], y[:200] % 3))
+        ),
         "Autoencoder": lambda: ef.Autoencoder().fit(X),
         "LDG": lambda: ldg.LDG().fit(X, y),
         "KernelLDG": lambda: ldg.KernelLDG().fit(X[:few], y[:few]),
