@@ -103,7 +103,7 @@ CPP_SHELVES = "kernels base moments pencil expansion logit neighbours regions sv
 # With a letter for the type before and an underscore after.
 FORTRAN = (
     "gemm|gemv|ger|syr|symm|symv|syrk|syr2k|trmm|trmv|trsm|trsv|dot|axpy|scal|nrm2|copy|swap|asum|"
-    "potrf|potrs|potri|posv|trtri|trtrs|sygst|sygv|sygvd|sygvx|syev|syevd|syevr|syevx|sytrd|sytrf|"
+    "latrd|potrf|potrs|potri|posv|trtri|trtrs|sygst|sygv|sygvd|sygvx|syev|syevd|syevr|syevx|sytrd|sytrf|"
     "ormtr|orgtr|stedc|stev|stevd|stevr|stebz|stein|geqrf|geqp3|ormqr|orgqr|getrf|getrs|gesv|gesvd|gesdd|"
     "gels|gelsd|gelsy|lange|lansy|lacpy|laset|larfg|pstrf|pocon"
 )

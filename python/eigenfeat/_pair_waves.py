@@ -17,7 +17,7 @@ from ._validation import check_memory, show
 from .contrasts import KINDS, Contraction, Contrasts, class_tree, one_vs_rest
 from .eigh import PencilResult, Status
 from .moments import ClassMoments
-from .pairs import class_pairs, confusion_pairs
+from .pairs import chosen_pairs, confusion_pairs
 
 __all__ = ["Found", "Problems", "Request", "problems_of", "solve_problems"]
 
@@ -101,7 +101,7 @@ def problems_of(
         kind, count = confusion_pairs(moments, n_pairs=count, scale=scale), None
     if isinstance(kind, Contrasts):
         return _of_contrasts(moments, kind)
-    items = class_pairs(labels, kind, n_pairs=count, random_state=random_state)
+    items = chosen_pairs(labels, kind, n_pairs=count, random_state=random_state)
     groups = [Contraction(np.array([c]), np.ones(1)) for c in range(len(labels))]
     return Problems(labels.tolist(), groups, items, labels[items], True)
 

@@ -254,6 +254,14 @@ def check_whole(value: Any, name: str, *, at_least: int, at_most: int | None = N
     return int(value)
 
 
+def check_flag(value: Any, name: str) -> bool:
+    """Something that is true or false, whatever type it has; no array of several."""
+    try:
+        return bool(value)
+    except (ValueError, TypeError):
+        raise ValueError(f"{name}: expected True or False, got {show(value)}") from None
+
+
 def check_count(value: Any, name: str, *, at_least: int) -> int:
     """An integer of at most 31 bits."""
     count = check_whole(value, name, at_least=at_least)

@@ -26,7 +26,7 @@ from eigenfeat.gem_wide_directions import Combination, WideDirections
 from eigenfeat.gem_wide_rows import WideClasses, wide_classes
 from eigenfeat.gem_wide_solver import INNER, Leading, Numerator, WidePencils
 from eigenfeat.linear import check_two_labels
-from eigenfeat.pairs import class_pairs
+from eigenfeat.pairs import chosen_pairs
 
 __all__ = ["WideSolution", "solve_wide"]
 
@@ -129,7 +129,7 @@ def _items(labels: NDArray[Any], settings: Settings) -> NDArray[np.int64]:
             "pairs: expected 'all', 'hypercube', 'random', 'stratified' or a list of pairs of "
             f"labels with solver='randomized', got {show(settings.pairs)}"
         )
-    return class_pairs(labels, kind, n_pairs=count, random_state=settings.seed)
+    return chosen_pairs(labels, kind, n_pairs=count, random_state=settings.seed)
 
 
 @dataclass(eq=False)

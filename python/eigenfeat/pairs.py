@@ -6,6 +6,7 @@ the denominator's. Every way of choosing makes sure that each class occurs in so
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -68,6 +69,18 @@ def class_pairs(
         If there are fewer than two classes, or in an explicit list an unknown label, a pair of
         equal labels or one that occurs twice, or a class that is in no pair (named).
     """
+    try:
+        return chosen_pairs(classes, kind, n_pairs=n_pairs, random_state=random_state)
+    except ValueError as error:  # estimators call the same argument `pairs`
+        if not str(error).startswith("pairs: "):
+            raise
+        raise ValueError(f"kind: {str(error)[len('pairs: ') :]}") from None
+
+
+def chosen_pairs(
+    classes: Any, kind: Any, *, n_pairs: int | None = None, random_state: Any = None
+) -> _Pairs:
+    """`class_pairs`, for what a user has given as `pairs`."""
     table = LabelTable.of(classes)
     k = len(table)
     if k < 2:
@@ -275,11 +288,21 @@ def confusion_pairs_from(
         If lengths differ, fewer than two classes occur, or `n_pairs` is out of range.
     """
     truth = np.asarray(y_true)
-    codes, table = LabelTable().encode(truth, len(truth) if truth.ndim else -1)
-    guesses, table = table.encode(y_pred, len(codes))
+    codes, table = _encoded(LabelTable(), truth, len(truth) if truth.ndim else -1, "y_true")
+    guesses, table = _encoded(table, y_pred, len(codes), "y_pred")
     pairs, counts = np.unique(np.column_stack([codes, guesses]), axis=0, return_counts=True)
     edges = most_confused(table, pairs, counts.astype(np.float64), n_pairs)
     return _both_ways(edges, table.classes.tolist())
+
+
+def _encoded(
+    table: LabelTable, labels: Any, n: int, name: str
+) -> tuple[npt.NDArray[Any], LabelTable]:
+    try:
+        return table.encode(labels, n)
+    except ValueError as error:
+        text = str(error).replace("one a row", "as many as y_true")
+        raise ValueError(re.sub(r"^y: ", f"{name}: ", text)) from None
 
 
 def confusion_pairs_of(

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from . import _threads
 from ._class_matrices import Recipe, SingularDenominatorError
 from ._pair_waves import Found, Problems, Request, problems_of, solve_problems
-from ._validation import check_number, check_vector, check_whole, show
+from ._validation import check_flag, check_number, check_vector, check_whole, show
 from .eigh import PencilResult, Status, check_threshold, generalized_eigh, report, solve
 from .moments import ClassMoments
 
@@ -172,6 +172,8 @@ def pair_directions(
     """
     labels = _labels_with_weight(moments)
     recipe = _recipe(moments, denominator, ridge, constant, scale)
+    if solve_with is not None and not callable(solve_with):
+        raise ValueError(f"solve_with: expected None or a callable, got {show(solve_with)}")
     if recipe.constant:
         recipe = replace(recipe, centre=_pooled_mean(moments, labels.tolist()))
     count = check_whole(n_directions, "n_directions", at_least=1)
@@ -220,7 +222,7 @@ def _recipe(
     scales = None
     if scale is not None:
         scales = check_vector(scale, moments.n_features_in_, "scale", positive=True)
-    bordered = bool(constant) and denominator == "second_moment"
+    bordered = check_flag(constant, "constant") and denominator == "second_moment"
     return Recipe(denominator, check_number(ridge, "ridge", at_least=0.0), bordered, scales)
 
 

@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._validation import check_vector, check_weights, check_whole, random_generator, real_array
+from ._validation import (
+    check_vector,
+    check_weights,
+    check_whole,
+    physical_memory,
+    random_generator,
+    real_array,
+)
 
 __all__ = ["assign_bins", "bin_edges", "discretize_target", "target_groups"]
 
@@ -122,6 +129,11 @@ def target_groups(
     outputs = _outputs(y)
     weights = check_weights(sample_weight, len(outputs))
     n_groups = check_whole(n_contractions, "n_contractions", at_least=1)
+    if n_groups * outputs.nbytes // outputs.shape[1] > physical_memory():
+        raise MemoryError(
+            f"n_contractions: expected groups of {len(outputs)} rows that fit into memory, "
+            f"got {n_groups}"
+        )
     if outputs.shape[1] == 1:
         return _binned(outputs[:, 0], n_bins, weights)[None]
     source = random_generator(random_state)

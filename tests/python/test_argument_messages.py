@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import eigenfeat as ef
-from eigenfeat import expansion, local_means
+from eigenfeat import expansion, incomplete, local_means
 
 X = np.random.default_rng(0).standard_normal((60, 4))
 Y = np.arange(60) % 3
@@ -52,7 +52,10 @@ def test_expand(name):
     assert unnamed(lambda value: expansion.expand(X, np.eye(4), **{name: value}), name) == {}
 
 
-@pytest.mark.parametrize("name", ["denominator", "ridge", "n_directions", "threshold", "n_threads"])
+NAMES = ["denominator", "ridge", "n_directions", "threshold", "n_threads", "constant", "solve_with"]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_pair_directions(name):
     moments = ef.ClassMoments().update(X, Y)
     assert unnamed(lambda value: ef.pair_directions(moments, **{name: value}), name) == {}
@@ -70,3 +73,41 @@ def test_blocks_beyond_memory(tmp_path):
     rows.block_rows = 2**50  # what no machine has
     with pytest.raises(MemoryError, match="block_rows: expected blocks that fit into memory"):
         list(rows)
+
+
+@pytest.mark.parametrize("name", ["A", "g", "constant", "radius", "diagonal", "n_threads"])
+def test_certified_sign(name):
+    given = {"A": np.eye(4), "g": np.ones(4), "constant": 1.0, "radius": 1.0}
+    assert unnamed(lambda value: ef.certified_sign(**{**given, name: value}), name) == {}
+    given.pop("constant")
+    if name != "constant":
+        assert unnamed(lambda value: ef.trust_region_minimum(**{**given, name: value}), name) == {}
+
+
+@pytest.mark.parametrize("name", ["kind", "n_pairs", "random_state"])
+def test_class_pairs(name):
+    assert unnamed(lambda value: ef.class_pairs([0, 1, 2], **{name: value}), name) == {}
+
+
+def test_estimators_call_them_pairs():
+    with pytest.raises(ValueError, match=r"^pairs: expected"):
+        ef.pair_directions(ef.ClassMoments().update(X, Y), "xx")
+
+
+@pytest.mark.parametrize("name", ["y_true", "y_pred", "n_pairs"])
+def test_confusion_pairs_from(name):
+    given = {"y_true": Y, "y_pred": Y[::-1]}
+    assert unnamed(lambda value: ef.confusion_pairs_from(**{**given, name: value}), name) == {}
+
+
+@pytest.mark.parametrize("name", ["n_bins", "n_contractions", "random_state", "sample_weight"])
+def test_target_groups(name):
+    assert unnamed(lambda value: ef.target_groups(X, **{name: value}), name) == {}
+
+
+@pytest.mark.parametrize("name", ["model", "agreement", "confidence", "tau", "steps"])
+def test_calibrate(name):
+    model = incomplete.LocalQDA().fit(X, Y)
+    classifier = incomplete.ReliableClassifier(model, reliability=0.9, correct=False).fit(X, Y)
+    given = {"model": classifier, "X": X, "y": Y}
+    assert unnamed(lambda value: incomplete.calibrate(**{**given, name: value}), name) == {}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import numpy as np
 import pytest
 from dask_support import lazy_problem, slowly
 
+import eigenfeat
 from eigenfeat import distributed, reductions
 from eigenfeat.distributed import DaskBlocks, _cluster
 
@@ -91,3 +93,42 @@ def test_a_first_worker_is_waited_for(cluster):
         timer = after(3 * SECONDS, cluster.scale, 1)
         assert reduced_slowly(*lazy_problem(1000, 250)) == 1000
     timer.join()
+
+
+def test_a_client_that_is_closed_in_the_middle_is_an_error():
+    """Soon, and one that says what happened; another client then works."""
+    from dask.distributed import Client, LocalCluster
+
+    X, y = lazy_problem(40_000, 250)
+    with LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None, silence_logs=50
+    ) as cluster:
+        client = Client(cluster)
+        timer = after(0.5, client.close)
+        start = time.monotonic()
+        with pytest.raises(Exception, match=r"(?i)clos|cancel|lost|client") as caught:
+            reduced_slowly(X, y)
+        assert time.monotonic() - start < 12  # the blocks take 16 seconds
+        assert isinstance(caught.value, Exception)
+        timer.join()
+        with Client(cluster):
+            few = lazy_problem(1000, 250)
+            assert reduced_slowly(*few) == 1000
+
+
+def test_partitions_of_unknown_size_are_measured(cluster):
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    dd = pytest.importorskip("dask.dataframe", reason="needs the extra 'dask'")
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((600, 5)), np.arange(600) % 4
+    frame = pd.DataFrame(X, columns=list("abcde")).assign(label=y)
+    some = dd.from_pandas(frame, npartitions=4)
+    some = some[some.label < 3]  # how many rows are left is known when they are read
+    expected = eigenfeat.GEM(n_directions=2).fit(X[y < 3], y[y < 3])
+    rows, labels = some.drop(columns="label"), some.label
+    for given in ((rows, labels), (rows.to_dask_array(), labels.to_dask_array())):
+        fitted = distributed.GEM(n_directions=2).fit(*given)
+        found = np.asarray(fitted.transform(given[0]).compute())
+        np.testing.assert_allclose(found, expected.transform(X[y < 3]), atol=1e-6)
+    with pytest.raises(ValueError, match=r"rows|labels|y: "):
+        distributed.GEM(n_directions=2).fit(rows.to_dask_array(), labels.to_dask_array()[:-1])

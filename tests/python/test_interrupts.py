@@ -132,3 +132,59 @@ else:  # between two calls
     print(True)
 """
     assert run(code) == ["True"]
+
+
+def test_ctrl_c_does_not_wait_for_a_call_of_lapack():
+    """The process ends as it should, too: nothing is unloaded under the call that still goes on."""
+    code = """
+from eigenfeat import ldg
+model = ldg.KernelLDG(2, gamma=0.5, n_neighbors=5)
+model.fit(X[:60], y[:60] % 3)
+before = vars(model).copy()
+threading.Timer(0.4, send).start()
+try:
+    while True:
+        model.fit(X[:1500], y[:1500] % 3)
+except KeyboardInterrupt:
+    print(time.perf_counter() - sent[0])
+"""
+    assert float(run(code)[0]) < 0.5
+
+
+def test_what_is_raised_in_a_long_call_comes_back():
+    code = """
+from eigenfeat._interruptible import interruptible
+def fail(): raise ValueError("nothing")
+try:
+    interruptible(fail, 1e12)
+except ValueError as error:
+    print(error)
+with np.errstate(divide="raise"):
+    try:
+        interruptible(lambda: np.ones(1) / np.zeros(1), 1e12)
+    except FloatingPointError:
+        print("raised")
+threading.Timer(0.2, send).start()
+try:
+    interruptible(lambda: time.sleep(2), 1e12)
+except KeyboardInterrupt:
+    print(time.perf_counter() - sent[0] < 0.5)
+"""
+    assert run(code) == ["nothing", "raised", "True"]
+
+
+def test_ctrl_c_ends_one_large_pencil():
+    code = """
+root = rng.standard_normal((1200, 1200)) / 35
+A = root @ root.T
+late = []
+for delay in (0.05, 0.2, 0.35, 0.5):
+    threading.Timer(delay, send).start()
+    try:
+        while True:
+            ef.generalized_eigh(A, A + np.eye(1200), solver="full", n_threads=1)
+    except KeyboardInterrupt:
+        late.append(time.perf_counter() - sent[-1])
+print(max(late))
+"""
+    assert float(run(code)[0]) < 1

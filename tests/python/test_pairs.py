@@ -228,7 +228,10 @@ def test_confused_pairs_of_a_matrix(rng):
         (lambda m: confusion_pairs(m, ridge=-1), "ridge: expected a number >= 0"),
         (lambda m: confusion_pairs(m, scale=[1, 2]), r"scale: expected shape \(4,\)"),
         (lambda m: confusion_pairs(ClassMoments().update([[1.0]], [1])), "moments: expected at"),
-        (lambda m: confusion_pairs_from([0, 1], [0]), "y: expected 2 labels, one a row, got 1"),
+        (
+            lambda m: confusion_pairs_from([0, 1], [0]),
+            "y_pred: expected 2 labels, as many",
+        ),
         (lambda m: confusion_pairs_from([0, 0], [0, 0]), "classes: expected at least 2"),
         (lambda m: confusion_pairs_from([0, 1], [0, 1], 3), r"n_pairs: .* in 1\.\.2, got 3"),
         (lambda m: confusion_pairs_of([[1, 2]]), r"confusion: expected shape \(k, k\), got"),

@@ -216,3 +216,16 @@ def test_no_point_disproves_a_sign_in_exact_arithmetic(problem):
             for x in points[:20]
         ]
         assert all(value + Fraction(float(constant)) >= 0 for value in exact)
+
+
+def test_large_dense_matrices_allow_for_a_blocked_reduction():
+    """From d = 2,049 on LAPACK reduces by blocks, whose rounding has a larger bound."""
+    d = 2049
+    diagonal = 1.0 + np.arange(d) / d
+    g = np.ones(d)
+    found = certified_sign(np.diag(diagonal), g, 1e4, 1e3)
+    minimum = 1e4 - float((g / diagonal).sum())
+    allowed = 128 * 4 * d * (d + 20) * np.finfo(float).eps * float(np.linalg.norm(diagonal))
+    assert found.sign == 1
+    assert found.lower <= minimum - 0.9 * allowed * 1e6  # |A|'s rounding, by radius^2
+    assert minimum <= found.upper

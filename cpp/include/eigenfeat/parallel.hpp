@@ -69,6 +69,11 @@ class NoInterrupts {
 // Sets our copy of BLAS to one thread. Global to the library.
 void pin_blas();
 
+// Lets our copy of BLAS map its first work buffer, where there is room for it, so that later calls find
+// it. Where addresses are limited (ulimit -v) no more calls are in BLAS at once than it has buffers for,
+// and a call for which none can be had throws std::bad_alloc: OpenBLAS would end the process.
+void warm_blas();
+
 // How many threads our copy of BLAS uses; 1 after pin_blas, 0 where the library cannot say.
 int blas_threads();
 

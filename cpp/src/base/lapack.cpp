@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "base/blas_buffers.hpp"
 #include "eigenfeat/parallel.hpp"
 
 #ifdef EIGENFEAT_LAPACK_PREFIX_SCIPY
@@ -35,6 +36,11 @@ extern "C" {
                                    const int*, int*, const int*, int*, std::size_t, std::size_t);  \
   void EIGENFEAT_FORTRAN(p##sytrd)(const char*, const int*, T*, const int*, T*, T*, T*, T*,        \
                                    const int*, int*, std::size_t);                                 \
+  void EIGENFEAT_FORTRAN(p##latrd)(const char*, const int*, const int*, T*, const int*, T*, T*,    \
+                                   T*, const int*, std::size_t);                                   \
+  void EIGENFEAT_FORTRAN(p##syr2k)(const char*, const char*, const int*, const int*, const T*,     \
+                                   const T*, const int*, const T*, const int*, const T*, T*,       \
+                                   const int*, std::size_t, std::size_t);                          \
   void EIGENFEAT_FORTRAN(p##stedc)(const char*, const int*, T*, T*, T*, const int*, T*,            \
                                    const int*, int*, const int*, int*, std::size_t);               \
   void EIGENFEAT_FORTRAN(p##ormtr)(const char*, const char*, const char*, const int*, const int*,  \
@@ -56,10 +62,12 @@ namespace {
 #define EIGENFEAT_PICK(name)               \
   template <class... Args>                 \
   void call_##name(float, Args... args) {  \
+    const BlasCall call;                   \
     EIGENFEAT_FORTRAN(s##name)(args...);   \
   }                                        \
   template <class... Args>                 \
   void call_##name(double, Args... args) { \
+    const BlasCall call;                   \
     EIGENFEAT_FORTRAN(d##name)(args...);   \
   }
 EIGENFEAT_PICK(gemm)
@@ -70,6 +78,8 @@ EIGENFEAT_PICK(trtri)
 EIGENFEAT_PICK(sygst)
 EIGENFEAT_PICK(syevd)
 EIGENFEAT_PICK(sytrd)
+EIGENFEAT_PICK(latrd)
+EIGENFEAT_PICK(syr2k)
 EIGENFEAT_PICK(stedc)
 EIGENFEAT_PICK(ormtr)
 EIGENFEAT_PICK(syevr)
@@ -135,6 +145,11 @@ void gemm(Op op_a, Op op_b, T alpha, MatrixView<const T> a, MatrixView<const T> 
   const int lda = leading(a, "gemm"), ldb = leading(b, "gemm"), ldc = leading(c, "gemm");
   call_gemm(T{}, &ta, &tb, &m, &n, &k, &alpha, a.data, &lda, b.data, &ldb, &beta, c.data, &ldc,
             kOne, kOne);
+}
+
+void product_with_buffer(index_t side, index_t inner, const double* a, double* c) {
+  gemm<double>(Op::none, Op::transpose, 1, {a, side, inner, 1, side}, {a, side, inner, 1, side}, 0,
+               {c, side, side, 1, side});
 }
 
 template <class T>
@@ -205,7 +220,35 @@ bool out_of_range(Triangle triangle, MatrixView<const T> a) {
   return largest > 0 && (largest < least || largest > 1 / least);
 }
 
-// What syevd does, in the same memory and so with the same bits; Ctrl-C comes through in between.
+// What LAPACK's sytrd does with a lower triangle, panel by panel, with the same bits where its panels are
+// as wide. work: kPanel columns.
+template <class T>
+void sytrd_in_panels(MatrixView<T> a, T* diagonal, T* off, T* tau, T* work) {
+  constexpr index_t kPanel = 32;  // columns
+  const char lower = 'L', plain = 'N';
+  const int n = as_int(a.rows), lda = leading(a, "sytrd"), width = as_int(kPanel);
+  const T minus = -1, one = 1;
+  index_t i = 0;
+  for (; i < a.rows - kPanel; i += kPanel) {
+    const int rows = as_int(a.rows - i), below = as_int(a.rows - i - kPanel);
+    call_latrd(T{}, &lower, &rows, &width, &a(i, i), &lda, off + i, tau + i, work, &n, kOne);
+    call_syr2k(T{}, &lower, &plain, &below, &width, &minus, &a(i + kPanel, i), &lda, work + kPanel,
+               &n, &one, &a(i + kPanel, i + kPanel), &lda, kOne, kOne);
+    for (index_t j = i; j < i + kPanel; ++j) {
+      a(j + 1, j) = off[j];
+      diagonal[j] = a(j, j);
+    }
+    check_interrupt();
+  }
+  const int rest = as_int(a.rows - i), lwork = as_int(a.rows);
+  int info = 0;
+  call_sytrd(T{}, &lower, &rest, &a(i, i), &lda, diagonal + i, off + i, tau + i, work, &lwork,
+             &info, kOne);
+  checked(info, "sytrd");
+}
+
+// What syevd does, in the same memory; Ctrl-C comes through in between. With the same bits where the
+// vectors are transformed in one piece.
 template <class T>
 int syevd_in_steps(Triangle triangle, MatrixView<T> a, VectorView<T> eigenvalues,
                    LapackWork<T>& work, int lwork, int liwork) {
@@ -218,18 +261,27 @@ int syevd_in_steps(Triangle triangle, MatrixView<T> a, VectorView<T> eigenvalues
   const int beside_vectors = lwork - 2 * n, least = beside_vectors - n * n;
   int info = 0;
   check_interrupt();
-  call_sytrd(T{}, &uplo, &n, a.data, &lda, eigenvalues.data, off, tau, vectors, &beside_vectors,
-             &info, kOne);
-  checked(info, "sytrd");
+  if (triangle == Triangle::lower) {
+    sytrd_in_panels(a, eigenvalues.data, off, tau, vectors);
+  } else {
+    call_sytrd(T{}, &uplo, &n, a.data, &lda, eigenvalues.data, off, tau, vectors, &beside_vectors,
+               &info, kOne);
+    checked(info, "sytrd");
+  }
   check_interrupt();
   int outcome = 0;
   call_stedc(T{}, &identity, &n, eigenvalues.data, off, vectors, &n, rest, &least,
              work.iwork.data(), &liwork, &outcome, kOne);
   checked(outcome, "stedc");
   check_interrupt();
-  call_ormtr(T{}, &left, &uplo, &plain, &n, &n, a.data, &lda, tau, vectors, &n, rest, &least, &info,
-             kOne, kOne, kOne);
-  checked(info, "ormtr");
+  constexpr index_t kColumns = 1024;  // transformed at a time
+  for (index_t j = 0; j < a.rows; j += kColumns) {
+    const int columns = as_int(std::min(kColumns, a.rows - j));
+    call_ormtr(T{}, &left, &uplo, &plain, &n, &columns, a.data, &lda, tau, vectors + j * a.rows, &n,
+               rest, &least, &info, kOne, kOne, kOne);
+    checked(info, "ormtr");
+    check_interrupt();
+  }
   for (index_t j = 0; j < a.cols; ++j)
     std::copy(vectors + j * a.rows, vectors + (j + 1) * a.rows, a.col(j));
   return outcome;

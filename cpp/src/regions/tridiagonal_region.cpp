@@ -12,7 +12,6 @@ namespace eigenfeat {
 namespace {
 
 constexpr index_t kLanes = kLane<double>;
-constexpr index_t kPassEach = 2048;  // beyond, a pass a column is worth less than LAPACK's blocks
 
 }  // namespace
 

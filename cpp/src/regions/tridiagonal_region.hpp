@@ -26,9 +26,16 @@ inline index_t tridiagonal_scratch(index_t d) {
 // rounding, relative m + 10 in its length and factor, by 4 (m + 10) u |A|_F (Higham, Accuracy and
 // Stability of Numerical Algorithms, 2nd ed., Lemmas 19.1 to 19.3), the update by 6 u |A|_F:
 // no more than 16 (m + 10) u |A|_F a step. Summed over m < d that is (8 d^2 + 160 d) u.
+//
+// LAPACK's blocks, which take over beyond kPassEach, leave the update of up to 31 columns out of A and
+// subtract v_j (w_j^T v) + w_j (v_j^T v) for each from the product instead. As |v_j| |w_j| <= 4 |A|,
+// each of these products has an error of 4 m u |A|_F |v|: that of y is up to 249 times as large,
+// and what a step moves, of which half comes from y, up to 125 times.
+constexpr index_t kPassEach = 2048;  // beyond, a pass a column is worth less than LAPACK's blocks
+
 inline double reduction_error(index_t d) {
-  const double order = static_cast<double>(d);
-  return (4.0 * order * order + 80.0 * order) * kRound;
+  const double order = static_cast<double>(d), blocks = d > kPassEach ? 128.0 : 1.0;
+  return blocks * (4.0 * order * order + 80.0 * order) * kRound;
 }
 
 // Scratch of one thread for matrices of order d, reused for every item.

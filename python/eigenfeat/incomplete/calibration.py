@@ -187,6 +187,10 @@ def calibrate(
     grid = GRID if tau is None else checked_taus(tau)
     if hasattr(model, "uncorrected"):
         model = model.uncorrected()
+    if not hasattr(model, "predict"):
+        raise ValueError(
+            f"model: expected a fitted classifier of incomplete rows, got {show(model)}"
+        )
     complete = np.asarray(model.predict(X))
     truth = None if y is None else np.asarray(y)
     if truth is not None and truth.shape != complete.shape:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 
 from eigenfeat.ldg._base import signed
+from eigenfeat.ldg._lapack import eigenpairs_between
 
 __all__ = ["smallest_eigenpairs"]
 
@@ -19,7 +19,5 @@ def smallest_eigenpairs(
     The entry of largest magnitude in each vector is positive, so that a sign never depends on the
     solver.
     """
-    values, vectors = linalg.eigh(
-        matrix, subset_by_index=(0, count - 1), driver="evr", check_finite=False
-    )
+    values, vectors = eigenpairs_between(matrix, 0, count - 1)
     return values, signed(vectors)

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
+from eigenfeat._interruptible import interruptible
 from eigenfeat.gem_wide_denominator import Rows
 from eigenfeat.gem_wide_rows import wide_classes
 from eigenfeat.ldg._base import signed
@@ -142,7 +143,8 @@ def coordinates_of(rows: WideRows) -> tuple[WideBasis, Array]:
     kernel = n * rows.rows.kernel(rows.n_threads)
     kernel -= kernel.mean(axis=0)
     kernel -= kernel.mean(axis=1)[:, None]
-    values, vectors = linalg.eigh((kernel + kernel.T) / 2, check_finite=False)
+    symmetric = (kernel + kernel.T) / 2
+    values, vectors = interruptible(lambda: np.linalg.eigh(symmetric), 9 * n**3)
     eps = max(np.finfo(np.float64).eps, np.finfo(rows.rows.dtype).eps ** 2)
     kept = values > 100 * n * eps * max(values[-1], 0.0)
     if not kept.any():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from eigenfeat._interruptible import interruptible
 from eigenfeat.ldg._base import ClassReducer, Reduction, count_components
 from eigenfeat.ldg._scatters import ClassRows
 from eigenfeat.ldg.gsvd import check_means_differ, means_rounding
@@ -65,7 +66,10 @@ class DirectLDA(ClassReducer):
         rank = check_means_differ(int(np.sum(sizes > means_rounding(rows))))
         m = count_components(self.n_components, rank, "rank of the scatter between classes")
         white = turned[:rank].T / sizes[:rank]
-        _, deviations, turn = np.linalg.svd(rows.within @ white, full_matrices=False)
+        _, deviations, turn = interruptible(
+            lambda: np.linalg.svd(rows.within @ white, full_matrices=False),
+            8 * len(rows.within) * rank**2,
+        )
         directions = white @ turn[: -m - 1 : -1].T
         variances = deviations[: -m - 1 : -1] ** 2 / rows.n_rows
         return Reduction(directions / rows.unit, {"eigenvalues_": variances})

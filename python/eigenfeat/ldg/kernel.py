@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
@@ -17,6 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from eigenfeat._interruptible import interruptible
 from eigenfeat._sparse_rows import in_order
 from eigenfeat._unchanged import unchanged_on_error
 from eigenfeat._validation import check_memory, show
@@ -313,7 +313,8 @@ class _Root:
             raise ValueError(f"kernel: expected a symmetric matrix, got entries {gap:g} apart")
         means = kernel.mean(axis=0)
         centred = kernel - means - means[:, None] + means.mean()
-        values, vectors = eigh((centred + centred.T) / 2, check_finite=False)
+        symmetric = (centred + centred.T) / 2
+        values, vectors = interruptible(lambda: np.linalg.eigh(symmetric), 9 * n**3)
         # Entries are rounded where they are computed and where means are taken from them.
         rounding = 10 * n * float(np.finfo(np.float64).eps)
         if -values[0] > max(_INDEFINITE * values[-1], rounding * unit):

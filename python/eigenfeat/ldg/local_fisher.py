@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from eigenfeat._interruptible import interruptible
 from eigenfeat._local_affinity import affinity_sums
 from eigenfeat.ldg._base import ClassReducer, Reduction, count_components
 from eigenfeat.ldg._scatters import EPS, Array, ClassRows, Span, largest_ratios
@@ -183,7 +184,8 @@ def _nonsingular_part(rows: ClassRows, span: Span) -> int:
     most = principal_count(rows, span, None)
     basis, sizes = span.basis[:, :most], span.sizes[:most]
     # The part of each component that those before it, within classes, do not explain.
-    triangle = np.linalg.qr(rows.within @ (basis / (sizes * np.sqrt(len(rows.within)))), mode="r")
+    white = rows.within @ (basis / (sizes * np.sqrt(len(rows.within))))
+    triangle = interruptible(lambda: np.linalg.qr(white, mode="r"), 2 * len(white) * most**2)
     rounding = 10 * max(rows.within.shape) * EPS * sizes[0] / sizes
     singular = np.abs(np.diag(triangle)) <= rounding
     count = int(np.argmax(singular)) if singular.any() else most

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import eigh
 
 from eigenfeat.ldg._base import ClassReducer, Reduction, count_components
+from eigenfeat.ldg._lapack import eigenpairs_between
 from eigenfeat.ldg._scatters import EPS, ClassRows
 
 __all__ = ["MaximumMarginCriterion"]
@@ -75,7 +75,7 @@ class MaximumMarginCriterion(ClassReducer):
             m = min(r, len(rows.classes) - 1)
         between, within = narrow.scatters()
         difference = between - within
-        values, V = eigh(difference, subset_by_index=(r - m, r - 1), check_finite=False)
+        values, V = eigenpairs_between(difference, r - m, r - 1)
         values, V = values[::-1], V[:, ::-1]
         if self.n_components is None:
             m = max(1, int(np.sum(values > r * EPS * np.abs(difference).max())))
