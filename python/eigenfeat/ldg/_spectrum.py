@@ -8,7 +8,9 @@ from scipy import linalg
 
 from eigenfeat.ldg._base import signed
 
-__all__ = ["smallest_eigenpairs"]
+__all__ = ["SMALL", "smallest_eigenpairs"]
+
+SMALL = 200  # orders below which all eigenpairs by division take less time than some by bisection
 
 
 def smallest_eigenpairs(
@@ -19,7 +21,11 @@ def smallest_eigenpairs(
     The entry of largest magnitude in each vector is positive, so that a sign never depends on the
     solver.
     """
-    values, vectors = linalg.eigh(
-        matrix, subset_by_index=(0, count - 1), driver="evr", check_finite=False
-    )
+    if len(matrix) < SMALL:
+        values, vectors = linalg.eigh(matrix, driver="evd", check_finite=False)
+        values, vectors = values[:count], vectors[:, :count]
+    else:
+        values, vectors = linalg.eigh(
+            matrix, subset_by_index=(0, count - 1), driver="evr", check_finite=False
+        )
     return values, signed(vectors)
