@@ -1,8 +1,8 @@
 """LDG's parameters where columns are as many as rows: chosen by rows that had no part.
 
-With so many columns nearly every gamma separates the rows that it was found from, so that accuracies
-which these leave to each other say nothing (Parrish 2012, section 3.5.2, has the candidates). Here
-rows are left out by folds. What folds share is done once: all rows have coordinates in an
+With so many columns nearly every gamma separates the rows that it was found from, so that the
+accuracies which these leave to each other say nothing (Parrish 2012, section 3.5.2, has the
+candidates). Here rows are left out by folds. What folds share is done once: all rows have coordinates in an
 orthonormal basis of their span, a fold's rows coordinates in a basis within it, and the neighbours
 of the largest number hold those of the smaller ones.
 """
