@@ -38,7 +38,6 @@ FOLDED = Rules(
     gammas=(0.1, 0.5),
     at=-1,
     ridges=(0.1, 10.0),
-    neighbours=(2, 4),
     steps=(-1, 0, 3),
     folds=3,
 )
@@ -82,7 +81,7 @@ def problem_rows(rng, n=60, d=8, k=3):
 def test_table_3_1_is_told_and_drawn(folder, tmp_path, console):
     protocol = first_problems("ldg", 2, last=1)
     outcomes = run(protocol, folder, tmp_path, console)
-    assert [len(o.splits) for o in outcomes] == [settings.LDG_QUICK_SPLITS] * 13
+    assert [len(o.splits) for o in outcomes] == [settings.LDG_QUICK_SPLITS] * 15
     text = console.export_text()
     for printed in (
         "71.3",
@@ -291,14 +290,18 @@ def test_folds_choose_by_rows_that_had_no_part(rng):
     assert score.accuracy == score.few == expected
 
 
-def test_ldg_in_the_span_is_ldg(rng):
+def test_ldg_by_itself_is_what_users_have(rng):
     X, codes = problem_rows(rng, n=24, d=40)
-    for parameters, model in families.ldg(Context())(X, codes, FOLDED):
-        direct = LDG(6, standardize=False, **parameters).fit(X, codes)
-        mine, its = model.transform(X), direct.transform(X)
-        # Up to signs.
-        np.testing.assert_allclose(np.abs(mine - mine.mean(0)), np.abs(its), atol=1e-9)
-        np.testing.assert_allclose(np.abs(model.components_), np.abs(direct.components_), atol=1e-9)
+    queries, query_codes = problem_rows(rng, n=30, d=40)
+    family = families.ldg_by_itself(Context(seed=3))
+    score = splits.evaluate(family, X, codes, queries, query_codes, FOLDED)
+    model = LDG(random_state=3).fit(X, codes)
+    reduced = [model.transform(part) for part in (X, queries)]
+    assert score.accuracy == accuracy(reduced[0], codes, reduced[1], query_codes)
+    assert score.parameters == {"gamma": model.gamma_, "n_neighbors": model.n_neighbors_}
+    few = LDG(int(codes.max()), random_state=3).fit(X, codes)
+    reduced = [few.transform(part) for part in (X, queries)]
+    assert score.few == accuracy(reduced[0], codes, reduced[1], query_codes)
 
 
 def test_fisherfaces_have_length_1(rng):

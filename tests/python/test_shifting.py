@@ -21,7 +21,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from svm_reference import class_weights
 
-from eigenfeat.maxmargin import Autoencoder, MaxMarginShift, MulticlassSVM
+from eigenfeat.maxmargin import Autoencoder, MaxMarginShift, MulticlassSVM, shifting
 
 SVM = MulticlassSVM(C=0.1, tol=1e-6, max_iter=5000)
 
@@ -173,7 +173,7 @@ def test_scales_at_which_the_extractor_fails_are_not_chosen(digits):
         MaxMarginShift(OnlyNear(3), svm=SVM, scales=(50.0, 60.0), cv=2).fit(X, y)
 
 
-def test_the_scale_is_chosen_with_one_svm(digits, monkeypatch):
+def test_the_scale_is_chosen_with_an_svm_a_fold(digits, monkeypatch):
     X, y = digits
     fits = []
     original = MulticlassSVM.fit
@@ -183,7 +183,7 @@ def test_the_scale_is_chosen_with_one_svm(digits, monkeypatch):
     classifier = KMeansOfClasses()
     shift = MaxMarginShift(PCA(3), svm=MulticlassSVM(C=0.1), classifier=classifier, cv=3)
     shift.fit(X, y)
-    assert len(fits) == 1
+    assert len(fits) == 1 + 3
     assert shift.cv_scores_.shape == (len(shift.scales),)
     best = np.argmax(shift.cv_scores_)
     assert_allclose(shift.relative_shift_, shift.scales[best])
@@ -195,6 +195,28 @@ def test_the_scale_is_chosen_with_one_svm(digits, monkeypatch):
     assert_allclose(rough.fit(32 * X, y).relative_shift_, shift.relative_shift_)
     listed = MaxMarginShift(PCA(3), cv=StratifiedKFold(2), scales=[1.0]).fit(X, y)
     assert_allclose(listed.relative_shift_, 1.0)
+
+
+def test_rows_stay_where_moving_gains_nothing_for_sure(digits):
+    """Labels that say nothing: whatever scale is best by chance, none is surely better."""
+    X, _ = digits
+    moved = []
+    for seed in range(6):
+        y = np.random.default_rng(seed).integers(0, 3, len(X))
+        shift = MaxMarginShift(PCA(3), svm=MulticlassSVM(C=0.1), scales=(0, 0.5, 1.0), cv=4)
+        moved.append(shift.fit(X, y).relative_shift_ > 0)
+    assert sum(moved) <= 2
+
+
+def test_a_gain_within_its_error_is_none():
+    scales = np.array([0.0, 1.0, 2.0])
+    scores = np.array([[0.5, 0.6, 0.7], [0.6, 0.5, 0.71], [0.4, 0.5, 0.6]])
+    assert shifting._surest(scales, scores) == 0
+    scores[1] = [0.55, 0.66, 0.75]
+    assert shifting._surest(scales, scores) == 1
+    assert shifting._surest(scales[1:], scores[[0, 1]]) == 1  # without 0 the best is taken
+    scores[0] = np.nan  # it failed
+    assert shifting._surest(scales, scores) == 1
 
 
 class KMeansOfClasses(KMeans):

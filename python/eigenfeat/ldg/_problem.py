@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from eigenfeat.expansion import expand
 from eigenfeat.ldg._coordinates import Basis, Columns
+from eigenfeat.ldg._folds import FoldAccuracies, fold_accuracies, spread_out
 from eigenfeat.ldg._selection import knn_accuracy
 from eigenfeat.ldg._spectrum import smallest_eigenpairs
 from eigenfeat.ldg._wide import WideBasis, WideRows
@@ -36,6 +38,25 @@ class Problem:
     def rank(self) -> int:
         """Most directions."""
         return int(self.coordinates.shape[1])
+
+    @property
+    def spread_out(self) -> bool:
+        """Whether parameters are to be chosen by rows that had no part in the directions."""
+        return spread_out(*self.rows.shape)
+
+    def fold_accuracies(
+        self, counts: Sequence[int], gammas: Sequence[float], dimensions: Sequence[int]
+    ) -> FoldAccuracies:
+        """Accuracies of candidates on rows left out."""
+        return fold_accuracies(
+            self.coordinates,
+            self.codes,
+            self.n_classes,
+            counts,
+            gammas,
+            dimensions,
+            self.n_threads,
+        )
 
     def scatters(self, n_neighbors: int) -> LocalScatters:
         """V and A."""

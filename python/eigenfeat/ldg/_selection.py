@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat._validation import Generator
+from eigenfeat._validation import Generator, show
 from eigenfeat.local_means import local_discriminants, local_neighbours
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "knn_accuracy",
     "local_qda_accuracies",
     "majority",
+    "members",
     "stratified_folds",
     "useful_counts",
 ]
@@ -28,6 +29,16 @@ GAMMAS = (0.2, 0.4, 0.6, 0.8, 1.0)  # section 3.4
 NEIGHBORS = (1, 2, 4, 8, 16, 32, 64, 128)  # section 5.6.1
 GREEDY_LIMIT = 40  # section 3.4
 N_VOTES = 3  # neighbours of the k-NN classifier, sections 3.4 and 3.5.2
+
+
+def members(parameter: Any, name: str, by_default: Sequence[Any]) -> list[Any]:
+    """The candidates that a parameter stands for: itself, its members, or the given ones."""
+    if isinstance(parameter, str):
+        return list(by_default)
+    members = np.asarray(parameter, dtype=object)  # integers of any size stay what they are
+    if members.ndim > 1 or members.size == 0:
+        raise ValueError(f"{name}: expected a number or a list of them, got {show(parameter)}")
+    return np.atleast_1d(members).tolist()
 
 
 def dimensions(n_classes: int, most: int) -> list[int]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 
 from eigenfeat.ldg._base import signed
 from eigenfeat.ldg._lapack import eigenpairs_between
 
-__all__ = ["smallest_eigenpairs"]
+__all__ = ["SMALL", "smallest_eigenpairs"]
+
+SMALL = 200  # orders below which all eigenpairs by division take less time than some by bisection
 
 
 def smallest_eigenpairs(
@@ -19,5 +22,9 @@ def smallest_eigenpairs(
     The entry of largest magnitude in each vector is positive, so that a sign never depends on the
     solver.
     """
-    values, vectors = eigenpairs_between(matrix, 0, count - 1)
+    if len(matrix) < SMALL:
+        values, vectors = linalg.eigh(matrix, driver="evd", check_finite=False)
+        values, vectors = values[:count], vectors[:, :count]
+    else:
+        values, vectors = eigenpairs_between(matrix, 0, count - 1)
     return values, signed(vectors)

@@ -258,6 +258,7 @@ class WideProblem:
     n_threads: int | None
     seed: int
     results: dict[str, Any] = field(default_factory=dict)
+    spread_out = False  # each candidate would be a Krylov space of its own in every fold
 
     @property
     def rows(self) -> range:

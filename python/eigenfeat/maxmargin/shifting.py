@@ -47,10 +47,10 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     extractor : transformer or None, default=None
         What is fitted to the moved rows; None means `PCA`.
     sigma2 : float >= 0 or "cv", default="cv"
-        How far rows move. "cv" tries, for one SVM that is fitted to all labelled rows, each of
-        `scales` in cross-validation: the extractor learns from the moved rows of a fold's
-        training part, `classifier` from their features, and its accuracy on the other part
-        counts.
+        How far rows move. "cv" tries each of `scales` in cross-validation: an SVM moves the rows
+        of a fold's training part, the extractor learns from these, `classifier` from their
+        features, and its accuracy on the other part counts. Where 0 is among `scales`, rows stay
+        unless the mean gain over that exceeds twice its standard error.
     svm : MulticlassSVM or None, default=None
         None means ``MulticlassSVM()``.
     scales : sequence of float >= 0
@@ -84,8 +84,7 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
 
     Notes
     -----
-    The SVM of "cv" has seen the rows that it is judged on, so that `cv_scores_` are optimistic;
-    they compare scales. Sparse rows become dense. For nonlinear features put a kernel's features
+    Sparse rows become dense. For nonlinear features put a kernel's features
     first, ``make_pipeline(RBFSampler(), MaxMarginShift(PCA(10)))``: equation 11 of the paper.
 
     References
@@ -217,7 +216,7 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         moves[known] = self.svm_.dual_coef_ @ self.svm_.class_coef_
         unit = _spread(moves[known]) / max(_spread(X[known] - X[known].mean(axis=0)), 1e-300)
         if isinstance(self.sigma2, str):
-            self.sigma2_ = self._chosen(X, y, known, moves, unit, scales)
+            self.sigma2_ = self._chosen(X, y, known, unit, scales)
         else:
             self.sigma2_ = float(self.sigma2)
         self.relative_shift_ = self.sigma2_ * unit
@@ -234,9 +233,9 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         return moved
 
     def _chosen(
-        self, X: Any, y: Any, known: Any, moves: Any, unit: float, scales: NDArray[np.float64]
+        self, X: Any, y: Any, known: Any, unit: float, scales: NDArray[np.float64]
     ) -> float:
-        """Return the scale of the best accuracy; of equals, the smallest."""
+        """Return the scale that rows which had no part in the moves prefer."""
         if unit == 0.0:
             self.cv_scores_ = np.zeros(len(scales))
             return 0.0
@@ -247,8 +246,9 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         for fold, (train, test) in enumerate(splits):
             held = np.ones(len(y), dtype=bool)
             held[labelled[test]] = False
+            moves = self._moves_of_fold(X, y, labelled[train])[held]
             for s, scale in enumerate(scales):
-                moved = (X[held] + scale / unit * moves[held]).astype(X.dtype, copy=False)
+                moved = (X[held] + scale * moves).astype(X.dtype, copy=False)
                 try:
                     scores[s, fold] = self._score(moved, X, y, labelled[train], labelled[test])
                 except (ValueError, FloatingPointError, np.linalg.LinAlgError) as error:
@@ -256,7 +256,23 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         self.cv_scores_ = scores.mean(axis=1)
         if np.isnan(self.cv_scores_).all():
             raise errors[0]
-        return float(scales[int(np.nanargmax(self.cv_scores_))] / unit)
+        return float(scales[_surest(scales, scores)] / unit)
+
+    def _moves_of_fold(self, X: Any, y: Any, train: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Moves (n, d) by an SVM of some rows, of the size of these about their mean."""
+        moves = np.zeros(X.shape)
+        if len(np.unique(y[train])) < 2:
+            return moves
+        svm = clone(self.svm_)
+        svm.set_params(tol=max(svm.tol, ROUGHLY))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            svm.fit(X[train], y[train])
+        moves[train] = svm.dual_coef_ @ svm.class_coef_
+        size = _spread(moves[train])
+        if size > 0:
+            moves *= _spread(X[train] - X[train].mean(axis=0)) / size
+        return moves
 
     def _score(self, moved: Any, X: Any, y: Any, train: Any, test: Any) -> float:
         """Accuracy on rows `test`, of features learnt from the moved rows of the others."""
@@ -283,6 +299,19 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         tags.target_tags.required = True
         tags.input_tags.sparse = True
         return tags
+
+
+def _surest(scales: NDArray[np.float64], scores: NDArray[np.float64]) -> int:
+    """The scale of the best mean score, of equals the smallest; 0 if nothing is surely better.
+
+    Surely: by more than twice the standard error of the gain over the folds.
+    """
+    best = int(np.nanargmax(scores.mean(axis=1)))
+    gains = scores[best] - scores[0]
+    if scales[0] > 0 or not np.isfinite(gains).all():
+        return best
+    error = gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else 0.0
+    return best if gains.mean() > 2 * error else 0
 
 
 def _check_scales(scales: Any) -> NDArray[np.float64]:

@@ -6,7 +6,6 @@ parameters and a fitted transformer. Its columns are nested: fewer are the first
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from eigenfeat.reproduce import settings
 from eigenfeat.reproduce.protocol import Context
 
-__all__ = ["Family", "Rules"]
+__all__ = ["ByItself", "Family", "Rules"]
 
 Codes = NDArray[np.int64]
 Candidates = Iterator[tuple[dict[str, Any], Any]]
@@ -32,13 +31,11 @@ class Rules:
     is taken. `steps` are candidates for the dimension, beyond the number of classes; None means
     greedily from 1 up to `most`. Without `folds` accuracies are those that rows leave to each
     other in directions of all of them; with it, those of rows that had no part in the directions.
-    `neighbours` are LDG's, compared with its gammas; without them local QDA chooses.
     """
 
     gammas: tuple[float, ...]
     at: int
     ridges: tuple[float, ...] = ()
-    neighbours: tuple[int, ...] = ()
     steps: tuple[int, ...] | None = None
     most: int = 40
     folds: int | None = None
@@ -49,12 +46,7 @@ class Rules:
 
     def quick(self) -> Rules:
         """Return rules with fewer candidates, for a run that shows that all works."""
-        return replace(
-            self,
-            gammas=self.gammas[::2],
-            ridges=self.ridges[::2],
-            neighbours=self.neighbours[::3],
-        )
+        return replace(self, gammas=self.gammas[::2], ridges=self.ridges[::2])
 
 
 Family = Callable[[NDArray[np.float64], Codes, Rules], Candidates]
@@ -74,51 +66,36 @@ def _most(X: NDArray[np.float64], codes: Codes, rules: Rules) -> int:
 
 
 def ldg(context: Context) -> Family:
-    """LDG; local QDA chooses its neighbours, unless the rules have a list to compare."""
+    """LDG in many dimensions, with the rules' gammas."""
     return partial(_ldg, seed=context.seed)
 
 
 def _ldg(X: NDArray[np.float64], codes: Codes, rules: Rules, *, seed: int) -> Candidates:
     from eigenfeat.ldg import LDG
 
-    if not rules.neighbours:
-        most = _most(X, codes, rules)
-        model = LDG(most, gamma=list(rules.gammas), n_neighbors="cv", random_state=seed)
-        yield {"gamma": model.fit(X, codes).gamma_, "n_neighbors": model.n_neighbors_}, model
-        return
-    basis = _span(X)
-    Z = X @ basis
-    most = min(rules.limit(int(codes.max()) + 1), basis.shape[1])
-    for n_neighbors in rules.neighbours:
-        for gamma in rules.gammas:
-            model = LDG(most, gamma=gamma, n_neighbors=n_neighbors, standardize=False)
-            with warnings.catch_warnings():  # of small classes, which all of them may be
-                warnings.filterwarnings("ignore", "n_neighbors: expected more", RuntimeWarning)
-                model.fit(Z, codes)
-            yield {"gamma": gamma, "n_neighbors": n_neighbors}, _InSpan(basis, model)
+    given: dict[str, Any] = {"gamma": list(rules.gammas)}
+    if len(X) <= X.shape[1] + 1:  # rows left out choose gamma, and not in all those dimensions
+        chosen = LDG("greedy", random_state=seed, **given).fit(X, codes)
+        given = {"gamma": chosen.gamma_, "n_neighbors": chosen.n_neighbors_}
+    model = LDG(_most(X, codes, rules), random_state=seed, **given)
+    yield {"gamma": model.fit(X, codes).gamma_, "n_neighbors": model.n_neighbors_}, model
 
 
 @dataclass(frozen=True, eq=False)
-class _InSpan:
-    """A reduction of rows in a basis: what LDG does in each fit is done once for all candidates."""
+class ByItself:
+    """A reduction that chooses parameters and dimension by itself; rules have no part in it.
 
-    basis: NDArray[np.float64]
-    model: Any
+    `make` takes the dimension, or "cv", and returns an estimator.
+    """
 
-    @property
-    def components_(self) -> NDArray[np.float64]:
-        return np.asarray(self.model.components_ @ self.basis.T)
-
-    def transform(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(self.model.transform(X @ self.basis))
+    make: Callable[[int | str], Any]
 
 
-def _span(X: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return an orthonormal basis (d, r) of what rows differ in."""
-    n, d = X.shape
-    _, sizes, turned = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
-    tolerance = 10 * max(n, d) * np.finfo(np.float64).eps * sizes[0]
-    return np.ascontiguousarray(turned[sizes > tolerance].T)
+def ldg_by_itself(context: Context) -> ByItself:
+    """LDG with its defaults, as a user has it."""
+    from eigenfeat.ldg import LDG
+
+    return ByItself(partial(LDG, random_state=context.seed))
 
 
 def sparse_ldg(context: Context, deflation: str) -> Family:

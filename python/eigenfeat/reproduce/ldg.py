@@ -76,6 +76,7 @@ METHODS = (
     Method("FDA", families.fisher),
     Method("LFDA", families.local_fisher),
     Method("all columns", families.all_columns),
+    Method("LDG, its default", families.ldg_by_itself),
 )
 SPARSE_METHODS = (
     Method("LDG", families.ldg),

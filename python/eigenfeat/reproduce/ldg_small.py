@@ -40,15 +40,14 @@ def load(path: Path, context: Context) -> Table:
 
 
 RULES = Rules(
-    gammas=settings.LDG_SMALL_GAMMAS,
+    gammas=(),
     at=-1,
     ridges=settings.LDG_SMALL_RIDGES,
-    neighbours=settings.LDG_SMALL_NEIGHBOURS,
     steps=settings.LDG_SMALL_STEPS,
     folds=settings.LDG_SMALL_FOLDS,
 )
 METHODS = (
-    Method("LDG", families.ldg),
+    Method("LDG", families.ldg_by_itself),
     Method("PCA", families.pca),
     Method("PCA FDA", families.pca_fisher),
     Method("Reg. FDA", families.regularized_fisher),
@@ -90,9 +89,10 @@ def tell(protocol: Protocol, outcomes: Sequence[Outcome]) -> Iterator[Any]:
     )
     if outcomes:
         yield (
-            "Parameters, LDG's neighbours among them, and dimensions are chosen by 5-fold "
-            "cross-validation in which rows that are asked had no part in the directions: in "
-            "directions of all rows, with fewer of them than columns, nearly all candidates are "
+            "LDG has its defaults and chooses by itself. Parameters and dimensions of the others "
+            "are chosen by 5-fold cross-validation in which rows that are asked had no part in the "
+            "directions: in directions of all rows, with fewer of them than columns, nearly all "
+            "candidates are "
             f"right on every row. {NOT_AT_HAND}."
         )
 

@@ -9,13 +9,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from eigenfeat.reproduce import mmds_data, mmds_faces, mmds_settings
-from eigenfeat.reproduce.mmds_shifting import Outcome, Shifter, chosen_scale, held_out
+from eigenfeat.reproduce.mmds_shifting import (
+    Learn,
+    Outcome,
+    Parts,
+    Shifter,
+    chosen_move,
+    held_out,
+    scores_of,
+)
 from eigenfeat.reproduce.protocol import Context, DataError, NothingToRunError, Rows
 
 if TYPE_CHECKING:
@@ -39,46 +47,55 @@ FILES = (
 
 
 class Features:
-    """A data set's rows, or their kernel features, with all that its experiments share."""
+    """A data set's rows, or their kernel features of several widths, which experiments share."""
 
     def __init__(self, data: str, features: str, folder: Path, context: Context) -> None:
         split = mmds_data.load(data, folder, quick=context.quick)
-        train, test = split.train, split.test
+        self.quick, self.threads = context.quick, context.threads
+        self._test = split.test
+        self._kernels: list[Any] = [None]
         if features == "kernel":
-            train, test, self.parts = self._of_kernel(data, train, test, context)
-        else:
-            self.parts = held_out(train, mmds_settings.FIT_C, context.threads)
-        self.test = test
-        self.shifter = Shifter(train, mmds_settings.FIT_C, context.threads)
-        self.quick = context.quick
+            self._kernels = [
+                mmds_data.kernel(data, split.train.X, width, quick=context.quick)
+                for width in mmds_settings.KERNEL_WIDTHS
+            ]
+        self._trains = [_mapped(kernel, split.train) for kernel in self._kernels]
+        self._parts: dict[tuple[int, float], Parts] = {}
 
-    @staticmethod
-    def _of_kernel(
-        data: str, train: Rows, test: Rows, context: Context
-    ) -> tuple[Rows, Rows, list[tuple[Shifter, Rows]]]:
-        """Kernel features of the width whose SVM is best on held-out rows."""
-        found = []
-        for width in mmds_settings.KERNEL_WIDTHS:
-            kernel = mmds_data.kernel(data, train.X, width, quick=context.quick)
-            rows = Rows(kernel.transform(train.X).astype(np.float32), train.y)
-            parts = held_out(rows, mmds_settings.FIT_C, context.threads)
-            score = np.mean([part.svm.score(held.X, held.y) for part, held in parts])
-            found.append((float(score), kernel, rows, parts))
-        _, kernel, rows, parts = max(found, key=lambda one: one[0])
-        return rows, Rows(kernel.transform(test.X).astype(np.float32), test.y), parts
+    def parts(self, width: int, C: float) -> Parts:
+        """Shifters of parts of the training rows by an SVM of this C, and the rows kept back."""
+        if (width, C) not in self._parts:
+            self._parts[width, C] = held_out(self._trains[width], C, self.threads)
+        return self._parts[width, C]
+
+    def _width(self, make: Learn) -> int:
+        """The kernel's width, by number, that is best for an extractor of rows as they are."""
+        C = mmds_settings.FIT_C[0]
+        scores = [
+            float(scores_of(self.parts(width, C), make, 0.0).mean()) if len(self._trains) > 1 else 0
+            for width in range(len(self._trains))
+        ]
+        return int(np.argmax(scores))
 
     def measure(self, case: mmds_settings.Case) -> Outcome:
-        """Accuracies without moves, and with moves as large as chosen on held-out rows."""
+        """Accuracies without moves, and with those that held-out rows prefer to none.
+
+        The kernel's width is chosen for the extractor and rows as they are, and serves both.
+        """
         make = partial(mmds_data.extractor, case.extractor, case.n_components, quick=self.quick)
         scales = mmds_settings.QUICK_SCALES if self.quick else mmds_settings.SCALES
-        scale = chosen_scale(self.parts, make, scales)
+        width = self._width(make)
+        C, scale = chosen_move({C: self.parts(width, C) for C in mmds_settings.FIT_C}, make, scales)
+        shifter = Shifter(self._trains[width], C, self.threads)
+        test = _mapped(self._kernels[width], self._test)
+        original = shifter.accuracy(make(), 0.0, test)
         return Outcome(
             case.table,
             case.data,
             case.extractor,
             case.n_components,
-            self.shifter.accuracy(make(), 0.0, self.test),
-            self.shifter.accuracy(make(), scale, self.test),
+            original,
+            shifter.accuracy(make(), scale, test) if scale else original,
             scale,
             *case.paper,
         )
@@ -86,15 +103,23 @@ class Features:
     def curve(self, data: str, extractor: str) -> Outcome:
         """Accuracy and reconstruction error of test rows for each of many scales: Figure 3."""
         make = partial(mmds_data.extractor, extractor, 10, quick=self.quick)
+        width = self._width(make)
+        shifter = Shifter(self._trains[width], mmds_settings.CURVE_C, self.threads)
+        test = _mapped(self._kernels[width], self._test)
         curve = []
         for scale in mmds_settings.CURVE_SCALES:
             learnt = make()
-            accuracy = self.shifter.accuracy(learnt, scale, self.test)
-            rebuilt = learnt.inverse_transform(learnt.transform(self.test.X))
-            error = float(((rebuilt - self.test.X) ** 2).sum(axis=1).mean())
+            accuracy = shifter.accuracy(learnt, scale, test)
+            rebuilt = learnt.inverse_transform(learnt.transform(test.X))
+            error = float(((rebuilt - test.X) ** 2).sum(axis=1).mean())
             curve.append((scale, accuracy, error))
         best = max(curve, key=lambda point: point[1])
         return Outcome("Figure 3", data, extractor, 10, curve[0][1], best[1], best[0], curve=curve)
+
+
+def _mapped(kernel: Any, rows: Rows) -> Rows:
+    """A kernel's features of rows; without one, rows as they are."""
+    return rows if kernel is None else Rows(kernel.transform(rows.X).astype(np.float32), rows.y)
 
 
 # ---- all of it -----------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ def _embeddings(figure: Any, folder: Path, context: Context) -> None:
     split = mmds_data.load("Digits", folder, quick=context.quick)
     train = split.train[np.isin(split.train.y, CLASSES)]
     test = split.test[np.isin(split.test.y, CLASSES)]
-    shifter = Shifter(train, mmds_settings.FIT_C, context.threads)
+    shifter = Shifter(train, mmds_settings.CURVE_C, context.threads)
     titles = ("PCA", "PCA of moved rows")
     for axes, scale, title in zip(
         figure.subplots(1, 2), (0.0, EMBEDDING_SCALE), titles, strict=True

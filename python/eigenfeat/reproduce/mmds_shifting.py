@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ from eigenfeat.maxmargin import MulticlassSVM
 from eigenfeat.reproduce import mmds_settings
 from eigenfeat.reproduce.protocol import Rows
 
-__all__ = ["Learn", "Outcome", "Shifter", "chosen_scale", "held_out"]
+__all__ = ["Learn", "Outcome", "Parts", "Shifter", "chosen_move", "held_out", "scores_of"]
 
 Learn = Callable[[], Any]
 
@@ -63,6 +63,9 @@ class Shifter:
         return 100.0 * float(model.score((held - mean) / deviation, test.y))
 
 
+Parts = Sequence[tuple[Shifter, Rows]]
+
+
 def _svm(X: NDArray[Any], y: NDArray[np.int64], C: float, threads: int | None) -> MulticlassSVM:
     model = MulticlassSVM(
         C=C, tol=mmds_settings.TOLERANCE, max_iter=mmds_settings.EPOCHS, n_threads=threads
@@ -70,17 +73,31 @@ def _svm(X: NDArray[Any], y: NDArray[np.int64], C: float, threads: int | None) -
     return model.fit(X, y)
 
 
-def chosen_scale(
-    shifters: Sequence[tuple[Shifter, Rows]], make: Learn, scales: Sequence[float]
-) -> float:
-    """The scale that is best on held-out rows, on average over the splits."""
-    scores = [
-        [shifter.accuracy(make(), scale, held) for shifter, held in shifters] for scale in scales
-    ]
-    return float(scales[int(np.argmax(np.mean(scores, axis=1)))])
+def scores_of(parts: Parts, make: Learn, scale: float) -> NDArray[np.float64]:
+    """Accuracies on held-out rows, one a split."""
+    return np.array([shifter.accuracy(make(), scale, held) for shifter, held in parts])
 
 
-def held_out(rows: Rows, C: float, threads: int | None) -> list[tuple[Shifter, Rows]]:
+def chosen_move(
+    parts_of: Mapping[float, Parts], make: Learn, scales: Sequence[float]
+) -> tuple[float, float]:
+    """The SVM's C and the scale that are best on held-out rows; a scale of 0 for none.
+
+    Rows stay unless the mean gain over that exceeds twice its standard error.
+    """
+    still = scores_of(next(iter(parts_of.values())), make, 0.0)
+    tried = {
+        (C, scale): scores_of(parts, make, scale)
+        for C, parts in parts_of.items()
+        for scale in scales
+    }
+    (C, scale), best = max(tried.items(), key=lambda one: float(one[1].mean()))
+    gains = best - still
+    error = gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else 0.0
+    return (C, scale) if gains.mean() > 2 * error else (C, 0.0)
+
+
+def held_out(rows: Rows, C: float, threads: int | None) -> Parts:
     """Shifters of parts of the training rows, and the rows that were kept from them."""
     n = mmds_settings.SPLITS_OF_FEW if len(rows) < mmds_settings.FEW_ROWS else 1
     splitter = StratifiedShuffleSplit(

@@ -149,9 +149,7 @@ LDG_MOST_DIMENSIONS = 40
 LDG_RIDGE = 1e-3  # of Fisher's and local Fisher's scatters, for which the thesis has none
 LDG_SPARSITY = 3  # section 3.4.1
 
-LDG_SMALL_GAMMAS = (0.01, 0.1, 0.3, 0.5, 0.7, 0.9)  # section 3.5.2
-LDG_SMALL_RIDGES = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
-LDG_SMALL_NEIGHBOURS = (1, 2, 4, 8, 16, 32)
+LDG_SMALL_RIDGES = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)  # section 3.5.2
 LDG_SMALL_FOLDS = 5
 LDG_SMALL_STEPS = (-1, 0, 1, 2, 4, 8, 16, 32)
 LDG_SMALL_QUICK_TESTING = 200

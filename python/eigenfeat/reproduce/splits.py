@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat.reproduce import settings
-from eigenfeat.reproduce.families import Family, Rules
+from eigenfeat.reproduce.families import ByItself, Family, Rules
 from eigenfeat.reproduce.measuring import Job, Outcome
 from eigenfeat.reproduce.protocol import Context
 from eigenfeat.reproduce.three_nearest import accuracy, leave_one_out
@@ -96,14 +96,19 @@ def by_splits(job: Job, outcome: Outcome, step: Callable[[str], None], *, rules:
 
 
 def evaluate(
-    family: Family, rows: Array, codes: Codes, queries: Array, query_codes: Codes, rules: Rules
+    family: Family | ByItself,
+    rows: Array,
+    codes: Codes,
+    queries: Array,
+    query_codes: Codes,
+    rules: Rules,
 ) -> Score:
     """Choose parameters and dimension on rows, and measure the reduction on queries.
 
     Parameters
     ----------
     family : callable
-        Yields the candidates.
+        Yields the candidates, or chooses by itself.
     rows, queries : (n, d) and (m, d) arrays
         Standardised.
     codes, query_codes : (n,) and (m,) arrays
@@ -116,7 +121,9 @@ def evaluate(
     """
     n_classes = int(codes.max()) + 1
     started = time.perf_counter()
-    if rules.folds is None:
+    if isinstance(family, ByItself):
+        chosen = _by_itself(family, rows, codes)
+    elif rules.folds is None:
         chosen = _by_leave_one_out(family, rows, codes, rules, n_classes)
     else:
         chosen = _by_folds(family, rows, codes, rules, n_classes)
@@ -125,6 +132,8 @@ def evaluate(
     moved = np.ascontiguousarray(model.transform(queries))
     few = min(n_classes - 1, reduced.shape[1]) if chosen.tried else None
     shown = {*chosen.tried, chosen.dimension} | ({few} if few else set())
+    if isinstance(family, ByItself):
+        return _own_score(family, chosen, rows, codes, queries, query_codes, seconds)
     curve = {m: accuracy(reduced[:, :m], codes, moved[:, :m], query_codes) for m in sorted(shown)}
     return Score(
         accuracy=curve[chosen.dimension],
@@ -146,6 +155,44 @@ class _Chosen:
     reduced: Array
     dimension: int
     tried: list[int]
+
+
+def _by_itself(family: ByItself, rows: Array, codes: Codes) -> _Chosen:
+    """Fit what chooses by itself."""
+    model = family.make("cv").fit(rows, codes)
+    parameters = {"gamma": model.gamma_, "n_neighbors": model.n_neighbors_}
+    reduced = np.ascontiguousarray(model.transform(rows))
+    return _Chosen(model, parameters, reduced, reduced.shape[1], [])
+
+
+def _own_score(
+    family: ByItself,
+    chosen: _Chosen,
+    rows: Array,
+    codes: Codes,
+    queries: Array,
+    query_codes: Codes,
+    seconds: float,
+) -> Score:
+    """In the dimension that was chosen, and with other parameters in one less than classes."""
+
+    def measured(model: Any) -> float:
+        parts = (np.ascontiguousarray(model.transform(part)) for part in (rows, queries))
+        return accuracy(next(parts), codes, next(parts), query_codes)
+
+    few = min(int(codes.max()), rows.shape[1])
+    curve = {
+        chosen.dimension: measured(chosen.model),
+        few: measured(family.make(few).fit(rows, codes)),
+    }
+    return Score(
+        accuracy=measured(chosen.model),
+        dimension=chosen.dimension,
+        seconds=seconds,
+        parameters=chosen.parameters,
+        curve=curve,
+        few=curve[few],
+    )
 
 
 def _by_leave_one_out(
