@@ -28,8 +28,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.naive_bayes import GaussianNB
 from threadpoolctl import threadpool_limits
 
-from eigenfeat.incomplete import LocalQDA, MixtureCompletion, ReliableClassifier
-from eigenfeat.incomplete._traces import runs
+from eigenfeat.incomplete import EarlyLabels, LocalQDA, MixtureCompletion, ReliableClassifier
 
 TAUS = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
 SMALL = (1e-10, 1e-8, 1e-6, 1e-4, 1e-3, 0.01, 0.1)  # for curves: sets hold more than is asked
@@ -138,7 +137,7 @@ def _lines(
         # From one look at every time, where there are enough for that.
         taus = (*SMALL, *TAUS) if told == "raw" and model.set_ != "ideal" else TAUS
         begun = time.process_time()
-        found = list(runs(one, T, np.array(taus), steps))
+        found = list(_runs(one, T, taus, steps))
         seconds = (time.process_time() - begun) / len(found)
         for tau, early in zip(taus, found, strict=True):
             yield Line(
@@ -155,6 +154,20 @@ def _lines(
                 fit_seconds=fit_seconds,
                 row_milliseconds=1e3 * seconds / len(T),
             )
+
+
+def _runs(model: ReliableClassifier, T: Any, taus: tuple[float, ...], steps: Any) -> Iterator[Any]:
+    """Labels and times at each tau; from one look at every time where there are many."""
+    if len(taus) <= len(TAUS):
+        for tau in taus:
+            early = model.predict_early(T, tau, steps=steps)
+            yield EarlyLabels(early.label, early.time)
+        return
+    traced = model.predict_early(T, taus[-1], steps=steps, trace=True)
+    for tau in taus:
+        first = (traced.trace_reliability >= tau).argmax(axis=1)
+        label = traced.trace_label[np.arange(len(T)), first]
+        yield EarlyLabels(label, traced.steps[first])
 
 
 def _read(path: Path) -> list[Line]:
