@@ -32,12 +32,14 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import ExtraTreesClassifier
 from threadpoolctl import threadpool_limits
 
 from eigenfeat.incomplete import (
     ECTS,
     FixedTime,
     LocalQDA,
+    MinimumCostClassifier,
     ReliableClassifier,
     ReliableClassifierCV,
     early_scores,
@@ -121,9 +123,15 @@ def _local() -> ReliableClassifier:
     return ReliableClassifier(LocalQDA(n_threads=1), set="quadratic", correct=False, n_threads=1)
 
 
+def _trees() -> ExtraTreesClassifier:
+    return ExtraTreesClassifier(50, random_state=0)
+
+
 OURS: dict[str, Callable[[], Any]] = {
     "LDA, pairwise, tau 0.95": lambda: ReliableClassifier(_lda(), correct=False, n_threads=1),
     "ReliableClassifierCV": lambda: ReliableClassifierCV(n_threads=1),
+    "minimum cost, LDA": lambda: MinimumCostClassifier(None, "harmonic"),
+    "minimum cost, trees": lambda: MinimumCostClassifier(_trees(), "harmonic"),
     "ECTS": ECTS,
     "fixed time, 1-NN": FixedTime,
     "local QDA, quadratic, chosen tau": lambda: ReliableClassifierCV({"local QDA": _local()}),
@@ -156,7 +164,10 @@ def _note(model: Any) -> str:
     if isinstance(model, FixedTime):
         return f"after {model.time_} samples"
     if isinstance(model, ReliableClassifierCV):
-        return f"{model.best_candidate_}, tau {model.reliability_:g}"
+        means = [np.nanmax(v) for v in model.harmonic_means_.values() if np.isfinite(v).any()]
+        return f"{model.best_candidate_}, tau {model.reliability_:g}, folds {max(means):.3f}"
+    if isinstance(model, MinimumCostClassifier):
+        return f"price {model.delay_cost_:g}, folds {model.harmonic_mean_:.3f}"
     return ""
 
 

@@ -16,7 +16,7 @@ from eigenfeat.incomplete import ECTS, MinimumCostClassifier, ReliableClassifier
 from eigenfeat.incomplete.aeon import AeonEarlyClassifier
 
 # As for aeon's own: what `update_predict` goes on from is kept by `predict`.
-EXCLUDED_TESTS["AeonEarlyClassifier"] = EXCLUDED_TESTS["TEASER"]
+EXCLUDED_TESTS["AeonEarlyClassifier"] = ["check_non_state_changing_method"]
 
 
 @parametrize_with_checks([AeonEarlyClassifier(), AeonEarlyClassifier(ECTS())])
@@ -41,6 +41,8 @@ def test_updates_decide_as_complete_series_do(estimator, rng):
     whole = model.estimator_.predict_early(fresh[:, 0])
     left = np.arange(len(fresh))
     for t in (3, 4, 7, 12):
+        if not len(left):  # aeon takes no empty collections
+            break
         part = fresh[left, :, :t]
         labels, decided = model.predict(part) if t == 3 else model.update_predict(part)
         assert_array_equal(decided, whole.time[left] <= t)
