@@ -6,6 +6,9 @@ DIR holds the archive's sets as ``ucr/<set>.npz``. PYTHON is an interpreter that
 classifiers run in processes of their own; without it they are left out, and why is said. All see
 the same rows, and run on one thread; seconds are of CPU time.
 
+Every line is written when it is ready, and those that are there already are left out: a run that
+was broken off goes on where it was.
+
 `ReliableClassifierCV` chooses as TEASER chooses its parameters: by the harmonic mean on training
 rows, out of folds. "tau 0.95" is what one has without choosing.
 """
@@ -21,34 +24,27 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import rankdata
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import ExtraTreesClassifier
 from threadpoolctl import threadpool_limits
 
 from eigenfeat.incomplete import (
     ECTS,
     FixedTime,
     LocalQDA,
+    MinimumCostClassifier,
     ReliableClassifier,
     ReliableClassifierCV,
     early_scores,
 )
 from peers.aeon_early import PEERS
-
-SETS = (
-    "ItalyPowerDemand",
-    "SyntheticControl",
-    "MedicalImages",
-    "TwoPatterns",
-    "ChlorineConcentration",
-    "Wafer",
-)
 
 
 @dataclass
@@ -68,30 +64,79 @@ class Line:
 def main() -> None:
     """Run every classifier on every set, print a table and write a CSV file."""
     options = _options()
-    lines: list[Line] = []
-    for name in options.sets:
-        data = _read(options.data / "ucr" / f"{name}.npz", options.rows, options.seed)
-        for line in chain(_ours(name, data), _peers(name, data, options)):
+    names = options.sets or sorted(path.stem for path in (options.data / "ucr").glob("*.npz"))
+    lines = _lines_of(options.output)
+    done = {(line.problem, line.classifier) for line in lines}
+    for peer in options.classifiers:
+        for name in names:
+            if (name, peer) in done:
+                continue
+            data = _read(options.data / "ucr" / f"{name}.npz", options.rows, options.seed)
+            if peer in OURS:
+                line = _measured(name, peer, data, OURS[peer]())
+            else:
+                line = _peer(name, peer.removeprefix("aeon "), data, options)
             print(_told(line), flush=True)
             lines.append(line)
-    with options.output.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(asdict(lines[0])))
-        writer.writeheader()
-        writer.writerows(asdict(line) for line in lines)
+            _append(line, options.output)
     _print_table(lines)
+    _print_ranks(lines)
 
 
-def _ours(name: str, data: dict[str, Any]) -> Iterator[Line]:
-    lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
-    local = ReliableClassifier(LocalQDA(n_threads=1), set="quadratic", correct=False, n_threads=1)
-    for told, model in (
-        ("LDA, pairwise, tau 0.95", ReliableClassifier(lda, correct=False, n_threads=1)),
-        ("ReliableClassifierCV", ReliableClassifierCV(n_threads=1)),
-        ("local QDA, quadratic, chosen tau", ReliableClassifierCV({"local QDA": local})),
-        ("ECTS", ECTS()),
-        ("fixed time, 1-NN", FixedTime()),
-    ):
-        yield _measured(name, told, data, model)
+def _lines_of(path: Path) -> list[Line]:
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return [
+            Line(**{k: v if k in TEXTS else float(v) for k, v in row.items()})
+            for row in csv.DictReader(file)
+        ]
+
+
+def _append(line: Line, path: Path) -> None:
+    fresh = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, list(asdict(line)))
+        if fresh:
+            writer.writeheader()
+        writer.writerow(asdict(line))
+
+
+def _print_ranks(lines: list[Line]) -> None:
+    """Mean ranks over the sets on which every classifier has a figure."""
+    names = list(dict.fromkeys(line.classifier for line in lines))
+    means = {(line.problem, line.classifier): line.harmonic_mean for line in lines}
+    sets = dict.fromkeys(line.problem for line in lines)
+    whole = [s for s in sets if all(np.isfinite(means.get((s, n), np.nan)) for n in names)]
+    if len(names) > 1 and whole:
+        ranks = np.array([rankdata([-means[s, n] for n in names]) for s in whole])
+        print(f"mean ranks on {len(whole)} sets:")
+        for name, rank in sorted(zip(names, ranks.mean(axis=0), strict=True), key=lambda x: x[1]):
+            print(f"  {rank:.2f} {name}")
+
+
+def _lda() -> LinearDiscriminantAnalysis:
+    return LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+
+
+def _local() -> ReliableClassifier:
+    return ReliableClassifier(LocalQDA(n_threads=1), set="quadratic", correct=False, n_threads=1)
+
+
+def _trees() -> ExtraTreesClassifier:
+    return ExtraTreesClassifier(50, random_state=0)
+
+
+OURS: dict[str, Callable[[], Any]] = {
+    "LDA, pairwise, tau 0.95": lambda: ReliableClassifier(_lda(), correct=False, n_threads=1),
+    "ReliableClassifierCV": lambda: ReliableClassifierCV(n_threads=1),
+    "minimum cost, LDA": lambda: MinimumCostClassifier(None, "harmonic"),
+    "minimum cost, trees": lambda: MinimumCostClassifier(_trees(), "harmonic"),
+    "ECTS": ECTS,
+    "fixed time, 1-NN": FixedTime,
+    "local QDA, quadratic, chosen tau": lambda: ReliableClassifierCV({"local QDA": _local()}),
+}
+TEXTS = ("problem", "classifier", "note")
 
 
 def _measured(name: str, told: str, data: dict[str, Any], model: Any) -> Line:
@@ -119,36 +164,38 @@ def _note(model: Any) -> str:
     if isinstance(model, FixedTime):
         return f"after {model.time_} samples"
     if isinstance(model, ReliableClassifierCV):
-        return f"{model.best_candidate_}, tau {model.reliability_:g}"
+        means = [np.nanmax(v) for v in model.harmonic_means_.values() if np.isfinite(v).any()]
+        return f"{model.best_candidate_}, tau {model.reliability_:g}, folds {max(means):.3f}"
+    if isinstance(model, MinimumCostClassifier):
+        return f"price {model.delay_cost_:g}, folds {model.harmonic_mean_:.3f}"
     return ""
 
 
-def _peers(name: str, data: dict[str, Any], options: argparse.Namespace) -> Iterator[Line]:
+def _peer(name: str, peer: str, data: dict[str, Any], options: argparse.Namespace) -> Line:
     script = Path(__file__).parent / "peers" / "aeon_early.py"
     alone = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
     hidden = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    line = Line(name, f"aeon {peer}")
     with tempfile.TemporaryDirectory() as folder:
         task = Path(folder) / "task.npz"
         np.savez(task, **data)
-        for peer in options.peers:
-            command = [options.aeon, str(script), str(task), peer, str(options.seed)]
-            line = Line(name, f"aeon {peer}")
-            try:
-                done = subprocess.run(
-                    command,
-                    capture_output=True,
-                    text=True,
-                    timeout=options.seconds,
-                    env=hidden | alone,
-                    check=False,
-                )
-                if done.returncode:
-                    line.note = f"skipped: {done.stderr.strip().splitlines()[-1]}"
-                else:
-                    line = Line(name, line.classifier, **json.loads(done.stdout.splitlines()[-1]))
-            except subprocess.TimeoutExpired:
-                line.note = f"skipped: more than {options.seconds:.0f} s"
-            yield line
+        command = [options.aeon, str(script), str(task), peer, str(options.seed)]
+        try:
+            done = subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                timeout=options.seconds,
+                env=hidden | alone,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            line.note = f"skipped: more than {options.seconds:.0f} s"
+            return line
+    if done.returncode:
+        line.note = f"skipped: {done.stderr.strip().splitlines()[-1]}"
+        return line
+    return Line(name, line.classifier, **json.loads(done.stdout.splitlines()[-1]))
 
 
 def _read(path: Path, rows: int, seed: int) -> dict[str, Any]:
@@ -191,9 +238,10 @@ def _print_table(lines: list[Line]) -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--sets", nargs="+", default=list(SETS))
+    parser.add_argument("--sets", nargs="+", help="all that are there by default")
     parser.add_argument("--aeon", default=sys.executable, help="an interpreter that has aeon")
-    parser.add_argument("--peers", nargs="*", default=list(PEERS), choices=PEERS)
+    known = [*OURS, *(f"aeon {peer}" for peer in PEERS)]
+    parser.add_argument("--classifiers", nargs="+", default=known, choices=known)
     parser.add_argument("--rows", type=int, default=300, help="test rows of each set, at most")
     parser.add_argument("--seconds", type=float, default=3600.0, help="time for one peer")
     parser.add_argument("--seed", type=int, default=0)

@@ -1,12 +1,15 @@
 """Whether early decisions are final as often as is promised: every rule at every tau, set by set.
 
-    python bench/early_reliability.py --data DIR [--sets A B] [--rules TEXT] [--output FILE]
+    python bench/early_reliability.py --data DIR --output FILE [--sets A B] [--rules TEXT]
 
 DIR holds the archive's sets as ``ucr/<set>.npz``; models are fitted to the official training part
 and tried on the official test part (at most ``--rows`` of it, drawn with the seed). A line says how
 many of the early labels are those of the complete series, with the standard error of a binomial
 share at tau, and after which share of the series they come. It is flagged, and bold in the table of
 ``--markdown``, where the agreement is below tau by more than two standard errors.
+
+Every set and rule is written to FILE when it is ready, and those that are there already are left
+out: a run that was broken off goes on where it was. One fit serves every tau, raw and corrected.
 """
 
 from __future__ import annotations
@@ -15,8 +18,8 @@ import argparse
 import csv
 import time
 import warnings
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +28,10 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.naive_bayes import GaussianNB
 from threadpoolctl import threadpool_limits
 
-from eigenfeat.incomplete import LocalQDA, MixtureCompletion, ReliableClassifier
+from eigenfeat.incomplete import EarlyLabels, LocalQDA, MixtureCompletion, ReliableClassifier
 
-FIRST = ("ItalyPowerDemand", "MedicalImages", "Symbols", "MoteStrain")
 TAUS = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
+SMALL = (1e-10, 1e-8, 1e-6, 1e-4, 1e-3, 0.01, 0.1)  # for curves: sets hold more than is asked
 
 
 @dataclass
@@ -58,86 +61,132 @@ def _lda() -> Any:
     return LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
 
 
-def _rules(threads: int) -> dict[str, Callable[[float, Any], ReliableClassifier]]:
-    def local(kind: str) -> Callable[[float, Any], ReliableClassifier]:
-        return lambda tau, correct: ReliableClassifier(
-            LocalQDA(n_threads=threads), set=kind, reliability=tau, correct=correct
+def _rules(threads: int) -> dict[str, Callable[[], ReliableClassifier]]:
+    """By name, in the order of what they cost."""
+
+    def rule(classifier: Callable[[], Any], kind: str, mixture: bool = False) -> Any:
+        return lambda: ReliableClassifier(
+            classifier(),
+            MixtureCompletion(n_threads=threads) if mixture else None,
+            kind,
+            TAUS[0],
+            n_samples=512,
+            n_threads=threads,
         )
 
+    def local() -> LocalQDA:
+        return LocalQDA(n_threads=threads)
+
     return {
-        "local QDA, quadratic": local("quadratic"),
-        "local QDA, box": local("box"),
-        "local QDA, ideal": lambda tau, correct: ReliableClassifier(
-            LocalQDA(n_threads=threads),
-            set="ideal",
-            reliability=tau,
-            correct=correct,
-            n_samples=512,
-        ),
-        "naive Bayes, quadratic": lambda tau, correct: ReliableClassifier(
-            GaussianNB(), set="quadratic", reliability=tau, correct=correct
-        ),
-        "LDA, pairwise": lambda tau, correct: ReliableClassifier(
-            _lda(), reliability=tau, correct=correct
-        ),
-        "LDA, pairwise, mixture": lambda tau, correct: ReliableClassifier(
-            _lda(), MixtureCompletion(), reliability=tau, correct=correct
-        ),
+        "LDA, pairwise": rule(_lda, "pairwise"),
+        "LDA, mahalanobis": rule(_lda, "mahalanobis"),
+        "LDA, chebyshev": rule(_lda, "chebyshev"),
+        "LDA, quadratic": rule(_lda, "quadratic"),
+        "LDA, box": rule(_lda, "box"),
+        "LDA, pairwise, mixture": rule(_lda, "pairwise", True),
+        "naive Bayes, quadratic": rule(GaussianNB, "quadratic"),
+        "naive Bayes, box": rule(GaussianNB, "box"),
+        "local QDA, quadratic": rule(local, "quadratic"),
+        "local QDA, box": rule(local, "box"),
+        "local QDA, ideal": rule(local, "ideal"),
     }
 
 
 def main() -> None:
     """Try the rules on the sets, and print or write what comes of it."""
     options = _options()
-    rules = {name: make for name, make in _rules(options.threads).items() if options.rules in name}
-    lines: list[Line] = []
+    rules = {n: make for n, make in _rules(options.threads).items() if options.rules in n}
+    sets = options.sets or sorted(path.stem for path in (options.data / "ucr").glob("*.npz"))
+    lines = _read(options.output)
+    done = {(line.set, line.rule.rsplit(", ", 1)[0]) for line in lines}
     with threadpool_limits(options.threads), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for name in options.sets:
-            data = np.load(options.data / "ucr" / f"{name}.npz")
-            for line in _lines(name, data, rules, options):
-                print(_told(line), flush=True)
-                lines.append(line)
-                _write(lines, options)
-    short = sum(line.short for line in lines)
-    print(f"{short} of {len(lines)} are below tau by more than two standard errors")
+        for rule, make in rules.items():
+            for name in sets:
+                if (name, rule) in done:
+                    continue
+                data = np.load(options.data / "ucr" / f"{name}.npz")
+                try:
+                    found = list(_lines(name, data, rule, make(), options))
+                except (ValueError, MemoryError) as error:
+                    print(f"{name}, {rule}: {error}", flush=True)
+                    continue
+                for line in found:
+                    print(_told(line), flush=True)
+                lines += found
+                _append(found, options.output)
+    if options.markdown:
+        options.markdown.write_text(_table(lines))
+    asked = [line for line in lines if line.tau in TAUS]
+    short = sum(line.short for line in asked)
+    print(f"{short} of {len(asked)} are below tau by more than two standard errors")
 
 
-def _lines(name: str, data: Any, rules: dict[str, Any], options: argparse.Namespace) -> Any:
+def _lines(
+    name: str, data: Any, rule: str, model: ReliableClassifier, options: argparse.Namespace
+) -> Iterator[Line]:
     X, y = np.asarray(data["X_train"], dtype=float), data["y_train"]
     order = np.random.default_rng(options.seed).permutation(len(data["X_test"]))[: options.rows]
     T, truth = np.asarray(data["X_test"], dtype=float)[order], data["y_test"][order]
     steps = np.unique(np.linspace(1, X.shape[1], options.looks).round().astype(int))
-    steps = None if len(steps) >= X.shape[1] else steps
-    for rule, make in rules.items():
-        for correct in options.correct:
-            told = {"0": "raw", "1": "corrected"}.get(correct, f"corrected, {correct}")
-            value = {"0": False, "1": True, "average": correct}.get(correct, correct)
-            value = value if value in (False, True, "average") else float(value)
-            for tau in options.tau:
-                begun = time.process_time()
-                try:
-                    model = make(tau, value).fit(X, y)
-                except ValueError as error:
-                    print(f"{name}, {rule}: {error}", flush=True)
-                    break
-                fitted = time.process_time()
-                early = model.predict_early(T, steps=steps)
-                seconds = time.process_time() - fitted
-                yield Line(
-                    set=name,
-                    rule=f"{rule}, {told}",
-                    tau=tau,
-                    rows=len(T),
-                    training_rows=len(X),
-                    agreement=float(np.mean(early.label == model.predict(T))),
-                    standard_error=float(np.sqrt(tau * (1 - tau) / len(T))),
-                    time=float(np.mean(early.time) / X.shape[1]),
-                    accuracy=float(np.mean(early.label == truth)),
-                    promised_by_folds=getattr(model, "realised_", float("nan")),
-                    fit_seconds=fitted - begun,
-                    row_milliseconds=1e3 * seconds / len(T),
-                )
+    begun = time.process_time()
+    model.fit(X, y)
+    fit_seconds = time.process_time() - begun
+    complete = model.predict(T)
+    for told, one in (("raw", model.uncorrected()), ("corrected", model)):
+        # From one look at every time, where there are enough for that.
+        taus = (*SMALL, *TAUS) if told == "raw" and model.set_ != "ideal" else TAUS
+        begun = time.process_time()
+        found = list(_runs(one, T, taus, steps))
+        seconds = (time.process_time() - begun) / len(found)
+        for tau, early in zip(taus, found, strict=True):
+            yield Line(
+                set=name,
+                rule=f"{rule}, {told}",
+                tau=tau,
+                rows=len(T),
+                training_rows=len(X),
+                agreement=float(np.mean(early.label == complete)),
+                standard_error=float(np.sqrt(tau * (1 - tau) / len(T))),
+                time=float(np.mean(early.time) / X.shape[1]),
+                accuracy=float(np.mean(early.label == truth)),
+                promised_by_folds=getattr(one, "realised_", float("nan")),
+                fit_seconds=fit_seconds,
+                row_milliseconds=1e3 * seconds / len(T),
+            )
+
+
+def _runs(model: ReliableClassifier, T: Any, taus: tuple[float, ...], steps: Any) -> Iterator[Any]:
+    """Labels and times at each tau; from one look at every time where there are many."""
+    if len(taus) <= len(TAUS):
+        for tau in taus:
+            early = model.predict_early(T, tau, steps=steps)
+            yield EarlyLabels(early.label, early.time)
+        return
+    traced = model.predict_early(T, taus[-1], steps=steps, trace=True)
+    for tau in taus:
+        first = (traced.trace_reliability >= tau).argmax(axis=1)
+        label = traced.trace_label[np.arange(len(T)), first]
+        yield EarlyLabels(label, traced.steps[first])
+
+
+def _read(path: Path) -> list[Line]:
+    if not path.exists():
+        return []
+    kinds = {
+        field.name: {"str": str, "int": int, "float": float}[field.type] for field in fields(Line)
+    }
+    with path.open(newline="") as file:
+        return [Line(**{k: kinds[k](v) for k, v in row.items()}) for row in csv.DictReader(file)]
+
+
+def _append(lines: list[Line], path: Path) -> None:
+    fresh = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, list(asdict(lines[0])))
+        if fresh:
+            writer.writeheader()
+        writer.writerows(asdict(line) for line in lines)
 
 
 def _told(line: Line) -> str:
@@ -150,19 +199,9 @@ def _told(line: Line) -> str:
     )
 
 
-def _write(lines: list[Line], options: argparse.Namespace) -> None:
-    if options.output:
-        with options.output.open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(asdict(lines[0])))
-            writer.writeheader()
-            writer.writerows(asdict(line) for line in lines)
-    if options.markdown:
-        options.markdown.write_text(_table(lines))
-
-
 def _table(lines: list[Line]) -> str:
     """Sets and rules down, tau across: agreement and share of the series; bold where short."""
-    taus = sorted({line.tau for line in lines})
+    taus = [tau for tau in TAUS if any(line.tau == tau for line in lines)]
     cells = {(line.set, line.rule, line.tau): line for line in lines}
     out = ["| set (training rows, test rows) | rule | " + " | ".join(f"{t:g}" for t in taus) + " |"]
     out.append("|---|---|" + "---|" * len(taus))
@@ -183,20 +222,13 @@ def _bold(line: Line) -> str:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--sets", nargs="+", default=FIRST)
+    parser.add_argument("--output", type=Path, required=True, help="a CSV file, which is added to")
+    parser.add_argument("--sets", nargs="+", help="all that are there by default")
     parser.add_argument("--rules", default="", help="part of a rule's name")
-    parser.add_argument("--tau", nargs="+", type=float, default=TAUS)
-    parser.add_argument(
-        "--correct",
-        nargs="+",
-        default=("0", "1"),
-        help="0: raw; 1: as by default; average; or a confidence",
-    )
     parser.add_argument("--rows", type=int, default=1000, help="test rows, at most")
-    parser.add_argument("--looks", type=int, default=10_000, help="times to look at, at most")
+    parser.add_argument("--looks", type=int, default=60, help="times to look at, at most")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--output", type=Path, help="a CSV file")
     parser.add_argument("--markdown", type=Path, help="a table for docs/benchmarks.md")
     return parser.parse_args()
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-PEERS = ("ProbabilityThreshold", "TEASER on forests", "TEASER")
+PEERS = ("ProbabilityThreshold", "TEASER on forests", "CALIMERA", "TEASER")
 
 
 def built(peer: str, seed: int) -> Any:
@@ -28,6 +28,10 @@ def built(peer: str, seed: int) -> Any:
     from aeon.classification import early_classification as early
     from aeon.classification.interval_based import TimeSeriesForestClassifier
 
+    if peer == "CALIMERA":
+        from calimera import Calimera
+
+        return Calimera(seed)
     if peer == "TEASER":
         return early.TEASER(n_jobs=1, random_state=seed)
     if peer == "TEASER on forests":

@@ -7,11 +7,13 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import expit
 from scipy.stats import binom
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from eigenfeat.incomplete import EarlyDecisions, NotCertifiedError, ReliableClassifier, calibrate
+from eigenfeat.incomplete._traces import runs
 from eigenfeat.incomplete.calibration import last_rejected, lower_bound
 
 
@@ -161,3 +163,28 @@ def test_a_wrong_model_is_put_right(shared_data, rng):
     assert np.mean(nominal.label == complete) < 0.94
     assert np.mean(early.label == complete) > 0.94
     assert nominal.time.mean() < early.time.mean() < 60
+
+
+def test_calibrations_hold_as_often_as_their_confidence_says():
+    """200 draws of held-out rows, with a model that is wrong: far too sure of itself."""
+    random = np.random.default_rng(5)
+    means = np.array([[0.0] * 8, [0, 0, 0, 0, 1, 1, 1, 1], [0.5, -0.5] * 4])
+
+    def draw(n):
+        y = random.integers(0, 3, n)
+        heavy = random.standard_t(3, (n, 8)) * np.exp(0.5 * random.standard_normal((n, 1)))
+        return means[y] + np.cumsum(heavy, axis=1) / 3, y
+
+    model = ReliableClassifier(LinearDiscriminantAnalysis(), correct=False).fit(*draw(25))
+    fresh, _ = draw(20_000)
+    complete = model.predict(fresh)
+    grid = expit(np.linspace(-2, 8, 24))
+    truth = np.array([np.mean(early.label == complete) for early in runs(model, fresh, grid)])
+    assert truth[grid < 0.9].min() < 0.8  # tau alone does not hold
+    held, certified = 0, 0
+    for _ in range(200):
+        found = calibrate(model, draw(120)[0], agreement=0.9, confidence=0.9, tau=grid)
+        certified += found.chosen >= 0
+        held += found.chosen < 0 or truth[found.chosen] >= 0.9
+    assert certified >= 150
+    assert held >= 180

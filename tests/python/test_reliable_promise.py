@@ -15,8 +15,11 @@ from sklearn.naive_bayes import GaussianNB
 
 from eigenfeat.incomplete import GaussianCompletion, MixtureCompletion, ReliableClassifier
 from eigenfeat.incomplete._chi_squares import (
+    _inverted,
     bounded_quantile,
     bounded_tail,
+    certified_tail,
+    fresh_quantile,
     moments_of,
     quantile,
     tail,
@@ -128,7 +131,9 @@ def test_weighted_chi_squares(rng):
     levels = np.array([1 - 1e-6, 0.999, 0.9, 0.7, 0.5, 0.4, 0.3, 0.1, 1e-2, 1e-3, 1e-6, 1e-12])
     for m in (1, 2, 5, 100, 1000):
         weights = np.full((len(levels), m), 3.0)
-        assert_allclose(quantile(weights, levels), 3 * chi2.isf(levels, m), rtol=2e-5)
+        beyond = chi2.sf(quantile(weights, levels) / 3, m)
+        assert np.all(beyond <= levels)
+        assert_allclose(beyond, levels, rtol=2e-6)
         assert_allclose(tail(weights, 3 * chi2.isf(levels, m)), levels, rtol=1e-6)
     for weights in (
         np.r_[80.2, np.full(99, 0.2)],
@@ -159,6 +164,44 @@ def test_weighted_chi_squares(rng):
         assert_allclose(tails(weights[None], which, x), tail(repeated, x), atol=5e-5)
     assert_array_equal(quantile(np.zeros((2, 3)), np.array([0.1, 0.9])), 0.0)
     assert_array_equal(tail(np.zeros((1, 3)), np.ones(1)), 0.0)
+
+
+def pairs_beyond(weights, x):
+    """P(Q > x) where every weight is there twice: a sum of exponentials (partial fractions)."""
+    apart = weights[:, None] - weights
+    np.fill_diagonal(apart, 1.0)
+    share = weights ** (len(weights) - 1) / apart.prod(axis=1)
+    return share @ np.exp(-0.5 * x / weights[:, None])
+
+
+@pytest.mark.parametrize("weights", [[1.0], [1.0, 0.3], [1.0, 0.02], [3.0, 1.0, 0.2, 0.05]])
+def test_beyond_a_quantile_there_is_never_more_than_its_level(weights):
+    """A bound and no estimate: also with so few nodes that the rule itself falls short."""
+    twice = np.repeat(weights, 2)
+    levels = np.geomspace(0.9, 1e-9, 40)
+    several = np.repeat(twice[None], len(levels), axis=0)
+    found = fresh_quantile(several, levels)
+    truth = pairs_beyond(np.array(weights), found)
+    assert np.all(truth <= levels * (1 + 1e-12))
+    assert_allclose(truth, levels, rtol=1e-5)
+    short = 0
+    for nodes in (3, 4, 6, 8, 12, 20):
+        bound = certified_tail(several, found, nodes)
+        assert np.all(bound >= truth * (1 - 1e-12))
+        w, x = several / twice.max(), found / twice.max()
+        short += np.sum(_inverted(w, x, nodes).value < truth * (1 - 1e-9))
+    assert short > 10
+    assert np.all(certified_tail(several, found, 240) <= truth * (1 + 1e-5))
+
+
+def test_quantiles_of_many_and_tiny_weights_are_bounds(rng):
+    for m in (30, 150, 400):
+        for weights in (0.8 ** np.arange(m), rng.exponential(size=m), np.logspace(0, -8, m)):
+            levels = np.array([0.5, 0.1, 0.01, 1e-4])
+            several = np.repeat(weights[None], len(levels), axis=0)
+            found = fresh_quantile(several, levels)
+            assert np.all(certified_tail(several, found, 240) <= levels)
+            assert np.all(tail(several, found) >= 0.99 * levels)
 
 
 def test_davies_bounds(rng):

@@ -5,11 +5,14 @@ Parrish (2012), chapter 5.
 
 from .baselines import FixedTime
 from .baselines_ects import ECTS
+from .baselines_sprt import SPRT
 from .calibration import Calibration, NotCertifiedError, calibrate
 from .completion import GaussianCompletion, MixtureCompletion
 from .conditional import Conditional, PrefixConditional
+from .costs import CostDecisions, MinimumCostClassifier
 from .decision import ReliableClassifier
 from .early_result import EarlyLabels
+from .effective_length import EffectiveLength, effective_length
 from .local_qda import LocalQDA
 from .metrics import EarlyCurve, EarlyScores, early_scores, harmonic_mean, reliability_curve
 from .results import Decisions, EarlyDecisions
@@ -18,16 +21,20 @@ from .stream import Stream, StreamDecision, Streams
 
 __all__ = [
     "ECTS",
+    "SPRT",
     "Calibration",
     "Conditional",
+    "CostDecisions",
     "Decisions",
     "EarlyCurve",
     "EarlyDecisions",
     "EarlyLabels",
     "EarlyScores",
+    "EffectiveLength",
     "FixedTime",
     "GaussianCompletion",
     "LocalQDA",
+    "MinimumCostClassifier",
     "MixtureCompletion",
     "NotCertifiedError",
     "PrefixConditional",
@@ -38,6 +45,7 @@ __all__ = [
     "Streams",
     "calibrate",
     "early_scores",
+    "effective_length",
     "harmonic_mean",
     "reliability_curve",
 ]

@@ -5,15 +5,20 @@ Tails are Laplace inversions
 .. math:: P(Q > x) = -\frac{1}{2 \pi i} \int \prod_i (1 + 2 p w_i)^{-1/2} e^{p x} \frac{dp}{p}
 
 (Imhof 1961), taken by the trapezoidal rule along the parabola of steepest descent through the
-saddle point, where nothing oscillates: all weights, few or many, take as many nodes. The rule is
-repeated with every third node; as its error is cubed when the step is a third (Trefethen and
-Weideman 2014), the difference cubed says what is left. Where that is more than `TOLERANCE` of the
-tail, the bound of Laurent and Massart (2000, Lemma 1)
+saddle point, where nothing oscillates: all weights, few or many, take as many nodes.
+
+Quantiles, on which decisions rest, are bounds: the tail beyond them, with all that the rule can be
+off by (`_parabola`: Trefethen and Weideman 2014, Theorem 5.1), is at most the level. Where that
+cannot be shown the bound of Laurent and Massart (2000, Lemma 1)
 
 .. math:: P(Q > \sum w + 2 |w|_2 \sqrt{s} + 2 w_{max} s) \le e^{-s}
 
 stands in. It also serves vectors that are too wide for eigenvalues, of which it needs three
 moments alone.
+
+Tails, by which reliabilities are reported, have an estimated error: the rule is repeated with every
+third node, and as its error is cubed when the step is a third, the difference cubed says what is
+left. Where that is more than `TOLERANCE` of the tail, Laurent and Massart's bound stands in.
 
 References
 ----------
@@ -25,23 +30,40 @@ trapezoidal rule", SIAM Review 56, 2014.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import CubicHermiteSpline
 from scipy.special import ndtr, ndtri
 
-__all__ = ["bounded_quantile", "bounded_tail", "moments_of", "quantile", "tail", "tails"]
+from eigenfeat.incomplete._parabola import error_bound
+
+__all__ = [
+    "bounded_quantile",
+    "bounded_tail",
+    "certified_tail",
+    "moments_of",
+    "quantile",
+    "tail",
+    "tails",
+]
 
 _Array = NDArray[np.float64]
 
 NODES = 60  # on half the parabola
+FEW_NODES = 30  # mostly enough for a tail
 TOLERANCE = 1e-6  # of a tail
 BLOCK = 2**20  # complex numbers at a time
 FEW = 96  # points of one sum that are not worth a table
 NODES_OF_TABLES = 81
 MOST_KEPT = 20_000
+
+BELOW = 5e-7  # share of a level that quantiles leave for errors
+# Quantiles are moved out by such shares, with so many nodes, until their tails are shown.
+WIDER = ((0.0, NODES), (0.0, 2 * NODES), (0.0, 4 * NODES), (1e-4, 4 * NODES), (1e-2, 4 * NODES))
 
 _KEPT: dict[tuple[bytes, float], float] = {}
 
@@ -132,7 +154,7 @@ def quantile(weights: _Array, level: _Array) -> _Array:
 
 
 def fresh_quantile(weights: _Array, level: _Array) -> _Array:
-    """The x with ``P(Q > x) = level``, by Newton's method on the logarithm of the tail.
+    """An x with ``P(Q > x) <= level``, by Newton's method on the logarithm of the tail.
 
     Parameters
     ----------
@@ -142,8 +164,9 @@ def fresh_quantile(weights: _Array, level: _Array) -> _Array:
     Returns
     -------
     (n,) array
-        To within some `TOLERANCE` of the level; 0 where all weights are.
+        Mostly to within some `BELOW` of the level; 0 where all weights are.
     """
+    wanted, level = level, (1 - BELOW) * level
     moments = moments_of(weights)
     bound = bounded_quantile(moments, level)
     low, high = np.zeros_like(bound), bound.copy()
@@ -154,7 +177,7 @@ def fresh_quantile(weights: _Array, level: _Array) -> _Array:
     for _ in range(30):
         if not len(active):
             break
-        value, density, sure[active] = _tails(weights[active], x[active])
+        value, density, sure[active] = _tails(weights[active], x[active], (NODES,))
         above = value > level[active]
         low[active] = np.where(above, x[active], low[active])
         high[active] = np.where(above, high[active], x[active])
@@ -163,11 +186,19 @@ def fresh_quantile(weights: _Array, level: _Array) -> _Array:
             trial = x[active] + step
         inside = (trial > low[active]) & (trial < high[active])
         trial = np.where(inside, trial, 0.5 * (low[active] + high[active]))
-        ended = np.abs(trial - x[active]) <= 1e-6 * x[active]  # squared by this step
+        ended = np.abs(trial - x[active]) <= 1e-8 * x[active]
         x[active] = trial
         active = active[~ended & sure[active]]
-    sure[active] = False
-    return np.where(sure, np.minimum(x * (1 + 1e-8), bound), bound)
+    out = bounded_quantile(moments, wanted)
+    left = np.flatnonzero(sure & (bound > 0))
+    for wider, nodes in WIDER:
+        trial = x[left] * (1 + wider)
+        shown = certified_tail(weights[left], trial, nodes) <= wanted[left]
+        out[left[shown]] = np.minimum(trial, out[left])[shown]
+        left = left[~shown]
+        if not len(left):
+            break
+    return out
 
 
 def moments_of(weights: _Array) -> _Array:
@@ -200,7 +231,9 @@ def _wilson_hilferty(moments: _Array, level: _Array) -> _Array:
     return np.asarray(mean * np.maximum(1 - share - ndtri(level) * np.sqrt(share), 0.0) ** 3)
 
 
-def _tails(weights: _Array, x: _Array) -> tuple[_Array, _Array, NDArray[np.bool_]]:
+def _tails(
+    weights: _Array, x: _Array, counts: tuple[int, ...] = (FEW_NODES, NODES)
+) -> tuple[_Array, _Array, NDArray[np.bool_]]:
     """Tails, densities, and whether both are accurate."""
     n, m = weights.shape
     value, density = np.ones(n), np.zeros(n)
@@ -208,19 +241,62 @@ def _tails(weights: _Array, x: _Array) -> tuple[_Array, _Array, NDArray[np.bool_
     largest = weights.max(axis=1, initial=0.0)
     value[(largest == 0) & (x >= 0)] = 0.0
     some = np.flatnonzero((largest > 0) & (x > 0))
-    width = max(1, BLOCK // (NODES * max(m, 1)))
-    for begin in range(0, len(some), width):
-        rows = some[begin : begin + width]
-        scale = largest[rows]
-        value[rows], per_unit, sure[rows] = _inverted(
-            weights[rows] / scale[:, None], x[rows] / scale
-        )
-        density[rows] = per_unit / scale
+    for nodes in counts:
+        width = max(1, BLOCK // (nodes * max(m, 1)))
+        for begin in range(0, len(some), width):
+            rows = some[begin : begin + width]
+            scale = largest[rows]
+            found = _inverted(weights[rows] / scale[:, None], x[rows] / scale, nodes)
+            value[rows], sure[rows] = found.value, found.sure
+            density[rows] = found.density / scale
+        some = some[~sure[some]]
     return value, density, sure
 
 
-def _inverted(w: _Array, x: _Array) -> tuple[_Array, _Array, NDArray[np.bool_]]:
-    """The same with largest weights of 1, for x > 0."""
+def certified_tail(weights: _Array, x: _Array, nodes: int = NODES) -> _Array:
+    """A bound of P(Q > x): the rule's value and its greatest error; 1 where there is none.
+
+    Parameters
+    ----------
+    weights : (n, m) array
+    x : (n,) array
+    nodes : int
+
+    Returns
+    -------
+    (n,) array
+    """
+    n, m = weights.shape
+    out = np.ones(n)
+    largest = weights.max(axis=1, initial=0.0)
+    out[(largest == 0) & (x >= 0)] = 0.0
+    some = np.flatnonzero((largest > 0) & (x > 0))
+    width = max(1, BLOCK // (nodes * max(m, 1)))
+    for begin in range(0, len(some), width):
+        rows = some[begin : begin + width]
+        # A little more weight, and as much less x, than rounding here can take away.
+        w = weights[rows] / largest[rows, None] * (1 + 1e-14)
+        found = _inverted(w, x[rows] / largest[rows] * (1 - 1e-14), nodes)
+        error = error_bound(w, *found.rule)
+        with np.errstate(over="ignore", invalid="ignore"):
+            upper = found.value + error * found.scale
+        out[rows] = np.where(np.isfinite(upper), np.minimum(upper, 1.0), 1.0)
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class _Inverted:
+    """Tails, densities, whether both are accurate, and what `error_bound` takes."""
+
+    value: _Array
+    density: _Array
+    sure: NDArray[np.bool_]
+    scale: _Array
+    rule: tuple[Any, ...]
+
+
+def _inverted(w: _Array, x: _Array, count: int) -> _Inverted:
+    """With largest weights of 1, for x > 0."""
     # The pole at 0 is passed on the left for small tails, else on the right, and not too near.
     unit = 1 / np.sqrt((w**2).sum(axis=1))
     p = _saddle(w, x)
@@ -230,24 +306,29 @@ def _inverted(w: _Array, x: _Array) -> tuple[_Array, _Array, NDArray[np.bool_]]:
     second, third = 2 * (ratio**2).sum(axis=1), 8 * (ratio**3).sum(axis=1)
     bend = third / (6 * second)
     reach = np.sqrt(34.0 / np.maximum(bend * x, 0.25 * second))
-    y = reach[:, None] * (np.arange(NODES) + 0.5) / NODES
+    nodes = np.arange(count) + 0.5
+    y = (reach / count)[:, None] * nodes
     at = p[:, None] - bend[:, None] * y**2 + 1j * y
     along = 1j - 2 * bend[:, None] * y
     exponent = at * x[:, None]
     for start in range(0, w.shape[1], 64):
         part = w[:, start : start + 64]
         exponent -= 0.5 * _log_product(1 + 2 * at[:, :, None] * part[:, None])
-    size = exponent[:, 0].real
+    size = p * x - 0.5 * np.log1p(2 * p[:, None] * w).sum(axis=1)
     integrand = np.exp(exponent - size[:, None]) * along
-    both = np.stack([integrand / at, integrand]).imag * (reach / NODES)[:, None] / np.pi
+    over = integrand / at
+    both = np.stack([over, integrand]).imag * (reach / count)[:, None] / np.pi
     total, every_third = both.sum(axis=2), 3 * both[:, :, 1::3].sum(axis=2)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        value, density = total * np.exp(size)
+        scale = np.exp(size)
+        value, density = total * scale
         left = np.abs(every_third[0] / total[0] - 1)
     # Three times the step: the cube root of the error, at most.
     sure = np.isfinite(left) & (left**3 <= TOLERANCE)
     value = np.where(upper, -value, 1.0 - value)
-    return np.clip(value, 0.0, 1.0), np.maximum(density, 0.0), sure
+    rule = x, p, bend, reach / count, nodes, np.abs(over)
+    clipped = np.clip(value, 0.0, 1.0), np.maximum(density, 0.0)
+    return _Inverted(*clipped, sure, scale, rule)
 
 
 def _log_product(factors: NDArray[np.complex128]) -> NDArray[np.complex128]:

@@ -136,13 +136,14 @@ class QuadraticSet(MahalanobisSet):
         if spectra is None:
             return super().radius(tau, degrees)
         level = 1.0 - np.asarray(tau, dtype=float)
-        which, back = np.unique(np.stack([pattern, level]), axis=1, return_inverse=True)
-        at, level = which[0].astype(np.intp), which[1]
+        levels, at_level = np.unique(np.broadcast_to(level, np.shape(pattern)), return_inverse=True)
+        keys, back = np.unique(pattern * len(levels) + at_level, return_inverse=True)
+        at, level = keys // len(levels), levels[keys % len(levels)]
         if spectra.values is None:
             square = bounded_quantile(spectra.moments[at, 0], level)
         else:
             square = quantile(spectra.values[at, 0], level)
-        return _limited(np.sqrt(square)[back.ravel()], degrees)
+        return _limited(np.sqrt(square)[back], degrees)
 
     def reliability(
         self, radius: Any, degrees: Any, spectra: Spectra | None = None, pattern: Any = None

@@ -1,0 +1,121 @@
+r"""When to stop looking: backward induction over what waiting is expected to save.
+
+At the last time the value of a series is what deciding it there costs. At an earlier time t the
+difference between the value later and what deciding now costs is regressed on what the classifier
+says at t; where waiting is expected to cost less, the later value is the row's value at t, too.
+The regression by least squares is that of Longstaff and Schwartz (2001); with a kernel ridge, for
+early classification, it is that of Bilski and Jastrzebska (2023).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+
+__all__ = ["Policy", "Regression", "fitted_policy", "views_of"]
+
+_Array = NDArray[np.float64]
+
+RIDGE = 1.0
+MOST = 1500  # rows that a regression keeps
+
+
+def views_of(probability: _Array) -> _Array:
+    """(n, G + 2): what is regressed on: the probabilities, the largest, and how far it leads."""
+    top = np.sort(probability, axis=1)[:, -2:]
+    return np.column_stack([probability, top[:, -1], top[:, -1] - top[:, 0]])
+
+
+class Regression:
+    """Kernel ridge regression about the mean, with one factor for any number of targets.
+
+    Parameters
+    ----------
+    views : (n, q) array
+    """
+
+    def __init__(self, views: _Array) -> None:
+        self.kept = np.unique(np.linspace(0, len(views) - 1, min(len(views), MOST)).astype(int))
+        self.mean = views.mean(axis=0)
+        spread = views.std(axis=0)
+        self.scale = np.where(spread > 1e-12, spread, 1.0)
+        self.known = (views[self.kept] - self.mean) / self.scale
+        kernel = self._kernel(self.known)
+        kernel[np.diag_indices_from(kernel)] += RIDGE
+        self._factor = cho_factor(kernel, lower=True)
+
+    def fit(self, target: _Array) -> tuple[_Array, float]:
+        """Coefficients and mean of a target (n,)."""
+        chosen = target[self.kept]
+        mean = float(chosen.mean())
+        return np.asarray(cho_solve(self._factor, chosen - mean)), mean
+
+    def predict(self, views: _Array, fitted: tuple[_Array, float]) -> _Array:
+        """(m,) at other views."""
+        return np.asarray(self._kernel((views - self.mean) / self.scale) @ fitted[0] + fitted[1])
+
+    def _kernel(self, views: _Array) -> _Array:
+        squares = (views**2).sum(axis=1)[:, None] + (self.known**2).sum(axis=1)
+        squares = np.maximum(squares - 2 * views @ self.known.T, 0.0)
+        return np.asarray(np.exp(-squares / self.known.shape[1]))
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """For each time but the last, what waiting is expected to save.
+
+    Attributes
+    ----------
+    regressions : sequence of Regression
+    fitted : list of pairs
+    """
+
+    regressions: Sequence[Regression]
+    fitted: list[tuple[_Array, float]]
+
+    def saving(self, k: int, probability: _Array) -> _Array:
+        """(n,): positive where it is better to wait at the k-th time."""
+        return -self.regressions[k].predict(views_of(probability), self.fitted[k])
+
+    def stops(self, probabilities: Sequence[_Array]) -> NDArray[np.intp]:
+        """(n,): at which time each row is decided."""
+        out = np.full(len(probabilities[0]), len(probabilities) - 1, dtype=np.intp)
+        waiting = np.ones(len(out), dtype=bool)
+        for k in range(len(probabilities) - 1):
+            stop = waiting & (self.saving(k, probabilities[k]) <= 0)
+            out[stop] = k
+            waiting &= ~stop
+        return out
+
+
+def fitted_policy(
+    regressions: Sequence[Regression], probabilities: Sequence[_Array], costs: _Array
+) -> Policy:
+    """Learn when to stop.
+
+    Parameters
+    ----------
+    regressions : sequence of Regression
+        On the views of the same rows, for each time but the last.
+    probabilities : sequence of (n, G) arrays
+        By time, of rows that the classifiers have not seen.
+    costs : (T, n) array
+        What deciding each row at each time costs.
+
+    Returns
+    -------
+    Policy
+    """
+    fitted: list[Any] = [None] * (len(probabilities) - 1)
+    value = costs[-1].copy()
+    for k in range(len(fitted) - 1, -1, -1):
+        fitted[k] = regressions[k].fit(value - costs[k])
+        views = views_of(probabilities[k])
+        wait = regressions[k].predict(views, fitted[k]) < 0
+        value = np.where(wait, value, costs[k])
+    return Policy(regressions, fitted)

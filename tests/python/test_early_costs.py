@@ -1,0 +1,216 @@
+"""What waiting costs: the decision of least expected cost, Wald's test, and effective lengths."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.naive_bayes import GaussianNB
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from eigenfeat.incomplete import (
+    SPRT,
+    MinimumCostClassifier,
+    ReliableClassifier,
+    early_scores,
+    effective_length,
+)
+from eigenfeat.incomplete._cost_tables import cost_tables
+from eigenfeat.incomplete._waiting import Regression, fitted_policy, views_of
+
+
+@parametrize_with_checks([SPRT(), MinimumCostClassifier(n_times=2, n_folds=2)])
+def test_estimator_contract(estimator, check):
+    check(estimator)
+
+
+def told_late(random, n, at=6, d=10, share=0.5):
+    """Half of the series tell their class at the first sample, the others at sample `at`."""
+    y = random.integers(0, 2, n)
+    X = 0.3 * random.standard_normal((n, d))
+    early = random.random(n) < share
+    X[early, 0] += 4.0 * y[early] - 2
+    X[~early, at - 1] += 4.0 * y[~early] - 2
+    return X, y, early
+
+
+def paid(model, X, y, delay):
+    found = model.predict_early(X)
+    return np.mean((found.label != y) + delay * found.time / X.shape[1])
+
+
+@pytest.mark.parametrize("delay", [0.05, 0.4, 3.0])
+def test_series_wait_for_what_it_is_worth(delay):
+    random = np.random.default_rng(1)
+    X, y, _ = told_late(random, 300)
+    fresh, truth, early = told_late(random, 2000)
+    model = MinimumCostClassifier(GaussianNB(), delay, times=[1, 3, 6, 10]).fit(X, y)
+    found = model.predict_early(fresh)
+    if delay == 3.0:  # waiting for 5 samples costs more than it can save
+        assert_array_equal(found.time, 1)
+    else:
+        assert np.mean(found.time[early] == 1) > 0.7
+        assert np.mean(found.time[~early] == 6) > 0.9
+    # No fixed time costs less.
+    for k, t in enumerate(model.times_):
+        fixed = model.classifiers_[k].predict(fresh[:, :t]) != truth
+        assert paid(model, fresh, truth, delay) <= np.mean(fixed) + delay * t / 10 + 0.01
+    assert_allclose(found.cost.mean(), paid(model, fresh, truth, delay), atol=0.05)
+    saved = model.waiting_saves(fresh[:, :1])
+    assert_array_equal(found.time == 1, saved <= 0)
+    assert_array_equal(model.waiting_saves(fresh), 0)
+
+
+def test_backward_induction_is_the_optimum_of_a_known_problem():
+    """Two kinds of rows at the first time; the value of waiting is known for each."""
+    random = np.random.default_rng(2)
+    kind = random.integers(0, 2, 4000)
+    first = np.where(kind[:, None] == 0, [0.5, 0.5], [0.9, 0.1])
+    later = np.tile([0.99, 0.01], (4000, 1))
+    wrong = np.stack([random.random(4000) < np.where(kind == 0, 0.5, 0.1), np.zeros(4000)])
+    for delay, wait in ((0.05, [True, True]), (0.2, [True, False]), (0.7, [False, False])):
+        costs = wrong + np.array([[0.0], [delay]])
+        policy = fitted_policy([Regression(views_of(first))], [first, later], costs)
+        stops = policy.stops([first, later])
+        assert_array_equal(stops == 1, np.array(wait)[kind])
+        expected = np.where(kind == 0, 0.5, 0.1) - delay
+        assert_allclose(policy.saving(0, first), expected, atol=0.05)
+
+
+def test_costs_of_wrong_labels_move_them():
+    random = np.random.default_rng(3)
+    X, y, _ = told_late(random, 300, share=0.3)
+    dear = np.array([[0.0, 1.0], [30.0, 0.0]])  # calling a 1 a 0
+    even = MinimumCostClassifier(GaussianNB(), 0.1).fit(X, y)
+    careful = MinimumCostClassifier(GaussianNB(), 0.1, dear).fit(X, y)
+    fresh, truth, _ = told_late(random, 1000)
+    assert np.sum(careful.predict(fresh) == 0) <= np.sum(even.predict(fresh) == 0)
+    missed = [np.sum((m.predict_early(fresh).label == 0) & (truth == 1)) for m in (even, careful)]
+    assert missed[1] <= missed[0]
+    assert careful.predict_early(fresh).time.mean() != even.predict_early(fresh).time.mean()
+
+
+def test_tables_of_costs():
+    times = np.array([1, 3, 5])
+    by_number = cost_tables(2.0, None, times, 5, 2)
+    assert_allclose(by_number[:, 0, 0], [0.4, 1.2, 2.0])
+    assert_allclose(by_number[:, 0, 1], [1.4, 2.2, 3.0])
+    by_function = cost_tables(lambda t: t**2 / 10, 5.0, times, 5, 2)
+    assert_allclose(by_function[:, 1, 1], [0.1, 0.9, 2.5])
+    assert_allclose(by_function[:, 1, 0], [5.1, 5.9, 7.5])
+    table = np.arange(5.0)
+    assert_allclose(cost_tables(table, None, times, 5, 2)[:, 0, 0], [0, 2, 4])
+    whole = np.arange(20.0).reshape(5, 2, 2)
+    assert_allclose(cost_tables(whole, 0.0, times, 5, 2), whole[[0, 2, 4]])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"delay_cost": [1.0, 2.0]}, r"delay_cost: expected a number, a function, or shape"),
+        ({"delay_cost": lambda t: np.nan}, r"delay_cost: expected finite costs"),
+        ({"misclassification_cost": np.eye(3)}, r"misclassification_cost: expected a number or"),
+        ({"misclassification_cost": np.inf}, r"misclassification_cost"),
+        ({"times": [3, 2]}, r"times: expected ascending integers"),
+        ({"times": [11]}, r"times: expected ascending integers in 1\.\.10"),
+        ({"delay_cost": "cheap"}, r"delay_cost"),
+    ],
+)
+def test_bad_costs_leave_the_model_as_it_was(options, message, rng):
+    X, y, _ = told_late(rng, 60)
+    model = MinimumCostClassifier(n_times=2, n_folds=2).fit(X, y)
+    before = model.predict_early(X)
+    kept = dict(vars(model))
+    model.set_params(**options)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y)
+    for name in options:
+        model.set_params(**{name: kept[name]})
+    assert_array_equal(model.predict_early(X).time, before.time)
+    with pytest.raises(ValueError, match="as many samples as one of times_"):
+        model.waiting_saves(X[:, :7])
+
+
+def test_the_promise_is_kept_beside_the_cost(rng):
+    X, y, _ = told_late(rng, 200)
+    promise = ReliableClassifier(LinearDiscriminantAnalysis(), correct=False).fit(X, y)
+    model = MinimumCostClassifier(delay_cost=2.0).fit(X, y)
+    alone, kept = model.predict_early(X), model.predict_early(X, promise=promise)
+    own = promise.predict_early(X, steps=model.times_)
+    assert np.all(kept.time >= own.time)
+    assert kept.time.mean() > alone.time.mean()
+    assert_array_equal(kept.label, own.label)
+
+
+def test_the_price_with_the_largest_harmonic_mean(rng):
+    X, y, _ = told_late(rng, 200)
+    fresh, truth, _ = told_late(rng, 500)
+    model = MinimumCostClassifier(GaussianNB(), "harmonic").fit(X, y)
+    score = early_scores(model.predict_early(fresh), 10, y=truth).harmonic_mean
+    assert abs(score - model.harmonic_mean_) < 0.1
+    for price in (0.02, 5.0):
+        other = MinimumCostClassifier(GaussianNB(), price).fit(X, y).predict_early(fresh)
+        assert score >= early_scores(other, 10, y=truth).harmonic_mean - 0.02
+
+
+def test_walds_test_is_a_plain_loop(rng):
+    X = rng.standard_normal((40, 12))
+    y = np.where(rng.random(40) < 0.4, "b", "a")
+    X[y == "b"] += 0.7
+    model = SPRT((0.1, 0.02)).fit(X, y)
+    found = model.predict_early(X)
+    low, high = np.log(0.02 / 0.9), np.log(0.98 / 0.1)
+    for i, row in enumerate(X):
+        s, t = 0.0, 0
+        for t in range(12):
+            for sign, label in ((1, "a"), (-1, "b")):
+                part = X[y == label, t]
+                s -= sign * 0.5 * ((row[t] - part.mean()) ** 2 / part.var() + np.log(part.var()))
+            if s >= high or s <= low:
+                break
+        assert found.time[i] == t + 1
+        assert found.label[i] == ("a" if s >= 0 else "b")
+
+
+def test_walds_inequalities_hold_for_independent_samples():
+    """And the thresholds are no looser than that: halves of them break it."""
+    random = np.random.default_rng(4)
+    y = np.repeat([0, 1], 20_000)
+    X = random.standard_normal((40_000, 200)) + np.where(y == 1, 0.25, -0.25)[:, None]
+    some = random.permutation(40_000)[:8_000]
+    first, second = 0.1, 0.03
+    model = SPRT((first, second)).fit(X[some], y[some])
+    found = model.predict_early(X)
+    called_first = np.mean(found.label[y == 1] == 0)
+    called_second = np.mean(found.label[y == 0] == 1)
+    assert called_first <= first / (1 - second) * 1.05
+    assert called_second <= second / (1 - first) * 1.05
+    assert called_first > 0.5 * first
+    assert found.time.mean() < 40
+
+
+def test_two_classes_and_nothing_else(rng):
+    X = rng.standard_normal((30, 4))
+    with pytest.raises(ValueError, match="y: expected two classes, got 3"):
+        SPRT().fit(X, np.arange(30) % 3)
+    for bad in (0.7, (0.1, 0.2, 0.3), 0.0):
+        with pytest.raises(ValueError, match="error"):
+            SPRT(bad).fit(X, np.arange(30) % 2)
+
+
+def test_the_rest_adds_nothing():
+    random = np.random.default_rng(6)
+    X, y, _ = told_late(random, 300, at=6, d=20)
+    found = effective_length(X, y, GaussianNB(), times=[2, 4, 6, 10, 20])
+    assert found.length == 6
+    assert np.all(found.p_value[:2] < 1e-6)
+    assert np.all(found.p_value[2:] > 0.05)
+    assert effective_length(X[:, ::-1][:, :5], y, GaussianNB()).length == 1  # noise alone
+    for options, message in (
+        ({"level": 1.0}, "level"),
+        ({"times": [0, 3]}, "times"),
+        ({"n_folds": 1}, "n_folds"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            effective_length(X, y, GaussianNB(), **options)
