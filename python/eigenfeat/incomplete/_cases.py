@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 from eigenfeat import _threads
 from eigenfeat.incomplete._affine import Affine
 from eigenfeat.incomplete._completion import Completion
-from eigenfeat.incomplete._discriminants import Discriminants, Linear, Local, Quadratic
+from eigenfeat.incomplete._discriminants import (
+    Discriminants,
+    Linear,
+    Local,
+    Opaque,
+    Quadratic,
+)
 from eigenfeat.incomplete._early import flattened
 from eigenfeat.incomplete._ideal import ClassCodes
 from eigenfeat.incomplete._row_blocks import blocks
@@ -41,7 +47,7 @@ class Cases:
     def _needs_covariance(self) -> bool:
         if self.set_ == "box":
             return isinstance(self._discriminants, Quadratic)
-        return self.set_ != "quadratic"
+        return self.set_ not in ("quadratic", "sampled")
 
     @property
     def _needs_spectra(self) -> bool:
@@ -105,6 +111,8 @@ def rule_for(discriminants: Discriminants) -> str:
     """The rule that decides earliest of those whose promise is about the complete row's label."""
     if isinstance(discriminants, Local):  # another row has others
         return "ideal"
+    if isinstance(discriminants, Opaque):
+        return "sampled"
     return "pairwise" if isinstance(discriminants, Linear) else "quadratic"
 
 

@@ -174,6 +174,7 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             variances=np.stack([model.variance_table[at] for model in models], axis=1),
             covariances=_stacked([m.covariances(at) for m in models]) if covariance else None,
             spectra=spectra_of([(models, int(t)) for t in at]) if spectra else None,
+            gaussians=[(models, int(t)) for t in at],
         )
 
     def _conditioned(
@@ -213,6 +214,7 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             pattern,
             np.array(missing, dtype=np.intp),
             spectra_of(kept) if q and spectra else None,
+            kept,
         )
 
     def _posterior(self, densities: list[_Array], shape: tuple[int, int]) -> _Array:

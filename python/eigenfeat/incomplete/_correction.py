@@ -103,6 +103,10 @@ class CorrectedRule(Rule):
         self.rule = rule
         self.correction = correction
 
+    @property
+    def cost(self) -> int:  # type: ignore[override]
+        return self.rule.cost
+
     def judge(self, case: Case, tau: _Array, target: int | None) -> Judgement:
         return self._held_back(case, tau, self.rule.judge(case, tau, target))
 

@@ -18,9 +18,11 @@ __all__ = ["EarlyRun", "batches", "flattened"]
 _Array = NDArray[np.float64]
 
 
-def batches(n: int, n_times: int, numbers: int) -> Iterator[tuple[NDArray[np.intp], slice]]:
-    """Row numbers and slices of times, of bounded memory; times ascend within rows."""
-    span = int(np.clip(BLOCK_NUMBERS // numbers, 1, 16))
+def batches(
+    n: int, n_times: int, numbers: int, most: int
+) -> Iterator[tuple[NDArray[np.intp], slice]]:
+    """Row numbers and slices of `most` times, of bounded memory; times ascend within rows."""
+    span = int(np.clip(BLOCK_NUMBERS // numbers, 1, most))
     for part in blocks(n, numbers * span):
         rows = np.arange(part.start, part.stop)
         for begin in range(0, n_times, span):
@@ -38,6 +40,7 @@ def flattened(found: PrefixConditional, n_columns: int) -> Conditional:
         np.tile(np.arange(p), n),
         np.asarray(n_columns - found.steps, dtype=np.intp),
         found.spectra,
+        found.gaussians,
     )
 
 

@@ -7,31 +7,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.frozen import FrozenEstimator
-from sklearn.utils import check_random_state
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._unchanged import unchanged_on_error
 from eigenfeat._validation import MOST, real_array, show
-from eigenfeat.incomplete._affine import affine_of
-from eigenfeat.incomplete._cases import Cases, rule_for, scores_of
 from eigenfeat.incomplete._complete_rows import complete_rows, labelled_complete_rows
-from eigenfeat.incomplete._correction import CorrectedRule, corrected
-from eigenfeat.incomplete._discriminants import (
-    Linear,
-    discriminants_of,
-)
 from eigenfeat.incomplete._early import EarlyRun, batches
-from eigenfeat.incomplete._ideal import ClassCodes, IdealRule
+from eigenfeat.incomplete._fitting import Fitting
 from eigenfeat.incomplete._in_use import InUse
-from eigenfeat.incomplete._pairwise import PairwiseRule
-from eigenfeat.incomplete._rules import Judgement, Rule
-from eigenfeat.incomplete._set_rule import SetRule
-from eigenfeat.incomplete.calibration import lower_bound
-from eigenfeat.incomplete.completion import GaussianCompletion
+from eigenfeat.incomplete._rules import Judgement
 from eigenfeat.incomplete.results import Decisions, EarlyDecisions
 from eigenfeat.incomplete.sets import SETS
 
@@ -39,16 +26,11 @@ __all__ = ["ReliableClassifier"]
 
 _Array = NDArray[np.float64]
 
-# Scores whose covariances are kept whole: up to here k^2 numbers a pattern are next to nothing.
-MANY_SCORES = 64
-
 # A row: its points are held at once.
 MOST_SAMPLES = 2**20
 
-CONFIDENCE = 0.9  # of corrections, where nothing else is asked for
 
-
-class ReliableClassifier(InUse, Cases, ClassifierMixin, BaseEstimator):
+class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
     r"""Classify incomplete rows where the complete ones would be classified the same.
 
     A row is decided as class c if, given what is known of it, the complete row would be classified
@@ -64,12 +46,13 @@ class ReliableClassifier(InUse, Cases, ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     classifier : estimator
-        Whose `predict` is the argmax of linear or quadratic discriminants: with ``coef_`` and
-        ``intercept_`` for each class (LDA, LinearSVC, LogisticRegression, MultinomialLogit), QDA,
-        GaussianNB, `LocalQDA`, or the nearest neighbour. It is cloned and fitted, unless it is a
-        fitted one in scikit-learn's ``FrozenEstimator``. With all rules but "ideal" a local one is
-        taken about the mean of the completed row, although the complete row has neighbours of its
-        own: no theorem covers its label then.
+        Any with `fit` and `predict`, pipelines too: "sampled" and "ideal" ask for no more than
+        labels. The other rules take linear or quadratic discriminants whose argmax `predict` is:
+        ``coef_`` and ``intercept_`` for each class (LDA, LinearSVC, LogisticRegression,
+        MultinomialLogit), QDA, GaussianNB, `LocalQDA`, or the nearest neighbour. It is cloned and
+        fitted, unless it is a fitted one in scikit-learn's ``FrozenEstimator``. Rules that are not
+        sampled take a local one about the mean of the completed row, although the complete row has
+        neighbours of its own: no theorem covers its label then.
     completion : GaussianCompletion, MixtureCompletion or None, default=None
         The distribution of complete rows; None: ``GaussianCompletion()``.
     set : str, default="auto"
@@ -89,7 +72,15 @@ class ReliableClassifier(InUse, Cases, ClassifierMixin, BaseEstimator):
           classifier. In `predict_early` and streams rows are left as soon as too many samples
           disagree. `n_samples` bounds the tau that can be reached: 0.95 takes 128, 0.99 takes 512,
           0.999 takes 8,192.
-        - "auto": "pairwise" for linear discriminants, "ideal" for local ones, else "quadratic".
+        - "sampled": the same probability, by a sequential test that also ends as soon as tau is
+          reached: 32 independent completions choose the class, and after 32, 64, 128, ... others
+          Clopper and Pearson's bounds, at a level that is divided among these stages (Bonferroni),
+          tell whether P(the complete row is of this class | what is known) is at least tau. With
+          probability 0.99 over the samples none of a row's bounds is too large, however early the
+          test ends: an error of a look at a row, not of all looks together. 0.95 takes `n_samples`
+          of 128, 0.99 of 1,024, 0.999 of 8,192.
+        - "auto": "pairwise" for linear discriminants, "ideal" for local ones, "quadratic" for other
+          quadratic ones, "sampled" for classifiers without any.
     reliability : float in (0, 1), default=0.95
         tau.
     features : transformer or None, default=None
@@ -111,9 +102,9 @@ class ReliableClassifier(InUse, Cases, ClassifierMixin, BaseEstimator):
     n_folds : int, default=5
         Folds for that; `fit` takes as many times as long, and longer.
     n_samples : int, default=1024
-        Power of two, at most 2^20; samples a row with "ideal".
+        Power of two, at most 2^20; samples a row with "ideal", at most as many with "sampled".
     random_state : int, RandomState or None, default=0
-        For "ideal".
+        For "ideal" and "sampled", which draw the same numbers for every row.
     n_threads : int or None, default=None
         Threads; None means all that OpenMP gives. Results do not depend on it.
 
@@ -141,8 +132,9 @@ class ReliableClassifier(InUse, Cases, ClassifierMixin, BaseEstimator):
     Raises
     ------
     ValueError
-        If rows, labels or parameters are unfit, the classifier has no discriminants that are known,
-        or the features are not affine.
+        If rows, labels or parameters are unfit, the rule takes discriminants that the classifier
+        does not have, or the features are not affine (put such ones into a pipeline with the
+        classifier).
 
     References
     ----------
@@ -164,7 +156,7 @@ class ReliableClassifier(InUse, Cases, ClassifierMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "classifier": [HasMethods(["fit", "predict"])],
         "completion": [HasMethods(["fit", "condition", "condition_prefixes"]), None],
-        "set": [StrOptions({"auto", "pairwise", *SETS, "ideal"})],
+        "set": [StrOptions({"auto", "pairwise", *SETS, "ideal", "sampled"})],
         "reliability": [Interval(Real, 0, 1, closed="neither")],
         "features": [HasMethods(["fit", "transform"]), None],
         "tail": [StrOptions({"chernoff", "davies", "saddlepoint"})],
@@ -224,6 +216,7 @@ class ReliableClassifier(InUse, Cases, ClassifierMixin, BaseEstimator):
         with unchanged_on_error(self):
             X, y = labelled_complete_rows(self, X, y)
             check_classification_targets(y)
+            self._forget_calibration()
             self._fit(X, y)
             if self.correct is not False:
                 self._correct(X, y)
@@ -330,50 +323,10 @@ class ReliableClassifier(InUse, Cases, ClassifierMixin, BaseEstimator):
         if not trace:
             times = times[times >= self._rule.least_known(float(tau.min()))]
         run = EarlyRun(X, tau, times, last)
-        for rows, at in batches(len(X), len(times) - 1, self._numbers()):
+        together = 16 if self._rule.cost == 1 else 1  # times that may be looked at in vain
+        for rows, at in batches(len(X), len(times) - 1, self._numbers(), together):
             run.advance(self._rule, self._early_case, rows, at, trace)
         return run.result(self.classes_)
-
-    def _fit(self, X: _Array, y: NDArray[Any]) -> None:
-        self._forget_calibration()
-        self.features_ = None if self.features is None else clone(self.features).fit(X, y)
-        self._affine = affine_of(self.features_, X.shape[1])
-        inputs = self._features_of(X)
-        self.classifier_ = clone(self.classifier).fit(inputs, y)
-        self.classes_ = np.asarray(self.classifier_.classes_)
-        given = GaussianCompletion(n_threads=self.n_threads)
-        self.completion_ = (given if self.completion is None else clone(self.completion)).fit(X, y)
-        plain = self.classifier_
-        plain = plain.estimator if isinstance(plain, FrozenEstimator) else plain
-        self._discriminants = discriminants_of(plain, inputs)
-        linear = isinstance(self._discriminants, Linear)
-        self.set_ = self.set if self.set != "auto" else rule_for(self._discriminants)
-        self._rule = self._make_rule()
-        few = linear and self._discriminants.count <= MANY_SCORES
-        self._scores = None
-        if few and self.set_ in ("pairwise", "chebyshev", "mahalanobis"):
-            self._scores = scores_of(self._discriminants, self._affine, X.shape[1])
-
-    def _correct(self, X: _Array, y: NDArray[Any]) -> None:
-        """Hold the rule to what folds show."""
-        confidence = {"average": 0.0, True: CONFIDENCE}.get(self.correct, self.correct)
-        found = corrected(self, X, y, self.reliability, self.n_folds, confidence)
-        self.correction_, held = found
-        self.reliability_ = float(self.reliability)
-        self.realised_, self.realised_bound_ = float("nan"), 0.0
-        if held.n:
-            self.realised_ = held.agreed / held.n
-            self.realised_bound_ = float(lower_bound(held.agreed, held.n, CONFIDENCE))
-        self._rule = CorrectedRule(self._rule, self.correction_)
-
-    def _make_rule(self) -> Rule:
-        if self.set_ in SETS:
-            return SetRule(SETS[self.set_])
-        if self.set_ == "pairwise":
-            return PairwiseRule(self.tail)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        predict = ClassCodes(self.classes_, self.classifier_)
-        return IdealRule(predict, self.n_samples, 0.01, seed)
 
     def _rows(self, X: Any) -> _Array:
         check_is_fitted(self)

@@ -9,10 +9,11 @@ import numpy as np
 from eigenfeat._stored import Stored, fits
 from eigenfeat.incomplete._affine import Affine
 from eigenfeat.incomplete._correction import CorrectedRule, Correction
-from eigenfeat.incomplete._discriminants import Gaussians, Linear, Local, Quadratic
+from eigenfeat.incomplete._discriminants import Gaussians, Linear, Local, Opaque, Quadratic
 from eigenfeat.incomplete._ideal import ClassCodes, IdealRule
 from eigenfeat.incomplete._pairwise import PairwiseRule
 from eigenfeat.incomplete._patterns import PatternCache
+from eigenfeat.incomplete._sampled import SampledRule
 from eigenfeat.incomplete._set_rule import SetRule
 from eigenfeat.incomplete.baselines import FixedTime
 from eigenfeat.incomplete.baselines_ects import ECTS
@@ -75,9 +76,10 @@ def _check_pairwise(value: PairwiseRule) -> None:
     fits(value.tail in ("chernoff", "davies", "saddlepoint"), "PairwiseRule.tail")
 
 
-def _check_ideal(value: IdealRule) -> None:
+def _check_sampling(value: IdealRule | SampledRule) -> None:
     n = value.n_samples
-    fits(2 <= n <= 2**24 and n & (n - 1) == 0 and 0 < value.risk < 1, "IdealRule")
+    sound = 2 <= n <= 2**24 and n & (n - 1) == 0 and 0 < value.risk < 1
+    fits(sound, type(value).__name__)
 
 
 def _check_correction(value: Correction) -> None:
@@ -103,7 +105,7 @@ def _check_reliable(value: ReliableClassifier) -> None:
     whole = not isinstance(rule, CorrectedRule) or rule.correction.length == d
     fits(whole, "ReliableClassifier._rule")
     fits(affine is None or affine.B.shape[0] == d, "ReliableClassifier._affine")
-    fits(_width(found) == width, "ReliableClassifier._discriminants")
+    fits(isinstance(found, Opaque) or _width(found) == width, "ReliableClassifier._discriminants")
     fits(found.labels.max() < len(value.classes_), "ReliableClassifier._discriminants")
     fits(scores is None or scores.B.shape == (d, found.count), "ReliableClassifier._scores")
     fits(value.completion_._means.shape[1] == d, "ReliableClassifier.completion_")
@@ -125,8 +127,8 @@ _RELIABLE = {
     "set_": "text",
     "_affine": "of Affine?",
     "_scores": "of Affine?",
-    "_discriminants": "of Linear Gaussians Local Quadratic",
-    "_rule": "of SetRule PairwiseRule IdealRule CorrectedRule",
+    "_discriminants": "of Linear Gaussians Local Quadratic Opaque",
+    "_rule": "of SetRule PairwiseRule IdealRule SampledRule CorrectedRule",
     "correction_": "of Correction?",
     "realised_": "number?",
     "realised_bound_": "number?",
@@ -174,6 +176,13 @@ _QUADRATIC = {
     "precisions": "numbers m w w",
 }
 
+_SAMPLING = {
+    "predict": "of ClassCodes",
+    "n_samples": "count",
+    "risk": "number",
+    "seed": "count",
+}
+
 STORED = (
     Stored("GaussianCompletion", GaussianCompletion, _COMPLETION, _check_completion),
     Stored("MixtureCompletion", MixtureCompletion, _COMPLETION, _check_completion),
@@ -202,19 +211,16 @@ STORED = (
     Stored("Linear", Linear, _LINEAR, _check_labels),
     Stored("Gaussians", Gaussians, _GAUSSIANS, _check_labels),
     Stored("Local", Local, {"labels": "whole m", "model": "of LocalQDA"}, _check_labels),
+    Stored("Opaque", Opaque, {"labels": "whole m"}, _check_labels),
     Stored("Quadratic", Quadratic, _QUADRATIC, _check_labels),
     Stored("SetRule", SetRule, {"kind": "of ChebyshevSet MahalanobisSet QuadraticSet BoxSet"}),
     Stored("PairwiseRule", PairwiseRule, {"tail": "text"}, _check_pairwise),
-    Stored(
-        "IdealRule",
-        IdealRule,
-        {"predict": "of ClassCodes", "n_samples": "count", "risk": "number", "seed": "count"},
-        _check_ideal,
-    ),
+    Stored("IdealRule", IdealRule, _SAMPLING, _check_sampling),
+    Stored("SampledRule", SampledRule, _SAMPLING, _check_sampling),
     Stored(
         "CorrectedRule",
         CorrectedRule,
-        {"rule": "of SetRule PairwiseRule IdealRule", "correction": "of Correction"},
+        {"rule": "of SetRule PairwiseRule IdealRule SampledRule", "correction": "of Correction"},
     ),
     Stored("Correction", Correction, _CORRECTION, _check_correction),
     Stored("ClassCodes", ClassCodes, {"classes": "labels k", "classifier": "value"}),

@@ -326,6 +326,7 @@ class Streams:
             pattern=np.zeros(m, dtype=np.intp),
             missing=np.array([model.n_features_in_ - seen], dtype=np.intp),
             spectra=plan.spectra(seen),
+            gaussians=[(plan.models, seen)],
         )
         return model._case_of(known)
 
