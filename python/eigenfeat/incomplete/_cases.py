@@ -21,12 +21,15 @@ from eigenfeat.incomplete._discriminants import (
 from eigenfeat.incomplete._early import flattened
 from eigenfeat.incomplete._ideal import ClassCodes
 from eigenfeat.incomplete._row_blocks import blocks
-from eigenfeat.incomplete._rules import Case
+from eigenfeat.incomplete._rules import Case, Rule
+from eigenfeat.incomplete._series import Layout
 from eigenfeat.incomplete.conditional import Conditional
 
 __all__ = ["Cases", "rule_for", "scores_of"]
 
 _Array = NDArray[np.float64]
+
+_NONE = np.empty(0, dtype=np.intp)
 
 
 class Cases:
@@ -39,6 +42,8 @@ class Cases:
     completion_: Completion
     features_: Any
     set_: str
+    _layout: Layout
+    _rule: Rule
     _affine: Affine | None
     _scores: Affine | None
     _discriminants: Discriminants
@@ -52,6 +57,21 @@ class Cases:
     @property
     def _needs_spectra(self) -> bool:
         return self.set_ == "quadratic"
+
+    def _filled(self, rows: _Array) -> _Array:
+        """Rows with conditional means for what is missing."""
+        if not np.isnan(rows).any():
+            return rows
+        return np.asarray(self.completion_.transform(rows))
+
+    def _at_the_end(self, rows: _Array) -> tuple[NDArray[np.intp], _Array]:
+        """What series are decided as at their end, and how surely: 1 if nothing is missing."""
+        codes = self._codes(self._features_of(self._filled(rows))) if len(rows) else _NONE
+        sure = np.ones(len(rows))
+        for part in self._open_parts(np.isnan(rows).sum(axis=1)):
+            largest, score = self._rule.largest(self._case(rows[part]), None)
+            sure[part] = np.where(self._discriminants.labels[score] == codes[part], largest, 0.0)
+        return codes, sure
 
     def _features_of(self, X: _Array) -> Any:
         return X if self.features_ is None else self.features_.transform(X)
@@ -73,6 +93,10 @@ class Cases:
 
     def _early_case(self, rows: _Array, times: NDArray[np.int64]) -> Case:
         """Every row at every time, row by row."""
+        if np.isnan(rows).any():  # each with a pattern of its own
+            later = np.arange(rows.shape[1]) >= times[:, None]
+            seen = np.where(later, np.nan, rows[:, None]).reshape(-1, rows.shape[1])
+            return self._case(seen)
         affine = self._affine if self._scores is None else self._scores
         found = self.completion_._prefixes(
             rows, times, affine, self._needs_covariance, self._needs_spectra

@@ -19,6 +19,7 @@ from eigenfeat.incomplete._ideal import ClassCodes, IdealRule
 from eigenfeat.incomplete._pairwise import PairwiseRule
 from eigenfeat.incomplete._rules import Rule
 from eigenfeat.incomplete._sampled import SampledRule
+from eigenfeat.incomplete._series import Layout, Rows
 from eigenfeat.incomplete._set_rule import SetRule
 from eigenfeat.incomplete.calibration import lower_bound
 from eigenfeat.incomplete.completion import GaussianCompletion
@@ -50,17 +51,24 @@ class Fitting(Cases):
     n_folds: int
     n_samples: int
     random_state: Any
+    n_channels_: int
+    n_timepoints_: int
     _rule: Rule
     correction_: Correction
 
-    def _fit(self, X: _Array, y: NDArray[Any]) -> None:
+    def _fit_rows(self, rows: _Array, y: NDArray[Any], layout: Layout) -> None:
+        """Fit everything but the correction to rows that are checked; NaN is missing."""
+        self.n_features_in_, self._layout = layout.width, layout
+        self.n_channels_, self.n_timepoints_ = layout.channels, layout.length
+        given = GaussianCompletion(n_threads=self.n_threads)
+        completion = given if self.completion is None else clone(self.completion)
+        self.completion_ = completion.fit(rows, y)
+        X = self._filled(rows)
         self.features_ = None if self.features is None else clone(self.features).fit(X, y)
         self._affine = affine_of(self.features_, X.shape[1])
         inputs = self._features_of(X)
         self.classifier_ = clone(self.classifier).fit(inputs, y)
         self.classes_ = _classes_of(self.classifier_, y)
-        given = GaussianCompletion(n_threads=self.n_threads)
-        self.completion_ = (given if self.completion is None else clone(self.completion)).fit(X, y)
         self._discriminants = self._read(inputs)
         linear = isinstance(self._discriminants, Linear)
         self.set_ = self.set if self.set != "auto" else rule_for(self._discriminants)
@@ -94,11 +102,12 @@ class Fitting(Cases):
         kind = SampledRule if self.set_ == "sampled" else IdealRule
         return kind(predict, self.n_samples, RISK, seed)
 
-    def _correct(self, X: _Array, y: NDArray[Any]) -> None:
+    def _correct(self, found: Rows, y: NDArray[Any]) -> None:
         """Hold the rule to what folds show."""
         confidence = {"average": 0.0, True: CONFIDENCE}.get(self.correct, self.correct)
-        found = corrected(self, X, y, self.reliability, self.n_folds, confidence)
-        self.correction_, held = found
+        self.correction_, held = corrected(
+            self, found, y, self.reliability, self.n_folds, confidence
+        )
         self.reliability_ = float(self.reliability)
         self.realised_, self.realised_bound_ = float("nan"), 0.0
         if held.n:

@@ -14,11 +14,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._unchanged import unchanged_on_error
 from eigenfeat._validation import MOST, real_array, show
-from eigenfeat.incomplete._complete_rows import complete_rows, labelled_complete_rows
 from eigenfeat.incomplete._early import EarlyRun, batches
 from eigenfeat.incomplete._fitting import Fitting
 from eigenfeat.incomplete._in_use import InUse
 from eigenfeat.incomplete._rules import Judgement
+from eigenfeat.incomplete._series import known_rows, training_rows, whole_rows
+from eigenfeat.incomplete._steps import ascending_steps
 from eigenfeat.incomplete.results import Decisions, EarlyDecisions
 from eigenfeat.incomplete.sets import SETS
 
@@ -83,6 +84,11 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
           quadratic ones, "sampled" for classifiers without any.
     reliability : float in (0, 1), default=0.95
         tau.
+    horizon : int or None, default=None
+        What a complete series is. None: one that has ended; in rows, which are as long as the
+        longest training series, each channel's last sample stands for what a shorter one lacks. A
+        number: one of so many samples; what shorter ones lack is missing, and filled by the
+        completion where a classifier wants complete rows.
     features : transformer or None, default=None
         A linear map of rows to what is classified, such as LDG or PCA; cloned and fitted like the
         classifier, with labels.
@@ -127,7 +133,10 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
     calibration_ : Calibration
         After `calibrate`, which takes the place of the correction: what `reliability_` rests on.
     n_features_in_ : int
-        Number of columns, d.
+        Number of columns, d; of series ``n_channels_ * n_timepoints_``: all channels of the first
+        sample, then all of the second, which is how the classifier sees them.
+    n_channels_, n_timepoints_ : int
+        Of series; 1 and d where `fit` was given rows.
 
     Raises
     ------
@@ -158,6 +167,7 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         "completion": [HasMethods(["fit", "condition", "condition_prefixes"]), None],
         "set": [StrOptions({"auto", "pairwise", *SETS, "ideal", "sampled"})],
         "reliability": [Interval(Real, 0, 1, closed="neither")],
+        "horizon": [Interval(Integral, 1, MOST, closed="both"), None],
         "features": [HasMethods(["fit", "transform"]), None],
         "tail": [StrOptions({"chernoff", "davies", "saddlepoint"})],
         "correct": ["boolean", Interval(Real, 0, 1, closed="neither"), StrOptions({"average"})],
@@ -174,6 +184,7 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         set: str = "auto",
         reliability: float = 0.95,
         *,
+        horizon: int | None = None,
         features: Any = None,
         tail: str = "chernoff",
         correct: Any = True,
@@ -186,6 +197,7 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         self.completion = completion
         self.set = set
         self.reliability = reliability
+        self.horizon = horizon
         self.features = features
         self.tail = tail
         self.correct = correct
@@ -199,9 +211,11 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : (n, d) array-like
-            Complete rows. Incomplete ones are filled in by a completion, which learns from them:
-            ``GaussianCompletion().fit(X).transform(X)``.
+        X : (n, d) or (n, channels, samples) array-like, or list of series
+            Complete rows, or series: one of shape (samples,) or (channels, samples) each, of any
+            lengths (see `horizon`). Series may lack samples (NaN), which are filled by the
+            completion. Of rows that is left to the caller: ``GaussianCompletion().fit(X)
+            .transform(X)``.
         y : (n,) array-like
             Labels.
 
@@ -214,12 +228,12 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         if self.n_samples & (self.n_samples - 1):
             raise ValueError(f"n_samples: expected a power of two, got {self.n_samples}")
         with unchanged_on_error(self):
-            X, y = labelled_complete_rows(self, X, y)
+            found, y, layout = training_rows(self, X, y, self.horizon)
             check_classification_targets(y)
             self._forget_calibration()
-            self._fit(X, y)
+            self._fit_rows(found.rows, y, layout)
             if self.correct is not False:
-                self._correct(X, y)
+                self._correct(found, y)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -227,24 +241,25 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : (n, d) array-like
-            Complete rows; `decide` takes others.
+        X : (n, d) or (n, channels, samples) array-like, or list of series
+            Complete rows, which `decide` does not ask for; or series that have ended. Samples that
+            series lack are filled by their conditional means.
 
         Returns
         -------
         (n,) array
         """
         check_is_fitted(self)
-        X = complete_rows(self, X)
-        return np.asarray(self.classifier_.predict(self._features_of(X)))
+        rows = self._filled(whole_rows(self, X, self._layout).rows)
+        return np.asarray(self.classifier_.predict(self._features_of(rows)))
 
     def decide(self, X: Any, reliability: Any = None, *, target: Any = None) -> Decisions:
         """Decide rows, or let them wait.
 
         Parameters
         ----------
-        X : (n, d) array-like
-            Rows; NaN is missing.
+        X : (n, d) or (n, channels, samples) array-like, or list of series
+            Rows, or what is known of series so far; NaN is missing.
         reliability : float or (n,) array-like, optional
             tau in (0, 1); that of the estimator by default.
         target : label, optional
@@ -275,8 +290,8 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : (n, d) array-like
-            Rows; NaN is missing.
+        X : (n, d) or (n, channels, samples) array-like, or list of series
+            As in `decide`.
         target : label, optional
             As this class.
 
@@ -300,12 +315,13 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : (n, d) array-like
-            Complete series, of which no more is looked at than each time allows.
+        X : (n, d) or (n, channels, samples) array-like, or list of series
+            Series, of which no more is looked at than each time allows; at its own end each is
+            decided. Only those of `fit`'s second and third kind may lack samples.
         reliability : float or (n,) array-like, optional
             tau; that of the estimator by default.
-        steps : ascending integers in 1..d, optional
-            When to look; after every sample by default. d is always among them.
+        steps : ascending integers in 1..n_timepoints_, optional
+            When to look; after every sample by default. The end is always among them.
         trace : bool, default=False
             Whether to return classes and largest taus at all times.
 
@@ -315,21 +331,29 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
             Labels, times and reliabilities.
         """
         check_is_fitted(self)
-        X = complete_rows(self, X)
-        tau, d = self._taus(reliability, len(X)), self.n_features_in_
-        times = np.arange(1, d + 1) if steps is None else self.completion_._steps(steps)
-        times = np.union1d(times[times > 0], [d]).astype(np.int64)
-        last = np.searchsorted(self.classes_, self.predict(X))
+        layout = self._layout
+        found = whole_rows(self, X, layout)
+        tau = self._taus(reliability, len(found.rows))
+        looks = ascending_steps(steps, layout.length)
+        times = np.union1d(looks[looks > 0], [layout.length]).astype(np.int64) * layout.channels
         if not trace:
-            times = times[times >= self._rule.least_known(float(tau.min()))]
-        run = EarlyRun(X, tau, times, last)
+            least = self._rule.least_known(float(tau.min(initial=1.0)))
+            times = times[np.searchsorted(times[:-1], least) :]
+        holes = found.have_holes
+        # Of series without holes what comes after their end is not looked at.
+        full = np.where(holes[:, None], found.rows, self._filled(found.rows))
+        run = EarlyRun(full, tau, times, found.ends, *self._at_the_end(found.rows))
         together = 16 if self._rule.cost == 1 else 1  # times that may be looked at in vain
-        for rows, at in batches(len(X), len(times) - 1, self._numbers(), together):
-            run.advance(self._rule, self._early_case, rows, at, trace)
-        return run.result(self.classes_)
+        for group in (np.flatnonzero(~holes), np.flatnonzero(holes)):
+            for rows, at in batches(len(group), len(times) - 1, self._numbers(), together):
+                run.advance(self._rule, self._early_case, group[rows], at, trace)
+        return run.result(self.classes_, layout.channels)
 
     def _rows(self, X: Any) -> _Array:
         check_is_fitted(self)
+        rows = known_rows(X, self._layout)
+        if rows is not None:
+            return rows
         options = {"dtype": np.float64, "order": "C", "ensure_all_finite": "allow-nan"}
         return np.asarray(validate_data(self, X, reset=False, **options))
 

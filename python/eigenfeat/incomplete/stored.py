@@ -14,6 +14,7 @@ from eigenfeat.incomplete._ideal import ClassCodes, IdealRule
 from eigenfeat.incomplete._pairwise import PairwiseRule
 from eigenfeat.incomplete._patterns import PatternCache
 from eigenfeat.incomplete._sampled import SampledRule
+from eigenfeat.incomplete._series import Layout
 from eigenfeat.incomplete._set_rule import SetRule
 from eigenfeat.incomplete.baselines import FixedTime
 from eigenfeat.incomplete.baselines_ects import ECTS
@@ -90,6 +91,10 @@ def _check_correction(value: Correction) -> None:
     fits(value.length >= 1 and 0 <= value.confidence < 1, "Correction")
 
 
+def _check_layout(value: Layout) -> None:
+    fits(value.channels >= 1 and value.length >= 1 and type(value.held) is bool, "Layout")
+
+
 def _width(found: Any) -> int:
     if isinstance(found, Local):
         return int(found.model.n_features_in_)
@@ -99,6 +104,11 @@ def _width(found: Any) -> int:
 
 def _check_reliable(value: ReliableClassifier) -> None:
     d, found = value.n_features_in_, value._discriminants
+    if not hasattr(value, "_layout"):  # of files from before there were series
+        value._layout, value.n_channels_, value.n_timepoints_ = Layout(1, d, True), 1, d
+    layout = value._layout
+    told = value.n_channels_, value.n_timepoints_
+    fits(layout.width == d and told == (layout.channels, layout.length), "Layout")
     affine, scores = value._affine, value._scores
     width = d if affine is None else affine.B.shape[1]
     rule = value._rule
@@ -125,6 +135,9 @@ _RELIABLE = {
     "completion_": "of GaussianCompletion MixtureCompletion",
     "features_": "value?",
     "set_": "text",
+    "_layout": "of Layout?",
+    "n_channels_": "count?",
+    "n_timepoints_": "count?",
     "_affine": "of Affine?",
     "_scores": "of Affine?",
     "_discriminants": "of Linear Gaussians Local Quadratic Opaque",
@@ -206,6 +219,9 @@ STORED = (
         PatternCache,
         pack=lambda value: {},
         build=lambda state: PatternCache(),
+    ),
+    Stored(
+        "Layout", Layout, {"channels": "count", "length": "count", "held": "value"}, _check_layout
     ),
     Stored("Affine", Affine, {"B": "numbers d w", "b": "numbers w"}),
     Stored("Linear", Linear, _LINEAR, _check_labels),
