@@ -22,7 +22,7 @@ from eigenfeat.incomplete._early import flattened
 from eigenfeat.incomplete._ideal import ClassCodes
 from eigenfeat.incomplete._row_blocks import blocks
 from eigenfeat.incomplete._rules import Case, Rule
-from eigenfeat.incomplete._series import Layout
+from eigenfeat.incomplete._series import Layout, Rows
 from eigenfeat.incomplete.conditional import Conditional
 
 __all__ = ["Cases", "rule_for", "scores_of"]
@@ -52,7 +52,7 @@ class Cases:
     def _needs_covariance(self) -> bool:
         if self.set_ == "box":
             return isinstance(self._discriminants, Quadratic)
-        return self.set_ not in ("quadratic", "sampled")
+        return self.set_ not in ("quadratic", "sampled", "learned")
 
     @property
     def _needs_spectra(self) -> bool:
@@ -72,6 +72,12 @@ class Cases:
             largest, score = self._rule.largest(self._case(rows[part]), None)
             sure[part] = np.where(self._discriminants.labels[score] == codes[part], largest, 0.0)
         return codes, sure
+
+    def _held_out(self, given: Rows) -> tuple[_Array, NDArray[np.intp]]:
+        """Rows to look at as they become known, and their classes at the end."""
+        full = self._filled(given.rows)
+        final = self._codes(self._features_of(full))
+        return np.where(given.have_holes[:, None], given.rows, full), final
 
     def _features_of(self, X: _Array) -> Any:
         return X if self.features_ is None else self.features_.transform(X)

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from eigenfeat.incomplete._folds import held_out
+from eigenfeat.incomplete._folds import held_out, spread_over_classes
 from eigenfeat.incomplete._rules import Case, Judgement, Rule
 from eigenfeat.incomplete._series import Rows
 from eigenfeat.incomplete.calibration import lower_bound
@@ -219,20 +219,18 @@ def _trials(
     n_folds: int,
 ) -> Any:
     """For each fold (p, m, looks): whether rows would be decided, and wrongly."""
-    chosen = _spread_over_classes(y, rows)
+    chosen = spread_over_classes(y, rows)
     for held in held_out(y, n_folds):
         own = np.flatnonzero(held & chosen)
         if not len(own):
             continue
         try:
             fitted = clone(model).set_params(correct=False)
-            fitted._fit_rows(given.rows[~held], y[~held], model._layout)
+            fitted._fit_rows(given.some(~held), y[~held], model._layout)
         except ValueError:  # such as a class that is too small without the fold
             continue
-        full = fitted._filled(given.rows[own])
-        final = fitted._codes(fitted._features_of(full))
-        holes, ends = given.have_holes[own], given.ends[own][:, None]
-        shown = np.where(holes[:, None], given.rows[own], full)
+        shown, final = fitted._held_out(given.some(own))
+        ends = given.ends[own][:, None]
         decided = np.empty((len(grid), len(own), len(times)), dtype=bool)
         wrong = np.empty_like(decided)
         for begin in range(0, len(times), 8):
@@ -244,15 +242,3 @@ def _trials(
                 decided[k, :, at] = yes.reshape(shape) & (times[at] < ends)
                 wrong[k, :, at] = decided[k, :, at] & (label != final[:, None])
         yield decided, wrong
-
-
-def _spread_over_classes(y: NDArray[Any], rows: int) -> NDArray[np.bool_]:
-    """Which rows to take, of each class its first ones in the same proportion."""
-    _, codes = np.unique(y, return_inverse=True)
-    rank = np.empty(len(codes))
-    for g in range(int(codes.max()) + 1):
-        members = np.flatnonzero(codes == g)
-        rank[members] = np.arange(len(members)) / len(members)
-    chosen = np.zeros(len(codes), dtype=bool)
-    chosen[np.argsort(rank, kind="stable")[:rows]] = True
-    return chosen

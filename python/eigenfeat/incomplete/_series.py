@@ -82,6 +82,10 @@ class Rows:
     rows: _Array
     ends: NDArray[np.int64]
 
+    def some(self, which: Any) -> Rows:
+        """Some of them."""
+        return Rows(self.rows[which], self.ends[which])
+
     @property
     def have_holes(self) -> NDArray[np.bool_]:
         """(n,): which series lack entries before their end."""

@@ -80,6 +80,10 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
           probability 0.99 over the samples none of a row's bounds is too large, however early the
           test ends: an error of a look at a row, not of all looks together. 0.95 takes `n_samples`
           of 128, 0.99 of 1,024, 0.999 of 8,192.
+        - "learned": a logistic regression's estimate, learned out of folds, of the probability that
+          the label now is the final one, from 32 completions' labels, the classifier's margin at
+          the completed mean and the share of entries that are missing. It is no bound and rests on
+          no distribution; what `correct` makes of it is one, by exchangeability.
         - "auto": "pairwise" for linear discriminants, "ideal" for local ones, "quadratic" for other
           quadratic ones, "sampled" for classifiers without any.
     reliability : float in (0, 1), default=0.95
@@ -105,12 +109,15 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         as many known entries. log(1 - confidence) / log(tau) rows are the fewest that can show
         anything (45 for 0.95, 230 for 0.99, 2,302 for 0.999); with fewer, rows are decided when
         they are complete. False is the rule of the thesis alone.
+        "learned" is corrected otherwise: rows do not wait for a number of entries but for a score
+        that so many held-out rows never had with a wrong label (split conformal prediction; with a
+        confidence, Wilks's tolerance limits).
     n_folds : int, default=5
         Folds for that; `fit` takes as many times as long, and longer.
     n_samples : int, default=1024
         Power of two, at most 2^20; samples a row with "ideal", at most as many with "sampled".
     random_state : int, RandomState or None, default=0
-        For "ideal" and "sampled", which draw the same numbers for every row.
+        For "ideal", "sampled" and "learned", which draw the same numbers for every row.
     n_threads : int or None, default=None
         Threads; None means all that OpenMP gives. Results do not depend on it.
 
@@ -128,8 +135,9 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         Share of held-out rows whose decision at that tau was that of the complete row, and Clopper
         and Pearson's lower bound of it with confidence 0.9; they are the rows that correct the
         rule. NaN and 0 if no fold could be fitted.
-    correction_ : Correction
-        How many entries must be known at which tau: ``correction_.least_known(tau)``.
+    correction_ : Correction or Thresholds
+        How many entries must be known at which tau: ``correction_.least_known(tau)``. With
+        "learned", which score is asked for: ``correction_.threshold(tau)``.
     calibration_ : Calibration
         After `calibrate`, which takes the place of the correction: what `reliability_` rests on.
     n_features_in_ : int
@@ -165,7 +173,7 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "classifier": [HasMethods(["fit", "predict"])],
         "completion": [HasMethods(["fit", "condition", "condition_prefixes"]), None],
-        "set": [StrOptions({"auto", "pairwise", *SETS, "ideal", "sampled"})],
+        "set": [StrOptions({"auto", "pairwise", *SETS, "ideal", "sampled", "learned"})],
         "reliability": [Interval(Real, 0, 1, closed="neither")],
         "horizon": [Interval(Integral, 1, MOST, closed="both"), None],
         "features": [HasMethods(["fit", "transform"]), None],
@@ -231,7 +239,7 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
             found, y, layout = training_rows(self, X, y, self.horizon)
             check_classification_targets(y)
             self._forget_calibration()
-            self._fit_rows(found.rows, y, layout)
+            self._fit_rows(found, y, layout)
             if self.correct is not False:
                 self._correct(found, y)
         return self

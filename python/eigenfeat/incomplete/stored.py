@@ -11,6 +11,7 @@ from eigenfeat.incomplete._affine import Affine
 from eigenfeat.incomplete._correction import CorrectedRule, Correction
 from eigenfeat.incomplete._discriminants import Gaussians, Linear, Local, Opaque, Quadratic
 from eigenfeat.incomplete._ideal import ClassCodes, IdealRule
+from eigenfeat.incomplete._learned import LearnedRule, ThresholdRule, Thresholds
 from eigenfeat.incomplete._pairwise import PairwiseRule
 from eigenfeat.incomplete._patterns import PatternCache
 from eigenfeat.incomplete._sampled import SampledRule
@@ -83,6 +84,17 @@ def _check_sampling(value: IdealRule | SampledRule) -> None:
     fits(sound, type(value).__name__)
 
 
+def _check_learned(value: LearnedRule) -> None:
+    weights = value.weights
+    fits(len(weights) in (1, 8) and not np.isnan(weights).any(), "LearnedRule.weights")
+
+
+def _check_critical(value: Thresholds) -> None:
+    critical = value.critical
+    sound = np.all(np.diff(critical) >= 0) and (not len(critical) or critical[0] >= 0)
+    fits(sound and 0 <= value.confidence < 1, "Thresholds")
+
+
 def _check_correction(value: Correction) -> None:
     tau, since = value.tau, value.since
     sound = len(tau) > 0 and tau[0] > 0 and tau[-1] < 1 and np.all(np.diff(tau) > 0)
@@ -141,8 +153,10 @@ _RELIABLE = {
     "_affine": "of Affine?",
     "_scores": "of Affine?",
     "_discriminants": "of Linear Gaussians Local Quadratic Opaque",
-    "_rule": "of SetRule PairwiseRule IdealRule SampledRule CorrectedRule",
-    "correction_": "of Correction?",
+    "_rule": (
+        "of SetRule PairwiseRule IdealRule SampledRule LearnedRule CorrectedRule ThresholdRule"
+    ),
+    "correction_": "of Correction Thresholds?",
     "realised_": "number?",
     "realised_bound_": "number?",
     "reliability_": "number?",
@@ -196,6 +210,13 @@ _SAMPLING = {
     "seed": "count",
 }
 
+_LEARNED = {
+    "predict": "of ClassCodes",
+    "weights": "floats p",
+    "critical": "numbers n",
+    "seed": "count",
+}
+
 STORED = (
     Stored("GaussianCompletion", GaussianCompletion, _COMPLETION, _check_completion),
     Stored("MixtureCompletion", MixtureCompletion, _COMPLETION, _check_completion),
@@ -237,6 +258,13 @@ STORED = (
         "CorrectedRule",
         CorrectedRule,
         {"rule": "of SetRule PairwiseRule IdealRule SampledRule", "correction": "of Correction"},
+    ),
+    Stored("LearnedRule", LearnedRule, _LEARNED, _check_learned),
+    Stored(
+        "ThresholdRule", ThresholdRule, {"rule": "of LearnedRule", "correction": "of Thresholds"}
+    ),
+    Stored(
+        "Thresholds", Thresholds, {"critical": "numbers p", "confidence": "number"}, _check_critical
     ),
     Stored("Correction", Correction, _CORRECTION, _check_correction),
     Stored("ClassCodes", ClassCodes, {"classes": "labels k", "classifier": "value"}),
