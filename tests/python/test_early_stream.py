@@ -192,7 +192,7 @@ def test_many_threads_push_into_streams_of_one_model_and_into_one_stream(fitted)
     ("values", "at", "message"),
     [
         ([1.0], None, r"values: expected shape \(3,\), got \(1,\)"),
-        ([1.0, np.nan], [0, 2], "values: expected finite numbers, got nan for series 2"),
+        ([1.0, np.inf], [0, 2], "values: expected finite numbers or NaN, got inf for series 2"),
         ([1.0], [3], r"at: expected distinct integers in 0..2, got \[3\]"),
         ([1.0, 2.0], [1, 1], "at: expected distinct integers"),
         ([1.0], [0.5], "at: expected distinct integers"),
@@ -219,7 +219,7 @@ def test_other_misuse(fitted):
     with pytest.raises(ValueError, match=r"steps: expected ascending integers in 0..14"):
         model.stream(steps=[15])
     stream = model.stream()
-    with pytest.raises(ValueError, match="value: expected a finite number, got inf"):
+    with pytest.raises(ValueError, match="value: expected finite numbers or NaN, got inf"):
         stream.push(np.inf)
     with pytest.raises(ValueError, match=r"value: expected a number, got shape \(2,\)"):
         stream.push([1.0, 2.0])

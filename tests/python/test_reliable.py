@@ -309,9 +309,10 @@ def test_blocks_do_not_matter(series, monkeypatch):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"classifier": RandomForestClassifier(2)}, "classifier: expected one with linear"),
-        ({"classifier": KNeighborsClassifier(3)}, "classifier: expected one with linear"),
-        ({"classifier": SVC(kernel="linear")}, "classifier: expected"),
+        ({"classifier": RandomForestClassifier(2), "set": "box"}, "classifier: expected one with"),
+        ({"classifier": KNeighborsClassifier(3), "set": "pairwise"}, "classifier: expected one"),
+        ({"classifier": SVC(kernel="linear"), "set": "quadratic"}, "classifier: expected"),
+        ({"classifier": PCA()}, "classifier"),  # without predict
         ({"classifier": "lda"}, "classifier"),
         ({"set": "ball"}, "set"),
         ({"reliability": 1.0}, "reliability"),

@@ -17,7 +17,8 @@ from .local_qda import LocalQDA
 from .metrics import EarlyCurve, EarlyScores, early_scores, harmonic_mean, reliability_curve
 from .results import Decisions, EarlyDecisions
 from .search import ReliableClassifierCV
-from .stream import Stream, StreamDecision, Streams
+from .stream import Stream, StreamDecision
+from .streams import Streams
 
 __all__ = [
     "ECTS",

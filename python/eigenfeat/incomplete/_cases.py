@@ -11,16 +11,25 @@ from numpy.typing import NDArray
 from eigenfeat import _threads
 from eigenfeat.incomplete._affine import Affine
 from eigenfeat.incomplete._completion import Completion
-from eigenfeat.incomplete._discriminants import Discriminants, Linear, Local, Quadratic
+from eigenfeat.incomplete._discriminants import (
+    Discriminants,
+    Linear,
+    Local,
+    Opaque,
+    Quadratic,
+)
 from eigenfeat.incomplete._early import flattened
 from eigenfeat.incomplete._ideal import ClassCodes
 from eigenfeat.incomplete._row_blocks import blocks
-from eigenfeat.incomplete._rules import Case
+from eigenfeat.incomplete._rules import Case, Rule
+from eigenfeat.incomplete._series import Layout, Rows
 from eigenfeat.incomplete.conditional import Conditional
 
 __all__ = ["Cases", "rule_for", "scores_of"]
 
 _Array = NDArray[np.float64]
+
+_NONE = np.empty(0, dtype=np.intp)
 
 
 class Cases:
@@ -33,6 +42,8 @@ class Cases:
     completion_: Completion
     features_: Any
     set_: str
+    _layout: Layout
+    _rule: Rule
     _affine: Affine | None
     _scores: Affine | None
     _discriminants: Discriminants
@@ -41,11 +52,32 @@ class Cases:
     def _needs_covariance(self) -> bool:
         if self.set_ == "box":
             return isinstance(self._discriminants, Quadratic)
-        return self.set_ != "quadratic"
+        return self.set_ not in ("quadratic", "sampled", "learned")
 
     @property
     def _needs_spectra(self) -> bool:
         return self.set_ == "quadratic"
+
+    def _filled(self, rows: _Array) -> _Array:
+        """Rows with conditional means for what is missing."""
+        if not np.isnan(rows).any():
+            return rows
+        return np.asarray(self.completion_.transform(rows))
+
+    def _at_the_end(self, rows: _Array) -> tuple[NDArray[np.intp], _Array]:
+        """What series are decided as at their end, and how surely: 1 if nothing is missing."""
+        codes = self._codes(self._features_of(self._filled(rows))) if len(rows) else _NONE
+        sure = np.ones(len(rows))
+        for part in self._open_parts(np.isnan(rows).sum(axis=1)):
+            largest, score = self._rule.largest(self._case(rows[part]), None)
+            sure[part] = np.where(self._discriminants.labels[score] == codes[part], largest, 0.0)
+        return codes, sure
+
+    def _held_out(self, given: Rows) -> tuple[_Array, NDArray[np.intp]]:
+        """Rows to look at as they become known, and their classes at the end."""
+        full = self._filled(given.rows)
+        final = self._codes(self._features_of(full))
+        return np.where(given.have_holes[:, None], given.rows, full), final
 
     def _features_of(self, X: _Array) -> Any:
         return X if self.features_ is None else self.features_.transform(X)
@@ -67,6 +99,10 @@ class Cases:
 
     def _early_case(self, rows: _Array, times: NDArray[np.int64]) -> Case:
         """Every row at every time, row by row."""
+        if np.isnan(rows).any():  # each with a pattern of its own
+            later = np.arange(rows.shape[1]) >= times[:, None]
+            seen = np.where(later, np.nan, rows[:, None]).reshape(-1, rows.shape[1])
+            return self._case(seen)
         affine = self._affine if self._scores is None else self._scores
         found = self.completion_._prefixes(
             rows, times, affine, self._needs_covariance, self._needs_spectra
@@ -105,6 +141,8 @@ def rule_for(discriminants: Discriminants) -> str:
     """The rule that decides earliest of those whose promise is about the complete row's label."""
     if isinstance(discriminants, Local):  # another row has others
         return "ideal"
+    if isinstance(discriminants, Opaque):
+        return "sampled"
     return "pairwise" if isinstance(discriminants, Linear) else "quadratic"
 
 

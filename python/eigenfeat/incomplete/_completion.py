@@ -14,12 +14,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat import _threads
 from eigenfeat._prefix_gaussian import PrefixGaussian
-from eigenfeat._validation import show
 from eigenfeat.incomplete._affine import Affine, affine_of
 from eigenfeat.incomplete._chi_squares import moments_of
 from eigenfeat.incomplete._covariance import class_gaussians
 from eigenfeat.incomplete._expectation import fit_incomplete
 from eigenfeat.incomplete._patterns import Pattern, PatternCache, patterns_of
+from eigenfeat.incomplete._steps import ascending_steps
 from eigenfeat.incomplete.conditional import Conditional, PrefixConditional, Spectra
 
 __all__ = ["Completion", "spectra_of"]
@@ -145,7 +145,7 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             If steps are out of range, or an entry that is needed is missing.
         """
         rows = self._rows(X)
-        at = self._steps(steps)
+        at = ascending_steps(steps, self.n_features_in_)
         known = rows[:, : at[-1]]
         if np.isnan(known).any():
             i, j = np.argwhere(np.isnan(known))[0]
@@ -174,6 +174,7 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             variances=np.stack([model.variance_table[at] for model in models], axis=1),
             covariances=_stacked([m.covariances(at) for m in models]) if covariance else None,
             spectra=spectra_of([(models, int(t)) for t in at]) if spectra else None,
+            gaussians=[(models, int(t)) for t in at],
         )
 
     def _conditioned(
@@ -213,6 +214,7 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             pattern,
             np.array(missing, dtype=np.intp),
             spectra_of(kept) if q and spectra else None,
+            kept,
         )
 
     def _posterior(self, densities: list[_Array], shape: tuple[int, int]) -> _Array:
@@ -266,16 +268,6 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         options = {"dtype": np.float64, "order": "C", "ensure_all_finite": "allow-nan"}
         return np.asarray(validate_data(self, X, reset=False, **options))
-
-    def _steps(self, steps: Any) -> NDArray[np.int64]:
-        d = self.n_features_in_
-        if steps is None:
-            return np.arange(1, d + 1)
-        at = np.atleast_1d(np.asarray(steps))
-        whole = at.ndim == 1 and at.size and at.dtype.kind in "iu"
-        if not whole or at[0] < 0 or at[-1] > d or np.any(np.diff(at) <= 0):
-            raise ValueError(f"steps: expected ascending integers in 0..{d}, got {show(steps)}")
-        return at.astype(np.int64)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

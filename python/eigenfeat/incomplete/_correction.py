@@ -22,8 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from eigenfeat.incomplete._folds import held_out
+from eigenfeat.incomplete._folds import held_out, spread_over_classes
 from eigenfeat.incomplete._rules import Case, Judgement, Rule
+from eigenfeat.incomplete._series import Rows
 from eigenfeat.incomplete.calibration import lower_bound
 
 __all__ = ["CorrectedRule", "Correction", "Held", "corrected"]
@@ -103,6 +104,10 @@ class CorrectedRule(Rule):
         self.rule = rule
         self.correction = correction
 
+    @property
+    def cost(self) -> int:  # type: ignore[override]
+        return self.rule.cost
+
     def judge(self, case: Case, tau: _Array, target: int | None) -> Judgement:
         return self._held_back(case, tau, self.rule.judge(case, tau, target))
 
@@ -142,7 +147,7 @@ class Held:
 
 
 def corrected(
-    model: Any, X: _Array, y: NDArray[Any], tau: float, n_folds: int, confidence: float
+    model: Any, given: Rows, y: NDArray[Any], tau: float, n_folds: int, confidence: float
 ) -> tuple[Correction, Held]:
     """Learn a correction of a model's rule from folds.
 
@@ -150,8 +155,8 @@ def corrected(
     ----------
     model : ReliableClassifier
         With the parameters to fit with; it is cloned.
-    X, y
-        Complete rows and labels.
+    given, y
+        Rows and labels.
     tau : float
         The reliability that is promised.
     n_folds : int
@@ -162,13 +167,16 @@ def corrected(
     -------
     Correction, Held
     """
-    d = X.shape[1]
+    n, d = given.rows.shape
     grid = np.union1d(GRID, [tau])
     if model._rule.cost > 1:  # looser ones take more samples; what is shown of any tau serves them
         grid = grid[(grid >= tau) | (grid == grid[0])]
-    rows, looks = _sizes(model, len(X), d)
-    times = np.unique(np.linspace(1, d - 1, looks).round().astype(np.int64)) if d > 1 else None
-    trials = [] if times is None else list(_trials(model, X, y, grid, times, rows, n_folds))
+    channels, samples = model._layout.channels, model._layout.length
+    rows, looks = _sizes(model, n, samples)
+    times = None
+    if samples > 1:
+        times = np.unique(np.linspace(1, samples - 1, looks).round().astype(np.int64)) * channels
+    trials = [] if times is None else list(_trials(model, given, y, grid, times, rows, n_folds))
     if not trials:
         warnings.warn(
             "correct: expected folds that the classifier can be fitted to, got none; rows are "
@@ -203,7 +211,7 @@ def _sizes(model: Any, n: int, d: int) -> tuple[int, int]:
 
 def _trials(
     model: Any,
-    X: _Array,
+    given: Rows,
     y: NDArray[Any],
     grid: _Array,
     times: NDArray[np.int64],
@@ -211,36 +219,26 @@ def _trials(
     n_folds: int,
 ) -> Any:
     """For each fold (p, m, looks): whether rows would be decided, and wrongly."""
-    chosen = _spread_over_classes(y, rows)
+    chosen = spread_over_classes(y, rows)
     for held in held_out(y, n_folds):
         own = np.flatnonzero(held & chosen)
         if not len(own):
             continue
         try:
-            fitted = clone(model).set_params(correct=False).fit(X[~held], y[~held])
+            fitted = clone(model).set_params(correct=False)
+            fitted._fit_rows(given.some(~held), y[~held], model._layout)
         except ValueError:  # such as a class that is too small without the fold
             continue
-        final = np.searchsorted(fitted.classes_, fitted.predict(X[own]))
+        shown, final = fitted._held_out(given.some(own))
+        ends = given.ends[own][:, None]
         decided = np.empty((len(grid), len(own), len(times)), dtype=bool)
         wrong = np.empty_like(decided)
         for begin in range(0, len(times), 8):
             at = slice(begin, min(begin + 8, len(times)))
-            case = fitted._early_case(X[own], times[at])
+            case = fitted._early_case(shown, times[at])
             shape = len(own), at.stop - at.start
             for k, (yes, score) in enumerate(fitted._rule.over(case, grid)):
                 label = fitted._discriminants.labels[score].reshape(shape)
-                decided[k, :, at] = yes.reshape(shape)
+                decided[k, :, at] = yes.reshape(shape) & (times[at] < ends)
                 wrong[k, :, at] = decided[k, :, at] & (label != final[:, None])
         yield decided, wrong
-
-
-def _spread_over_classes(y: NDArray[Any], rows: int) -> NDArray[np.bool_]:
-    """Which rows to take, of each class its first ones in the same proportion."""
-    _, codes = np.unique(y, return_inverse=True)
-    rank = np.empty(len(codes))
-    for g in range(int(codes.max()) + 1):
-        members = np.flatnonzero(codes == g)
-        rank[members] = np.arange(len(members)) / len(members)
-    chosen = np.zeros(len(codes), dtype=bool)
-    chosen[np.argsort(rank, kind="stable")[:rows]] = True
-    return chosen

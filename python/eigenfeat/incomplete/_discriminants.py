@@ -16,7 +16,7 @@ from eigenfeat._dominance import SeparableClasses
 from eigenfeat._validation import show
 from eigenfeat.incomplete.local_qda import LocalQDA
 
-__all__ = ["Discriminants", "Linear", "Quadratic", "discriminants_of"]
+__all__ = ["Discriminants", "Linear", "Opaque", "Quadratic", "discriminants_of"]
 
 _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
@@ -70,6 +70,11 @@ class Discriminants:
     ) -> tuple[_Array, _Array]:
         """(m,) lengths of the magnitudes that V and half gradients are added up from."""
         raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class Opaque(Discriminants):
+    """None that are known: the classifier is only asked for labels."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,9 +18,11 @@ __all__ = ["EarlyRun", "batches", "flattened"]
 _Array = NDArray[np.float64]
 
 
-def batches(n: int, n_times: int, numbers: int) -> Iterator[tuple[NDArray[np.intp], slice]]:
-    """Row numbers and slices of times, of bounded memory; times ascend within rows."""
-    span = int(np.clip(BLOCK_NUMBERS // numbers, 1, 16))
+def batches(
+    n: int, n_times: int, numbers: int, most: int
+) -> Iterator[tuple[NDArray[np.intp], slice]]:
+    """Row numbers and slices of `most` times, of bounded memory; times ascend within rows."""
+    span = int(np.clip(BLOCK_NUMBERS // numbers, 1, most))
     for part in blocks(n, numbers * span):
         rows = np.arange(part.start, part.stop)
         for begin in range(0, n_times, span):
@@ -38,6 +40,7 @@ def flattened(found: PrefixConditional, n_columns: int) -> Conditional:
         np.tile(np.arange(p), n),
         np.asarray(n_columns - found.steps, dtype=np.intp),
         found.spectra,
+        found.gaussians,
     )
 
 
@@ -50,21 +53,30 @@ class EarlyRun:
     tau : (n,) array
     times : (p,) array of int
         When to look, the last one d.
-    last : (n,) array of int
-        Classes of the complete rows.
+    ends : (n,) array of int
+        When each ends.
+    last, sure : (n,) arrays
+        Classes at the end, and how sure these are.
     """
 
     def __init__(
-        self, X: _Array, tau: _Array, times: NDArray[np.int64], last: NDArray[np.intp]
+        self,
+        X: _Array,
+        tau: _Array,
+        times: NDArray[np.int64],
+        ends: NDArray[np.int64],
+        last: NDArray[np.intp],
+        sure: _Array,
     ) -> None:
         self.X = X
         self.tau = tau
         self.times = times
         self.last = last
         self.waiting = np.ones(len(X), dtype=bool)
-        self.time = np.full(len(X), times[-1])
+        self.ends = ends
+        self.time = ends.copy()
         self.label = last.copy()
-        self.reliability = np.ones(len(X))
+        self.reliability = sure.copy()
         self.trace: tuple[NDArray[np.intp], _Array] | None = None
 
     def advance(
@@ -78,18 +90,23 @@ class EarlyRun:
         """Look at some rows at some times; without a trace, only at those that wait."""
         if trace and self.trace is None:
             p = len(self.times)
-            self.trace = np.repeat(self.last[:, None], p, axis=1), np.ones((len(self.X), p))
+            sure = np.repeat(self.reliability[:, None], p, axis=1)
+            self.trace = np.repeat(self.last[:, None], p, axis=1), sure
+        times = self.times[at]
         looked = rows if trace else rows[self.waiting[rows]]
+        looked = looked[self.ends[looked] > times[0]]
         if not len(looked):
             return
-        times = self.times[at]
         case = case_of(self.X[looked], times)
         found = rule.decides(case, np.repeat(self.tau[looked], len(times)))
         if self.trace is not None:
             largest, score = rule.largest(case, None)
             shape = (len(looked), len(times))
-            self.trace[0][looked, at] = case.discriminants.labels[score].reshape(shape)
-            self.trace[1][looked, at] = largest.reshape(shape)
+            running = times < self.ends[looked][:, None]
+            for kept, fresh in zip(
+                self.trace, (case.discriminants.labels[score], largest), strict=True
+            ):
+                kept[looked, at] = np.where(running, fresh.reshape(shape), kept[looked, at])
         self._note(rule, case, found, looked, times)
 
     def _note(
@@ -102,6 +119,7 @@ class EarlyRun:
     ) -> None:
         """Write down rows that are decided for the first time."""
         decided = found.decided.reshape(len(looked), len(times))
+        decided &= times < self.ends[looked][:, None]
         fresh = np.flatnonzero(decided.any(axis=1) & self.waiting[looked])
         if not len(fresh):
             return
@@ -113,14 +131,14 @@ class EarlyRun:
         self.reliability[rows] = np.maximum(largest, found.reliability[items])
         self.waiting[rows] = False
 
-    def result(self, classes: NDArray[Any]) -> EarlyDecisions:
-        """What was decided, with labels."""
+    def result(self, classes: NDArray[Any], channels: int) -> EarlyDecisions:
+        """What was decided, with labels, and times in samples."""
         labels, sure = (None, None) if self.trace is None else self.trace
         return EarlyDecisions(
             classes[self.label],
-            self.time,
+            self.time // channels,
             self.reliability,
-            self.times,
+            self.times // channels,
             None if labels is None else classes[labels],
             sure,
         )

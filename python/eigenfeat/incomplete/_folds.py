@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["held_out"]
+__all__ = ["held_out", "spread_over_classes"]
 
 
 def held_out(y: NDArray[Any], n_folds: int) -> Iterator[NDArray[np.bool_]]:
@@ -23,3 +23,15 @@ def held_out(y: NDArray[Any], n_folds: int) -> Iterator[NDArray[np.bool_]]:
         held = turn % n_folds == fold
         if held.any() and not held.all():
             yield held
+
+
+def spread_over_classes(y: NDArray[Any], rows: int) -> NDArray[np.bool_]:
+    """Which rows to take, of each class its first ones in the same proportion."""
+    _, codes = np.unique(y, return_inverse=True)
+    rank = np.empty(len(codes))
+    for g in range(int(codes.max()) + 1):
+        members = np.flatnonzero(codes == g)
+        rank[members] = np.arange(len(members)) / len(members)
+    chosen = np.zeros(len(codes), dtype=bool)
+    chosen[np.argsort(rank, kind="stable")[:rows]] = True
+    return chosen

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri
 from scipy.stats import qmc
 
+from eigenfeat._validation import show
 from eigenfeat.incomplete._row_blocks import BLOCK_NUMBERS
-from eigenfeat.incomplete._rules import Case, Judgement, Rule, square_roots
+from eigenfeat.incomplete._rules import Case, Judgement, Rule, first_scores, square_roots
 
 __all__ = ["ClassCodes", "IdealRule"]
 
@@ -28,7 +29,18 @@ class ClassCodes:
     classifier: Any
 
     def __call__(self, inputs: _Array) -> NDArray[np.intp]:
-        return np.searchsorted(self.classes, self.classifier.predict(inputs))
+        labels = np.asarray(self.classifier.predict(inputs))
+        if labels.shape != (len(inputs),):
+            raise ValueError(
+                f"classifier: expected predict to return {len(inputs)} labels, got shape "
+                f"{labels.shape}"
+            )
+        codes = np.minimum(np.searchsorted(self.classes, labels), len(self.classes) - 1)
+        strange = self.classes[codes] != labels
+        if np.any(strange):
+            known, found = show(self.classes.tolist()), show(labels[np.argmax(strange)])
+            raise ValueError(f"classifier: expected predict to return some of {known}, got {found}")
+        return codes
 
 
 class IdealRule(Rule):
@@ -69,7 +81,7 @@ class IdealRule(Rule):
         rows = np.arange(len(case.known.pattern))
         votes = self._votes(case, rows, slice(0, self.n_samples))
         best = votes.argmax(axis=1) if target is None else np.full(len(rows), target)
-        return self._bounds[votes[rows, best]], _scores_of(case, best)
+        return self._bounds[votes[rows, best]], first_scores(case, best)
 
     def decides(self, case: Case, tau: _Array) -> Judgement:
         """In stages of 32, 64, 128, ... samples, the same for all rows.
@@ -83,7 +95,7 @@ class IdealRule(Rule):
         bound = np.zeros(n)
         bound[open_] = self._bounds[votes[open_, best[open_]]]
         none = np.zeros(n, dtype=np.intp)
-        return Judgement(_scores_of(case, best), bound >= tau, bound, none, none)
+        return Judgement(first_scores(case, best), bound >= tau, bound, none, none)
 
     def over(
         self, case: Case, grid: _Array
@@ -94,7 +106,7 @@ class IdealRule(Rule):
         best = votes.argmax(axis=1)
         bound = np.zeros(n)
         bound[open_] = self._bounds[votes[open_, best[open_]]]
-        score = _scores_of(case, best)
+        score = first_scores(case, best)
         yield np.ones(n, dtype=bool), score
         for tau in grid[1:]:
             yield bound >= tau, score
@@ -172,11 +184,3 @@ def _points(dimension: int, n: int, seed: int) -> tuple[_Array, _Array]:
     # Points on the boundary would lie infinitely far out.
     points = np.clip(points, 2.0**-40, 1 - 2.0**-40)
     return ndtri(points[:, :-1]), points[:, -1]
-
-
-def _scores_of(case: Case, classes: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The first score of each class."""
-    first = np.zeros(int(classes.max(initial=0)) + 1, dtype=np.intp)
-    for g in np.unique(classes):
-        first[g] = np.argmax(case.discriminants.labels == g)
-    return first[classes]

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from eigenfeat.incomplete._rules import Rule
 from eigenfeat.incomplete.calibration import Calibration, NotCertifiedError, calibrate
-from eigenfeat.incomplete.stream import Stream, Streams
+from eigenfeat.incomplete.stream import Stream
+from eigenfeat.incomplete.streams import Streams
 
 if TYPE_CHECKING:
     from eigenfeat.incomplete.decision import ReliableClassifier

@@ -25,6 +25,7 @@ __all__ = [
     "Case",
     "Judgement",
     "Rule",
+    "first_scores",
     "pair_variances",
     "rivals_of",
     "slope_variances",
@@ -124,6 +125,7 @@ class Case:
             known.pattern[items],
             known.missing,
             known.spectra,
+            known.gaussians,
         )
         return replace(self, known=chosen)
 
@@ -176,6 +178,14 @@ class Rule:
 def rivals_of(labels: _Codes, guess: _Codes) -> NDArray[np.bool_]:
     """(n, k): the scores that the guess is compared with."""
     return np.asarray(labels != labels[guess][:, None])
+
+
+def first_scores(case: Case, classes: _Codes) -> _Codes:
+    """The first score of each class."""
+    first = np.zeros(int(classes.max(initial=0)) + 1, dtype=np.intp)
+    for g in np.unique(classes):
+        first[g] = np.argmax(case.discriminants.labels == g)
+    return first[classes]
 
 
 def pair_variances(covariance: _Array, best: _Codes) -> _Array:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from eigenfeat._prefix_gaussian import PrefixGaussian
 
 __all__ = ["Conditional", "PrefixConditional", "Spectra", "mixed"]
 
@@ -55,6 +58,9 @@ class Conditional:
         How many entries are missing in each.
     spectra : Spectra or None
         Of the correlations, where they are needed.
+    gaussians : list or None
+        By pattern, the parts' factorised Gaussians and after how many of their entries they are
+        taken, of which completions are drawn.
     """
 
     weights: _Array
@@ -64,6 +70,7 @@ class Conditional:
     pattern: NDArray[np.intp]
     missing: NDArray[np.intp]
     spectra: Spectra | None = None
+    gaussians: list[tuple[list[PrefixGaussian], int]] | None = None
 
     def part(self, g: int, rows: Any) -> Conditional:
         """One Gaussian of the mixture alone, for some of the rows."""
@@ -134,6 +141,8 @@ class PrefixConditional:
         The same for all rows.
     spectra : Spectra or None
         Of the correlations, where they are needed.
+    gaussians : list or None
+        As in `Conditional`, by step.
     """
 
     steps: NDArray[np.int64]
@@ -142,6 +151,7 @@ class PrefixConditional:
     variances: _Array
     covariances: _Array | None
     spectra: Spectra | None = None
+    gaussians: list[tuple[list[PrefixGaussian], int]] | None = None
 
     def at(self, k: int, rows: Any = slice(None), n_columns: int = 0) -> Conditional:
         """The distributions after ``steps[k]`` samples, of some of the rows."""

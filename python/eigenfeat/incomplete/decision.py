@@ -7,31 +7,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.frozen import FrozenEstimator
-from sklearn.utils import check_random_state
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._unchanged import unchanged_on_error
 from eigenfeat._validation import MOST, real_array, show
-from eigenfeat.incomplete._affine import affine_of
-from eigenfeat.incomplete._cases import Cases, rule_for, scores_of
-from eigenfeat.incomplete._complete_rows import complete_rows, labelled_complete_rows
-from eigenfeat.incomplete._correction import CorrectedRule, corrected
-from eigenfeat.incomplete._discriminants import (
-    Linear,
-    discriminants_of,
-)
 from eigenfeat.incomplete._early import EarlyRun, batches
-from eigenfeat.incomplete._ideal import ClassCodes, IdealRule
+from eigenfeat.incomplete._fitting import Fitting
 from eigenfeat.incomplete._in_use import InUse
-from eigenfeat.incomplete._pairwise import PairwiseRule
-from eigenfeat.incomplete._rules import Judgement, Rule
-from eigenfeat.incomplete._set_rule import SetRule
-from eigenfeat.incomplete.calibration import lower_bound
-from eigenfeat.incomplete.completion import GaussianCompletion
+from eigenfeat.incomplete._rules import Judgement
+from eigenfeat.incomplete._series import known_rows, training_rows, whole_rows
+from eigenfeat.incomplete._steps import ascending_steps
 from eigenfeat.incomplete.results import Decisions, EarlyDecisions
 from eigenfeat.incomplete.sets import SETS
 
@@ -39,16 +27,11 @@ __all__ = ["ReliableClassifier"]
 
 _Array = NDArray[np.float64]
 
-# Scores whose covariances are kept whole: up to here k^2 numbers a pattern are next to nothing.
-MANY_SCORES = 64
-
 # A row: its points are held at once.
 MOST_SAMPLES = 2**20
 
-CONFIDENCE = 0.9  # of corrections, where nothing else is asked for
 
-
-class ReliableClassifier(InUse, Cases, ClassifierMixin, BaseEstimator):
+class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
     r"""Classify incomplete rows where the complete ones would be classified the same.
 
     A row is decided as class c if, given what is known of it, the complete row would be classified
@@ -64,12 +47,13 @@ class ReliableClassifier(InUse, Cases, ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     classifier : estimator
-        Whose `predict` is the argmax of linear or quadratic discriminants: with ``coef_`` and
-        ``intercept_`` for each class (LDA, LinearSVC, LogisticRegression, MultinomialLogit), QDA,
-        GaussianNB, `LocalQDA`, or the nearest neighbour. It is cloned and fitted, unless it is a
-        fitted one in scikit-learn's ``FrozenEstimator``. With all rules but "ideal" a local one is
-        taken about the mean of the completed row, although the complete row has neighbours of its
-        own: no theorem covers its label then.
+        Any with `fit` and `predict`, pipelines too: "sampled" and "ideal" ask for no more than
+        labels. The other rules take linear or quadratic discriminants whose argmax `predict` is:
+        ``coef_`` and ``intercept_`` for each class (LDA, LinearSVC, LogisticRegression,
+        MultinomialLogit), QDA, GaussianNB, `LocalQDA`, or the nearest neighbour. It is cloned and
+        fitted, unless it is a fitted one in scikit-learn's ``FrozenEstimator``. Rules that are not
+        sampled take a local one about the mean of the completed row, although the complete row has
+        neighbours of its own: no theorem covers its label then.
     completion : GaussianCompletion, MixtureCompletion or None, default=None
         The distribution of complete rows; None: ``GaussianCompletion()``.
     set : str, default="auto"
@@ -89,9 +73,26 @@ class ReliableClassifier(InUse, Cases, ClassifierMixin, BaseEstimator):
           classifier. In `predict_early` and streams rows are left as soon as too many samples
           disagree. `n_samples` bounds the tau that can be reached: 0.95 takes 128, 0.99 takes 512,
           0.999 takes 8,192.
-        - "auto": "pairwise" for linear discriminants, "ideal" for local ones, else "quadratic".
+        - "sampled": the same probability, by a sequential test that also ends as soon as tau is
+          reached: 32 independent completions choose the class, and after 32, 64, 128, ... others
+          Clopper and Pearson's bounds, at a level that is divided among these stages (Bonferroni),
+          tell whether P(the complete row is of this class | what is known) is at least tau. With
+          probability 0.99 over the samples none of a row's bounds is too large, however early the
+          test ends: an error of a look at a row, not of all looks together. 0.95 takes `n_samples`
+          of 128, 0.99 of 1,024, 0.999 of 8,192.
+        - "learned": a logistic regression's estimate, learned out of folds, of the probability that
+          the label now is the final one, from 32 completions' labels, the classifier's margin at
+          the completed mean and the share of entries that are missing. It is no bound and rests on
+          no distribution; what `correct` makes of it is one, by exchangeability.
+        - "auto": "pairwise" for linear discriminants, "ideal" for local ones, "quadratic" for other
+          quadratic ones, "sampled" for classifiers without any.
     reliability : float in (0, 1), default=0.95
         tau.
+    horizon : int or None, default=None
+        What a complete series is. None: one that has ended; in rows, which are as long as the
+        longest training series, each channel's last sample stands for what a shorter one lacks. A
+        number: one of so many samples; what shorter ones lack is missing, and filled by the
+        completion where a classifier wants complete rows.
     features : transformer or None, default=None
         A linear map of rows to what is classified, such as LDG or PCA; cloned and fitted like the
         classifier, with labels.
@@ -108,12 +109,15 @@ class ReliableClassifier(InUse, Cases, ClassifierMixin, BaseEstimator):
         as many known entries. log(1 - confidence) / log(tau) rows are the fewest that can show
         anything (45 for 0.95, 230 for 0.99, 2,302 for 0.999); with fewer, rows are decided when
         they are complete. False is the rule of the thesis alone.
+        "learned" is corrected otherwise: rows do not wait for a number of entries but for a score
+        that so many held-out rows never had with a wrong label (split conformal prediction; with a
+        confidence, Wilks's tolerance limits).
     n_folds : int, default=5
         Folds for that; `fit` takes as many times as long, and longer.
     n_samples : int, default=1024
-        Power of two, at most 2^20; samples a row with "ideal".
+        Power of two, at most 2^20; samples a row with "ideal", at most as many with "sampled".
     random_state : int, RandomState or None, default=0
-        For "ideal".
+        For "ideal", "sampled" and "learned", which draw the same numbers for every row.
     n_threads : int or None, default=None
         Threads; None means all that OpenMP gives. Results do not depend on it.
 
@@ -131,18 +135,23 @@ class ReliableClassifier(InUse, Cases, ClassifierMixin, BaseEstimator):
         Share of held-out rows whose decision at that tau was that of the complete row, and Clopper
         and Pearson's lower bound of it with confidence 0.9; they are the rows that correct the
         rule. NaN and 0 if no fold could be fitted.
-    correction_ : Correction
-        How many entries must be known at which tau: ``correction_.least_known(tau)``.
+    correction_ : Correction or Thresholds
+        How many entries must be known at which tau: ``correction_.least_known(tau)``. With
+        "learned", which score is asked for: ``correction_.threshold(tau)``.
     calibration_ : Calibration
         After `calibrate`, which takes the place of the correction: what `reliability_` rests on.
     n_features_in_ : int
-        Number of columns, d.
+        Number of columns, d; of series ``n_channels_ * n_timepoints_``: all channels of the first
+        sample, then all of the second, which is how the classifier sees them.
+    n_channels_, n_timepoints_ : int
+        Of series; 1 and d where `fit` was given rows.
 
     Raises
     ------
     ValueError
-        If rows, labels or parameters are unfit, the classifier has no discriminants that are known,
-        or the features are not affine.
+        If rows, labels or parameters are unfit, the rule takes discriminants that the classifier
+        does not have, or the features are not affine (put such ones into a pipeline with the
+        classifier).
 
     References
     ----------
@@ -164,8 +173,9 @@ class ReliableClassifier(InUse, Cases, ClassifierMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "classifier": [HasMethods(["fit", "predict"])],
         "completion": [HasMethods(["fit", "condition", "condition_prefixes"]), None],
-        "set": [StrOptions({"auto", "pairwise", *SETS, "ideal"})],
+        "set": [StrOptions({"auto", "pairwise", *SETS, "ideal", "sampled", "learned"})],
         "reliability": [Interval(Real, 0, 1, closed="neither")],
+        "horizon": [Interval(Integral, 1, MOST, closed="both"), None],
         "features": [HasMethods(["fit", "transform"]), None],
         "tail": [StrOptions({"chernoff", "davies", "saddlepoint"})],
         "correct": ["boolean", Interval(Real, 0, 1, closed="neither"), StrOptions({"average"})],
@@ -182,6 +192,7 @@ class ReliableClassifier(InUse, Cases, ClassifierMixin, BaseEstimator):
         set: str = "auto",
         reliability: float = 0.95,
         *,
+        horizon: int | None = None,
         features: Any = None,
         tail: str = "chernoff",
         correct: Any = True,
@@ -194,6 +205,7 @@ class ReliableClassifier(InUse, Cases, ClassifierMixin, BaseEstimator):
         self.completion = completion
         self.set = set
         self.reliability = reliability
+        self.horizon = horizon
         self.features = features
         self.tail = tail
         self.correct = correct
@@ -207,9 +219,11 @@ class ReliableClassifier(InUse, Cases, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : (n, d) array-like
-            Complete rows. Incomplete ones are filled in by a completion, which learns from them:
-            ``GaussianCompletion().fit(X).transform(X)``.
+        X : (n, d) or (n, channels, samples) array-like, or list of series
+            Complete rows, or series: one of shape (samples,) or (channels, samples) each, of any
+            lengths (see `horizon`). Series may lack samples (NaN), which are filled by the
+            completion. Of rows that is left to the caller: ``GaussianCompletion().fit(X)
+            .transform(X)``.
         y : (n,) array-like
             Labels.
 
@@ -222,11 +236,12 @@ class ReliableClassifier(InUse, Cases, ClassifierMixin, BaseEstimator):
         if self.n_samples & (self.n_samples - 1):
             raise ValueError(f"n_samples: expected a power of two, got {self.n_samples}")
         with unchanged_on_error(self):
-            X, y = labelled_complete_rows(self, X, y)
+            found, y, layout = training_rows(self, X, y, self.horizon)
             check_classification_targets(y)
-            self._fit(X, y)
+            self._forget_calibration()
+            self._fit_rows(found, y, layout)
             if self.correct is not False:
-                self._correct(X, y)
+                self._correct(found, y)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -234,24 +249,25 @@ class ReliableClassifier(InUse, Cases, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : (n, d) array-like
-            Complete rows; `decide` takes others.
+        X : (n, d) or (n, channels, samples) array-like, or list of series
+            Complete rows, which `decide` does not ask for; or series that have ended. Samples that
+            series lack are filled by their conditional means.
 
         Returns
         -------
         (n,) array
         """
         check_is_fitted(self)
-        X = complete_rows(self, X)
-        return np.asarray(self.classifier_.predict(self._features_of(X)))
+        rows = self._filled(whole_rows(self, X, self._layout).rows)
+        return np.asarray(self.classifier_.predict(self._features_of(rows)))
 
     def decide(self, X: Any, reliability: Any = None, *, target: Any = None) -> Decisions:
         """Decide rows, or let them wait.
 
         Parameters
         ----------
-        X : (n, d) array-like
-            Rows; NaN is missing.
+        X : (n, d) or (n, channels, samples) array-like, or list of series
+            Rows, or what is known of series so far; NaN is missing.
         reliability : float or (n,) array-like, optional
             tau in (0, 1); that of the estimator by default.
         target : label, optional
@@ -282,8 +298,8 @@ class ReliableClassifier(InUse, Cases, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : (n, d) array-like
-            Rows; NaN is missing.
+        X : (n, d) or (n, channels, samples) array-like, or list of series
+            As in `decide`.
         target : label, optional
             As this class.
 
@@ -307,12 +323,13 @@ class ReliableClassifier(InUse, Cases, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : (n, d) array-like
-            Complete series, of which no more is looked at than each time allows.
+        X : (n, d) or (n, channels, samples) array-like, or list of series
+            Series, of which no more is looked at than each time allows; at its own end each is
+            decided. Only those of `fit`'s second and third kind may lack samples.
         reliability : float or (n,) array-like, optional
             tau; that of the estimator by default.
-        steps : ascending integers in 1..d, optional
-            When to look; after every sample by default. d is always among them.
+        steps : ascending integers in 1..n_timepoints_, optional
+            When to look; after every sample by default. The end is always among them.
         trace : bool, default=False
             Whether to return classes and largest taus at all times.
 
@@ -322,61 +339,29 @@ class ReliableClassifier(InUse, Cases, ClassifierMixin, BaseEstimator):
             Labels, times and reliabilities.
         """
         check_is_fitted(self)
-        X = complete_rows(self, X)
-        tau, d = self._taus(reliability, len(X)), self.n_features_in_
-        times = np.arange(1, d + 1) if steps is None else self.completion_._steps(steps)
-        times = np.union1d(times[times > 0], [d]).astype(np.int64)
-        last = np.searchsorted(self.classes_, self.predict(X))
+        layout = self._layout
+        found = whole_rows(self, X, layout)
+        tau = self._taus(reliability, len(found.rows))
+        looks = ascending_steps(steps, layout.length)
+        times = np.union1d(looks[looks > 0], [layout.length]).astype(np.int64) * layout.channels
         if not trace:
-            times = times[times >= self._rule.least_known(float(tau.min()))]
-        run = EarlyRun(X, tau, times, last)
-        for rows, at in batches(len(X), len(times) - 1, self._numbers()):
-            run.advance(self._rule, self._early_case, rows, at, trace)
-        return run.result(self.classes_)
-
-    def _fit(self, X: _Array, y: NDArray[Any]) -> None:
-        self._forget_calibration()
-        self.features_ = None if self.features is None else clone(self.features).fit(X, y)
-        self._affine = affine_of(self.features_, X.shape[1])
-        inputs = self._features_of(X)
-        self.classifier_ = clone(self.classifier).fit(inputs, y)
-        self.classes_ = np.asarray(self.classifier_.classes_)
-        given = GaussianCompletion(n_threads=self.n_threads)
-        self.completion_ = (given if self.completion is None else clone(self.completion)).fit(X, y)
-        plain = self.classifier_
-        plain = plain.estimator if isinstance(plain, FrozenEstimator) else plain
-        self._discriminants = discriminants_of(plain, inputs)
-        linear = isinstance(self._discriminants, Linear)
-        self.set_ = self.set if self.set != "auto" else rule_for(self._discriminants)
-        self._rule = self._make_rule()
-        few = linear and self._discriminants.count <= MANY_SCORES
-        self._scores = None
-        if few and self.set_ in ("pairwise", "chebyshev", "mahalanobis"):
-            self._scores = scores_of(self._discriminants, self._affine, X.shape[1])
-
-    def _correct(self, X: _Array, y: NDArray[Any]) -> None:
-        """Hold the rule to what folds show."""
-        confidence = {"average": 0.0, True: CONFIDENCE}.get(self.correct, self.correct)
-        found = corrected(self, X, y, self.reliability, self.n_folds, confidence)
-        self.correction_, held = found
-        self.reliability_ = float(self.reliability)
-        self.realised_, self.realised_bound_ = float("nan"), 0.0
-        if held.n:
-            self.realised_ = held.agreed / held.n
-            self.realised_bound_ = float(lower_bound(held.agreed, held.n, CONFIDENCE))
-        self._rule = CorrectedRule(self._rule, self.correction_)
-
-    def _make_rule(self) -> Rule:
-        if self.set_ in SETS:
-            return SetRule(SETS[self.set_])
-        if self.set_ == "pairwise":
-            return PairwiseRule(self.tail)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        predict = ClassCodes(self.classes_, self.classifier_)
-        return IdealRule(predict, self.n_samples, 0.01, seed)
+            least = self._rule.least_known(float(tau.min(initial=1.0)))
+            times = times[np.searchsorted(times[:-1], least) :]
+        holes = found.have_holes
+        # Of series without holes what comes after their end is not looked at.
+        full = np.where(holes[:, None], found.rows, self._filled(found.rows))
+        run = EarlyRun(full, tau, times, found.ends, *self._at_the_end(found.rows))
+        together = 16 if self._rule.cost == 1 else 1  # times that may be looked at in vain
+        for group in (np.flatnonzero(~holes), np.flatnonzero(holes)):
+            for rows, at in batches(len(group), len(times) - 1, self._numbers(), together):
+                run.advance(self._rule, self._early_case, group[rows], at, trace)
+        return run.result(self.classes_, layout.channels)
 
     def _rows(self, X: Any) -> _Array:
         check_is_fitted(self)
+        rows = known_rows(X, self._layout)
+        if rows is not None:
+            return rows
         options = {"dtype": np.float64, "order": "C", "ensure_all_finite": "allow-nan"}
         return np.asarray(validate_data(self, X, reset=False, **options))
 

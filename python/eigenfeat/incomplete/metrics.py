@@ -185,7 +185,7 @@ def reliability_curve(model: Any, X: Any, y: Any, tau: Any) -> EarlyCurve:
     asked = checked_taus(tau)
     complete = np.asarray(model.predict(X))
     scores = [
-        early_scores(run, model.n_features_in_, complete=complete, y=y)
+        early_scores(run, model.n_timepoints_, complete=complete, y=y)
         for run in runs(model, X, asked)
     ]
     figures = ("reliability", "accuracy", "mean_time", "earliness", "harmonic_mean")

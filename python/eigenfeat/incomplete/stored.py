@@ -9,10 +9,13 @@ import numpy as np
 from eigenfeat._stored import Stored, fits
 from eigenfeat.incomplete._affine import Affine
 from eigenfeat.incomplete._correction import CorrectedRule, Correction
-from eigenfeat.incomplete._discriminants import Gaussians, Linear, Local, Quadratic
+from eigenfeat.incomplete._discriminants import Gaussians, Linear, Local, Opaque, Quadratic
 from eigenfeat.incomplete._ideal import ClassCodes, IdealRule
+from eigenfeat.incomplete._learned import LearnedRule, ThresholdRule, Thresholds
 from eigenfeat.incomplete._pairwise import PairwiseRule
 from eigenfeat.incomplete._patterns import PatternCache
+from eigenfeat.incomplete._sampled import SampledRule
+from eigenfeat.incomplete._series import Layout
 from eigenfeat.incomplete._set_rule import SetRule
 from eigenfeat.incomplete.baselines import FixedTime
 from eigenfeat.incomplete.baselines_ects import ECTS
@@ -75,9 +78,21 @@ def _check_pairwise(value: PairwiseRule) -> None:
     fits(value.tail in ("chernoff", "davies", "saddlepoint"), "PairwiseRule.tail")
 
 
-def _check_ideal(value: IdealRule) -> None:
+def _check_sampling(value: IdealRule | SampledRule) -> None:
     n = value.n_samples
-    fits(2 <= n <= 2**24 and n & (n - 1) == 0 and 0 < value.risk < 1, "IdealRule")
+    sound = 2 <= n <= 2**24 and n & (n - 1) == 0 and 0 < value.risk < 1
+    fits(sound, type(value).__name__)
+
+
+def _check_learned(value: LearnedRule) -> None:
+    weights = value.weights
+    fits(len(weights) in (1, 8) and not np.isnan(weights).any(), "LearnedRule.weights")
+
+
+def _check_critical(value: Thresholds) -> None:
+    critical = value.critical
+    sound = np.all(np.diff(critical) >= 0) and (not len(critical) or critical[0] >= 0)
+    fits(sound and 0 <= value.confidence < 1, "Thresholds")
 
 
 def _check_correction(value: Correction) -> None:
@@ -86,6 +101,10 @@ def _check_correction(value: Correction) -> None:
     fits(sound and np.all(np.diff(since, axis=1) >= 0), "Correction")
     fits(not since.size or (since.min() >= 0 and since.max() <= value.length), "Correction.since")
     fits(value.length >= 1 and 0 <= value.confidence < 1, "Correction")
+
+
+def _check_layout(value: Layout) -> None:
+    fits(value.channels >= 1 and value.length >= 1 and type(value.held) is bool, "Layout")
 
 
 def _width(found: Any) -> int:
@@ -97,13 +116,18 @@ def _width(found: Any) -> int:
 
 def _check_reliable(value: ReliableClassifier) -> None:
     d, found = value.n_features_in_, value._discriminants
+    if not hasattr(value, "_layout"):  # of files from before there were series
+        value._layout, value.n_channels_, value.n_timepoints_ = Layout(1, d, True), 1, d
+    layout = value._layout
+    told = value.n_channels_, value.n_timepoints_
+    fits(layout.width == d and told == (layout.channels, layout.length), "Layout")
     affine, scores = value._affine, value._scores
     width = d if affine is None else affine.B.shape[1]
     rule = value._rule
     whole = not isinstance(rule, CorrectedRule) or rule.correction.length == d
     fits(whole, "ReliableClassifier._rule")
     fits(affine is None or affine.B.shape[0] == d, "ReliableClassifier._affine")
-    fits(_width(found) == width, "ReliableClassifier._discriminants")
+    fits(isinstance(found, Opaque) or _width(found) == width, "ReliableClassifier._discriminants")
     fits(found.labels.max() < len(value.classes_), "ReliableClassifier._discriminants")
     fits(scores is None or scores.B.shape == (d, found.count), "ReliableClassifier._scores")
     fits(value.completion_._means.shape[1] == d, "ReliableClassifier.completion_")
@@ -123,11 +147,16 @@ _RELIABLE = {
     "completion_": "of GaussianCompletion MixtureCompletion",
     "features_": "value?",
     "set_": "text",
+    "_layout": "of Layout?",
+    "n_channels_": "count?",
+    "n_timepoints_": "count?",
     "_affine": "of Affine?",
     "_scores": "of Affine?",
-    "_discriminants": "of Linear Gaussians Local Quadratic",
-    "_rule": "of SetRule PairwiseRule IdealRule CorrectedRule",
-    "correction_": "of Correction?",
+    "_discriminants": "of Linear Gaussians Local Quadratic Opaque",
+    "_rule": (
+        "of SetRule PairwiseRule IdealRule SampledRule LearnedRule CorrectedRule ThresholdRule"
+    ),
+    "correction_": "of Correction Thresholds?",
     "realised_": "number?",
     "realised_bound_": "number?",
     "reliability_": "number?",
@@ -174,6 +203,20 @@ _QUADRATIC = {
     "precisions": "numbers m w w",
 }
 
+_SAMPLING = {
+    "predict": "of ClassCodes",
+    "n_samples": "count",
+    "risk": "number",
+    "seed": "count",
+}
+
+_LEARNED = {
+    "predict": "of ClassCodes",
+    "weights": "floats p",
+    "critical": "numbers n",
+    "seed": "count",
+}
+
 STORED = (
     Stored("GaussianCompletion", GaussianCompletion, _COMPLETION, _check_completion),
     Stored("MixtureCompletion", MixtureCompletion, _COMPLETION, _check_completion),
@@ -198,23 +241,30 @@ STORED = (
         pack=lambda value: {},
         build=lambda state: PatternCache(),
     ),
+    Stored(
+        "Layout", Layout, {"channels": "count", "length": "count", "held": "value"}, _check_layout
+    ),
     Stored("Affine", Affine, {"B": "numbers d w", "b": "numbers w"}),
     Stored("Linear", Linear, _LINEAR, _check_labels),
     Stored("Gaussians", Gaussians, _GAUSSIANS, _check_labels),
     Stored("Local", Local, {"labels": "whole m", "model": "of LocalQDA"}, _check_labels),
+    Stored("Opaque", Opaque, {"labels": "whole m"}, _check_labels),
     Stored("Quadratic", Quadratic, _QUADRATIC, _check_labels),
     Stored("SetRule", SetRule, {"kind": "of ChebyshevSet MahalanobisSet QuadraticSet BoxSet"}),
     Stored("PairwiseRule", PairwiseRule, {"tail": "text"}, _check_pairwise),
-    Stored(
-        "IdealRule",
-        IdealRule,
-        {"predict": "of ClassCodes", "n_samples": "count", "risk": "number", "seed": "count"},
-        _check_ideal,
-    ),
+    Stored("IdealRule", IdealRule, _SAMPLING, _check_sampling),
+    Stored("SampledRule", SampledRule, _SAMPLING, _check_sampling),
     Stored(
         "CorrectedRule",
         CorrectedRule,
-        {"rule": "of SetRule PairwiseRule IdealRule", "correction": "of Correction"},
+        {"rule": "of SetRule PairwiseRule IdealRule SampledRule", "correction": "of Correction"},
+    ),
+    Stored("LearnedRule", LearnedRule, _LEARNED, _check_learned),
+    Stored(
+        "ThresholdRule", ThresholdRule, {"rule": "of LearnedRule", "correction": "of Thresholds"}
+    ),
+    Stored(
+        "Thresholds", Thresholds, {"critical": "numbers p", "confidence": "number"}, _check_critical
     ),
     Stored("Correction", Correction, _CORRECTION, _check_correction),
     Stored("ClassCodes", ClassCodes, {"classes": "labels k", "classifier": "value"}),

@@ -1,0 +1,92 @@
+"""What all streams of a fitted model share."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenfeat.incomplete._completion import spectra_of
+from eigenfeat.incomplete._patterns import Pattern
+from eigenfeat.incomplete.conditional import Conditional, Spectra
+
+if TYPE_CHECKING:
+    from eigenfeat._prefix_gaussian import PrefixGaussian
+    from eigenfeat.incomplete._rules import Case
+    from eigenfeat.incomplete.decision import ReliableClassifier
+
+__all__ = ["plan_of"]
+
+_Array = NDArray[np.float64]
+
+KEPT_NUMBERS = 2**22  # of all times' covariances; more are computed time by time
+
+
+class Plan:
+    """What all streams of a fitted model share: its Gaussians, and spreads at every time."""
+
+    def __init__(self, model: ReliableClassifier) -> None:
+        affine = model._affine if model._scores is None else model._scores
+        d = model.n_features_in_
+        self.models: list[PrefixGaussian] = model.completion_._models(
+            Pattern(np.ones(d, dtype=bool)), affine
+        )
+        times = np.arange(d + 1)
+        self.variances = np.stack([one.variance_table for one in self.models], axis=1)
+        self.start = np.stack([one.feature_mean for one in self.models])
+        ell = self.start.shape[1]
+        self.wanted = model._needs_covariance
+        few = len(times) * len(self.models) * ell * ell <= KEPT_NUMBERS
+        self.covariances = None
+        if self.wanted and few:
+            stacks = [one.covariances(times) for one in self.models]
+            self.covariances = np.stack(stacks, axis=1)
+        self.by_spectra = model._needs_spectra
+
+    def spectra(self, t: int) -> Spectra | None:
+        """After t entries, if there is need of it."""
+        return spectra_of([(self.models, t)]) if self.by_spectra else None
+
+    def covariance(self, t: int) -> _Array | None:
+        """(1, parts, ell, ell) after t entries, if there is need of it."""
+        if not self.wanted:
+            return None
+        if self.covariances is not None:
+            return self.covariances[t : t + 1]
+        return np.stack([one.covariances(t) for one in self.models], axis=1)
+
+    def case(
+        self, model: ReliableClassifier, entries: int, means: _Array, densities: _Array
+    ) -> Case:
+        """The rule's case of (parts, m, ell) means after so many entries."""
+        m = means.shape[1]
+        parts = list(densities[:, :, None]) if len(densities) > 1 else []
+        known = Conditional(
+            weights=model.completion_._posterior(parts, (m, 1))[:, 0],
+            means=np.ascontiguousarray(means.transpose(1, 0, 2)),
+            variances=self.variances[entries : entries + 1],
+            covariances=self.covariance(entries),
+            pattern=np.zeros(m, dtype=np.intp),
+            missing=np.array([model.n_features_in_ - entries], dtype=np.intp),
+            spectra=self.spectra(entries),
+            gaussians=[(self.models, entries)],
+        )
+        return model._case_of(known)
+
+
+_PLANS: WeakKeyDictionary[Any, Plan] = WeakKeyDictionary()
+_PLANS_LOCK = threading.Lock()
+
+
+def plan_of(model: ReliableClassifier) -> Plan:
+    """The model's plan, by its rule, which every fit makes anew."""
+    with _PLANS_LOCK:
+        plan = _PLANS.get(model._rule)
+    if plan is None:
+        plan = Plan(model)
+        with _PLANS_LOCK:
+            plan = _PLANS.setdefault(model._rule, plan)
+    return plan

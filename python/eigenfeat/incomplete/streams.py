@@ -1,0 +1,397 @@
+"""Series that arrive one sample at a time, each decided as soon as may be."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from eigenfeat._validation import check_whole, real_array, show
+from eigenfeat.incomplete._steps import ascending_steps
+from eigenfeat.incomplete._stream_plan import plan_of
+
+if TYPE_CHECKING:
+    from eigenfeat.incomplete._rules import Case
+    from eigenfeat.incomplete.decision import ReliableClassifier
+
+__all__ = ["Streams"]
+
+_Array = NDArray[np.float64]
+_Codes = NDArray[np.intp]
+
+
+class Streams:
+    """Many series at once, each at a time of its own.
+
+    A sample costs O(t + ell) for the conditional mean and the rule's check; of a series that lacks
+    samples it takes a Cholesky factor, O(d^3), at each look, unless another has lacked the same.
+    Methods may be called from several threads; every push is a whole, and after an error everything
+    is as it was. Streams can be pickled, in the middle, too. A model that is fitted again does not
+    change streams that were opened before.
+
+    Parameters
+    ----------
+    model : ReliableClassifier
+        Fitted.
+    n_series : int >= 1
+    reliability : float or (n_series,) array-like, optional
+        tau; the model's by default.
+    steps : ascending integers in 1..n_timepoints_, optional
+        After how many samples to look; after every one by default, and always after the last.
+
+    Raises
+    ------
+    ValueError
+        If parameters are unfit.
+
+    See Also
+    --------
+    ReliableClassifier.predict_early : The same for series that are complete.
+    """
+
+    def __init__(
+        self,
+        model: ReliableClassifier,
+        n_series: int,
+        reliability: Any = None,
+        *,
+        steps: Any = None,
+    ) -> None:
+        check_is_fitted(model)
+        n = check_whole(n_series, "n_series", at_least=1)
+        self._tau = model._taus(reliability, n)
+        self._model = copy.copy(model)
+        self._layout = model._layout
+        d, length = self._layout.width, self._layout.length
+        self._looks = np.zeros(length + 1, dtype=bool)
+        self._looks[ascending_steps(steps, length)] = True
+        plan = plan_of(model)
+        parts = len(plan.models)
+        self._rows = np.full((n, d), np.nan)
+        self._holes = np.zeros(n, dtype=bool)
+        self._innovations = np.zeros((parts, n, d))
+        self._means = np.repeat(plan.start[:, None], n, axis=1)
+        self._densities = np.zeros((parts, n))
+        self._seen = np.zeros(n, dtype=np.int64)
+        self._time = np.zeros(n, dtype=np.int64)
+        self._code = np.full(n, -1, dtype=np.intp)
+        self._reliability = np.zeros(n)
+        self._lock = threading.RLock()
+
+    def __len__(self) -> int:
+        return len(self._seen)
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            state = {
+                name: copy.copy(value) for name, value in self.__dict__.items() if name != "_lock"
+            }
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.RLock()
+
+    @property
+    def decided(self) -> NDArray[np.bool_]:
+        """(n,): which series are decided."""
+        with self._lock:
+            return np.asarray(self._code >= 0)
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """(n,) array of objects: the labels, None where undecided."""
+        with self._lock:
+            out = self._model.classes_[np.maximum(self._code, 0)].astype(object)
+            out[self._code < 0] = None
+            return out
+
+    @property
+    def time(self) -> NDArray[np.int64]:
+        """(n,): how many samples the decisions took; 0 where undecided."""
+        with self._lock:
+            return self._time.copy()
+
+    @property
+    def reliability(self) -> _Array:
+        """(n,): the largest tau that held at the time of decision; 0 where undecided."""
+        with self._lock:
+            return self._reliability.copy()
+
+    @property
+    def seen(self) -> NDArray[np.int64]:
+        """(n,): how many samples each series has taken."""
+        with self._lock:
+            return self._seen.copy()
+
+    def push(self, values: Any, at: Any = None, *, time: Any = None) -> _Codes:
+        """Give one more sample to each of some series.
+
+        Parameters
+        ----------
+        values : (m,) or (m, channels) array-like
+            Samples; NaN is missing, and time goes on. Those of series that are decided are not
+            looked at.
+        at : (m,) array-like of int, optional
+            Distinct numbers of series; all by default.
+        time : int or (m,) array-like of int, optional
+            Which samples they are, from 1 on: those between are missing. The next by default.
+
+        Returns
+        -------
+        (k,) array of int
+            Series that are decided by it, ascending.
+
+        Raises
+        ------
+        ValueError
+            If samples are infinite or do not match, or times go back or past the last one; nothing
+            has been pushed then.
+        """
+        with self._lock:
+            where = self._numbers(at)
+            given = self._samples(values, where)
+            waiting = np.flatnonzero(self._code[where] < 0)
+            where, given = where[waiting], given[waiting]
+            times = self._times(time, waiting, where, len(self._code) if at is None else len(at))
+            if np.isinf(given).any():
+                k, j = np.argwhere(np.isinf(given))[0]
+                raise ValueError(
+                    f"values: expected finite numbers or NaN, got {given[k, j]} for series "
+                    f"{where[k]}"
+                )
+            pushed = [
+                self._pushed(int(t), where[k], given[k]) for t, k in _by(times, self._seen[where])
+            ]
+            # Nothing fails from here on.
+            fresh = [self._keep(one) for one in pushed]
+            return np.sort(np.concatenate([*fresh, np.empty(0, dtype=np.intp)]))
+
+    def finish(self, at: Any = None) -> _Codes:
+        """Decide series that have ended, by what is known of them.
+
+        What they lack is filled by their last samples or, where the model was fitted with a
+        `horizon`, by conditional means.
+
+        Parameters
+        ----------
+        at : (m,) array-like of int, optional
+            Distinct numbers of series; all by default.
+
+        Returns
+        -------
+        (k,) array of int
+            Series that are decided by it, ascending.
+
+        Raises
+        ------
+        ValueError
+            If a series has no sample yet; nothing has been decided then.
+        """
+        with self._lock:
+            where = self._numbers(at)
+            where = np.sort(where[self._code[where] < 0])
+            rows = self._rows[where]
+            empty = np.isnan(rows).all(axis=1)
+            if empty.any():
+                raise ValueError(
+                    f"at: expected series with known samples, got {where[int(empty.argmax())]}"
+                )
+            if self._layout.held:
+                for row, seen in zip(rows, self._seen[where], strict=True):
+                    self._layout.hold(row.reshape(-1, self._layout.channels), int(seen))
+            code, reliability = self._model._at_the_end(rows)
+            self._decide(where, code, reliability, self._seen[where])
+            return where
+
+    def outlook(self) -> tuple[NDArray[Any], _Array]:
+        """What each series would be decided as now, and up to which tau.
+
+        Returns
+        -------
+        label, reliability : (n,) arrays
+            Of decided series, what they were decided as.
+        """
+        with self._lock:
+            code, reliability = self._code.copy(), self._reliability.copy()
+            waiting = np.flatnonzero(code < 0)
+            for t, k in _by(self._seen[waiting]):
+                rows = waiting[k]
+                for some, case in self._cases(
+                    int(t),
+                    self._holes[rows],
+                    self._rows[rows],
+                    self._means[:, rows],
+                    self._densities[:, rows],
+                ):
+                    reliability[rows[some]], score = self._model._rule.largest(case, None)
+                    code[rows[some]] = self._model._discriminants.labels[score]
+            return self._model.classes_[code], reliability
+
+    def reset(self, at: Any = None) -> None:
+        """Begin some series, or all, anew.
+
+        Parameters
+        ----------
+        at : (m,) array-like of int, optional
+            Distinct numbers of series; all by default.
+        """
+        with self._lock:
+            where = self._numbers(at)
+            self._rows[where], self._holes[where] = np.nan, False
+            self._means[:, where] = plan_of(self._model).start[:, None]
+            self._densities[:, where] = 0.0
+            self._seen[where] = self._time[where] = 0
+            self._code[where] = -1
+            self._reliability[where] = 0.0
+
+    def _numbers(self, at: Any) -> _Codes:
+        n = len(self)
+        if at is None:
+            return np.arange(n)
+        where = np.asarray(at)
+        whole = where.ndim == 1 and (where.dtype.kind in "iu" or not where.size)
+        good = whole and (not where.size or (where.min() >= 0 and where.max() < n))
+        if not good or len(np.unique(where)) != len(where):
+            raise ValueError(f"at: expected distinct integers in 0..{n - 1}, got {show(at)}")
+        return where.astype(np.intp)
+
+    def _samples(self, values: Any, where: _Codes) -> _Array:
+        """(m, channels)."""
+        given = real_array(values, "values", np.dtype(np.float64))
+        channels = self._layout.channels
+        shape = where.shape if channels == 1 else (len(where), channels)
+        if given.shape != shape:
+            raise ValueError(f"values: expected shape {shape}, got {given.shape}")
+        return given.reshape(len(where), channels)
+
+    def _times(self, time: Any, waiting: _Codes, where: _Codes, n: int) -> NDArray[np.int64]:
+        """(m,): how many samples there are with the new ones, of series that wait."""
+        seen = self._seen[where]
+        if time is None:
+            return seen + 1
+        times = np.asarray(time)
+        if times.dtype.kind not in "iu" or times.shape not in ((), (n,)):
+            raise ValueError(f"time: expected an integer, or {n} of them, got {show(time)}")
+        times = np.broadcast_to(times, (n,))[waiting].astype(np.int64)
+        wrong = (times <= seen) | (times > self._layout.length)
+        if wrong.any():
+            k = int(wrong.argmax())
+            raise ValueError(
+                f"time: expected {seen[k] + 1}..{self._layout.length} for series {where[k]}, "
+                f"got {times[k]}"
+            )
+        return times
+
+    def _pushed(self, time: int, rows: _Codes, samples: _Array) -> _Pushed:
+        """What the sample makes of series that have seen as many, of which nothing changes yet."""
+        channels, seen = self._layout.channels, int(self._seen[rows[0]])
+        entries = slice((time - 1) * channels, time * channels)
+        whole = self._rows[rows]
+        whole[:, entries] = samples
+        holes = self._holes[rows] | np.isnan(samples).any(axis=1) | (time > seen + 1)
+        innovations = np.ascontiguousarray(self._innovations[:, rows])
+        means = np.ascontiguousarray(self._means[:, rows])
+        densities = np.ascontiguousarray(self._densities[:, rows])
+        if not holes.all():  # means of series with holes are not used any more
+            for j in range(channels):
+                t, sample = entries.start + j, np.nan_to_num(samples[:, j])
+                for g, one in enumerate(plan_of(self._model).models):
+                    one.step(t, sample, innovations[g], means[g], densities[g])
+        items, code, reliability = self._judged(time, rows, holes, whole, means, densities)
+        return _Pushed(
+            time, rows, entries, samples, holes, innovations, means, densities,
+            items, code, reliability,
+        )  # fmt: skip
+
+    def _keep(self, one: _Pushed) -> _Codes:
+        rows = one.rows
+        self._rows[rows, one.entries], self._holes[rows] = one.samples, one.holes
+        self._innovations[:, rows, one.entries] = one.innovations[:, :, one.entries]
+        self._means[:, rows], self._densities[:, rows] = one.means, one.densities
+        self._seen[rows] = one.time
+        decided = rows[one.items]
+        self._decide(decided, one.code, one.reliability, one.time)
+        return decided
+
+    def _decide(self, where: _Codes, code: _Codes, reliability: _Array, time: Any) -> None:
+        self._code[where], self._reliability[where], self._time[where] = code, reliability, time
+
+    def _judged(
+        self,
+        time: int,
+        rows: _Codes,
+        holes: NDArray[np.bool_],
+        whole: _Array,
+        means: _Array,
+        densities: _Array,
+    ) -> tuple[_Codes, _Codes, _Array]:
+        """Which of some series are decided now, as what, and how surely."""
+        model, n = self._model, len(rows)
+        if time == self._layout.length:
+            return np.arange(n), *model._at_the_end(whole)
+        code, reliability = np.full(n, -1, dtype=np.intp), np.zeros(n)
+        least = model._rule.least_known(float(self._tau[rows].min()))
+        if self._looks[time] and time * self._layout.channels >= least:
+            for some, case in self._cases(time, holes, whole, means, densities):
+                found = model._rule.decides(case, self._tau[rows[some]])
+                at = np.flatnonzero(found.decided)
+                if len(at):
+                    largest = model._rule.largest(case.some(at), None)[0]
+                    code[some[at]] = model._discriminants.labels[found.guess[at]]
+                    reliability[some[at]] = np.maximum(largest, found.reliability[at])
+        items = np.flatnonzero(code >= 0)
+        return items, code[items], reliability[items]
+
+    def _cases(
+        self,
+        seen: int,
+        holes: NDArray[np.bool_],
+        rows: _Array,
+        means: _Array,
+        densities: _Array,
+    ) -> Iterator[tuple[_Codes, Case]]:
+        """Some of the series, and what is known of them: by their means, or by patterns."""
+        plain = np.flatnonzero(~holes)
+        if len(plain):
+            case = plan_of(self._model).case(
+                self._model,
+                seen * self._layout.channels,
+                means[:, plain],
+                densities[:, plain],
+            )
+            yield plain, case
+        for part in self._model._open_parts(holes.astype(np.intp)):
+            yield part, self._model._case(rows[part])
+
+
+@dataclass(frozen=True, eq=False)
+class _Pushed:
+    """One sample more of some series that have seen as many, and those of them it decides."""
+
+    time: int
+    rows: _Codes
+    entries: slice
+    samples: _Array
+    holes: NDArray[np.bool_]
+    innovations: _Array
+    means: _Array
+    densities: _Array
+    items: _Codes
+    code: _Codes
+    reliability: _Array
+
+
+def _by(*keys: NDArray[np.int64]) -> Iterator[tuple[np.int64, _Codes]]:
+    """Distinct values of the first key, with numbers of those that have all keys in common."""
+    if not len(keys[0]):
+        return
+    distinct, which = np.unique(np.stack(keys, axis=1), axis=0, return_inverse=True)
+    for k, values in enumerate(distinct):
+        yield values[0], np.flatnonzero(which.reshape(-1) == k)

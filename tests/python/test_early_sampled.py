@@ -1,0 +1,240 @@
+"""The sampled rule: any classifier, and a bound that holds however early the test stops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy.stats import binom, norm
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.discriminant_analysis import (
+    LinearDiscriminantAnalysis,
+    QuadraticDiscriminantAnalysis,
+)
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from test_reliable_promise import agreement, right_model
+
+import eigenfeat as ef
+from eigenfeat.incomplete import GaussianCompletion, LocalQDA, MixtureCompletion, ReliableClassifier
+from eigenfeat.incomplete._discriminants import Opaque
+from eigenfeat.incomplete._sampled import SampledRule
+
+D = 10
+CLASSIFIERS = {
+    "linear": LinearDiscriminantAnalysis(),
+    "bayes": GaussianNB(),
+    "qda": QuadraticDiscriminantAnalysis(reg_param=0.1),
+    "local": LocalQDA(8),
+    "gem": ef.GEMClassifier(),
+    "pipeline": make_pipeline(StandardScaler(), LinearDiscriminantAnalysis()),
+    "forest": RandomForestClassifier(4, random_state=0),
+    "neighbours": KNeighborsClassifier(3),
+    "svc": SVC(),
+}
+
+
+def walks(random, n, d=D):
+    y = random.integers(0, 3, n)
+    X = random.standard_normal((n, d)).cumsum(axis=1) / 2 + y[:, None] * np.linspace(0, 3, d)
+    return X, np.array(["down", "flat", "up"])[y]
+
+
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.9, 0.97])
+def test_the_largest_bound_of_all_stages_holds(share):
+    """Over seeds, a bound of any stage is too large in one per cent of the rows at most."""
+    known = GaussianCompletion(shrinkage=0, ridge=1e-9).fit([[-1.0, -1], [1, -1], [-1, 1], [1, 1]])
+    classifier = Threshold(norm.isf(share))
+    model = ReliableClassifier(classifier, known, set="sampled", correct=False, n_samples=256)
+    model.fit(np.array([[-1.0, -1], [1, -1], [-1, 1], [1, 1]]), [0, 0, 1, 1])
+    rule, too_large, n = model._rule, 0, 2000
+    case = model._case(np.array([[0.0, np.nan]]))
+    truth = 1 - norm.cdf(
+        (classifier.at - case.known.mean[0, 1]) / np.sqrt(case.known.variance[0, 1])
+    )
+    for seed in range(n):
+        fresh = SampledRule(rule.predict, rule.n_samples, 0.1, seed)
+        too_large += fresh.largest(case, 1)[0][0] > truth
+    assert binom.sf(too_large - 1, n, 0.1) > 1e-3
+    assert too_large > 0  # and is not much too small
+
+
+class Threshold(ClassifierMixin, BaseEstimator):
+    """1 where the second column is larger."""
+
+    def __init__(self, at=0.0):
+        self.at = at
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return self.classes_[(X[:, 1] > self.at).astype(int)]
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.8])
+@pytest.mark.parametrize("mixture", [False, True])
+@pytest.mark.parametrize("name", ["linear", "bayes", "qda", "local", "gem"])
+def test_tau_holds_where_the_model_is_right(correlation, mixture, name):
+    """`bench/early_reliability.py --simulated` has the large version."""
+    random = np.random.default_rng([int(100 * correlation), mixture, len(name), 7])
+    completion, X, y, draw = right_model(random, correlation, mixture)
+    fresh = draw(300)
+    masks = [np.arange(X.shape[1]) < 3, random.permutation(X.shape[1]) < 5]
+    model = ReliableClassifier(
+        CLASSIFIERS[name], completion, set="sampled", correct=False, n_samples=512
+    ).fit(X[:500], y[:500])
+    model.completion_ = completion
+    decided = 0
+    for mask in masks:
+        for tau in (0.5, 0.8, 0.95):
+            realised, count = agreement(model, fresh, mask, tau)
+            assert binom.cdf(round(realised * count), count, tau) >= 1e-3, (tau, realised, count)
+            decided += count
+    assert decided > 0
+
+
+@pytest.mark.parametrize("name", list(CLASSIFIERS))
+def test_any_classifier_in_all_ways_of_asking(rng, name, tmp_path):
+    X, y = walks(rng, 90)
+    model = ReliableClassifier(
+        CLASSIFIERS[name], set="sampled", reliability=0.7, n_samples=64, correct=False
+    ).fit(X, y)
+    rows, _ = walks(rng, 12)
+    early = model.predict_early(rows, trace=True)
+    assert_array_equal(early.label[early.time == D], model.predict(rows)[early.time == D])
+    streams = model.streams(len(rows))
+    for column in rows.T:
+        streams.push(column)
+    assert_array_equal(streams.time, early.time)
+    assert_array_equal(streams.labels, early.label)
+    assert early.time.mean() < D
+    for t in (2, 7):
+        seen = rows.copy()
+        seen[:, t:] = np.nan
+        found = model.decide(seen)
+        assert_array_equal(found.decided & (early.time >= t), early.time == t)
+        assert_array_equal(found.reliability, model.reliabilities(seen))
+        assert_array_equal(found.decided, found.reliability >= 0.7)
+        assert_array_equal(found.reliability, early.trace_reliability[:, t - 1])
+        for target in model.classes_:
+            aimed = model.decide(seen, target=target)
+            assert set(aimed.labels) <= {target, None}
+    holes = np.where(rng.uniform(size=rows.shape) < 0.4, np.nan, rows)
+    assert model.decide(holes).decided.any()
+    again = clone(model).fit(X, y)
+    assert_array_equal(again.reliabilities(holes), model.reliabilities(holes))
+
+
+def test_auto_is_sampled_where_there_are_no_discriminants(rng):
+    X, y = walks(rng, 60)
+    for name in ("gem", "pipeline", "forest", "neighbours", "svc"):
+        model = ReliableClassifier(CLASSIFIERS[name], n_samples=64, correct=False).fit(X, y)
+        assert model.set_ == "sampled"
+        assert isinstance(model._discriminants, Opaque)
+    assert ReliableClassifier(LogisticRegression(), correct=False).fit(X, y).set_ == "pairwise"
+    ideal = ReliableClassifier(CLASSIFIERS["forest"], set="ideal", n_samples=64, correct=False)
+    assert ideal.fit(X, y).decide(X[:3]).decided.all()
+    frozen = FrozenEstimator(CLASSIFIERS["forest"].fit(X, y))
+    assert ReliableClassifier(frozen, n_samples=64, correct=False).fit(X, y).set_ == "sampled"
+
+
+def test_bounds_are_near_those_of_the_closed_form(rng):
+    X, y = walks(rng, 300)
+    rows, _ = walks(rng, 40)
+    rows[:, 6:] = np.nan
+    for completion in (GaussianCompletion(), MixtureCompletion()):
+        options = {"completion": completion, "correct": False, "n_samples": 4096}
+        two = y != "flat"  # for two classes the tail is exact
+        closed = ReliableClassifier(LinearDiscriminantAnalysis(), **options).fit(X[two], y[two])
+        exact, label = closed.reliabilities(rows), closed.decide(rows).label
+        sampled = clone(closed).set_params(set="sampled").fit(X[two], y[two])
+        found = sampled.decide(rows)
+        same = found.label == label
+        assert same.mean() > 0.9
+        assert np.all(found.reliability[same] <= exact[same] + 0.02)
+        assert np.all(found.reliability[same] >= exact[same] - 0.08)
+
+
+def test_the_test_stops_early_and_decides_the_same(rng):
+    X, y = walks(rng, 90)
+    rows, _ = walks(rng, 30)
+    model = ReliableClassifier(
+        CLASSIFIERS["pipeline"], MixtureCompletion(), n_samples=512, correct=False
+    ).fit(X, y)
+    case = model._early_case(rows, np.array([2, 5, 8]))
+    asked = []
+
+    def counted(inputs):
+        asked.append(len(inputs))
+        return plain(inputs)
+
+    plain, model._rule.predict = model._rule.predict, counted
+    for tau in (0.3, 0.9, 0.97, 0.999):
+        taus = np.full(90, tau)
+        asked.clear()
+        whole = model._rule.judge(case, taus, None)
+        most = sum(asked)
+        assert most == 90 * (512 + 32)
+        asked.clear()
+        stopped = model._rule.decides(case, taus)
+        assert sum(asked) < 0.7 * most
+        assert_array_equal(stopped.decided, whole.decided)
+        assert_array_equal(stopped.guess, whole.guess)
+    grid = np.array([1e-12, 0.5, 0.9, 0.97])
+    for tau, (decided, _) in zip(grid, model._rule.over(case, grid), strict=True):
+        assert_array_equal(
+            decided, model._rule.judge(case, np.full(90, tau), None).decided | (tau < 0.1)
+        )
+
+
+def test_corrected_out_of_fold(rng):
+    X, y = walks(rng, 150)
+    model = ReliableClassifier(CLASSIFIERS["pipeline"], reliability=0.8, n_samples=64).fit(X, y)
+    assert model.set_ == "sampled"
+    assert 0 < model.realised_bound_ < model.realised_ <= 1
+    fresh, _ = walks(rng, 200)
+    early = model.predict_early(fresh)
+    agreed = np.mean(early.label == model.predict(fresh))
+    assert agreed >= 0.8 - 2 * np.sqrt(0.16 / 200)
+    assert np.all(early.time >= model.correction_.least_known(0.8))
+
+
+def test_saved_or_refused_clearly(rng, tmp_path):
+    X, y = walks(rng, 90)
+    rows, _ = walks(rng, 12)
+    for name in ("gem", "linear", "pipeline"):
+        model = ReliableClassifier(
+            CLASSIFIERS[name], set="sampled", reliability=0.7, n_samples=64
+        ).fit(X, y)
+        ef.save(model, tmp_path / "model.npz")
+        again = ef.load(tmp_path / "model.npz")
+        assert_array_equal(again.predict_early(rows).time, model.predict_early(rows).time)
+    forest = ReliableClassifier(CLASSIFIERS["forest"], n_samples=64, correct=False).fit(X, y)
+    with pytest.raises((TypeError, ValueError), match="RandomForestClassifier"):
+        ef.save(forest, tmp_path / "model.npz")
+
+
+def test_errors(rng):
+    X, y = walks(rng, 60)
+    with pytest.raises(ValueError, match="classifier: expected predict to return some of"):
+        ReliableClassifier(LinearRegression(), set="sampled", correct=False).fit(
+            X, (y == "up").astype(int)
+        ).decide(np.where(X > 0, X, np.nan))
+
+    class Odd(Threshold):
+        def predict(self, X):
+            return np.zeros((len(X), 2))
+
+    model = ReliableClassifier(Odd(), set="sampled", correct=False).fit(X, y)
+    with pytest.raises(ValueError, match="classifier: expected predict to return 32 labels"):
+        model.decide([[np.nan] * D])
+    with pytest.raises(ValueError, match="'classifier' parameter"):
+        ReliableClassifier(StandardScaler()).fit(X, y)
