@@ -42,10 +42,13 @@ class NamedFeatures:
         found = self._found()
         inputs = _check_feature_names_in(self, input_features)
         ranked = zip(found.pairs, found.ranks, strict=True)
-        stems = [f"gem_{pair[0]}_vs_{pair[1]}_rank{rank}" for pair, rank in ranked]
+        stems = [self._stem(pair, rank) for pair, rank in ranked]
         suffixes = column_suffixes(self.expansion, check_powers(self.powers))
         names = [stem + suffix for suffix in suffixes for stem in stems]
         return np.asarray([*inputs, *names] if self.include_input else names, dtype=object)
+
+    def _stem(self, pair: Any, rank: int) -> str:
+        return f"gem_{pair[0]}_vs_{pair[1]}_rank{rank}"
 
     @property
     def _n_features_out(self) -> int:
