@@ -6,6 +6,7 @@ if TYPE_CHECKING:
     from ._versions import show_versions
     from .blocks import ArrayBlocks, Block, GeneratedBlocks, RowBlocks
     from .calibrated import CalibratedLeastSquares
+    from .class_components import ClassComponents
     from .contrasts import Contrasts, class_tree, one_vs_rest
     from .discriminant import FisherLDA, SlicedInverseRegression
     from .features import ExpandedRows
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "blocks": ("ArrayBlocks", "Block", "GeneratedBlocks", "RowBlocks"),
     "calibrated": ("CalibratedLeastSquares",),
+    "class_components": ("ClassComponents",),
     "contrasts": ("Contrasts", "class_tree", "one_vs_rest"),
     "discriminant": ("FisherLDA", "SlicedInverseRegression"),
     "features": ("ExpandedRows",),
@@ -77,6 +79,7 @@ __all__ = [
     "BallMinimum",
     "Block",
     "CalibratedLeastSquares",
+    "ClassComponents",
     "ClassMoments",
     "Contrasts",
     "ExpandedRows",

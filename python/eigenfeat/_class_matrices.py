@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
+from ._sampling_noise import MARGIN, noise_edge, quiet_ridge
 from ._validation import show
 from .contrasts import Contraction
 from .moments import ClassMoments
@@ -34,10 +35,11 @@ class Recipe:
     """How matrices are made; validated arguments of `pair_directions`."""
 
     denominator: str  # "second_moment" or "covariance"
-    ridge: float
+    ridge: float | None  # None: each denominator's own, by `quiet_ridge`
     constant: bool  # never with "covariance"
     scale: _Array | None  # (d,)
     centre: _Array | None = None  # (d,) origin of the rows, with the constant; by default 0
+    noise: bool = False  # whether `noise_edges` and `spectrum` will be asked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +140,8 @@ class ClassMatrices:
     Where both are second moments they are the same matrices: the ridge is left to the core, which
     adds it to the diagonal's first d entries. Over a covariance, which is a second moment about the
     mean of the group below, so is the numerator: each problem has one of its own. ``units`` (G,)
-    is what ridge is a multiple of, for the denominators that were formed.
+    is what ridge is a multiple of, for the denominators that were formed, and ``ridges`` (G,) that
+    multiple.
     """
 
     def __init__(self, unions: Unions, groups: list[Contraction], recipe: Recipe) -> None:
@@ -146,6 +149,8 @@ class ClassMatrices:
         self._d = unions.means.shape[1]
         self._mean_unit: float | None = None
         self.units = np.zeros(len(groups))
+        self.ridges = np.full(len(groups), np.nan if recipe.ridge is None else recipe.ridge)
+        self._spectra: dict[int, _Array] = {}
 
     @property
     def order(self) -> int:
@@ -162,7 +167,7 @@ class ClassMatrices:
             mean, covariance = self._union(group)
             formed[group] = _formed(covariance, mean, self._recipe)
             if group in below:
-                self.units[group] = self._unit(mean, covariance)
+                self._settle(group, formed[group], self._unit(mean, covariance))
         columns = [np.unique(items[:, side], return_inverse=True) for side in (0, 1)]
         return Wave(
             [formed[g] for g in columns[0][0].tolist()],
@@ -184,7 +189,7 @@ class ClassMatrices:
                 upper[group, other] = _formed(covariance, mean - means[other], self._recipe)
             if group in means:
                 lower[group] = _formed(covariance, None, self._recipe)
-                self.units[group] = self._unit(mean, covariance)
+                self._settle(group, lower[group], self._unit(mean, covariance))
         return Wave(
             [upper[i, j] for i, j in pairs.tolist()],
             [lower[group] for group in below.tolist()],
@@ -203,12 +208,45 @@ class ClassMatrices:
         return mean if centre is None else mean - centre, covariance
 
     def _shifts(self, groups: _Rows) -> _Array:
-        shifts = self._recipe.ridge * self.units[groups]
+        shifts = self.ridges[groups] * self.units[groups]
         if not self._recipe.constant:
             return shifts
         out = np.zeros((len(groups), self.order))
         out[:, : self._d] = shifts[:, None]
         return out
+
+    def rows(self, group: int) -> float:
+        """How many rows of weight 1 a group's mean squares are as good as (Kish)."""
+        shares = self._groups[group].dense(len(self._unions.weights))
+        weight = float(shares @ self._unions.weights)
+        return weight * weight / float(shares**2 @ self._unions.weights)
+
+    def spectrum(self, group: int) -> _Array:
+        """Eigenvalues (d,) of a denominator without its ridge, ascending."""
+        return self._spectra[group]
+
+    def noise_edges(self, items: _Rows) -> _Array:
+        """Which eigenvalues (n,) of these problems noise alone would hardly reach."""
+        edges: dict[tuple[int, float], float] = {}
+        out = np.empty(len(items))
+        for row, (above, below) in enumerate(items.tolist()):
+            key = below, self.rows(above)
+            if key not in edges:
+                ridge = self.ridges[below] * self.units[below]
+                known = self._spectra[below], ridge, self.rows(below), key[1]
+                edges[key] = MARGIN * noise_edge(*known)
+            out[row] = edges[key]
+        return out
+
+    def _settle(self, group: int, matrix: _Array, unit: float) -> None:
+        """Unit and ridge of a denominator and, where noise is asked for, its spectrum."""
+        self.units[group] = unit
+        if self._recipe.ridge is not None and not self._recipe.noise:
+            return
+        values = np.linalg.eigvalsh(matrix[: self._d, : self._d])
+        self._spectra[group] = np.maximum(values, 0.0)
+        if self._recipe.ridge is None:
+            self.ridges[group] = quiet_ridge(self._spectra[group], self.rows(group))
 
     def _unit(self, mean: _Array, covariance: _Array) -> float:
         """Trace / d of a denominator over the d features; the mean over classes where that is 0."""
@@ -243,7 +281,7 @@ class ClassMatrices:
         if len(known) < len(ridges):
             return SingularDenominatorError(f"{found}, with any ridge up to {_RIDGES[-1]:g}")
         return SingularDenominatorError(
-            f"{found} with ridge={self._recipe.ridge:g}; ridge={max(known):g} would do"
+            f"{found} with ridge={self.ridges[failed[0]]:g}; ridge={max(known):g} would do"
         )
 
     def _ridge_that_would_do(self, group: int) -> float | None:

@@ -57,7 +57,7 @@ class Request:
     """What to find of each problem; validated arguments of `pair_directions`."""
 
     n_directions: int
-    threshold: float
+    threshold: float | None  # None: where each problem's noise ends
     solver: str
     n_threads: int
     recipe: Recipe
@@ -164,10 +164,12 @@ def solve_problems(moments: ClassMoments, problems: Problems, request: Request) 
             wave.shifts,
             wave.items,
             m,
-            request.threshold,
+            1.0 if request.threshold is None else request.threshold,
             solver,
             request.n_threads,
         )
+        if request.threshold is None:
+            result = _above(result, matrices.noise_edges(problems.items[rows]))
         singular = result.status == Status.NOT_POSITIVE_DEFINITE
         failed.update(problems.items[rows[singular], 1].tolist())
         results.append(result)
@@ -180,6 +182,12 @@ def solve_problems(moments: ClassMoments, problems: Problems, request: Request) 
     if request.recipe.denominator == "covariance":
         return replace(found, offset=_offset_below(found, problems, matrices, request.recipe))
     return found
+
+
+def _above(result: PencilResult, edges: _Array) -> PencilResult:
+    """Without the eigenvalues, which descend, that are not above these (n,)."""
+    kept = (result.eigenvalues > edges[:, None]).sum(axis=1)  # NaN is not
+    return replace(result, found=np.minimum(result.found, kept).astype(result.found.dtype))
 
 
 def _offset_below(

@@ -164,12 +164,12 @@ def solve(
         exponent = int(np.frexp(np.diag(signal).max())[1])
         signal = np.ldexp(signal, -exponent)
     if pencil.smallest:
-        values, vectors = _smallest(signal, m, settings)
+        values, vectors = smallest(signal, m, settings)
     else:
         noise = _with_ridge(pencil, pooled, scale, settings.ridge)
         values, vectors = _largest(signal, noise, m, settings)
         if settings.n_components is None:
-            values, vectors = _of_rank(values, vectors)
+            values, vectors = of_rank(values, vectors)
     mean = pooled.mean if settings.center else np.zeros_like(pooled.mean)
     directions = np.ascontiguousarray(vectors / scale[:, None])
     return Directions(directions, np.ldexp(np.maximum(values, 0.0), exponent), mean, scale)
@@ -216,12 +216,12 @@ def _with_ridge(pencil: Pencil, pooled: Pooled, scale: Array, ridge: float) -> A
 
 def _largest(signal: Array, noise: Array, m: int, settings: Settings) -> tuple[Array, Array]:
     try:
-        return _eigenpairs(signal, noise, m, settings)
+        return eigenpairs(signal, noise, m, settings)
     except np.linalg.LinAlgError as error:
         raise _singular(noise, settings.ridge) from error
 
 
-def _smallest(matrix: Array, m: int, settings: Settings) -> tuple[Array, Array]:
+def smallest(matrix: Array, m: int, settings: Settings) -> tuple[Array, Array]:
     """Return the m smallest eigenvalues, ascending, and vectors; `matrix` may be singular.
 
     They are the largest of ``t I - matrix``, where t is a bound on all eigenvalues; Rayleigh
@@ -229,7 +229,7 @@ def _smallest(matrix: Array, m: int, settings: Settings) -> tuple[Array, Array]:
     """
     identity = np.eye(len(matrix))
     bound = float(np.linalg.norm(matrix))
-    _, vectors = _eigenpairs(bound * identity - matrix, identity, m, settings)
+    _, vectors = eigenpairs(bound * identity - matrix, identity, m, settings)
     values = np.einsum("ij,ij->j", vectors, matrix @ vectors)
     order = np.argsort(values, kind="stable")
     values, vectors = values[order], vectors[:, order]
@@ -253,14 +253,14 @@ def _by_pivots(basis: Array) -> Array:
     return basis @ np.array(chosen).T if chosen else basis
 
 
-def _of_rank(values: Array, vectors: Array) -> tuple[Array, Array]:
+def of_rank(values: Array, vectors: Array) -> tuple[Array, Array]:
     """Leave out directions whose signal is nothing but rounding, if there is a choice."""
     least = len(vectors) * np.finfo(np.float64).eps * values[0]
     kept = max(1, int(np.sum(values > least)))
     return values[:kept], vectors[:, :kept]
 
 
-def _eigenpairs(A: Array, B: Array, m: int, settings: Settings) -> tuple[Array, Array]:
+def eigenpairs(A: Array, B: Array, m: int, settings: Settings) -> tuple[Array, Array]:
     found = generalized_eigh(A, B, m, solver=settings.solver, n_threads=settings.n_threads)
     return found.eigenvalues, found.vectors
 

@@ -73,7 +73,7 @@ class ScaleReport:
 class Trial:
     """What a trial takes over from the estimator that asks for it."""
 
-    ridge: float
+    ridge: float | str
     n_directions: int
     denominator: str
     constant: bool
@@ -196,7 +196,7 @@ def _held_out_losses(
     found = pair_directions(
         moments,
         pairs=_few_pairs(active_classes(moments), both_ways=X.shape[1] < WIDE),
-        ridge=max(trial.ridge, 1e-3),
+        ridge=trial.ridge if isinstance(trial.ridge, str) else max(trial.ridge, 1e-3),
         n_directions=min(trial.n_directions, 5),
         threshold=1.0,
         denominator=trial.denominator,

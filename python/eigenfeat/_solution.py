@@ -13,16 +13,16 @@ from eigenfeat import _scale
 from eigenfeat._scale import ScaleReport
 from eigenfeat.eigh import PencilResult
 from eigenfeat.moments import ClassMoments
-from eigenfeat.pencils import pair_directions
+from eigenfeat.pencils import PairConditions, pair_conditions, pair_directions
 
 
 @dataclass(frozen=True)
 class Settings:
     """The estimator's parameters as they were when rows came in; see `GEM`."""
 
-    ridge: float
+    ridge: float | str
     n_directions: int
-    threshold: float | None
+    threshold: float | str | None
     pairs: Any
     denominator: str
     constant: bool
@@ -96,8 +96,24 @@ def solve(
     return Solution(directions, offset, found.eigenvalues, found.pairs, found.ranks, scale)
 
 
+def conditions(moments: ClassMoments, settings: Settings, scale: ScaleReport) -> PairConditions:
+    """Crawford numbers of the pencils that `solve` solves."""
+    return pair_conditions(
+        moments,
+        pairs=settings.pairs,
+        ridge=settings.ridge,
+        denominator=settings.denominator,
+        constant=settings.constant,
+        scale=scale.column_scale if scale.choice == "columns" else None,
+        random_state=settings.seed,
+    )
+
+
 class FittedDirections:
     """The fitted attributes that are read from a solution, which is solved for when first asked."""
+
+    moments_: ClassMoments
+    _seed: int
 
     def _found(self) -> Solution:
         """Return the solution, or raise if there are no moments yet."""
@@ -127,6 +143,19 @@ class FittedDirections:
     def ranks_(self) -> NDArray[np.intp]:
         """(F,) ranks within the pairs."""
         return self._found().ranks
+
+    @property
+    def pair_conditions_(self) -> PairConditions:
+        """Crawford numbers and sampling errors of the pencils; computed anew when asked for."""
+        found = self._found()
+        if not hasattr(self, "moments_"):
+            raise AttributeError("pair_conditions_ needs moments, which 'randomized' has none of")
+        return conditions(self.moments_, Settings.of(self, self._seed), found.scale)
+
+    @property
+    def eigenvalue_bounds_(self) -> NDArray[np.float64]:
+        """(F, 2) ends of what the eigenvalues may be with infinitely many rows."""
+        return self.pair_conditions_.bounds(self.pairs_, self.eigenvalues_)
 
     @property
     def scale_report_(self) -> ScaleReport:

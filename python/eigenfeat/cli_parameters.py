@@ -27,12 +27,20 @@ _OWN_WORDS = re.compile(r"(\w+): (expected .*)", re.DOTALL)
 def add_parameters(group: Any) -> None:
     """Add the options to a group of `fit`'s."""
     number, whole = {"type": float, "metavar": "X"}, {"type": int, "metavar": "N"}
-    group.add_argument("--ridge", **number, help="added to denominators, relative (default 0.2)")
+    group.add_argument(
+        "--ridge",
+        type=_or_auto,
+        metavar="X",
+        help="added to denominators, relative (default 0.2), or auto",
+    )
     group.add_argument(
         "--n-directions", **whole, help="most directions of a pair of classes (default 10)"
     )
     group.add_argument(
-        "--threshold", type=_threshold, metavar="X", help="least eigenvalue, or none (default 1.5)"
+        "--threshold",
+        type=_threshold,
+        metavar="X",
+        help="least eigenvalue (default 1.5), none, or auto",
     )
     group.add_argument(
         "--pairs",
@@ -115,8 +123,16 @@ def _flag(name: str) -> str:
 
 
 def _threshold(text: str) -> Any:
-    """A number, or none."""
-    return "none" if text == "none" else float(text)
+    """A number, auto, or none."""
+    return "none" if text == "none" else _or_auto(text)
+
+
+def _or_auto(text: str) -> Any:
+    """A number, or auto."""
+    try:
+        return "auto" if text == "auto" else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected a number or auto, got {text!r}") from None
 
 
 def _powers(text: str) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._feature_names import take_names
 from eigenfeat._lazy import Lazy
@@ -25,7 +25,8 @@ from eigenfeat._surveyed import SurveyedBlocks
 from eigenfeat._unchanged import unchanged_on_error
 from eigenfeat.blocks import RowBlocks
 from eigenfeat.contrasts import KINDS, Contrasts
-from eigenfeat.expansion import check_powers, column_suffixes, expand
+from eigenfeat.expansion import check_powers, expand
+from eigenfeat.gem_names import NamedFeatures
 from eigenfeat.gem_rows import tried_scales
 from eigenfeat.gem_wide_directions import WideDirections
 from eigenfeat.gem_wide_fit import expand_wide, fit_wide, refuse_moments
@@ -37,7 +38,7 @@ from eigenfeat.row_weights import weighted_rows
 FLOATS = [np.float64, np.float32]
 
 
-class GEM(FittedDirections, TransformerMixin, BaseEstimator):
+class GEM(NamedFeatures, FittedDirections, TransformerMixin, BaseEstimator):
     """Discriminative features from generalized eigenvectors, for any linear classifier.
 
     For ordered pairs (i, j) of classes it solves ``C_i u = lambda (C_j + r_j I) u``. Along `u` rows
@@ -49,13 +50,15 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    ridge : float >= 0, default=0.2
+    ridge : float >= 0 or "auto", default=0.2
         Multiple of a denominator's mean eigenvalue that is added to its diagonal. 0 needs more
-        independent rows than columns in every class.
+        independent rows than columns in every class. "auto" chooses one for each class, of .03 to
+        1, by its spectrum and its number of rows: see :func:`eigenfeat.pair_directions`.
     n_directions : int >= 1, default=10
         Most directions to keep for a pair.
-    threshold : float or None, default=1.5
-        Directions with a smaller eigenvalue are dropped.
+    threshold : float, "auto" or None, default=1.5
+        Directions with a smaller eigenvalue are dropped; with "auto", those that sampling noise is
+        expected to give by itself, pair by pair.
     pairs : str, tuple, list or Contrasts, default="all"
         Which pairs: all ordered ones, k (k - 1); those of neighbours on a cube on whose corners the
         classes are put at random, O(k log k); or as many random ones, with "stratified" such that
@@ -118,6 +121,11 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
         What the columns were divided by when directions were solved for.
     scale_report_ : ScaleReport
         How the choice was made: basis, held-out errors, rows.
+    pair_conditions_ : PairConditions
+        Crawford number of each pair's pencil, and an estimate of the sampling error of its
+        matrices; computed when asked for. Not with "randomized".
+    eigenvalue_bounds_ : (F, 2) array
+        Where the eigenvalues may be with infinitely many rows, if that estimate holds.
     n_features_in_ : int
         Number of input columns, d.
     feature_names_in_ : (d,) array of str
@@ -156,9 +164,9 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
 
     _solve_with: ClassVar[Any] = None  # what pencils are solved with, if not with the core here
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "ridge": [Interval(Real, 0, None, closed="left")],
+        "ridge": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "n_directions": [Interval(Integral, 1, None, closed="left")],
-        "threshold": [Interval(Real, None, None, closed="neither"), None],
+        "threshold": [Interval(Real, None, None, closed="neither"), StrOptions({"auto"}), None],
         "pairs": [StrOptions(set(KINDS)), tuple, list, Contrasts],
         "denominator": [StrOptions({"second_moment", "covariance"})],
         "constant": ["boolean"],
@@ -174,9 +182,9 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        ridge: float = 0.2,
+        ridge: float | str = 0.2,
         n_directions: int = 10,
-        threshold: float | None = 1.5,
+        threshold: float | str | None = 1.5,
         pairs: Any = "all",
         denominator: str = "second_moment",
         constant: bool = True,
@@ -321,28 +329,6 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
             n_threads=self.n_threads,
         )
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Name the columns of `transform`, as in "gem_3_vs_2_rank0_pos_pow1".
-
-        Parameters
-        ----------
-        input_features : (d,) array-like of str, optional
-            Names of the input's columns; they must be those seen in `fit`, if there were any.
-
-        Returns
-        -------
-        (columns,) array of str
-            Numerator and denominator label (or name, as in "gem_3_vs_rest_rank0_pos_pow1"), rank
-            within the pair, half wave, and power.
-        """
-        found = self._found()
-        inputs = _check_feature_names_in(self, input_features)
-        ranked = zip(found.pairs, found.ranks, strict=True)
-        stems = [f"gem_{pair[0]}_vs_{pair[1]}_rank{rank}" for pair, rank in ranked]
-        suffixes = column_suffixes(self.expansion, check_powers(self.powers))
-        names = [stem + suffix for suffix in suffixes for stem in stems]
-        return np.asarray([*inputs, *names] if self.include_input else names, dtype=object)
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_solution")
 
@@ -356,10 +342,6 @@ class GEM(FittedDirections, TransformerMixin, BaseEstimator):
     def _found(self) -> Solution:
         check_is_fitted(self)
         return self._solution()
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.get_feature_names_out())
 
     def _take(
         self, X: Any, y: Any, sample_weight: Any, classes: Any, *, first: bool, wide: bool = False

@@ -38,8 +38,8 @@ class GEMClassifier(ClassifierSteps):
         As in :class:`GEM`.
     n_directions : int >= 1, default=10
         Most directions to keep for a pair.
-    threshold : float or None, default=1.5
-        Directions of the last layer with a smaller eigenvalue are dropped.
+    threshold : float, "auto" or None, default=1.5
+        Directions of the last layer with a smaller eigenvalue are dropped; see :class:`GEM`.
     expansion : {"auto", "half_wave", "shifted", "polynomial"}, default="auto"
         What the logit sees of the projections p. "auto" is "half_wave" with `depth` 1, and
         "shifted", which is smooth at 0, for deeper ones.
@@ -56,7 +56,7 @@ class GEMClassifier(ClassifierSteps):
         Layers. Those before the last hand on 1 and ``sqrt(1 + max(0, s p)) - 1`` for both signs s.
     hidden_directions : int >= 1, default=20
         Directions a pair of the layers before the last, which have no threshold.
-    hidden_ridge : float >= 0 or None, default=None
+    hidden_ridge : float >= 0, "auto" or None, default=None
         Their ridge; None means `ridge`. On MNIST three to four times the last layer's does.
     n_clusters : int >= 1, default=1
         Clusters of each class that the first layer's directions are solved between, in place of the
@@ -134,9 +134,9 @@ class GEMClassifier(ClassifierSteps):
 
     def __init__(
         self,
-        ridge: float = 0.2,
+        ridge: float | str = 0.2,
         n_directions: int = 10,
-        threshold: float | None = 1.5,
+        threshold: float | str | None = 1.5,
         pairs: Any = "all",
         denominator: str = "second_moment",
         constant: bool = True,
@@ -148,7 +148,7 @@ class GEMClassifier(ClassifierSteps):
         tol: float = 1e-3,
         depth: int = 1,
         hidden_directions: int = 20,
-        hidden_ridge: float | None = None,
+        hidden_ridge: float | str | None = None,
         n_clusters: int = 1,
         random_state: Any = 0,
         n_threads: int | None = None,

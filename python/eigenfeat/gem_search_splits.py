@@ -54,7 +54,7 @@ class Split(ABC):
     def run(self, trials: list[Trial], advance: Callable[[Trial], None]) -> None:
         """Append to every trial's `splits` how it did, group by group."""
         solves = ("penalty", *_SELECTS, *_EXPANDS)
-        for same_solution in _groups(trials, lambda name: name not in solves):
+        for same_solution in self._same_solution(trials, solves):
             layers = self._solve(same_solution)
             asked = [
                 t["params"].get("include_input", self.base.include_input) for t in same_solution
@@ -81,6 +81,13 @@ class Split(ABC):
     @abstractmethod
     def _extractor(self, model: GEMClassifier) -> GEM:
         """The first layer's extractor, fitted to the training rows."""
+
+    def _same_solution(self, trials: list[Trial], solves: tuple[str, ...]) -> Iterator[list[Trial]]:
+        """Candidates that select among the same directions."""
+        own = self.base.threshold
+        for auto in (False, True):
+            some = [t for t in trials if (t["params"].get("threshold", own) == "auto") == auto]
+            yield from _groups(some, lambda name: name not in solves)
 
     @abstractmethod
     def _layer(self, model: GEMClassifier, layers: list[Layer], level: int) -> Layer:
@@ -111,10 +118,8 @@ class Split(ABC):
         """Layers with the most directions and the lowest threshold of these candidates."""
         models = [candidate(self.base, trial["params"]) for trial in trials]
         model = models[0]
-        thresholds = [other.threshold for other in models]
-        model.threshold = (
-            None if None in thresholds else min(t for t in thresholds if t is not None)
-        )
+        thresholds = [other.threshold for other in models]  # "auto" is never beside a number
+        model.threshold = None if None in thresholds else min(thresholds)  # type: ignore[type-var]
         model.n_directions = max(other.n_directions for other in models)
         asked = model.scale
         model.scale = self.scales.get(asked, asked)
@@ -312,7 +317,7 @@ def _groups(trials: list[Trial], counts: Callable[[str], bool]) -> Iterator[list
 
 def _selected(layer: Layer, model: GEMClassifier) -> NDArray[np.bool_]:
     mask: NDArray[np.bool_] = layer.ranks < model.n_directions
-    if model.threshold is not None:
+    if not (model.threshold is None or isinstance(model.threshold, str)):
         mask &= layer.eigenvalues >= model.threshold
     return mask
 

@@ -36,9 +36,9 @@ class ClassifierSteps(FromLogits, ClassifierMixin, BaseEstimator):
     Its parameters are those of the classifier, which documents them.
     """
 
-    ridge: float
+    ridge: float | str
     n_directions: int
-    threshold: float | None
+    threshold: float | str | None
     pairs: Any
     denominator: str
     constant: bool
@@ -50,7 +50,7 @@ class ClassifierSteps(FromLogits, ClassifierMixin, BaseEstimator):
     tol: float
     depth: int
     hidden_directions: int
-    hidden_ridge: float | None
+    hidden_ridge: float | str | None
     n_clusters: int
     random_state: Any
     n_threads: int | None

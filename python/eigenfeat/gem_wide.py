@@ -94,7 +94,10 @@ def solve_wide(
     """
     labels, codes = np.unique(y, return_inverse=True)
     check_two_labels(labels)
-    if settings.ridge <= 0:
+    for name in ("ridge", "threshold"):
+        if isinstance(getattr(settings, name), str):
+            raise ValueError(f"{name}: expected a number with solver='randomized', got 'auto'")
+    if float(settings.ridge) <= 0:
         raise ValueError(
             f"ridge: expected a number > 0 with solver='randomized', got {settings.ridge}"
         )
@@ -160,7 +163,7 @@ class _Parts:
     ) -> Iterator[tuple[int, _Found]]:
         """Solve all pairs over one class."""
         settings, classes = self._settings, self._classes
-        shift = settings.ridge * self._units[below]
+        shift = float(settings.ridge) * self._units[below]
         denominator = Denominator(
             classes.rows[below],
             classes.roots[below],
@@ -177,7 +180,7 @@ class _Parts:
             denominator, numerators, self._centre(below), self._constant, self._threads
         )
         tolerance = TOLERANCES[classes.dtype]
-        threshold = -np.inf if settings.threshold is None else settings.threshold
+        threshold = -np.inf if settings.threshold is None else float(settings.threshold)
         leading = [
             _above(found, threshold)
             for found in pencils.solve(settings.n_directions, threshold, tolerance)

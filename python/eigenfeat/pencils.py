@@ -13,18 +13,25 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _threads
-from ._class_matrices import Recipe, SingularDenominatorError
+from ._class_matrices import ClassMatrices, Recipe, SingularDenominatorError, Unions
+from ._crawford import CrawfordNumber, crawford_number, eigenvalue_bounds
+from ._pair_conditions import PairConditions, conditions_of
 from ._pair_waves import Found, Problems, Request, problems_of, solve_problems
 from ._validation import check_flag, check_number, check_vector, check_whole, show
 from .eigh import PencilResult, Status, check_threshold, generalized_eigh, report, solve
 from .moments import ClassMoments
 
 __all__ = [
+    "CrawfordNumber",
+    "PairConditions",
     "PairDirections",
     "PencilResult",
     "SingularDenominatorError",
     "Status",
+    "crawford_number",
+    "eigenvalue_bounds",
     "generalized_eigh",
+    "pair_conditions",
     "pair_directions",
 ]
 
@@ -78,9 +85,9 @@ class PairDirections:
 def pair_directions(
     moments: ClassMoments,
     pairs: Any = "all",
-    ridge: float = 0.1,
+    ridge: float | str = 0.1,
     n_directions: int = 10,
-    threshold: float | None = None,
+    threshold: float | str | None = None,
     denominator: str = "second_moment",
     solver: str = "auto",
     n_threads: int | None = None,
@@ -119,13 +126,17 @@ def pair_directions(
         ``("stratified", n)`` for so many; "confusion" or ``("confusion", n)``, see
         `confusion_pairs`; or problems between groups of classes: "one_vs_rest", "class_tree", see
         the functions of these names, or `Contrasts`.
-    ridge : float >= 0
+    ridge : float >= 0 or "auto"
         Ridge, relative to a denominator's mean eigenvalue. Where that is 0, as for a class of zeros
-        or the covariance of one row, the mean over all classes serves instead.
+        or the covariance of one row, the mean over all classes serves instead. "auto": for each
+        denominator the smallest, of .03 to 1, with which sampling noise alone would give no
+        eigenvalue above 3, by its spectrum and its number of rows (the sum of their weights).
     n_directions : int >= 1
         At most so many directions a pair, and no more than there are dimensions.
-    threshold : float, optional
-        Only directions with eigenvalues of at least that; the paper advises more than 1.
+    threshold : float or "auto", optional
+        Only directions with eigenvalues of at least that; the paper advises more than 1. "auto":
+        only those a fifth above what two classes of one distribution would be expected to give,
+        with these numbers of rows, this spectrum and this ridge; an estimate for Gaussian rows.
     denominator : {"second_moment", "covariance"}
         Matrix below; covariance is the paper's footnote 1. Its trace is the one that scales the
         ridge. Projections then are ``v^T (x - mu_j)``: two classes of the same rows have no
@@ -170,16 +181,15 @@ def pair_directions(
     RuntimeWarning
         If some pairs did not converge, or a residual is above the tolerance.
     """
-    labels = _labels_with_weight(moments)
-    recipe = _recipe(moments, denominator, ridge, constant, scale)
     if solve_with is not None and not callable(solve_with):
         raise ValueError(f"solve_with: expected None or a callable, got {show(solve_with)}")
-    if recipe.constant:
-        recipe = replace(recipe, centre=_pooled_mean(moments, labels.tolist()))
+    noise = isinstance(threshold, str) and threshold == "auto"
+    labels, recipe = _settings(moments, denominator, ridge, constant, scale)
+    recipe = replace(recipe, noise=noise)
     count = check_whole(n_directions, "n_directions", at_least=1)
     request = Request(
         count,
-        check_threshold(threshold),
+        None if noise else check_threshold(threshold),  # type: ignore[arg-type]
         solver,
         _threads.resolve(n_threads),
         recipe,
@@ -189,6 +199,56 @@ def pair_directions(
     found = solve_problems(moments, problems, request)
     report(found.status, [f"pair {show(tuple(pair))}" for pair in problems.names.tolist()])
     return _flattened(found, problems, recipe)
+
+
+def pair_conditions(
+    moments: ClassMoments,
+    pairs: Any = "all",
+    ridge: float | str = 0.1,
+    denominator: str = "second_moment",
+    *,
+    constant: bool = False,
+    scale: Any = None,
+    random_state: Any = None,
+) -> PairConditions:
+    """Crawford numbers of the pencils that `pair_directions` solves with the same arguments.
+
+    Parameters
+    ----------
+    moments, pairs, ridge, denominator, constant, scale, random_state
+        As in `pair_directions`. Some ten decompositions of a matrix of the columns are needed for
+        each pair.
+
+    Returns
+    -------
+    PairConditions
+        With `bounds`, which says where eigenvalues may be with infinitely many rows.
+
+    Raises
+    ------
+    ValueError
+        As `pair_directions`.
+
+    References
+    ----------
+    N. Karampatziakis and P. Mineiro (ICML 2014), section 2.2. V. Koltchinskii and K. Lounici,
+    "Concentration inequalities and moment bounds for sample covariance operators", Bernoulli 23,
+    2017.
+    """
+    labels, recipe = _settings(moments, denominator, ridge, constant, scale)
+    problems = problems_of(moments, labels, pairs, recipe.scale, random_state)
+    unions = Unions(moments, problems.labels)
+    return conditions_of(ClassMatrices(unions, problems.groups, recipe), problems)
+
+
+def _settings(
+    moments: ClassMoments, denominator: str, ridge: Any, constant: bool, scale: Any
+) -> tuple[npt.NDArray[Any], Recipe]:
+    labels = _labels_with_weight(moments)
+    recipe = _recipe(moments, denominator, ridge, constant, scale)
+    if recipe.constant:
+        recipe = replace(recipe, centre=_pooled_mean(moments, labels.tolist()))
+    return labels, recipe
 
 
 def _labels_with_weight(moments: ClassMoments) -> npt.NDArray[Any]:
@@ -213,7 +273,7 @@ def _pooled_mean(moments: ClassMoments, labels: list[Any]) -> npt.NDArray[np.flo
 
 
 def _recipe(
-    moments: ClassMoments, denominator: str, ridge: float, constant: bool, scale: Any
+    moments: ClassMoments, denominator: str, ridge: Any, constant: bool, scale: Any
 ) -> Recipe:
     if not isinstance(denominator, str) or denominator not in ("second_moment", "covariance"):
         raise ValueError(
@@ -223,7 +283,9 @@ def _recipe(
     if scale is not None:
         scales = check_vector(scale, moments.n_features_in_, "scale", positive=True)
     bordered = check_flag(constant, "constant") and denominator == "second_moment"
-    return Recipe(denominator, check_number(ridge, "ridge", at_least=0.0), bordered, scales)
+    auto = isinstance(ridge, str) and ridge == "auto"
+    given = None if auto else check_number(ridge, "ridge", at_least=0.0)
+    return Recipe(denominator, given, bordered, scales)
 
 
 def _flattened(found: Found, problems: Problems, recipe: Recipe) -> PairDirections:

@@ -294,7 +294,7 @@ def _draw_curves(ax: Axes, gem: GEM, n_named: int) -> None:
             ax.plot(ranks, values, lw=2, label=label, zorder=3, color=f"C{named.index(pair)}")
         else:
             ax.plot(ranks, values, lw=0.7, color=MUTED, alpha=0.6)
-    if gem.threshold is not None and gem.threshold > 0:
+    if isinstance(gem.threshold, (int, float)) and gem.threshold > 0:
         ax.axhline(gem.threshold, color="black", ls="--", lw=0.9)
         ax.annotate(
             f"threshold {gem.threshold:g}", (1, gem.threshold), (2, 4), textcoords="offset points"

@@ -43,6 +43,7 @@ from ._scale import ScaleReport
 from ._solution import Solution
 from ._stored import Stored, fits
 from .calibrated import CalibratedLeastSquares, Calibration
+from .class_components import ClassComponents
 from .contrasts import Contraction, Contrasts
 from .discriminant import FisherLDA, SlicedInverseRegression
 from .eigh import PencilResult, Status
@@ -334,6 +335,7 @@ _OURS = (
         build=lambda state: Status(state["value"]),
     ),
     Stored("GEM", GEM, _GEM, _check_gem),
+    Stored("ClassComponents", ClassComponents, _GEM, _check_directions),
     *(Stored(kind.__name__, kind, _MOMENTS, _check_directions) for kind in _RAYLEIGH),
     Stored("GEMClassifierCV", GEMClassifierCV, {"best_estimator_": "value?"}),
     Stored("MultinomialLogit", MultinomialLogit, _LOGIT, _check_linear),

@@ -66,6 +66,7 @@ MODELS = {
     "GEM, wide and dense": lambda: ef.GEM(n_directions=2, solver="randomized").fit(X, Y),
     "GEM, partly fitted": _partial_gem,
     "GEM, groups": lambda: ef.GEM(n_directions=2, pairs=ef.one_vs_rest(NAMES.tolist())).fit(X, Y),
+    "ClassComponents": lambda: ef.ClassComponents("vanishing", 2).fit(FRAME, Y),
     "GEMClassifier": lambda: ef.GEMClassifier(n_directions=2).fit(FRAME, Y),
     "GEMClassifier, deep": lambda: ef.GEMClassifier(
         n_directions=2, hidden_directions=2, depth=2
