@@ -29,6 +29,19 @@ void raise_interrupt() {
   throw py::error_already_set();
 }
 
+void watch_for_interrupts() {
+  namespace py = pybind11;
+  main_thread =
+      py::module_::import("threading").attr("main_thread")().attr("ident").cast<unsigned long>();
+  const py::module_ os = py::module_::import("os");
+  if (py::hasattr(os, "register_at_fork")) {
+    // In a child the thread that forked is the main one, whichever it was before.
+    os.attr("register_at_fork")(py::arg("after_in_child") = py::cpp_function(
+                                    [] { main_thread = PyThread_get_thread_ident(); }));
+  }
+  eigenfeat::set_interrupt_check(raise_interrupt);
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_core, module) {
@@ -41,11 +54,7 @@ PYBIND11_MODULE(_core, module) {
   } catch (const std::invalid_argument& error) {
     throw pybind11::import_error(error.what());
   }
-  main_thread = pybind11::module_::import("threading")
-                    .attr("main_thread")()
-                    .attr("ident")
-                    .cast<unsigned long>();
-  eigenfeat::set_interrupt_check(raise_interrupt);
+  watch_for_interrupts();
 
   eigenfeat::bindings::register_moments(module);
   eigenfeat::bindings::register_pencil(module);

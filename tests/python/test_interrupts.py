@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -58,6 +59,27 @@ assert first.eigenvalues.size
     seconds, same = run(code, threads)
     assert float(seconds) < 1
     assert same == "True"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_ctrl_c_ends_a_long_call_in_a_child_that_another_thread_has_forked():
+    code = """
+def fork():
+    child = os.fork()
+    if child == 0:
+        good = False
+        threading.Timer(0.3, send).start()
+        try:
+            pairs(1)
+        except KeyboardInterrupt:
+            good = time.perf_counter() - sent[0] < 1 and unchanged()
+        os._exit(0 if good else 1)
+    print(os.waitpid(child, 0)[1])
+forking = threading.Thread(target=fork)
+forking.start()
+forking.join()
+"""
+    assert run(code) == ["0"]
 
 
 def test_an_update_that_is_interrupted_leaves_moments_as_they_were():

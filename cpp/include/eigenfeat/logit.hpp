@@ -47,8 +47,8 @@ class Metric {
   // itself): enough to precondition, and still the Gram matrix of some features.
   enum class Products { single, half };
 
-  // scale, diagonal: p positive numbers. Status of the factorisation in status(): where a pivot is
-  // not positive nothing is kept, and the caller raises the diagonal.
+  // scale, diagonal: p positive numbers. positive() says whether the factorisation came through:
+  // where it did not, there are no solves, and the caller raises the diagonal.
   template <class T>
   static std::unique_ptr<Metric> make(const FeatureRows<T>& features,
                                       VectorView<const double> weights,
