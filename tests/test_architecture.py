@@ -54,13 +54,7 @@ PYTHON_ROOMS = (
         libraries=frozenset({"numpy"}),
         lazy=frozenset({"rich", "threadpoolctl"}),
     ),
-    # Behind another library's interface: nothing else imports it. A file is in the first room it fits.
-    Room(
-        "adapters",
-        ("incomplete/aeon.py",),
-        rooms=frozenset({"foundation", "estimators"}),
-        libraries=frozenset({"numpy", "sklearn", "aeon"}),
-    ),
+    Room("aeon", ("*/aeon.py",), frozenset(), frozenset({"numpy", "sklearn", "aeon"})),
     Room(
         "estimators",
         (

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from eigenfeat import _threads
 from eigenfeat.incomplete._affine import Affine
 from eigenfeat.incomplete._completion import Completion
-from eigenfeat.incomplete._discriminants import Discriminants, Linear, Local, Quadratic
+from eigenfeat.incomplete._discriminants import Discriminants, Linear, Local, LocalMeans, Quadratic
 from eigenfeat.incomplete._early import flattened
 from eigenfeat.incomplete._ideal import ClassCodes
 from eigenfeat.incomplete._row_blocks import blocks
@@ -103,7 +103,7 @@ class Cases:
 
 def rule_for(discriminants: Discriminants) -> str:
     """The rule that decides earliest of those whose promise is about the complete row's label."""
-    if isinstance(discriminants, Local):  # another row has others
+    if isinstance(discriminants, Local | LocalMeans):  # another row has others
         return "ideal"
     return "pairwise" if isinstance(discriminants, Linear) else "quadratic"
 
