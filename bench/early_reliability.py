@@ -97,7 +97,7 @@ def main() -> None:
     options = _options()
     rules = {n: make for n, make in _rules(options.threads).items() if options.rules in n}
     sets = options.sets or sorted(path.stem for path in (options.data / "ucr").glob("*.npz"))
-    lines = _read(options.output)
+    lines = read_lines(options.output)
     done = {(line.set, line.rule.rsplit(", ", 1)[0]) for line in lines}
     with threadpool_limits(options.threads), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -170,7 +170,7 @@ def _runs(model: ReliableClassifier, T: Any, taus: tuple[float, ...], steps: Any
         yield EarlyLabels(label, traced.steps[first])
 
 
-def _read(path: Path) -> list[Line]:
+def read_lines(path: Path) -> list[Line]:
     if not path.exists():
         return []
     kinds = {

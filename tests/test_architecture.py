@@ -54,6 +54,7 @@ PYTHON_ROOMS = (
         libraries=frozenset({"numpy"}),
         lazy=frozenset({"rich", "threadpoolctl"}),
     ),
+    Room("aeon", ("*/aeon.py",), frozenset(), frozenset({"numpy", "sklearn", "aeon"})),
     Room(
         "estimators",
         (

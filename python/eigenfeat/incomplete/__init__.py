@@ -7,6 +7,7 @@ from .baselines import FixedTime
 from .baselines_ects import ECTS
 from .baselines_sprt import SPRT
 from .calibration import Calibration, NotCertifiedError, calibrate
+from .class_nearest import ClassNearest
 from .completion import GaussianCompletion, MixtureCompletion
 from .conditional import Conditional, PrefixConditional
 from .costs import CostDecisions, MinimumCostClassifier
@@ -24,6 +25,7 @@ __all__ = [
     "ECTS",
     "SPRT",
     "Calibration",
+    "ClassNearest",
     "Conditional",
     "CostDecisions",
     "Decisions",

@@ -15,6 +15,7 @@ from eigenfeat.incomplete._discriminants import (
     Discriminants,
     Linear,
     Local,
+    LocalMeans,
     Opaque,
     Quadratic,
 )
@@ -139,7 +140,7 @@ class Cases:
 
 def rule_for(discriminants: Discriminants) -> str:
     """The rule that decides earliest of those whose promise is about the complete row's label."""
-    if isinstance(discriminants, Local):  # another row has others
+    if isinstance(discriminants, Local | LocalMeans):  # another row has others
         return "ideal"
     if isinstance(discriminants, Opaque):
         return "sampled"

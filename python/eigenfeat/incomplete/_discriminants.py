@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from eigenfeat._dominance import SeparableClasses
 from eigenfeat._validation import show
+from eigenfeat.incomplete.class_nearest import ClassNearest
 from eigenfeat.incomplete.local_qda import LocalQDA
 
 __all__ = ["Discriminants", "Linear", "Opaque", "Quadratic", "discriminants_of"]
@@ -156,6 +157,20 @@ class Local(Discriminants):
 
 
 @dataclass(frozen=True, eq=False)
+class LocalMeans(Discriminants):
+    """The means of the nearest rows of each class to each point, at unit variance."""
+
+    model: ClassNearest
+
+    def about(self, points: _Array) -> Gaussians:
+        means, offsets = self.model.local_means(points)
+        return Gaussians(self.labels, offsets, means, np.ones_like(means))
+
+    def scores(self, points: _Array) -> _Array:
+        return self.about(points).scores(points)
+
+
+@dataclass(frozen=True, eq=False)
 class Quadratic(Discriminants):
     """``f_c = offset_c - 1/2 (x - mean_c)^T P_c (x - mean_c)``."""
 
@@ -231,6 +246,8 @@ def discriminants_of(classifier: Any, X: _Array) -> Discriminants:
 def _read(classifier: Any) -> Discriminants | None:
     if isinstance(classifier, LocalQDA):
         return Local(np.arange(len(classifier.classes_)), classifier)
+    if isinstance(classifier, ClassNearest):
+        return LocalMeans(np.arange(len(classifier.classes_)), classifier)
     if hasattr(classifier, "rotations_") and hasattr(classifier, "scalings_"):
         return _from_qda(classifier)
     if hasattr(classifier, "theta_") and hasattr(classifier, "var_"):
