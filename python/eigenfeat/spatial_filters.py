@@ -369,6 +369,7 @@ def _problems(
 ) -> tuple[_Array, _Array, NDArray[Any]]:
     """Covariances on both sides of each problem (P, r, r), and their names (P, 2)."""
     k = len(labels)
+    labels = np.array(labels).tolist()  # plain ones beside "rest"
     if k == 2 or pairs == "all":
         items = np.array(list(combinations(range(k), 2)))
         return matrices[items[:, 0]], matrices[items[:, 1]], np.array(labels)[items]
