@@ -61,6 +61,7 @@ PYTHON_ROOMS = (
             *("gem*.py", "linear.py", "logistic.py", "calibrated*.py", "clusters.py"),
             *("rayleigh*.py", "discriminant.py", "targets.py", "cores.py", "splits.py"),
             *("row_weights.py", "out_of_core.py", "class_components.py"),
+            *("spatial_filters.py", "text_columns.py"),
             *("ldg/*", "incomplete/*", "maxmargin/*"),
         ),
         rooms=frozenset({"foundation", "estimators"}),

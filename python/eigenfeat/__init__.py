@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .gem import GEM
     from .gem_classifier import GEMClassifier
     from .gem_ensemble import GEMEnsemble
+    from .gem_regressor import GEMRegressor
     from .gem_search import GEMClassifierCV
     from .ldg import LDG
     from .logistic import MultinomialLogit
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
     from .persist import FileFormatError
     from .rayleigh import OrientedPCA, RayleighPCA, VanishingComponents
     from .saving import load, save
+    from .spatial_filters import SpatialFilters
     from .tables import BadRowError, FileRows, open_rows
-    from .targets import discretize_target, target_groups
+    from .targets import discretize_target, supervised_contractions, target_groups
     from .trust_region import BallMinimum, SignCertificate, certified_sign, trust_region_minimum
 
     __version__: str
@@ -47,6 +49,7 @@ _HOMES = {
     "gem": ("GEM",),
     "gem_classifier": ("GEMClassifier",),
     "gem_ensemble": ("GEMEnsemble",),
+    "gem_regressor": ("GEMRegressor",),
     "gem_search": ("GEMClassifierCV",),
     "ldg": ("LDG",),
     "logistic": ("MultinomialLogit",),
@@ -64,8 +67,9 @@ _HOMES = {
     "persist": ("FileFormatError",),
     "rayleigh": ("OrientedPCA", "RayleighPCA", "VanishingComponents"),
     "saving": ("load", "save"),
+    "spatial_filters": ("SpatialFilters",),
     "tables": ("BadRowError", "FileRows", "open_rows"),
-    "targets": ("discretize_target", "target_groups"),
+    "targets": ("discretize_target", "supervised_contractions", "target_groups"),
     "trust_region": ("BallMinimum", "SignCertificate", "certified_sign", "trust_region_minimum"),
     "_versions": ("show_versions",),
 }
@@ -89,6 +93,7 @@ __all__ = [
     "GEMClassifier",
     "GEMClassifierCV",
     "GEMEnsemble",
+    "GEMRegressor",
     "GeneratedBlocks",
     "MaxMarginShift",
     "MulticlassSVM",
@@ -101,6 +106,7 @@ __all__ = [
     "SignCertificate",
     "SingularDenominatorError",
     "SlicedInverseRegression",
+    "SpatialFilters",
     "Status",
     "VanishingComponents",
     "__version__",
@@ -117,6 +123,7 @@ __all__ = [
     "pair_directions",
     "save",
     "show_versions",
+    "supervised_contractions",
     "target_groups",
     "trust_region_minimum",
 ]

@@ -267,6 +267,8 @@ def _to_json(value: Any) -> Any:
         return {"tuple": [_to_json(entry) for entry in value]}
     if isinstance(value, list):
         return [_to_json(entry) for entry in value]
+    if isinstance(value, dict):
+        return {"items": [[_to_json(key), _to_json(entry)] for key, entry in value.items()]}
     if isinstance(value, float) and not math.isfinite(value):
         raise TypeError("not in JSON")
     if value is None or isinstance(value, (bool, int, float, str)):
@@ -285,6 +287,8 @@ def plain_parameters(found: dict[str, Any], names: Iterable[str]) -> dict[str, A
 def _from_json(value: Any) -> Any:
     if isinstance(value, list):
         return [_from_json(entry) for entry in value]
+    if isinstance(value, dict) and "items" in value:
+        return {_from_json(key): _from_json(entry) for key, entry in value["items"]}
     if isinstance(value, dict):
         return tuple(_from_json(entry) for entry in value["tuple"])
     return value

@@ -10,6 +10,8 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import type_of_target
 
@@ -18,20 +20,21 @@ from eigenfeat import reductions
 from eigenfeat._reading import Reading
 from eigenfeat._validation import real_array
 from eigenfeat.blocks import RowBlocks
+from eigenfeat.linear import FromLogits
 from eigenfeat.moments import ClassMoments
-from eigenfeat.out_of_core import all_targets
+from eigenfeat.out_of_core import all_targets, over_blocks
 from eigenfeat.rayleigh_base import SupervisedRayleigh
 from eigenfeat.targets import assign_bins, bin_edges
 
 __all__ = ["FisherLDA", "SlicedInverseRegression"]
 
 
-class FisherLDA(SupervisedRayleigh):
+class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
     """Fisher's discriminant directions: S between class means, N within classes, plus a ridge.
 
     At most k - 1 directions. With ``ridge=0`` those of scikit-learn's
-    ``LinearDiscriminantAnalysis(solver="eigen")``, scaled to unit variance within classes; this
-    one is a transformer only, streams, and takes weights and sparse rows. Classes count by their
+    ``LinearDiscriminantAnalysis(solver="eigen")``, scaled to unit variance within classes, with
+    its predictions; this one streams, and takes weights and sparse rows. Classes count by their
     weight; `sample_weight` can balance them.
 
     Parameters
@@ -102,6 +105,34 @@ class FisherLDA(SupervisedRayleigh):
         self.scale = scale
         self.solver = solver
         self.n_threads = n_threads
+
+    @over_blocks
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Logits of Gaussian classes with one covariance, N plus the ridge, and priors by weight.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Finite rows. Of blocks the result comes block by block, by an iterator.
+
+        Returns
+        -------
+        (n, k) array, or (n,) with two classes
+            With two classes the logit of the second over the first. A class without rows has minus
+            infinity.
+        """
+        projections = self.transform(X)
+        moments, labels = self.moments_, self.classes_
+        weights = np.array([moments.weight(c) for c in labels.tolist()])
+        centres = np.zeros((len(labels), projections.shape[1]))
+        for row, label in enumerate(labels.tolist()):
+            if weights[row] > 0:
+                centres[row] = (moments.mean(label) - self.mean_) @ self.directions_
+        with np.errstate(divide="ignore"):
+            constant = np.log(weights / weights.sum()) - np.sum(centres**2, axis=1) / 2
+        scores = projections @ centres.T.astype(projections.dtype)
+        scores += constant.astype(projections.dtype)
+        return scores[:, 1] - scores[:, 0] if len(labels) == 2 else scores
 
     def _recipe(self) -> matrices.Recipe:
         return matrices.fisher

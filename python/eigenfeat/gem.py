@@ -34,6 +34,7 @@ from eigenfeat.gem_wide_rows import is_wide
 from eigenfeat.moments import ClassMoments
 from eigenfeat.out_of_core import given_blocks, over_blocks, surveyed
 from eigenfeat.row_weights import weighted_rows
+from eigenfeat.text_columns import naming_text
 
 FLOATS = [np.float64, np.float32]
 
@@ -316,7 +317,8 @@ class GEM(NamedFeatures, FittedDirections, TransformerMixin, BaseEstimator):
             ``expansion="none"`` F columns.
         """
         found = self._found()
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=False)
+        with naming_text(X):
+            X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=False)
         if isinstance(found.directions, WideDirections):
             return expand_wide(self, found, X)
         return expand(
@@ -349,7 +351,9 @@ class GEM(NamedFeatures, FittedDirections, TransformerMixin, BaseEstimator):
         """Check one batch and add it to the moments; the first one may decide the scale."""
         self._check_parameters()
         started = time.perf_counter()
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, order="C", reset=first)
+        options = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "reset": first}
+        with naming_text(X):
+            X, y = validate_data(self, X, y, **options)
         check_classification_targets(y)
         X, y, sample_weight = weighted_rows(X, y, sample_weight)
         if wide and is_wide(X, self.solver):

@@ -62,6 +62,9 @@ class GEMClassifier(ClassifierSteps):
         Clusters of each class that the first layer's directions are solved between, in place of the
         classes, for pairs across classes: ``pairs="all"`` of them or ``("random", n)``. More and
         finer moments where a class has several shapes; see :mod:`eigenfeat.clusters`.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of the rows' weights by label, or such that all classes weigh the same. Each class's
+        own moments do not depend on it; the logit does, and the mean and deviations of all rows.
     random_state : int, RandomState or None, default=0
         For `scale`, clusters, pairs drawn at random, and the rows of the logit's metric.
     n_threads : int or None, default=None
@@ -127,6 +130,7 @@ class GEMClassifier(ClassifierSteps):
         "hidden_directions": [Interval(Integral, 1, None, closed="left")],
         "hidden_ridge": [*GEM._parameter_constraints["ridge"], None],
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
         "random_state": ["random_state"],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
         "verbose": ["verbose"],
@@ -150,6 +154,7 @@ class GEMClassifier(ClassifierSteps):
         hidden_directions: int = 20,
         hidden_ridge: float | str | None = None,
         n_clusters: int = 1,
+        class_weight: Any = None,
         random_state: Any = 0,
         n_threads: int | None = None,
         verbose: int = 0,
@@ -170,6 +175,7 @@ class GEMClassifier(ClassifierSteps):
         self.hidden_directions = hidden_directions
         self.hidden_ridge = hidden_ridge
         self.n_clusters = n_clusters
+        self.class_weight = class_weight
         self.random_state = random_state
         self.n_threads = n_threads
         self.verbose = verbose

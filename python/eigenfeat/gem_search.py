@@ -231,6 +231,8 @@ def _candidates(base: Any, grid: Mapping[str, Any]) -> list[dict[str, Any]]:
     for name, values in grid.items():
         if name not in known:
             raise ValueError(f"grid: expected parameters of GEMClassifier, got {name!r}")
+        if name == "class_weight":  # the weights of errors, too, which candidates must share
+            raise ValueError("grid: expected class_weight in the estimator, got it in the grid")
         if isinstance(values, str) or not np.iterable(values) or len(list(values)) == 0:
             raise ValueError(f"grid: expected a sequence of values of {name}, got {values!r}")
     return list(ParameterGrid({name: list(values) for name, values in grid.items()}))

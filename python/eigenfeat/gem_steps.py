@@ -25,7 +25,8 @@ from eigenfeat.linear import FromLogits, check_two_labels
 from eigenfeat.logistic import MultinomialLogit
 from eigenfeat.moments import ClassMoments
 from eigenfeat.out_of_core import block_moments, surveyed
-from eigenfeat.row_weights import weighted_rows
+from eigenfeat.row_weights import class_weighted, weighted_rows
+from eigenfeat.text_columns import naming_text
 
 __all__ = ["ClassifierSteps"]
 
@@ -52,6 +53,7 @@ class ClassifierSteps(FromLogits, ClassifierMixin, BaseEstimator):
     hidden_directions: int
     hidden_ridge: float | str | None
     n_clusters: int
+    class_weight: Any
     random_state: Any
     n_threads: int | None
     verbose: int
@@ -84,6 +86,7 @@ class ClassifierSteps(FromLogits, ClassifierMixin, BaseEstimator):
         index = np.arange(len(y))
         X, index, weight = weighted_rows(X, index, sample_weight)
         y, groups = y[index], groups[index]
+        weight = class_weighted(self.class_weight, y, weight)
         check_two_labels(np.unique(y))
         return X, y, weight, groups
 
@@ -95,7 +98,8 @@ class ClassifierSteps(FromLogits, ClassifierMixin, BaseEstimator):
             "order": "C",
             "reset": reset,
         }
-        return validate_data(self, X, y, **options)
+        with naming_text(X):
+            return validate_data(self, X, y, **options)
 
     def _gem(self, level: int) -> GEM:
         """The extractor of one layer."""
@@ -151,6 +155,11 @@ class ClassifierSteps(FromLogits, ClassifierMixin, BaseEstimator):
         return gem, rows, groups
 
     def _check_block_parameters(self) -> None:
+        if self.class_weight is not None:
+            raise ValueError(
+                "class_weight: expected None with blocks of rows, whose weights can say the same, "
+                f"got {self.class_weight!r}"
+            )
         if self.n_clusters > 1:
             raise ValueError(f"n_clusters: expected 1 with blocks of rows, got {self.n_clusters}")
 

@@ -21,6 +21,7 @@ from eigenfeat._unchanged import unchanged_on_error
 from eigenfeat.features import ExpandedRows, take_rows
 from eigenfeat.out_of_core import BlockScores, given_blocks, over_blocks, surveyed
 from eigenfeat.row_weights import weighted_rows
+from eigenfeat.text_columns import naming_text
 
 __all__ = ["FromLogits", "LinearClassifier", "LinearModel", "check_two_labels"]
 
@@ -114,7 +115,8 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
                 raise ValueError(f"y: expected {len(X)} labels, one a row, got shape {y.shape}")
             return X, y
         options = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "reset": reset}
-        return validate_data(self, X, y, **options)
+        with naming_text(X):
+            return validate_data(self, X, y, **options)
 
     def _labelled_rows(
         self, X: Any, y: Any, sample_weight: Any

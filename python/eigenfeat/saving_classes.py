@@ -9,32 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import sklearn
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.decomposition import PCA, IncrementalPCA, TruncatedSVD
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from sklearn.frozen import FrozenEstimator
-from sklearn.kernel_approximation import Nystroem, RBFSampler
-from sklearn.linear_model import (
-    LinearRegression,
-    LogisticRegression,
-    LogisticRegressionCV,
-    Ridge,
-    RidgeClassifier,
-)
-from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import (
-    LabelBinarizer,
-    MaxAbsScaler,
-    MinMaxScaler,
-    Normalizer,
-    RobustScaler,
-    StandardScaler,
-)
-from sklearn.svm import LinearSVC
 
 from ._lazy import Lazy
 from ._model_file import SavedEnsemble, SavedModel, jsonable, plain_parameters
@@ -50,6 +27,7 @@ from .eigh import PencilResult, Status
 from .gem import GEM
 from .gem_classifier import GEMClassifier
 from .gem_ensemble import GEMEnsemble
+from .gem_regressor import GEMRegressor
 from .gem_search import GEMClassifierCV
 from .gem_wide import WideSolution
 from .gem_wide_directions import WideDirections
@@ -60,6 +38,8 @@ from .maxmargin import Autoencoder, MaxMarginShift, MulticlassSVM
 from .moments import ClassMoments
 from .pencils import PairDirections
 from .rayleigh import OrientedPCA, RayleighPCA, VanishingComponents
+from .saving_sklearn import SKLEARN, build_neighbours, pack_neighbours
+from .spatial_filters import SpatialFilters
 
 __all__ = ["OURS", "REGISTRY"]
 
@@ -196,64 +176,6 @@ def _build_lazy(state: dict[str, Any]) -> Lazy[Any]:
     return made
 
 
-# ---- scikit-learn's ------------------------------------------------------------------------------
-
-
-def _sklearn(cls: type[BaseEstimator]) -> Stored:
-    """Attributes as they are; another version of scikit-learn warns as it does for pickles."""
-    plain = Stored(cls.__name__, cls)
-    names = set(cls._get_param_names())
-
-    def pack(value: Any) -> dict[str, Any]:
-        attributes = {name: part for name, part in vars(value).items() if not _is_random(part)}
-        return {"version": sklearn.__version__, "attributes": attributes}
-
-    def build(state: dict[str, Any]) -> Any:
-        attributes, version = state["attributes"], state["version"]
-        fits(type(attributes) is dict and type(version) is str, plain.name)
-        for name in attributes:
-            known = name in names or (type(name) is str and name.isidentifier())
-            shadows = name not in names and hasattr(cls, name)
-            fits(known and not shadows and not name.startswith("__"), f"{plain.name}.{name}")
-        value = cls(**{name: part for name, part in attributes.items() if name in names})
-        value.__setstate__({**vars(value), **attributes, "_sklearn_version": version})
-        return value
-
-    return Stored(cls.__name__, cls, pack=pack, build=build)
-
-
-def _is_random(value: Any) -> bool:
-    return isinstance(value, (np.random.RandomState, np.random.Generator))
-
-
-def _pack_neighbours(value: KNeighborsClassifier) -> dict[str, Any]:
-    """Its trees are no plain data: the rows are, from which they grow again."""
-    state: dict[str, Any] = {"parameters": value.get_params(deep=False)}
-    if hasattr(value, "_fit_X"):
-        state |= {"rows": value._fit_X, "labels": value.classes_[value._y]}
-        if hasattr(value, "feature_names_in_"):
-            state["names"] = value.feature_names_in_
-    return state
-
-
-def _build_neighbours(state: dict[str, Any]) -> KNeighborsClassifier:
-    value = KNeighborsClassifier(**state["parameters"])
-    if "rows" in state:
-        value.fit(state["rows"], state["labels"])
-        if "names" in state:
-            fits(state["names"].shape == (value.n_features_in_,), "feature_names_in_")
-            value.feature_names_in_ = state["names"]
-    return value
-
-
-PLAIN = (
-    *(PCA, IncrementalPCA, TruncatedSVD, LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis),
-    *(FrozenEstimator, LinearRegression, LogisticRegression, LogisticRegressionCV, Ridge),
-    *(RidgeClassifier, GaussianNB, NearestCentroid, Pipeline, LabelBinarizer, MaxAbsScaler),
-    *(MinMaxScaler, Normalizer, RobustScaler, StandardScaler, LinearSVC, RBFSampler, Nystroem),
-)
-
-
 # ---- the table -----------------------------------------------------------------------------------
 
 _MOMENTS = {"moments_": "of ClassMoments", "_solution": "of Lazy", "n_features_in_": "count"}
@@ -280,6 +202,24 @@ _REPORT = {
     "errors": "value",
     "n_rows": "count",
     "spread": "value",
+}
+_REGRESSOR = {
+    "n_features_in_": "count",
+    "directions_": "numbers d F",
+    "offset_": "numbers F",
+    "coef_": "value",
+    "intercept_": "value",
+    "penalty_": "number",
+    "loo_error_": "number",
+    "_one_output": "value",
+}
+_FILTERS = {
+    "moments_": "of ClassMoments",
+    "_coarse": "value",
+    "rank_": "count",
+    **dict.fromkeys(("filters_", "patterns_"), "numbers F d"),
+    **{"evals_": "floats F", "pairs_": "labels F 2"},
+    **{"classes_": "labels k", "n_channels_": "count"},
 }
 _AUTOENCODER = {
     "minimum_": "numbers d",
@@ -337,6 +277,8 @@ _OURS = (
     Stored("GEM", GEM, _GEM, _check_gem),
     Stored("ClassComponents", ClassComponents, _GEM, _check_directions),
     *(Stored(kind.__name__, kind, _MOMENTS, _check_directions) for kind in _RAYLEIGH),
+    Stored("SpatialFilters", SpatialFilters, _FILTERS),
+    Stored("GEMRegressor", GEMRegressor, _REGRESSOR),
     Stored("GEMClassifierCV", GEMClassifierCV, {"best_estimator_": "value?"}),
     Stored("MultinomialLogit", MultinomialLogit, _LOGIT, _check_linear),
     Stored(
@@ -380,8 +322,8 @@ _OURS = (
     Stored(
         "KNeighborsClassifier",
         KNeighborsClassifier,
-        pack=_pack_neighbours,
-        build=_build_neighbours,
+        pack=pack_neighbours,
+        build=build_neighbours,
     ),
 )
 
@@ -400,4 +342,4 @@ class _Registry:
 
 
 OURS = (*_OURS, *OF_LDG, *OF_INCOMPLETE)
-REGISTRY = _Registry((*OURS, *map(_sklearn, PLAIN)))
+REGISTRY = _Registry((*OURS, *SKLEARN))

@@ -21,9 +21,16 @@ from ._validation import (
     real_array,
 )
 
-__all__ = ["assign_bins", "bin_edges", "discretize_target", "target_groups"]
+__all__ = [
+    "assign_bins",
+    "bin_edges",
+    "discretize_target",
+    "supervised_contractions",
+    "target_groups",
+]
 
 _Array = npt.NDArray[np.float64]
+_MOST_COMPONENTS = 20  # their products are some 200 columns
 
 
 def discretize_target(
@@ -92,6 +99,7 @@ def target_groups(
     random_state: Any = None,
     *,
     sample_weight: Any = None,
+    contractions: Any = None,
 ) -> npt.NDArray[np.int64]:
     """Several groupings of the rows, each by the bins of one random contraction of the targets.
 
@@ -107,6 +115,8 @@ def target_groups(
         For the vectors.
     sample_weight : array-like of shape (n,), optional
         Weights >= 0.
+    contractions : array-like of shape (g, q), optional
+        Vectors in place of random ones, such as those of `supervised_contractions`.
 
     Returns
     -------
@@ -129,6 +139,12 @@ def target_groups(
     outputs = _outputs(y)
     weights = check_weights(sample_weight, len(outputs))
     n_groups = check_whole(n_contractions, "n_contractions", at_least=1)
+    if contractions is not None:
+        given = real_array(contractions, "contractions", np.dtype(np.float64))
+        if given.ndim != 2 or not len(given):
+            raise ValueError(f"contractions: expected shape (g, q), got {given.shape}")
+        chosen = [_vector(u, outputs, weights, None) for u in given]
+        return np.stack([_binned(_contracted(outputs, u), n_bins, weights) for u in chosen])
     if n_groups * outputs.nbytes // outputs.shape[1] > physical_memory():
         raise MemoryError(
             f"n_contractions: expected groups of {len(outputs)} rows that fit into memory, "
@@ -139,6 +155,102 @@ def target_groups(
     source = random_generator(random_state)
     vectors = [_vector(None, outputs, weights, source) for _ in range(n_groups)]
     return np.stack([_binned(_contracted(outputs, u), n_bins, weights) for u in vectors])
+
+
+def supervised_contractions(
+    X: Any, y: Any, n_contractions: int = 5, *, sample_weight: Any = None
+) -> npt.NDArray[np.float64]:
+    """Vectors u for which ``y @ u`` follows best from the rows' first and second moments.
+
+    Outputs are regressed on the rows' leading principal components and their products, with a
+    small ridge; u are the directions of largest explained share of variance,
+    ``Cov(fitted) u = lambda Cov(y) u``. Second moments are what GEM conditions on the bins of
+    ``y @ u``, so that these are the contractions that it can tell apart.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        Finite rows, of which at most 20 principal components count.
+    y : array-like of shape (n, q)
+        Finite targets.
+    n_contractions : int >= 1, default=5
+        Most vectors; there are no more than outputs.
+    sample_weight : array-like of shape (n,), optional
+        Weights >= 0.
+
+    Returns
+    -------
+    ndarray of shape (g, q)
+        Vectors in the units of the outputs, best first; ``y @ u`` has variance 1.
+
+    Raises
+    ------
+    ValueError
+        If rows and targets do not fit, are not finite, or no output varies.
+
+    References
+    ----------
+    N. Karampatziakis and P. Mineiro (ICML 2014), section 5: "any sensible, data-dependent way of
+    picking a good set of vectors u".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from eigenfeat.targets import supervised_contractions
+    >>> X, noise = np.random.default_rng(0).standard_normal((2, 500, 3))
+    >>> Y = np.column_stack([X[:, 0] ** 2 + noise[:, 0], noise[:, 1]])
+    >>> u = supervised_contractions(X, Y, 1)[0]
+    >>> bool(abs(u[0]) > 5 * abs(u[1]))
+    True
+    """
+    outputs = _outputs(y)
+    rows = np.asarray(real_array(X, "X"), dtype=np.float64)
+    if rows.ndim != 2 or len(rows) != len(outputs) or not np.isfinite(rows).all():
+        raise ValueError(f"X: expected {len(outputs)} finite rows, got shape {rows.shape}")
+    count = check_whole(n_contractions, "n_contractions", at_least=1)
+    weights = check_weights(sample_weight, len(outputs))
+    share = np.ones(len(rows)) if weights is None else np.asarray(weights, dtype=np.float64)
+    deviation = _deviations(outputs, weights)
+    varying = np.flatnonzero(deviation > 0)
+    if not len(varying):
+        raise ValueError("y: expected an output that varies, got none")
+    share = share / share.sum()
+    targets = outputs[:, varying] / deviation[varying]
+    targets = targets - share @ targets
+    features = _with_products(rows, share)
+    gram = (features.T * share) @ features
+    gram[np.diag_indices_from(gram)] += 1e-2 + len(gram) / max(len(rows), 1)
+    cross = (features.T * share) @ targets
+    explained = cross.T @ np.linalg.solve(gram, cross)
+    total = (targets.T * share) @ targets
+    total[np.diag_indices_from(total)] += 1e-6
+    root = np.linalg.inv(np.linalg.cholesky(total))
+    vectors = root.T @ np.linalg.eigh(root @ explained @ root.T)[1][:, ::-1][:, :count]
+    top = np.abs(vectors).argmax(axis=0)
+    vectors *= np.where(vectors[top, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)
+    out = np.zeros((vectors.shape[1], outputs.shape[1]))
+    out[:, varying] = vectors.T / deviation[varying]
+    return out
+
+
+def _with_products(rows: _Array, share: _Array) -> _Array:
+    """Leading components of standardised rows, their products, all of variance 1 or 0."""
+    standard = _standardised(rows, share)
+    values, vectors = np.linalg.eigh((standard.T * share) @ standard)
+    kept = values[::-1][:_MOST_COMPONENTS] > 1e-9 * max(values[-1], 1e-300)
+    components = standard @ vectors[:, ::-1][:, :_MOST_COMPONENTS][:, kept]
+    first, second = np.triu_indices(components.shape[1])
+    return _standardised(
+        np.hstack([components, components[:, first] * components[:, second]]), share
+    )
+
+
+def _standardised(rows: _Array, share: _Array) -> _Array:
+    mean = share @ rows
+    apart = rows - mean
+    size = np.sqrt(share @ apart**2)
+    noise = 1e-12 * np.abs(mean)
+    return apart / np.where(size > noise, size, np.inf)
 
 
 def bin_edges(y: _Array, n_bins: int, sample_weight: _Array | None = None) -> _Array:

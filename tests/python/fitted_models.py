@@ -72,6 +72,7 @@ MODELS = {
         n_directions=2, hidden_directions=2, depth=2
     ).fit(X, np.arange(90) % 3 - 1),
     "GEMEnsemble": lambda: ef.GEMEnsemble(ef.GEMClassifier(n_directions=1), n_members=2).fit(X, Y),
+    "GEMRegressor": lambda: ef.GEMRegressor(n_bins=3).fit(FRAME, X[:, 0] ** 2 + X[:, 1]),
     "GEMClassifierCV": lambda: ef.GEMClassifierCV(grid={"penalty": [0.1, 1.0]}).fit(X, Y),
     "MultinomialLogit": lambda: ef.MultinomialLogit().fit(X, Y),
     "MultinomialLogit, two": lambda: ef.MultinomialLogit(max_iter=500).fit(
@@ -82,6 +83,7 @@ MODELS = {
     "SlicedInverseRegression": lambda: ef.SlicedInverseRegression(n_slices=4).fit(
         X, X[:, 0] + 0.1 * X[:, 1]
     ),
+    "SpatialFilters": lambda: ef.SpatialFilters(2).fit(X.reshape(15, 4, 6), Y[:15]),
     "RayleighPCA": lambda: ef.RayleighPCA().fit(X),
     "VanishingComponents": lambda: ef.VanishingComponents().fit(sp.csr_matrix(X)),
     "OrientedPCA": lambda: ef.OrientedPCA(noise_matrix=np.diag([1.0, 2, 3, 4])).fit(X),
@@ -137,6 +139,8 @@ def outputs(model):
     queries = X[40:60] + 0.1
     if hasattr(model, "feature_names_in_"):
         queries = pd.DataFrame(queries, columns=FRAME.columns)
+    if isinstance(model, ef.SpatialFilters):
+        queries = queries.reshape(5, 4, 4)
     found = {
         name: np.asarray(getattr(model, name)(queries)) for name in METHODS if hasattr(model, name)
     }

@@ -1,0 +1,119 @@
+"""Weights of classes, and rows that hold text."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_breast_cancer
+from sklearn.metrics import recall_score
+from sklearn.utils.class_weight import compute_sample_weight
+
+from eigenfeat import (
+    GEM,
+    ArrayBlocks,
+    GEMClassifier,
+    GEMClassifierCV,
+    GEMEnsemble,
+    GEMRegressor,
+    MultinomialLogit,
+    load,
+    save,
+)
+
+X, Y = load_breast_cancer(return_X_y=True)
+X, Y = X[:300], np.array(["benign", "malignant"])[1 - Y[:300]]
+RARE = np.flatnonzero((Y == "malignant") | (np.arange(300) % 9 == 0))
+
+
+@pytest.mark.parametrize("factors", ["balanced", {"benign": 3.0}, {"benign": 0.5, "malignant": 2}])
+def test_they_are_weights_of_the_rows(factors):
+    rows = RARE
+    model = GEMClassifier(n_directions=2, class_weight=factors).fit(X[rows], Y[rows])
+    weight = compute_sample_weight(factors, Y[rows])
+    same = GEMClassifier(n_directions=2).fit(X[rows], Y[rows], weight)
+    assert_allclose(model.predict_proba(X), same.predict_proba(X), rtol=1e-4)
+
+
+def test_balanced_counts_the_rows_weights():
+    weight = np.random.default_rng(0).integers(1, 4, len(RARE))
+    options = {"n_directions": 2, "class_weight": "balanced"}
+    one = GEMClassifier(**options).fit(X[RARE], Y[RARE], weight)
+    repeated = np.repeat(RARE, weight)
+    other = GEMClassifier(**options).fit(X[repeated], Y[repeated])
+    assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=2e-3)
+
+
+def test_rare_classes_are_found_more_often():
+    rng = np.random.default_rng(0)
+    y = (rng.random(2000) < 0.05).astype(int)
+    rows = rng.standard_normal((2000, 5)) * (1 + 0.7 * y[:, None])
+    recalls = [
+        recall_score(y, GEMClassifier(class_weight=w).fit(rows, y).predict(rows))
+        for w in (None, "balanced")
+    ]
+    assert recalls[1] > recalls[0] + 0.3
+
+
+@pytest.mark.parametrize("factors", ["balanced", {"benign": 3.0, "malignant": 1}])
+def test_files_searches_and_ensembles_keep_them(tmp_path, factors):
+    model = GEMClassifier(n_directions=1, class_weight=factors).fit(X[RARE], Y[RARE])
+    save(model, tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    assert loaded.class_weight == factors
+    assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    search = GEMClassifierCV(model, {"penalty": [0.03]}).fit(X[RARE], Y[RARE])
+    assert_allclose(search.predict_proba(X), model.predict_proba(X), atol=2e-3)
+    several = GEMEnsemble(model, n_members=1).fit(X[RARE], Y[RARE])
+    assert_allclose(several.predict_proba(X), model.predict_proba(X), atol=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("factors", "message"),
+    [
+        ("equal", "class_weight"),
+        ({"benign": -1.0}, "class_weight: expected positive weights"),
+        ({"benign": np.nan}, "class_weight: expected positive weights"),
+        ({"neither": 1.0}, "class_weight: expected labels of y, got 'neither'"),
+    ],
+)
+def test_bad_weights_are_named(factors, message):
+    with pytest.raises(ValueError, match=message):
+        GEMClassifier(class_weight=factors).fit(X, Y)
+
+
+def test_blocks_and_grids_refuse_them():
+    model = GEMClassifier(class_weight="balanced")
+    with pytest.raises(ValueError, match="class_weight: expected None with blocks of rows"):
+        model.fit(ArrayBlocks(X, Y))
+    with pytest.raises(ValueError, match="grid: expected class_weight in the estimator"):
+        GEMClassifierCV(grid={"class_weight": ["balanced", None]}).fit(X, Y)
+
+
+# ---- text ----------------------------------------------------------------------------------------
+
+FRAME = pd.DataFrame({"age": [1.0, 2.0, 3.0, 4.0], "town": ["Bonn", "Ulm", "Ulm", "Bonn"]})
+NUMBERS = pd.DataFrame({"age": [1.0, 2.0, 3.0, 4.0], "town": [0.0, 1.0, 1.0, 0.0]})
+LABELS = [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize("make", [GEM, GEMClassifier, GEMRegressor, MultinomialLogit])
+def test_columns_of_text_are_named(make):
+    wanted = r"X: expected numbers, got text in column 'town' \('Bonn' in row 0\); encode such "
+    with pytest.raises(ValueError, match=wanted):
+        make().fit(FRAME, LABELS)
+    with pytest.raises(ValueError, match=wanted):
+        make().fit(FRAME.astype({"town": "category"}), LABELS)
+    with pytest.raises(ValueError, match=r"text in column 1 \('Bonn' in row 0\)"):
+        make().fit(FRAME.to_numpy(), LABELS)
+    model = make().fit(NUMBERS, LABELS)
+    with pytest.raises(ValueError, match="text in column 'town'"):
+        (model.predict if hasattr(model, "predict") else model.transform)(FRAME)
+
+
+def test_other_errors_are_as_they_were():
+    with pytest.raises(ValueError, match="NaN"):
+        GEM().fit([[1.0, np.nan], [0.0, 1.0]], [0, 1])
+    digits = np.array([["1", "2"], ["3", "5"], ["4", "4"], ["0", "1"]], dtype=object)
+    assert GEM(ridge=1.0).fit(digits, LABELS).n_features_in_ == 2

@@ -1,0 +1,128 @@
+"""GEM for continuous targets, the contractions of several outputs, and scikit-learn's contract."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_diabetes, make_friedman1
+from sklearn.linear_model import Ridge, RidgeCV
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from eigenfeat import GEMRegressor, supervised_contractions, target_groups
+
+
+@parametrize_with_checks([GEMRegressor(), GEMRegressor(contraction="random", ridge=0.2)])
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
+
+
+def quadratic(rng, n=800, d=10):
+    """A target that the rows' second moments show and their means do not."""
+    X = rng.standard_normal((n, d))
+    v = rng.standard_normal(d)
+    return X, (X @ v / np.linalg.norm(v)) ** 2 + 0.1 * rng.standard_normal(n)
+
+
+def test_it_sees_what_linear_regression_does_not(rng):
+    X, y = quadratic(rng)
+    model = GEMRegressor().fit(X[:500], y[:500])
+    assert model.score(X[500:], y[500:]) > 0.85
+    assert Ridge().fit(X[:500], y[:500]).score(X[500:], y[500:]) < 0.1
+
+
+def test_known_targets():
+    X, y = make_friedman1(1000, noise=1.0, random_state=0)
+    linear = RidgeCV(np.logspace(-3, 3, 20)).fit(X[:600], y[:600]).score(X[600:], y[600:])
+    assert GEMRegressor().fit(X[:600], y[:600]).score(X[600:], y[600:]) > linear + 0.05
+    X, y = load_diabetes(return_X_y=True)
+    linear = RidgeCV(np.logspace(-3, 3, 20)).fit(X[:300], y[:300]).score(X[300:], y[300:])
+    assert GEMRegressor().fit(X[:300], y[:300]).score(X[300:], y[300:]) > linear - 0.05
+
+
+def test_the_regression_is_ridge_and_its_errors_are_left_out(rng):
+    X, y = quadratic(rng, 60, 3)
+    model = GEMRegressor(n_bins=2, n_directions=1, powers=(1,), penalty=0.1).fit(X, y)
+    features = model._features(X)
+    size = features.std(axis=0)
+    ridge = Ridge(alpha=0.1 * len(X)).fit(features / size, y)
+    assert_allclose(model.coef_, ridge.coef_ / size, rtol=1e-8)
+    assert_allclose(model.predict(X), ridge.predict(features / size))
+    left = []
+    for i in range(len(X)):
+        rest = np.arange(len(X)) != i
+        # scikit-learn's leave-one-out formula, too, keeps the columns' means and sizes
+        one = Ridge(alpha=0.1 * len(X)).fit((features / size)[rest], y[rest])
+        left.append(y[i] - one.predict((features / size)[i : i + 1])[0])
+    assert_allclose(model.loo_error_, np.mean(np.square(left)) / y.var(), rtol=1e-8)
+
+
+@pytest.mark.parametrize("n", [30, 400])
+def test_more_features_than_rows_or_fewer(rng, n):
+    X, y = quadratic(rng, n, 8)
+    model = GEMRegressor(penalty=0.3).fit(X, y)
+    features = model._features(X)
+    size = np.where(features.std(axis=0) > 0, features.std(axis=0), np.inf)
+    ridge = Ridge(alpha=0.3 * n, solver="svd").fit(features / size, y)
+    assert_allclose(model.predict(X), ridge.predict(features / size), rtol=1e-6, atol=1e-8)
+
+
+def test_several_outputs(rng):
+    X, y = quadratic(rng)
+    Y = np.column_stack([y + 3, rng.standard_normal(len(y)), X[:, 0], np.full(len(y), 2.0)])
+    model = GEMRegressor().fit(X[:500], Y[:500])
+    found = model.predict(X[500:])
+    assert found.shape == (300, 4)
+    assert_allclose(found[:, 3], 2.0)
+    for column, least in ((0, 0.85), (2, 0.99)):
+        rest = np.mean((found[:, column] - Y[500:, column]) ** 2) / Y[500:, column].var()
+        assert 1 - rest > least
+
+
+def test_supervised_contractions_find_what_can_be_told(rng):
+    X, y = quadratic(rng)
+    mixing = np.linalg.qr(rng.standard_normal((8, 8)))[0]
+    Y = np.column_stack([(y - y.mean()) / y.std(), rng.standard_normal((len(y), 7))]) @ mixing
+    u = supervised_contractions(X, Y, 3)
+    assert u.shape == (3, 8)
+    assert abs(np.corrcoef(Y @ u[0], y)[0, 1]) > 0.95
+    assert_allclose(np.var(Y @ u.T, axis=0), 1.0, rtol=1e-3)
+    units = 10.0 ** np.arange(-3, 5)
+    scaled = supervised_contractions(X, Y * units + 5, 3)
+    assert_allclose(np.abs(scaled * units), np.abs(u), rtol=1e-5, atol=1e-7)
+    fitted = GEMRegressor(n_contractions=1).fit(X[:500], Y[:500])
+    drawn = GEMRegressor(n_contractions=1, contraction="random").fit(X[:500], Y[:500])
+    errors = [np.mean((m.predict(X[500:]) - Y[500:]) ** 2) for m in (fitted, drawn)]
+    assert errors[0] < errors[1]
+
+
+def test_contractions_that_are_given(rng):
+    Y = rng.standard_normal((50, 3))
+    groups = target_groups(Y, 4, contractions=[[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]])
+    assert groups.shape == (2, 50)
+    assert_array_equal(groups[0], target_groups(Y[:, 0], 4)[0])
+    with pytest.raises(ValueError, match=r"contractions: expected shape \(g, q\)"):
+        target_groups(Y, contractions=[1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="contraction"):
+        target_groups(Y, contractions=[[1.0, 2.0]])
+    with pytest.raises(ValueError, match="y: expected an output that varies"):
+        supervised_contractions(Y, np.ones((50, 2)))
+    with pytest.raises(ValueError, match="X: expected 50 finite rows"):
+        supervised_contractions(Y[:40], Y)
+
+
+def test_constant_targets_and_columns(rng):
+    X = np.column_stack([rng.standard_normal((40, 2)), np.full(40, 7.0)])
+    assert_allclose(GEMRegressor().fit(X, np.full(40, 3.0)).predict(X), 3.0)
+    assert np.isfinite(GEMRegressor().fit(X, X[:, 0]).predict(X)).all()
+
+
+def test_an_error_leaves_it_as_it_was(rng):
+    X, y = quadratic(rng, 60, 3)
+    model = GEMRegressor().fit(X, y)
+    before = model.predict(X)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(X[:, :2], np.where(np.arange(60) == 3, np.nan, y))
+    with pytest.raises(ValueError, match="penalty"):
+        GEMRegressor(penalty=-1).fit(X, y)
+    assert_array_equal(model.predict(X), before)
