@@ -138,11 +138,11 @@ void tiles() {
     const std::string told = ", " + std::to_string(k) + " columns";
     report("tile scores" + told, flops, [&] {
       std::fill(z.data(), z.data() + rows * width, T(0));
-      kernel.scores(tile.data(), columns, rows, columns, w.data(), width, z.data());
+      kernel.scores(tile.data(), columns, rows, columns, w.data(), width, k, z.data());
     });
     report("tile products" + told, flops, [&] {
       std::fill(w.data(), w.data() + columns * width, T(0));
-      kernel.products(tile.data(), columns, rows, columns, z.data(), width, w.data());
+      kernel.products(tile.data(), columns, rows, columns, z.data(), width, k, w.data());
     });
   }
 }
@@ -159,8 +159,10 @@ void waves() {
     const WaveTile<T> tile{packed.data(), rows, lines, shifted};
     const std::string told = shifted ? ", shifted" : "";
     const double flops = 2.0 * static_cast<double>(rows * directions * k);
-    report("wave scores" + told, 3.0 * flops,
-           [&] { kernel.scores(tile, w.data(), k, width, sums.data(), z.data()); });
+    // A projection is of one sign, whose three waves these products are; gemm would multiply by all six.
+    const auto scores = [&] { kernel.scores(tile, w.data(), k, width, sums.data(), z.data()); };
+    report("wave scores" + told, 3.0 * flops, scores);
+    report("wave scores" + told + ", as of six waves", 6.0 * flops, scores);
     report("wave products" + told, 6.0 * flops, [&] {
       std::fill(w.data(), w.data() + kWaves * directions * k, T(0));
       kernel.products(tile, z.data(), k, width, w.data());
@@ -185,6 +187,9 @@ void svm() {
   });
   report("svm four row scores", 4 * flops,
          [&] { kernel.four_row_scores(rows.data(), d, d, w.data(), width, out.data()); });
+  AlignedBuffer<T> full = numbers<T>(d * 16), scores(4 * 16);
+  report("svm four row scores, 16 classes", 4.0 * 2.0 * static_cast<double>(d * 16),
+         [&] { kernel.four_row_scores(rows.data(), d, d, full.data(), 16, scores.data()); });
   std::fill(out.data(), out.data() + width, T(1e-9));
   report_stream("svm add row", flops,
                 [&] { kernel.add_row(rows.data(), nullptr, d, out.data(), width, w.data()); });

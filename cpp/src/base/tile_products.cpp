@@ -25,9 +25,10 @@ index_t padded_width(index_t k) {
 }
 
 template <class T>
-void add_scores(MatrixView<const T> tile, const T* w, index_t width, T* z) {
+void add_scores(MatrixView<const T> tile, const T* w, index_t width, index_t used, T* z) {
   if (serves<T>(width)) {
-    kernels<TileKernels<T>>().scores(tile.data, tile.row_stride, tile.rows, tile.cols, w, width, z);
+    kernels<TileKernels<T>>().scores(tile.data, tile.row_stride, tile.rows, tile.cols, w, width,
+                                     used, z);
     return;
   }
   gemm<T>(Op::none, Op::none, T(1), row_major(w, tile.cols, width).transposed(), tile.transposed(),
@@ -35,10 +36,10 @@ void add_scores(MatrixView<const T> tile, const T* w, index_t width, T* z) {
 }
 
 template <class T>
-void add_products(MatrixView<const T> tile, const T* residuals, index_t width, T* g) {
+void add_products(MatrixView<const T> tile, const T* residuals, index_t width, index_t used, T* g) {
   if (serves<T>(width)) {
     kernels<TileKernels<T>>().products(tile.data, tile.row_stride, tile.rows, tile.cols, residuals,
-                                       width, g);
+                                       width, used, g);
     return;
   }
   gemm<T>(Op::none, Op::transpose, T(1), row_major(residuals, tile.rows, width).transposed(),
@@ -47,9 +48,11 @@ void add_products(MatrixView<const T> tile, const T* residuals, index_t width, T
 
 template index_t padded_width<float>(index_t);
 template index_t padded_width<double>(index_t);
-template void add_scores<float>(MatrixView<const float>, const float*, index_t, float*);
-template void add_scores<double>(MatrixView<const double>, const double*, index_t, double*);
-template void add_products<float>(MatrixView<const float>, const float*, index_t, float*);
-template void add_products<double>(MatrixView<const double>, const double*, index_t, double*);
+template void add_scores<float>(MatrixView<const float>, const float*, index_t, index_t, float*);
+template void add_scores<double>(MatrixView<const double>, const double*, index_t, index_t,
+                                 double*);
+template void add_products<float>(MatrixView<const float>, const float*, index_t, index_t, float*);
+template void add_products<double>(MatrixView<const double>, const double*, index_t, index_t,
+                                   double*);
 
 }  // namespace eigenfeat

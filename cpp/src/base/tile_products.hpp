@@ -13,12 +13,12 @@ namespace eigenfeat {
 template <class T>
 index_t padded_width(index_t k);
 
-// z (r, width) += tile (r, c) w (c, width)
+// z (r, width) += tile (r, c) w (c, width); columns from `used` on are padding, and stay zero
 template <class T>
-void add_scores(MatrixView<const T> tile, const T* w, index_t width, T* z);
+void add_scores(MatrixView<const T> tile, const T* w, index_t width, index_t used, T* z);
 
-// g (c, width) += tile^T (c, r) residuals (r, width)
+// g (c, width) += tile^T (c, r) residuals (r, width), likewise
 template <class T>
-void add_products(MatrixView<const T> tile, const T* residuals, index_t width, T* g);
+void add_products(MatrixView<const T> tile, const T* residuals, index_t width, index_t used, T* g);
 
 }  // namespace eigenfeat

@@ -72,35 +72,37 @@ MatrixView<const T> rows_of(const TiledLower<T>& factor, index_t i, index_t j) {
 
 // x <- L^-1 x
 template <class T>
-void forward(const TiledLower<T>& factor, T* x, index_t width, int n_threads, T* negative) {
+void forward(const TiledLower<T>& factor, T* x, index_t width, index_t used, int n_threads,
+             T* negative) {
   constexpr index_t tile = TiledLower<T>::kTile;
   for (index_t j = 0; j < factor.tiles(); ++j) {
     T* at = x + j * tile * width;
     const index_t size = factor.size(j) * width;
     std::copy(at, at + size, negative);
     std::fill(at, at + size, T(0));
-    add_products<T>(rows_of(factor, j, j), negative, width, at);
+    add_products<T>(rows_of(factor, j, j), negative, width, used, at);
     for (index_t i = 0; i < size; ++i) negative[i] = -at[i];
     for_blocks(factor.tiles() - j - 1, n_threads, [&](index_t b, int) {
       const index_t i = j + 1 + b;
-      add_products<T>(rows_of(factor, i, j), negative, width, x + i * tile * width);
+      add_products<T>(rows_of(factor, i, j), negative, width, used, x + i * tile * width);
     });
   }
 }
 
 // x <- L^-T x
 template <class T>
-void backward(const TiledLower<T>& factor, T* x, index_t width, int n_threads, T* negative) {
+void backward(const TiledLower<T>& factor, T* x, index_t width, index_t used, int n_threads,
+              T* negative) {
   constexpr index_t tile = TiledLower<T>::kTile;
   for (index_t j = factor.tiles() - 1; j >= 0; --j) {
     T* at = x + j * tile * width;
     const index_t size = factor.size(j) * width;
     std::copy(at, at + size, negative);
     std::fill(at, at + size, T(0));
-    add_scores<T>(rows_of(factor, j, j), negative, width, at);
+    add_scores<T>(rows_of(factor, j, j), negative, width, used, at);
     for (index_t i = 0; i < size; ++i) negative[i] = -at[i];
     for_blocks(j, n_threads, [&](index_t i, int) {
-      add_scores<T>(rows_of(factor, j, i), negative, width, x + i * tile * width);
+      add_scores<T>(rows_of(factor, j, i), negative, width, used, x + i * tile * width);
     });
   }
 }
@@ -108,16 +110,16 @@ void backward(const TiledLower<T>& factor, T* x, index_t width, int n_threads, T
 }  // namespace
 
 template <class T>
-void solve_tiles(const TiledLower<T>& factor, T* x, index_t width, int n_threads) {
+void solve_tiles(const TiledLower<T>& factor, T* x, index_t width, index_t used, int n_threads) {
   AlignedBuffer<T> negative(std::max<index_t>(TiledLower<T>::kTile * width, 1));
-  forward(factor, x, width, n_threads, negative.data());
-  backward(factor, x, width, n_threads, negative.data());
+  forward(factor, x, width, used, n_threads, negative.data());
+  backward(factor, x, width, used, n_threads, negative.data());
 }
 
 template void invert_diagonal_tiles<float>(TiledLower<float>&);
 template void invert_diagonal_tiles<double>(TiledLower<double>&);
-template void solve_tiles<float>(const TiledLower<float>&, float*, index_t, int);
-template void solve_tiles<double>(const TiledLower<double>&, double*, index_t, int);
+template void solve_tiles<float>(const TiledLower<float>&, float*, index_t, index_t, int);
+template void solve_tiles<double>(const TiledLower<double>&, double*, index_t, index_t, int);
 template bool factorise_tiles<float>(TiledLower<float>&, int);
 template bool factorise_tiles<double>(TiledLower<double>&, int);
 

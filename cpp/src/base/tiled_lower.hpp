@@ -57,8 +57,9 @@ bool factorise_tiles(TiledLower<T>& a, int n_threads);
 template <class T>
 void invert_diagonal_tiles(TiledLower<T>& factor);
 
-// x <- (L L^T)^-1 x for x (n, width) row-major and padded, after invert_diagonal_tiles.
+// x <- (L L^T)^-1 x for x (n, width) row-major, after invert_diagonal_tiles; columns from `used` on
+// are padding.
 template <class T>
-void solve_tiles(const TiledLower<T>& factor, T* x, index_t width, int n_threads);
+void solve_tiles(const TiledLower<T>& factor, T* x, index_t width, index_t used, int n_threads);
 
 }  // namespace eigenfeat

@@ -6,12 +6,14 @@
 #pragma once
 
 #include <algorithm>
+#include <type_traits>
 
 #include "base/tile_products.hpp"
 #include "eigenfeat/features.hpp"
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/scratch.hpp"
 #include "expansion/wave_products.hpp"
+#include "kernels/line.hpp"
 #include "kernels/vector_kernels.hpp"
 
 namespace eigenfeat {
@@ -132,16 +134,29 @@ void sum_over_groups(const FeatureRows<T>& features, const NarrowLayout<T>& layo
                      MatrixView<double> out, int n_threads, Add&& add) {
   constexpr index_t flush_rows = 4096;
   const index_t size = layout.size();
+  // Each group's sums begin on a line of their own, as narrow matrices do.
+  const index_t apart = (size + kLane<double> - 1) / kLane<double> * kLane<double>;
   const Groups groups = layout.groups(features.rows());
   const int threads = threads_for(2.0 * product_work(features, layout.k), n_threads);
   PerThread<TileScratch<T>> scratch(threads);
   PerThread<AlignedBuffer<T>> parts(threads);
-  AlignedBuffer<double> sums =
-      AlignedBuffer<double>::zeros(std::max<index_t>(groups.count, 1) * size);
+  AlignedBuffer<double> sums(std::max<index_t>(groups.count, 1) * apart);
+  if (groups.count == 0) std::fill(sums.data(), sums.data() + size, 0.0);
   for_blocks(groups.count, threads, [&](index_t group, int thread) {
+    double* sum = sums.data() + group * apart;
+    std::fill(sum, sum + size, 0.0);
+    if constexpr (std::is_same_v<T, double>) {  // few rows need no sum of sums
+      if (groups.run * groups.tile <= flush_rows) {
+        groups.for_tiles(group, [&](index_t begin, index_t end) {
+          LoadedTile<T> tile;
+          tile.load(features, layout, begin, end, scratch[thread]);
+          add(tile, scratch[thread], sum);
+        });
+        return;
+      }
+    }
     if (parts[thread].empty()) parts[thread] = AlignedBuffer<T>::zeros(size);
     T* part = parts[thread].data();
-    double* sum = sums.data() + group * size;
     index_t since = 0;
     groups.for_tiles(group, [&](index_t begin, index_t end) {
       LoadedTile<T> tile;
@@ -157,7 +172,7 @@ void sum_over_groups(const FeatureRows<T>& features, const NarrowLayout<T>& layo
   });
   for_ranges(size, 4096, threads, [&](index_t begin, index_t end, int) {
     for (index_t group = 1; group < groups.count; ++group) {
-      const double* more = sums.data() + group * size;
+      const double* more = sums.data() + group * apart;
       for (index_t i = begin; i < end; ++i) sums[i] += more[i];
     }
   });

@@ -179,7 +179,7 @@ void LoadedTile<T>::scores(const T* w, T* z) const {
     return;
   }
   if (direct) {
-    add_scores<T>(tile, w, width, z);
+    add_scores<T>(tile, w, width, layout->k, z);
     return;
   }
   const CsrView<T>& x = source->sparse;
@@ -201,7 +201,7 @@ void LoadedTile<T>::products(const T* residuals, T* g) const {
     return;
   }
   if (direct) {
-    add_products<T>(tile, residuals, width, g);
+    add_products<T>(tile, residuals, width, layout->k, g);
     return;
   }
   const CsrView<T>& x = source->sparse;

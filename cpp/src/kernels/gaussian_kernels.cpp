@@ -7,12 +7,13 @@ namespace EIGENFEAT_TIER {
 
 constexpr index_t kLanes = GaussianParts::kLanes;
 
-// Brings a positive product back to [1, 2), its exponent to the sum of exponents.
+// Brings a positive product back to [1, 2), its exponent to the sum of exponents. Without signs:
+// AVX2 has no arithmetic shift of 64 bits.
 EIGENFEAT_INLINE void normalise(double* __restrict product, std::int64_t* __restrict exponents) {
   for (index_t l = 0; l < kLanes; ++l) {
-    std::int64_t bits;
+    std::uint64_t bits;
     __builtin_memcpy(&bits, product + l, sizeof bits);
-    exponents[l] += (bits >> 52) - 1023;
+    exponents[l] += static_cast<std::int64_t>(bits >> 52) - 1023;
     bits = (bits & 0x000FFFFFFFFFFFFF) | 0x3FF0000000000000;
     __builtin_memcpy(product + l, &bits, sizeof bits);
   }
@@ -79,6 +80,41 @@ struct WholePiece {
       second[v] += gap * gap;
     }
   }
+  EIGENFEAT_INLINE void evaluate(const T* x, index_t count, T ridge, double& quadratic,
+                                 double* product, std::int64_t* exponents) const {
+    if constexpr (sizeof(T) == sizeof(double)) {
+      evaluate_in_vectors(x, count, ridge, quadratic, product, exponents);
+    } else {
+      sums().evaluate(x, kPiece, count, ridge, quadratic, product, exponents);
+    }
+  }
+
+ private:
+  EIGENFEAT_INLINE void evaluate_in_vectors(const double* x, index_t count, double ridge,
+                                            double& quadratic, double* product,
+                                            std::int64_t* exponents) const {
+    typedef std::uint64_t Bits __attribute__((vector_size(EIGENFEAT_VECTOR_BYTES)));
+    constexpr index_t width = kWidth<double>;
+    const double share = 1.0 / static_cast<double>(count);
+    Vec<double> terms = {};
+    for (index_t v = 0; v < kVectors; ++v) {
+      const Vec<double> mean = first[v] * share;
+      const Vec<double> spread = second[v] * share - mean * mean;
+      const Vec<double> variance = (spread > 0.0 ? spread : Vec<double>{}) + ridge;
+      const Vec<double> gap = (load(x + v * width) - origin[v]) - mean;
+      terms += gap * gap / variance;
+      const index_t lane = v * width % kLanes;
+      const Vec<double> grown = load(product + lane) * variance;
+      Bits bits, exponent;
+      __builtin_memcpy(&bits, &grown, sizeof bits);
+      __builtin_memcpy(&exponent, exponents + lane, sizeof exponent);
+      exponent += (bits >> 52) - 1023;
+      bits = (bits & 0x000FFFFFFFFFFFFF) | 0x3FF0000000000000;
+      __builtin_memcpy(product + lane, &bits, sizeof bits);
+      __builtin_memcpy(exponents + lane, &exponent, sizeof exponent);
+    }
+    for (index_t l = 0; l < width; ++l) quadratic += terms[l];
+  }
   EIGENFEAT_INLINE Piece<T, kPiece> sums() const {
     Piece<T, kPiece> piece;
     __builtin_memcpy(piece.origin, origin, sizeof origin);
@@ -92,13 +128,12 @@ template <class T>
 EIGENFEAT_INLINE void add_whole_piece(const T* x, const T* const* rows, index_t n_rows, index_t j,
                                       const index_t* counts, index_t n_counts, T ridge,
                                       const GaussianParts& sums) {
-  constexpr index_t kPiece = WholePiece<T>::kPiece;
   WholePiece<T> piece(rows[0] + j);
   index_t r = 1;
   for (index_t next = 0; next < n_counts && counts[next] <= n_rows; ++next) {
     for (; r < counts[next]; ++r) piece.add(rows[r] + j);
-    piece.sums().evaluate(x + j, kPiece, r, ridge, sums.quadratic[next],
-                          sums.product + next * kLanes, sums.exponents + next * kLanes);
+    piece.evaluate(x + j, r, ridge, sums.quadratic[next], sums.product + next * kLanes,
+                   sums.exponents + next * kLanes);
   }
 }
 

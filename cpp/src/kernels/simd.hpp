@@ -31,9 +31,11 @@
 
 #if defined(__GNUC__)
 #define EIGENFEAT_INLINE inline __attribute__((always_inline))
+#define EIGENFEAT_OUT_OF_LINE __attribute__((noinline))
 #define EIGENFEAT_PREFETCH(address) __builtin_prefetch(address)
 #else
 #define EIGENFEAT_INLINE inline
+#define EIGENFEAT_OUT_OF_LINE
 #define EIGENFEAT_PREFETCH(address)
 #endif
 
@@ -96,6 +98,12 @@ EIGENFEAT_INLINE void store(const Vec<T>& v, T* to) {
 template <class T>
 EIGENFEAT_INLINE T least(T a, T b) {
   return b < a ? b : a;
+}
+
+// What to take of `left` things, at most so many at once, for parts that are even.
+EIGENFEAT_INLINE index_t even_part(index_t left, index_t most) {
+  const index_t parts = (left + most - 1) / most;
+  return (left + parts - 1) / parts;
 }
 
 EIGENFEAT_INLINE float square_root(float x) {

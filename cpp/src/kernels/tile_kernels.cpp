@@ -56,9 +56,9 @@ EIGENFEAT_INLINE void sum_panel(const T* tile, index_t out_step, index_t sum_ste
 }
 
 template <class T>
-EIGENFEAT_INLINE void sum_all(const T* tile, index_t out_step, index_t sum_step, index_t n_out,
-                              index_t n_sum, const T* other, index_t width, T* out) {
-  for (index_t left = width / kWidth<T>; left > 0;) {
+void sum_all(const T* tile, index_t out_step, index_t sum_step, index_t n_out, index_t n_sum,
+             const T* other, index_t columns, index_t width, T* out) {
+  for (index_t left = columns / kWidth<T>; left > 0;) {
     const index_t vectors = next_panel(left);
     if (vectors == 1) sum_panel<T, 1>(tile, out_step, sum_step, n_out, n_sum, other, width, out);
     if (vectors == 2) sum_panel<T, 2>(tile, out_step, sum_step, n_out, n_sum, other, width, out);
@@ -72,19 +72,268 @@ EIGENFEAT_INLINE void sum_all(const T* tile, index_t out_step, index_t sum_step,
   }
 }
 
+// The last columns of a narrow matrix, fewer than a vector holds, would cost as much as a vector.
+// Here vectors are of the tile's columns instead, which it has many of. What these read is in the
+// first-level cache, since panels have just read it.
+constexpr index_t kTail = 5;         // columns of the narrow matrix at a time
+constexpr index_t kFew = 12;         // of products: then all columns are a tail
+constexpr index_t kFewestRows = 48;  // that repay packing them, or their sums' way into rows
+constexpr index_t kRowsAtOnce =
+    kRegisters == 32 ? 24 : 12;        // of scores: a multiple of each panel's outputs
+constexpr index_t kAtOnceBytes = 192;  // of columns of products, likewise
+constexpr index_t kLongest = 4096;     // bytes of a packed column
+
+template <class T>
+inline constexpr index_t kApart = kLongest / static_cast<index_t>(sizeof(T)) + kLane<T>;
+
+// Columns beside whole vectors, where vectors of the tile's columns serve them.
+template <class T>
+index_t tail_of(index_t used, index_t rows, index_t columns) {
+  const index_t tail = used % kWidth<T>;
+  // Vectors of four doubles with AVX2 gain nothing: there is less padding, and the tile's way from
+  // memory takes longer.
+  const bool serves = (kWidth<T> >= 8 || !kFused) && 4 * tail <= 3 * kWidth<T> &&
+                      rows >= kFewestRows && columns >= kWidth<T>;
+  return serves ? tail : 0;
+}
+
+// Sums of kBytes of numbers, halves first.
+template <class T, std::size_t kBytes>
+EIGENFEAT_INLINE T sum_of(const T* numbers) {
+  if constexpr (kBytes == sizeof(T)) {
+    return *numbers;
+  } else {
+    constexpr std::size_t half = kBytes / 2, count = half / sizeof(T);
+    if constexpr (count == 1) {
+      return numbers[0] + numbers[1];
+    } else {
+      typedef T Half __attribute__((vector_size(half)));
+      Half low, high;
+      __builtin_memcpy(&low, numbers, half);
+      __builtin_memcpy(&high, numbers + count, half);
+      low += high;
+      T parts[count];
+      __builtin_memcpy(parts, &low, half);
+      return sum_of<T, half>(parts);
+    }
+  }
+}
+
+// z (kRows, kColumns) += the sums of so many vectors. A function of its own: inlined, it takes halves
+// of the vectors, and the compiler keeps none of them in a register.
+template <class T, index_t kRows, index_t kColumns>
+EIGENFEAT_OUT_OF_LINE void add_sums(const T* __restrict parts, index_t width, T* __restrict z) {
+  for (index_t r = 0; r < kRows; ++r) {
+    for (index_t c = 0; c < kColumns; ++c)
+      z[r * width + c] += sum_of<T, EIGENFEAT_VECTOR_BYTES>(parts + (r * kColumns + c) * kWidth<T>);
+  }
+}
+
+// z (kRows, kColumns) += tile times packed columns: `vectors` from the start, and one more from
+// `last` on unless that is negative.
+template <class T, index_t kRows, index_t kColumns>
+EIGENFEAT_INLINE void dot_rows(const T* __restrict tile, index_t stride, index_t vectors,
+                               index_t last, const T* __restrict packed, index_t width,
+                               T* __restrict z) {
+  Vec<T> sum[kRows][kColumns] = {};
+  const index_t all = vectors + (last < 0 ? 0 : 1);
+  for (index_t v = 0; v < all; ++v) {
+    const index_t at = v < vectors ? v * kWidth<T> : last;
+    Vec<T> x[kRows];
+    for (index_t r = 0; r < kRows; ++r) x[r] = load(tile + r * stride + at);
+    for (index_t c = 0; c < kColumns; ++c) {
+      const Vec<T> line = load(packed + c * kApart<T> + v * kWidth<T>);
+      for (index_t r = 0; r < kRows; ++r) sum[r][c] += x[r] * line;
+    }
+  }
+  alignas(64) T parts[kRows * kColumns * kWidth<T>];
+  for (index_t r = 0; r < kRows; ++r) {
+    for (index_t c = 0; c < kColumns; ++c)
+      store<T>(sum[r][c], parts + (r * kColumns + c) * kWidth<T>);
+  }
+  add_sums<T, kRows, kColumns>(parts, width, z);
+}
+
+// Some columns of the tile, and those of the narrow matrix that meet them, by columns.
+template <class T>
+struct PackedTail {
+  index_t vectors = 0;  // whole ones
+  index_t last = -1;    // where one more begins, within the one before, or -1
+  alignas(64) T columns[kTail * kApart<T>];
+};
+
+template <class T, index_t kColumns>
+EIGENFEAT_INLINE void pack_rows(const T* __restrict w, index_t width, index_t n,
+                                T* __restrict columns) {
+  for (index_t j = 0; j < n; ++j) {
+    for (index_t c = 0; c < kColumns; ++c) columns[c * kApart<T> + j] = w[j * width + c];
+  }
+}
+
+template <class T>
+void pack_tail(const T* w, index_t width, index_t count, index_t n, PackedTail<T>& out) {
+  out.vectors = n / kWidth<T>;
+  const index_t whole = out.vectors * kWidth<T>;
+  out.last = whole < n ? n - kWidth<T> : -1;
+  if (count == 1) pack_rows<T, 1>(w, width, whole, out.columns);
+  if (count == 2) pack_rows<T, 2>(w, width, whole, out.columns);
+  if (count == 3) pack_rows<T, 3>(w, width, whole, out.columns);
+  if (count == 4) pack_rows<T, 4>(w, width, whole, out.columns);
+  if (count == 5) pack_rows<T, 5>(w, width, whole, out.columns);
+  if (out.last < 0) return;
+  // What is counted already is zero in the last vector.
+  for (index_t c = 0; c < count; ++c) {
+    for (index_t l = 0; l < kWidth<T>; ++l) {
+      const index_t j = out.last + l;
+      out.columns[c * kApart<T> + whole + l] = j < whole ? T(0) : w[j * width + c];
+    }
+  }
+}
+
+template <class T, index_t kColumns>
+EIGENFEAT_INLINE void add_dots(const T* tile, index_t stride, index_t rows,
+                               const PackedTail<T>& tail, index_t width, T* z) {
+  constexpr index_t kRows = (kColumns <= 2 ? 4 : 2) * (kRegisters == 32 ? 2 : 1);
+  index_t r = 0;
+  for (; r + kRows <= rows; r += kRows)
+    dot_rows<T, kRows, kColumns>(tile + r * stride, stride, tail.vectors, tail.last, tail.columns,
+                                 width, z + r * width);
+  for (; r < rows; ++r)
+    dot_rows<T, 1, kColumns>(tile + r * stride, stride, tail.vectors, tail.last, tail.columns,
+                             width, z + r * width);
+}
+
+template <class T>
+EIGENFEAT_INLINE void add_tail(index_t count, const T* tile, index_t stride, index_t rows,
+                               const PackedTail<T>& tail, index_t width, T* z) {
+  if (count == 1) add_dots<T, 1>(tile, stride, rows, tail, width, z);
+  if (count == 2) add_dots<T, 2>(tile, stride, rows, tail, width, z);
+  if (count == 3) add_dots<T, 3>(tile, stride, rows, tail, width, z);
+  if (count == 4) add_dots<T, 4>(tile, stride, rows, tail, width, z);
+  if (count == 5) add_dots<T, 5>(tile, stride, rows, tail, width, z);
+}
+
+// g (kVectors vectors of rows from the seen-th on, kColumns) += tile^T residuals
+template <class T, index_t kVectors, index_t kColumns>
+EIGENFEAT_INLINE void product_vectors(const T* __restrict tile, index_t stride, index_t rows,
+                                      const T* __restrict residuals, index_t width, index_t seen,
+                                      T* __restrict g) {
+  constexpr index_t apart = kVectors * kWidth<T>;
+  Vec<T> sum[kVectors][kColumns] = {};
+  for (index_t r = 0; r < rows; ++r) {
+    if constexpr (kColumns < kVectors) {
+      Vec<T> residual[kColumns];
+      for (index_t c = 0; c < kColumns; ++c) residual[c] = Vec<T>{} + residuals[r * width + c];
+      for (index_t v = 0; v < kVectors; ++v) {
+        const Vec<T> x = load(tile + r * stride + v * kWidth<T>);
+        for (index_t c = 0; c < kColumns; ++c) sum[v][c] += x * residual[c];
+      }
+    } else {
+      Vec<T> x[kVectors];
+      for (index_t v = 0; v < kVectors; ++v) x[v] = load(tile + r * stride + v * kWidth<T>);
+      for (index_t c = 0; c < kColumns; ++c) {
+        const T residual = residuals[r * width + c];
+        for (index_t v = 0; v < kVectors; ++v) sum[v][c] += x[v] * residual;
+      }
+    }
+  }
+  alignas(64) T lines[kColumns * apart];
+  for (index_t c = 0; c < kColumns; ++c) {
+    for (index_t v = 0; v < kVectors; ++v) store<T>(sum[v][c], lines + c * apart + v * kWidth<T>);
+  }
+  for (index_t l = seen; l < apart; ++l) {
+    for (index_t c = 0; c < kColumns; ++c) g[l * width + c] += lines[c * apart + l];
+  }
+}
+
+// Of `all` columns of the tile those in [begin, end).
+template <class T, index_t kColumns>
+EIGENFEAT_INLINE void tail_products(const T* tile, index_t stride, index_t rows, index_t begin,
+                                    index_t end, const T* residuals, index_t width, T* g) {
+  constexpr index_t kVectors = kRegisters == 32 ? 3 : kColumns <= 2 ? 6 : 2;
+  constexpr index_t step = kVectors * kWidth<T>;
+  index_t j = begin;
+  for (; j + step <= end; j += step)
+    product_vectors<T, kVectors, kColumns>(tile + j, stride, rows, residuals, width, 0,
+                                           g + j * width);
+  for (; j < end; j += kWidth<T>) {
+    // The last vector may begin within the one before.
+    const index_t first = least(j, end - kWidth<T>);
+    product_vectors<T, 1, kColumns>(tile + first, stride, rows, residuals, width, j - first,
+                                    g + first * width);
+  }
+}
+
+template <class T>
+EIGENFEAT_INLINE void tail_products(index_t count, const T* tile, index_t stride, index_t rows,
+                                    index_t begin, index_t end, const T* residuals, index_t width,
+                                    T* g) {
+  if (count == 1) tail_products<T, 1>(tile, stride, rows, begin, end, residuals, width, g);
+  if (count == 2) tail_products<T, 2>(tile, stride, rows, begin, end, residuals, width, g);
+  if (count == 3) tail_products<T, 3>(tile, stride, rows, begin, end, residuals, width, g);
+  if (count == 4) tail_products<T, 4>(tile, stride, rows, begin, end, residuals, width, g);
+  if (count == 5) tail_products<T, 5>(tile, stride, rows, begin, end, residuals, width, g);
+}
+
+// Rows in parts, whose panels and tails meet in the first-level cache.
+template <class T>
+EIGENFEAT_INLINE void scores_of_columns(const T* tile, index_t stride, index_t rows, index_t count,
+                                        const T* w, index_t width, index_t whole, index_t used,
+                                        T* z) {
+  PackedTail<T> packed;
+  for (index_t c = whole; c < used;) {
+    const index_t taken = even_part(used - c, kTail);
+    pack_tail(w + c, width, taken, count, packed);
+    for (index_t r = 0; r < rows; r += kRowsAtOnce) {
+      const T* at = tile + r * stride;
+      const index_t some = least(kRowsAtOnce, rows - r);
+      if (c == whole) sum_all<T>(at, stride, 1, some, count, w, whole, width, z + r * width);
+      add_tail(taken, at, stride, some, packed, width, z + r * width + c);
+    }
+    c += taken;
+  }
+}
+
 template <class T>
 void tile_scores(const T* tile, index_t stride, index_t rows, index_t columns, const T* w,
-                 index_t width, T* z) {
-  for (index_t first = 0; first < columns; first += kColumns) {
-    const index_t count = least(kColumns, columns - first);
-    sum_all<T>(tile + first, stride, 1, rows, count, w + first * width, width, z);
+                 index_t width, index_t used, T* z) {
+  const index_t tail = tail_of<T>(used, rows, columns);
+  const index_t most = used > tail ? kColumns : kLongest / static_cast<index_t>(sizeof(T));
+  for (index_t first = 0; first < columns;) {
+    // No block is narrower than a vector.
+    const index_t left = columns - first;
+    const index_t count = left <= most ? left : least(most, left - kWidth<T>);
+    const T* at = tile + first;
+    if (tail > 0) {
+      scores_of_columns(at, stride, rows, count, w + first * width, width, used - tail, used, z);
+    } else {
+      sum_all<T>(at, stride, 1, rows, count, w + first * width, width, width, z);
+    }
+    first += count;
   }
 }
 
 template <class T>
 void tile_products(const T* tile, index_t stride, index_t rows, index_t columns, const T* residuals,
-                   index_t width, T* g) {
-  sum_all<T>(tile, 1, stride, columns, rows, residuals, width, g);
+                   index_t width, index_t used, T* g) {
+  const index_t tail = tail_of<T>(used, rows, columns);
+  if (tail == 0) {
+    sum_all<T>(tile, 1, stride, columns, rows, residuals, width, width, g);
+    return;
+  }
+  const index_t whole = used <= kFew ? 0 : used - tail;
+  constexpr index_t step = kAtOnceBytes / static_cast<index_t>(sizeof(T));
+  for (index_t begin = 0; begin < columns; begin += step) {
+    const index_t end = least(columns, begin + step);
+    sum_all<T>(tile + begin, 1, stride, end - begin, rows, residuals, whole, width,
+               g + begin * width);
+    // The last vector of a block may begin in the block before.
+    for (index_t c = whole; c < used;) {
+      const index_t count = even_part(used - c, kTail);
+      tail_products<T>(count, tile, stride, rows, begin, end, residuals + c, width, g + c);
+      c += count;
+    }
+  }
 }
 
 }  // namespace EIGENFEAT_TIER

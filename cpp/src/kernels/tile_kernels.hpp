@@ -6,16 +6,17 @@
 
 namespace eigenfeat {
 
-// Narrow matrices have `width` columns, a multiple of `unit`, on 64-byte boundaries.
+// Narrow matrices have `width` columns, a multiple of `unit`, on 64-byte boundaries; those from
+// `used` on are padding, which is zero and stays so.
 template <class T>
 struct TileKernels {
   index_t unit;  // numbers in a vector
   // z (rows, width) += tile (rows, columns) w (columns, width)
   void (*scores)(const T* tile, index_t stride, index_t rows, index_t columns, const T* w,
-                 index_t width, T* z);
+                 index_t width, index_t used, T* z);
   // g (columns, width) += tile^T residuals (rows, width)
   void (*products)(const T* tile, index_t stride, index_t rows, index_t columns, const T* residuals,
-                   index_t width, T* g);
+                   index_t width, index_t used, T* g);
 };
 EIGENFEAT_FAMILY(TileKernels<float>);
 EIGENFEAT_FAMILY(TileKernels<double>);

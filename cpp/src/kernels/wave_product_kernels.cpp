@@ -108,12 +108,6 @@ EIGENFEAT_INLINE void score_columns(index_t count, const T* packed, index_t apar
   if (count == 5) score_rows<T, kRows, 5>(packed, apart, waves, lines, w, k, sums);
 }
 
-// Columns from c on to be taken together: what is left in even parts.
-EIGENFEAT_INLINE index_t next_columns(index_t c, index_t k, index_t most) {
-  const index_t parts = (k - c + most - 1) / most;
-  return (k - c + parts - 1) / parts;
-}
-
 template <bool kShifted, class T, index_t kRows>
 EIGENFEAT_INLINE void scores_of_rows(const WaveTile<T>& tile, index_t r, index_t v, index_t lines,
                                      const T* w, index_t k, T* sums) {
@@ -130,7 +124,7 @@ EIGENFEAT_INLINE void scores_of_rows(const WaveTile<T>& tile, index_t r, index_t
     }
   }
   for (index_t c = 0; c < k;) {
-    const index_t count = next_columns(c, k, kColumns);
+    const index_t count = even_part(k - c, kColumns);
     score_columns<T, kRows>(count, packed, tile.rows, waves, lines,
                             w + (v * kWaves * k + c) * kWidth<T>, k,
                             sums + (r * k + c) * kWidth<T>);
@@ -200,7 +194,7 @@ EIGENFEAT_INLINE void products(const WaveTile<T>& tile, const T* residuals, inde
     wave_line<kShifted>(tile.packed + v * tile.rows * kWidth<T>, tile.rows, waves);
     for (index_t sign = 0; sign < 2; ++sign) {
       for (index_t c = 0; c < k;) {
-        const index_t count = next_columns(c, k, kProductColumns);
+        const index_t count = even_part(k - c, kProductColumns);
         product_columns(count, waves + sign * kPowers * kWidth<T>, tile.rows, residuals + c, width,
                         k, g + ((v * 2 + sign) * kPowers * k + c) * kWidth<T>);
         c += count;

@@ -155,7 +155,7 @@ class DualMetric final : public Metric {
       const double root = roots_.empty() ? 1.0 : roots_[i];
       for (index_t c = 0; c < k; ++c) x[i * width + c] = root * static_cast<double>(z(i, c));
     }
-    solve_tiles(kernel_, x.data(), width, threads);
+    solve_tiles(kernel_, x.data(), width, k, threads);
     for (index_t i = 0; i < n; ++i) {
       const double root = roots_.empty() ? 1.0 : roots_[i];
       for (index_t c = 0; c < k; ++c) z(i, c) = static_cast<T>(root * x[i * width + c]);

@@ -165,7 +165,7 @@ class TiledMetric final : public Metric {
       const double factor = scale_[i] / unit;
       for (index_t c = 0; c < k; ++c) x[i * width + c] = static_cast<float>(factor * b(i, c));
     }
-    solve_tiles(factor_, x.data(), width, threads);
+    solve_tiles(factor_, x.data(), width, k, threads);
     for (index_t i = 0; i < p; ++i) {
       const double factor = scale_[i] * unit;
       for (index_t c = 0; c < k; ++c) out(i, c) = factor * static_cast<double>(x[i * width + c]);

@@ -93,12 +93,12 @@ class WeightedProducts {
       for (index_t p = t.first; p < t.last; ++p)
         eigenfeat::add_products<double>(
             row_major(x.row(p, slice.begin), rows, x.columns(p), x.width(p)), y, x.width(t.right),
-            part(tile, run, sum, p));
+            x.columns(t.right), part(tile, run, sum, p));
       for (index_t p = t.first; p < t.last && slice.half; ++p) {
         weigh(slice, sum, p, y);
         eigenfeat::add_products<double>(row_major<const double>(y, rows, x.columns(p), x.width(p)),
                                         x.row(t.right, slice.begin), x.width(t.right),
-                                        part(tile, run, sum, p));
+                                        x.columns(t.right), part(tile, run, sum, p));
       }
     }
   }

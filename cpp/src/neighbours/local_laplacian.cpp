@@ -140,7 +140,7 @@ void LocalLaplacian::multiply(const Block& b, index_t tile, double* out) const {
   const index_t d = given_.cols, first = tile * kTileWidth;
   std::fill(out, out + b.size() * kTileWidth, 0.0);
   add_scores<double>(given_.block(c.begin + b.first, 0, b.size(), d),
-                     transposed_.data() + (c.place + first) * d, kTileWidth, out);
+                     transposed_.data() + (c.place + first) * d, kTileWidth, kTileWidth, out);
   for (index_t i = std::max(first, b.first); i < std::min(first + kTileWidth, b.last); ++i)
     out[(i - b.first) * kTileWidth + i - first] = kNothing;
 }
@@ -150,7 +150,7 @@ void LocalLaplacian::add_products(const Block& b, index_t tile, const double* af
                                   index_t panel) {
   const AffinityClass& c = class_of(b);
   add_scores<double>(row_major(affinities, b.size(), columns_of(c, tile), kTileWidth),
-                     x_.row(panel, c.begin + tile * kTileWidth), x_.width(panel),
+                     x_.row(panel, c.begin + tile * kTileWidth), x_.width(panel), x_.columns(panel),
                      z_.row(panel, c.begin + b.first));
 }
 

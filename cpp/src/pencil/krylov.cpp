@@ -29,7 +29,7 @@ void apply_inverse(MatrixView<const T> r, index_t d, T* x, T* room) {
   }
   std::copy(x, x + d * n, room);
   std::fill(x, x + d * n, T(0));
-  kernels<TileKernels<T>>().scores(room, n, d, n, inverse, n, x);
+  kernels<TileKernels<T>>().scores(room, n, d, n, inverse, n, n, x);
 }
 
 constexpr index_t kMaximumSweeps = 6;  // the work limit, in bases of full capacity
@@ -134,7 +134,7 @@ void Krylov<T>::orthogonalise(T* block, T* coefficients) {
     std::fill(part, part + size_ * width_, T(0));
     for (index_t i = 0; i < d_; i += kRows) {
       kernel.products(basis_view_ + i * capacity_, capacity_, std::min(kRows, d_ - i), size_,
-                      block + i * width_, width_, part);
+                      block + i * width_, width_, width_, part);
     }
     for (index_t i = 0; i < size_; ++i) {
       for (index_t c = 0; c < width_; ++c) {
@@ -143,7 +143,7 @@ void Krylov<T>::orthogonalise(T* block, T* coefficients) {
         part[i * width_ + c] = -part[i * width_ + c];
       }
     }
-    kernel.scores(basis_view_, capacity_, d_, size_, part, width_, block);
+    kernel.scores(basis_view_, capacity_, d_, size_, part, width_, width_, block);
   }
 }
 

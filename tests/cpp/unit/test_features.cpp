@@ -135,6 +135,24 @@ TEST_CASE_TEMPLATE("products for every kind, width and number of columns", T, fl
   }
 }
 
+// Columns beside whole vectors of 2 to 16 numbers meet vectors of the tile's columns, where it has
+// 48 rows and a vector's columns or more.
+TEST_CASE_TEMPLATE("products with few columns beside whole vectors", T, float, double) {
+  Random random(308);
+  for (const index_t n : {47, 48, 101}) {
+    for (const index_t columns : {1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 47, 49, 97, 255, 257, 271}) {
+      const Features<T> features(random, Kind::dense, n, columns, columns % 2 == 1);
+      for (const index_t k : {1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 18, 21, 26})
+        check_products<T>(random, features, k);
+    }
+    // Longer than what is packed at once: 512 doubles, 1,024 floats.
+    for (const index_t columns : {513, 1023, 1025, 1039}) {
+      const Features<T> features(random, Kind::dense, n, columns, false);
+      for (const index_t k : {2, 10}) check_products<T>(random, features, k);
+    }
+  }
+}
+
 TEST_CASE_TEMPLATE("products over the edges of tiles", T, float, double) {
   Random random(303);
   for (const Kind kind : {Kind::dense, Kind::sparse, Kind::expanded}) {
