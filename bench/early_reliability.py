@@ -23,8 +23,11 @@ from typing import Any
 import numpy as np
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
+from eigenfeat import GEMClassifier
 from eigenfeat.incomplete import LocalQDA, MixtureCompletion, ReliableClassifier
 
 FIRST = ("ItalyPowerDemand", "MedicalImages", "Symbols", "MoteStrain")
@@ -76,6 +79,21 @@ def _rules(threads: int) -> dict[str, Callable[[float, Any], ReliableClassifier]
         ),
         "naive Bayes, quadratic": lambda tau, correct: ReliableClassifier(
             GaussianNB(), set="quadratic", reliability=tau, correct=correct
+        ),
+        "GEM, sampled": lambda tau, correct: ReliableClassifier(
+            GEMClassifier(n_threads=threads), reliability=tau, correct=correct, n_samples=512
+        ),
+        "GEM, learned": lambda tau, correct: ReliableClassifier(
+            GEMClassifier(n_threads=threads), set="learned", reliability=tau, correct=correct
+        ),
+        "LDA pipeline, sampled": lambda tau, correct: ReliableClassifier(
+            make_pipeline(StandardScaler(), _lda()),
+            reliability=tau,
+            correct=correct,
+            n_samples=512,
+        ),
+        "LDA, learned, mixture": lambda tau, correct: ReliableClassifier(
+            _lda(), MixtureCompletion(), set="learned", reliability=tau, correct=correct
         ),
         "LDA, pairwise": lambda tau, correct: ReliableClassifier(
             _lda(), reliability=tau, correct=correct
