@@ -26,8 +26,11 @@ from typing import Any
 import numpy as np
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
+from eigenfeat import GEMClassifier
 from eigenfeat.incomplete import EarlyLabels, LocalQDA, MixtureCompletion, ReliableClassifier
 
 TAUS = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
@@ -77,6 +80,12 @@ def _rules(threads: int) -> dict[str, Callable[[], ReliableClassifier]]:
     def local() -> LocalQDA:
         return LocalQDA(n_threads=threads)
 
+    def gem() -> GEMClassifier:
+        return GEMClassifier(n_threads=threads)
+
+    def scaled() -> Any:
+        return make_pipeline(StandardScaler(), _lda())
+
     return {
         "LDA, pairwise": rule(_lda, "pairwise"),
         "LDA, mahalanobis": rule(_lda, "mahalanobis"),
@@ -89,6 +98,10 @@ def _rules(threads: int) -> dict[str, Callable[[], ReliableClassifier]]:
         "local QDA, quadratic": rule(local, "quadratic"),
         "local QDA, box": rule(local, "box"),
         "local QDA, ideal": rule(local, "ideal"),
+        "GEM, sampled": rule(gem, "sampled"),
+        "GEM, learned": rule(gem, "learned"),
+        "LDA pipeline, sampled": rule(scaled, "sampled"),
+        "LDA, learned, mixture": rule(_lda, "learned", True),
     }
 
 

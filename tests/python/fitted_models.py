@@ -125,6 +125,8 @@ MODELS = {
     "ReliableClassifier, ideal": lambda: _reliable(
         ef.MultinomialLogit(), set="ideal", features=PCA(2), n_samples=64
     ),
+    "ReliableClassifier, sampled": lambda: _reliable(ef.GEMClassifier(), n_samples=64),
+    "ReliableClassifier, learned": lambda: _reliable(GaussianNB(), set="learned"),
     "ReliableClassifierCV": lambda: incomplete.ReliableClassifierCV(n_folds=2).fit(X, Y),
     "Pipeline": lambda: make_pipeline(
         ef.GEM(n_directions=2), StandardScaler(), LogisticRegression()

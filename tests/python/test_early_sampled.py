@@ -83,7 +83,7 @@ class Threshold(ClassifierMixin, BaseEstimator):
 @pytest.mark.parametrize("mixture", [False, True])
 @pytest.mark.parametrize("name", ["linear", "bayes", "qda", "local", "gem"])
 def test_tau_holds_where_the_model_is_right(correlation, mixture, name):
-    """`bench/early_reliability.py --simulated` has the large version."""
+    """`bench/early_simulated.py` has the large version."""
     random = np.random.default_rng([int(100 * correlation), mixture, len(name), 7])
     completion, X, y, draw = right_model(random, correlation, mixture)
     fresh = draw(300)

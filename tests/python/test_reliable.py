@@ -48,6 +48,8 @@ CLASSIFIERS = {
     [
         ReliableClassifier(LinearDiscriminantAnalysis()),
         ReliableClassifier(LocalQDA(4), set="box"),
+        ReliableClassifier(LinearDiscriminantAnalysis(), set="sampled", n_samples=64, n_folds=2),
+        ReliableClassifier(LinearDiscriminantAnalysis(), set="learned", n_folds=2),
     ]
 )
 def test_scikit_learn_check(estimator, check):

@@ -212,14 +212,14 @@ def _length(case: Case) -> int:
 def _margins(predict: ClassCodes, mean: _Array) -> _Array:
     """(n,): log odds of the first class against the second at the completed mean; 0 if unknown."""
     classifier = predict.classifier
+    if len(predict.classes) < 2:
+        return np.zeros(len(mean))
     if hasattr(classifier, "predict_proba"):
         values = np.log(np.maximum(np.asarray(classifier.predict_proba(mean)), np.exp(-LARGEST)))
     elif hasattr(classifier, "decision_function"):
         values = np.asarray(classifier.decision_function(mean), dtype=np.float64)
         values = np.stack([-values, values], axis=1) / 2 if values.ndim == 1 else values
     else:
-        return np.zeros(len(mean))
-    if values.shape[1] < 2:
         return np.zeros(len(mean))
     top = np.sort(values, axis=1)
     return np.asarray(np.clip(np.nan_to_num(top[:, -1] - top[:, -2]), 0.0, LARGEST))
