@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <new>
 #include <thread>
 
 #ifdef __linux__
@@ -82,7 +83,14 @@ double processor_quota(const std::string& membership, const std::string& root) {
 
 int available_processors() {
   // Read once: quotas hardly ever change, and files take longer to read than many a region to run.
-  static const double quota = processor_quota("/proc/self/cgroup", "/sys/fs/cgroup");
+  // Without memory for that no quota is known: a region of threads starts all the same.
+  static const double quota = [] {
+    try {
+      return processor_quota("/proc/self/cgroup", "/sys/fs/cgroup");
+    } catch (const std::bad_alloc&) {
+      return 0.0;
+    }
+  }();
   int count = std::max(1, processors_by_affinity());
   if (quota > 0) count = std::min(count, std::max(1, static_cast<int>(std::ceil(quota))));
   return count;
