@@ -47,6 +47,7 @@ def test_thresholds_are_ranks():
     assert mean.threshold(0.6) == 0.3
     assert mean.threshold(0.8) == 0.7
     assert mean.threshold(0.81) == 1.0
+    assert [mean.agreed(tau) for tau in (0.4, 0.6, 0.8, 0.81)] == [2, 3, 4, 4]
     for tau in (0.4, 0.6, 0.8):
         above = np.nextafter(mean.threshold(tau), 1)
         assert mean.share(above) >= tau - 1e-12 > mean.share(mean.threshold(tau)) - 1e-9

@@ -36,11 +36,8 @@ MANY_SCORES = 64
 CONFIDENCE = 0.9  # of corrections, where nothing else is asked for
 RISK = 0.01  # of what is sampled
 
-ASKING = (
-    "ideal",
-    "sampled",
-    "learned",
-)  # rules that ask the classifier for labels and for nothing else
+# Rules that take no discriminants: they ask the classifier.
+ASKING = ("ideal", "sampled", "learned")
 
 
 class Fitting(Cases):
@@ -115,8 +112,7 @@ class Fitting(Cases):
         self.reliability_ = float(self.reliability)
         if isinstance(self._rule, LearnedRule):
             thresholds = Thresholds(self._rule.critical, confidence)
-            above = thresholds.critical >= thresholds.threshold(self.reliability_)
-            held = Held(int(np.sum(~above)), thresholds.n)
+            held = Held(thresholds.agreed(self.reliability_), thresholds.n)
             self.correction_, self._rule = thresholds, ThresholdRule(self._rule, thresholds)
         else:
             tau, folds = self.reliability, self.n_folds

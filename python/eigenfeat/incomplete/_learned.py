@@ -113,6 +113,10 @@ class Thresholds:
         first = int(enough.argmax())
         return float(self.critical[first - 1]) if first else 0.0
 
+    def agreed(self, tau: float) -> int:
+        """How many held-out rows are never decided wrongly at tau."""
+        return int(np.sum(self.critical <= self.threshold(tau)))
+
 
 class ThresholdRule(Rule):
     """A rule whose scores are replaced by what held-out rows show of them."""
