@@ -192,8 +192,12 @@ def test_walds_inequalities_hold_for_independent_samples():
 
 def test_two_classes_and_nothing_else(rng):
     X = rng.standard_normal((30, 4))
-    with pytest.raises(ValueError, match="y: expected two classes, got 3"):
-        SPRT().fit(X, np.arange(30) % 3)
+    model = SPRT().fit(X, np.arange(30) % 2)
+    before = dict(vars(model))
+    for rows, y in ((X, np.arange(30) % 3), (X * np.nan, np.arange(30) % 2), (X[:1], [0])):
+        with pytest.raises(ValueError, match=r"two classes|NaN|class"):
+            model.fit(rows, y)
+        assert vars(model) == before
     for bad in (0.7, (0.1, 0.2, 0.3), 0.0):
         with pytest.raises(ValueError, match="error"):
             SPRT(bad).fit(X, np.arange(30) % 2)

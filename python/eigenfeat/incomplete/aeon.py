@@ -23,7 +23,7 @@ _Array = NDArray[np.float64]
 SEEN, DECIDED, CODE, TIME = range(4)
 
 
-class AeonEarlyClassifier(BaseEarlyClassifier):  # type: ignore[misc]
+class AeonEarlyClassifier(BaseEarlyClassifier):
     """An early classifier of this package behind aeon's interface.
 
     Series have one channel and one length. Every time is looked at in `predict`, so that calls with

@@ -9,7 +9,7 @@ import numpy as np
 from eigenfeat._stored import Stored, fits
 from eigenfeat.incomplete._affine import Affine
 from eigenfeat.incomplete._correction import CorrectedRule, Correction
-from eigenfeat.incomplete._discriminants import Gaussians, Linear, Local, Opaque, Quadratic
+from eigenfeat.incomplete._discriminants import Gaussians, Linear, Local, LocalMeans, Opaque, Quadratic
 from eigenfeat.incomplete._ideal import ClassCodes, IdealRule
 from eigenfeat.incomplete._learned import LearnedRule, ThresholdRule, Thresholds
 from eigenfeat.incomplete._pairwise import PairwiseRule
@@ -17,10 +17,14 @@ from eigenfeat.incomplete._patterns import PatternCache
 from eigenfeat.incomplete._sampled import SampledRule
 from eigenfeat.incomplete._series import Layout
 from eigenfeat.incomplete._set_rule import SetRule
+from eigenfeat.incomplete._waiting import Policy, Regression
 from eigenfeat.incomplete.baselines import FixedTime
 from eigenfeat.incomplete.baselines_ects import ECTS
+from eigenfeat.incomplete.baselines_sprt import SPRT
 from eigenfeat.incomplete.calibration import Calibration
+from eigenfeat.incomplete.class_nearest import ClassNearest
 from eigenfeat.incomplete.completion import GaussianCompletion, MixtureCompletion
+from eigenfeat.incomplete.costs import MinimumCostClassifier
 from eigenfeat.incomplete.decision import ReliableClassifier
 from eigenfeat.incomplete.local_qda import LocalQDA
 from eigenfeat.incomplete.search import ReliableClassifierCV
@@ -108,7 +112,7 @@ def _check_layout(value: Layout) -> None:
 
 
 def _width(found: Any) -> int:
-    if isinstance(found, Local):
+    if isinstance(found, Local | LocalMeans):
         return int(found.model.n_features_in_)
     rows = found.slopes if isinstance(found, Linear) else found.means
     return int(rows.shape[-1])
@@ -135,6 +139,25 @@ def _check_reliable(value: ReliableClassifier) -> None:
     fits(same, "ReliableClassifier.classifier_")
 
 
+def _check_minimum_cost(value: MinimumCostClassifier) -> None:
+    p, k, policy = len(value.times_), len(value.classes_), value._policy
+    fits(len(value.classifiers_) == p, "MinimumCostClassifier.classifiers_")
+    fits(value.costs_.shape == (p, k, k), "MinimumCostClassifier.costs_")
+    fits(value.times_[-1] == value.n_features_in_, "MinimumCostClassifier.times_")
+    sound = len(policy.fitted) == len(policy.regressions) == p - 1
+    fits(sound, "MinimumCostClassifier._policy")
+    for one, (coefficients, _) in zip(policy.regressions, policy.fitted, strict=True):
+        fits(one.known.shape == (len(coefficients), k + 2), "MinimumCostClassifier._policy")
+
+
+def _check_sprt(value: SPRT) -> None:
+    fits(len(value.classes_) == 2 and np.all(value.variances_ > 0), "SPRT.variances_")
+
+
+def _check_class_nearest(value: ClassNearest) -> None:
+    fits(np.array_equal(value._near.classes_, value.classes_), "ClassNearest._near")
+
+
 _COMPLETION = {
     "_means": "numbers g d",
     "_covariances": "numbers g d d",
@@ -152,7 +175,7 @@ _RELIABLE = {
     "n_timepoints_": "count?",
     "_affine": "of Affine?",
     "_scores": "of Affine?",
-    "_discriminants": "of Linear Gaussians Local Quadratic Opaque",
+    "_discriminants": "of Linear Gaussians Local LocalMeans Quadratic Opaque",
     "_rule": (
         "of SetRule PairwiseRule IdealRule SampledRule LearnedRule CorrectedRule ThresholdRule"
     ),
@@ -233,6 +256,38 @@ STORED = (
         "ReliableClassifierCV",
         ReliableClassifierCV,
         {"best_candidate_": "text", "best_estimator_": "of ReliableClassifier"},
+    ),
+    Stored(
+        "SPRT",
+        SPRT,
+        {"classes_": "labels k", "means_": "numbers k d", "variances_": "numbers k d"},
+        _check_sprt,
+    ),
+    Stored(
+        "ClassNearest",
+        ClassNearest,
+        {"classes_": "labels k", "_near": "of LocalQDA"},
+        _check_class_nearest,
+    ),
+    Stored(
+        "LocalMeans", LocalMeans, {"labels": "whole m", "model": "of ClassNearest"}, _check_labels
+    ),
+    Stored(
+        "MinimumCostClassifier",
+        MinimumCostClassifier,
+        {
+            "classes_": "labels k",
+            "times_": "whole p",
+            "costs_": "numbers p k k",
+            "_policy": "of Policy",
+        },
+        _check_minimum_cost,
+    ),
+    Stored("WaitingPolicy", Policy, {"regressions": "many Regression", "fitted": "value"}),
+    Stored(
+        "WaitingRegression",
+        Regression,
+        {"mean": "numbers q", "scale": "numbers q", "known": "numbers n q"},
     ),
     Stored("EarlyCalibration", Calibration, _CALIBRATION),
     Stored(
