@@ -101,6 +101,8 @@ MODELS = {
     "GSVDDiscriminant": lambda: ldg.GSVDDiscriminant().fit(X, Y),
     "MaximumMarginCriterion": lambda: ldg.MaximumMarginCriterion().fit(X, Y),
     "LocalFisher": lambda: ldg.LocalFisher().fit(X, Y),
+    "ITML": lambda: ldg.ITML(2).fit(X, Y),
+    "NCA": lambda: ldg.NCA(2).fit(X, Y),
     "PooledPCA": lambda: ldg.PooledPCA().fit(X, Y, sample_domain=DOMAINS),
     "PooledFisher": lambda: ldg.PooledFisher().fit(X, Y, sample_domain=DOMAINS),
     "TransferLDG": lambda: ldg.TransferLDG().fit(X, Y, sample_domain=DOMAINS),

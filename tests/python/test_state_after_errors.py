@@ -60,6 +60,8 @@ ESTIMATORS = {
     "GSVDDiscriminant": ldg.GSVDDiscriminant,
     "MaximumMarginCriterion": ldg.MaximumMarginCriterion,
     "LocalFisher": ldg.LocalFisher,
+    "ITML": ldg.ITML,
+    "NCA": ldg.NCA,
     "Autoencoder": lambda: ef.Autoencoder(n_components=2, max_iter=3),
     "MulticlassSVM": ef.MulticlassSVM,
     "MulticlassSVM, warm": lambda: ef.MulticlassSVM(warm_start=True),

@@ -8,12 +8,15 @@ from .kernel import KernelLDG
 from .linear import LDG
 from .local_fisher import LocalFisher
 from .margin_criterion import MaximumMarginCriterion
+from .metric_learning import ITML, NCA
 from .pooled import PooledFisher, PooledPCA
 from .sparse import SparseLDG
 from .transfer import TransferLDG
 
 __all__ = [
+    "ITML",
     "LDG",
+    "NCA",
     "DirectLDA",
     "DiscriminativeGaussian",
     "GSVDDiscriminant",

@@ -2,9 +2,9 @@
 
 With so many columns nearly every gamma separates the rows that it was found from, so that the
 accuracies which these leave to each other say nothing (Parrish 2012, section 3.5.2, has the
-candidates). Here rows are left out by folds. What folds share is done once: all rows have coordinates in an
-orthonormal basis of their span, a fold's rows coordinates in a basis within it, and the neighbours
-of the largest number hold those of the smaller ones.
+candidates). Here rows are left out by folds. What folds share is done once: all rows have
+coordinates in an orthonormal basis of their span, a fold's rows coordinates in a basis within it,
+and the neighbours of the largest number hold those of the smaller ones.
 """
 
 from __future__ import annotations

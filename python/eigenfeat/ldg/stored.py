@@ -14,6 +14,7 @@ from eigenfeat.ldg.kernel import KernelLDG
 from eigenfeat.ldg.linear import LDG
 from eigenfeat.ldg.local_fisher import LocalFisher
 from eigenfeat.ldg.margin_criterion import MaximumMarginCriterion
+from eigenfeat.ldg.metric_learning import ITML, NCA
 from eigenfeat.ldg.pooled import PooledFisher, PooledPCA
 from eigenfeat.ldg.sparse import SparseLDG
 from eigenfeat.ldg.transfer import TransferLDG
@@ -32,7 +33,7 @@ _SCALER = {"means": "numbers 2 d", "scales": "floats 2 d", "kept": "flags d"}
 
 _ALONE = (
     *(LDG, SparseLDG, DiscriminativeGaussian, RegularizedFisher, PCAFisher, DirectLDA),
-    *(GSVDDiscriminant, LocalFisher, MaximumMarginCriterion),
+    *(GSVDDiscriminant, LocalFisher, MaximumMarginCriterion, ITML, NCA),
 )
 
 
