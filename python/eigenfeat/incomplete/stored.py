@@ -9,7 +9,14 @@ import numpy as np
 from eigenfeat._stored import Stored, fits
 from eigenfeat.incomplete._affine import Affine
 from eigenfeat.incomplete._correction import CorrectedRule, Correction
-from eigenfeat.incomplete._discriminants import Gaussians, Linear, Local, LocalMeans, Opaque, Quadratic
+from eigenfeat.incomplete._discriminants import (
+    Gaussians,
+    Linear,
+    Local,
+    LocalMeans,
+    Opaque,
+    Quadratic,
+)
 from eigenfeat.incomplete._ideal import ClassCodes, IdealRule
 from eigenfeat.incomplete._learned import LearnedRule, ThresholdRule, Thresholds
 from eigenfeat.incomplete._pairwise import PairwiseRule
