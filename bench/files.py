@@ -166,7 +166,7 @@ def child(arguments):
     import contextlib
     import io
 
-    from eigenfeat import cli
+    from eigenfeat.cli import main as cli
 
     with contextlib.redirect_stdout(io.StringIO()) as out:
         status = cli.main(arguments)

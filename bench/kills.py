@@ -51,7 +51,7 @@ def torment(folder, name, options):
     arguments += ["--every", str(options.every), "-o"]
     whole, part = folder / "whole.efm", folder / "part.efm"
     started = time.perf_counter()
-    subprocess.run([sys.executable, "-c", "import eigenfeat.cli_moments"], check=True)
+    subprocess.run([sys.executable, "-c", "import eigenfeat.cli.moments"], check=True)
     loaded = time.perf_counter()
     run([*arguments, str(whole)])
     ended = time.perf_counter()

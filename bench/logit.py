@@ -77,7 +77,7 @@ def _peer_tolerances(dtype: str) -> tuple[float, ...]:
 def _fitted(solver: str, X: np.ndarray, y: np.ndarray, C: float, tol: float, threads: int) -> Any:
     if solver != OURS:
         return sklearn_logit.fitted(solver, X, y, C, tol)
-    from eigenfeat.logistic import MultinomialLogit
+    from eigenfeat.linear.logistic import MultinomialLogit
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -141,7 +141,7 @@ def gem_run(
     gram_rows: int | None = None,
 ) -> Iterator[tuple[float, int, float, int]]:
     """(seconds, bytes, test error, iterations); of rows and directions that are there already."""
-    from eigenfeat.features import ExpandedRows
+    from eigenfeat.expansion.features import ExpandedRows
 
     train, test = digits(data).first(n), digits(data, "test")
     V = gem_directions(train, threads)
@@ -170,7 +170,7 @@ def gem_run(
 def _fused(
     rows: Any, y: np.ndarray, iterations: int | None, threads: int, gram_rows: int | None
 ) -> Any:
-    from eigenfeat.logistic import MultinomialLogit
+    from eigenfeat.linear.logistic import MultinomialLogit
 
     options: dict[str, Any] = {} if gram_rows is None else {"gram_rows": gram_rows}
     with warnings.catch_warnings():

@@ -21,9 +21,9 @@ from rich.table import Table
 
 import cost_model
 import eigenfeat as ef
-from eigenfeat import reductions
-from eigenfeat.blocks import Block
-from eigenfeat.features import ExpandedRows
+from eigenfeat.expansion.features import ExpandedRows
+from eigenfeat.rows import reductions
+from eigenfeat.rows.blocks import Block
 
 RATE_ROWS, RATE_COLUMNS, RATE_CLASSES, RATE_DIRECTIONS = 60_000, 1_000, 10, 500
 CLOUD = cost_model.Cluster(workers=100, cores=32)

@@ -3,24 +3,25 @@
 TYPE_CHECKING = False  # but for type checkers, which know the name: typing takes time to import
 
 if TYPE_CHECKING:
-    from ._versions import show_versions
-    from .blocks import ArrayBlocks, Block, GeneratedBlocks, RowBlocks
-    from .calibrated import CalibratedLeastSquares
-    from .class_components import ClassComponents
-    from .contrasts import Contrasts, class_tree, one_vs_rest
-    from .discriminant import FisherLDA, SlicedInverseRegression
-    from .features import ExpandedRows
-    from .gem import GEM
-    from .gem_classifier import GEMClassifier
-    from .gem_ensemble import GEMEnsemble
-    from .gem_regressor import GEMRegressor
-    from .gem_search import GEMClassifierCV
+    from ._base.persist import FileFormatError
+    from ._base.versions import show_versions
+    from .expansion.features import ExpandedRows
+    from .gem.class_components import ClassComponents
+    from .gem.classifier import GEMClassifier
+    from .gem.ensemble import GEMEnsemble
+    from .gem.gem import GEM
+    from .gem.regressor import GEMRegressor
+    from .gem.search import GEMClassifierCV
+    from .gem.spatial_filters import SpatialFilters
     from .ldg import LDG
-    from .logistic import MultinomialLogit
+    from .linear.calibrated import CalibratedLeastSquares
+    from .linear.logistic import MultinomialLogit
     from .maxmargin import Autoencoder, MaxMarginShift, MulticlassSVM
-    from .moments import ClassMoments
-    from .pairs import class_pairs, confusion_pairs, confusion_pairs_from
-    from .pencils import (
+    from .models.saving import load, save
+    from .moments.class_moments import ClassMoments
+    from .pencils.contrasts import Contrasts, class_tree, one_vs_rest
+    from .pencils.pairs import class_pairs, confusion_pairs, confusion_pairs_from
+    from .pencils.pencils import (
         PairDirections,
         PencilResult,
         SingularDenominatorError,
@@ -28,35 +29,39 @@ if TYPE_CHECKING:
         generalized_eigh,
         pair_directions,
     )
-    from .persist import FileFormatError
-    from .rayleigh import OrientedPCA, RayleighPCA, VanishingComponents
-    from .saving import load, save
-    from .spatial_filters import SpatialFilters
+    from .rayleigh.discriminant import FisherLDA, SlicedInverseRegression
+    from .rayleigh.rayleigh import OrientedPCA, RayleighPCA, VanishingComponents
+    from .regions.trust_region import (
+        BallMinimum,
+        SignCertificate,
+        certified_sign,
+        trust_region_minimum,
+    )
+    from .rows.blocks import ArrayBlocks, Block, GeneratedBlocks, RowBlocks
+    from .rows.targets import discretize_target, supervised_contractions, target_groups
     from .tables import BadRowError, FileRows, open_rows
-    from .targets import discretize_target, supervised_contractions, target_groups
-    from .trust_region import BallMinimum, SignCertificate, certified_sign, trust_region_minimum
 
     __version__: str
 
 # What is public is imported when it is first asked for: libraries below take a second or more.
 _HOMES = {
-    "blocks": ("ArrayBlocks", "Block", "GeneratedBlocks", "RowBlocks"),
-    "calibrated": ("CalibratedLeastSquares",),
-    "class_components": ("ClassComponents",),
-    "contrasts": ("Contrasts", "class_tree", "one_vs_rest"),
-    "discriminant": ("FisherLDA", "SlicedInverseRegression"),
-    "features": ("ExpandedRows",),
-    "gem": ("GEM",),
-    "gem_classifier": ("GEMClassifier",),
-    "gem_ensemble": ("GEMEnsemble",),
-    "gem_regressor": ("GEMRegressor",),
-    "gem_search": ("GEMClassifierCV",),
+    "rows.blocks": ("ArrayBlocks", "Block", "GeneratedBlocks", "RowBlocks"),
+    "linear.calibrated": ("CalibratedLeastSquares",),
+    "gem.class_components": ("ClassComponents",),
+    "pencils.contrasts": ("Contrasts", "class_tree", "one_vs_rest"),
+    "rayleigh.discriminant": ("FisherLDA", "SlicedInverseRegression"),
+    "expansion.features": ("ExpandedRows",),
+    "gem.gem": ("GEM",),
+    "gem.classifier": ("GEMClassifier",),
+    "gem.ensemble": ("GEMEnsemble",),
+    "gem.regressor": ("GEMRegressor",),
+    "gem.search": ("GEMClassifierCV",),
     "ldg": ("LDG",),
-    "logistic": ("MultinomialLogit",),
+    "linear.logistic": ("MultinomialLogit",),
     "maxmargin": ("Autoencoder", "MaxMarginShift", "MulticlassSVM"),
-    "moments": ("ClassMoments",),
-    "pairs": ("class_pairs", "confusion_pairs", "confusion_pairs_from"),
-    "pencils": (
+    "moments.class_moments": ("ClassMoments",),
+    "pencils.pairs": ("class_pairs", "confusion_pairs", "confusion_pairs_from"),
+    "pencils.pencils": (
         "PairDirections",
         "PencilResult",
         "SingularDenominatorError",
@@ -64,14 +69,19 @@ _HOMES = {
         "generalized_eigh",
         "pair_directions",
     ),
-    "persist": ("FileFormatError",),
-    "rayleigh": ("OrientedPCA", "RayleighPCA", "VanishingComponents"),
-    "saving": ("load", "save"),
-    "spatial_filters": ("SpatialFilters",),
+    "_base.persist": ("FileFormatError",),
+    "rayleigh.rayleigh": ("OrientedPCA", "RayleighPCA", "VanishingComponents"),
+    "models.saving": ("load", "save"),
+    "gem.spatial_filters": ("SpatialFilters",),
     "tables": ("BadRowError", "FileRows", "open_rows"),
-    "targets": ("discretize_target", "supervised_contractions", "target_groups"),
-    "trust_region": ("BallMinimum", "SignCertificate", "certified_sign", "trust_region_minimum"),
-    "_versions": ("show_versions",),
+    "rows.targets": ("discretize_target", "supervised_contractions", "target_groups"),
+    "regions.trust_region": (
+        "BallMinimum",
+        "SignCertificate",
+        "certified_sign",
+        "trust_region_minimum",
+    ),
+    "_base.versions": ("show_versions",),
 }
 
 __all__ = [
@@ -134,9 +144,9 @@ if not TYPE_CHECKING:
         from importlib import import_module
 
         if name == "_core":  # before all that needs it
-            return import_module(f"{__name__}._blas").load_core()
+            return import_module(f"{__name__}._base.core").core
         if name == "__version__":
-            value = import_module(f"{__name__}._version").version()
+            value = import_module(f"{__name__}._base.version").version()
         elif home := next((home for home, names in _HOMES.items() if name in names), None):
             value = getattr(import_module(f"{__name__}.{home}"), name)
         elif name.startswith("_"):

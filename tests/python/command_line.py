@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 
-from eigenfeat import cli
+from eigenfeat.cli import main as cli
 
 
 def run(*arguments):

@@ -12,12 +12,12 @@ from dataclasses import replace
 import numpy as np
 import region_reference as reference
 
-from eigenfeat._dominance import SeparableClasses, box_minimum
 from eigenfeat.incomplete._discriminants import Gaussians, Linear, Quadratic
 from eigenfeat.incomplete._rules import Case, square_roots
 from eigenfeat.incomplete._set_rule import SetRule
 from eigenfeat.incomplete.conditional import Conditional
 from eigenfeat.incomplete.sets import SETS
+from eigenfeat.regions.dominance import SeparableClasses, box_minimum
 
 EPS = float(np.finfo(float).eps)
 LONG = reference.LONG

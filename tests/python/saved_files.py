@@ -10,7 +10,8 @@ import numpy as np
 from fitted_models import MODELS
 
 import eigenfeat as ef
-from eigenfeat import _archive, persist
+from eigenfeat._base import archive as _archive
+from eigenfeat._base import persist
 
 
 def members(path):

@@ -1,6 +1,6 @@
 """The same estimators on Dask arrays and data frames, with the results of one machine.
 
-Rows stay where they are. What travels is what `eigenfeat.reductions` returns for a partition,
+Rows stay where they are. What travels is what `eigenfeat.rows.reductions` returns for a partition,
 merged in a tree whose shape depends on the partitions alone: runs agree bit for bit, whatever
 workers there are, and whichever of them are lost on the way. Whatever scheduler Dask has at the
 moment does the work: that of the current `distributed.Client`, or its threads.
@@ -15,11 +15,16 @@ all rows: persist those that fit into the workers' memory.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .blocks import DaskBlocks
-    from .estimators import GEM, GEMClassifier, GEMClassifierCV, MultinomialLogit
-    from .moments import class_moments
-    from .pencils import pair_directions
-    from .predictions import apply
+    from eigenfeat.distributed.blocks import DaskBlocks
+    from eigenfeat.distributed.estimators import (
+        GEM,
+        GEMClassifier,
+        GEMClassifierCV,
+        MultinomialLogit,
+    )
+    from eigenfeat.distributed.moments import class_moments
+    from eigenfeat.distributed.pencils import pair_directions
+    from eigenfeat.distributed.predictions import apply
 
 # Imported when they are first asked for: workers start without scikit-learn, which none of a fit's
 # tasks needs and which takes longer to import than all the rest.

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, cast
 
-from ._dask import module
+from eigenfeat.distributed._dask import module
 
 __all__ = ["client_in_use", "computed", "gathered", "graphs_of_any_size", "persisted", "workers_of"]
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ._cluster import client_in_use, gathered, graphs_of_any_size, workers_of
-from ._tree import Node, Tree
+from eigenfeat.distributed._cluster import client_in_use, gathered, graphs_of_any_size, workers_of
+from eigenfeat.distributed._tree import Node, Tree
 
 __all__ = ["MOST_BYTES", "Held", "Share", "of_bundle"]
 

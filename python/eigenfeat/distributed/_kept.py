@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from eigenfeat._reading import Reading, Receipt, merge_read
-from eigenfeat._validation import physical_memory
-from eigenfeat.blocks import Block, RowBlocks
-
-from ._cluster import client_in_use, workers_of
+from eigenfeat._base.validation import physical_memory
+from eigenfeat.distributed._cluster import client_in_use, workers_of
+from eigenfeat.rows.blocks import Block, RowBlocks
+from eigenfeat.rows.reading import Reading, Receipt, merge_read
 
 __all__ = ["Kept", "keeps", "kept_of", "reduced"]
 
@@ -43,7 +42,7 @@ def keeps(reading: Reading, n_rows: int, share: float) -> bool:
 
 
 def kept_of(blocks: RowBlocks, reading: Reading) -> list[Kept]:
-    """What `eigenfeat._reading.read` reads of blocks, before any function is called."""
+    """What `eigenfeat.rows.reading.read` reads of blocks, before any function is called."""
     found = []
     for block in blocks:
         checked = reading.checked(block)
@@ -53,7 +52,7 @@ def kept_of(blocks: RowBlocks, reading: Reading) -> list[Kept]:
 
 
 def reduced(kept: Sequence[Kept], function: Any, merge: Any, arguments: Sequence[Any]) -> Any:
-    """As `eigenfeat._reading.read` for each of the blocks, merged: the same bits."""
+    """As `eigenfeat.rows.reading.read` for each of the blocks, merged: the same bits."""
     total = None
     for block in kept:
         found = None

@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from eigenfeat._validation import show
-from eigenfeat.blocks import Block
-
-from ._cluster import computed
-from ._dask import is_array, is_collection, is_frame, is_series, module
-from ._held import Held
+from eigenfeat._base.validation import show
+from eigenfeat.distributed._cluster import computed
+from eigenfeat.distributed._dask import is_array, is_collection, is_frame, is_series, module
+from eigenfeat.distributed._held import Held
+from eigenfeat.rows.blocks import Block
 
 __all__ = ["Partitions", "partitions"]
 

@@ -11,16 +11,15 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from eigenfeat import _threads
-from eigenfeat._reading import Reading, read
-from eigenfeat._validation import check_number, check_whole
-from eigenfeat.blocks import ArrayBlocks, Block, RowBlocks, joined
-
-from ._cluster import computed, persisted
-from ._dask import module
-from ._held import Held
-from ._kept import Kept, keeps, kept_of, reduced
-from ._partitions import Partitions, partitions
+from eigenfeat._base import threads
+from eigenfeat._base.validation import check_number, check_whole
+from eigenfeat.distributed._cluster import computed, persisted
+from eigenfeat.distributed._dask import module
+from eigenfeat.distributed._held import Held
+from eigenfeat.distributed._kept import Kept, keeps, kept_of, reduced
+from eigenfeat.distributed._partitions import Partitions, partitions
+from eigenfeat.rows.blocks import ArrayBlocks, Block, RowBlocks, joined
+from eigenfeat.rows.reading import Reading, read
 
 __all__ = ["DaskBlocks"]
 
@@ -136,7 +135,7 @@ class DaskBlocks(RowBlocks):
     def _reduced_kept(
         self, merge: Any, reading: Reading, function: Any, merge_inside: Any, *arguments: Any
     ) -> Any:
-        """A pass of `eigenfeat._reading.read`, by what the workers keep of an earlier one."""
+        """A pass of `eigenfeat.rows.reading.read`, by what the workers keep of an earlier one."""
         if self._kept is None or self._kept.reading is not reading:
             self._kept = None
             parts = self._made(self._pass(kept_of, merge, (reading,)))
@@ -167,7 +166,7 @@ class DaskBlocks(RowBlocks):
         """The results of ``leaf(pass_, *start, *source)``, merged in a tree."""
         if held is not None:
             kind = (pass_.function, *(part for part in pass_.arguments if callable(part)))
-            with _threads.default(self.n_threads):
+            with threads.default(self.n_threads):
                 tree = held.reduced(
                     partial(leaf, pass_), pass_.merge, self.split_every, starts, kind
                 )
@@ -253,27 +252,27 @@ class _Pieces(RowBlocks):
 
 def _of_partition(pass_: _Pass, start: int, *sources: Any) -> Any:
     """One partition's share of a reduction."""
-    with _threads.default(pass_.n_threads):
+    with threads.default(pass_.n_threads):
         blocks = _Pieces(pass_.read(*sources), start, pass_.block_rows)
         return blocks.reduce(pass_.function, pass_.merge, *pass_.arguments)
 
 
 def _kept_of_partition(pass_: _Pass, start: int, *sources: Any) -> list[Kept]:
     """One partition's rows as all passes read them."""
-    with _threads.default(pass_.n_threads):
+    with threads.default(pass_.n_threads):
         blocks = _Pieces(pass_.read(*sources), start, pass_.block_rows)
         return kept_of(blocks, *pass_.arguments)
 
 
 def _of_kept(pass_: _Pass, kept: list[Kept]) -> Any:
     """One partition's share of a reduction, by what is kept of it."""
-    with _threads.default(pass_.n_threads):
+    with threads.default(pass_.n_threads):
         return reduced(kept, pass_.function, *pass_.arguments)
 
 
 def _of_results(pass_: _Pass, *results: Any) -> Any:
     """Merge several results, and leave them as they are."""
-    with _threads.default(pass_.n_threads):
+    with threads.default(pass_.n_threads):
         total = copy.deepcopy(results[0])
         for result in results[1:]:
             total = pass_.merge(total, copy.deepcopy(result))

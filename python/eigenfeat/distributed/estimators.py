@@ -7,12 +7,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 import eigenfeat
-from eigenfeat.moments import ClassMoments
-
-from ._dask import is_collection
-from .blocks import DaskBlocks
-from .pencils import solve_pencils_if_many
-from .predictions import apply
+from eigenfeat.distributed._dask import is_collection
+from eigenfeat.distributed.blocks import DaskBlocks
+from eigenfeat.distributed.pencils import solve_pencils_if_many
+from eigenfeat.distributed.predictions import apply
+from eigenfeat.moments.class_moments import ClassMoments
 
 __all__ = ["GEM", "GEMClassifier", "GEMClassifierCV", "MultinomialLogit"]
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from eigenfeat import reductions
-from eigenfeat.moments import ClassMoments
-
-from .blocks import DaskBlocks
+from eigenfeat.distributed.blocks import DaskBlocks
+from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.rows import reductions
 
 __all__ = ["class_moments"]
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from eigenfeat import _threads, eigh, pencils
-from eigenfeat.eigh import PencilResult
-from eigenfeat.moments import ClassMoments
-from eigenfeat.pencils import PairDirections
-
-from ._cluster import computed
-from ._dask import module
+from eigenfeat._base import threads as _threads
+from eigenfeat.distributed._cluster import computed
+from eigenfeat.distributed._dask import module
+from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.pencils import eigh, pencils
+from eigenfeat.pencils.eigh import PencilResult
+from eigenfeat.pencils.pencils import PairDirections
 
 __all__ = ["pair_directions", "solve_pencils", "solve_pencils_if_many"]
 

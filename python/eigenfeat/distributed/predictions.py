@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from eigenfeat import _threads
-from eigenfeat._validation import show
-
-from ._dask import is_array, is_frame, module
+from eigenfeat._base import threads
+from eigenfeat._base.validation import show
+from eigenfeat.distributed._dask import is_array, is_frame, module
 
 __all__ = ["apply"]
 
@@ -60,7 +59,7 @@ def _rows_of(X: Any, estimator: Any, method: str, empty: Any) -> Any:
     """The method on one partition; scikit-learn's refuse one without rows."""
     if X.shape[0] == 0:
         return empty
-    with _threads.default(1):
+    with threads.default(1):
         return np.asarray(getattr(estimator, method)(X), dtype=empty.dtype)
 
 

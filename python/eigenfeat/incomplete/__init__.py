@@ -3,23 +3,29 @@
 Parrish (2012), chapter 5.
 """
 
-from .baselines import FixedTime
-from .baselines_ects import ECTS
-from .baselines_sprt import SPRT
-from .calibration import Calibration, NotCertifiedError, calibrate
-from .class_nearest import ClassNearest
-from .completion import GaussianCompletion, MixtureCompletion
-from .conditional import Conditional, PrefixConditional
-from .costs import CostDecisions, MinimumCostClassifier
-from .decision import ReliableClassifier
-from .early_result import EarlyLabels
-from .effective_length import EffectiveLength, effective_length
-from .local_qda import LocalQDA
-from .metrics import EarlyCurve, EarlyScores, early_scores, harmonic_mean, reliability_curve
-from .results import Decisions, EarlyDecisions
-from .search import ReliableClassifierCV
-from .stream import Stream, StreamDecision
-from .streams import Streams
+from eigenfeat.incomplete.baselines import FixedTime
+from eigenfeat.incomplete.baselines_ects import ECTS
+from eigenfeat.incomplete.baselines_sprt import SPRT
+from eigenfeat.incomplete.calibration import Calibration, NotCertifiedError, calibrate
+from eigenfeat.incomplete.class_nearest import ClassNearest
+from eigenfeat.incomplete.completion import GaussianCompletion, MixtureCompletion
+from eigenfeat.incomplete.conditional import Conditional, PrefixConditional
+from eigenfeat.incomplete.costs import CostDecisions, MinimumCostClassifier
+from eigenfeat.incomplete.decision import ReliableClassifier
+from eigenfeat.incomplete.early_result import EarlyLabels
+from eigenfeat.incomplete.effective_length import EffectiveLength, effective_length
+from eigenfeat.incomplete.local_qda import LocalQDA
+from eigenfeat.incomplete.metrics import (
+    EarlyCurve,
+    EarlyScores,
+    early_scores,
+    harmonic_mean,
+    reliability_curve,
+)
+from eigenfeat.incomplete.results import Decisions, EarlyDecisions
+from eigenfeat.incomplete.search import ReliableClassifierCV
+from eigenfeat.incomplete.stream import Stream, StreamDecision
+from eigenfeat.incomplete.streams import Streams
 
 __all__ = [
     "ECTS",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat._validation import show
+from eigenfeat._base.validation import show
 
 __all__ = ["Affine", "affine_of"]
 

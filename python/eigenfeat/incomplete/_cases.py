@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat import _threads
+from eigenfeat._base import threads as _threads
 from eigenfeat.incomplete._affine import Affine
 from eigenfeat.incomplete._completion import Completion
 from eigenfeat.incomplete._discriminants import (

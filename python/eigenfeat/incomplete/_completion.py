@@ -12,8 +12,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from eigenfeat import _threads
-from eigenfeat._prefix_gaussian import PrefixGaussian
+from eigenfeat._base import threads as _threads
 from eigenfeat.incomplete._affine import Affine, affine_of
 from eigenfeat.incomplete._chi_squares import moments_of
 from eigenfeat.incomplete._covariance import class_gaussians
@@ -21,6 +20,7 @@ from eigenfeat.incomplete._expectation import fit_incomplete
 from eigenfeat.incomplete._patterns import Pattern, PatternCache, patterns_of
 from eigenfeat.incomplete._steps import ascending_steps
 from eigenfeat.incomplete.conditional import Conditional, PrefixConditional, Spectra
+from eigenfeat.regions.prefix_gaussian import PrefixGaussian
 
 __all__ = ["Completion", "spectra_of"]
 

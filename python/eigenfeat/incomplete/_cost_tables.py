@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat._validation import real_array, show
+from eigenfeat._base.validation import real_array, show
 
 __all__ = ["cost_tables"]
 

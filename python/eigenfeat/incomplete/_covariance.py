@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat.moments import ClassMoments
+from eigenfeat.moments.class_moments import ClassMoments
 
 __all__ = ["class_gaussians", "ledoit_wolf"]
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat._dominance import SeparableClasses
-from eigenfeat._validation import show
+from eigenfeat._base.validation import show
 from eigenfeat.incomplete.class_nearest import ClassNearest
 from eigenfeat.incomplete.local_qda import LocalQDA
+from eigenfeat.regions.dominance import SeparableClasses
 
 __all__ = ["Discriminants", "Linear", "Opaque", "Quadratic", "discriminants_of"]
 

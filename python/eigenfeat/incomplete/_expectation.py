@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from eigenfeat import _threads
-from eigenfeat._prefix_gaussian import PrefixGaussian
+from eigenfeat._base import threads as _threads
 from eigenfeat.incomplete._covariance import class_gaussians
 from eigenfeat.incomplete._patterns import patterns_of
+from eigenfeat.regions.prefix_gaussian import PrefixGaussian
 
 __all__ = ["Expectation", "fit_incomplete"]
 

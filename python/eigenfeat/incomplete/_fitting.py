@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 
-from eigenfeat._validation import show
+from eigenfeat._base.validation import show
 from eigenfeat.incomplete._affine import affine_of
 from eigenfeat.incomplete._cases import Cases, rule_for, scores_of
 from eigenfeat.incomplete._correction import CorrectedRule, Correction, Held, corrected

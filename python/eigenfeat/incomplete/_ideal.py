@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri
 from scipy.stats import qmc
 
-from eigenfeat._validation import show
+from eigenfeat._base.validation import show
 from eigenfeat.incomplete._row_blocks import BLOCK_NUMBERS
 from eigenfeat.incomplete._rules import Case, Judgement, Rule, first_scores, square_roots
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat._dominance import box_minimum
 from eigenfeat.incomplete._discriminants import Linear
 from eigenfeat.incomplete._rounding import of_quadratics, share
 from eigenfeat.incomplete._rules import (
@@ -18,7 +17,8 @@ from eigenfeat.incomplete._rules import (
     square_roots,
 )
 from eigenfeat.incomplete.sets import ConfidenceSet
-from eigenfeat.trust_region import certified_sign
+from eigenfeat.regions.dominance import box_minimum
+from eigenfeat.regions.trust_region import certified_sign
 
 __all__ = ["over_set"]
 

@@ -9,7 +9,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat._prefix_gaussian import PrefixGaussian
+from eigenfeat.regions.prefix_gaussian import PrefixGaussian
 
 __all__ = ["Pattern", "PatternCache", "patterns_of"]
 

@@ -15,11 +15,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat._dominance import SeparableClasses
 from eigenfeat.incomplete._discriminants import Discriminants, Linear, Quadratic
 from eigenfeat.incomplete._rounding import of_variances
 from eigenfeat.incomplete.conditional import Conditional
 from eigenfeat.incomplete.sets import ConfidenceSet
+from eigenfeat.regions.dominance import SeparableClasses
 
 __all__ = [
     "Case",

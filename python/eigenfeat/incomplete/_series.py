@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
-from eigenfeat._validation import check_whole, real_array, show
+from eigenfeat._base.validation import check_whole, real_array, show
 from eigenfeat.incomplete._complete_rows import complete_rows, labelled_complete_rows
 
 __all__ = ["Layout", "Rows", "training_rows", "whole_rows"]

@@ -14,9 +14,9 @@ from eigenfeat.incomplete._patterns import Pattern
 from eigenfeat.incomplete.conditional import Conditional, Spectra
 
 if TYPE_CHECKING:
-    from eigenfeat._prefix_gaussian import PrefixGaussian
     from eigenfeat.incomplete._rules import Case
     from eigenfeat.incomplete.decision import ReliableClassifier
+    from eigenfeat.regions.prefix_gaussian import PrefixGaussian
 
 __all__ = ["plan_of"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat._validation import real_array, show
+from eigenfeat._base.validation import real_array, show
 from eigenfeat.incomplete.early_result import EarlyLabels
 from eigenfeat.incomplete.results import EarlyDecisions
 

@@ -13,9 +13,9 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from eigenfeat._unchanged import unchanged_on_error
-from eigenfeat._validation import MOST, show
-from eigenfeat.cores import count_cores
+from eigenfeat._base.cores import count_cores
+from eigenfeat._base.unchanged import unchanged_on_error
+from eigenfeat._base.validation import MOST, show
 from eigenfeat.incomplete._folds import held_out
 from eigenfeat.incomplete.early_result import EarlyLabels
 

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from eigenfeat._unchanged import unchanged_on_error
+from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat.incomplete._prediction_lengths import grow, nearest, prediction_lengths, unit_of
 from eigenfeat.incomplete.early_result import EarlyLabels
 

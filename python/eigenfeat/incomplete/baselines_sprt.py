@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from eigenfeat._unchanged import unchanged_on_error
+from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat.incomplete.early_result import EarlyLabels
 
 __all__ = ["SPRT"]

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, expit
 
-from eigenfeat._validation import check_number, show
+from eigenfeat._base.validation import check_number, show
 from eigenfeat.incomplete._traces import checked_taus, runs
 
 __all__ = ["Calibration", "NotCertifiedError", "calibrate", "lower_bound"]

@@ -12,8 +12,8 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from eigenfeat._unchanged import unchanged_on_error
-from eigenfeat._validation import MOST
+from eigenfeat._base.unchanged import unchanged_on_error
+from eigenfeat._base.validation import MOST
 from eigenfeat.incomplete.local_qda import LocalQDA
 
 __all__ = ["ClassNearest"]

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from eigenfeat._unchanged import unchanged_on_error
+from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat.incomplete._completion import Completion
 
 __all__ = ["GaussianCompletion", "MixtureCompletion"]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from eigenfeat._prefix_gaussian import PrefixGaussian
+    from eigenfeat.regions.prefix_gaussian import PrefixGaussian
 
 __all__ = ["Conditional", "PrefixConditional", "Spectra", "mixed"]
 

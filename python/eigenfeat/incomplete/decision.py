@@ -12,8 +12,8 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from eigenfeat._unchanged import unchanged_on_error
-from eigenfeat._validation import MOST, real_array, show
+from eigenfeat._base.unchanged import unchanged_on_error
+from eigenfeat._base.validation import MOST, real_array, show
 from eigenfeat.incomplete._early import EarlyRun, batches
 from eigenfeat.incomplete._fitting import Fitting
 from eigenfeat.incomplete._in_use import InUse

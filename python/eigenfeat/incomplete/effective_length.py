@@ -13,8 +13,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils import check_X_y
 from sklearn.utils.multiclass import check_classification_targets
 
-from eigenfeat._validation import check_number, check_whole
-from eigenfeat.cores import count_cores
+from eigenfeat._base.cores import count_cores
+from eigenfeat._base.validation import check_number, check_whole
 from eigenfeat.incomplete._folds import held_out
 
 __all__ = ["EffectiveLength", "effective_length"]

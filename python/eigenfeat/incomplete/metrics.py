@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._validation import check_number, check_whole, show
+from eigenfeat._base.validation import check_number, check_whole, show
 from eigenfeat.incomplete._traces import checked_taus, runs
 
 __all__ = [

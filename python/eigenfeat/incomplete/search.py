@@ -14,8 +14,8 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._unchanged import unchanged_on_error
-from eigenfeat._validation import MOST, show
+from eigenfeat._base.unchanged import unchanged_on_error
+from eigenfeat._base.validation import MOST, show
 from eigenfeat.incomplete._complete_rows import complete_rows, labelled_complete_rows
 from eigenfeat.incomplete._folds import held_out
 from eigenfeat.incomplete._traces import checked_taus
@@ -23,7 +23,7 @@ from eigenfeat.incomplete.completion import MixtureCompletion
 from eigenfeat.incomplete.decision import ReliableClassifier
 from eigenfeat.incomplete.metrics import reliability_curve
 from eigenfeat.incomplete.results import Decisions, EarlyDecisions
-from eigenfeat.linear import check_two_labels
+from eigenfeat.linear.linear import check_two_labels
 
 __all__ = ["ReliableClassifierCV"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from eigenfeat._stored import Stored, fits
+from eigenfeat._base.stored import Stored, fits
 from eigenfeat.incomplete._affine import Affine
 from eigenfeat.incomplete._correction import CorrectedRule, Correction
 from eigenfeat.incomplete._discriminants import (

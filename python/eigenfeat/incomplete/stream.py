@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eigenfeat._validation import real_array
+from eigenfeat._base.validation import real_array
 from eigenfeat.incomplete.streams import Streams
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._validation import check_whole, real_array, show
+from eigenfeat._base.validation import check_whole, real_array, show
 from eigenfeat.incomplete._steps import ascending_steps
 from eigenfeat.incomplete._stream_plan import plan_of
 

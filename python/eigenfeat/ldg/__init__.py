@@ -1,17 +1,17 @@
 """Local discriminative Gaussian dimensionality reduction and its relatives (Parrish 2012)."""
 
-from .direct import DirectLDA
-from .fisher import PCAFisher, RegularizedFisher
-from .gradient import DiscriminativeGaussian
-from .gsvd import GSVDDiscriminant
-from .kernel import KernelLDG
-from .linear import LDG
-from .local_fisher import LocalFisher
-from .margin_criterion import MaximumMarginCriterion
-from .metric_learning import ITML, NCA
-from .pooled import PooledFisher, PooledPCA
-from .sparse import SparseLDG
-from .transfer import TransferLDG
+from eigenfeat.ldg.direct import DirectLDA
+from eigenfeat.ldg.fisher import PCAFisher, RegularizedFisher
+from eigenfeat.ldg.gradient import DiscriminativeGaussian
+from eigenfeat.ldg.gsvd import GSVDDiscriminant
+from eigenfeat.ldg.kernel import KernelLDG
+from eigenfeat.ldg.linear import LDG
+from eigenfeat.ldg.local_fisher import LocalFisher
+from eigenfeat.ldg.margin_criterion import MaximumMarginCriterion
+from eigenfeat.ldg.metric_learning import ITML, NCA
+from eigenfeat.ldg.pooled import PooledFisher, PooledPCA
+from eigenfeat.ldg.sparse import SparseLDG
+from eigenfeat.ldg.transfer import TransferLDG
 
 __all__ = [
     "ITML",

@@ -12,12 +12,12 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from eigenfeat._unchanged import unchanged_on_error
-from eigenfeat.blocks import RowBlocks, is_blocks
-from eigenfeat.expansion import expand
+from eigenfeat._base.unchanged import unchanged_on_error
+from eigenfeat.expansion.waves import expand
 from eigenfeat.ldg._block_rows import class_rows
 from eigenfeat.ldg._scatters import Array, ClassRows
-from eigenfeat.out_of_core import given_blocks, over_blocks
+from eigenfeat.rows.blocks import RowBlocks, is_blocks
+from eigenfeat.rows.out_of_core import given_blocks, over_blocks
 
 __all__ = [
     "FLOATS",

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat.blocks import Block, RowBlocks
 from eigenfeat.ldg._scatters import Array, ClassRows, between_means, check_varies, triangle_of
-from eigenfeat.linear import check_two_labels
-from eigenfeat.out_of_core import surveyed
+from eigenfeat.linear.linear import check_two_labels
+from eigenfeat.rows.blocks import Block, RowBlocks
+from eigenfeat.rows.out_of_core import surveyed
 
 __all__ = ["class_rows"]
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from eigenfeat._interruptible import interruptible
-from eigenfeat._sparse_rows import in_order
+from eigenfeat._base.interruptible import interruptible
+from eigenfeat._base.sparse_rows import in_order
 
 __all__ = ["Basis", "Columns", "span_of", "standardise"]
 

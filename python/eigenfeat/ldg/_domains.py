@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat._validation import RealArray, show
+from eigenfeat._base.validation import RealArray, show
 
 __all__ = ["DomainScaler", "domain_rows", "split_domains", "stack_domains"]
 

@@ -21,7 +21,7 @@ from scipy.spatial.distance import cdist
 from eigenfeat.ldg._coordinates import span_of
 from eigenfeat.ldg._selection import N_VOTES, majority
 from eigenfeat.ldg._spectrum import SMALL, smallest_eigenpairs
-from eigenfeat.local_means import LocalScatters, local_neighbours, scatters_of_neighbours
+from eigenfeat.neighbours.local_means import LocalScatters, local_neighbours, scatters_of_neighbours
 
 __all__ = ["GAMMAS", "NEIGHBORS", "N_FOLDS", "FoldAccuracies", "fold_accuracies", "spread_out"]
 

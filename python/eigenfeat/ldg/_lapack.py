@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cython_lapack, eigh
 
-from eigenfeat._interruptible import interruptible
+from eigenfeat._base.interruptible import interruptible
 
 __all__ = ["eigenpairs_between"]
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat.expansion import expand
+from eigenfeat.expansion.waves import expand
 from eigenfeat.ldg._coordinates import Basis, Columns
 from eigenfeat.ldg._folds import FoldAccuracies, fold_accuracies, spread_out
 from eigenfeat.ldg._selection import knn_accuracy
 from eigenfeat.ldg._spectrum import smallest_eigenpairs
 from eigenfeat.ldg._wide import WideBasis, WideRows
-from eigenfeat.local_means import LocalScatters, local_scatters, scatters_of_neighbours
+from eigenfeat.neighbours.local_means import LocalScatters, local_scatters, scatters_of_neighbours
 
 __all__ = ["Problem"]
 

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from scipy.linalg import qr
 from sklearn.utils.multiclass import check_classification_targets
 
-from eigenfeat._interruptible import interruptible
-from eigenfeat._validation import RealArray
-from eigenfeat.eigh import generalized_eigh
-from eigenfeat.linear import check_two_labels
-from eigenfeat.pencils import SingularDenominatorError
+from eigenfeat._base.interruptible import interruptible
+from eigenfeat._base.validation import RealArray
+from eigenfeat.linear.linear import check_two_labels
+from eigenfeat.pencils.eigh import generalized_eigh
+from eigenfeat.pencils.pencils import SingularDenominatorError
 
 __all__ = [
     "Array",

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat._validation import Generator, show
-from eigenfeat.local_means import local_discriminants, local_neighbours
+from eigenfeat._base.validation import Generator, show
+from eigenfeat.neighbours.local_means import local_discriminants, local_neighbours
 
 __all__ = [
     "GAMMAS",

@@ -22,12 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from eigenfeat._interruptible import interruptible
-from eigenfeat.gem_wide_denominator import Rows
-from eigenfeat.gem_wide_rows import wide_classes
+from eigenfeat._base.interruptible import interruptible
 from eigenfeat.ldg._base import signed
 from eigenfeat.ldg._coordinates import Columns
 from eigenfeat.ldg._selection import knn_accuracy
+from eigenfeat.pencils.wide_denominator import Rows
+from eigenfeat.pencils.wide_rows import wide_classes
 
 __all__ = ["WideBasis", "WideGraph", "WideProblem", "WideRows", "coordinates_of", "wide_rows"]
 

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from eigenfeat._unchanged import unchanged_on_error
+from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat.ldg._base import signed
 from eigenfeat.ldg._descent import LocalGaussians, minimise
 from eigenfeat.ldg.linear import LDG
-from eigenfeat.local_means import local_neighbours
+from eigenfeat.neighbours.local_means import local_neighbours
 
 __all__ = ["DiscriminativeGaussian"]
 

@@ -16,12 +16,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from eigenfeat._interruptible import interruptible
-from eigenfeat._sparse_rows import in_order
-from eigenfeat._unchanged import unchanged_on_error
-from eigenfeat._validation import check_memory, show
-from eigenfeat.cores import count_cores
-from eigenfeat.expansion import expand
+from eigenfeat._base.cores import count_cores
+from eigenfeat._base.interruptible import interruptible
+from eigenfeat._base.sparse_rows import in_order
+from eigenfeat._base.unchanged import unchanged_on_error
+from eigenfeat._base.validation import check_memory, show
+from eigenfeat.expansion.waves import expand
 from eigenfeat.ldg._base import FLOATS, signed
 from eigenfeat.ldg._one_thread import one_blas_thread
 from eigenfeat.ldg.linear import LDG

@@ -16,17 +16,23 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from eigenfeat._unchanged import unchanged_on_error
-from eigenfeat._validation import check_count, check_number, check_whole, random_generator, show
-from eigenfeat.expansion import expand
-from eigenfeat.gem_wide_rows import is_wide
+from eigenfeat._base.unchanged import unchanged_on_error
+from eigenfeat._base.validation import (
+    check_count,
+    check_number,
+    check_whole,
+    random_generator,
+    show,
+)
+from eigenfeat.expansion.waves import expand
 from eigenfeat.ldg import _folds as by_folds
 from eigenfeat.ldg import _selection as selection
 from eigenfeat.ldg._coordinates import span_of, standardise
 from eigenfeat.ldg._one_thread import one_blas_thread
 from eigenfeat.ldg._problem import Problem
 from eigenfeat.ldg._wide import WideProblem, coordinates_of, wide_rows
-from eigenfeat.local_means import LocalScatters
+from eigenfeat.neighbours.local_means import LocalScatters
+from eigenfeat.pencils.wide_rows import is_wide
 
 __all__ = ["LDG"]
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from eigenfeat._unchanged import unchanged_on_error
+from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat.ldg._base import FLOATS, Reducer, Reduction, count_components
 from eigenfeat.ldg._domains import DomainScaler, domain_rows, split_domains, stack_domains
 from eigenfeat.ldg._scatters import Array, ClassRows, Span

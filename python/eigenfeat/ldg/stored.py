@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from eigenfeat._stored import Stored, fits
+from eigenfeat._base.stored import Stored, fits
 from eigenfeat.ldg._domains import DomainScaler
 from eigenfeat.ldg.direct import DirectLDA
 from eigenfeat.ldg.fisher import PCAFisher, RegularizedFisher

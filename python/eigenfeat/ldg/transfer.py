@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
-from eigenfeat._validation import MOST, check_number, random_generator, show
-from eigenfeat.expansion import expand
+from eigenfeat._base.validation import MOST, check_number, random_generator, show
+from eigenfeat.expansion.waves import expand
 from eigenfeat.ldg._base import Reduction, count_components
 from eigenfeat.ldg._domains import DomainScaler
 from eigenfeat.ldg._one_thread import one_blas_thread
@@ -38,7 +38,7 @@ from eigenfeat.ldg._selection import (
 )
 from eigenfeat.ldg._spectrum import smallest_eigenpairs
 from eigenfeat.ldg.pooled import PooledReducer
-from eigenfeat.local_means import LocalScatters, local_neighbours, scatters_of_neighbours
+from eigenfeat.neighbours.local_means import LocalScatters, local_neighbours, scatters_of_neighbours
 
 __all__ = ["TransferLDG"]
 

@@ -14,8 +14,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from eigenfeat._unchanged import unchanged_on_error
-from eigenfeat._validation import MOST
+from eigenfeat._base.unchanged import unchanged_on_error
+from eigenfeat._base.validation import MOST
 
 __all__ = ["Autoencoder"]
 

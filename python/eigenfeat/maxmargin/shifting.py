@@ -17,9 +17,9 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from eigenfeat._validation import show
+from eigenfeat._base.validation import show
 from eigenfeat.maxmargin.svm import MulticlassSVM
-from eigenfeat.splits import checked_splitter
+from eigenfeat.rows.splits import checked_splitter
 
 __all__ = ["MaxMarginShift"]
 

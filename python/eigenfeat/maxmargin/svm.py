@@ -17,11 +17,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat import _threads
-from eigenfeat._dual_svm import SOLVERS, DualSvm
-from eigenfeat._validation import MOST
-from eigenfeat.features import ExpandedRows
-from eigenfeat.linear import LinearModel
+from eigenfeat._base import threads
+from eigenfeat._base.validation import MOST
+from eigenfeat.expansion.features import ExpandedRows
+from eigenfeat.linear.linear import LinearModel
+from eigenfeat.maxmargin._dual_svm import SOLVERS, DualSvm
 
 __all__ = ["MulticlassSVM"]
 
@@ -228,7 +228,7 @@ class MulticlassSVM(LinearModel):
             solver=self.solver,
             batch=int(self.batch_size),
             seed=int(random.randint(2**31)),
-            n_threads=_threads.resolve(self.n_threads),
+            n_threads=threads.resolve(self.n_threads),
         )
         if before is not None:
             svm.start(self._matching(before, n)[kept])

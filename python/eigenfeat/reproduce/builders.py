@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from eigenfeat.expansion import expand
+from eigenfeat.expansion.waves import expand
 from eigenfeat.reproduce import settings
 from eigenfeat.reproduce.protocol import Context
 
@@ -54,7 +54,7 @@ class RandomDirections(TransformerMixin, BaseEstimator):
 
 def gem(context: Context) -> Any:
     """GEM and a multinomial logit; `depth` makes it deep."""
-    from eigenfeat import GEMClassifier
+    from eigenfeat.gem.classifier import GEMClassifier
 
     return GEMClassifier(random_state=context.seed)
 
@@ -70,7 +70,7 @@ def fourier_draws(chosen: Any, context: Context) -> Any:
 
 
 def _ensemble(chosen: Any, n_members: int, context: Context) -> Any:
-    from eigenfeat import GEMEnsemble
+    from eigenfeat.gem.ensemble import GEMEnsemble
 
     return GEMEnsemble(estimator=chosen, n_members=n_members, random_state=context.seed)
 
@@ -79,7 +79,7 @@ def random_directions(context: Context) -> Any:
     """As many random directions as GEM has found eigenvectors, and the same logit."""
     from sklearn.pipeline import make_pipeline
 
-    from eigenfeat import MultinomialLogit
+    from eigenfeat.linear.logistic import MultinomialLogit
 
     count = context.directions or settings.RANDOM_DIRECTIONS
     return make_pipeline(
@@ -93,7 +93,7 @@ def fourier(context: Context) -> Any:
     from sklearn.kernel_approximation import RBFSampler
     from sklearn.pipeline import make_pipeline
 
-    from eigenfeat import MultinomialLogit
+    from eigenfeat.linear.logistic import MultinomialLogit
 
     sampler = RBFSampler(random_state=context.seed)
     return make_pipeline(sampler, MultinomialLogit(random_state=context.seed))

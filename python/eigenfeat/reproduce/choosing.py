@@ -89,7 +89,7 @@ def _chooses_itself(estimator: Any, data: Data, objective: str) -> bool:
     """Whether GEMClassifierCV can do it, which shares moments and features among candidates."""
     if data.development is not None or objective != "error":
         return False
-    from eigenfeat import GEMClassifier
+    from eigenfeat.gem.classifier import GEMClassifier
 
     return isinstance(estimator, GEMClassifier)
 
@@ -97,7 +97,7 @@ def _chooses_itself(estimator: Any, data: Data, objective: str) -> bool:
 def _by_classifier_cv(
     estimator: Any, grid: dict[str, list[Any]], data: Data, context: Context
 ) -> dict[str, Any]:
-    from eigenfeat import GEMClassifierCV
+    from eigenfeat.gem.search import GEMClassifierCV
 
     cv = _splitter(data, context.seed)
     search = GEMClassifierCV(estimator=estimator, grid=grid, cv=cv, refit=False, verbose=0)

@@ -63,7 +63,7 @@ def draw(trials: Sequence[Trial], lengths: Mapping[str, int], folder: Path) -> l
     lengths : mapping of set to samples of a series
     folder : Path
     """
-    from eigenfeat.plot_early import plot_early_curves
+    from eigenfeat.plotting.early import plot_early_curves
 
     written = []
     for problem, d in lengths.items():

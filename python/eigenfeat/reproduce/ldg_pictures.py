@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from eigenfeat import plot_ldg
+from eigenfeat.plotting import ldg
 from eigenfeat.reproduce import families, settings, thesis
 from eigenfeat.reproduce.families import Rules
 from eigenfeat.reproduce.measuring import Outcome
@@ -37,7 +37,7 @@ def draw_sets(
     sparse = [problem for problem in protocol.problems if _is_sparse(problem)]
     panels = panels_of([p for p in protocol.problems if p not in sparse], outcomes)
     if panels:
-        figures["accuracy"] = plot_ldg.plot_accuracies(
+        figures["accuracy"] = ldg.plot_accuracies(
             panels, "3-NN accuracy by dimension, Figures 3.4 and 3.5 of the thesis", WHOLE
         )
     for problem in sparse:
@@ -57,7 +57,7 @@ def draw_small(
     if not found:
         return []
     printed = {name: float(thesis.TABLE_3_4[name]["LDG"]) for name in found}
-    figure = plot_ldg.plot_comparison(
+    figure = ldg.plot_comparison(
         found, "LDG", printed, "Time series that are fewer than their samples, Table 3.4"
     )
     return _save({"accuracy": figure}, protocol, context, output)
@@ -71,7 +71,7 @@ def draw_transfer(
     if not panels:
         return []
     title = "Two labelled target rows a class: 3-NN accuracy by dimension, Figure 4.5"
-    return _save({"accuracy": plot_ldg.plot_accuracies(panels, title)}, protocol, context, output)
+    return _save({"accuracy": ldg.plot_accuracies(panels, title)}, protocol, context, output)
 
 
 def panels_of(problems: Sequence[Problem], outcomes: Sequence[Outcome]) -> dict[str, Curves]:
@@ -112,8 +112,8 @@ def _sparsity(problem: Problem, outcomes: Sequence[Outcome]) -> dict[str, Figure
     curves = next(iter(panels_of([problem], outcomes).values()))
     figure = Figure(figsize=(12.0, 4.8), dpi=110, layout="constrained")
     left, right = figure.subplots(1, 2)
-    plot_ldg.plot_sparsity(counts, most, left, legend=False)
-    plot_ldg.plot_accuracy(curves, right, "3-NN accuracy by dimension", legend=False)
+    ldg.plot_sparsity(counts, most, left, legend=False)
+    ldg.plot_accuracy(curves, right, "3-NN accuracy by dimension", legend=False)
     handles, labels = left.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
     figure.suptitle("Sparse directions on Wine, Figures 3.6 and 3.8 of the thesis")
@@ -135,7 +135,7 @@ def _embeddings(problem: Problem, folder: Path, context: Context) -> Figure:
             known, asked = (model.transform(part)[:, :m] for part in (rows, queries))
             right = 100 * accuracy(known, codes, asked, query_codes)
             told = f"{name}, {m} dimension{'s' if m > 1 else ''}: {right:.0f}% right"
-            plot_ldg.plot_embedding(asked, query_codes + 1, grid[line, column], told, legend=False)
+            ldg.plot_embedding(asked, query_codes + 1, grid[line, column], told, legend=False)
     handles, labels = grid[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
     figure.suptitle(

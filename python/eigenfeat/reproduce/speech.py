@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from eigenfeat.reproduce import builders, settings
 from eigenfeat.reproduce.protocol import Context, Data, Method, Paper, Problem, Protocol, Rows
-from eigenfeat.speech import FSDD_ARRAYS, Frames, fsdd_frames
+from eigenfeat.reproduce.recordings import FSDD_ARRAYS, Frames, fsdd_frames
 
 __all__ = ["PROTOCOL", "load"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat.local_means import local_neighbours
+from eigenfeat.neighbours.local_means import local_neighbours
 
 __all__ = ["accuracy", "best_or_tied", "leave_one_out"]
 

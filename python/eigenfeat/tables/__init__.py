@@ -1,9 +1,9 @@
 """Files of rows as `RowBlocks`: read block by block, never the whole file in memory."""
 
-from .errors import BadRowError, OptionError
-from .formats import described
-from .opening import listed_files, open_rows
-from .rows import FileRows, Position
+from eigenfeat.tables.errors import BadRowError, OptionError
+from eigenfeat.tables.formats import described
+from eigenfeat.tables.opening import listed_files, open_rows
+from eigenfeat.tables.rows import FileRows, Position
 
 __all__ = [
     "BadRowError",

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from eigenfeat._validation import show
-
-from .damage import arrow_damage_named, sound
-from .errors import BadRowError, arrow, missing_value, unfit_label, unfit_value
-from .source import Choice, DenseChunk, Options, Source, label_kind
+from eigenfeat._base.validation import show
+from eigenfeat.tables.damage import arrow_damage_named, sound
+from eigenfeat.tables.errors import BadRowError, arrow, missing_value, unfit_label, unfit_value
+from eigenfeat.tables.source import Choice, DenseChunk, Options, Source, label_kind
 
 __all__ = ["ArrowChunk", "IpcSource", "ParquetSource", "column_labels"]
 

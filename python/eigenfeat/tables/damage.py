@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .errors import arrow
+from eigenfeat.tables.errors import arrow
 
 __all__ = ["UnpackedFile", "arrow_damage_named", "damage_named", "sound"]
 

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from eigenfeat._validation import show
-
-from .columnar import ArrowChunk, column_labels
-from .errors import BadRowError, arrow, missing_value, unfit_label, unfit_value
-from .flow import read_ahead
-from .source import Choice, Options, Source, label_kind, line_chunks, open_bytes
+from eigenfeat._base.validation import show
+from eigenfeat.tables.columnar import ArrowChunk, column_labels
+from eigenfeat.tables.errors import BadRowError, arrow, missing_value, unfit_label, unfit_value
+from eigenfeat.tables.flow import read_ahead
+from eigenfeat.tables.source import Choice, Options, Source, label_kind, line_chunks, open_bytes
 
 __all__ = ["DelimitedSource"]
 

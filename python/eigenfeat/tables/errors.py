@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from eigenfeat._validation import show
+from eigenfeat._base.validation import show
 
 __all__ = ["BadRowError", "OptionError", "arrow", "missing_value", "unfit_label", "unfit_value"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from .source import ColumnNumbers, Options, Source
+from eigenfeat.tables.source import ColumnNumbers, Options, Source
 
 __all__ = ["FORMATS", "WITH_LABELS", "described", "format_of", "open_source"]
 
@@ -42,22 +42,22 @@ def open_source(
             f"({', '.join(FORMATS)})"
         )
     if name == "csv":
-        from .delimited import DelimitedSource
+        from eigenfeat.tables.delimited import DelimitedSource
 
         return DelimitedSource(path, options, first)
     if name == "parquet":
-        from .columnar import ParquetSource
+        from eigenfeat.tables.columnar import ParquetSource
 
         return ParquetSource(path, options, first)
     if name == "arrow":
-        from .columnar import IpcSource
+        from eigenfeat.tables.columnar import IpcSource
 
         return IpcSource(path, options, first)
     if name == "svmlight":
-        from .svmlight import SvmlightSource
+        from eigenfeat.tables.svmlight import SvmlightSource
 
         return SvmlightSource(path, options, first)
-    from .npy import NpySource
+    from eigenfeat.tables.npy import NpySource
 
     return NpySource(path, options, n_files, first, zipped=name == "npz")
 

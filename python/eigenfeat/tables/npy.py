@@ -13,9 +13,15 @@ import numpy as np
 import numpy.lib.format as npy
 import numpy.typing as npt
 
-from .damage import damage_named
-from .errors import BadRowError, OptionError, missing_value, unfit_label, unfit_value
-from .source import Choice, DenseChunk, Options, Source, label_kind
+from eigenfeat.tables.damage import damage_named
+from eigenfeat.tables.errors import (
+    BadRowError,
+    OptionError,
+    missing_value,
+    unfit_label,
+    unfit_value,
+)
+from eigenfeat.tables.source import Choice, DenseChunk, Options, Source, label_kind
 
 __all__ = ["NpySource", "StoredArray"]
 

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from eigenfeat._validation import check_count, check_dtype, show
-
-from .errors import OptionError
-from .formats import FORMATS, format_of, open_source
-from .rows import FileRows
-from .source import LABEL_KINDS, Options, Source
+from eigenfeat._base.validation import check_count, check_dtype, show
+from eigenfeat.tables.errors import OptionError
+from eigenfeat.tables.formats import FORMATS, format_of, open_source
+from eigenfeat.tables.rows import FileRows
+from eigenfeat.tables.source import LABEL_KINDS, Options, Source
 
 __all__ = ["listed_files", "open_rows"]
 

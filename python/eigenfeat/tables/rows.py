@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from eigenfeat.blocks import Block, RowBlocks, joined
-
-from .flow import Buffers, read_ahead
-from .source import Chunk, DenseChunk, Options, Source, SparseChunk, typed_labels
+from eigenfeat.rows.blocks import Block, RowBlocks, joined
+from eigenfeat.tables.flow import Buffers, read_ahead
+from eigenfeat.tables.source import Chunk, DenseChunk, Options, Source, SparseChunk, typed_labels
 
 __all__ = ["FileRows", "Position", "finite_rows"]
 

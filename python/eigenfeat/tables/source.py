@@ -12,8 +12,8 @@ from typing import IO, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from .damage import UnpackedFile
-from .errors import BadRowError, OptionError
+from eigenfeat.tables.damage import UnpackedFile
+from eigenfeat.tables.errors import BadRowError, OptionError
 
 __all__ = [
     "LABEL_KINDS",

@@ -12,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
-from eigenfeat._validation import check_whole, show
-
-from .errors import BadRowError, OptionError, missing_value, unfit_label
-from .source import (
+from eigenfeat._base.validation import check_whole, show
+from eigenfeat.tables.errors import BadRowError, OptionError, missing_value, unfit_label
+from eigenfeat.tables.source import (
     Choice,
     ColumnNumbers,
     Options,

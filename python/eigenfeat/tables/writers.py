@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from eigenfeat._archive import array_header
-from eigenfeat.persist import taking_the_place_of
-
-from .errors import arrow
+from eigenfeat._base.archive import array_header
+from eigenfeat._base.persist import taking_the_place_of
+from eigenfeat.tables.errors import arrow
 
 __all__ = ["SUFFIXES", "Writer", "missing_in", "open_writer"]
 

@@ -1,0 +1,85 @@
+"""What is installed and used here, for reports of errors and of speed."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import sys
+from typing import Any
+
+from eigenfeat._base import version
+from eigenfeat._base.core import core
+
+__all__ = ["show_versions"]
+
+_DEPENDENCIES = (
+    *("numpy", "scipy", "scikit-learn", "scipy-openblas32", "threadpoolctl", "matplotlib", "rich"),
+    *("pyarrow", "dask", "distributed", "onnx", "pandas"),
+)
+
+
+def _installed(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _libraries() -> list[dict[str, Any]]:
+    """List the BLAS and OpenMP libraries of this process, as threadpoolctl finds them."""
+    from threadpoolctl import threadpool_info
+
+    return sorted(threadpool_info(), key=lambda library: str(library["filepath"]))
+
+
+def _versions() -> dict[str, Any]:
+    return {
+        "system": {
+            "python": sys.version.replace("\n", " "),
+            "executable": sys.executable,
+            "machine": platform.platform(),
+        },
+        "core": {
+            "eigenfeat": version.version(),
+            "tier": core.tier(),
+            "available tiers": ", ".join(core.available_tiers()),
+            "LAPACK": core.lapack_name(),
+            "threads": core.default_threads(),
+        },
+        "dependencies": {package: _installed(package) for package in _DEPENDENCIES},
+        "libraries": _libraries(),
+    }
+
+
+def show_versions(as_dict: bool = False) -> dict[str, Any] | None:
+    """Print the versions, the processor's tier and the libraries that are in use.
+
+    The tier is the instruction set that the compiled kernels use: ``baseline`` (SSE2 on x86-64,
+    NEON on aarch64), ``v3`` (AVX2 and FMA) or ``v4`` (AVX-512). It is the best of the machine's,
+    or the one that the environment variable ``EIGENFEAT_CPU`` names when the package is imported.
+
+    Parameters
+    ----------
+    as_dict : bool, default=False
+        Return what would be printed, and print nothing.
+
+    Returns
+    -------
+    dict or None
+        ``"system"``, ``"core"`` and ``"dependencies"`` by name, a package that is missing as None;
+        ``"libraries"``: the BLAS and OpenMP libraries of this process, as threadpoolctl tells them.
+    """
+    found = _versions()
+    if as_dict:
+        return found
+    for title in ("system", "core", "dependencies"):
+        print(f"\n{title}:")
+        for name, value in found[title].items():
+            print(f"{name:>18}: {value}")
+    print("\nlibraries:")
+    for library in found["libraries"]:
+        kernels = library.get("architecture")
+        about = [str(library.get("version")), f"{library['num_threads']} threads"]
+        about += [f"kernels {kernels}"] if kernels else []
+        print(f"{library['internal_api']:>18}: {', '.join(about)} ({library['filepath']})")
+    return None

@@ -1,0 +1,288 @@
+"""Commands on files of rows and on what was made of them: their options, and how they run."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from eigenfeat.cli.options import (
+    add_data_options,
+    add_formats,
+    add_output,
+    add_run_options,
+    add_talk,
+    amount,
+    positive,
+)
+from eigenfeat.cli.parameters import add_parameters
+
+__all__ = ["MERGE", "add_commands"]
+
+# What runs a command. It is imported once the options are known to be right.
+Command = Callable[[argparse.Namespace], int]
+
+DATA = """\
+DATA is one file or several with the same columns, a folder of them, or a pattern in quotes:
+CSV (.csv .tsv, also .gz), Parquet (.parquet .pq), Arrow IPC and Feather (.arrow .feather .ipc),
+NumPy (.npy .npz), svmlight (.svm .svmlight .libsvm, also .gz). CSV, Parquet and Arrow need
+pyarrow: pip install 'eigenfeat[arrow]'."""
+
+STATUS = """\
+exit status: 0 done; 1 a file cannot be read or written, or rows are bad; 2 wrong options, be it a
+value out of range or a column that is not there; 130 (Ctrl-C) or 143 (SIGTERM) interrupted."""
+
+MOMENTS = f"""\
+Adds up weight, mean and second moment of every class in one pass over files that need not fit into
+memory. Every estimator that fits on moments can start from the result, and moments of parts can be
+merged. Names of columns are kept.
+
+{DATA}
+
+While it runs, the state is written to a checkpoint now and then, and on Ctrl-C. The same command
+with --resume goes on from there and ends in the same bytes as a run that was never interrupted."""
+
+MOMENTS_EXAMPLES = f"""\
+examples:
+  eigenfeat moments rows.parquet --target kind -o rows.efm
+  eigenfeat moments X.npy --target y.npy -o rows.efm --resume
+  eigenfeat moments 'part-*.csv' --target kind --drop id,date -o rows.efm --skip-bad
+  eigenfeat moments merge monday.efm tuesday.efm -o week.efm
+  eigenfeat inspect rows.efm
+
+with --json: status, command, output, rows, skipped, features, classes, dtype, resumed_from,
+seconds, rows_per_second; of merge: output, merged, classes, weights; of an error: status, kind
+(file, data, memory, missing package, usage, interrupted), error, exit.
+
+{STATUS}"""
+
+
+MERGE = "moments merge"
+
+MERGE_TEXT = """\
+Adds up the moments in files, in the order given, as if all rows had been in one. Files that know
+the names of their columns must agree on them."""
+
+MERGE_EXAMPLES = f"""\
+examples:
+  eigenfeat moments merge monday.efm tuesday.efm -o week.efm
+  eigenfeat fit --moments week.efm -o features.efm
+
+with --json: status, command, output, merged, classes, weights.
+
+{STATUS}"""
+
+INSPECT = """\
+Says what is in a file: of a model its class, parameters, columns and labels; of moments and
+checkpoints labels, weights and position; of a file of rows its columns, types and, if the format
+knows it, the number of rows. All checksums of models and moments are compared."""
+
+FIT = f"""\
+Fits GEM with multinomial logistic regression on its features (GEMClassifier), or GEM alone
+(--features, or --moments), and saves the model. Rows that fit into --memory are read once; with
+more of them every layer and every step of the regression goes through the files again.
+
+{DATA}"""
+
+FIT_EXAMPLES = f"""\
+examples:
+  eigenfeat fit rows.parquet --target kind -o model.efm
+  eigenfeat fit rows.csv --target kind -o model.efm --ridge 0.1 --depth 2 --seed 1
+  eigenfeat fit --moments rows.efm -o features.efm
+
+with --json: status, command, output, estimator, rows, in_memory, skipped (of moments: weight in
+place of these), features, classes, seconds.
+
+{STATUS}"""
+
+PREDICT = f"""\
+Writes one line of predictions for every row. If the model knows its columns' names they are taken
+from the file by name, in any order; other columns, the labels among them, do no harm. With
+--skip-bad the line of a bad row is empty (null in Parquet, NaN or empty text in .npy), so that line
+n is always about row n.
+
+{DATA}"""
+
+PREDICT_EXAMPLES = f"""\
+examples:
+  eigenfeat predict model.efm new.csv -o predictions.csv
+  eigenfeat predict model.efm new.parquet --proba -o chances.parquet
+  eigenfeat transform features.efm new.parquet -o features.npy
+
+The output is .csv, .parquet or .npy. With --proba it has a column p_LABEL for every class beside
+the prediction; .npy has these alone, in the order of the labels. With --json: status, command,
+output, rows, skipped (those among them that are empty), classes (of transform: columns), seconds,
+rows_per_second.
+
+{STATUS}"""
+
+TRANSFORM = f"""\
+Writes the features of every row, with a model that makes some: of eigenfeat fit --features or
+--moments, or any transformer that eigenfeat.save wrote. With --skip-bad the line of a bad row is
+empty (null in Parquet, NaN in .npy), so that line n is always about row n.
+
+{DATA}"""
+
+
+def add_commands(commands: Any) -> None:
+    """Add the commands to those of the program."""
+    _add_moments(commands)
+    _add_inspect(commands)
+    _add_fit(commands)
+    _add_predict(commands)
+    _add_transform(commands)
+
+
+def _add_moments(commands: Any) -> None:
+    moments = commands.add_parser(
+        "moments",
+        help="add up the class moments of files",
+        usage="%(prog)s DATA... --target COLUMN -o FILE [options]\n"
+        "       %(prog)s merge FILE FILE... -o FILE [--threads N] [--json]",
+        description=MOMENTS,
+        epilog=MOMENTS_EXAMPLES,
+    )
+    moments.add_argument("data", nargs="+", metavar="DATA", help="files, folders or patterns")
+    add_output(moments, "gets the moments")
+    add_data_options(moments)
+    group = moments.add_argument_group("checkpoints")
+    group.add_argument(
+        "--checkpoint",
+        type=Path,
+        metavar="FILE",
+        help="where checkpoints go (default: OUTPUT.checkpoint)",
+    )
+    group.add_argument(
+        "--every",
+        type=positive,
+        metavar="ROWS",
+        help="rows between two of them (default: a minute)",
+    )
+    group.add_argument(
+        "--resume", action="store_true", help="go on from the checkpoint, if there is one"
+    )
+    add_run_options(moments)
+    moments.set_defaults(command=_moments)
+    merge = commands.add_parser(  # "moments merge" in `cli.main`'s hands; not listed
+        MERGE,
+        prog=f"{moments.prog.rsplit(' ', 1)[0]} {MERGE}",
+        usage="%(prog)s FILE FILE... -o FILE [--threads N] [--json]",
+        description=MERGE_TEXT,
+        epilog=MERGE_EXAMPLES,
+    )
+    merge.add_argument("data", nargs="+", metavar="FILE", help="what eigenfeat moments wrote")
+    add_output(merge, "gets the moments of all rows")
+    add_run_options(merge, progress=False)
+    merge.set_defaults(command=_merge)
+
+
+def _merge() -> Command:
+    from eigenfeat.cli import moments as cli_moments
+
+    return cli_moments.merge_files
+
+
+def _moments() -> Command:
+    from eigenfeat.cli import moments as cli_moments
+
+    return cli_moments.moments_of_files
+
+
+def _add_inspect(commands: Any) -> None:
+    inspect = commands.add_parser(
+        "inspect",
+        help="say what is in a model, moments, a checkpoint or rows",
+        description=INSPECT,
+        epilog=STATUS,
+    )
+    inspect.add_argument("file", metavar="FILE")
+    add_formats(inspect.add_argument_group("reading"))
+    add_talk(inspect)
+    inspect.set_defaults(command=_inspect)
+
+
+def _inspect() -> Command:
+    from eigenfeat.cli import inspect as cli_inspect
+
+    return cli_inspect.inspect
+
+
+def _add_fit(commands: Any) -> None:
+    fit = commands.add_parser(
+        "fit",
+        help="fit a classifier, or features, on files",
+        usage="%(prog)s DATA... --target COLUMN -o FILE [options]\n"
+        "       %(prog)s --moments FILE -o FILE [options]",
+        description=FIT,
+        epilog=FIT_EXAMPLES,
+    )
+    fit.add_argument("data", nargs="*", metavar="DATA", help="files, folders or patterns")
+    add_output(fit, "gets the model")
+    fit.add_argument("--features", action="store_true", help="fit GEM alone, for transform")
+    fit.add_argument("--moments", metavar="FILE", help="fit GEM alone, on moments in place of rows")
+    add_parameters(fit.add_argument_group("parameters (see GEMClassifier and GEM)"))
+    add_data_options(fit)
+    group = fit.add_argument_group("memory")
+    group.add_argument(
+        "--memory", type=amount, default=2.0, metavar="GB", help="of rows at most (default 2)"
+    )
+    group.add_argument(
+        "--spool",
+        metavar="FOLDER",
+        help="copy more rows than that to a temporary file there, so that text is parsed but once",
+    )
+    add_run_options(fit)
+    fit.set_defaults(command=_fit)
+
+
+def _fit() -> Command:
+    from eigenfeat.cli import models
+    from eigenfeat.models import classes  # noqa: F401 (which saving asks for)
+
+    return models.fit
+
+
+def _add_predict(commands: Any) -> None:
+    predict = commands.add_parser(
+        "predict",
+        help="predict the labels of files' rows",
+        description=PREDICT,
+        epilog=PREDICT_EXAMPLES,
+    )
+    _add_model(predict, "predictions")
+    predict.add_argument("--proba", action="store_true", help="also probabilities of the classes")
+    predict.set_defaults(command=_predict)
+
+
+def _add_transform(commands: Any) -> None:
+    transform = commands.add_parser(
+        "transform",
+        help="write the features of files' rows",
+        description=TRANSFORM,
+        epilog=PREDICT_EXAMPLES,
+    )
+    _add_model(transform, "features")
+    transform.set_defaults(command=_transform)
+
+
+def _add_model(parser: Any, what: str) -> None:
+    parser.add_argument("model", metavar="MODEL", help="a file that fit, or eigenfeat.save, wrote")
+    parser.add_argument("data", nargs="+", metavar="DATA", help="files, folders or patterns")
+    add_output(parser, f"gets the {what}: .csv, .parquet or .npy")
+    add_data_options(parser, target=False)
+    add_run_options(parser)
+
+
+def _predict() -> Command:
+    from eigenfeat.cli import models
+    from eigenfeat.models import classes  # noqa: F401
+
+    return models.predict
+
+
+def _transform() -> Command:
+    from eigenfeat.cli import models
+    from eigenfeat.models import classes  # noqa: F401
+
+    return models.transform

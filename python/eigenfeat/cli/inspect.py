@@ -1,0 +1,146 @@
+"""``eigenfeat inspect``: what is in a file, be it a model, moments, a checkpoint or rows."""
+
+from __future__ import annotations
+
+import argparse
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import eigenfeat
+from eigenfeat._base import persist
+from eigenfeat._base.labels import LabelTable
+from eigenfeat._base.validation import show
+from eigenfeat.cli import checkpoint
+from eigenfeat.cli.output import Output
+from eigenfeat.tables import described
+
+__all__ = ["inspect"]
+
+_MOST = 20  # columns, classes or parameters that are listed
+
+
+def inspect(options: argparse.Namespace) -> int:
+    """Print what is in a file."""
+    path = Path(options.file)
+    if path.is_dir():
+        raise IsADirectoryError(21, "expected one file, got a folder of them", str(path))
+    found: dict[str, Any] = {"file": str(path), "bytes": path.stat().st_size}
+    if path.is_file() and _is_ours(path, options.format):
+        found |= _saved(path)
+    else:
+        found |= described(path, options.format, options.delimiter, options.header)
+    output = Output("inspect", options.json, None)
+    output.result(found, "\n".join(_lines(found)))
+    return 0
+
+
+def _is_ours(path: Path, format: str | None) -> bool:
+    from eigenfeat.tables.formats import format_of
+
+    if format is not None:
+        return False
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return "header.json" in archive.namelist()
+    except (zipfile.BadZipFile, OSError):
+        return format_of(path) is None
+
+
+def _saved(path: Path) -> dict[str, Any]:
+    """What a file that `persist` wrote holds; all its checksums are compared."""
+    with persist.read(path, None) as file:
+        found: dict[str, Any] = {"kind": file.kind, "format_version": persist.VERSION}
+        arrays = {name: file.array(name, None, None) for name in file.contents if name == "weights"}
+        for name in file.contents:
+            file.array(name, None, None)
+        size = sum(
+            int(np.prod([1, *s], dtype=object)) * np.dtype(t).itemsize
+            for s, t in file.contents.values()
+        )
+        found |= {"arrays": len(file.contents), "array_bytes": size}
+        meta = file.meta
+    if found["kind"] == checkpoint.KIND:
+        position = meta["progress"]["position"]
+        files = [entry["path"] for entry in meta["progress"]["identity"]["files"]]
+        found |= {"rows": position["rows"], "skipped": position["skipped"], "of_files": files}
+        meta = meta["moments"]
+    if found["kind"] in (checkpoint.KIND, "class moments"):
+        return found | _moments(meta, arrays.get("weights"))
+    return found | _estimator(eigenfeat.load(path))
+
+
+def _moments(meta: dict[str, Any], weights: Any) -> dict[str, Any]:
+    labels = LabelTable.from_json(meta["labels"]).labels
+    values = [0.0] * len(labels) if weights is None else weights.tolist()
+    pairs = sorted(zip(labels, values, strict=True), key=lambda pair: pair[0])  # type: ignore[arg-type,return-value]
+    return {
+        "features": meta["n_features"],
+        **({"feature_names": meta["feature_names"]} if "feature_names" in meta else {}),
+        "dtype": meta["dtype"] or "float32 of float32 rows, else float64",
+        "weight": sum(values),
+        "classes": [{"label": label, "weight": weight} for label, weight in pairs],
+    }
+
+
+def _estimator(model: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {"estimator": type(model).__name__}
+    if hasattr(model, "get_params"):
+        found["parameters"] = {k: _plain(v) for k, v in model.get_params(deep=False).items()}
+    if hasattr(model, "n_features_in_"):
+        found["features"] = int(model.n_features_in_)
+    if hasattr(model, "feature_names_in_"):
+        found["feature_names"] = [str(name) for name in model.feature_names_in_]
+    if hasattr(model, "classes_"):
+        found["classes"] = np.asarray(model.classes_).tolist()
+    if hasattr(model, "layers_"):
+        found["layers"] = [
+            {"directions": list(layer.directions.shape), "wave": layer.wave}
+            for layer in model.layers_
+        ]
+    elif hasattr(model, "directions_"):
+        found["directions"] = list(np.shape(model.directions_))
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as JSON can hold it."""
+    if isinstance(value, (list, tuple)):
+        return [_plain(entry) for entry in value]
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return value.item() if isinstance(value, np.generic) else show(value)
+
+
+# ---- as text -------------------------------------------------------------------------------------
+
+
+def _lines(found: dict[str, Any]) -> list[str]:
+    lines = [f"{found['file']}: {found['bytes']:,} bytes"]
+    for name, value in found.items():
+        if name in ("file", "bytes") or value is None:
+            continue
+        title = name.removeprefix("n_").replace("_", " ")
+        if name == "columns":
+            lines += _listed(title, [f"{c['name']}: {c['type']}" for c in value])
+        elif name == "classes" and value and isinstance(value[0], dict):
+            entries = [f"{c['label']!r}: weight {c['weight']:,.12g}" for c in value]
+            lines += _listed(f"{len(value)} classes", entries)
+        elif name == "classes":
+            lines.append(f"  {len(value)} classes: {show(value, 300)[1:-1]}")
+        elif isinstance(value, dict):
+            lines += _listed(title, [f"{key}: {entry}" for key, entry in value.items()], 100)
+        elif isinstance(value, list):
+            lines.append(f"  {title}: {show(value, 300)[1:-1]}")
+        else:
+            number = type(value) in (int, float)
+            lines.append(f"  {title}: {f'{value:,.12g}' if number else value}")
+    return lines
+
+
+def _listed(title: str, entries: list[str], most: int = _MOST) -> list[str]:
+    shown = entries[:most]
+    more = [f"    ... and {len(entries) - most} more"] if len(entries) > most else []
+    return [f"  {title}:", *(f"    {entry}" for entry in shown), *more]

@@ -1,0 +1,309 @@
+"""``eigenfeat fit``, ``predict`` and ``transform``: estimators on files of rows."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import eigenfeat
+from eigenfeat._base.validation import show
+from eigenfeat.cli.options import column_names, open_data, open_labelled
+from eigenfeat.cli.output import Output, UsageError, check_folder
+from eigenfeat.cli.parameters import estimator_of
+from eigenfeat.gem.classifier import GEMClassifier
+from eigenfeat.gem.gem import GEM
+from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.rows.blocks import Block, joined
+from eigenfeat.tables import FileRows, described, listed_files, open_rows
+from eigenfeat.tables.rows import finite_rows
+from eigenfeat.tables.writers import SUFFIXES, open_writer
+
+__all__ = ["fit", "predict", "transform"]
+
+
+# ---- fit -----------------------------------------------------------------------------------------
+
+
+def fit(options: argparse.Namespace) -> int:
+    """Fit a classifier, or directions, and save it."""
+    output = Output("fit", options.json, options.progress)
+    model = estimator_of(GEM if options.features or options.moments else GEMClassifier, options)
+    started = time.perf_counter()
+    if options.moments is not None:
+        return _fit_moments(options, model, output)
+    if not options.data:
+        raise UsageError("expected files of rows, or --moments, got neither")
+    rows = open_labelled(options)
+    check_folder(options.output)
+    names = column_names(rows)
+    with ExitStack() as stack:
+        whole = _gathered(rows, options.memory * 1e9, output)
+        if whole is not None:
+            kept = "in memory"
+            model.fit(whole.X, whole.y)
+        else:
+            if options.n_clusters not in (None, 1):
+                raise UsageError(
+                    "--n-clusters: expected 1 with more rows than --memory, got "
+                    f"{options.n_clusters}"
+                )
+            kept = "block by block"
+            output.say("more rows than --memory: fitting block by block")
+            model.fit(_spooled(rows, options, stack, output))
+    if names is not None:
+        model.feature_names_in_ = np.array(names, dtype=object)
+    eigenfeat.save(model, options.output)
+    _report_fit(
+        options,
+        model,
+        output,
+        {"rows": rows.n_rows, "in_memory": whole is not None, "skipped": rows.n_skipped},
+        kept,
+        started,
+    )
+    return 0
+
+
+def _fit_moments(options: argparse.Namespace, model: Any, output: Output) -> int:
+    if options.data:
+        raise UsageError(f"--moments: expected no files of rows beside it, got {options.data[0]}")
+    check_folder(options.output)
+    started = time.perf_counter()
+    moments = ClassMoments.load(options.moments)
+    model.fit_moments(moments)
+    eigenfeat.save(model, options.output)
+    weight = sum(moments.weight(c) for c in moments.classes_)
+    _report_fit(options, model, output, {"weight": weight}, "from moments", started)
+    return 0
+
+
+def _gathered(rows: FileRows, limit: float, output: Output) -> Block | None:
+    """All rows as one block; None if they take more than `limit` bytes."""
+    parts, size = [], 0
+    with output.rows("reading") as advance:
+        for block, position in rows.blocks():
+            size += block.X.data.nbytes
+            if size > limit:
+                advance.cancel()
+                return None
+            parts.append(Block(block.X.copy(), block.y, None, block.start))
+            advance(len(block), rows.fraction(position))
+    if not parts:
+        skipped = f"; {rows.n_skipped:,} bad rows were left out" if rows.n_skipped else ""
+        raise ValueError(f"expected at least one row, got none{skipped}")
+    return joined(parts)
+
+
+def _spooled(
+    rows: FileRows, options: argparse.Namespace, stack: ExitStack, output: Output
+) -> FileRows:
+    """The same rows in a temporary .npy file, if that was asked for."""
+    if options.spool is None:
+        return rows
+    if rows.sources[0].sparse:
+        raise UsageError("--spool: expected none with svmlight files")
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=options.spool)))
+    names = [folder / "X.npy", folder / "y.npy"]
+    labels: list[npt.NDArray[Any]] = []
+    with open_writer(names[0], rows.feature_names) as writer, output.rows("copying") as advance:
+        for block, position in rows.blocks():
+            writer.write(block.X)
+            labels.append(block.y)
+            advance(len(block), rows.fraction(position))
+    np.save(names[1], np.concatenate(labels))
+    return open_rows(names[0], names[1], block_rows=rows.block_rows)
+
+
+def _report_fit(
+    options: argparse.Namespace,
+    model: Any,
+    output: Output,
+    found: dict[str, Any],
+    kept: str,
+    started: float,
+) -> None:
+    seconds = time.perf_counter() - started
+    classes = model.classes_.tolist()
+    found = {
+        "output": str(options.output),
+        "estimator": type(model).__name__,
+        **found,
+        "features": int(model.n_features_in_),
+        "classes": classes,
+        "seconds": seconds,
+    }
+    amount = f"{found['rows']:,} rows" if "rows" in found else f"weight {found['weight']:,.12g}"
+    amount += f" ({found['skipped']:,} bad rows left out)" if found.get("skipped") else ""
+    text = (
+        f"{options.output}: {type(model).__name__}, {amount} {kept}, "
+        f"{found['features']} features, {len(classes)} classes ({show(classes, 200)[1:-1]}); "
+        f"{seconds:.1f} s"
+    )
+    output.result(found, text)
+
+
+# ---- predict and transform -----------------------------------------------------------------------
+
+
+def predict(options: argparse.Namespace) -> int:
+    """Write what a classifier says of every row."""
+    output = Output("predict", options.json, options.progress)
+    _check_output(options.output)
+    model, rows = _opened(options, "predict_proba" if options.proba else "predict")
+    _forget_names(model)
+    classes = np.asarray(getattr(model, "classes_", []))
+    only_one = options.output.suffix.lower() == ".npy"
+    if options.skip_bad and only_one and not options.proba and classes.dtype.kind in "biu":
+        raise UsageError(
+            "--skip-bad: expected --proba or an output in .csv or .parquet, got .npy, in which "
+            f"labels that are {classes.dtype} cannot be missing"
+        )
+    names = ["prediction"] * (not options.proba or not only_one)
+    names += [f"p_{label}" for label in classes.tolist()] if options.proba else []
+
+    def found(X: Any) -> list[npt.NDArray[Any]]:
+        if not options.proba:
+            return [_plain(model.predict(X), classes)]
+        chances = np.asarray(model.predict_proba(X))
+        return (
+            [chances] if only_one else [_plain(classes[chances.argmax(axis=1)], classes), chances]
+        )
+
+    return _write(options, rows, names, found, output, {"classes": classes.tolist()})
+
+
+def transform(options: argparse.Namespace) -> int:
+    """Write the features of every row."""
+    output = Output("transform", options.json, options.progress)
+    _check_output(options.output)
+    model, rows = _opened(options, "transform")
+    try:
+        names = [str(name) for name in model.get_feature_names_out()]
+    except (AttributeError, ValueError):
+        names = []
+    _forget_names(model)
+    if not names:
+        probe = model.transform(np.zeros((1, model.n_features_in_)))
+        names = [f"feature{j}" for j in range(probe.shape[1])]
+
+    def found(X: Any) -> list[npt.NDArray[Any]]:
+        features = model.transform(X)
+        return [features.toarray() if hasattr(features, "toarray") else np.asarray(features)]
+
+    return _write(options, rows, names, found, output, {"columns": len(names)})
+
+
+def _opened(options: argparse.Namespace, method: str) -> tuple[Any, FileRows]:
+    """The model, and the rows with its columns."""
+    model = eigenfeat.load(options.model)
+    for part in (model, getattr(model, "logit_", None)):
+        if options.threads is not None and part is not None and hasattr(part, "n_threads"):
+            part.n_threads = options.threads
+    if not callable(getattr(model, method, None)):
+        hint = {
+            "predict_proba": "one that gives probabilities",
+            "transform": "one that makes features (fit --features)",
+        }.get(method, "a classifier")
+        raise ValueError(f"{options.model}: expected {hint}, got {type(model).__name__}")
+    known = getattr(model, "feature_names_in_", None)
+    rows = _rows_for(options, None if known is None else [str(name) for name in known], model)
+    if rows.n_features != model.n_features_in_:
+        raise ValueError(
+            f"{rows.sources[0].path}: expected the {model.n_features_in_} columns of "
+            f"{options.model}, got {rows.n_features}; --columns or --drop chooses them"
+        )
+    return model, rows
+
+
+def _rows_for(options: argparse.Namespace, known: list[str] | None, model: Any) -> FileRows:
+    chosen: dict[str, Any] = {}
+    if known is not None and options.columns is None:
+        first = listed_files(options.data, options.format)[0]
+        how = (options.format, options.delimiter, options.header, options.x_name)
+        found = described(first, *how)
+        names = [column["name"] for column in found.get("columns", [])]
+        missing = sorted(set(known) - set(names), key=known.index)
+        if not missing:
+            chosen["columns"] = known
+        elif names != [str(j) for j in range(len(names))]:
+            raise ValueError(
+                f"{first}: expected the columns of {options.model}, which are not there: "
+                f"{show(missing, 200)[1:-1]}; --columns chooses others in their place"
+            )
+    if options.n_features is None:
+        chosen["n_features"] = int(model.n_features_in_)
+    chosen |= {"skip_bad": False, "mark_bad": options.skip_bad, "labels": "none"}
+    return open_data(options, **chosen)
+
+
+def _forget_names(model: Any) -> None:
+    """Columns were matched by name when the file was opened; blocks have none."""
+    model.__dict__.pop("feature_names_in_", None)
+
+
+def _plain(labels: Any, classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Labels as an array that a file can hold, of one type for all blocks."""
+    labels = np.asarray(labels)
+    if labels.dtype.kind in "OU":
+        width = max((len(str(label)) for label in classes.tolist()), default=1)
+        return labels.astype(f"U{max(width, 1)}")
+    return labels
+
+
+def _write(
+    options: argparse.Namespace,
+    rows: FileRows,
+    names: list[str],
+    found: Callable[[Any], list[npt.NDArray[Any]]],
+    output: Output,
+    more: dict[str, Any],
+) -> int:
+    written = skipped = 0
+    with open_writer(options.output, names) as writer, output.rows(output.command) as advance:
+        for block, position in rows.blocks():
+            X, missing = _filled(block.X) if options.skip_bad else (block.X, None)
+            writer.write(*found(X), missing=missing)
+            written += len(block)
+            skipped += 0 if missing is None else int(missing.sum())
+            advance(len(block), rows.fraction(position))
+    result = {"output": str(options.output), "rows": written, "skipped": skipped, **more}
+    result |= {"seconds": advance.seconds, "rows_per_second": advance.rate}
+    bytes_ = os.path.getsize(options.output)
+    empty = f" ({skipped:,} bad ones left empty)" if skipped else ""
+    output.result(result, f"{options.output}: {written:,} rows{empty}, {bytes_:,} bytes")
+    return 0
+
+
+def _check_output(path: Path) -> None:
+    """Refuse, before any work, a file that could not be written in the end."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise UsageError(
+            f"--output: expected a name that ends in one of {' '.join(SUFFIXES)}, got {path}"
+        )
+    check_folder(path)
+
+
+def _filled(X: Any) -> tuple[Any, npt.NDArray[np.bool_] | None]:
+    """Rows with others in place of those that are not finite, and which (None: all are)."""
+    if hasattr(X, "tocsr"):
+        wrong = ~np.isfinite(X.data)
+        if not wrong.any():
+            return X, None
+        missing = np.zeros(X.shape[0], dtype=bool)
+        missing[np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))[wrong]] = True
+        X.data[wrong] = 0
+        return X, missing
+    good = finite_rows(X)
+    if good is None:
+        return X, None
+    X[~good] = X[good.argmax()] if good.any() else 0
+    return X, ~good

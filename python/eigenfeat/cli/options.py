@@ -1,0 +1,227 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from eigenfeat.cli.output import UsageError
+
+__all__ = [
+    "add_data_options",
+    "add_formats",
+    "add_output",
+    "add_run_options",
+    "add_talk",
+    "amount",
+    "column_names",
+    "count",
+    "natural",
+    "open_data",
+    "open_labelled",
+    "positive",
+]
+
+
+def add_output(parser: Any, what: str) -> None:
+    """Add -o."""
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="FILE", help=f"the file that {what}"
+    )
+
+
+def add_run_options(parser: Any, *, progress: bool = True) -> None:
+    """Add what has to do with the run, not with its result."""
+    group = parser.add_argument_group("running")
+    group.add_argument("--threads", type=positive, metavar="N", help="threads (default: all)")
+    add_talk(group)
+    if not progress:
+        return
+    group.add_argument(
+        "--progress",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="show how far it has come, on stderr (default: if that is a terminal)",
+    )
+
+
+def add_talk(group: Any) -> None:
+    """Add --json."""
+    group.add_argument("--json", action="store_true", help="print the result as one JSON object")
+
+
+def add_data_options(parser: Any, *, target: bool = True) -> None:
+    """Add how files of rows are read."""
+    group = parser.add_argument_group("reading")
+    if target:
+        group.add_argument(
+            "--target",
+            metavar="COLUMN",
+            help="the labels: name or number of a column, or, of NumPy files, an .npy file; "
+            "svmlight files, and .npz files with an array y, need none",
+        )
+    group.add_argument(
+        "--columns",
+        action="append",
+        metavar="A,B,...",
+        help="the features: names or numbers of columns "
+        f"(default: {'all but the target' if target else 'those that the model was fitted on'})",
+    )
+    group.add_argument(
+        "--drop", action="append", default=[], metavar="A,B,...", help="columns to leave out"
+    )
+    group.add_argument(
+        "--dtype",
+        choices=("float32", "float64"),
+        help="type of the features (default: float32 if they are that in the file, else float64)",
+    )
+    group.add_argument(
+        "--block-rows", type=positive, metavar="N", help="rows of a block (default: some 32 MB)"
+    )
+    does = "leave out" if target else "leave the output empty for"
+    group.add_argument(
+        "--skip-bad",
+        action="store_true",
+        help=f"{does} rows with missing values, NaN, text or a wrong number of fields, and "
+        "count them (default: stop at the first)",
+    )
+    if target:
+        group.add_argument(
+            "--labels",
+            choices=("auto", "int", "float", "bool", "str"),
+            default="auto",
+            help="kind of the labels (default: that of the first ones)",
+        )
+    add_formats(group)
+    group.add_argument(
+        "--x-name", default="X", metavar="NAME", help="name of the rows in .npz files (default X)"
+    )
+    if target:
+        group.add_argument(
+            "--y-name", default="y", metavar="NAME", help="name of their labels (default y)"
+        )
+    group.add_argument(
+        "--n-features",
+        type=positive,
+        metavar="N",
+        help="columns of svmlight files (default: found by a first pass)",
+    )
+    group.add_argument(
+        "--zero-based",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="whether columns of svmlight files are counted from 0 (default: if one is 0)",
+    )
+
+
+def add_formats(group: Any) -> None:
+    """Add what tells formats apart."""
+    group.add_argument(
+        "--format",
+        choices=("csv", "parquet", "arrow", "npy", "npz", "svmlight"),
+        help="format of the files (default: what their names say)",
+    )
+    group.add_argument(
+        "--delimiter",
+        type=_character,
+        metavar="C",
+        help="between CSV fields: a character, or 'tab'",
+    )
+    group.add_argument(
+        "--header",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="whether CSV files begin with names (default: if their first line has no numbers)",
+    )
+
+
+def open_data(options: argparse.Namespace, **changed: Any) -> Any:
+    """Open the rows that the options name."""
+    from eigenfeat.tables import OptionError, open_rows
+
+    given = {
+        "target": getattr(options, "target", None),
+        "columns": None if options.columns is None else listed(options.columns),
+        "drop": listed(options.drop),
+        "skip_bad": options.skip_bad,
+        "labels": getattr(options, "labels", "auto"),
+        "y_name": getattr(options, "y_name", "y"),
+    }
+    names = ["dtype", "block_rows", "format", "delimiter", "header"]
+    names += ["x_name", "n_features", "zero_based"]
+    given |= {name: getattr(options, name) for name in names}
+    try:
+        return open_rows(options.data, **{**given, **changed})
+    except OptionError as error:
+        raise UsageError(f"--{error.option.replace('_', '-')}: {error.text}") from None
+
+
+def open_labelled(options: argparse.Namespace) -> Any:
+    """Open the rows that the options name, which have to have labels."""
+    from eigenfeat.tables import listed_files
+    from eigenfeat.tables.formats import WITH_LABELS, format_of
+
+    none = UsageError("--target: expected the column of labels, got none")
+    paths = listed_files(options.data, options.format)
+    bare = {options.format or format_of(path) for path in paths}.isdisjoint([*WITH_LABELS, None])
+    if options.target is None and bare and paths[0].exists():
+        raise none  # before the column of labels is taken for a feature
+    rows = open_data(options)
+    if rows.sources[0].label_kind is None:
+        raise none
+    return rows
+
+
+def column_names(rows: Any) -> list[str] | None:
+    """Names of the feature columns; None where the files have numbers only."""
+    if rows.sources[0].sparse:
+        return None
+    names: list[str] = rows.feature_names
+    return None if names == [str(j) for j in range(len(names))] else names
+
+
+def listed(texts: list[str]) -> list[str]:
+    """The names in texts that are separated by commas."""
+    return [name.strip() for text in texts for name in text.split(",") if name.strip()]
+
+
+def positive(text: str) -> int:
+    """An integer from 1."""
+    return _integer(text, 1, 2**63 - 1)
+
+
+def count(text: str) -> int:
+    """An integer from 1 that fits into 31 bits."""
+    return _integer(text, 1, 2**31 - 1)
+
+
+def natural(text: str) -> int:
+    """An integer from 0 that fits into 31 bits."""
+    return _integer(text, 0, 2**31 - 1)
+
+
+def _integer(text: str, least: int, most: int) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = least - 1
+    if not least <= value <= most:
+        limit = f"integer from {least}" + (f" to {most}" if value > most else "")
+        raise argparse.ArgumentTypeError(f"expected an {limit}, got {text!r}")
+    return value
+
+
+def _character(text: str) -> str:
+    character = {"tab": "\t", "\\t": "\t", "space": " "}.get(text, text)
+    if len(character) != 1:
+        raise argparse.ArgumentTypeError(f"expected one character or 'tab', got {text!r}")
+    return character
+
+
+def amount(text: str) -> float:
+    """Gigabytes."""
+    value = float(text)
+    if not value >= 0:
+        raise argparse.ArgumentTypeError(f"expected a number of gigabytes, got {text!r}")
+    return value

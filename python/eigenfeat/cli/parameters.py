@@ -1,0 +1,140 @@
+"""Options of ``eigenfeat fit`` that are parameters of estimators."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import Any
+
+from eigenfeat.cli.output import UsageError
+
+__all__ = ["PAIRS", "PARAMETERS", "add_parameters", "estimator_of"]
+
+# Under the same names, but for the seed.
+PARAMETERS = (
+    *("ridge", "n_directions", "threshold", "pairs", "denominator", "constant", "scale"),
+    *("expansion", "powers", "include_input", "penalty", "tol", "depth", "hidden_directions"),
+    *("hidden_ridge", "n_clusters", "random_state"),
+)
+PAIRS = ("all", "hypercube", "random", "stratified", "confusion", "one_vs_rest", "class_tree")
+
+# What scikit-learn says of a parameter, and what this package does.
+_WORDS = re.compile(r"The '(\w+)' parameter of \w+ must be (.*)\. Got (.*) instead\.", re.DOTALL)
+_CHOICES = re.compile(r"a str among \{(.*?)\}")  # a set, in any order
+_OWN_WORDS = re.compile(r"(\w+): (expected .*)", re.DOTALL)
+
+
+def add_parameters(group: Any) -> None:
+    """Add the options to a group of `fit`'s."""
+    number, whole = {"type": float, "metavar": "X"}, {"type": int, "metavar": "N"}
+    group.add_argument(
+        "--ridge",
+        type=_or_auto,
+        metavar="X",
+        help="added to denominators, relative (default 0.2), or auto",
+    )
+    group.add_argument(
+        "--n-directions", **whole, help="most directions of a pair of classes (default 10)"
+    )
+    group.add_argument(
+        "--threshold",
+        type=_threshold,
+        metavar="X",
+        help="least eigenvalue (default 1.5), none, or auto",
+    )
+    group.add_argument(
+        "--pairs",
+        choices=PAIRS,
+        metavar="NAME",
+        help=f"which pairs of classes: {', '.join(PAIRS)} (default all)",
+    )
+    group.add_argument("--denominator", choices=("second_moment", "covariance"), help="of pairs")
+    group.add_argument(
+        "--constant",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="add a column of 1s to the rows",
+    )
+    group.add_argument(
+        "--scale", choices=("auto", "none", "columns"), help="standardise columns (default auto)"
+    )
+    group.add_argument(
+        "--expansion", metavar="NAME", help="of projections: auto, half_wave, shifted, polynomial"
+    )
+    group.add_argument("--powers", type=_powers, metavar="1,2,3", help="exponents of the expansion")
+    group.add_argument(
+        "--include-input",
+        action="store_true",
+        default=None,
+        help="what the last layer reads is a feature, too",
+    )
+    group.add_argument("--penalty", **number, help="of the regression's weights (default 0.03)")
+    group.add_argument("--tol", **number, help="where the regression stops (default 0.001)")
+    group.add_argument("--depth", **whole, help="layers (default 1)")
+    group.add_argument(
+        "--hidden-directions",
+        **whole,
+        help="directions of a pair before the last layer (default 20)",
+    )
+    group.add_argument(
+        "--hidden-ridge", **number, help="ridge before the last layer (default: --ridge)"
+    )
+    group.add_argument(
+        "--n-clusters", **whole, help="clusters of each class, if rows fit into memory (default 1)"
+    )
+    group.add_argument(
+        "--seed", dest="random_state", type=int, metavar="N", help="of random numbers (default 0)"
+    )
+
+
+def estimator_of(kind: Any, options: argparse.Namespace) -> Any:
+    """An estimator with the parameters that were given; UsageError if it does not take them."""
+    given = {name: getattr(options, name) for name in PARAMETERS}
+    given = {name: value for name, value in given.items() if value is not None}
+    if given.get("threshold") == "none":
+        given["threshold"] = None
+    if foreign := sorted(set(given) - set(kind._get_param_names())):
+        flags = ", ".join(map(_flag, foreign))
+        raise UsageError(
+            f"{flags}: expected none with --features or --moments, which fit {kind.__name__}"
+        )
+    model = kind(**given, n_threads=options.threads)
+    try:
+        model._check_parameters()
+    except ValueError as error:
+        raise UsageError(_as_option(str(error))) from None
+    return model
+
+
+def _as_option(text: str) -> str:
+    """What is said of a parameter, said of its option."""
+    if found := _WORDS.fullmatch(text):
+        wanted = _CHOICES.sub(
+            lambda one: f"one of {', '.join(sorted(one[1].split(', ')))}", found[2]
+        )
+        return f"{_flag(found[1])}: expected {wanted}, got {found[3]}"
+    if (found := _OWN_WORDS.fullmatch(text)) and found[1] in PARAMETERS:
+        return f"{_flag(found[1])}: {found[2]}"
+    return text
+
+
+def _flag(name: str) -> str:
+    return "--seed" if name == "random_state" else f"--{name.replace('_', '-')}"
+
+
+def _threshold(text: str) -> Any:
+    """A number, auto, or none."""
+    return "none" if text == "none" else _or_auto(text)
+
+
+def _or_auto(text: str) -> Any:
+    """A number, or auto."""
+    try:
+        return "auto" if text == "auto" else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected a number or auto, got {text!r}") from None
+
+
+def _powers(text: str) -> tuple[int, ...]:
+    """Integers separated by commas."""
+    return tuple(int(part) for part in text.split(","))

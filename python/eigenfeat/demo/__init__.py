@@ -1,0 +1,1 @@
+"""What ``eigenfeat demo`` shows."""

@@ -1,0 +1,199 @@
+"""The demonstration of early decisions: simulated signals of three kinds, one sample at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenfeat.incomplete import (
+    ECTS,
+    Calibration,
+    EarlyCurve,
+    EarlyScores,
+    FixedTime,
+    ReliableClassifier,
+    StreamDecision,
+    calibrate,
+    early_scores,
+    reliability_curve,
+)
+
+__all__ = ["KINDS", "Demonstration", "Look", "demonstrate", "draw", "signals"]
+
+Array = NDArray[np.float64]
+
+KINDS = ("rises late", "returns", "swings")
+LENGTH = 60
+N_TRAIN, N_HELD, N_TEST = 200, 300, 400
+TAU = 0.95
+TAUS = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
+SUPPORTS = (0.0, 0.2, 0.8)
+SHARES = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a stream says after some samples."""
+
+    seen: int
+    value: float
+    outlook: StreamDecision
+    decided: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Demonstration:
+    """Everything that is shown.
+
+    `looks` are of `signal`, which is a `kind`; `scores` are by method, `curves` by method as
+    (times, reliabilities) or an `EarlyCurve`.
+    """
+
+    model: ReliableClassifier
+    signal: Array
+    kind: str
+    looks: list[Look]
+    calibration: Calibration
+    scores: dict[str, EarlyScores]
+    curves: dict[str, EarlyCurve | tuple[list[float], list[float]]]
+
+
+def signals(n: int, rng: np.random.Generator) -> tuple[Array, NDArray[Any]]:
+    """Return n noisy signals (n, 60) of three kinds and their names.
+
+    All begin alike. The first part from the others after a while, the second turns back, and the
+    third swings faster and faster.
+    """
+    t = np.linspace(0.0, 1.0, LENGTH)
+    shapes = np.stack(
+        [
+            2.5 * np.clip(t - 0.35, 0, None) + 0.4 * t,
+            np.where(t < 0.55, 1.2 * t, 1.2 * (1.1 - t)),
+            0.4 * t + 0.8 * t * np.sin(22 * t**2),
+        ]
+    )
+    code = rng.integers(0, len(KINDS), n)
+    strength = rng.uniform(0.7, 1.3, (n, 1))
+    noise = 0.12 * rng.standard_normal((n, LENGTH)) + 0.03 * rng.standard_normal(
+        (n, LENGTH)
+    ).cumsum(axis=1)
+    return strength * shapes[code] + noise, np.array(KINDS)[code]
+
+
+def demonstrate(seed: int) -> Demonstration:
+    """Fit, follow one signal sample by sample, calibrate on held-out signals, and compare.
+
+    Parameters
+    ----------
+    seed : int
+        Of the simulated signals.
+    """
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+    rng = np.random.default_rng(seed)
+    X, y = signals(N_TRAIN, rng)
+    held, _ = signals(N_HELD, rng)
+    rows, truth = signals(N_TEST, rng)
+    lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+    model = ReliableClassifier(lda, reliability=TAU, correct=False).fit(X, y)
+    shown = _typical(model, rows)
+    calibration = calibrate(model, held, agreement=TAU)
+    scores, curves = _compared(model, (X, y), (rows, truth), calibration)
+    return Demonstration(
+        model,
+        rows[shown],
+        str(truth[shown]),
+        _follow(model, rows[shown]),
+        calibration,
+        scores,
+        curves,
+    )
+
+
+def draw(shown: Demonstration, folder: Path) -> list[tuple[Path, str]]:
+    """Write the pictures as PNG files; return each file and what it shows.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be made or written to.
+    """
+    from eigenfeat.plotting.early import plot_calibration, plot_decision, plot_early_curves
+
+    folder.mkdir(parents=True, exist_ok=True)
+    curves = plot_early_curves(shown.curves, n_samples=LENGTH, named=1)
+    curves.set_title(f"{N_TEST} simulated signals")
+    pictures = {
+        "early-decision": (
+            plot_decision(shown.model, shown.signal),
+            "one signal while it is being decided",
+        ),
+        "early-curves": (curves.figure, "reliability against the average time of decision"),
+        "early-calibration": (
+            plot_calibration(shown.calibration).figure,
+            "what tau promises, and what held-out signals say of it",
+        ),
+    }
+    written = []
+    for stem, (figure, caption) in pictures.items():
+        path = folder / f"{stem}.png"
+        figure.savefig(path)  # type: ignore[union-attr]
+        written.append((path, caption))
+    return written
+
+
+def _typical(model: ReliableClassifier, rows: Array) -> int:
+    """Return a signal that is decided rightly, at about the median time."""
+    early = model.predict_early(rows)
+    final = np.flatnonzero(early.label == model.predict(rows))
+    middle = np.median(early.time)
+    return int(final[np.argmin(np.abs(early.time[final] - middle))])
+
+
+def _follow(model: ReliableClassifier, signal: Array) -> list[Look]:
+    """Push a signal into a stream until it is decided."""
+    stream = model.stream()
+    looks: list[Look] = []
+    for seen, value in enumerate(signal, 1):
+        decision = stream.push(value)
+        outlook = stream.outlook() if decision is None else decision
+        looks.append(Look(seen, float(value), outlook, decision is not None))
+        if decision is not None:
+            break
+    return looks
+
+
+def _compared(
+    model: ReliableClassifier,
+    train: tuple[Array, NDArray[Any]],
+    test: tuple[Array, NDArray[Any]],
+    calibration: Calibration,
+) -> tuple[dict[str, EarlyScores], dict[str, EarlyCurve | tuple[list[float], list[float]]]]:
+    rows, truth = test
+
+    def score(one: Any, *given: float) -> EarlyScores:
+        early = one.predict_early(rows, *given)
+        return early_scores(early, LENGTH, complete=one.predict(rows), y=truth)
+
+    scores = {f"reliable, tau {TAU:g}": score(model, TAU)}
+    if calibration.chosen >= 0:
+        scores["reliable, calibrated"] = score(model, calibration.reliability)
+    ects = [score(ECTS(support).fit(*train)) for support in SUPPORTS]
+    times = [round(share * LENGTH) for share in SHARES]
+    fixed = [score(FixedTime(time=at).fit(*train)) for at in times]
+    scores["ECTS"] = ects[0]
+    scores["fixed time, 1-NN"] = score(FixedTime().fit(*train))
+    curves: dict[str, EarlyCurve | tuple[list[float], list[float]]] = {
+        "reliable": reliability_curve(model, rows, truth, TAUS),
+        "ECTS": _points(ects),
+        "fixed time, 1-NN": _points(fixed),
+    }
+    return scores, curves
+
+
+def _points(scores: list[EarlyScores]) -> tuple[list[float], list[float]]:
+    return [one.mean_time for one in scores], [float(one.reliability or 0) for one in scores]

@@ -1,0 +1,1 @@
+"""Half waves of projections, and layers of them."""

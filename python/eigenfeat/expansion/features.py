@@ -1,0 +1,183 @@
+"""Rows of features that are never formed as a whole: what the linear models read.
+
+`ExpandedRows` is a matrix of expanded projections (Karampatziakis and Mineiro, "Discriminative
+Features via Generalized Eigenvectors", ICML 2014, Algorithm 1, lines 6-7) by its parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from eigenfeat._base.core import core
+from eigenfeat._base.validation import (
+    CsrRows,
+    RealArray,
+    check_rows,
+    check_vector,
+    real_array,
+    row_arguments,
+)
+from eigenfeat.expansion.waves import WAVES, check_powers, expand
+
+__all__ = ["ExpandedRows", "core_rows", "take_rows"]
+
+
+@dataclass(frozen=True, eq=False)
+class ExpandedRows:
+    """Features ``expansion(X @ directions + offset)``, computed by tiles wherever they are used.
+
+    Parameters
+    ----------
+    X : (n, d) array or sparse matrix, or None
+        Finite rows; None if `projections` are given and `include_input` is not.
+    directions : (d, F) array
+    offset : (F,) array, optional
+        Added to the projections.
+    wave : {"half_wave", "shifted", "polynomial", "none"}
+        ``max(0, s p)^(a/2)``, ``(sqrt(1 + max(0, s p)) - 1)^a``, ``p^a``, or `p` itself.
+    powers : distinct integers out of 1, 2, 3
+        The exponents `a`.
+    include_input : bool
+        Whether the columns of `X` come first.
+    projections : (n, F) array, optional
+        ``X @ directions + offset``, if they are known; see `stored`.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, or a parameter is out of range.
+    """
+
+    X: Any
+    directions: npt.NDArray[Any]
+    offset: npt.NDArray[Any] | None = None
+    wave: str = "half_wave"
+    powers: Sequence[int] = (1, 2, 3)
+    include_input: bool = False
+    projections: npt.NDArray[Any] | None = None
+
+    def __post_init__(self) -> None:
+        if self.wave not in WAVES:
+            raise ValueError(f"wave: expected one of {', '.join(WAVES)}, got {self.wave!r}")
+        directions = self.directions
+        if hasattr(directions, "project"):  # of a huge dimension: their projections say it all
+            directions = np.broadcast_to(np.zeros((), directions.dtype), directions.shape)
+        directions = real_array(directions, "directions")
+        if directions.ndim != 2:
+            raise ValueError(f"directions: expected shape (d, F), got {directions.shape}")
+        object.__setattr__(self, "powers", tuple(check_powers(self.powers)))
+        object.__setattr__(self, "directions", directions)
+        if self.X is not None:
+            rows = check_rows(self.X, n_columns=directions.shape[0])
+            sparse = isinstance(rows, CsrRows)
+            object.__setattr__(self, "X", self.X.tocsr() if sparse else rows)
+        if self.offset is not None:
+            object.__setattr__(
+                self,
+                "offset",
+                check_vector(self.offset, directions.shape[1], "offset", positive=False),
+            )
+        if self.projections is not None:
+            stored = np.ascontiguousarray(real_array(self.projections, "projections"))
+            if stored.ndim != 2 or stored.shape[1] != directions.shape[1]:
+                raise ValueError(
+                    f"projections: expected {directions.shape[1]} columns, got shape {stored.shape}"
+                )
+            if self.X is not None and len(stored) != self.X.shape[0]:
+                raise ValueError(f"projections: expected {self.X.shape[0]} rows, got {len(stored)}")
+            object.__setattr__(self, "projections", stored)
+        if self.X is None and (self.projections is None or self.include_input):
+            raise ValueError("X: expected rows, which the expansion needs, got None")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and features."""
+        rows = self.projections if self.projections is not None else self.X
+        d, n_directions = self.directions.shape
+        signs = {"none": 1, "polynomial": len(self.powers)}
+        width = n_directions * signs.get(self.wave, 2 * len(self.powers))
+        return rows.shape[0], width + (d if self.include_input else 0)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the features."""
+        rows = self.projections if self.projections is not None else self.X
+        return np.dtype(np.float32 if rows.dtype == np.float32 else np.float64)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def stored(self, n_threads: int | None = None) -> ExpandedRows:
+        """The same with its projections computed, in the rows' type: n F numbers.
+
+        A pass over the features then costs no product with the directions.
+        """
+        if self.projections is not None:
+            return self
+        projected = expand(self.X, self.directions, self.offset, wave="none", n_threads=n_threads)
+        return replace(self, X=self.X if self.include_input else None, projections=projected)
+
+    def take(self, rows: Any) -> ExpandedRows:
+        """The rows with these numbers, or where this mask is true."""
+        X = None if self.X is None else self.X[rows]
+        stored = None if self.projections is None else self.projections[rows]
+        return replace(self, X=X, projections=stored)
+
+    def toarray(self) -> RealArray:
+        """All features as one array (n, p)."""
+        wave = {"wave": self.wave, "powers": self.powers}
+        if self.projections is None:
+            return expand(
+                self.X,
+                self.directions,
+                self.offset,
+                include_input=self.include_input,
+                **wave,  # type: ignore[arg-type]
+            )
+        unit = np.eye(self.directions.shape[1], dtype=self.dtype)
+        waves = expand(self.projections, unit, **wave)  # type: ignore[arg-type]
+        if not self.include_input:
+            return waves
+        X = self.X if isinstance(self.X, np.ndarray) else self.X.toarray()
+        return np.hstack([X.astype(self.dtype, copy=False), waves])
+
+    def core(self, constant: bool) -> Any:
+        """What the core reads, with a last feature of ones if asked for."""
+        dtype = self.dtype
+        arguments: dict[str, Any] = {
+            "wave": self.wave,
+            "powers": list(self.powers),
+            "include_input": self.include_input,
+            "constant": constant,
+        }
+        if self.X is not None:
+            arguments |= row_arguments(check_rows(self.X, dtype=dtype))
+        if self.projections is not None:
+            arguments["projections"] = self.projections
+        else:
+            arguments["directions"] = np.ascontiguousarray(self.directions, dtype=dtype)
+            if self.offset is not None:
+                arguments["offset"] = np.ascontiguousarray(self.offset, dtype=dtype)
+        return _core_class(dtype)(**arguments)
+
+
+def core_rows(X: Any, constant: bool) -> Any:
+    """Rows as the core's linear model reads them: an array, a sparse matrix or `ExpandedRows`."""
+    if isinstance(X, ExpandedRows):
+        return X.core(constant)
+    rows = check_rows(X)
+    return _core_class(rows.dtype)(**row_arguments(rows), constant=constant)
+
+
+def take_rows(X: Any, rows: Any) -> Any:
+    """Rows of anything that `core_rows` takes."""
+    return X.take(rows) if isinstance(X, ExpandedRows) else X[rows]
+
+
+def _core_class(dtype: np.dtype[Any]) -> Any:
+    return core.FeatureRows32 if dtype == np.float32 else core.FeatureRows64

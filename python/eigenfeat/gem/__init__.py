@@ -1,0 +1,1 @@
+"""GEM and its classifiers."""

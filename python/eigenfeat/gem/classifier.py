@@ -1,0 +1,291 @@
+"""GEM from rows to predictions: moments, directions, expansion and logit in one estimator."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from eigenfeat._base.unchanged import unchanged_on_error
+from eigenfeat._base.validation import MOST
+from eigenfeat.gem.gem import GEM
+from eigenfeat.gem.model_file import SavedModel
+from eigenfeat.gem.steps import ClassifierSteps
+from eigenfeat.linear.logistic import MultinomialLogit
+from eigenfeat.pencils.wide_rows import is_wide
+from eigenfeat.rows.out_of_core import given_blocks, over_blocks
+
+__all__ = ["GEMClassifier"]
+
+
+class GEMClassifier(ClassifierSteps):
+    """GEM features and multinomial logistic regression on them, in one pass of small memory.
+
+    To the tolerance and the rounding of float32 it is ``make_pipeline(GEM(...),
+    MultinomialLogit(ridge_scale="common", tol=1e-3))``; with `include_input` and one layer,
+    ``ridge_scale="columns"``. But features are never formed: only the projections of the rows, one
+    float32 number for each row and direction.
+
+    Parameters
+    ----------
+    ridge, pairs, denominator, constant, scale
+        As in :class:`GEM`.
+    n_directions : int >= 1, default=10
+        Most directions to keep for a pair.
+    threshold : float, "auto" or None, default=1.5
+        Directions of the last layer with a smaller eigenvalue are dropped; see :class:`GEM`.
+    expansion : {"auto", "half_wave", "shifted", "polynomial"}, default="auto"
+        What the logit sees of the projections p. "auto" is "half_wave" with `depth` 1, and
+        "shifted", which is smooth at 0, for deeper ones.
+    powers : distinct numbers out of 1, 2, 3, default=(1, 2, 3)
+        The expansion's exponents.
+    include_input : bool, default=False
+        Whether the logit also reads what the last layer projects: the rows' own columns or, with
+        `depth` over 1, the features of the layer before it.
+    penalty : float >= 0, default=0.03
+        Weight of the logit's energy, see :class:`MultinomialLogit`.
+    tol : float > 0, default=1e-3
+        How near the logit's optimum is, likewise; nearer, held-out errors hardly change.
+    depth : int >= 1, default=1
+        Layers. Those before the last hand on 1 and ``sqrt(1 + max(0, s p)) - 1`` for both signs s.
+    hidden_directions : int >= 1, default=20
+        Directions a pair of the layers before the last, which have no threshold.
+    hidden_ridge : float >= 0, "auto" or None, default=None
+        Their ridge; None means `ridge`. On MNIST three to four times the last layer's does.
+    n_clusters : int >= 1, default=1
+        Clusters of each class that the first layer's directions are solved between, in place of the
+        classes, for pairs across classes: ``pairs="all"`` of them or ``("random", n)``. More and
+        finer moments where a class has several shapes; see :mod:`eigenfeat.gem.clusters`.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of the rows' weights by label, or such that all classes weigh the same. Each class's
+        own moments do not depend on it; the logit does, and the mean and deviations of all rows.
+    random_state : int, RandomState or None, default=0
+        For `scale`, clusters, pairs drawn at random, and the rows of the logit's metric.
+    n_threads : int or None, default=None
+        Threads; None means all that OpenMP gives. Results do not depend on it.
+    verbose : int, default=0
+        1 prints a line for each step on stderr.
+
+    Attributes
+    ----------
+    layers_ : list of Layer
+        Directions, offsets, eigenvalues and pairs of each layer.
+    logit_ : MultinomialLogit
+        The classifier on the last layer's features.
+    classes_ : (k,) array
+        Labels, sorted.
+    n_features_in_ : int
+        Number of input columns, d.
+    feature_names_in_ : (d,) array of str
+        Names of the input columns, if they had names.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two classes, or rows, labels, weights or parameters are unfit.
+    SingularDenominatorError
+        If a class's matrix is singular and `ridge` too small; it says which ridge would do.
+
+    Notes
+    -----
+    Integer rows of up to 16 bits are taken as float32, which holds them exactly; float64 rows keep
+    their precision up to the projections. Memory beyond the rows, with F directions and p features:
+    4 n F bytes of projections, 4 p^2 of the logit's metric, and 8 k d^2 of moments, d being the
+    width of the widest layer's input.
+
+    References
+    ----------
+    N. Karampatziakis and P. Mineiro, "Discriminative Features via Generalized Eigenvectors",
+    ICML 2014: Algorithm 1; section 4.1 (depth).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from eigenfeat import GEMClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> GEMClassifier().fit(X[:1000], y[:1000]).score(X[1000:], y[1000:]) > 0.95
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "ridge": GEM._parameter_constraints["ridge"],
+        "n_directions": GEM._parameter_constraints["n_directions"],
+        "threshold": GEM._parameter_constraints["threshold"],
+        "pairs": GEM._parameter_constraints["pairs"],
+        "denominator": GEM._parameter_constraints["denominator"],
+        "constant": ["boolean"],
+        "scale": GEM._parameter_constraints["scale"],
+        "expansion": [StrOptions({"auto", "half_wave", "shifted", "polynomial"})],
+        "powers": ["array-like"],
+        "include_input": ["boolean"],
+        "penalty": [Interval(Real, 0, None, closed="left")],
+        "tol": MultinomialLogit._parameter_constraints["tol"],
+        "depth": [Interval(Integral, 1, MOST, closed="both")],
+        "hidden_directions": [Interval(Integral, 1, None, closed="left")],
+        "hidden_ridge": [*GEM._parameter_constraints["ridge"], None],
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "random_state": ["random_state"],
+        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        ridge: float | str = 0.2,
+        n_directions: int = 10,
+        threshold: float | str | None = 1.5,
+        pairs: Any = "all",
+        denominator: str = "second_moment",
+        constant: bool = True,
+        scale: str = "auto",
+        expansion: str = "auto",
+        powers: Sequence[int] = (1, 2, 3),
+        include_input: bool = False,
+        penalty: float = 0.03,
+        tol: float = 1e-3,
+        depth: int = 1,
+        hidden_directions: int = 20,
+        hidden_ridge: float | str | None = None,
+        n_clusters: int = 1,
+        class_weight: Any = None,
+        random_state: Any = 0,
+        n_threads: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.ridge = ridge
+        self.n_directions = n_directions
+        self.threshold = threshold
+        self.pairs = pairs
+        self.denominator = denominator
+        self.constant = constant
+        self.scale = scale
+        self.expansion = expansion
+        self.powers = powers
+        self.include_input = include_input
+        self.penalty = penalty
+        self.tol = tol
+        self.depth = depth
+        self.hidden_directions = hidden_directions
+        self.hidden_ridge = hidden_ridge
+        self.n_clusters = n_clusters
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, events: Any = None
+    ) -> GEMClassifier:
+        """Fit directions, layer by layer, and the logit on their expansion.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Finite rows. Blocks, and memory-mapped arrays, are gone through again for every layer
+            and in every iteration of the logit: neither rows nor their projections are kept.
+        y : (n,) array-like
+            Labels; None with blocks, which bring their own, and their weights.
+        sample_weight : (n,) array-like, optional
+            Nonnegative weights of the rows.
+        events : (n,) array-like, optional
+            What the moments are conditioned on, if not on the labels: any grouping of the rows, as
+            of a continuous target's bins or of clusters within classes.
+
+        Returns
+        -------
+        GEMClassifier
+            The estimator itself.
+        """
+        self._check_parameters()
+        with unchanged_on_error(self):
+            blocks = None if is_wide(X, "auto") else given_blocks(X, y, sample_weight)
+            if blocks is None:
+                self._fit_rows(*self._training_rows(X, y, sample_weight, events))
+            else:
+                self._fit_blocks(blocks, events)
+        return self
+
+    @over_blocks
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Logits of the classes.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Finite rows. Of blocks the result comes block by block, by an iterator.
+
+        Returns
+        -------
+        (n, k) array, or (n,) with two classes
+            With two classes the logit of the second over the first.
+        """
+        check_is_fitted(self, "logit_")
+        X = self._checked(X, reset=False)
+        out: NDArray[Any] = self.logit_.decision_function(self._features(X, self.layers_))
+        return out
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what predictions need to a file, without pickle.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to; an older file there is replaced once the new one is complete. A parameter
+            that JSON cannot hold (a random generator, contrasts) has its default when loaded.
+
+        Raises
+        ------
+        ValueError
+            If a label is not a number or a string.
+        OSError
+            If the file cannot be written.
+        """
+        check_is_fitted(self, "logit_")
+        self._saved().write(path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> GEMClassifier:
+        """Read a classifier that `save` wrote; its predictions are the same bits.
+
+        Raises
+        ------
+        FileFormatError
+            If the file is foreign or damaged.
+        """
+        return cls._restored(SavedModel.read(path, cls._get_param_names()))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _saved(self) -> SavedModel:
+        names = getattr(self, "feature_names_in_", None)
+        return SavedModel(
+            self.get_params(deep=False),
+            self.classes_,
+            self.n_features_in_,
+            None if names is None else names.tolist(),
+            self.layers_,
+            self.logit_.coef_,
+            self.logit_.intercept_,
+        )
+
+    @classmethod
+    def _restored(cls, saved: SavedModel) -> GEMClassifier:
+        model = cls(**saved.parameters)
+        model.classes_, model.layers_ = saved.classes, saved.layers
+        model.n_features_in_ = saved.n_features
+        if saved.feature_names is not None:
+            model.feature_names_in_ = np.array(saved.feature_names, dtype=object)
+        model.logit_ = model._logit(model.penalty)
+        model.logit_.coef_, model.logit_.intercept_ = saved.coef, saved.intercept
+        model.logit_.classes_, model.logit_.n_features_in_ = saved.classes, saved.coef.shape[1]
+        return model

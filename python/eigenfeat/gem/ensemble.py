@@ -1,0 +1,333 @@
+"""Several GEM classifiers that differ in what they draw at random, as one."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from eigenfeat._base.feature_names import take_names
+from eigenfeat._base.validation import MOST, show
+from eigenfeat.gem.classifier import GEMClassifier
+from eigenfeat.gem.gem import GEM
+from eigenfeat.gem.model_file import SavedEnsemble
+from eigenfeat.linear.linear import FromLogits
+from eigenfeat.rows.blocks import RowBlocks, is_blocks
+from eigenfeat.rows.out_of_core import given_blocks, over_blocks
+
+__all__ = ["GEMEnsemble"]
+
+
+class GEMEnsemble(FromLogits, ClassifierMixin, BaseEstimator):
+    r"""GEM classifiers that differ by chance, and the geometric mean of their probabilities.
+
+    What differs is what each draws at random: pairs of classes (hypercubes), or, in a pipeline,
+    random features before the classifier.
+
+    The probabilities that minimise the mean of the Kullback-Leibler divergences to the M members',
+    :math:`\frac1M \sum_m D(q \,\|\, p_m)`, are
+
+    .. math:: q_c \propto \prod_m p_{m,c}^{1/M},
+
+    whose logits are the means of the members'. Their cross-entropy is at most the mean of the
+    members', row by row.
+
+    Parameters
+    ----------
+    estimator : GEMClassifier, Pipeline that ends with one, or None, default=None
+        What the members are clones of; None means ``GEMClassifier(pairs="hypercube")``. If neither
+        pairs nor another step are drawn at random the members are nearly the same.
+    n_members : int >= 1, default=5
+        How many, M.
+    random_state : int, RandomState or None, default=0
+        Draws the members' `random_state`, and those of each step of a pipeline.
+    n_threads : int or None, default=None
+        Threads of each member; None leaves those of `estimator`. Results do not depend on it.
+    verbose : int, default=0
+        1 prints a line for each member on stderr.
+
+    Attributes
+    ----------
+    members_ : list of GEMClassifier or of Pipeline
+        Fitted. Each would be the same, bit for bit, if it were fitted alone.
+    classes_ : (k,) array
+        Labels, sorted.
+    n_features_in_ : int
+        Number of input columns, d.
+    feature_names_in_ : (d,) array of str
+        Names of the input columns, if they had names.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two classes, or rows, labels, weights or parameters are unfit.
+    SingularDenominatorError
+        If a class's matrix is singular and `ridge` too small; it says which ridge would do.
+
+    Notes
+    -----
+    The rows' moments are accumulated once, and `scale` is decided once, by the first member;
+    pipelines, whose classifiers see other features each, share nothing. The members are fitted one
+    after the other: beside what they keep, memory is that of one.
+
+    References
+    ----------
+    N. Karampatziakis and P. Mineiro, "Discriminative Features via Generalized Eigenvectors",
+    ICML 2014, section 4.3: hypercubes, and the geometric mean of their probabilities; section 4.2:
+    random Fourier features.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from eigenfeat import GEMEnsemble
+    >>> X, y = load_digits(return_X_y=True)
+    >>> GEMEnsemble(n_members=2).fit(X[:1000], y[:1000]).score(X[1000:], y[1000:]) > 0.95
+    True
+
+    On random Fourier features, others for each member:
+
+    >>> from eigenfeat import GEMClassifier
+    >>> from sklearn.kernel_approximation import RBFSampler
+    >>> from sklearn.pipeline import make_pipeline
+    >>> one = make_pipeline(RBFSampler(gamma=0.001, n_components=300), GEMClassifier())
+    >>> GEMEnsemble(one, n_members=2).fit(X[:1000], y[:1000]).score(X[1000:], y[1000:]) > 0.95
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "estimator": [GEMClassifier, Pipeline, None],
+        "n_members": [Interval(Integral, 1, MOST, closed="both")],
+        "random_state": ["random_state"],
+        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        estimator: GEMClassifier | Pipeline | None = None,
+        n_members: int = 5,
+        random_state: Any = 0,
+        n_threads: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.n_members = n_members
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, events: Any = None
+    ) -> GEMEnsemble:
+        """Fit the members.
+
+        Parameters
+        ----------
+        X, y, sample_weight, events
+            As in :meth:`GEMClassifier.fit`. A pipeline takes no blocks, but memory-mapped arrays as
+            its first step does; weights and events go to its classifier.
+
+        Returns
+        -------
+        GEMEnsemble
+            The estimator itself.
+        """
+        self._validate_params()
+        members = self._members()
+        first = members[0]
+        if isinstance(first, Pipeline):
+            self._fit_pipelines(members, X, y, {"sample_weight": sample_weight, "events": events})
+        else:
+            self._fit_classifiers(members, X, y, sample_weight, events)
+        return self._adopt(members)
+
+    def _adopt(self, members: list[Any]) -> GEMEnsemble:
+        self.members_, self.classes_ = members, members[0].classes_
+        take_names(self, members[0])
+        return self
+
+    def _fit_pipelines(self, members: list[Any], X: Any, y: Any, others: dict[str, Any]) -> None:
+        if is_blocks(X):
+            raise ValueError(f"X: expected an array with a pipeline as estimator, got {show(X)}")
+        members[0][-1]._check_parameters()
+        for number, member in enumerate(members):
+            started = time.perf_counter()
+            last = member.steps[-1][0]
+            given = {f"{last}__{name}": part for name, part in others.items() if part is not None}
+            member.fit(X, y, **given)
+            count = member[-1].layers_[-1].directions.shape[1]
+            self._say(f"member {number + 1}: {count} directions", started)
+
+    def _fit_classifiers(
+        self, members: list[GEMClassifier], X: Any, y: Any, sample_weight: Any, events: Any
+    ) -> None:
+        first = members[0]
+        first._check_parameters()
+        blocks = given_blocks(X, y, sample_weight)
+        if blocks is None:
+            self._fit_rows(members, *first._training_rows(X, y, sample_weight, events))
+        else:
+            self._fit_blocks(members, blocks, events)
+
+    def _fit_rows(
+        self, members: list[GEMClassifier], X: Any, y: Any, weight: Any, groups: Any
+    ) -> None:
+        first = members[0]
+        gem, groups = first._first(X, groups)
+        gem.fit(X, groups, weight)
+        for number, member in enumerate(members):
+            started = time.perf_counter()
+            member.scale = gem.scale_
+            own = gem if number == 0 else self._sibling(member, gem, X, y, weight)
+            member._fit_rows(X, y, weight, groups, own)
+            take_names(member, first)
+            self._say(f"member {number + 1}: {len(own.ranks_)} directions", started)
+
+    def _fit_blocks(self, members: list[GEMClassifier], blocks: RowBlocks, events: Any) -> None:
+        first = members[0]
+        gem, rows, groups = first._surveyed(blocks, events)
+        for number, member in enumerate(members):
+            started = time.perf_counter()
+            member.scale = gem.scale_
+            own = gem if number == 0 else member._gem(0)._adopt(gem.moments_)
+            member._fit_surveyed(own, rows, groups)
+            self._say(f"member {number + 1}: {len(own.ranks_)} directions", started)
+
+    @staticmethod
+    def _sibling(member: GEMClassifier, gem: GEM, X: Any, y: Any, weight: Any) -> GEM:
+        """A member's extractor, from the first one's moments unless it has clusters of its own."""
+        if member.n_clusters == 1:
+            return member._gem(0)._adopt(gem.moments_)
+        own, groups = member._first(X, y)
+        return own.fit(X, groups, weight)
+
+    @over_blocks
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Logits of the classes, the means of the members'.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Finite rows. Of blocks the result comes block by block, by an iterator.
+
+        Returns
+        -------
+        (n, k) array, or (n,) with two classes
+            With two classes the logit of the second over the first.
+        """
+        check_is_fitted(self, "members_")
+        return np.asarray(sum(self._logits(X)) / len(self.members_))
+
+    def _logits(self, X: Any) -> Iterator[NDArray[Any]]:
+        if self._has_pipelines():
+            yield from (member.decision_function(X) for member in self.members_)
+            return
+        X = self.members_[0]._checked(X, reset=False)
+        for member in self.members_:
+            yield member.logit_.decision_function(member._features(X, member.layers_))
+
+    def _has_pipelines(self) -> bool:
+        return isinstance(self.members_[0], Pipeline)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what predictions need to a file, without pickle.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to; an older file there is replaced once the new one is complete. A parameter
+            that JSON cannot hold (a random generator, contrasts) has its default when loaded.
+
+        Raises
+        ------
+        ValueError
+            If a label is not a number or a string, or members are pipelines, which
+            :func:`eigenfeat.save` writes.
+        OSError
+            If the file cannot be written.
+        """
+        check_is_fitted(self, "members_")
+        if self._has_pipelines():
+            raise ValueError(
+                "members_: expected GEM classifiers, got pipelines: eigenfeat.save(model, path) "
+                "writes them, and eigenfeat.load(path) reads them"
+            )
+        self._saved().write(path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> GEMEnsemble:
+        """Read an ensemble that `save` wrote; its predictions are the same bits.
+
+        Raises
+        ------
+        FileFormatError
+            If the file is foreign or damaged.
+        """
+        read = SavedEnsemble.read(path, cls._own_names(), GEMClassifier._get_param_names())
+        return cls._restored(read)
+
+    def _saved(self) -> SavedEnsemble:
+        own = self.get_params(deep=False)
+        estimator = own.pop("estimator")
+        chosen = None if estimator is None else estimator.get_params(deep=False)
+        return SavedEnsemble(own, chosen, [member._saved() for member in self.members_])
+
+    @classmethod
+    def _restored(cls, saved: SavedEnsemble) -> GEMEnsemble:
+        chosen = None if saved.estimator is None else GEMClassifier(**saved.estimator)
+        model = cls(estimator=chosen, **saved.parameters)
+        return model._adopt([GEMClassifier._restored(member) for member in saved.members])
+
+    @classmethod
+    def _own_names(cls) -> set[str]:
+        """Parameters but the estimator, which files describe apart."""
+        return set(cls._get_param_names()) - {"estimator"}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        estimator = self.estimator
+        sparse = not isinstance(estimator, Pipeline) or get_tags(estimator).input_tags.sparse
+        tags.input_tags.sparse = sparse
+        return tags
+
+    def _members(self) -> list[Any]:
+        base = GEMClassifier(pairs="hypercube") if self.estimator is None else self.estimator
+        if isinstance(base, Pipeline):
+            last = base.steps[-1][1] if base.steps else None
+            if not isinstance(last, GEMClassifier):
+                raise ValueError(
+                    "estimator: expected a GEMClassifier, or a pipeline that ends with one, got a "
+                    f"pipeline that ends with {show(last)}"
+                )
+        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_members)
+        members = [_reseeded(clone(base), int(seed)) for seed in seeds]
+        if self.n_threads is not None:
+            for member in members:
+                last = member[-1] if isinstance(member, Pipeline) else member
+                last.set_params(n_threads=self.n_threads)
+        return members
+
+    def _say(self, text: str, started: float) -> None:
+        if self.verbose:
+            took = time.perf_counter() - started
+            print(f"[GEMEnsemble] {text} ({took:.1f} s)", file=sys.stderr, flush=True)
+
+
+def _reseeded(member: Any, seed: int) -> Any:
+    """A member with a seed of its own; in a pipeline everything that draws has one."""
+    if not isinstance(member, Pipeline):
+        return member.set_params(random_state=seed)
+    draw = check_random_state(seed)
+    names = [name for name in sorted(member.get_params()) if name.endswith("__random_state")]
+    return member.set_params(**{name: int(draw.randint(2**31 - 1)) for name in names})

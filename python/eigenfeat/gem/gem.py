@@ -1,0 +1,412 @@
+"""GEM: features from the generalized eigenvectors of pairs of classes' second moments."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from eigenfeat._base.feature_names import take_names
+from eigenfeat._base.lazy import Lazy
+from eigenfeat._base.text_columns import naming_text
+from eigenfeat._base.unchanged import unchanged_on_error
+from eigenfeat.expansion.waves import check_powers, expand
+from eigenfeat.gem.names import NamedFeatures
+from eigenfeat.gem.survey import tried_scales
+from eigenfeat.gem.wide_directions import WideDirections
+from eigenfeat.gem.wide_fit import expand_wide, fit_wide, refuse_moments
+from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.pencils.contrasts import KINDS, Contrasts
+from eigenfeat.pencils.scale import ScaleReport
+from eigenfeat.pencils.solution import (
+    FittedDirections,
+    Settings,
+    Solution,
+    check_two_classes,
+    solve,
+)
+from eigenfeat.pencils.wide_rows import is_wide
+from eigenfeat.rows.blocks import RowBlocks
+from eigenfeat.rows.out_of_core import given_blocks, over_blocks, surveyed
+from eigenfeat.rows.row_weights import weighted_rows
+from eigenfeat.rows.surveyed import SurveyedBlocks
+
+FLOATS = [np.float64, np.float32]
+
+
+class GEM(NamedFeatures, FittedDirections, TransformerMixin, BaseEstimator):
+    """Discriminative features from generalized eigenvectors, for any linear classifier.
+
+    For ordered pairs (i, j) of classes it solves ``C_i u = lambda (C_j + r_j I) u``. Along `u` rows
+    of class i are large on average (lambda) and rows of class j small (1). By default `C_c` is the
+    second moment of rows ``(x - m, 1)``, m the mean of all rows: ``[[M_c, a_c], [a_c^T, 1]]`` with
+    ``M_c = E[(x - m)(x - m)^T | y = c]`` and ``a_c = E[x - m | y = c]``; the ridge is added to M_j
+    alone, ``r_j = ridge * trace(M_j) / d``. The features are powers of both half waves of the
+    projections ``p = u^T (x - m, 1)``, which are ``max(0, s p)^(a/2)``.
+
+    Parameters
+    ----------
+    ridge : float >= 0 or "auto", default=0.2
+        Multiple of a denominator's mean eigenvalue that is added to its diagonal. 0 needs more
+        independent rows than columns in every class. "auto" chooses one for each class, of .03 to
+        1, by its spectrum and its number of rows: see :func:`eigenfeat.pair_directions`.
+    n_directions : int >= 1, default=10
+        Most directions to keep for a pair.
+    threshold : float, "auto" or None, default=1.5
+        Directions with a smaller eigenvalue are dropped; with "auto", those that sampling noise is
+        expected to give by itself, pair by pair.
+    pairs : str, tuple, list or Contrasts, default="all"
+        Which pairs: all ordered ones, k (k - 1); those of neighbours on a cube on whose corners the
+        classes are put at random, O(k log k); or as many random ones, with "stratified" such that
+        every class is equally often above and below. A list holds (numerator, denominator) labels.
+        For many classes: "confusion", each class with those whose means are nearest, O(k); and
+        problems between groups of classes, "one_vs_rest", 2 k, "class_tree", 2 (k - 1), or
+        `Contrasts` with weights of your own. ``("random", n)``, ``("stratified", n)`` and
+        ``("confusion", n)`` say how many.
+    denominator : {"second_moment", "covariance"}, default="second_moment"
+        The matrix below; with "covariance" both are about class j's mean, see `pair_directions`.
+    constant : bool, default=True
+        Whether rows are ``(x - m, 1)``, so that a direction has an offset and may cancel a class's
+        mean. If not, `C_c` is the second moment of x. No part with a covariance.
+    scale : {"auto", "none", "columns"}, default="auto"
+        Whether columns are divided by their standard deviations before directions are solved for.
+        Columns of one unit (pixels) are better left alone, columns of mixed units standardised.
+        "auto" tries both on at most 3,000 rows, half of which are held out in turn, and takes
+        "none" on a tie. With fewer than 300 rows, with more than 5,000 columns and in
+        `fit_moments` it takes "columns" if the largest deviation exceeds five times the median one.
+    expansion : {"half_wave", "shifted", "polynomial", "none"}, default="half_wave"
+        ``max(0, s p)^(a/2)``; ``(sqrt(1 + max(0, s p)) - 1)^a``, which is smooth at 0; ``p^a``; or
+        the projections ``p = v^T x + offset`` themselves, for trees and networks.
+    powers : distinct numbers out of 1, 2, 3, default=(1, 2, 3)
+        The exponents `a`.
+    include_input : bool, default=False
+        Whether the input's own columns come before the features.
+    solver : {"auto", "full", "subset", "krylov", "randomized"}, default="auto"
+        See :func:`eigenfeat.generalized_eigh`. "randomized" solves on the rows themselves, without
+        moments or any matrix of d x d; "auto" takes it for sparse and memory-mapped rows with more
+        than 20,000 columns.
+    random_state : int, RandomState or None, default=0
+        For the rows on which `scale` is decided, and for pairs drawn at random.
+    n_threads : int or None, default=None
+        Threads; None means all that OpenMP gives. Results do not depend on it.
+    verbose : int, default=0
+        1 prints a line for each step on stderr.
+
+    Attributes
+    ----------
+    directions_ : (d, F) array
+        One direction a column, in the units of the input; projections are
+        ``X @ directions_ + offset_``.
+    offset_ : (F,) array
+        o; zeros without `constant`, but with "covariance".
+    eigenvalues_ : (F,) array
+        Eigenvalues, descending within a pair.
+    pairs_ : (F, 2) array
+        Numerator and denominator label of each direction; with groups of classes, their names
+        (str): labels, "rest", or nodes of the tree, see :func:`eigenfeat.pencils.contrasts.class_tree`.
+    ranks_ : (F,) array
+        Rank of each direction within its pair, from 0.
+    classes_ : (k,) array
+        Labels, sorted.
+    moments_ : ClassMoments
+        What the directions are solved from; not with "randomized", which has `residuals_` instead:
+        (F,) numbers ``|C_i v - lambda B v| / (lambda |B v|)``, B the denominator.
+    scale_ : {"none", "columns"}
+        Which choice was made.
+    column_scale_ : (d,) array
+        What the columns were divided by when directions were solved for.
+    scale_report_ : ScaleReport
+        How the choice was made: basis, held-out errors, rows.
+    pair_conditions_ : PairConditions
+        Crawford number of each pair's pencil, and an estimate of the sampling error of its
+        matrices; computed when asked for. Not with "randomized".
+    eigenvalue_bounds_ : (F, 2) array
+        Where the eigenvalues may be with infinitely many rows, if that estimate holds.
+    n_features_in_ : int
+        Number of input columns, d.
+    feature_names_in_ : (d,) array of str
+        Names of the input columns, if they had names.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two classes, or rows, labels, weights or parameters are unfit.
+    SingularDenominatorError
+        If a class's matrix is singular and `ridge` too small; it says which ridge would do.
+
+    Notes
+    -----
+    Sparse rows are never densified as a whole. float32 rows give float32 features. Directions are
+    solved at the end of `fit` and `fit_moments`, and after `partial_fit` when first needed; that
+    is safe from many threads at once, but not during a concurrent `partial_fit`.
+
+    References
+    ----------
+    N. Karampatziakis and P. Mineiro, "Discriminative Features via Generalized Eigenvectors",
+    ICML 2014: Algorithm 1; eq. 2 (moments), eq. 3 (ridge), section 4.3 (hypercube), footnote 1
+    (covariance).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from eigenfeat import GEM
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = make_pipeline(GEM(n_directions=5), LogisticRegression(max_iter=1000))
+    >>> model.fit(X[:1000], y[:1000]).score(X[1000:], y[1000:]) > 0.95
+    True
+    """
+
+    _solve_with: ClassVar[Any] = None  # what pencils are solved with, if not with the core here
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "ridge": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "n_directions": [Interval(Integral, 1, None, closed="left")],
+        "threshold": [Interval(Real, None, None, closed="neither"), StrOptions({"auto"}), None],
+        "pairs": [StrOptions(set(KINDS)), tuple, list, Contrasts],
+        "denominator": [StrOptions({"second_moment", "covariance"})],
+        "constant": ["boolean"],
+        "scale": [StrOptions({"auto", "none", "columns"})],
+        "expansion": [StrOptions({"half_wave", "shifted", "polynomial", "none"})],
+        "powers": ["array-like"],
+        "include_input": ["boolean"],
+        "solver": [StrOptions({"auto", "full", "subset", "krylov", "randomized"})],
+        "random_state": ["random_state"],
+        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        ridge: float | str = 0.2,
+        n_directions: int = 10,
+        threshold: float | str | None = 1.5,
+        pairs: Any = "all",
+        denominator: str = "second_moment",
+        constant: bool = True,
+        scale: str = "auto",
+        expansion: str = "half_wave",
+        powers: Sequence[int] = (1, 2, 3),
+        include_input: bool = False,
+        solver: str = "auto",
+        random_state: Any = 0,
+        n_threads: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.ridge = ridge
+        self.n_directions = n_directions
+        self.threshold = threshold
+        self.pairs = pairs
+        self.denominator = denominator
+        self.constant = constant
+        self.scale = scale
+        self.expansion = expansion
+        self.powers = powers
+        self.include_input = include_input
+        self.solver = solver
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GEM:
+        """Accumulate the classes' moments and solve for directions.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Finite rows. Blocks are gone through once, and once more where rows are drawn to decide
+            `scale` on.
+        y : (n,) array-like
+            Labels of any sortable type; None with blocks, which bring their own, and their weights.
+        sample_weight : (n,) array-like, optional
+            Nonnegative weights of the rows.
+
+        Returns
+        -------
+        GEM
+            The estimator itself.
+        """
+        with unchanged_on_error(self):
+            wide = is_wide(X, self.solver) and not isinstance(X, RowBlocks)
+            blocks = None if wide else given_blocks(X, y, sample_weight)
+            if blocks is None:
+                self._take(X, y, sample_weight, None, first=True, wide=True)
+                self._solve_now()
+            else:
+                refuse_moments(self.solver)
+                self._survey(blocks)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> GEM:
+        """Add a batch of rows to the moments; directions are solved when they are next needed.
+
+        If `scale` is "auto" and the first batch has at least 300 rows, that batch decides it.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+        classes : array-like, optional
+            At the first batch, every label there will be; another label is then an error. Without
+            it new labels may come at any time. Classes without rows take no part in the pairs.
+
+        Returns
+        -------
+        GEM
+            The estimator itself. After an error it is as before the call.
+        """
+        with unchanged_on_error(self):  # moments are as they were, too, if they cannot be updated
+            refuse_moments(self.solver)
+            self._take(X, y, sample_weight, classes, first=not hasattr(self, "moments_"))
+        return self
+
+    def fit_moments(self, moments: ClassMoments) -> GEM:
+        """Solve for directions from moments that were accumulated, or merged, elsewhere.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+            Copied, so that later batches of either do not touch the other. Names of columns become
+            `feature_names_in_`.
+
+        Returns
+        -------
+        GEM
+            The estimator itself. After an error it is as before the call.
+        """
+        if not isinstance(moments, ClassMoments):
+            raise TypeError(f"moments: expected ClassMoments, got {type(moments).__name__}")
+        with unchanged_on_error(self):
+            self._check_parameters()
+            refuse_moments(self.solver)
+            check_two_classes(moments)
+            self._adopt(moments.copy())
+        return self
+
+    def _adopt(self, moments: ClassMoments, rows: SurveyedBlocks | None = None) -> GEM:
+        """Solve for directions from moments that nobody else will change.
+
+        Scales are tried on rows, if those are given.
+        """
+        take_names(self, moments)
+        self._seed = self._draw_seed()
+        trial = None if rows is None else tried_scales(self, rows, moments, self._seed)
+        self._trial: ScaleReport | None = trial
+        self._hold(moments)
+        self._solve_now()
+        return self
+
+    @over_blocks
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Expand rows into features.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Finite rows. Of blocks the result comes block by block, by an iterator.
+
+        Returns
+        -------
+        (n, columns) array of float32 or float64, as `X`
+            ``[input, if included | for s in (+, -): for a in powers: F columns]``; with
+            ``expansion="none"`` F columns.
+        """
+        found = self._found()
+        with naming_text(X):
+            X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=False)
+        if isinstance(found.directions, WideDirections):
+            return expand_wide(self, found, X)
+        return expand(
+            X,
+            found.directions,
+            found.offset if found.offset.any() else None,
+            wave=self.expansion,
+            powers=check_powers(self.powers),
+            include_input=self.include_input,
+            n_threads=self.n_threads,
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_solution")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _found(self) -> Solution:
+        check_is_fitted(self)
+        return self._solution()
+
+    def _take(
+        self, X: Any, y: Any, sample_weight: Any, classes: Any, *, first: bool, wide: bool = False
+    ) -> None:
+        """Check one batch and add it to the moments; the first one may decide the scale."""
+        self._check_parameters()
+        started = time.perf_counter()
+        options = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "reset": first}
+        with naming_text(X):
+            X, y = validate_data(self, X, y, **options)
+        check_classification_targets(y)
+        X, y, sample_weight = weighted_rows(X, y, sample_weight)
+        if wide and is_wide(X, self.solver):
+            fit_wide(self, X, y, sample_weight)
+            return
+        moments = ClassMoments(classes) if first else self.moments_
+        moments.update(X, y, sample_weight, n_threads=self.n_threads)
+        self._say(f"moments: {X.shape[0]} rows, {X.shape[1]} columns", started)
+        if first:
+            self._seed = self._draw_seed()
+            self._trial = tried_scales(self, (X, y, sample_weight), moments, self._seed)
+        self._hold(moments)
+
+    def _survey(self, blocks: RowBlocks, *, small: bool = False) -> SurveyedBlocks:
+        """Solve for directions of blocks of rows, once those are checked; return what was found."""
+        self._check_parameters()
+        started = time.perf_counter()
+        rows = surveyed(blocks, small=small, moments=True, n_threads=self.n_threads)
+        moments = rows.survey.moments
+        assert moments is not None  # some row has weight
+        self._say(f"moments: {rows.n_rows} rows, {rows.survey.n_features} columns", started)
+        self._adopt(moments, rows)
+        return rows
+
+    def _draw_seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _hold(self, moments: ClassMoments) -> None:
+        """Keep the moments, and a promise to solve for their directions."""
+        self.__dict__.pop("residuals_", None)
+        self.moments_ = moments
+        self.classes_ = np.asarray(moments.classes_)
+        how = (Settings.of(self, self._seed), self._trial, self._solve_with)
+        self._solution = Lazy(partial(solve, moments, *how))
+
+    def _solve_now(self) -> None:
+        started = time.perf_counter()
+        found = self._solution()
+        self._say(f"scale: {found.scale}")
+        pairs = len({tuple(pair) for pair in found.pairs.tolist()})
+        self._say(f"directions: {len(found.ranks)} of {pairs} class pairs", started)
+
+    def _check_parameters(self) -> None:
+        self._validate_params()
+        check_powers(self.powers)
+
+    def _say(self, text: str, started: float | None = None) -> None:
+        if self.verbose:
+            took = "" if started is None else f" ({time.perf_counter() - started:.1f} s)"
+            print(f"[GEM] {text}{took}", file=sys.stderr, flush=True)

@@ -1,0 +1,295 @@
+"""GEM for continuous targets: directions between bins of the target, and ridge regression."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from eigenfeat._base.text_columns import naming_text
+from eigenfeat._base.unchanged import unchanged_on_error
+from eigenfeat.expansion.waves import check_powers, expand
+from eigenfeat.gem.gem import FLOATS, GEM
+from eigenfeat.rows.row_weights import weighted_rows
+from eigenfeat.rows.targets import supervised_contractions, target_groups
+
+__all__ = ["GEMRegressor"]
+
+_PENALTIES = np.logspace(-6, 2, 33)
+_Array = NDArray[np.float64]
+
+
+class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
+    """Ridge regression on GEM features of bins of the target.
+
+    The target, or each of several contractions ``y @ u`` of a target of many outputs, is cut into
+    bins of about equal weight. GEM solves for directions between pairs of bins, along which the
+    rows' mean squares differ, and a ridge regression reads powers of both half waves of their
+    projections, beside the rows' own columns.
+
+    Parameters
+    ----------
+    n_bins : int >= 2, default=5
+        Most bins of a contraction.
+    n_contractions : int >= 1, default=5
+        Most contractions of a target of several outputs.
+    contraction : {"supervised", "random"}, default="supervised"
+        Which: those of :func:`eigenfeat.supervised_contractions`, or random unit vectors.
+    ridge : float >= 0 or "auto", default="auto"
+        As in :class:`GEM`, where 0.2 is the default: targets are smooth, and columns usually few.
+    threshold, pairs, scale
+        As in :class:`GEM`; pairs are of bins, from 0.
+    n_directions : int >= 1, default=5
+        Most directions of a pair of bins.
+    expansion, powers
+        As in :class:`GEM`.
+    include_input : bool, default=True
+        Whether the regression also reads the rows' own columns.
+    penalty : float >= 0 or "auto", default="auto"
+        Ridge of the regression on standardised features, relative to the weight of all rows.
+        "auto" takes the best of 33 by the leave-one-out error, which one decomposition gives for
+        all of them.
+    random_state : int, RandomState or None, default=0
+        For `scale`, and random contractions.
+    n_threads : int or None, default=None
+        Threads; None means all that OpenMP gives. Results do not depend on it.
+
+    Attributes
+    ----------
+    directions_ : (d, F) array
+        Directions of all contractions, one a column.
+    offset_ : (F,) array
+        Projections are ``X @ directions_ + offset_``.
+    coef_ : (p,) or (q, p) array
+        Of the features, in their own units.
+    intercept_ : float or (q,) array
+    penalty_ : float
+        The penalty chosen, or given.
+    loo_error_ : float
+        Mean square of its leave-one-out residuals over the variance of the outputs; directions are
+        not left out, so that it is somewhat too small.
+    n_features_in_ : int
+        Number of input columns, d.
+    feature_names_in_ : (d,) array of str
+        Names of the input columns, if they had names.
+
+    Raises
+    ------
+    ValueError
+        If rows, targets, weights or parameters are unfit.
+    SingularDenominatorError
+        If a bin's matrix is singular and `ridge` too small.
+
+    Notes
+    -----
+    Features of all rows are formed: ``8 n p`` bytes, and ``8 min(n, p)^2``.
+
+    References
+    ----------
+    N. Karampatziakis and P. Mineiro (ICML 2014), section 5: discretisation for the purpose of
+    feature extraction; contraction of targets of several outputs.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from eigenfeat import GEMRegressor
+    >>> X, y = make_friedman1(600, noise=0.5, random_state=0)
+    >>> GEMRegressor().fit(X[:400], y[:400]).score(X[400:], y[400:]) > 0.75
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_bins": [Interval(Integral, 2, None, closed="left")],
+        "n_contractions": [Interval(Integral, 1, 10_000, closed="both")],
+        "contraction": [StrOptions({"supervised", "random"})],
+        **{
+            name: GEM._parameter_constraints[name]
+            for name in ("ridge", "n_directions", "threshold", "pairs", "scale")
+        },
+        "expansion": GEM._parameter_constraints["expansion"],
+        "powers": ["array-like"],
+        "include_input": ["boolean"],
+        "penalty": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "random_state": ["random_state"],
+        "n_threads": GEM._parameter_constraints["n_threads"],
+    }
+
+    def __init__(
+        self,
+        n_bins: int = 5,
+        *,
+        n_contractions: int = 5,
+        contraction: str = "supervised",
+        ridge: float | str = "auto",
+        n_directions: int = 5,
+        threshold: float | str | None = 1.5,
+        pairs: Any = "all",
+        scale: str = "columns",
+        expansion: str = "shifted",
+        powers: Sequence[int] = (1, 2, 3),
+        include_input: bool = True,
+        penalty: float | str = "auto",
+        random_state: Any = 0,
+        n_threads: int | None = None,
+    ) -> None:
+        self.n_bins = n_bins
+        self.n_contractions = n_contractions
+        self.contraction = contraction
+        self.ridge = ridge
+        self.n_directions = n_directions
+        self.threshold = threshold
+        self.pairs = pairs
+        self.scale = scale
+        self.expansion = expansion
+        self.powers = powers
+        self.include_input = include_input
+        self.penalty = penalty
+        self.random_state = random_state
+        self.n_threads = n_threads
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GEMRegressor:
+        """Fit directions between bins of the target, and the regression on their expansion.
+
+        Parameters
+        ----------
+        X : (n, d) array-like
+            Finite rows.
+        y : (n,) or (n, q) array-like
+            Finite targets.
+        sample_weight : (n,) array-like, optional
+            Nonnegative weights of the rows.
+
+        Returns
+        -------
+        GEMRegressor
+            The estimator itself. After an error it is as before the call.
+        """
+        self._validate_params()
+        check_powers(self.powers)
+        with unchanged_on_error(self):
+            options = {"dtype": FLOATS, "order": "C", "multi_output": True, "y_numeric": True}
+            with naming_text(X):
+                X, y = validate_data(self, X, y, **options)
+            X, y, weight = weighted_rows(X, np.asarray(y, dtype=np.float64), sample_weight)
+            self._one_output = y.ndim == 1
+            outputs = y.reshape(len(y), -1)
+            self.directions_, self.offset_ = self._directions(X, outputs, weight)
+            self._regress(self._features(X), outputs, weight)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict targets.
+
+        Parameters
+        ----------
+        X : (n, d) array-like
+            Finite rows.
+
+        Returns
+        -------
+        (n,) or (n, q) array of float64
+        """
+        check_is_fitted(self, "coef_")
+        with naming_text(X):
+            X = validate_data(self, X, dtype=FLOATS, order="C", reset=False)
+        found: NDArray[Any] = self._features(X) @ self.coef_.T + self.intercept_
+        return found
+
+    def _directions(self, X: Any, outputs: _Array, weight: Any) -> tuple[_Array, _Array]:
+        """Of all contractions that vary, side by side."""
+        d, q = X.shape[1], outputs.shape[1]
+        random = check_random_state(self.random_state)
+        seed = int(random.randint(2**31 - 1))
+        varies = (outputs != outputs[:1]).any(axis=0)
+        if not varies.any():
+            return np.empty((d, 0)), np.empty(0)
+        vectors = None
+        if q > 1 and self.contraction == "supervised":
+            vectors = supervised_contractions(X, outputs, self.n_contractions, sample_weight=weight)
+        groupings = target_groups(
+            outputs, self.n_bins, self.n_contractions, seed,
+            sample_weight=weight, contractions=vectors,
+        )  # fmt: skip
+        found = [self._gem(seed).fit(X, groups, weight) for groups in groupings]
+        directions = np.ascontiguousarray(np.hstack([one.directions_ for one in found]))
+        return directions, np.concatenate([one.offset_ for one in found])
+
+    def _gem(self, seed: int) -> GEM:
+        return GEM(
+            ridge=self.ridge,
+            n_directions=self.n_directions,
+            threshold=self.threshold,
+            pairs=self.pairs,
+            scale=self.scale,
+            expansion="none",
+            random_state=seed,
+            n_threads=self.n_threads,
+        )
+
+    def _features(self, X: Any) -> _Array:
+        if not len(self.offset_):
+            empty = np.empty((len(X), 0))
+            return np.asarray(X, dtype=np.float64) if self.include_input else empty
+        features = expand(
+            X,
+            self.directions_,
+            self.offset_,
+            wave=self.expansion,
+            powers=check_powers(self.powers),
+            include_input=self.include_input,
+            n_threads=self.n_threads,
+        )
+        return np.asarray(features, dtype=np.float64)
+
+    def _regress(self, features: _Array, outputs: _Array, weight: Any) -> None:
+        """Weighted ridge regression; a row of weight 2 counts as two in every sum."""
+        weight = np.ones(len(features)) if weight is None else weight
+        share = weight / weight.sum()
+        centre, middle = share @ features, share @ outputs
+        size = np.sqrt(share @ (features - centre) ** 2)
+        size = np.where(size > 1e-10 * np.abs(centre), size, np.inf)
+        rows, targets = (features - centre) / size, outputs - middle
+        basis, values, scores = _decomposed(rows, share)
+        sums = (scores.T * share) @ targets
+        variance = share @ targets**2
+        worth = np.divide(1.0, variance, out=np.zeros_like(variance), where=variance > 0)
+
+        def error(penalty: float) -> float:
+            fitted = scores @ (sums / (values + penalty)[:, None])
+            leverage = (1.0 + scores**2 @ (1.0 / (values + penalty))) / weight.sum()
+            left = (targets - fitted) / np.maximum(1.0 - leverage, 1e-10)[:, None]
+            return float(share @ left**2 @ worth) / max(1, int(np.count_nonzero(worth)))
+
+        if isinstance(self.penalty, str):
+            errors = [error(p) for p in _PENALTIES.tolist()]
+            self.penalty_ = float(_PENALTIES[int(np.argmin(errors))])
+        else:
+            self.penalty_ = float(self.penalty)
+        self.loo_error_ = error(self.penalty_)
+        coef = (basis @ (sums / (values + self.penalty_)[:, None])).T / size
+        intercept = middle - coef @ centre
+        self.coef_ = coef[0] if self._one_output else coef
+        self.intercept_ = float(intercept[0]) if self._one_output else intercept
+
+
+def _decomposed(rows: _Array, share: _Array) -> tuple[_Array, _Array, _Array]:
+    """Eigenvectors (p, r) and values (r,) of the weighted Gram matrix, and the rows' scores (n, r).
+
+    From the smaller one of the two Gram matrices; without the null space.
+    """
+    n, p = rows.shape
+    if p == 0:
+        return np.empty((0, 0)), np.empty(0), np.empty((n, 0))
+    weighted = rows * np.sqrt(share)[:, None]
+    values, vectors = np.linalg.eigh(weighted.T @ weighted if p <= n else weighted @ weighted.T)
+    kept = values > max(n, p) * np.finfo(np.float64).eps * max(float(values[-1]), 1e-300)
+    values, vectors = values[kept], vectors[:, kept]
+    basis = vectors if p <= n else weighted.T @ vectors / np.sqrt(values)
+    return basis, values, rows @ basis

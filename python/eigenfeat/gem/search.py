@@ -1,0 +1,282 @@
+"""Choice of a GEM classifier's parameters, at little more than the cost of the fits' last steps."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.model_selection import ParameterGrid, StratifiedShuffleSplit
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from eigenfeat._base.feature_names import take_names
+from eigenfeat.gem.classifier import GEMClassifier
+from eigenfeat.gem.search_rows import SearchRows, rows_to_search
+from eigenfeat.gem.search_splits import Trial
+from eigenfeat.rows.out_of_core import BlockScores
+from eigenfeat.rows.splits import checked_splitter
+
+__all__ = ["GEMClassifierCV"]
+
+GRID = {"ridge": (0.1, 0.5), "threshold": (1.0, 1.5), "penalty": (0.02, 0.1, 0.4)}
+
+
+class GEMClassifierCV(BlockScores, ClassifierMixin, BaseEstimator):
+    """GEM classifier whose parameters are chosen on held-out rows, then fitted to all rows.
+
+    Candidates share what they can: moments are taken once for a split; directions are solved for
+    once for each ridge, with the lowest threshold and the most directions, and those of every other
+    candidate are among them; projections are taken once for each ridge; one Gram matrix serves all
+    penalties, each of which starts from the weights of the one before; and what keeps the same
+    directions is fitted once. Of blocks projections are not kept, all else is the same.
+
+    Parameters
+    ----------
+    estimator : GEMClassifier, optional
+        Gives the parameters that are not in the grid; `GEMClassifier()` by default.
+    grid : mapping of str to sequence, optional
+        Values to try of any of its parameters. By default ``ridge`` 0.1 and 0.5, ``threshold`` 1
+        and 1.5, ``penalty`` 0.02, 0.1 and 0.4.
+    cv : int, splitter or None, default=None
+        Folds; None holds one part out.
+    validation_fraction : float, default=1/6
+        How large that part is; class by class.
+    scoring : {"error", "log_loss"}, default="error"
+        What is to be least; the other one breaks ties.
+    refit : bool, default=True
+        Whether the best candidate is fitted to all rows.
+    random_state : int, RandomState or None, default=0
+        For the held-out part.
+    verbose : int, default=0
+        1 shows a progress bar on stderr.
+
+    Attributes
+    ----------
+    results_ : list of dict
+        For each candidate its parameters, `error` and `log_loss` (means over the splits),
+        `errors` (of each split), `n_directions_kept`, `n_iter` and `seconds` of the logit. Best
+        first. After Ctrl-C, or an error in the middle, it holds what was finished, in order of
+        trying. Of blocks, penalties of the same features are scored together, in one more pass
+        over the rows, also after Ctrl-C; a second one ends at once.
+    best_params_ : dict
+    best_score_ : float
+        Its held-out error or log loss.
+    best_estimator_ : GEMClassifier
+        With `refit`.
+    classes_ : (k,) array
+
+    Raises
+    ------
+    ValueError
+        If the grid names no parameter of the estimator, rows or labels are unfit, or a split has
+        no rows of some class to train on.
+
+    References
+    ----------
+    N. Karampatziakis and P. Mineiro, "Discriminative Features via Generalized Eigenvectors",
+    ICML 2014, section 4.1: parameters by a held-out part, then all rows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from eigenfeat import GEMClassifierCV
+    >>> X, y = load_digits(return_X_y=True)
+    >>> search = GEMClassifierCV(grid={"penalty": [0.03, 0.3]}).fit(X[:1000], y[:1000])
+    >>> search.score(X[1000:], y[1000:]) > 0.95
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "estimator": [HasMethods(["fit", "set_params"]), None],
+        "grid": [Mapping, None],
+        "cv": ["cv_object"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "scoring": [StrOptions({"error", "log_loss"})],
+        "refit": ["boolean"],
+        "random_state": ["random_state"],
+        "verbose": ["verbose", Interval(Integral, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        estimator: GEMClassifier | None = None,
+        grid: Mapping[str, Any] | None = None,
+        cv: Any = None,
+        validation_fraction: float = 1 / 6,
+        scoring: str = "error",
+        refit: bool = True,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.grid = grid
+        self.cv = cv
+        self.validation_fraction = validation_fraction
+        self.scoring = scoring
+        self.refit = refit
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GEMClassifierCV:
+        """Try every candidate on held-out rows and fit the best to all.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Finite rows. Blocks, and memory-mapped arrays, are gone through again and again, as by
+            `GEMClassifier`, and once more for the scores of each path of penalties.
+        y : (n,) array-like
+            Labels; None with blocks, which bring their own, and their weights.
+        sample_weight : (n,) array-like, optional
+            Nonnegative weights of the rows, in fitting and in scoring.
+
+        Returns
+        -------
+        GEMClassifierCV
+            The estimator itself. After an error it is as before the call, but for `results_`.
+        """
+        self._validate_params()
+        base = self._base()
+        grid = GRID if self.grid is None else self.grid
+        trials: list[Trial] = [
+            {"params": params, "splits": []} for params in _candidates(base, grid)
+        ]
+        rows = rows_to_search(base, trials, X, y, sample_weight)
+        self._try(trials, rows)
+        results = sorted(map(_summary, trials), key=self._rank)
+        self.results_ = results
+        best = dict(results[0]["params"])
+        if self.refit:
+            fitted = clone(base).set_params(**best)
+            rows.fit(fitted)
+            self.best_estimator_ = fitted
+        else:
+            self.__dict__.pop("best_estimator_", None)
+        self.best_params_ = best
+        self.best_score_ = float(results[0][self.scoring])
+        self.classes_ = rows.classes
+        take_names(self, rows)
+        return self
+
+    def _base(self) -> GEMClassifier:
+        """A new estimator with the parameters that are not in the grid."""
+        return GEMClassifier() if self.estimator is None else clone(self.estimator)
+
+    def _try(self, trials: list[Trial], rows: SearchRows) -> None:
+        """Fill in every trial's `splits`; where that ends early, `results_` are what is there."""
+        splits = list(self._splits(rows))
+        try:
+            with _bar(len(trials) * len(splits), self.verbose) as advance:
+                for train, held in splits:
+                    rows.split(train, held).run(trials, advance)
+        except (Exception, KeyboardInterrupt) as error:
+            finished = [_summary(trial) for trial in trials if trial["splits"]]
+            if finished or isinstance(error, KeyboardInterrupt):
+                self.results_ = finished
+            raise
+
+    def _rank(self, result: dict[str, Any]) -> tuple[float, float]:
+        """What is least for the best candidate."""
+        pair = result["error"], result["log_loss"]
+        return pair if self.scoring == "error" else pair[::-1]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Most probable labels, (n,)."""
+        return self._best().predict(X)
+
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """Class probabilities, (n, k)."""
+        return self._best().predict_proba(X)
+
+    def predict_log_proba(self, X: Any) -> NDArray[Any]:
+        """Logarithms of the class probabilities, (n, k)."""
+        return self._best().predict_log_proba(X)
+
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Logits, (n, k), or (n,) with two classes."""
+        return self._best().decision_function(X)
+
+    def _best(self) -> GEMClassifier:
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_
+
+    def _splits(self, rows: SearchRows) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+        """Numbers of the rows to train on and of those to hold out, split by split."""
+        codes, cv = rows.codes, self.cv  # which split as labels do, and are smaller
+        if cv is None:
+            share, random = self.validation_fraction, self.random_state
+            splitter = StratifiedShuffleSplit(1, test_size=share, random_state=random)
+        elif isinstance(cv, Integral):
+            splitter = checked_splitter(cv, codes, len(codes))
+        else:
+            return rows.parts(checked_splitter(cv, codes, rows.n_given))
+        return iter(splitter.split(np.empty((len(codes), 0)), codes))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _candidates(base: Any, grid: Mapping[str, Any]) -> list[dict[str, Any]]:
+    if not isinstance(base, GEMClassifier):
+        raise ValueError(f"estimator: expected a GEMClassifier, got {type(base).__name__}")
+    known = base.get_params()
+    for name, values in grid.items():
+        if name not in known:
+            raise ValueError(f"grid: expected parameters of GEMClassifier, got {name!r}")
+        if name == "class_weight":  # the weights of errors, too, which candidates must share
+            raise ValueError("grid: expected class_weight in the estimator, got it in the grid")
+        if isinstance(values, str) or not np.iterable(values) or len(list(values)) == 0:
+            raise ValueError(f"grid: expected a sequence of values of {name}, got {values!r}")
+    return list(ParameterGrid({name: list(values) for name, values in grid.items()}))
+
+
+def _summary(trial: dict[str, Any]) -> dict[str, Any]:
+    splits = trial["splits"]
+    mean = {
+        name: float(np.mean([split[name] for split in splits])) for name in ("error", "log_loss")
+    }
+    return {
+        "params": trial["params"],
+        **mean,
+        "errors": [split["error"] for split in splits],
+        "n_directions_kept": splits[0]["n_directions_kept"],
+        "n_iter": max(split["n_iter"] for split in splits),
+        "seconds": sum(split["seconds"] for split in splits),
+    }
+
+
+@contextmanager
+def _bar(total: int, verbose: int) -> Iterator[Any]:
+    """A function to call after each candidate, which moves a progress bar on stderr."""
+    if not verbose:
+        yield lambda trial: None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    console = Console(file=sys.stderr)
+    with Progress(*columns, TextColumn("{task.description}"), console=console) as progress:
+        task = progress.add_task("moments and directions", total=total)
+
+        def advance(trial: dict[str, Any]) -> None:
+            last = trial["splits"][-1]
+            chosen = ", ".join(f"{k}={v}" for k, v in trial["params"].items())
+            text = f"{chosen}: {100 * last['error']:.2f}%"
+            progress.update(task, advance=1, description=text)
+
+        yield advance

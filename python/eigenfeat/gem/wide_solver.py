@@ -1,0 +1,297 @@
+r"""Leading generalized eigenpairs of class pairs in a huge dimension, by block Krylov spaces.
+
+For a denominator ``B_j = Z_j^T Z_j + r_j I`` and a numerator ``Y_i^T Y_i``, eigenpairs of the
+pencil are those of a symmetric operator on the numerator's rows,
+
+.. math::
+
+    S u = Y_i B_j^{-1} Y_i^T u = \lambda u, \qquad v = B_j^{-1} Y_i^T u / \sqrt\lambda,
+    \qquad v^T B_j v = 1,
+
+and Krylov spaces of it are those of :math:`B_j^{-1} C_i`, orthonormal in the metric of B_j
+(Saibaba, Lee and Kitanidis, Numer. Linear Algebra Appl. 23, 2016), at the cost of vectors as short
+as the numerator has rows. All numerators of a denominator go on at a time, so that one block of
+right-hand sides serves them all, and leave as they converge. Two products of S's, that with B_j's
+inverse (`Denominator`) and the Rayleigh quotient, are exact to the tolerance asked for, and what is
+reported is the residual of the pencil itself.
+
+The constant, with rows ``(x - a, 1)``, and the centres `a` are rank-one terms that are carried
+along: with the denominator's own mean as `a`, the constant is B-orthogonal to everything else. A
+covariance below has this centre and no constant.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from eigenfeat.pencils.wide_denominator import Denominator, Rows
+
+__all__ = ["Leading", "Numerator", "WidePencils"]
+
+Array = NDArray[np.float64]
+
+BLOCK = 4  # new columns a numerator and step
+MOST_BASIS = 160  # columns before a restart
+MOST_STEPS = 200
+INNER = 0.1  # share of the tolerance that a solve may use up
+
+
+@dataclass(eq=False)
+class Numerator:
+    """Rows times the roots of their weights (n, d), the roots (n,), and seeds for its start."""
+
+    rows: Rows
+    root: Array
+    seed: list[int]
+
+
+@dataclass(eq=False)
+class Leading:
+    """The m leading eigenpairs of one pair of classes.
+
+    Attributes
+    ----------
+    values : (m,) array
+        Descending.
+    left : (n, m) array
+        Orthonormal eigenvectors `u` on the numerator's rows.
+    steps : int
+        Columns to which S was applied.
+    error : (m,) array
+        ``|S u - lambda u| / lambda``.
+    """
+
+    values: Array
+    left: Array
+    steps: int
+    error: Array
+
+
+@dataclass(eq=False)
+class Images:
+    """What S makes of some vectors U on its way, in combinations of rows.
+
+    ``r B^-1 Y_i^T U = rows_i^T U + rows_j^T beta - centre sums^T`` without the constant.
+    """
+
+    inner: Array  # (d, w) the two products of rows
+    beta: Array  # (n_j, w)
+    sums: Array  # (w,) root_i^T U
+
+
+class WidePencils:
+    """All numerators over one denominator.
+
+    Parameters
+    ----------
+    below : Denominator
+    numerators : list of Numerator
+    centre : (d,) array or None
+        `a`; None for rows as they are.
+    constant : bool
+        Whether rows have an entry 1 after the others.
+    n_threads : int
+        As the core takes it.
+    """
+
+    def __init__(
+        self,
+        below: Denominator,
+        numerators: list[Numerator],
+        centre: Array | None,
+        constant: bool,
+        n_threads: int,
+    ) -> None:
+        self.below, self.numerators, self.centre = below, numerators, centre
+        self.constant, self.n_threads = constant, n_threads
+        self._heights = [self._height(numerator.rows) for numerator in numerators]
+        self._height_below = self._height(below.rows)
+        self._square = 0.0 if centre is None else float(centre @ centre)
+        self._largest = _trace(below.rows)
+        self._norms = [np.sqrt(max(_trace(n.rows), 1e-300)) for n in numerators]
+
+    def _height(self, rows: Rows) -> Array:
+        """``rows @ centre``."""
+        if self.centre is None:
+            return np.zeros(rows.shape[0])
+        return rows.times(self.centre[:, None], n_threads=self.n_threads)[:, 0]
+
+    def images(
+        self,
+        active: list[int],
+        blocks: list[Array],
+        accuracy: list[float | None],
+        relative: float | None = None,
+    ) -> Images:
+        """Solve with B for ``Y_i^T U_i``.
+
+        `accuracy` is of S U_i, absolute, and rough where None; `relative`, in its place, is of
+        ``B (B^-1 Y_i^T U_i)``: what the rows say of a solution afterwards.
+        """
+        widths = [block.shape[1] for block in blocks]
+        starts = np.concatenate([[0], np.cumsum(widths)])
+        rows = self.below.rows
+        inner = np.empty((rows.shape[1], starts[-1]))
+        sums = np.empty(starts[-1])
+        for i, block, at in zip(active, blocks, starts, strict=False):
+            numerator = self.numerators[i]
+            numerator.rows.transposed_times(block, inner, out_at=int(at), n_threads=self.n_threads)
+            sums[at : at + block.shape[1]] = numerator.root @ block
+        size = np.linalg.norm(inner, axis=0) if relative is not None else sums
+        right = rows.times(inner, n_threads=self.n_threads)
+        right -= self._height_below[:, None] * sums
+        self.below.centre(right)
+        # An error e of the solve moves S u by |Y_i Z^T e| / r <= |Y_i| |e|_(K + r) / r.
+        wanted: Any = [
+            np.inf if a is None else a * self.below.shift / self._norms[i]
+            for i, a in zip(active, accuracy, strict=True)
+        ]
+        tolerance = np.repeat(wanted, widths)
+        if relative is not None:
+            # It moves B v by |Z^T (K + r) e| / r <= |K + r| |e|_(K + r) / r.
+            tolerance = relative * size * self.below.shift / (self.below.shift + self._largest)
+        beta = -self.below.solve(np.ascontiguousarray(right), tolerance)
+        beta = np.ascontiguousarray(self.below.centre(beta))
+        rows.transposed_times(beta, inner, add=True, n_threads=self.n_threads)
+        return Images(inner, beta, sums)
+
+    def apply(
+        self, active: list[int], blocks: list[Array], accuracy: list[float | None]
+    ) -> list[Array]:
+        """S U for each of some numerators."""
+        images = self.images(active, blocks, accuracy)
+        results, at = [], 0
+        for i, block in zip(active, blocks, strict=True):
+            width = block.shape[1]
+            part = slice(at, at + width)
+            numerator, sums = self.numerators[i], images.sums[part]
+            out = numerator.rows.times(images.inner, at=at, width=width, n_threads=self.n_threads)
+            out -= self._heights[i][:, None] * sums
+            along = self._heights[i] @ block + self._height_below @ images.beta[:, part]
+            out -= numerator.root[:, None] * (along - self._square * sums)
+            out /= self.below.shift
+            if self.constant:
+                out += numerator.root[:, None] * sums
+            results.append(out)
+            at += width
+        return results
+
+    def solve(self, count: int, threshold: float, tolerance: float) -> list[Leading]:
+        """The leading `count` eigenpairs of each numerator, those from `threshold` on accurately.
+
+        Deterministic: the start depends on the numerators' seeds alone.
+        """
+        searches = [_Search(n, count, threshold, tolerance) for n in self.numerators]
+        for _ in range(MOST_STEPS):
+            active = [i for i, search in enumerate(searches) if not search.done]
+            if not active:
+                break
+            blocks = [searches[i].block for i in active]
+            images = self.apply(active, blocks, [searches[i].accuracy for i in active])
+            for i, image in zip(active, images, strict=True):
+                searches[i].take(image)
+        return [search.result() for search in searches]
+
+
+class _Search:
+    """The Krylov space of one numerator; `block` is what S is to be applied to next."""
+
+    def __init__(
+        self, numerator: Numerator, count: int, threshold: float, tolerance: float
+    ) -> None:
+        self._n = numerator.rows.shape[0]
+        self._count = min(count, self._n)
+        self._threshold, self._tolerance = threshold, tolerance
+        self._random = np.random.RandomState(numerator.seed)
+        self._basis = np.empty((self._n, 0))
+        self._image = np.empty((self._n, 0))
+        self._quotient = np.empty((0, 0))
+        self.steps = 0
+        self.done = False
+        start = self._random.standard_normal((self._n, min(BLOCK, self._n)))
+        self.block = np.ascontiguousarray(np.linalg.qr(start)[0])
+        self.accuracy: float | None = None  # of the next image; None: a rough one will do
+
+    def take(self, image: Array) -> None:
+        """Add the block with its image to the space, and look for eigenpairs in it."""
+        if self.accuracy is None:  # a power step: a better start, and the size of what is sought
+            self.steps += image.shape[1]
+            size = float(np.linalg.norm(image)) / np.sqrt(image.shape[1])
+            self.accuracy = INNER * self._tolerance * size
+            self.block = np.ascontiguousarray(np.linalg.qr(image)[0]) if size > 0 else self.block
+            return
+        basis, block = self._basis, self.block
+        beside, corner = basis.T @ image, block.T @ image
+        self._quotient = np.block([[self._quotient, beside], [beside.T, (corner + corner.T) / 2]])
+        self._basis = np.hstack([basis, block])
+        self._image = np.hstack([self._image, image])
+        self.steps += block.shape[1]
+        self._values, self._vectors = linalg.eigh(self._quotient, check_finite=False)
+        self._values, self._vectors = self._values[::-1], self._vectors[:, ::-1]
+        self._look()
+        if self.done:
+            return
+        if self._basis.shape[1] + BLOCK > max(MOST_BASIS, 4 * self._count):
+            self._restart()
+        self._extend(image)
+
+    def _look(self) -> None:
+        """Whether what is wanted has been found, and how accurate the next image must be."""
+        full = self._basis.shape[1] >= self._n
+        m = min(self._count, len(self._values))
+        self._errors = self._residuals(m)
+        values = self._values[:m]
+        scale = max(float(values[0]), 0.0)
+        wanted = values > max(self._threshold, 1e-12 * scale)
+        good = self._errors <= self._tolerance * values
+        # The first value below the threshold must be below it for good.
+        below = values + self._errors < self._threshold
+        enough = m == self._count or full
+        settled = np.where(wanted, good, below | (values <= 1e-12 * scale))
+        self.done = full or scale == 0.0 or (enough and bool(settled[: wanted.sum() + 1].all()))
+        last = values[wanted][-1] if wanted.any() else scale
+        self.accuracy = INNER * self._tolerance * float(last)
+
+    def _residuals(self, m: int) -> Array:
+        vectors = self._vectors[:, :m]
+        gap = self._image @ vectors - self._basis @ (vectors * self._values[:m])
+        return np.linalg.norm(gap, axis=0)
+
+    def _restart(self) -> None:
+        """Keep the leading Ritz vectors only; the next block goes on with the same Krylov space."""
+        kept = self._count + 2 * BLOCK
+        vectors = self._vectors[:, :kept]
+        self._basis = self._basis @ vectors
+        self._image = self._image @ vectors
+        self._quotient = np.diag(self._values[:kept])
+
+    def _extend(self, image: Array) -> None:
+        """The next block: the last image less what is in the space already."""
+        room = self._n - self._basis.shape[1]
+        block = image[:, :room]
+        size = np.linalg.norm(block, axis=0)
+        for _ in range(3):
+            block = block - self._basis @ (self._basis.T @ block)
+            norm = np.linalg.norm(block, axis=0)
+            lost = norm <= 1e-10 * np.where(size > 0, size, 1.0)
+            if lost.any():  # in the space: go on with something new
+                block[:, lost] = self._random.standard_normal((self._n, int(lost.sum())))
+                size[lost] = np.sqrt(self._n)
+            block = np.linalg.qr(block)[0]
+            size = np.ones(block.shape[1])
+        self.block = np.ascontiguousarray(block)
+
+    def result(self) -> Leading:
+        m = int(np.count_nonzero(self._values[: self._count] > 1e-12 * max(self._values[0], 0.0)))
+        values = self._values[:m].copy()
+        left = np.ascontiguousarray(self._basis @ self._vectors[:, :m])
+        return Leading(values, left, self.steps, self._errors[:m] / values)
+
+
+def _trace(rows: Rows) -> float:
+    return float(rows.squared_norms().sum())

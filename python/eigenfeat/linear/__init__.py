@@ -1,0 +1,1 @@
+"""Linear models on expanded rows: multinomial logit and calibrated least squares."""

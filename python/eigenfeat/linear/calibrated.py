@@ -1,0 +1,278 @@
+"""Calibrated least squares: a classifier of few steps, each of them a least squares fit."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from eigenfeat._base import threads as _threads
+from eigenfeat._base.validation import MOST
+from eigenfeat.linear.calibrated_passes import (
+    Calibration,
+    Passes,
+    on_simplex,
+    passes_of,
+    row_slices,
+)
+from eigenfeat.linear.linear import LinearClassifier
+from eigenfeat.linear.logit_problem import LogitProblem, Penalty, uncentred
+from eigenfeat.rows.out_of_core import over_blocks
+
+__all__ = ["CalibratedLeastSquares", "Calibration"]
+
+_Array = NDArray[np.float64]
+
+
+class CalibratedLeastSquares(LinearClassifier):
+    r"""Classifier by a few preconditioned steps on a link function that is learned on the way.
+
+    With :math:`\Phi` (n, p) the features, Y (n, k) the labels' indicators and the metric
+
+    .. math:: H = \tfrac12 \Phi^T \Phi + \lambda \sqrt n D^2,
+              \qquad D = \mathrm{diag}(r), \; r_j^2 = \tfrac1n \sum_i \Phi_{ij}^2,
+
+    it begins with the ridge regression :math:`W = (2H)^{-1} \Phi^T Y` and then alternates
+
+    .. math:: P = \Pi\bigl([1, T, T^2, T^3, T^4] A\bigr), \qquad
+              W \leftarrow W + H^{-1} \Phi^T (Y - P),
+
+    where T (n, k) are the scores :math:`\Phi W` mapped to [-1, 1] by their ranges, A (4k + 1, k) is
+    the small ridge regression of Y on these powers (the calibration), and :math:`\Pi` projects each
+    row on the simplex of probabilities. Steps add up in W, so that a model is W and its last A.
+
+    Parameters
+    ----------
+    n_iterations : int >= 0, default=6
+        Steps after the ridge regression.
+    ridge : float >= 0, default=0.5
+        lambda: damping of every step. The steps being few, it is also what regularises.
+    calibration_powers : int >= 1, default=4
+        Highest power of the scores in the calibration.
+    calibration_ridge : float > 0, default=1e-2
+        Penalty of the calibration's weights, as a share of the powers' mean squares.
+    fit_intercept : bool, default=True
+        Whether there is a constant feature, which has no part in D.
+    gram_rows : int or None, default=20000
+        Rows from which the Gram matrix in H is made. None means all.
+    early_stopping : bool, default=False
+        Whether to hold rows out, stop once their squared error has not fallen for three steps, and
+        keep the step for which it was least.
+    validation_fraction : float, default=0.1
+        Share of rows to hold out, class by class.
+    random_state : int, RandomState or None, default=0
+        For the rows of the Gram matrix and those held out.
+    n_threads : int or None, default=None
+        Threads; None means all that OpenMP gives. Results do not depend on it.
+    verbose : int, default=0
+        1 prints a line for each step on stderr.
+
+    Attributes
+    ----------
+    coef_ : (k, p) array
+        Weights in the units of the features, also with two classes.
+    intercept_ : (k,) array
+    calibration_ : Calibration
+        From scores to what `decision_function` returns.
+    classes_ : (k,) array
+        Labels, sorted.
+    n_iter_ : int
+        Steps in `coef_`.
+    error_history_ : list of float
+        Mean ``|Y_i - P_i|^2`` of the rows after the ridge regression and after every step.
+    validation_history_ : list of float
+        With `early_stopping`, the same of the held-out rows.
+    n_rows_ : float
+        Number of rows that it was fitted to, or their weight.
+    n_features_in_ : int
+        Number of features, p.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two classes, or rows, labels, weights or parameters are unfit.
+
+    Notes
+    -----
+    `X` may be an array, a sparse matrix, or :class:`ExpandedRows`. Memory: a (p, p) float32 matrix
+    and two arrays (n, k) of the features' type. Every step is two passes over the features.
+    New rows' scores are clipped to the ranges that the training rows had.
+
+    A projection on the simplex makes probabilities of exactly 0, whose logarithm no loss survives:
+    `predict_proba` adds half a row of each class to the n rows, ``(n P + 1/2) / (n + k/2)``.
+
+    References
+    ----------
+    A. Agarwal, S. Kakade, N. Karampatziakis, L. Song and G. Valiant, "Least Squares Revisited:
+    Scalable Approaches for Multi-class Prediction", ICML 2014: calibrated least squares. J. Duchi,
+    S. Shalev-Shwartz, Y. Singer and T. Chandra, "Efficient Projections onto the l1-Ball", ICML
+    2008: the projection on the simplex.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from eigenfeat import CalibratedLeastSquares
+    >>> X, y = load_iris(return_X_y=True)
+    >>> CalibratedLeastSquares().fit(X, y).score(X, y) > 0.95
+    True
+    """
+
+    PATIENCE = 3
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_iterations": [Interval(Integral, 0, MOST, closed="both")],
+        "ridge": [Interval(Real, 0, None, closed="left")],
+        "calibration_powers": [Interval(Integral, 1, MOST, closed="both")],
+        "calibration_ridge": [Interval(Real, 0, None, closed="neither")],
+        "fit_intercept": ["boolean"],
+        "gram_rows": [Interval(Integral, 1, None, closed="left"), None],
+        "early_stopping": ["boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "random_state": ["random_state"],
+        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        n_iterations: int = 6,
+        ridge: float = 0.5,
+        calibration_powers: int = 4,
+        calibration_ridge: float = 1e-2,
+        fit_intercept: bool = True,
+        gram_rows: int | None = 20000,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        random_state: Any = 0,
+        n_threads: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_iterations = n_iterations
+        self.ridge = ridge
+        self.calibration_powers = calibration_powers
+        self.calibration_ridge = calibration_ridge
+        self.fit_intercept = fit_intercept
+        self.gram_rows = gram_rows
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> CalibratedLeastSquares:
+        """Fit the weights and the calibration.
+
+        Parameters
+        ----------
+        X : (n, p) array-like, sparse matrix, ExpandedRows or RowBlocks
+            Finite features. Blocks, and memory-mapped arrays, are gone through three times a step.
+        y : (n,) array-like
+            Labels; None with blocks, which bring their own, and their weights.
+        sample_weight : (n,) array-like, optional
+            Nonnegative weights of the rows.
+
+        Returns
+        -------
+        CalibratedLeastSquares
+            The estimator itself.
+        """
+        self._validate_params()
+        with self._unchanged_on_error():
+            random = check_random_state(self.random_state)
+            self._fit(*self._problems(X, y, sample_weight, random), random)
+        return self
+
+    def _fit(self, problem: Any, held_out: Any, centre: Any, random: Any) -> None:
+        started = time.perf_counter()
+        sample = self._sample(problem.n_rows, random)
+        metric = problem.metric(Penalty(1.0, self.ridge, 0.0), 0.0, sample)
+        self._say(f"metric: {problem.shape[0]} features ({time.perf_counter() - started:.1f} s)")
+        self.n_rows_ = problem.total
+        validation = None if held_out is None else passes_of(held_out, first=False)
+        kept = self._iterate(passes_of(problem), metric, validation, centre)
+        self.coef_ = np.ascontiguousarray(kept.W[: problem.varying].T)
+        self.intercept_ = kept.W[-1].copy() if self.fit_intercept else np.zeros(problem.shape[1])
+        self.calibration_, self.n_iter_ = kept.calibration, kept.number
+
+    @over_blocks
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Calibrated scores: probabilities before they are projected on the simplex.
+
+        Parameters
+        ----------
+        X : (n, p) array-like, sparse matrix, ExpandedRows or RowBlocks
+            Finite features. Of blocks the result comes block by block, by an iterator.
+
+        Returns
+        -------
+        (n, k) array, or (n,) with two classes
+            With two classes that of the second minus that of the first.
+        """
+        scores = self._calibrated(X)
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    @over_blocks
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """Class probabilities, (n, k); none is exactly 0."""
+        scores = self._calibrated(X)
+        for rows in row_slices(*scores.shape):
+            P = on_simplex(scores[rows].astype(np.float64))
+            scores[rows] = (self.n_rows_ * P + 0.5) / (self.n_rows_ + 0.5 * P.shape[1])
+        return scores
+
+    @over_blocks
+    def predict_log_proba(self, X: Any) -> NDArray[Any]:
+        """Logarithms of the class probabilities, (n, k)."""
+        return np.asarray(np.log(self.predict_proba(X)))
+
+    def _calibrated(self, X: Any) -> NDArray[Any]:
+        check_is_fitted(self, "coef_")
+        X = self._rows(X, reset=False)
+        problem = LogitProblem.reader(X, _threads.resolve(self.n_threads))
+        scores = problem.scores(np.vstack([self.coef_.T, self.intercept_]))
+        return self.calibration_.apply(scores)
+
+    def _iterate(self, passes: Passes, metric: Any, held_out: Passes | None, centre: Any) -> _Step:
+        """All steps; returns the one to keep."""
+        threads = _threads.resolve(self.n_threads)
+        W = 0.5 * metric.solve(passes.products(), threads)
+        self.error_history_: list[float] = []
+        self.validation_history_: list[float] = []
+        best = 0
+        for number in range(self.n_iterations + 1):
+            if number:
+                W = W + metric.solve(passes.products(), threads)
+            how = (self.calibration_powers, self.calibration_ridge)
+            calibration, error = passes.calibrate(W, *how)
+            self.error_history_.append(error)
+            step = _Step(number, uncentred(W, centre), calibration)
+            text = f"step {number}: squared error {error:.5g}"
+            if held_out is not None:
+                self.validation_history_.append(held_out.error(step.W, calibration))
+                text += f", held-out {self.validation_history_[-1]:.5g}"
+                best = int(np.argmin(self.validation_history_))
+            self._say(text)
+            if held_out is None or best == number:
+                kept = step
+            elif number - best >= self.PATIENCE:
+                break
+        return kept
+
+    def _say(self, text: str) -> None:
+        if self.verbose:
+            print(f"[CalibratedLeastSquares] {text}", file=sys.stderr, flush=True)
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    number: int
+    W: _Array
+    calibration: Calibration

@@ -1,0 +1,228 @@
+"""What linear classifiers share: rows of any kind in, logits, probabilities and labels out."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_softmax, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.model_selection import train_test_split
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from eigenfeat._base import threads
+from eigenfeat._base.text_columns import naming_text
+from eigenfeat._base.unchanged import unchanged_on_error
+from eigenfeat.expansion.features import ExpandedRows, take_rows
+from eigenfeat.linear.block_logit import BlockLogit, block_centre
+from eigenfeat.linear.logit_problem import LogitObjective, LogitProblem, centred
+from eigenfeat.rows.out_of_core import BlockScores, given_blocks, over_blocks, surveyed
+from eigenfeat.rows.row_weights import weighted_rows
+from eigenfeat.rows.surveyed import SurveyedBlocks
+
+__all__ = ["FromLogits", "LinearClassifier", "LinearModel", "check_two_labels"]
+
+FLOATS = [np.float64, np.float32]
+_MOST_PERMUTED = 1 << 25  # rows: beyond, a permutation takes more memory than all else
+
+
+class FromLogits(BlockScores):
+    """Probabilities and labels of a classifier from its `decision_function`."""
+
+    classes_: NDArray[Any]
+
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Logits (n, k), or (n,) of the second class over the first."""
+        raise NotImplementedError
+
+    @over_blocks
+    def predict_log_proba(self, X: Any) -> NDArray[Any]:
+        """Logarithms of the class probabilities, (n, k)."""
+        return np.asarray(log_softmax(self._all_scores(X), axis=1))
+
+    @over_blocks
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """Class probabilities, (n, k)."""
+        return np.asarray(softmax(self._all_scores(X), axis=1))
+
+    @over_blocks
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Most probable labels, (n,)."""
+        scores = self._all_scores(X)
+        return self.classes_[np.argmax(scores, axis=1)]
+
+    def _all_scores(self, X: Any) -> NDArray[Any]:
+        scores = self.decision_function(X)
+        return scores if scores.ndim == 2 else np.column_stack([np.zeros_like(scores), scores])
+
+
+class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
+    """What the linear classifiers share: rows in, ``X @ coef_.T + intercept_`` out."""
+
+    classes_: NDArray[Any]
+    coef_: NDArray[np.float64]
+    intercept_: NDArray[np.float64]
+    n_threads: int | None
+
+    @over_blocks
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Logits.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, sparse matrix, ExpandedRows or RowBlocks
+            Finite rows. Of blocks the result comes block by block, by an iterator.
+
+        Returns
+        -------
+        (n, k) array, or (n,) with two classes
+            With two classes the logit of the second over the first.
+
+        Raises
+        ------
+        ValueError
+            If features, or logits in their type, are not finite.
+        """
+        check_is_fitted(self, "coef_")
+        X = self._rows(X, reset=False)
+        weights = np.vstack([self.coef_.T, self.intercept_])
+        problem = LogitProblem.reader(X, threads.resolve(self.n_threads))
+        scores = problem.scores(weights)
+        finite = np.isfinite(scores).all(axis=1)
+        if not finite.all():
+            row = int(np.argmin(finite))
+            raise ValueError(f"X: expected features of finite logits, got others in row {row}")
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def _unchanged_on_error(self) -> AbstractContextManager[None]:
+        return unchanged_on_error(self)
+
+    def _rows(self, X: Any, *, reset: bool, y: Any = "no_validation") -> Any:
+        """Check rows; with `y`, return both."""
+        if isinstance(X, ExpandedRows):
+            if reset:
+                self.n_features_in_ = X.shape[1]
+                self.__dict__.pop("feature_names_in_", None)
+            elif X.shape[1] != self.n_features_in_:
+                raise ValueError(f"X: expected {self.n_features_in_} features, got {X.shape[1]}")
+            if isinstance(y, str) and y == "no_validation":
+                return X
+            y = np.asarray(y)
+            if y.shape != (len(X),):
+                raise ValueError(f"y: expected {len(X)} labels, one a row, got shape {y.shape}")
+            return X, y
+        options = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "reset": reset}
+        with naming_text(X):
+            return validate_data(self, X, y, **options)
+
+    def _labelled_rows(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Any, NDArray[np.int32], NDArray[np.float64] | None]:
+        """Check rows, labels and weights; leave out rows without weight."""
+        X, y = self._rows(X, reset=True, y=y)
+        check_classification_targets(y)
+        X, y, weight = weighted_rows(X, y, sample_weight)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        check_two_labels(self.classes_)
+        return X, codes.astype(np.int32), weight
+
+    def _keep(self, W: NDArray[np.float64]) -> None:
+        """Store the weights W (p, k), the constant's last."""
+        if len(self.classes_) == 2:
+            W = W[:, 1:] - W[:, :1]
+        self.coef_ = np.ascontiguousarray(W[:-1].T)
+        self.intercept_ = W[-1].copy()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class LinearClassifier(LinearModel, FromLogits):
+    """What the logits share: problems of all rows, of a sample, and of rows held out."""
+
+    fit_intercept: bool
+    gram_rows: int | None
+    early_stopping: bool
+    validation_fraction: float
+
+    def _problem(self, X: Any, codes: Any, weight: Any) -> LogitProblem:
+        return LogitProblem(
+            X,
+            codes,
+            weight,
+            len(self.classes_),
+            constant=self.fit_intercept,
+            n_threads=threads.resolve(self.n_threads),
+        )
+
+    def _problems(
+        self, X: Any, y: Any, sample_weight: Any, random: Any
+    ) -> tuple[LogitObjective, LogitObjective | None, NDArray[np.float64] | None]:
+        """Problems of the rows to fit and of those held out, and what columns are moved by."""
+        rows = X if isinstance(X, SurveyedBlocks) else None
+        if rows is None:
+            blocks = given_blocks(X, y, sample_weight)
+            rows = None if blocks is None else surveyed(blocks, n_threads=self.n_threads)
+        if rows is not None:
+            return self._block_problems(rows, random)
+        X, codes, weight = self._labelled_rows(X, y, sample_weight)
+        X, codes, weight, held_out = self._held_out(X, codes, weight, random)
+        X, centre = centred(X, weight) if self.fit_intercept else (X, None)
+        return self._problem(X, codes, weight), held_out, centre
+
+    def _block_problems(self, rows: SurveyedBlocks, random: Any) -> tuple[Any, Any, Any]:
+        self.classes_ = rows.classes
+        check_two_labels(self.classes_)
+        held_out = None
+        if self.early_stopping:
+            parts = self._split(rows.codes, random)
+            rows, held = rows.subset(parts[0]), rows.subset(parts[1])
+            held_out = BlockLogit(held, constant=self.fit_intercept)
+        centre = block_centre(rows) if self.fit_intercept else None
+        if centre is not None:
+            rows = rows.read_as(centre=centre)
+        problem = BlockLogit(rows, constant=self.fit_intercept)
+        self.n_features_in_ = problem.varying
+        self.__dict__.pop("feature_names_in_", None)
+        return problem, held_out, centre
+
+    def _sample(self, n: int, random: Any) -> NDArray[np.intp] | None:
+        """Row numbers for the Gram matrix, or None for all."""
+        if self.gram_rows is None or self.gram_rows >= n:
+            return None
+        if n <= _MOST_PERMUTED:
+            return np.sort(random.permutation(n)[: self.gram_rows])
+        few = np.random.default_rng(random.randint(2**31 - 1))
+        return np.sort(few.choice(n, self.gram_rows, replace=False, shuffle=False))
+
+    def _held_out(
+        self, X: Any, codes: Any, weight: Any, random: Any
+    ) -> tuple[Any, Any, Any, LogitProblem | None]:
+        """Rows to fit, and with `early_stopping` the others."""
+        if not self.early_stopping:
+            return X, codes, weight, None
+        parts = [
+            (take_rows(X, rows), codes[rows], None if weight is None else weight[rows])
+            for rows in self._split(codes, random)
+        ]
+        return *parts[0], self._problem(*parts[1])
+
+    def _split(self, codes: Any, random: Any) -> list[NDArray[np.intp]]:
+        """Numbers of rows to fit and of rows to hold out, class by class."""
+        options = {"stratify": codes, "random_state": random}
+        parts = train_test_split(
+            np.arange(len(codes)), test_size=self.validation_fraction, **options
+        )
+        return [np.sort(part) for part in parts]
+
+
+def check_two_labels(classes: NDArray[Any]) -> None:
+    """Raise ValueError if all rows are of one class."""
+    if len(classes) < 2:
+        only = classes.tolist()[0]
+        raise ValueError(f"y: expected rows of at least two classes, got 1 class ({only!r})")

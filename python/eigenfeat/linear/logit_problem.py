@@ -1,0 +1,348 @@
+"""The penalised multinomial logit on feature rows: objective, gradient and metric.
+
+    f(W) = sum_i w_i loss_i(W)
+           + penalty / 2 (1/2 sum_i w_i |z_i|^2 + ridge sqrt(n) sum_j r_j^2 |W_j|^2)
+           + l2 / 2 sum_j |W_j|^2,        z_i = W^T phi_i
+
+The second line is the energy of the logits, ``penalty / 2 tr(W^T H W)`` in the metric
+``H = 1/2 Phi^T diag(w) Phi + ridge sqrt(n) D^2``, D = diag(r) the root mean squares of the
+features (or, `common` to all, the root of their mean square), n the sum of the weights. It needs no
+Gram matrix: the logits are at hand in every pass. The Gram matrix only preconditions, so that a
+sample of the rows will do. The constant feature is in neither of the sums over j.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from eigenfeat._base.core import core
+from eigenfeat._base.validation import show
+from eigenfeat.expansion.features import core_rows, take_rows
+from eigenfeat.rows.blocks import Block
+
+__all__ = ["Gram", "LogitObjective", "LogitProblem", "Penalty", "centred", "far_means", "uncentred"]
+
+_Array = npt.NDArray[np.float64]
+
+# Of a sample's mean share of the trace for each of its rows: what the Gram matrix of m rows is off
+# by in the directions that it cannot tell apart. Flat between a half and thrice this on MNIST, for
+# 1,000 to 8,000 rows.
+_TAIL = 0.15
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """Weights of the penalties: logit energy (`penalty`, with `ridge` inside) and plain `l2`.
+
+    With `common` the ridge weighs all features alike, whatever their mean squares.
+    """
+
+    energy: float
+    ridge: float
+    l2: float
+    common: bool = False
+
+
+class LogitObjective(ABC):
+    """The objective and its metric, whatever passes over the rows are made of.
+
+    Attributes
+    ----------
+    shape : (p, k)
+        Features, with the constant, and classes.
+    n_rows : int
+    total : float
+        Sum of the weights.
+    mean_squares : (p,) array
+        Of the features.
+    scale : (p,) array
+        One over their roots, 1 where they are 0.
+    dtype : numpy.dtype
+        Type of the features, in which tiles are computed.
+    constant : bool
+        Whether there is a last feature of ones (the intercept).
+    n_threads : int
+        As the core takes it.
+    """
+
+    shape: tuple[int, int]
+    n_rows: int
+    total: float
+    mean_squares: _Array
+    scale: _Array
+    dtype: np.dtype[Any]
+    constant: bool
+    n_threads: int
+
+    @abstractmethod
+    def terms(self, W: _Array, energy_weight: float) -> tuple[float, float, _Array]:
+        """Loss, energy of the logits, and the gradient of their weighted sum, at W (p, k)."""
+
+    @abstractmethod
+    def gram(self, sample: npt.NDArray[np.intp] | None, half: bool) -> Gram:
+        """What makes the metric: the Gram matrix of all rows, or of those with these numbers."""
+
+    def _hold(self, squares: _Array, total: float) -> None:
+        if not np.isfinite(squares).all():
+            column = int(np.argmin(np.isfinite(squares)))
+            raise ValueError(f"X: expected finite features, got others in feature {column}")
+        self.total = total
+        self.mean_squares = squares / total
+        positive = self.mean_squares > 0
+        self.scale = 1.0 / np.sqrt(np.where(positive, self.mean_squares, 1.0))
+
+    @property
+    def varying(self) -> int:
+        """Features but the constant."""
+        return self.shape[0] - self.constant
+
+    def quadratic(self, penalty: Penalty) -> _Array:
+        """Coefficients (p,) of the plain squares |W_j|^2 / 2 in the objective."""
+        squares = self.mean_squares
+        if penalty.common and self.varying:
+            squares = np.full_like(squares, squares[: self.varying].mean())
+        out = penalty.energy * penalty.ridge * np.sqrt(self.total) * squares + penalty.l2
+        out[self.varying :] = 0.0
+        return out
+
+    def objective(self, W: _Array, penalty: Penalty) -> tuple[float, _Array]:
+        """Objective and gradient at W (p, k)."""
+        loss, energy, gradient = self.terms(np.ascontiguousarray(W), 0.5 * penalty.energy)
+        pull = self.quadratic(penalty)[:, None] * W
+        gradient += pull
+        value = loss + 0.25 * penalty.energy * energy + 0.5 * float(np.einsum("ij,ij->", W, pull))
+        return float(value), gradient
+
+    def loss(self, W: _Array) -> float:
+        """Unpenalised mean loss."""
+        return float(self.terms(np.ascontiguousarray(W), 0.0)[0]) / self.total
+
+    def metric(
+        self,
+        penalty: Penalty,
+        damping: float,
+        sample: npt.NDArray[np.intp] | None,
+        *,
+        half: bool = False,
+        tail: bool = False,
+    ) -> Any:
+        """Cholesky factor of ``1/2 Phi^T diag(w) Phi`` plus the penalty's plain squares.
+
+        The Gram matrix is that of all rows or of a sample.
+
+        Where rounding makes H indefinite the damping grows until it is not: the optimum does not
+        depend on it.
+
+        Parameters
+        ----------
+        penalty : Penalty
+            Its plain squares, in the metric; not its energy's part of the Gram matrix.
+        damping : float
+            Least addition to the diagonal, where features have root mean square 1.
+        sample : (m,) array of row numbers, or None
+        half : bool
+            Whether 8 bits of a feature are enough: a preconditioner's, where that is faster.
+        tail : bool
+            Whether the damping of a sample of fewer rows than features is at least what it leaves
+            open of the spectrum: where only the number of steps depends on the metric.
+        """
+        gram = self.gram(sample, half)
+        share = 1.0 if sample is None else self.total / gram.weight
+        floor: _Array | float = 0.0
+        if sample is not None:  # features that are rare may have no row in it
+            squares = share * gram.squares()
+            lacking = np.maximum(self.total * self.mean_squares - squares, 0.0)
+            floor = 0.5 * lacking * self.scale**2
+            if tail and gram.dual:
+                trace = 0.5 * float(np.einsum("j,j->", squares, self.scale**2))
+                damping = max(damping, _TAIL * trace / len(sample))
+        # Rounding of a float32 Gram matrix whose diagonal is total / 2; of its trace in the dual.
+        smallest = max(4, self.shape[0] * gram.dual) * float(np.finfo(np.float32).eps) * self.total
+        diagonal = np.maximum(self.quadratic(penalty) * self.scale**2, max(damping, smallest))
+        if not np.isfinite((diagonal + floor).astype(np.float32)).all():
+            raise ValueError(
+                "penalty: expected one (with l2 or ridge) whose multiples of the features' scales "
+                f"are finite in float32, got {show(penalty)}"
+            )
+        for _ in range(20):
+            metric = gram.metric(diagonal + floor, 0.5 * share)
+            if metric.positive:
+                return metric
+            diagonal *= 10.0
+        raise FloatingPointError("the Gram matrix of the features cannot be factorised")
+
+
+@dataclass(frozen=True, eq=False)
+class Gram:
+    """A Gram matrix of some rows' features, scaled, as the metric is made of it.
+
+    Attributes
+    ----------
+    metric : callable
+        ``metric(diagonal, factor)``, the factor of ``factor * gram + diagonal``.
+    squares : callable
+        Sums of squares (p,) of the features.
+    weight : float
+        Sum of the rows' weights.
+    dual : bool
+        Whether a kernel of the rows stands for the matrix: there are fewer rows than features.
+    """
+
+    metric: Callable[[_Array, float], Any]
+    squares: Callable[[], _Array]
+    weight: float
+    dual: bool
+
+    @classmethod
+    def of_rows(
+        cls, rows: Any, weights: _Array | None, scale: _Array, half: bool, n_threads: int
+    ) -> Gram:
+        """Of rows in memory, as the core reads them."""
+        dual = rows.n_rows < rows.n_columns
+
+        def metric(diagonal: _Array, factor: float) -> Any:
+            return rows.metric(weights, scale, diagonal, factor, dual, half, n_threads)
+
+        def squares() -> _Array:
+            found: _Array = rows.sums(weights, n_threads)[1]
+            return found
+
+        return cls(metric, squares, float(rows.n_rows if weights is None else weights.sum()), dual)
+
+    @classmethod
+    def summed(
+        cls, gram: _Array, squares: _Array, weight: float, scale: _Array, n_threads: int
+    ) -> Gram:
+        """From a packed matrix, see `eigenfeat.rows.reductions.scaled_gram`."""
+
+        def metric(diagonal: _Array, factor: float) -> Any:
+            return core.Metric.from_gram(gram, scale, diagonal, factor, n_threads)
+
+        return cls(metric, lambda: squares, weight, False)
+
+
+class LogitProblem(LogitObjective):
+    """Rows in memory, labels and weights, and passes over them.
+
+    Parameters
+    ----------
+    X : (n, d) array, sparse matrix or ExpandedRows
+    labels : (n,) int32 array in [0, k), or None
+        None where only products are asked for.
+    weights : (n,) float64 array, or None
+    n_classes : int
+    constant : bool
+        Whether there is a last feature of ones (the intercept).
+    n_threads : int
+        As the core takes it.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        labels: npt.NDArray[np.int32],
+        weights: _Array | None,
+        n_classes: int,
+        *,
+        constant: bool,
+        n_threads: int,
+    ) -> None:
+        self.X, self.labels, self.weights = X, labels, weights
+        self.constant, self.n_threads = constant, n_threads
+        self._read(core_rows(X, constant))
+        self.shape = (self.rows.n_columns, n_classes)
+        total = float(self.n_rows if weights is None else weights.sum())
+        self._hold(self.rows.sums(weights, n_threads)[1], total)
+
+    @classmethod
+    def reader(cls, X: Any, n_threads: int) -> LogitProblem:
+        """For scores alone: no pass over the rows is made beforehand."""
+        made = cls.__new__(cls)
+        made.X, made.n_threads = X, n_threads
+        made._read(core_rows(X, True))
+        return made
+
+    @classmethod
+    def part(cls, block: Block, n_classes: int, constant: bool, n_threads: int) -> LogitProblem:
+        """For scores and products of a block of feature rows whose labels are indices."""
+        made = cls.__new__(cls)
+        made.X, made.labels, made.weights = block.X, block.y, block.weight
+        made.constant, made.n_threads = constant, n_threads
+        made._read(core_rows(block.X, constant))
+        made.shape = (made.rows.n_columns, n_classes)
+        return made
+
+    def _read(self, rows: Any) -> None:
+        self.rows, self.n_rows = rows, int(rows.n_rows)
+        self.dtype = np.dtype(np.float32 if type(rows).__name__.endswith("32") else np.float64)
+
+    def terms(self, W: _Array, energy_weight: float) -> tuple[float, float, _Array]:
+        """Loss, energy of the logits, and the gradient of their weighted sum, at W (p, k)."""
+        found: tuple[float, float, _Array] = self.rows.gradient(
+            self.labels, self.weights, energy_weight, W, self.n_threads
+        )
+        return found
+
+    def scores(self, W: _Array) -> npt.NDArray[Any]:
+        """Logits (n, k)."""
+        return self.rows.scores(np.ascontiguousarray(W, dtype=self.dtype), self.n_threads)
+
+    def products(self, residuals: npt.NDArray[Any]) -> _Array:
+        """``Phi^T residuals``, (p, k)."""
+        out: _Array = self.rows.products(
+            np.ascontiguousarray(residuals, dtype=self.dtype), self.n_threads
+        )
+        return out
+
+    def gram(self, sample: npt.NDArray[np.intp] | None, half: bool) -> Gram:
+        """What makes the metric: the Gram matrix of all rows, or of those with these numbers."""
+        rows, weights = self.rows, self.weights
+        if sample is not None:
+            rows = core_rows(take_rows(self.X, sample), self.constant)
+            weights = None if weights is None else weights[sample]
+        return Gram.of_rows(rows, weights, self.scale, half, self.n_threads)
+
+
+def centred(X: Any, weight: Any) -> tuple[Any, _Array | None]:
+    """Dense rows with those columns about their means whose means exceed ten deviations.
+
+    With an intercept the loss's optimum is the same; its float32 metric is not. Such a column's
+    mean square, in the energy's ridge, becomes its variance.
+    """
+    if not isinstance(X, np.ndarray):
+        return X, None
+    sums, squares = core_rows(X, False).sums(weight, 1)  # in float64, whatever X is
+    total = float(len(X) if weight is None else weight.sum())
+    mean = far_means(sums, squares, total, lambda: X.min(axis=0) < X.max(axis=0))
+    if mean is None:
+        return X, None
+    return np.subtract(X, mean, out=np.empty_like(X), casting="same_kind"), mean
+
+
+def uncentred(W: _Array, centre: _Array | None) -> _Array:
+    """Weights for rows as they are, from those for rows about `centre`; the constant is last."""
+    if centre is None:
+        return W
+    out = W.copy()
+    out[-1] -= centre @ W[:-1]
+    return out
+
+
+def far_means(
+    sums: _Array, squares: _Array, total: float, varies: Callable[[], npt.NDArray[np.bool_]]
+) -> _Array | None:
+    """Means (d,) of the columns that `centred` moves, 0 elsewhere; None where there are none."""
+    mean: _Array = sums / total
+    far = squares / total - mean**2 < 0.01 * mean**2
+    if far.any():
+        far &= varies()
+    if not far.any():
+        return None
+    mean[~far] = 0.0
+    return mean

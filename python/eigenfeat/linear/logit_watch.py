@@ -1,0 +1,44 @@
+"""Watching a multinomial logit's search: what it says, and when held-out rows end it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenfeat.linear.lbfgs import Progress
+from eigenfeat.linear.logit_problem import LogitObjective
+
+__all__ = ["Watch"]
+
+_Array = NDArray[np.float64]
+
+
+class Watch:
+    """Says how it goes, and stops when the held-out rows' loss no longer falls."""
+
+    PATIENCE = 3
+
+    def __init__(
+        self,
+        held_out: LogitObjective | None,
+        uncentred: Callable[[_Array], _Array],
+        say: Callable[[str], None],
+    ) -> None:
+        self.held_out, self.uncentred, self.say = held_out, uncentred, say
+        self.losses: list[float] = []
+        self.best: Progress | None = None
+
+    def __call__(self, progress: Progress) -> bool:
+        text = f"iteration {progress.iteration}: objective {progress.objective:.6g}"
+        text += f", estimated gap {progress.gap:.1e}"
+        if self.held_out is None:
+            self.say(text)
+            return False
+        self.losses.append(self.held_out.loss(self.uncentred(progress.point)))
+        self.say(f"{text}, held-out loss {self.losses[-1]:.5g}")
+        least = int(np.argmin(self.losses))
+        if least == len(self.losses) - 1:
+            self.best = progress
+        return len(self.losses) - 1 - least >= self.PATIENCE

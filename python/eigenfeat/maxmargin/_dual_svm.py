@@ -1,0 +1,163 @@
+"""The dual solvers of the multiclass SVM on rows of any scale: what `MulticlassSVM` runs.
+
+Rows far from 1 are divided by a power of two, s, which is exact: with rows x / s, weights s W and
+costs s^2 C the objective is s^2 times what it was, and duals are s^2 times theirs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from eigenfeat._base.core import core
+from eigenfeat._base.validation import CsrRows, RealArray, check_rows, row_arguments
+
+__all__ = ["SOLVERS", "DualSvm"]
+
+SOLVERS = ("sequential", "frank_wolfe")
+
+_Array = npt.NDArray[np.float64]
+_USUAL = 2.0**20  # rows between its inverse and this are taken as they are
+
+
+class DualSvm:
+    """A multiclass SVM that is being solved, epoch after epoch.
+
+    Parameters
+    ----------
+    X : (n, d) array or sparse matrix
+        Finite rows.
+    labels : (n,) int32 array in [0, k)
+    costs : (n,) float64 array of positive numbers
+    n_classes : int
+    margin : float
+        By how much the score of the own class is to exceed all others.
+    constant : bool
+        Whether there is a last feature of ones, which is penalised like the others.
+    solver : {"sequential", "frank_wolfe"}
+    batch : int
+        Rows of a step of "frank_wolfe".
+    seed : int
+        Of the random orders.
+    n_threads : int
+        As the core takes it.
+
+    Raises
+    ------
+    ValueError
+        If the squares of the rows times the costs do not fit float64.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        labels: npt.NDArray[np.int32],
+        costs: _Array,
+        n_classes: int,
+        *,
+        margin: float,
+        constant: bool,
+        solver: str,
+        batch: int,
+        seed: int,
+        n_threads: int,
+    ) -> None:
+        rows = check_rows(X)
+        self._constant, self._k, self._n_threads = constant, n_classes, n_threads
+        self._scale = _scale(rows)
+        with np.errstate(over="ignore", under="ignore"):
+            scaled = costs * self._scale * self._scale
+        if not (np.isfinite(scaled).all() and scaled.min() > np.finfo(float).tiny):
+            raise ValueError(
+                "X: expected rows whose squares times C fit float64, got entries up to "
+                f"{_largest(rows):.1e} with C from {costs.min():.1e} to {costs.max():.1e}"
+            )
+        rows = _divided(rows, self._scale, wide=scaled.min() < 1e-25 or scaled.max() > 1e25)
+        kind = core.CrammerSinger32 if rows.dtype == np.float32 else core.CrammerSinger64
+        # A dual that grows by less than this in some epochs has met its rounding.
+        self.rounding = 1e-9 if rows.dtype == np.float32 else 1e-15
+        self._solver: Any = kind(
+            **row_arguments(rows),
+            labels=labels,
+            costs=scaled,
+            n_classes=n_classes,
+            margin=margin,
+            constant=1.0 / self._scale if constant else 0.0,
+            solver=solver,
+            batch=batch,
+            seed=seed,
+            n_threads=n_threads,
+        )
+
+    def start(self, duals: _Array) -> None:
+        """Start from these duals (n, k), projected where they are not feasible."""
+        self._solver.start(np.ascontiguousarray(duals * self._scale**2), self._n_threads)
+
+    def run(self, epochs: int, tolerance: float) -> int:
+        """Run at most so many epochs, until the gap is that part of the primal; return how many."""
+        return int(self._solver.run(epochs, tolerance, self._n_threads))
+
+    @property
+    def primal(self) -> float:
+        """The objective at the present weights."""
+        return float(self._solver.primal / self._scale**2)
+
+    @property
+    def dual(self) -> float:
+        """The dual objective, a lower bound on the optimum."""
+        return float(self._solver.dual / self._scale**2)
+
+    @property
+    def gap(self) -> float:
+        """How far the primal lies at most above its minimum."""
+        return float(self._solver.gap / self._scale**2)
+
+    @property
+    def support(self) -> int:
+        """Rows with duals that are not 0."""
+        return int(self._solver.support)
+
+    def weights(self) -> tuple[_Array, _Array]:
+        """Weights (k, d) and intercepts (k,)."""
+        W: _Array = self._solver.weights(self._k) / self._scale
+        if self._constant:
+            return np.ascontiguousarray(W[:, :-1]), W[:, -1].copy()
+        return W, np.zeros(self._k)
+
+    def duals(self) -> _Array:
+        """Duals a (n, k) with ``W = a^T X``; rows sum to 0."""
+        out: _Array = self._solver.duals(self._k)
+        if self._scale != 1.0:
+            out /= self._scale**2
+        return out
+
+
+def _values(rows: RealArray | CsrRows) -> RealArray:
+    return rows.data if isinstance(rows, CsrRows) else rows
+
+
+def _largest(rows: RealArray | CsrRows) -> float:
+    values = _values(rows)
+    return max(float(values.max()), -float(values.min())) if values.size else 0.0
+
+
+def _scale(rows: RealArray | CsrRows) -> float:
+    """A power of two near the largest entry; 1 where that is of a usual size."""
+    largest = _largest(rows)
+    if largest == 0.0 or 1.0 / _USUAL <= largest <= _USUAL:
+        return 1.0
+    with np.errstate(over="ignore", under="ignore"):
+        return float(np.ldexp(1.0, int(np.frexp(largest)[1])))
+
+
+def _divided(rows: RealArray | CsrRows, scale: float, *, wide: bool) -> RealArray | CsrRows:
+    """Rows over the scale; as float64 where float32 could not hold steps of such costs."""
+    if scale == 1.0 and not (wide and rows.dtype == np.float32):
+        return rows
+    values = _values(rows)
+    values = np.ascontiguousarray(values / scale, dtype=np.float64 if wide else values.dtype)
+    if isinstance(rows, CsrRows):
+        return CsrRows(values, rows.indices, rows.indptr, rows.n_columns)
+    return values

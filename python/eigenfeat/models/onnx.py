@@ -1,0 +1,342 @@
+"""Fitted classifiers and features as ONNX models, for runtimes without Python.
+
+Written with plain operators (MatMul, Relu, Sqrt, Cos, Mul, Concat, Softmax, Gather), so that any
+runtime for opset 17 takes them. Needs the extra ``onnx``: ``pip install "eigenfeat[onnx]"``.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted
+
+from eigenfeat import __version__
+from eigenfeat._base import persist
+from eigenfeat._base.validation import show
+from eigenfeat.expansion.waves import check_powers
+from eigenfeat.gem.classifier import GEMClassifier
+from eigenfeat.gem.ensemble import GEMEnsemble
+from eigenfeat.gem.gem import GEM
+from eigenfeat.gem.search import GEMClassifierCV
+from eigenfeat.linear.logistic import MultinomialLogit
+
+__all__ = ["to_onnx"]
+
+OPSET = 17
+IR_VERSION = 8
+
+
+def to_onnx(
+    model: Any, path: str | os.PathLike[str] | None = None, *, dtype: str = "float32"
+) -> Any:
+    """Translate a fitted model to ONNX.
+
+    Parameters
+    ----------
+    model : estimator
+        `GEMClassifier` (any depth and expansion), `GEMClassifierCV`, `GEMEnsemble`,
+        `MultinomialLogit`, `GEM`, or a scikit-learn pipeline of `GEM`, `StandardScaler` and
+        `RBFSampler` steps and one of those, or scikit-learn's LogisticRegression, at its end.
+    path : str or path-like, optional
+        Where to write the model, too; an older file is replaced once the new one is complete.
+    dtype : {"float32", "float64"}
+        Type of the rows and of all numbers. `GEMClassifier` itself keeps its features in float32,
+        so that float64 gives slightly other probabilities, not better ones.
+
+    Returns
+    -------
+    onnx.ModelProto
+        One input ``X`` (n, d). A classifier has the outputs ``label`` (n,), integers, booleans or
+        strings, and ``probabilities`` (n, k); a transformer ``features`` (n, columns).
+
+    Raises
+    ------
+    ImportError
+        If onnx is not installed.
+    ValueError
+        If the model is of another kind, or its labels are neither whole numbers nor strings.
+    NotFittedError
+        If it is not fitted.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from eigenfeat import GEMClassifier
+    >>> from eigenfeat.models.onnx import to_onnx
+    >>> X, y = load_iris(return_X_y=True)
+    >>> to_onnx(GEMClassifier().fit(X, y)).graph.output[1].name  # doctest: +SKIP
+    'probabilities'
+    """
+    if dtype not in ("float32", "float64"):
+        raise ValueError(f"dtype: expected 'float32' or 'float64', got {dtype!r}")
+    graph = _Graph(dtype)
+    check_is_fitted(model)
+    _translate(graph, model)
+    made = graph.model(model)
+    if path is not None:
+        with persist.replacing(path) as file:
+            file.write(made.SerializeToString(deterministic=True))
+    return made
+
+
+def _onnx() -> Any:
+    try:
+        import onnx
+        import onnx.checker
+        import onnx.numpy_helper
+    except ImportError as error:
+        raise ImportError(
+            'onnx: expected to be installed for this, as by pip install "eigenfeat[onnx]"'
+        ) from error
+    return onnx
+
+
+class _Graph:
+    """Nodes in order; values go by the names that the methods return."""
+
+    def __init__(self, dtype: str) -> None:
+        self.onnx = _onnx()
+        self.dtype = np.dtype(dtype)
+        self._nodes: list[Any] = []
+        self._constants: list[Any] = []
+        self._scalars: dict[float, str] = {}
+        self.outputs: list[Any] = []
+
+    def constant(self, array: Any) -> str:
+        """An array that is part of the model, in the type of its numbers."""
+        name = f"constant_{len(self._constants)}"
+        data = np.asarray(array)
+        data = data.astype(self.dtype) if data.dtype.kind == "f" else data
+        helper = self.onnx.numpy_helper
+        self._constants.append(helper.from_array(np.ascontiguousarray(data), name=name))
+        return name
+
+    def scalar(self, value: float) -> str:
+        """A number."""
+        if value not in self._scalars:
+            self._scalars[value] = self.constant(np.array([value], dtype=float))
+        return self._scalars[value]
+
+    def node(
+        self, operator: str, *inputs: str, output: str | None = None, **attributes: Any
+    ) -> str:
+        """The result of an operator."""
+        name = output or f"{operator.lower()}_{len(self._nodes)}"
+        make = self.onnx.helper.make_node
+        self._nodes.append(make(operator, list(inputs), [name], name=f"node_{name}", **attributes))
+        return name
+
+    def output(self, name: str, kind: int, shape: Sequence[Any]) -> None:
+        """Make a value an output."""
+        info = self.onnx.helper.make_tensor_value_info(name, kind, shape)
+        self.outputs.append(info)
+
+    def affine(self, rows: str, matrix: NDArray[Any], offset: NDArray[Any] | None) -> str:
+        """``rows @ matrix + offset``."""
+        product = self.node("MatMul", rows, self.constant(matrix))
+        return product if offset is None else self.node("Add", product, self.constant(offset))
+
+    @property
+    def number(self) -> int:
+        """The type of numbers, as ONNX counts types."""
+        return int(self.onnx.helper.np_dtype_to_tensor_dtype(self.dtype))
+
+    def model(self, source: Any) -> Any:
+        """The whole, checked."""
+        helper = self.onnx.helper
+        shape = ["n", int(source.n_features_in_)]
+        rows = helper.make_tensor_value_info("X", self.number, shape)
+        name = type(source).__name__
+        graph = helper.make_graph(self._nodes, name, [rows], self.outputs, self._constants)
+        made = helper.make_model(
+            graph,
+            opset_imports=[helper.make_opsetid("", OPSET)],
+            ir_version=IR_VERSION,
+            producer_name="eigenfeat",
+            producer_version=__version__,
+            doc_string=f"A fitted {name} of eigenfeat {__version__}",
+        )
+        about = {"estimator": name}
+        names = getattr(source, "feature_names_in_", None)
+        if names is not None:
+            about["feature_names"] = "\n".join(map(str, names))
+        helper.set_model_props(made, about)
+        self.onnx.checker.check_model(made, full_check=True)
+        return made
+
+
+# ---- models --------------------------------------------------------------------------------------
+
+
+def _translate(graph: _Graph, model: Any) -> None:
+    """Fill the graph, from the rows to the outputs."""
+    rows, last = _to_last(graph, model, "X")
+    if _one_of(last, _CLASSIFIERS) is not None:
+        _classify(graph, last, rows)
+        return
+    found = _features(graph, last, rows)
+    graph.node("Identity", found, output="features")
+    graph.output("features", graph.number, ["n", None])
+
+
+def _to_last(graph: _Graph, model: Any, rows: str) -> tuple[str, Any]:
+    """What the last step of a pipeline reads, and that step; of all else, itself."""
+    if not isinstance(model, Pipeline):
+        return rows, model
+    *steps, last = [step for _, step in model.steps if step not in (None, "passthrough")]
+    for step in steps:
+        rows = _features(graph, step, rows)
+    return rows, last
+
+
+def _one_of(model: Any, table: dict[type, Any]) -> Any:
+    return next((entry for kind, entry in table.items() if isinstance(model, kind)), None)
+
+
+def _features(graph: _Graph, step: Any, rows: str) -> str:
+    translate = _one_of(step, _TRANSFORMERS)
+    if translate is None:
+        known = [kind.__name__ for kind in (*_TRANSFORMERS, *_CLASSIFIERS)]
+        raise ValueError(f"model: expected one of {', '.join(known)}, got {show(step)}")
+    found: str = translate(graph, step, rows)
+    return found
+
+
+def _classify(graph: _Graph, model: Any, rows: str) -> None:
+    scores = _one_of(model, _CLASSIFIERS)(graph, model, rows)
+    classes, kind = _labels(graph, model.classes_)
+    graph.node("Softmax", scores, output="probabilities", axis=1)
+    best = graph.node("ArgMax", scores, axis=1, keepdims=0)
+    graph.node("Gather", classes, best, output="label", axis=0)
+    graph.output("label", kind, ["n"])
+    graph.output("probabilities", graph.number, ["n", len(model.classes_)])
+
+
+def _labels(graph: _Graph, classes: NDArray[Any]) -> tuple[str, int]:
+    """The classes as a constant, and their type."""
+    proto = graph.onnx.TensorProto
+    if classes.dtype.kind in "iu" and int(classes.max()) < 2**63:
+        return graph.constant(classes.astype(np.int64)), proto.INT64
+    if classes.dtype.kind == "b":
+        return graph.constant(classes), proto.BOOL
+    if all(isinstance(label, str) for label in classes.tolist()):
+        return graph.constant(classes.astype(object)), proto.STRING
+    raise ValueError(f"classes: expected whole numbers or strings, got {show(classes.tolist())}")
+
+
+def _gem(graph: _Graph, model: GEM, rows: str) -> str:
+    offset = model.offset_ if model.offset_.any() else None
+    projections = graph.affine(rows, model.directions_, offset)
+    waves = _expanded(graph, projections, model.expansion, model.powers)
+    return graph.node("Concat", *([rows] if model.include_input else []), *waves, axis=1)
+
+
+def _standardised(graph: _Graph, model: StandardScaler, rows: str) -> str:
+    if model.mean_ is not None and model.with_mean:
+        rows = graph.node("Sub", rows, graph.constant(model.mean_))
+    if model.scale_ is not None and model.with_std:
+        rows = graph.node("Div", rows, graph.constant(model.scale_))
+    return rows
+
+
+def _fourier(graph: _Graph, model: RBFSampler, rows: str) -> str:
+    """``sqrt(2 / D) cos(rows W + b)``."""
+    angles = graph.affine(rows, model.random_weights_, model.random_offset_)
+    amplitude = graph.scalar(math.sqrt(2.0 / len(model.random_offset_)))
+    return graph.node("Mul", graph.node("Cos", angles), amplitude)
+
+
+def _logit(graph: _Graph, model: Any, rows: str) -> str:
+    coef, intercept = model.coef_, np.broadcast_to(model.intercept_, len(model.coef_))
+    if len(model.classes_) > 2 and getattr(model, "solver", None) == "liblinear":
+        raise ValueError("solver: expected a multinomial one with more than two classes")
+    if len(coef) == 1:  # the first of two classes has the score 0
+        coef = np.vstack([np.zeros_like(coef), coef])
+        intercept = np.concatenate([np.zeros(1), intercept])
+    return graph.affine(rows, coef.T, intercept)
+
+
+def _gem_classifier(graph: _Graph, model: GEMClassifier, rows: str) -> str:
+    features = rows
+    for layer in model.layers_:
+        inputs = features
+        projections = graph.affine(features, layer.directions, layer.offset)
+        waves = _expanded(graph, projections, layer.wave, layer.powers)
+        features = graph.node("Concat", *waves, axis=1)
+    if model.include_input:
+        features = graph.node("Concat", inputs, features, axis=1)
+    return _logit(graph, model.logit_, features)
+
+
+def _gem_ensemble(graph: _Graph, model: GEMEnsemble, rows: str) -> str:
+    """The mean of the members' logits."""
+    read = [_to_last(graph, member, rows) for member in model.members_]
+    logits = [_gem_classifier(graph, member, features) for features, member in read]
+    total = graph.node("Sum", *logits)
+    return graph.node("Div", total, graph.scalar(float(len(model.members_))))
+
+
+def _best(graph: _Graph, model: GEMClassifierCV, rows: str) -> str:
+    check_is_fitted(model, "best_estimator_")
+    return _gem_classifier(graph, model.best_estimator_, rows)
+
+
+def _expanded(graph: _Graph, rows: str, wave: str, powers: Sequence[int]) -> list[str]:
+    """Expansions of projections, in the order of `eigenfeat.expansion.waves.expand`."""
+    exponents = check_powers(powers)
+    if wave == "none":
+        return [rows]
+    if wave == "polynomial":
+        return [_power(graph, rows, a) for a in exponents]
+    half_waves = [graph.node("Relu", rows), graph.node("Relu", graph.node("Neg", rows))]
+    if wave == "half_wave":
+        return [_half_power(graph, half, a) for half in half_waves for a in exponents]
+    shifted = [_shifted(graph, half) for half in half_waves]
+    return [_power(graph, half, a) for half in shifted for a in exponents]
+
+
+def _power(graph: _Graph, rows: str, exponent: int) -> str:
+    """``rows^exponent`` for 1, 2, 3."""
+    power = rows
+    for _ in range(exponent - 1):
+        power = graph.node("Mul", power, rows)
+    return power
+
+
+def _half_power(graph: _Graph, rows: str, exponent: int) -> str:
+    """``rows^(exponent / 2)`` for 1, 2, 3."""
+    if exponent == 2:
+        return rows
+    root = graph.node("Sqrt", rows)
+    return root if exponent == 1 else graph.node("Mul", rows, root)
+
+
+def _shifted(graph: _Graph, rows: str) -> str:
+    """``sqrt(1 + rows) - 1``, without its cancellation."""
+    one = graph.scalar(1.0)
+    root = graph.node("Sqrt", graph.node("Add", rows, one))
+    return graph.node("Div", rows, graph.node("Add", root, one))
+
+
+_Translation = Callable[[_Graph, Any, str], str]
+_TRANSFORMERS: dict[type, _Translation] = {
+    GEM: _gem,
+    StandardScaler: _standardised,
+    RBFSampler: _fourier,
+}
+_CLASSIFIERS: dict[type, _Translation] = {
+    GEMClassifier: _gem_classifier,
+    GEMEnsemble: _gem_ensemble,
+    GEMClassifierCV: _best,
+    MultinomialLogit: _logit,
+    LogisticRegression: _logit,
+}

@@ -1,0 +1,1 @@
+"""Streaming second moments of the classes."""

@@ -1,0 +1,393 @@
+"""Class moments: the second-order statistics from which everything else is computed."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from eigenfeat._base import persist
+from eigenfeat._base import threads as _threads
+from eigenfeat._base.core import core
+from eigenfeat._base.feature_names import check_same_names, checked_names, names_of
+from eigenfeat._base.labels import LabelTable
+from eigenfeat._base.validation import check_dtype, check_memory, check_rows, check_weights, show
+from eigenfeat.moments.state import core_arrays, restored_core, same_class, update_core
+
+__all__ = ["ClassMoments"]
+
+_KIND = "class moments"
+_Array = npt.NDArray[np.float64]
+
+
+class ClassMoments:
+    r"""Weight, mean and second moments of the rows of every class.
+
+    Per class :math:`c`, over its rows :math:`x_i` with weights :math:`w_i`:
+
+    .. math::
+
+        W_c = \sum_i w_i, \quad \mu_c = \sum_i w_i x_i / W_c, \quad
+        S_c = \sum_i w_i (x_i - \mu_c)(x_i - \mu_c)^T
+
+    The second moment is :math:`C_c = S_c / W_c + \mu_c \mu_c^T` (Karampatziakis and Mineiro 2014,
+    eq. 2), the covariance :math:`S_c / W_c`. Rows may arrive in batches of any size: batches and
+    whole accumulators are merged by the rule of Chan, Golub and LeVeque (1983), which is right for
+    means far from zero as well. However the rows are split, the results differ by rounding only;
+    the number of threads does not change a single bit.
+
+    Parameters
+    ----------
+    classes : array-like of shape (k,), optional
+        All labels there are. A label outside is then an error. By default every label that comes
+        makes a class.
+    dtype : {None, float32, float64}
+        Arithmetic type of the products of rows. None: as the rows come, float32 for float32
+        rows, float64 for all else. Sums are kept in float64 always.
+    feature_names : sequence of str, optional
+        Names of the columns, by default those of the first data frame. Files keep them, `merge`
+        compares them, and estimators that fit on the moments have them from here.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (k,)
+        Labels seen, or given, sorted.
+    n_features_in_ : int
+        Columns of the rows; not there before the first batch.
+    feature_names_in_ : ndarray of shape (d,)
+        Names of the columns; not there if they have none.
+
+    Notes
+    -----
+    An update or merge that raises leaves the object as it was. Several Python threads may use one
+    object: its methods wait for each other. Memory: ``k * d * d * 8`` bytes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from eigenfeat import ClassMoments
+    >>> moments = ClassMoments().update([[1.0, 2.0], [3.0, 4.0], [0.0, 1.0]], ["a", "a", "b"])
+    >>> moments
+    ClassMoments(2 classes, 2 features, weight 3)
+    >>> moments.mean("a")
+    array([2., 3.])
+    >>> moments.covariance("a")
+    array([[1., 1.],
+           [1., 1.]])
+    """
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        classes: Any = None,
+        dtype: npt.DTypeLike | None = None,
+        feature_names: Any = None,
+    ) -> None:
+        self._table = LabelTable.of(classes)
+        self._dtype = check_dtype(dtype)
+        self._names = checked_names(feature_names)
+        self._core: core.ClassMoments | None = None
+        self._lock = threading.RLock()
+
+    @property
+    def classes_(self) -> npt.NDArray[Any]:
+        """Labels seen, or given, sorted; shape (k,)."""
+        return self._table.classes
+
+    @property
+    def n_features_in_(self) -> int:
+        """Columns of the rows."""
+        if self._core is None:
+            raise AttributeError("ClassMoments has no n_features_in_ before its first update")
+        return self._core.n_features
+
+    @property
+    def feature_names_in_(self) -> npt.NDArray[np.object_]:
+        """Names of the columns."""
+        if self._names is None:
+            raise AttributeError("ClassMoments has no feature_names_in_: its columns have no names")
+        return np.array(self._names, dtype=object)
+
+    @property
+    def dtype(self) -> np.dtype[Any] | None:
+        """Arithmetic type of the products, or None: as the rows come."""
+        return self._dtype
+
+    def update(
+        self, X: Any, y: Any, sample_weight: Any = None, *, n_threads: int | None = None
+    ) -> ClassMoments:
+        """Take in a batch of rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix, shape (n, d)
+            Rows. float32 and float64 are used as they are, other numbers become float64. CSR
+            matrices are never made dense as a whole. Contiguous columns (Fortran order) take a
+            copy, and give the same bits as contiguous rows.
+        y : array-like of shape (n,)
+            Labels: numbers or strings, whatever can be ordered.
+        sample_weight : array-like of shape (n,), optional
+            Weights >= 0; all 1 by default. A row of weight 0 makes its class known and nothing
+            else.
+        n_threads : int, optional
+            Threads; all by default.
+
+        Returns
+        -------
+        ClassMoments
+            This object.
+
+        Raises
+        ------
+        ValueError
+            On NaN or infinity (says row and column), another number of columns than before, a
+            data frame with other names of columns or another order, a label that is missing or
+            not among the given classes, a negative weight.
+        MemoryError
+            If the matrices of all classes would not fit into the machine's memory.
+        """
+        threads = _threads.resolve(n_threads)
+        with self._lock:
+            columns = self._known_columns()
+            rows = check_rows(X, dtype=self._dtype, n_columns=columns, by_columns=True)
+            n, d = rows.shape
+            codes, table = self._table.encode(y, n)
+            weights = check_weights(sample_weight, n)
+            names = check_same_names(self._names, names_of(X), "X")
+            core = self._with_room(len(table), d)
+            update_core(core, rows, codes, weights, threads)
+            self._core, self._table, self._names = core, table, names
+        return self
+
+    def merge(self, other: ClassMoments, *, n_threads: int | None = None) -> ClassMoments:
+        """Take in all rows that another accumulator has seen.
+
+        Associative and commutative to rounding. `other` stays as it is.
+
+        Parameters
+        ----------
+        other : ClassMoments
+            Moments of rows with the same columns.
+        n_threads : int, optional
+            Threads; all by default.
+
+        Returns
+        -------
+        ClassMoments
+            This object.
+
+        Raises
+        ------
+        ValueError
+            If the numbers of columns differ, or their names where both sides have some, or `other`
+            has classes that this object does not take.
+        """
+        if not isinstance(other, ClassMoments):
+            raise ValueError(f"other: expected ClassMoments, got {show(other)}")
+        threads = _threads.resolve(n_threads)
+        with _both_locked(self, other):
+            theirs = other._table
+            dtype = theirs.dtype or np.dtype(np.int64)
+            table = self._table.joined(theirs.labels, dtype, "other")
+            columns, found = self._known_columns(), other._known_columns()
+            if columns is not None and found is not None and columns != found:
+                raise ValueError(f"other: expected {columns} columns, got {found}")
+            names = check_same_names(self._names, other._names, "other")
+            if other._core is not None:
+                self._core = self._merged_core(other._core, theirs, table, threads)
+            self._table, self._names = table, names
+        return self
+
+    def _merged_core(
+        self, theirs: core.ClassMoments, labels: LabelTable, table: LabelTable, n_threads: int
+    ) -> core.ClassMoments:
+        core = self._with_room(len(table), theirs.n_features)
+        class_map = np.zeros(theirs.n_classes, dtype=np.int32)  # unnamed classes are empty
+        class_map[: len(labels)] = [table.index(label) for label in labels.labels]
+        core.merge(theirs.copy() if theirs is core else theirs, class_map, n_threads)
+        return core
+
+    def _known_columns(self) -> int | None:
+        if self._core is None:
+            return None if self._names is None else len(self._names)
+        return self._core.n_features
+
+    def _with_room(self, n_classes: int, n_features: int) -> core.ClassMoments:
+        """The core with at least so many classes; further empty ones do not show anywhere."""
+        check_memory("ClassMoments", n_classes, n_features)
+        if self._core is None:
+            return core.ClassMoments(n_classes, n_features)
+        if self._core.n_classes < n_classes:
+            self._core.grow(n_classes)
+        return self._core
+
+    def _class(self, label: Any) -> tuple[core.ClassMoments, int]:
+        index = self._table.index(label)
+        if self._core is None or not self._core.weight(index) > 0:
+            raise ValueError(f"class: expected one with rows of positive weight, got {show(label)}")
+        return self._core, index
+
+    def weight(self, c: Any) -> float:
+        """Sum of the weights of class `c`'s rows: their number, if all weights are 1."""
+        with self._lock:
+            index = self._table.index(c)
+            return 0.0 if self._core is None else self._core.weight(index)
+
+    def mean(self, c: Any) -> _Array:
+        """Mean of class `c`, shape (d,). ValueError if the class is unknown or has no weight."""
+        with self._lock:
+            core, index = self._class(c)
+            return core.mean_high(index) + core.mean_low(index)
+
+    def second_moment(self, c: Any) -> _Array:
+        """E[x x^T | c] (eq. 2), shape (d, d). ValueError as for `mean`."""
+        with self._lock:
+            core, index = self._class(c)
+            return core.second_moment(index)
+
+    def covariance(self, c: Any) -> _Array:
+        """E[(x - mu_c)(x - mu_c)^T | c], shape (d, d); 0 for one row. ValueError as for `mean`."""
+        with self._lock:
+            core, index = self._class(c)
+            return core.covariance(index)
+
+    def copy(self) -> ClassMoments:
+        """An independent copy."""
+        with self._lock:
+            twin = type(self).__new__(type(self))
+            twin._table, twin._dtype, twin._lock = self._table, self._dtype, threading.RLock()
+            twin._names = self._names
+            twin._core = None if self._core is None else self._core.copy()
+            return twin
+
+    def __deepcopy__(self, memo: Any) -> ClassMoments:
+        return self.copy()
+
+    def __sizeof__(self) -> int:
+        d = 0 if self._core is None else self._core.n_features
+        return object.__sizeof__(self) + len(self._table) * 8 * d * (d + 2)
+
+    def __add__(self, other: object) -> ClassMoments:
+        if not isinstance(other, ClassMoments):
+            return NotImplemented
+        return self.copy().merge(other)
+
+    def __iadd__(self, other: object) -> ClassMoments:
+        return self.merge(other) if isinstance(other, ClassMoments) else NotImplemented
+
+    def __eq__(self, other: object) -> bool:
+        """The same classes and numbers, bit for bit, in whatever order they came; names aside."""
+        if not isinstance(other, ClassMoments):
+            return NotImplemented
+        with _both_locked(self, other):
+            if set(self._table.labels) != set(other._table.labels):
+                return False
+            if self._core is None or other._core is None:
+                return self._core is other._core
+            return self._core.n_features == other._core.n_features and all(
+                same_class(self._core, i, other._core, other._table.index(label))
+                for i, label in enumerate(self._table.labels)
+            )
+
+    def __repr__(self) -> str:
+        with self._lock:
+            if self._core is None:
+                return "ClassMoments(no rows yet)"
+            total = sum(self._core.weight(i) for i in range(len(self._table)))
+            classes = f"{len(self._table)} class{'es' if len(self._table) != 1 else ''}"
+            features = f"{self._core.n_features} feature{'s' if self._core.n_features != 1 else ''}"
+            return f"ClassMoments({classes}, {features}, weight {total:.12g})"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write to a file: npz with a JSON header, no pickle inside, replaced atomically.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Used as it is; no suffix is added.
+
+        Raises
+        ------
+        ValueError
+            If a label is not a number, a string or bytes.
+        OSError
+            If the file cannot be written; an older one is then untouched.
+        """
+        with self._lock:
+            persist.write(path, _KIND, self._meta(), self._arrays())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> ClassMoments:
+        """Read what `save` wrote; every bit is as it was.
+
+        Raises
+        ------
+        FileFormatError
+            If the file is foreign, truncated, damaged or of a newer version.
+        OSError
+            If it cannot be read.
+        """
+        with persist.read(path, _KIND) as file:
+            return cls._restored(file.meta, file.array)
+
+    @classmethod
+    def _restored(
+        cls, meta: dict[str, Any], array: Callable[[str, tuple[int, ...]], _Array]
+    ) -> ClassMoments:
+        """What `_meta` and `_arrays` say; ValueError, KeyError or TypeError for nonsense."""
+        moments = cls(dtype=meta["dtype"])
+        moments._table = LabelTable.from_json(meta["labels"])
+        d = meta["n_features"]
+        if d is not None:
+            if type(d) is not int or not 1 <= d < 2**31:
+                raise ValueError(f"n_features is {d!r}")
+            moments._core = restored_core(array, len(moments._table), d)
+        moments._names = checked_names(meta.get("feature_names"), d)
+        return moments
+
+    def _meta(self) -> dict[str, Any]:
+        meta = {
+            "labels": self._table.to_json(),
+            "dtype": None if self._dtype is None else self._dtype.name,
+            "n_features": None if self._core is None else self._core.n_features,
+        }
+        return meta if self._names is None else meta | {"feature_names": list(self._names)}
+
+    def _arrays(self) -> Iterator[tuple[str, _Array]]:
+        return iter(()) if self._core is None else core_arrays(self._core, len(self._table))
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            return {
+                "version": 1,
+                "table": (self._table.labels, self._table.dtype, self._table.fixed),
+                "dtype": self._dtype,
+                "n_features": None if self._core is None else self._core.n_features,
+                "feature_names": self._names,
+                "arrays": dict(self._arrays()),
+            }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._table = LabelTable(*state["table"])
+        self._dtype, self._names = state["dtype"], state.get("feature_names")
+        self._lock = threading.RLock()
+        self._core = None
+        if state["n_features"] is not None:
+            arrays: dict[str, _Array] = state["arrays"]
+            self._core = restored_core(
+                lambda name, shape: arrays[name], len(self._table), state["n_features"]
+            )
+
+
+def _both_locked(a: ClassMoments, b: ClassMoments) -> ExitStack:
+    """Both locks, always in the same order, so that two threads cannot wait for each other."""
+    stack = ExitStack()
+    for moments in sorted((a, b), key=id):
+        stack.enter_context(moments._lock)
+    return stack

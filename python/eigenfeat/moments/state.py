@@ -1,0 +1,80 @@
+"""The core's class moments: fed with checked rows, and as named arrays for files and pickles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from eigenfeat._base.core import core
+from eigenfeat._base.validation import CsrRows, RealArray
+
+__all__ = ["core_arrays", "restored_core", "same_class", "update_core"]
+
+_Array = npt.NDArray[np.float64]
+
+
+def core_arrays(core: core.ClassMoments, k: int) -> Iterator[tuple[str, _Array]]:
+    """Yield the first `k` classes by name and array.
+
+    ``weights`` (k,), and for each class with weight, at index i, ``mean_high_i`` and
+    ``mean_low_i`` (d,) and ``scatter_i`` (d (d + 1) / 2,).
+    """
+    weights = np.array([core.weight(i) for i in range(k)])
+    yield "weights", weights
+    for i in np.flatnonzero(weights > 0).tolist():
+        yield f"mean_high_{i}", core.mean_high(i)
+        yield f"mean_low_{i}", core.mean_low(i)
+        yield f"scatter_{i}", core.packed_scatter(i)
+
+
+def restored_core(
+    array: Callable[[str, tuple[int, ...]], _Array], k: int, d: int
+) -> core.ClassMoments:
+    """The core whose arrays, asked for by name and shape, are given.
+
+    Raises
+    ------
+    ValueError
+        If a number is not finite or a weight negative.
+    """
+    core = core.ClassMoments(k, d)
+    weights = array("weights", (k,))
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise ValueError("weights: expected finite numbers >= 0, got others")
+    for i in np.flatnonzero(weights > 0).tolist():
+        high = array(f"mean_high_{i}", (d,))
+        low = array(f"mean_low_{i}", (d,))
+        scatter = array(f"scatter_{i}", (d * (d + 1) // 2,))
+        if not all(np.isfinite(part).all() for part in (high, low, scatter)):
+            raise ValueError(f"moments of class {i}: expected finite numbers, got others")
+        core.restore(i, float(weights[i]), high, low, scatter)
+    return core
+
+
+def same_class(a: core.ClassMoments, i: int, b: core.ClassMoments, j: int) -> bool:
+    """Whether class i of `a` and class j of `b` agree bit for bit."""
+    if a.weight(i) != b.weight(j):
+        return False
+    return a.weight(i) == 0 or (
+        np.array_equal(a.mean_high(i), b.mean_high(j))
+        and np.array_equal(a.mean_low(i), b.mean_low(j))
+        and np.array_equal(a.packed_scatter(i), b.packed_scatter(j))
+    )
+
+
+def update_core(
+    core: core.ClassMoments,
+    rows: RealArray | CsrRows,
+    codes: npt.NDArray[np.int32],
+    weights: _Array | None,
+    n_threads: int,
+) -> None:
+    """Take in a batch of checked rows, their class indices and their weights."""
+    if isinstance(rows, CsrRows):
+        core.update_csr(
+            rows.data, rows.indices, rows.indptr, rows.n_columns, codes, weights, n_threads
+        )
+    else:
+        core.update_dense(rows, codes, weights, n_threads)

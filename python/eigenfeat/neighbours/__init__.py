@@ -1,0 +1,1 @@
+"""Local means and affinities of rows, by their nearest neighbours."""

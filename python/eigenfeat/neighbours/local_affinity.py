@@ -1,0 +1,65 @@
+"""Sums of scatters between neighbouring rows of a class, by local scaling of distances.
+
+With ``A_ij = exp(-|x_i - x_j|^2 / (sigma_i sigma_j))`` for rows of the same class, sigma the
+distance to the k-th nearest other row of it (Zelnik-Manor and Perona, 2004), ``L_c = D_c - A_c``
+is the Laplacian of a class, ``D_c`` the diagonal of the row sums of A_c.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from eigenfeat._base.core import core
+from eigenfeat._base.threads import resolve
+
+__all__ = ["affinity_sums"]
+
+_Array = npt.NDArray[np.float64]
+
+
+def affinity_sums(
+    X: _Array,
+    counts: npt.NDArray[np.intp],
+    n_neighbors: int,
+    *,
+    laplacian: _Array,
+    plain: _Array,
+    n_threads: int | None = None,
+) -> _Array:
+    """Return ``sum_c X_c^T (laplacian[s, c] L_c + plain[s, c] I) X_c`` for every s.
+
+    Rows that have `n_neighbors` equals or more, to rounding, have no affinity to others. The
+    affinities of a class are kept while they are computed if it has up to 2,048 rows of more than
+    32 columns, 32 MiB of them at a time.
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Rows sorted by class, which should be about the mean of their class.
+    counts : (k,) array of int
+        Rows of each class, in order.
+    n_neighbors : int
+        Which neighbour's distance is sigma; the farthest one's in classes of fewer rows.
+    laplacian, plain : (m, k) arrays
+        Weights of the classes in the sums.
+    n_threads : int or None, default=None
+        Threads; None means all. Results are the same bits for every count.
+
+    Returns
+    -------
+    (m, d, d) array
+
+    Raises
+    ------
+    ValueError
+        If shapes do not conform, `n_neighbors` < 1, or a row's square is not finite.
+    """
+    return core.affinity_sums(
+        np.ascontiguousarray(X, dtype=np.float64),
+        np.ascontiguousarray(counts, dtype=np.int64),
+        n_neighbors,
+        np.ascontiguousarray(laplacian, dtype=np.float64),
+        np.ascontiguousarray(plain, dtype=np.float64),
+        resolve(n_threads),
+    )

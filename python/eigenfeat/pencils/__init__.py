@@ -1,0 +1,1 @@
+"""Generalized eigenproblems of pairs of classes, from moments to directions."""

@@ -1,0 +1,362 @@
+r"""Problems between groups of classes: contractions of the tensor of second moments.
+
+For many classes all pairs are too many. A contraction of :math:`E[x x^T y]` with nonnegative
+weights :math:`u` averages the examples of the classes as :math:`u` prescribes (Karampatziakis and
+Mineiro 2014, section 5):
+
+.. math::
+
+    C(u) = \sum_c u_c W_c C_c / \sum_c u_c W_c
+
+with :math:`W_c` the weight of class c, so that with :math:`u` of zeros and ones :math:`C(u)` is
+the second moment of all rows of those classes together. The covariance of a contraction is the one
+of the same rows. Contractions are formed when they are needed, and never kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from eigenfeat._base.labels import LabelTable
+from eigenfeat._base.validation import check_vector, real_array, show
+from eigenfeat.moments.class_moments import ClassMoments
+
+__all__ = ["KINDS", "Contraction", "Contrasts", "class_tree", "one_vs_rest"]
+
+# The words that `pair_directions` and `GEM` take for their pairs.
+KINDS = ("all", "hypercube", "random", "stratified", "confusion", "one_vs_rest", "class_tree")
+
+_Array = npt.NDArray[np.float64]
+
+_POWER_STEPS = 30
+
+
+@dataclass(frozen=True, eq=False)
+class Contraction:
+    """Weights of classes: `weights` (n,) for those at `indices` (n,), `others` for all others."""
+
+    indices: npt.NDArray[np.int64]
+    weights: _Array
+    others: float = 0.0
+
+    def dense(self, n_classes: int) -> _Array:
+        """All weights, shape (n_classes,)."""
+        out = np.full(n_classes, self.others)
+        out[self.indices] = self.weights
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Contrasts:
+    """Eigenproblems between groups of classes, for `pair_directions` and `GEM`.
+
+    Made by `one_vs_rest`, by `class_tree`, or from given weights by `Contrasts.of`.
+
+    Attributes
+    ----------
+    above, below : tuple of Contraction, length P
+        Numerator and denominator of each problem.
+    names : ndarray of str, shape (P, 2)
+        What to call them: the pairs of `PairDirections` and of `GEM`.
+    classes : tuple of labels, or None
+        What the indices of the contractions refer to, and what "others" are the others of; None:
+        the sorted classes of the moments that the problems will be solved for.
+    n_classes : int, or None
+        How many classes there must be, where the weights said it.
+    """
+
+    above: tuple[Contraction, ...]
+    below: tuple[Contraction, ...]
+    names: npt.NDArray[np.str_]
+    classes: tuple[Any, ...] | None = None
+    n_classes: int | None = None
+
+    @classmethod
+    def of(
+        cls, weights_above: Any, weights_below: Any, names: Any = None, classes: Any = None
+    ) -> Contrasts:
+        """Problems with given weights.
+
+        Parameters
+        ----------
+        weights_above, weights_below : array-like of shape (P, k), or sequence of P tuples
+            Nonnegative weights of the classes in the numerators and the denominators; only their
+            ratios matter. A tuple is (indices, weights) of the classes with weight.
+        names : array-like of str, shape (P, 2), optional
+            Distinct pairs of names; by default "above0", "below0" and so on.
+        classes : array-like of shape (k,), optional
+            Labels that the columns stand for; by default the sorted classes of the moments.
+
+        Returns
+        -------
+        Contrasts
+            P problems.
+
+        Raises
+        ------
+        ValueError
+            If shapes do not fit, a weight is negative or not finite, an index out of range, a
+            contraction without weight, or a name there twice.
+
+        Examples
+        --------
+        >>> from eigenfeat.pencils.contrasts import Contrasts
+        >>> Contrasts.of([[1, 1, 0]], [[0, 0, 1]], names=[("animals", "plants")])
+        Contrasts(1 problem)
+        """
+        k = None if classes is None else len(LabelTable.of(classes))
+        k = _columns(weights_above) if k is None else k
+        above = _contractions(weights_above, k, "weights_above")
+        below = _contractions(weights_below, k, "weights_below")
+        if len(above) != len(below):
+            raise ValueError(
+                f"weights_below: expected as many rows as above ({len(above)}), got {len(below)}"
+            )
+        labels = None if classes is None else tuple(np.asarray(classes).tolist())
+        return cls(above, below, _names(names, len(above)), labels, k)
+
+    def __len__(self) -> int:
+        return len(self.above)
+
+    def __repr__(self) -> str:
+        return f"Contrasts({len(self)} problem{'s' if len(self) != 1 else ''})"
+
+    def weights(self, n_classes: int | None = None) -> tuple[_Array, _Array]:
+        """All weights above and below, shape (P, k) each; k has to be said without `classes`."""
+        k = n_classes if self.n_classes is None else self.n_classes
+        if k is None:
+            raise ValueError("n_classes: expected a number where there are no classes, got None")
+        above, below = (np.array([c.dense(k) for c in side]) for side in (self.above, self.below))
+        return above, below
+
+    def members(self, name: str) -> list[Any]:
+        """Labels (without `classes`: indices) of the classes in the contraction of that name."""
+        sides = zip(self.names.ravel().tolist(), _alternating(self.above, self.below), strict=True)
+        for found, contraction in sides:
+            if found == name:
+                k = len(self.classes) if self.classes else int(contraction.indices.max()) + 1
+                inside = np.flatnonzero(contraction.dense(k)).tolist()
+                return [self.classes[i] for i in inside] if self.classes else inside
+        raise ValueError(f"name: expected one of the contrasts' names, got {show(name)}")
+
+
+def one_vs_rest(labels: Any) -> Contrasts:
+    """Each class above the rest, and the rest above each class: 2 k problems for k classes.
+
+    Parameters
+    ----------
+    labels : array-like of shape (k,)
+        Distinct labels, at least two.
+
+    Returns
+    -------
+    Contrasts
+        Named by labels and "rest"; two classes make the two pairs that they are.
+
+    Raises
+    ------
+    ValueError
+        If labels are not distinct or fewer than two.
+    """
+    classes = _classes(labels)
+    if len(classes) == 2:
+        return _both_ways([(_members([0]), _members([1]))], [(str(classes[0]), str(classes[1]))],
+                          classes)  # fmt: skip
+    rest = _unused("rest", classes)
+    sides = []
+    for c in range(len(classes)):
+        alone = _members([c])
+        sides.append((alone, Contraction(alone.indices, np.zeros(1), others=1.0)))
+    return _both_ways(sides, [(str(label), rest) for label in classes], classes)
+
+
+def class_tree(moments: ClassMoments, *, scale: Any = None) -> Contrasts:
+    """Problems of a binary tree of classes: left above right and right above left at each node.
+
+    The classes with weight are split along the principal axis of their means, at the widest gap
+    that leaves at least a quarter on either side, and so on down to single classes:
+    2 (k - 1) problems. Depends neither on the order nor on the sizes of the classes.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Of at least two classes with weight.
+    scale : array-like of shape (d,), optional
+        Positive column scales: splits the means over these.
+
+    Returns
+    -------
+    Contrasts
+        From the root down. A side of one class has its label for a name, others are "node1",
+        "node2" and so on, the number of the node at which they are split next; `members` tells
+        their classes.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two classes with weight, or `scale` is unfit.
+    """
+    if not isinstance(moments, ClassMoments):
+        raise ValueError(f"moments: expected ClassMoments, got {show(moments)}")
+    classes = _classes([c for c in moments.classes_.tolist() if moments.weight(c) > 0], "moments")
+    means = np.array([moments.mean(c) for c in classes])
+    if scale is not None:
+        means = means / check_vector(scale, means.shape[1], "scale", positive=True)
+    node = _unused("node", classes)
+    sides, names, nodes = [], [], [np.arange(len(classes))]
+    for members in nodes:  # which grows: nodes in order of their numbers
+        pair, called = [], []
+        for half in _split(means, members):
+            pair.append(_members(half))
+            called.append(str(classes[half[0]]) if len(half) == 1 else f"{node}{len(nodes)}")
+            if len(half) > 1:
+                nodes.append(half)
+        sides.append((pair[0], pair[1]))
+        names.append((called[0], called[1]))
+    return _both_ways(sides, names, classes)
+
+
+def _split(means: _Array, members: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Two halves of `members`, the first along the axis first; ascending within."""
+    centred = means[members] - means[members].mean(axis=0)
+    along = centred @ _principal_axis(centred)
+    order = np.argsort(along, kind="stable")
+    n = len(members)
+    least = max(1, n // 4)
+    cuts = np.arange(least, n - least + 1)
+    gaps = along[order][cuts] - along[order][cuts - 1]
+    # Of equal gaps the most central one.
+    cut = cuts[np.lexsort((np.abs(2 * cuts - n), -gaps))[0]]
+    return np.sort(members[order[:cut]]), np.sort(members[order[cut:]])
+
+
+def _principal_axis(centred: _Array) -> _Array:
+    """Direction (d,) of largest variance, by power steps from the row farthest out."""
+    size = np.abs(centred).max()
+    rows = centred / size if size > 0 else centred
+    axis = rows[np.argmax((rows**2).sum(axis=1))]
+    for _ in range(_POWER_STEPS):
+        longer = (rows @ axis) @ rows
+        norm = np.linalg.norm(longer)
+        if not norm > 0:
+            break
+        axis = longer / norm
+    positive: _Array = axis if axis[np.argmax(np.abs(axis))] >= 0 else -axis
+    return positive
+
+
+def _classes(labels: Any, name: str = "labels") -> tuple[Any, ...]:
+    if len(LabelTable.of(labels)) < 2:
+        raise ValueError(f"{name}: expected at least 2 classes, got {show(labels)}")
+    return tuple(np.asarray(labels).tolist())
+
+
+def _unused(word: str, classes: tuple[Any, ...]) -> str:
+    """`word`, with underscores behind until no label begins like that."""
+    while any(str(label).startswith(word) for label in classes):
+        word += "_"
+    return word
+
+
+def _members(indices: Any) -> Contraction:
+    chosen = np.asarray(indices, dtype=np.int64)
+    return Contraction(chosen, np.ones(len(chosen)))
+
+
+def _both_ways(
+    sides: list[tuple[Contraction, Contraction]],
+    names: list[tuple[str, str]],
+    classes: tuple[Any, ...],
+) -> Contrasts:
+    first = [a for a, _ in sides]
+    second = [b for _, b in sides]
+    called = np.array([name for a, b in names for name in ((a, b), (b, a))], dtype=np.str_)
+    above, below = _alternating(first, second), _alternating(second, first)
+    return Contrasts(tuple(above), tuple(below), called, classes, len(classes))
+
+
+def _alternating(first: Sequence[Contraction], second: Sequence[Contraction]) -> list[Contraction]:
+    return [side for pair in zip(first, second, strict=True) for side in pair]
+
+
+def _contractions(weights: Any, k: int | None, name: str) -> tuple[Contraction, ...]:
+    """Checked rows; equal ones are the same object."""
+    known: dict[tuple[bytes, bytes], Contraction] = {}
+    found = []
+    for row, (indices, values) in enumerate(_sparse_rows(weights, k, name)):
+        if k is not None and len(indices) and indices.max() >= k:
+            raise ValueError(
+                f"{name}: expected indices below {k}, got {indices.max()} in row {row}"
+            )
+        if not (np.isfinite(values).all() and (values >= 0).all()):
+            raise ValueError(f"{name}: expected finite numbers >= 0, got others in row {row}")
+        if not values.sum() > 0:
+            raise ValueError(f"{name}: expected some weight, got none in row {row}")
+        kept = values > 0
+        indices, values = indices[kept], values[kept]
+        key = indices.tobytes(), values.tobytes()
+        found.append(known.setdefault(key, Contraction(indices, values)))
+    if not found:
+        raise ValueError(f"{name}: expected at least one row, got none")
+    return tuple(found)
+
+
+def _is_sparse(weights: Any) -> bool:
+    return isinstance(weights, (list, tuple)) and all(
+        isinstance(row, tuple) and len(row) == 2 and np.ndim(row[0]) == 1 for row in weights
+    )
+
+
+def _columns(weights: Any) -> int | None:
+    if _is_sparse(weights):
+        return None
+    dense = real_array(weights, "weights_above")
+    return int(dense.shape[1]) if dense.ndim == 2 else None
+
+
+def _sparse_rows(
+    weights: Any, k: int | None, name: str
+) -> list[tuple[npt.NDArray[np.int64], _Array]]:
+    if _is_sparse(weights):
+        return [_sparse_row(w[0], w[1], name, number) for number, w in enumerate(weights)]
+    dense = np.asarray(real_array(weights, name), dtype=np.float64)
+    if dense.ndim != 2 or (k is not None and dense.shape[1] != k):
+        columns = "k" if k is None else k
+        raise ValueError(f"{name}: expected shape (P, {columns}), got {dense.shape}")
+    every = np.arange(dense.shape[1], dtype=np.int64)
+    return [(every, row) for row in dense]
+
+
+def _sparse_row(
+    indices: Any, values: Any, name: str, row: int
+) -> tuple[npt.NDArray[np.int64], _Array]:
+    where = np.asarray(indices)
+    whole = where.dtype.kind in "iu" and where.ndim == 1 and len(np.unique(where)) == len(where)
+    if not whole or (len(where) and where.min() < 0):
+        raise ValueError(
+            f"{name}: expected distinct indices >= 0, got {show(indices)} in row {row}"
+        )
+    order = np.argsort(where)
+    given = np.asarray(real_array(values, name), dtype=np.float64)
+    if given.shape != where.shape:
+        raise ValueError(
+            f"{name}: expected as many weights as indices ({len(where)}), got {given.shape} "
+            f"in row {row}"
+        )
+    return where[order].astype(np.int64), given[order]
+
+
+def _names(names: Any, n: int) -> npt.NDArray[np.str_]:
+    if names is None:
+        return np.array([(f"above{p}", f"below{p}") for p in range(n)], dtype=np.str_)
+    called = np.array([[str(name) for name in pair] for pair in names], dtype=np.str_)
+    if called.shape != (n, 2):
+        raise ValueError(f"names: expected shape ({n}, 2), got {called.shape}")
+    if len(np.unique(called, axis=0)) != n:
+        raise ValueError(f"names: expected distinct pairs, got {show(names)}")
+    return called

@@ -1,0 +1,195 @@
+r"""How far eigenvalues of a definite pencil can move when its matrices are not known exactly.
+
+The Crawford number of symmetric A and B is the distance of their field of values from the origin,
+:math:`c(A, B) = \min_{|x| = 1} |x^* (A + i B) x|`. (Karampatziakis and Mineiro 2014, section 2.2,
+write its square. A bound that divides by the square would depend on the unit of the rows.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from eigenfeat._base.validation import check_number, real_array, symmetric_matrices
+
+__all__ = ["CrawfordNumber", "crawford_number", "eigenvalue_bounds"]
+
+_Array = npt.NDArray[np.float64]
+_EPS = float(np.finfo(np.float64).eps)
+_MOST = 100  # tangents; some ten are usual
+
+
+@dataclass(frozen=True)
+class CrawfordNumber:
+    """What `crawford_number` finds.
+
+    Attributes
+    ----------
+    lower, upper : float
+        The number is between; both 0 if the pencil is not definite.
+    angle : float
+        Where ``cos(angle) A + sin(angle) B`` has the eigenvalue `lower` as its smallest.
+    """
+
+    lower: float
+    upper: float
+    angle: float
+
+
+def crawford_number(A: Any, B: Any, tolerance: float = 1e-6) -> CrawfordNumber:
+    r"""Crawford number of a symmetric pencil, enclosed from both sides.
+
+    The field of values is convex, so the number is the largest smallest eigenvalue of
+    ``cos(t) A + sin(t) B`` over all angles t (Cheng and Higham 1999, Theorem 2.2): every angle
+    gives a lower bound. Its eigenvector gives a point of the field, and the hull of such points
+    an upper bound, and the next angle.
+
+    Parameters
+    ----------
+    A, B : array-like of shape (d, d)
+        Symmetric matrices.
+    tolerance : float > 0
+        Stop where the two bounds differ by so much of the upper one.
+
+    Returns
+    -------
+    CrawfordNumber
+        In exact arithmetic `lower` is a bound whatever the tolerance; what rounding may have added
+        to eigenvalues has been subtracted.
+
+    Raises
+    ------
+    ValueError
+        If the matrices are not square, of one shape, symmetric and finite.
+
+    References
+    ----------
+    C. R. Crawford, "A stable generalized eigenvalue problem", SIAM J. Numer. Anal. 13, 1976.
+    S. H. Cheng and N. J. Higham, "The nearest definite pair for the Hermitian generalized
+    eigenvalue problem", Linear Algebra Appl. 302-303, 1999.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from eigenfeat.pencils.pencils import crawford_number
+    >>> found = crawford_number(np.diag([3.0, 8.0]), np.diag([4.0, 1.0]))
+    >>> round(found.lower, 6)
+    5.0
+    """
+    tolerance = check_number(tolerance, "tolerance", at_least=0.0)
+    a, b = _matrix(A, "A"), _matrix(B, "B")
+    if b.shape != a.shape:
+        raise ValueError(f"B: expected A's shape {a.shape}, got {b.shape}")
+    size = max(float(np.abs(a).max()), float(np.abs(b).max()))
+    if size == 0.0:
+        return CrawfordNumber(0.0, 0.0, 0.0)
+    exponent = int(np.frexp(size)[1])
+    a, b = np.ldexp(a, -exponent), np.ldexp(b, -exponent)
+    rounding = 4 * len(a) * _EPS * (float(np.linalg.norm(a)) + float(np.linalg.norm(b)))
+    found = _enclosed(a, b, tolerance, rounding)
+    lower, upper = (float(np.ldexp(x, exponent)) for x in (found.lower, found.upper))
+    return CrawfordNumber(lower, upper, found.angle)
+
+
+def _matrix(matrix: Any, name: str) -> _Array:
+    array = real_array(matrix, name, np.dtype(np.float64))
+    if array.ndim != 2 or array.shape[0] != array.shape[1] or not array.size:
+        raise ValueError(f"{name}: expected shape (d, d), got {array.shape}")
+    checked: _Array = np.array(symmetric_matrices(array[None], name)[0])
+    return checked
+
+
+def _enclosed(a: _Array, b: _Array, tolerance: float, rounding: float) -> CrawfordNumber:
+    points = np.empty((0, 2))
+    best, at, angle = -np.inf, 0.0, np.pi / 4
+    for _ in range(_MOST):
+        values, vectors = np.linalg.eigh(np.cos(angle) * a + np.sin(angle) * b)
+        if values[0] - rounding > best:
+            best, at = float(values[0]) - rounding, angle
+        x = vectors[:, 0]
+        points = np.vstack([points, [x @ a @ x, x @ b @ x]])
+        nearest = _nearest(points)
+        upper = float(np.linalg.norm(nearest))
+        if upper <= rounding or (not best > 0 and _surrounded(points, nearest)):
+            return CrawfordNumber(0.0, 0.0, at)
+        if upper - best <= max(tolerance * upper, 2 * rounding):
+            break
+        angle = float(np.arctan2(nearest[1], nearest[0]))
+    if not best > 0:  # nothing is known but that the number is small
+        return CrawfordNumber(0.0, upper + rounding, at)
+    return CrawfordNumber(best, max(upper + rounding, best), at)
+
+
+def _nearest(points: _Array) -> _Array:
+    """Point of the segments between `points` (m, 2) that is nearest to the origin."""
+    first, second = (points[i] for i in np.triu_indices(len(points)))
+    along = second - first
+    length = np.einsum("ij,ij->i", along, along)
+    share = -np.einsum("ij,ij->i", first, along) / np.where(length > 0, length, 1.0)
+    found = first + np.clip(share, 0.0, 1.0)[:, None] * along
+    nearest: _Array = found[np.einsum("ij,ij->i", found, found).argmin()]
+    return nearest
+
+
+def _surrounded(points: _Array, nearest: _Array) -> bool:
+    """Whether the origin is inside the hull of `points`, of whose segments `nearest` is next."""
+    return bool((points @ nearest < 0).any())
+
+
+def eigenvalue_bounds(eigenvalues: Any, crawford: float, perturbation: float) -> _Array:
+    r"""Where the eigenvalues of a pencil can be if its matrices are off by no more than so much.
+
+    Stewart (1979): if A and B are moved by symmetric E and F with
+    :math:`\epsilon = \sqrt{|E|_2^2 + |F|_2^2} < c(A, B)`, the pencil is still definite, and the
+    angles :math:`\arctan \lambda` of its eigenvalues, in order, move by at most
+    :math:`\arcsin(\epsilon / c)`.
+
+    Parameters
+    ----------
+    eigenvalues : array-like of shape (m,)
+        Eigenvalues of ``A v = lambda B v``, with B positive definite.
+    crawford : float >= 0
+        Crawford number of the same pencil, or a lower bound of it.
+    perturbation : float >= 0
+        Bound on epsilon.
+
+    Returns
+    -------
+    ndarray of shape (m, 2)
+        Lower and upper ends. They hold for eigenvalues of the moved pencil if its second matrix is
+        positive definite as well, as class matrices are; infinite where nothing is known.
+
+    Raises
+    ------
+    ValueError
+        If an argument is negative or no number.
+
+    References
+    ----------
+    G. W. Stewart, "Perturbation bounds for the definite generalized eigenvalue problem", Linear
+    Algebra Appl. 23, 1979. G. W. Stewart and J. Sun, "Matrix Perturbation Theory", 1990, VI.3.
+
+    Examples
+    --------
+    >>> from eigenfeat.pencils.pencils import eigenvalue_bounds
+    >>> eigenvalue_bounds([1.0], crawford=2.0, perturbation=1.0).round(3)
+    array([[0.268, 3.732]])
+    """
+    values = real_array(eigenvalues, "eigenvalues", np.dtype(np.float64))
+    if values.ndim != 1 or np.isnan(values).any():
+        raise ValueError(f"eigenvalues: expected numbers of shape (m,), got {values!r}")
+    crawford = check_number(crawford, "crawford", at_least=0.0)
+    perturbation = check_number(perturbation, "perturbation", at_least=0.0)
+    out = np.empty((len(values), 2))
+    out[:, 0], out[:, 1] = -np.inf, np.inf
+    if perturbation < crawford:
+        angles = np.arctan(values)
+        turn = np.arcsin(perturbation / crawford)
+        slack = 4 * _EPS  # rounding of the angles
+        for column, ends in enumerate((angles - turn - slack, angles + turn + slack)):
+            inside = np.abs(ends) < np.pi / 2
+            out[inside, column] = np.tan(ends[inside])
+    return out

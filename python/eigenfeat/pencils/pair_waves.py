@@ -1,0 +1,292 @@
+"""All problems of one call, solved in waves that hold a bounded number of matrices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from eigenfeat._base.core import core
+from eigenfeat._base.validation import check_memory, show
+from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.pencils.class_matrices import ClassMatrices, Recipe, Unions
+from eigenfeat.pencils.contrasts import KINDS, Contraction, Contrasts, class_tree, one_vs_rest
+from eigenfeat.pencils.eigh import PencilResult, Status
+from eigenfeat.pencils.pairs import chosen_pairs, confusion_pairs
+
+__all__ = ["Found", "Problems", "Request", "problems_of", "solve_problems"]
+
+_Array = npt.NDArray[np.float64]
+_Rows = npt.NDArray[np.int64]
+
+# Matrices held at a time: so many bytes, or so many matrices if these are more. Where matrices
+# occur in several problems, a larger wave forms and factorises them less often.
+_SHARED_BYTES = 2**30
+_BYTES = 2**27
+_FEWEST = 16
+
+_SOLVERS = ("auto", "full", "subset", "krylov")
+_COUNTED = ("random", "stratified", "confusion")
+
+
+@dataclass(frozen=True, eq=False)
+class Problems:
+    """P eigenproblems (P, 2) between groups of the classes `labels`, and their names (P, 2)."""
+
+    labels: list[Any]
+    groups: list[Contraction]
+    items: _Rows
+    names: npt.NDArray[Any]
+    of_classes: bool  # every group is one class, and named by its label
+
+    def names_below(self, groups: list[int]) -> list[Any]:
+        """What to call these denominators: labels, or the first contrasts that have them."""
+        rows = [int(np.argmax(self.items[:, 1] == group)) for group in groups]
+        if self.of_classes:
+            return [self.names[row : row + 1, 1].tolist()[0] for row in rows]
+        return [tuple(self.names[row].tolist()) for row in rows]
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What to find of each problem; validated arguments of `pair_directions`."""
+
+    n_directions: int
+    threshold: float | None  # None: where each problem's noise ends
+    solver: str
+    n_threads: int
+    recipe: Recipe
+    solve: Callable[..., PencilResult]
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """F directions of P problems: see `PairDirections`; ``problems`` (F,) says which one's."""
+
+    vectors: _Array  # (d, F), in the units solved for
+    offset: _Array | None  # (F,), about the recipe's centre if it has one
+    eigenvalues: _Array
+    residuals: _Array
+    problems: _Rows
+    ranks: _Rows
+    status: npt.NDArray[np.int32]
+    iterations: _Rows
+    solver: npt.NDArray[np.str_]
+
+
+def problems_of(
+    moments: ClassMoments, labels: npt.NDArray[Any], pairs: Any, scale: Any, random_state: Any
+) -> Problems:
+    """Spell out the argument `pairs` for the classes with weight, `labels`."""
+    kind, count = pairs, None
+    if isinstance(pairs, tuple) and len(pairs) == 2 and isinstance(pairs[1], Integral):
+        kind, count = pairs
+        if not isinstance(kind, str) or kind not in _COUNTED:
+            raise ValueError(f"pairs: expected one of {_COUNTED} with a number, got {show(pairs)}")
+    if isinstance(kind, str) and kind not in KINDS:
+        kinds = ", ".join(map(repr, KINDS))
+        raise ValueError(
+            f"pairs: expected {kinds}, a list of pairs of labels or Contrasts, got {show(pairs)}"
+        )
+    if isinstance(kind, str) and kind == "one_vs_rest":
+        kind = one_vs_rest(labels)
+    elif isinstance(kind, str) and kind == "class_tree":
+        kind = class_tree(moments, scale=scale)
+    elif isinstance(kind, str) and kind == "confusion":
+        kind, count = confusion_pairs(moments, n_pairs=count, scale=scale), None
+    if isinstance(kind, Contrasts):
+        return _of_contrasts(moments, kind)
+    items = chosen_pairs(labels, kind, n_pairs=count, random_state=random_state)
+    groups = [Contraction(np.array([c]), np.ones(1)) for c in range(len(labels))]
+    return Problems(labels.tolist(), groups, items, labels[items], True)
+
+
+def _of_contrasts(moments: ClassMoments, contrasts: Contrasts) -> Problems:
+    """Without the classes that have no weight."""
+    classes = contrasts.classes or tuple(moments.classes_.tolist())
+    known_labels = set(moments.classes_.tolist())
+    unknown = [c for c in classes if c not in known_labels]
+    if unknown:
+        raise ValueError(f"pairs: expected classes of the moments, got {show(unknown)}")
+    if contrasts.n_classes not in (None, len(classes)):
+        raise ValueError(
+            f"pairs: expected weights of {len(classes)} classes, got {contrasts.n_classes}"
+        )
+    weights = np.array([moments.weight(c) for c in classes])
+    position = np.where(weights > 0, np.cumsum(weights > 0) - 1, -1)
+    known: dict[int, int] = {}
+    groups: list[Contraction] = []
+    items = np.empty((len(contrasts), 2), dtype=np.int64)
+    for row, sides in enumerate(zip(contrasts.above, contrasts.below, strict=True)):
+        for column, side in enumerate(sides):
+            if id(side) not in known:
+                known[id(side)] = len(groups)
+                groups.append(_present(side, weights, position, contrasts.names[row, column]))
+            items[row, column] = known[id(side)]
+    present = [c for c, weight in zip(classes, weights, strict=True) if weight > 0]
+    return Problems(present, groups, items, contrasts.names, False)
+
+
+def _present(
+    side: Contraction, weights: _Array, position: npt.NDArray[np.intp], name: str
+) -> Contraction:
+    if len(side.indices) and side.indices.max() >= len(weights):
+        raise ValueError(
+            f"pairs: expected indices below {len(weights)} in {show(name)}, "
+            f"got {side.indices.max()}"
+        )
+    if not side.dense(len(weights)) @ weights > 0:
+        raise ValueError(f"pairs: expected classes with rows in {show(name)}, got none")
+    kept = position[side.indices] >= 0
+    return Contraction(position[side.indices[kept]], side.weights[kept], side.others)
+
+
+def solve_problems(moments: ClassMoments, problems: Problems, request: Request) -> Found:
+    """Solve wave by wave; raises SingularDenominatorError at the end if there is reason to."""
+    unions = Unions(moments, problems.labels)
+    matrices = ClassMatrices(unions, problems.groups, request.recipe)
+    m = min(request.n_directions, matrices.order)
+    waves = _waves(problems.items, matrices.order, request.recipe)
+    solver = _settled_solver(problems.items, matrices.order, m, request)
+    _check_memory(problems, waves, matrices.order, m, solver, request)
+    results: list[PencilResult] = []
+    failed: set[int] = set()
+    for rows in waves:
+        wave = matrices.wave(problems.items[rows])
+        result = request.solve(
+            wave.numerators,
+            wave.denominators,
+            wave.shifts,
+            wave.items,
+            m,
+            1.0 if request.threshold is None else request.threshold,
+            solver,
+            request.n_threads,
+        )
+        if request.threshold is None:
+            result = _above(result, matrices.noise_edges(problems.items[rows]))
+        singular = result.status == Status.NOT_POSITIVE_DEFINITE
+        failed.update(problems.items[rows[singular], 1].tolist())
+        results.append(result)
+        del wave
+    if failed:
+        groups = sorted(failed)
+        what = "class" if problems.of_classes else "contrast"
+        raise matrices.singular(groups, what, problems.names_below(groups))
+    found = _joined(results, waves, unions.means.shape[1], request.recipe.constant)
+    if request.recipe.denominator == "covariance":
+        return replace(found, offset=_offset_below(found, problems, matrices, request.recipe))
+    return found
+
+
+def _above(result: PencilResult, edges: _Array) -> PencilResult:
+    """Without the eigenvalues, which descend, that are not above these (n,)."""
+    kept = (result.eigenvalues > edges[:, None]).sum(axis=1)  # NaN is not
+    return replace(result, found=np.minimum(result.found, kept).astype(result.found.dtype))
+
+
+def _offset_below(
+    found: Found, problems: Problems, matrices: ClassMatrices, recipe: Recipe
+) -> _Array:
+    """Minus the projection of the mean below (F,), with vectors in the units solved for."""
+    below = problems.items[found.problems, 1]
+    offset = np.empty(len(below))
+    scale = 1.0 if recipe.scale is None else recipe.scale
+    for group in np.unique(below).tolist():
+        columns = below == group
+        offset[columns] = -(matrices.mean(group) / scale) @ found.vectors[:, columns]
+    return offset
+
+
+def _settled_solver(items: _Rows, order: int, m: int, request: Request) -> str:
+    """One solver for all waves, whatever share of the problems each has."""
+    if not isinstance(request.solver, str) or request.solver not in _SOLVERS:
+        names = ", ".join(_SOLVERS)
+        raise ValueError(f"solver: expected one of {names}, got {show(request.solver)}")
+    if request.solver != "auto":
+        return request.solver
+    return core.choose_solver(order, m, len(items) / len(np.unique(items[:, 1])))
+
+
+def _waves(items: _Rows, order: int, recipe: Recipe) -> list[_Rows]:
+    """Cut problems into waves of bounded numbers of matrices, in an order in which they share."""
+    apart = recipe.denominator == "covariance"
+    n_groups = len(np.unique(items))
+    room = (_SHARED_BYTES if len(items) > n_groups else _BYTES) // (8 * order * order)
+    room = max(_FEWEST, room)
+    matrix = items
+    if apart:  # numerators are shared by no two problems
+        matrix = np.column_stack([items.max() + 1 + np.arange(len(items)), items[:, 1]])
+    if len(np.unique(matrix)) <= room:
+        return [np.arange(len(items))]
+    block = items[:, 1] if apart else items[:, 1] // max(1, room // 4)
+    rows = np.lexsort((items[:, 1], items[:, 0], block))
+    return [np.sort(wave) for wave in _cut(rows, matrix, room)]
+
+
+def _cut(rows: npt.NDArray[Any], items: _Rows, room: int) -> Iterator[npt.NDArray[Any]]:
+    held: set[int] = set()
+    first = 0
+    for at, row in enumerate(rows):
+        held.update(items[row].tolist())
+        if len(held) > room:
+            yield rows[first:at]
+            held, first = set(items[row].tolist()), at
+    yield rows[first:]
+
+
+def _check_memory(
+    problems: Problems, waves: list[_Rows], order: int, m: int, solver: str, request: Request
+) -> None:
+    """MemoryError before anything is taken: matrices, the core's scratch, and directions."""
+    apart = request.recipe.denominator == "covariance"
+    held, largest = 0, 0.0
+    for rows in waves:
+        items = problems.items[rows]
+        n_below = len(np.unique(items[:, 1]))
+        formed = n_below + len(rows) if apart else len(np.unique(items))
+        held = max(held, formed)
+        used = core.pencil_bytes(order, len(rows), n_below, m, solver, request.n_threads)
+        largest = max(largest, used)
+    kept = 0
+    if any(group.others for group in problems.groups):
+        kept = 2 + len(problems.labels).bit_length()
+    directions = len(problems.items) * m / order  # as matrices; there may be less
+    total = held + 2 + kept + math.ceil(largest / (8 * order * order) + 2 * directions)
+    check_memory("pair_directions", total, order)
+
+
+def _joined(results: list[PencilResult], waves: list[_Rows], d: int, constant: bool) -> Found:
+    """The waves' results in the order of the problems, without what was not found."""
+    n = sum(map(len, waves))
+    counts = np.zeros(n, dtype=np.int64)
+    for rows, result in zip(waves, results, strict=True):
+        counts[rows] = result.found
+    ends = np.cumsum(counts)
+    total = int(ends[-1])
+    vectors, offset = np.empty((d, total)), np.empty(total)
+    values, residuals = np.empty(total), np.empty(total)
+    status, iterations = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int64)
+    solver = np.empty(n, dtype="U6")
+    ranks = np.arange(total) - np.repeat(ends - counts, counts)
+    for rows, result in zip(waves, results, strict=True):
+        kept = np.arange(result.eigenvalues.shape[1]) < result.found[:, None]
+        at = (ends - counts)[rows][:, None] + np.arange(kept.shape[1])
+        columns = at[kept]
+        directions = np.swapaxes(result.vectors, 1, 2)[kept]
+        vectors[:, columns] = directions[:, :d].T
+        if constant:
+            offset[columns] = directions[:, d]
+        values[columns], residuals[columns] = result.eigenvalues[kept], result.residuals[kept]
+        status[rows], iterations[rows] = result.status, result.iterations
+        solver[rows] = result.solver
+    problems = np.repeat(np.arange(n), counts)
+    return Found(
+        vectors, offset if constant else None, values, residuals, problems, ranks,
+        status, iterations, solver,
+    )  # fmt: skip

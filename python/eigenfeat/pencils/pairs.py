@@ -1,0 +1,350 @@
+"""Which ordered pairs of classes directions are solved for.
+
+A pair (numerator, denominator) yields detectors that are large on the numerator's rows and small on
+the denominator's. Every way of choosing makes sure that each class occurs in some pair.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from eigenfeat._base.labels import LabelTable, UnknownClassError
+from eigenfeat._base.validation import (
+    Generator,
+    check_number,
+    check_vector,
+    check_whole,
+    random_generator,
+    real_array,
+    show,
+)
+from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.pencils.confusion import closest_cover, most_confused, nearest_edges, whitened_means
+
+__all__ = ["class_pairs", "confusion_pairs", "confusion_pairs_from", "confusion_pairs_of"]
+
+_Pairs = npt.NDArray[np.int64]
+
+_MAX_PLACEMENTS = 1000
+_NEIGHBOURS = 3
+
+
+def class_pairs(
+    classes: Any, kind: Any = "all", *, n_pairs: int | None = None, random_state: Any = None
+) -> _Pairs:
+    """Ordered pairs of classes, as indices into `classes`.
+
+    Parameters
+    ----------
+    classes : array-like of shape (k,)
+        Distinct labels, at least two.
+    kind : {"all", "hypercube", "random", "stratified"} or sequence of (label, label)
+        - ``"all"``: all k (k - 1) ordered pairs (Karampatziakis and Mineiro 2014, Algorithm 1).
+        - ``"hypercube"``: the labels are put at random on corners of a cube of ceil(log2 k)
+          dimensions; neighbours (Hamming distance 1) make pairs, both ways (section 4.3). Drawn
+          again until every class has a neighbour. O(k log k) pairs.
+        - ``"random"``: drawn uniformly without repetition, after each class was put into one pair.
+        - ``"stratified"``: every class is equally often numerator and denominator; `n_pairs` is
+          rounded up to a multiple of k.
+        - a sequence of (numerator, denominator) labels.
+    n_pairs : int, optional
+        How many, for "random" (at least k / 2, rounded up) and "stratified"; at most k (k - 1). By
+        default as many as "hypercube" gives with the same `random_state`.
+    random_state : None, int or NumPy generator
+        Source of random numbers, as in scikit-learn.
+
+    Returns
+    -------
+    ndarray of int64, shape (P, 2)
+        Numerators and denominators; in lexicographic order, an explicit list in its own.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two classes, or in an explicit list an unknown label, a pair of
+        equal labels or one that occurs twice, or a class that is in no pair (named).
+    """
+    try:
+        return chosen_pairs(classes, kind, n_pairs=n_pairs, random_state=random_state)
+    except ValueError as error:  # estimators call the same argument `pairs`
+        if not str(error).startswith("pairs: "):
+            raise
+        raise ValueError(f"kind: {str(error)[len('pairs: ') :]}") from None
+
+
+def chosen_pairs(
+    classes: Any, kind: Any, *, n_pairs: int | None = None, random_state: Any = None
+) -> _Pairs:
+    """`class_pairs`, for what a user has given as `pairs`."""
+    table = LabelTable.of(classes)
+    k = len(table)
+    if k < 2:
+        raise ValueError(f"classes: expected at least 2 for pairs, got {show(classes)}")
+    if not isinstance(kind, str):
+        _refuse_count(n_pairs, "an explicit list")
+        return _explicit(LabelTable(tuple(np.asarray(classes).tolist()), table.dtype), kind)
+    if kind in ("all", "hypercube"):
+        _refuse_count(n_pairs, repr(kind))
+        return _all(k) if kind == "all" else _hypercube(k, random_generator(random_state))
+    if kind not in _DRAWN:
+        raise ValueError(
+            "pairs: expected 'all', 'hypercube', 'random', 'stratified' or a list of pairs of "
+            f"labels, got {show(kind)}"
+        )
+    rng = random_generator(random_state)
+    if n_pairs is None:
+        count = len(_hypercube(k, rng))
+    else:
+        least = (k + 1) // 2 if kind == "random" else 1
+        count = check_whole(n_pairs, "n_pairs", at_least=least, at_most=k * (k - 1))
+    return _DRAWN[kind](k, count, rng)
+
+
+def _refuse_count(n_pairs: int | None, kind: str) -> None:
+    if n_pairs is not None:
+        raise ValueError(f"n_pairs: expected None with {kind}, got {show(n_pairs)}")
+
+
+def _all(k: int) -> _Pairs:
+    numerators, denominators = np.divmod(np.arange(k * k, dtype=np.int64), k)
+    different = numerators != denominators
+    return np.column_stack([numerators[different], denominators[different]])
+
+
+def _hypercube(k: int, rng: Generator) -> _Pairs:
+    dimensions = (k - 1).bit_length()
+    for _ in range(_MAX_PLACEMENTS):
+        corners = rng.permutation(2**dimensions)[:k]
+        pairs = _neighbours(corners, dimensions)
+        if len(np.unique(pairs[:, 0])) == k:
+            return pairs
+    # Corners 0..k-1: each but 0 has a neighbour with one bit less.
+    return _neighbours(rng.permutation(k), dimensions)
+
+
+def _neighbours(corners: npt.NDArray[Any], dimensions: int) -> _Pairs:
+    """Pairs of labels, label i on corners[i], whose corners differ in one bit."""
+    label_at = np.full(2**dimensions, -1, dtype=np.int64)
+    label_at[corners] = np.arange(len(corners))
+    flipped = corners[:, None] ^ (1 << np.arange(dimensions))
+    numerators, axes = np.nonzero(label_at[flipped] >= 0)
+    return _ordered(np.column_stack([numerators, label_at[flipped[numerators, axes]]]))
+
+
+def _ordered(pairs: npt.NDArray[Any]) -> _Pairs:
+    return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))].astype(np.int64)
+
+
+def _random(k: int, n_pairs: int, rng: Generator) -> _Pairs:
+    shuffled = rng.permutation(k)
+    if k % 2:
+        shuffled = np.append(shuffled, shuffled[0])
+    cover = shuffled.reshape(-1, 2)
+    everything = _all(k)
+    taken = np.isin(everything @ [k, 1], cover @ [k, 1])
+    rest = everything[~taken]
+    drawn = rng.permutation(len(rest))[: n_pairs - len(cover)]
+    return _ordered(np.concatenate([cover, rest[drawn]]))
+
+
+def _stratified(k: int, n_pairs: int, rng: Generator) -> _Pairs:
+    """Rounds of k pairs along a random circle, each at another distance on it."""
+    rounds = -(-n_pairs // k)
+    circle = rng.permutation(k)
+    distances = 1 + rng.permutation(k - 1)[:rounds]
+    return _ordered(
+        np.concatenate([np.column_stack([circle, np.roll(circle, -s)]) for s in distances])
+    )
+
+
+_DRAWN: dict[str, Callable[[int, int, Generator], _Pairs]] = {
+    "random": _random,
+    "stratified": _stratified,
+}
+
+
+def _explicit(table: LabelTable, pairs: Any) -> _Pairs:
+    try:
+        listed = [(numerator, denominator) for numerator, denominator in pairs]
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"pairs: expected a kind or a list of (numerator, denominator), got {show(pairs)}"
+        ) from None
+    indices = np.empty((len(listed), 2), dtype=np.int64)
+    for row, pair in enumerate(listed):
+        try:
+            indices[row] = table.index(pair[0]), table.index(pair[1])
+        except UnknownClassError as error:
+            raise ValueError(f"pairs: unknown class in pair {row}: {error}") from None
+        if indices[row, 0] == indices[row, 1]:
+            raise ValueError(f"pairs: expected two different classes, got {show(pair)}")
+    _check_explicit(table, indices)
+    return indices
+
+
+def _check_explicit(table: LabelTable, indices: _Pairs) -> None:
+    distinct, counts = np.unique(indices, axis=0, return_counts=True)
+    if (counts > 1).any():
+        twice = distinct[np.argmax(counts > 1)]
+        pair = tuple(table.labels[i] for i in twice)
+        raise ValueError(f"pairs: expected distinct pairs, got {show(pair)} twice")
+    missing = np.setdiff1d(np.arange(len(table)), indices)
+    if len(missing):
+        names = [table.labels[i] for i in missing]
+        raise ValueError(f"pairs: expected every class in some pair, got none with {show(names)}")
+
+
+def confusion_pairs(
+    moments: ClassMoments,
+    neighbours: int | None = None,
+    *,
+    n_pairs: int | None = None,
+    ridge: float = 0.1,
+    scale: Any = None,
+) -> list[tuple[Any, Any]]:
+    """Pairs of the classes that linear discriminants would confuse most; O(k) pairs, no rows.
+
+    Classes are as far apart as their means are, in the Mahalanobis distance of the pooled
+    covariance (with a ridge): two Gaussian classes with that covariance, equally frequent, are
+    confused with probability Phi(-distance / 2).
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Of at least two classes with weight; classes without take no part.
+    neighbours : int, optional
+        Each class makes a pair with so many nearest ones, both ways; 3 by default, at most k - 1.
+    n_pairs : int, optional
+        Instead of `neighbours`, how many pairs: the nearest ones, once every class is in some
+        pair, which comes first and may take more. Rounded up to an even number.
+    ridge : float >= 0
+        What is added to the pooled covariance's diagonal, relative to its mean.
+    scale : array-like of shape (d,), optional
+        Positive column scales: distances of x / scale.
+
+    Returns
+    -------
+    list of (label, label)
+        Each pair both ways, in lexicographic order; for `pair_directions` and `GEM`.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two classes with weight, or an argument is out of range.
+    numpy.linalg.LinAlgError
+        If the pooled covariance is singular and `ridge` 0.
+    """
+    if not isinstance(moments, ClassMoments):
+        raise ValueError(f"moments: expected ClassMoments, got {show(moments)}")
+    labels = [c for c in moments.classes_.tolist() if moments.weight(c) > 0]
+    k = len(labels)
+    if k < 2:
+        raise ValueError(f"moments: expected at least 2 classes with rows, got {show(labels)}")
+    if neighbours is not None and n_pairs is not None:
+        raise ValueError(f"n_pairs: expected None with neighbours, got {show(n_pairs)}")
+    if n_pairs is not None:
+        check_whole(n_pairs, "n_pairs", at_least=1, at_most=k * (k - 1))
+        nearest = -(-n_pairs // k)
+    else:
+        nearest = check_whole(_NEIGHBOURS if neighbours is None else neighbours, "neighbours",
+                              at_least=1)  # fmt: skip
+    ridge = check_number(ridge, "ridge", at_least=0.0)
+    if scale is not None:
+        scale = check_vector(scale, moments.n_features_in_, "scale", positive=True)
+    points = whitened_means(moments, labels, ridge, scale)
+    edges, distances = nearest_edges(points, min(nearest, k - 1))
+    chosen = edges if n_pairs is None else closest_cover(edges, distances, k, n_pairs)
+    return _both_ways(chosen, labels)
+
+
+def confusion_pairs_from(
+    y_true: Any, y_pred: Any, n_pairs: int | None = None
+) -> list[tuple[Any, Any]]:
+    """Pairs of the classes that a classifier confused most often.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n,)
+        True and predicted labels of rows, held-out ones best.
+    n_pairs : int, optional
+        How many pairs: those confused most often either way, once every class that occurs is in
+        some pair, which comes first and may take more. Rounded up to an even number. By default
+        all that were confused at all.
+
+    Returns
+    -------
+    list of (label, label)
+        Each pair both ways, in lexicographic order. Classes that were confused with none make
+        pairs with one another, or with the first class.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, fewer than two classes occur, or `n_pairs` is out of range.
+    """
+    truth = np.asarray(y_true)
+    codes, table = _encoded(LabelTable(), truth, len(truth) if truth.ndim else -1, "y_true")
+    guesses, table = _encoded(table, y_pred, len(codes), "y_pred")
+    pairs, counts = np.unique(np.column_stack([codes, guesses]), axis=0, return_counts=True)
+    edges = most_confused(table, pairs, counts.astype(np.float64), n_pairs)
+    return _both_ways(edges, table.classes.tolist())
+
+
+def _encoded(
+    table: LabelTable, labels: Any, n: int, name: str
+) -> tuple[npt.NDArray[Any], LabelTable]:
+    try:
+        return table.encode(labels, n)
+    except ValueError as error:
+        text = str(error).replace("one a row", "as many as y_true")
+        raise ValueError(re.sub(r"^y: ", f"{name}: ", text)) from None
+
+
+def confusion_pairs_of(
+    confusion: Any, classes: Any = None, n_pairs: int | None = None
+) -> list[tuple[Any, Any]]:
+    """Pairs of the classes that a confusion matrix says were confused most often.
+
+    Parameters
+    ----------
+    confusion : array-like of shape (k, k)
+        Nonnegative counts or rates, true classes in rows and predicted ones in columns.
+    classes : array-like of shape (k,), optional
+        Their labels; by default 0 to k - 1.
+    n_pairs : int, optional
+        As in `confusion_pairs_from`.
+
+    Returns
+    -------
+    list of (label, label)
+        As from `confusion_pairs_from`.
+
+    Raises
+    ------
+    ValueError
+        If the matrix is not square, nonnegative and finite, or another argument does not fit it.
+    """
+    matrix = np.asarray(real_array(confusion, "confusion"), dtype=np.float64)
+    if matrix.ndim != 2 or len(set(matrix.shape)) != 1:
+        raise ValueError(f"confusion: expected shape (k, k), got {matrix.shape}")
+    if not (np.isfinite(matrix).all() and (matrix >= 0).all()):
+        raise ValueError("confusion: expected finite numbers >= 0, got others")
+    labels = np.arange(len(matrix)) if classes is None else np.asarray(classes)
+    if labels.shape != (len(matrix),):
+        raise ValueError(f"classes: expected {len(matrix)} labels, got {show(classes)}")
+    table = LabelTable.of(labels)
+    codes = np.array([table.index(label) for label in labels.tolist()], dtype=np.int64)
+    true, predicted = np.nonzero(matrix)
+    pairs = np.column_stack([codes[true], codes[predicted]])
+    edges = most_confused(table, pairs, matrix[true, predicted], n_pairs)
+    return _both_ways(edges, table.classes.tolist())
+
+
+def _both_ways(edges: _Pairs, labels: list[Any]) -> list[tuple[Any, Any]]:
+    pairs = _ordered(np.concatenate([edges, edges[:, ::-1]]))
+    return [(labels[i], labels[j]) for i, j in pairs]

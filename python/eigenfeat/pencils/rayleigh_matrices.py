@@ -1,0 +1,314 @@
+"""The signal and noise matrices of the Rayleigh quotient family, and the way to its directions.
+
+Karampatziakis and Mineiro (2014), section 3 and Table 1: directions v with a large
+``v^T S v / v^T N v``. Both matrices come from `ClassMoments`, the directions from
+`generalized_eigh`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenfeat._base.validation import RealArray, real_array, symmetric_matrices
+from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.pencils import scale as _scale
+from eigenfeat.pencils.eigh import generalized_eigh
+from eigenfeat.pencils.pencils import SingularDenominatorError
+from eigenfeat.pencils.solution import check_two_classes
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """An estimator's parameters as they were when rows came in."""
+
+    n_components: int | None
+    ridge: float
+    scale: str
+    center: bool
+    solver: str
+    n_threads: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Pooled:
+    """All rows together: mean (d,), covariance within classes and between their means (d, d)."""
+
+    mean: Array
+    within: Array
+    between: Array
+    n_classes: int
+
+    def spread(self, center: bool) -> Array:
+        """Return the covariance of all rows or, about the origin, their second moment."""
+        covariance = self.within + self.between
+        return covariance if center else covariance + np.outer(self.mean, self.mean)
+
+
+@dataclass(frozen=True, eq=False)
+class Pencil:
+    """``S v = lambda N v`` in the units of the input; N = None is the identity.
+
+    At most ``most`` directions, and why no more. ``smallest``: the roles of S and N = I are
+    swapped, and the smallest eigenvalues of S are wanted.
+    """
+
+    signal: Array
+    noise: Array | None
+    most: int
+    reason: str = "columns"
+    smallest: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Directions:
+    """Directions (d, m), eigenvalues (m,), origin of the projections (d,), column divisors (d,)."""
+
+    directions: Array
+    eigenvalues: Array
+    mean: Array
+    column_scale: Array
+
+
+Recipe = Callable[[Pooled, Settings], Pencil]
+
+
+# ---- the rows of Table 1 -------------------------------------------------------------------------
+
+
+def principal(pooled: Pooled, settings: Settings) -> Pencil:
+    """S = E[x x^T], N = I."""
+    return Pencil(pooled.spread(settings.center), None, len(pooled.mean))
+
+
+def vanishing(pooled: Pooled, settings: Settings) -> Pencil:
+    """S = I, N = E[x x^T]."""
+    return Pencil(pooled.spread(settings.center), None, len(pooled.mean), smallest=True)
+
+
+def fisher(pooled: Pooled, settings: Settings) -> Pencil:
+    """S = E_y[E[x|y] E[x|y]^T], N = E_y[Cov[x|y]]."""
+    most, reason = _between_rank(pooled)
+    return Pencil(pooled.between, pooled.within, most, reason)
+
+
+def sliced(pooled: Pooled, settings: Settings) -> Pencil:
+    """S = E_y[E[w|y] E[w|y]^T] with whitened w: the same S as `fisher`, N = Cov[x]."""
+    most, reason = _between_rank(pooled)
+    return Pencil(pooled.between, pooled.spread(True), most, reason)
+
+
+def oriented(pooled: Pooled, settings: Settings, noise: ClassMoments | Array | None) -> Pencil:
+    """S = E[x x^T], N = E[z z^T]."""
+    matrix = pool(noise).spread(False) if isinstance(noise, ClassMoments) else noise
+    return Pencil(pooled.spread(settings.center), matrix, len(pooled.mean))
+
+
+def _between_rank(pooled: Pooled) -> tuple[int, str]:
+    d, others = len(pooled.mean), pooled.n_classes - 1
+    return (d, "columns") if d <= others else (others, "classes - 1")
+
+
+# ---- from moments to directions ------------------------------------------------------------------
+
+
+def check_weight(moments: ClassMoments, name: str) -> None:
+    """Raise ValueError unless there are rows of positive weight."""
+    if not _scale.active_classes(moments):
+        raise ValueError(f"{name}: expected rows of positive weight, got none")
+
+
+def pool(moments: ClassMoments) -> Pooled:
+    """Put all classes that have weight together. ValueError if there are none."""
+    check_weight(moments, "X")
+    labels = _scale.active_classes(moments)
+    weights = np.array([moments.weight(c) for c in labels])
+    shares = weights / weights.sum()
+    means = np.array([moments.mean(c) for c in labels])
+    mean = shares @ means
+    within = np.zeros((len(mean), len(mean)))
+    for label, share in zip(labels, shares, strict=True):
+        within += share * moments.covariance(label)
+    apart = (means - mean) * np.sqrt(shares)[:, None]
+    return Pooled(mean, within, _symmetric(apart.T @ apart), len(labels))
+
+
+def solve(
+    recipe: Recipe, moments: ClassMoments, settings: Settings, *, supervised: bool
+) -> Directions:
+    """Pool, form the pencil, and solve it in the scaled columns.
+
+    Raises
+    ------
+    ValueError
+        If no class, or with `supervised` fewer than two, have weight, or more components are asked
+        for than there are.
+    SingularDenominatorError
+        If the noise matrix is singular and the ridge too small.
+    """
+    if supervised:
+        check_two_classes(moments)
+    pooled = pool(moments)
+    scale = _scale.settle(moments, settings.scale, None).column_scale
+    pencil = recipe(pooled, settings)
+    m = _count(settings.n_components, pencil)
+    signal = pencil.signal / scale / scale[:, None]
+    exponent = 0
+    if pencil.noise is None:  # beside the identity, nothing but the signal's unit has a size
+        exponent = int(np.frexp(np.diag(signal).max())[1])
+        signal = np.ldexp(signal, -exponent)
+    if pencil.smallest:
+        values, vectors = smallest(signal, m, settings)
+    else:
+        noise = _with_ridge(pencil, pooled, scale, settings.ridge)
+        values, vectors = _largest(signal, noise, m, settings)
+        if settings.n_components is None:
+            values, vectors = of_rank(values, vectors)
+    mean = pooled.mean if settings.center else np.zeros_like(pooled.mean)
+    directions = np.ascontiguousarray(vectors / scale[:, None])
+    return Directions(directions, np.ldexp(np.maximum(values, 0.0), exponent), mean, scale)
+
+
+def check_noise(noise: Any, d: int) -> Array:
+    """Return a noise matrix (d, d) that is symmetric and finite, in float64."""
+    matrix = real_array(noise, "noise_matrix", np.dtype(np.float64))
+    if matrix.shape != (d, d):
+        raise ValueError(f"noise_matrix: expected shape ({d}, {d}), got {matrix.shape}")
+    return np.array(symmetric_matrices(matrix[None], "noise_matrix")[0])
+
+
+def _symmetric(matrix: Array) -> Array:
+    return (matrix + matrix.T) / 2
+
+
+def _count(n_components: int | None, pencil: Pencil) -> int:
+    if n_components is None:
+        return pencil.most
+    if n_components > pencil.most:
+        raise ValueError(
+            f"n_components: expected at most {pencil.most} ({pencil.reason}), got {n_components}"
+        )
+    return int(n_components)
+
+
+def _with_ridge(pencil: Pencil, pooled: Pooled, scale: Array, ridge: float) -> Array:
+    """Return the scaled noise matrix plus the ridge, a multiple of its mean eigenvalue.
+
+    Noise that is zero, but for rounding, has the ridge from the signal instead.
+    """
+    d = len(scale)
+    if pencil.noise is None:
+        return np.eye(d)
+    noise = pencil.noise / scale / scale[:, None]
+    size = float(np.sum((np.diag(pooled.spread(False)) / scale) / scale))
+    unit = float(np.trace(noise))
+    if not unit > (100 * np.finfo(np.float64).eps) ** 2 * size:
+        unit = float(np.sum(np.diag(pencil.signal) / scale / scale))
+    noise[np.arange(d), np.arange(d)] += ridge * unit / d
+    return noise
+
+
+def _largest(signal: Array, noise: Array, m: int, settings: Settings) -> tuple[Array, Array]:
+    try:
+        return eigenpairs(signal, noise, m, settings)
+    except np.linalg.LinAlgError as error:
+        raise _singular(noise, settings.ridge) from error
+
+
+def smallest(matrix: Array, m: int, settings: Settings) -> tuple[Array, Array]:
+    """Return the m smallest eigenvalues, ascending, and vectors; `matrix` may be singular.
+
+    They are the largest of ``t I - matrix``, where t is a bound on all eigenvalues; Rayleigh
+    quotients then give the small ones the accuracy that t has taken away.
+    """
+    identity = np.eye(len(matrix))
+    bound = float(np.linalg.norm(matrix))
+    _, vectors = eigenpairs(bound * identity - matrix, identity, m, settings)
+    values = np.einsum("ij,ij->j", vectors, matrix @ vectors)
+    order = np.argsort(values, kind="stable")
+    values, vectors = values[order], vectors[:, order]
+    null = int(np.sum(values <= len(matrix) * np.finfo(np.float64).eps * bound))
+    vectors[:, :null] = _by_pivots(vectors[:, :null])
+    return values, vectors
+
+
+def _by_pivots(basis: Array) -> Array:
+    """Return the orthonormal basis of the same span that depends on the span alone.
+
+    Without it rounding would choose one among the directions of equal eigenvalue. Each vector is
+    the projection onto the span of the axis that it holds most of, less those before.
+    """
+    rest, chosen = basis.copy(), []
+    for _ in range(basis.shape[1]):
+        sizes = np.einsum("ij,ij->i", rest, rest)
+        pivot = int(np.argmax(sizes > (1 - 1e-6) * sizes.max()))
+        chosen.append(rest[pivot] / np.sqrt(sizes[pivot]))
+        rest -= np.outer(rest @ chosen[-1], chosen[-1])
+    return basis @ np.array(chosen).T if chosen else basis
+
+
+def of_rank(values: Array, vectors: Array) -> tuple[Array, Array]:
+    """Leave out directions whose signal is nothing but rounding, if there is a choice."""
+    least = len(vectors) * np.finfo(np.float64).eps * values[0]
+    kept = max(1, int(np.sum(values > least)))
+    return values[:kept], vectors[:, :kept]
+
+
+def eigenpairs(A: Array, B: Array, m: int, settings: Settings) -> tuple[Array, Array]:
+    found = generalized_eigh(A, B, m, solver=settings.solver, n_threads=settings.n_threads)
+    return found.eigenvalues, found.vectors
+
+
+def _singular(noise: Array, ridge: float) -> SingularDenominatorError:
+    """Return the error for a noise matrix that is singular, with a ridge that would do."""
+    text = f"ridge: expected one that makes the noise matrix positive definite, got {ridge:g}"
+    unit = float(np.trace(noise)) / len(noise) / (1 + ridge)
+    if not unit > 0:
+        kind = "so is the signal" if ridge > 0 else "any ridge > 0 would do, if rows differ"
+        return SingularDenominatorError(f"{text}; the noise matrix is zero, {kind}")
+    rounding = 100 * len(noise) * np.finfo(np.float64).eps * float(np.diag(noise).max())
+    needed = ridge + (rounding - min(float(np.linalg.eigvalsh(noise)[0]), 0.0)) / unit
+    return SingularDenominatorError(f"{text}; ridge={10.0 ** np.ceil(np.log10(needed)):g} would do")
+
+
+# ---- the fitted attributes -----------------------------------------------------------------------
+
+
+class FittedPencil:
+    """The attributes that are read from directions, which are solved for when first asked."""
+
+    def _found(self) -> Directions:
+        """Return the directions, or raise if there are no moments yet."""
+        raise NotImplementedError
+
+    @property
+    def directions_(self) -> Array:
+        """(d, m) directions, one a column."""
+        return self._found().directions
+
+    @property
+    def eigenvalues_(self) -> Array:
+        """(m,) eigenvalues."""
+        return self._found().eigenvalues
+
+    @property
+    def mean_(self) -> Array:
+        """(d,) origin of the projections."""
+        return self._found().mean
+
+    @property
+    def offset_(self) -> RealArray:
+        """(m,) offsets of the projections."""
+        found = self._found()
+        return -(found.mean @ found.directions)
+
+    @property
+    def column_scale_(self) -> Array:
+        """(d,) divisors of the columns."""
+        return self._found().column_scale

@@ -1,0 +1,173 @@
+"""From class moments to what GEM keeps: directions, offsets and where each came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.pencils import scale as _scale
+from eigenfeat.pencils.eigh import PencilResult
+from eigenfeat.pencils.pencils import PairConditions, pair_conditions, pair_directions
+from eigenfeat.pencils.scale import ScaleReport
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The estimator's parameters as they were when rows came in; see `GEM`."""
+
+    ridge: float | str
+    n_directions: int
+    threshold: float | str | None
+    pairs: Any
+    denominator: str
+    constant: bool
+    scale: str
+    solver: str
+    seed: int
+    n_threads: int | None
+
+    @classmethod
+    def of(cls, estimator: Any, seed: int) -> Settings:
+        """Of an estimator that has parameters of these names."""
+        names = set(cls.__dataclass_fields__) - {"seed"}
+        return cls(seed=seed, **{name: getattr(estimator, name) for name in names})
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Directions (d, F), offset (F,), eigenvalues (F,), pairs (F, 2), ranks (F,), and the scale."""
+
+    directions: NDArray[np.float64]
+    offset: NDArray[np.float64]
+    eigenvalues: NDArray[np.float64]
+    pairs: NDArray[Any]
+    ranks: NDArray[np.intp]
+    scale: ScaleReport
+
+
+def check_two_classes(moments: ClassMoments) -> None:
+    """Raise ValueError unless two classes have weight."""
+    labels = _scale.active_classes(moments)
+    if len(labels) < 2:
+        seen = f"1 class ({labels[0]!r})" if labels else "none"
+        raise ValueError(f"y: expected rows of at least two classes, got {seen}")
+
+
+def solve(
+    moments: ClassMoments,
+    settings: Settings,
+    trial: ScaleReport | None,
+    solve_with: Callable[..., PencilResult] | None = None,
+) -> Solution:
+    """Solve the pencils of the chosen pairs; Algorithm 1, lines 2-5.
+
+    `solve_with` is that of `pair_directions`.
+
+    Raises
+    ------
+    ValueError
+        If fewer than two classes have weight, or the pairs leave one out.
+    SingularDenominatorError
+        If a denominator cannot be factorised.
+    """
+    check_two_classes(moments)
+    scale = _scale.settle(moments, settings.scale, trial)
+    found = pair_directions(
+        moments,
+        pairs=settings.pairs,
+        ridge=settings.ridge,
+        n_directions=settings.n_directions,
+        threshold=settings.threshold,
+        denominator=settings.denominator,
+        solver=settings.solver,
+        n_threads=settings.n_threads,
+        constant=settings.constant,
+        scale=scale.column_scale if scale.choice == "columns" else None,
+        random_state=settings.seed,
+        solve_with=solve_with,
+    )
+    directions = np.ascontiguousarray(found.vectors, dtype=np.float64)
+    offset = np.zeros(directions.shape[1]) if found.offset is None else found.offset
+    return Solution(directions, offset, found.eigenvalues, found.pairs, found.ranks, scale)
+
+
+def conditions(moments: ClassMoments, settings: Settings, scale: ScaleReport) -> PairConditions:
+    """Crawford numbers of the pencils that `solve` solves."""
+    return pair_conditions(
+        moments,
+        pairs=settings.pairs,
+        ridge=settings.ridge,
+        denominator=settings.denominator,
+        constant=settings.constant,
+        scale=scale.column_scale if scale.choice == "columns" else None,
+        random_state=settings.seed,
+    )
+
+
+class FittedDirections:
+    """The fitted attributes that are read from a solution, which is solved for when first asked."""
+
+    moments_: ClassMoments
+    _seed: int
+
+    def _found(self) -> Solution:
+        """Return the solution, or raise if there are no moments yet."""
+        raise NotImplementedError
+
+    @property
+    def directions_(self) -> NDArray[np.float64]:
+        """(d, F) directions, one a column."""
+        return self._found().directions
+
+    @property
+    def offset_(self) -> NDArray[np.float64]:
+        """(F,) offsets of the projections."""
+        return self._found().offset
+
+    @property
+    def eigenvalues_(self) -> NDArray[np.float64]:
+        """(F,) eigenvalues."""
+        return self._found().eigenvalues
+
+    @property
+    def pairs_(self) -> NDArray[Any]:
+        """(F, 2) labels of the numerator and the denominator class, or names of contrasts."""
+        return self._found().pairs
+
+    @property
+    def ranks_(self) -> NDArray[np.intp]:
+        """(F,) ranks within the pairs."""
+        return self._found().ranks
+
+    @property
+    def pair_conditions_(self) -> PairConditions:
+        """Crawford numbers and sampling errors of the pencils; computed anew when asked for."""
+        found = self._found()
+        if not hasattr(self, "moments_"):
+            raise AttributeError("pair_conditions_ needs moments, which 'randomized' has none of")
+        return conditions(self.moments_, Settings.of(self, self._seed), found.scale)
+
+    @property
+    def eigenvalue_bounds_(self) -> NDArray[np.float64]:
+        """(F, 2) ends of what the eigenvalues may be with infinitely many rows."""
+        return self.pair_conditions_.bounds(self.pairs_, self.eigenvalues_)
+
+    @property
+    def scale_report_(self) -> ScaleReport:
+        """How `scale` was decided."""
+        return self._found().scale
+
+    @property
+    def scale_(self) -> str:
+        """The choice that `scale` came to, "none" or "columns"."""
+        return self._found().scale.choice
+
+    @property
+    def column_scale_(self) -> NDArray[np.float64]:
+        """(d,) divisors of the columns."""
+        return self._found().scale.column_scale

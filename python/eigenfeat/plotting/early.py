@@ -1,0 +1,326 @@
+"""Pictures of early decisions: curves over tau, one series being decided, and a calibration.
+
+As in `plot`, functions return what they drew on and show or write nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenfeat.incomplete import Calibration, EarlyCurve, ReliableClassifier
+from eigenfeat.plotting.gem import ACCENT, MUTED
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["plot_calibration", "plot_decision", "plot_early_curves"]
+
+KNOWN, BAND = "#1b7837", "#2166ac"
+COLOURS = (ACCENT, BAND, KNOWN, "#e08214", "#542788", "#35978f", "#8c510a", "#c51b7d")
+MARKERS = "os^Dv<>P"
+FIGURES = {
+    "reliability": "test reliability: share of labels that are final",
+    "accuracy": "test accuracy",
+    "harmonic_mean": "harmonic mean of accuracy and 1 - earliness",
+}
+
+
+def plot_early_curves(
+    curves: Mapping[str, EarlyCurve | tuple[Any, Any]],
+    figure: str = "reliability",
+    *,
+    n_samples: int | None = None,
+    named: int = 2,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a figure against the average time of decision; Figures 5.6 to 5.11 of the thesis.
+
+    Parameters
+    ----------
+    curves : mapping of str to EarlyCurve or (times, values)
+        By method, in the order of the legend.
+    figure : {"reliability", "accuracy", "harmonic_mean"}, default="reliability"
+        What of an `EarlyCurve` is drawn upwards.
+    n_samples : int, optional
+        Samples of a complete series: the end of the axis.
+    named : int, default=2
+        For how many of the first curves that have a tau it is written beside points, as far as
+        there is room.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueError
+        If there is no such figure or there are no curves.
+
+    References
+    ----------
+    Parrish (2012), Figures 5.6 to 5.11.
+    """
+    if figure not in FIGURES:
+        raise ValueError(f"figure: expected one of {', '.join(FIGURES)}, got {figure!r}")
+    if not curves:
+        raise ValueError("curves: expected at least one, got none")
+    axes = _figure(6.8, 4.4).subplots() if ax is None else ax
+    for place, (name, curve) in enumerate(curves.items()):
+        times, values = _points(curve, figure)
+        axes.plot(
+            times,
+            values,
+            color=COLOURS[place % 8],
+            marker=MARKERS[place % 8],
+            ms=5,
+            lw=1.6,
+            label=name,
+            zorder=3 - place / 100,
+        )
+    axes.set(xlabel="average time of decision (samples)", ylabel=FIGURES[figure])
+    axes.set_xlim(0, n_samples)
+    axes.margins(y=0.08)
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(fontsize=9, framealpha=0.9)
+    _name_taus(axes, curves, figure, named)
+    return axes
+
+
+def plot_decision(
+    model: ReliableClassifier,
+    row: Any,
+    reliability: float | None = None,
+    *,
+    times: Sequence[int] | None = None,
+) -> Figure:
+    """Draw a series while it is being decided; Figure 5.1 of the thesis.
+
+    Above, what is known at some times, and the completion: its mean, and a band of two standard
+    deviations. Below, the largest tau at which the series would be decided, by time.
+
+    Parameters
+    ----------
+    model : ReliableClassifier
+        Fitted.
+    row : (d,) array-like
+        A complete series.
+    reliability : float, optional
+        tau; the model's by default.
+    times : sequence of int in 1..d, optional
+        By default three: a third and two thirds of the way to the decision, and the decision.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    References
+    ----------
+    Parrish (2012), Figure 5.1.
+    """
+    series = np.asarray(row, dtype=np.float64)[None]
+    tau = model.streams(1, reliability)._tau[0]
+    traced = model.predict_early(series, tau, trace=True)
+    time, d = int(traced.time[0]), series.shape[1]
+    shown = sorted({max(1, round(time / 3)), max(1, round(2 * time / 3)), time})
+    shown = shown if times is None else list(times)
+    figure = _figure(3.1 * max(len(shown), 2) + 0.6, 5.4)
+    grid = figure.add_gridspec(2, len(shown), height_ratios=[1.25, 1])
+    above = [figure.add_subplot(grid[0, k]) for k in range(len(shown))]
+    for ax, t in zip(above, shown, strict=True):
+        _draw_known(ax, model, series, t, decided=t >= time)
+        ax.sharey(above[0])
+        ax.set_title(_told(traced, t, tau), fontsize=9.5)
+    above[0].set_ylabel("value")
+    for ax in above[1:]:
+        ax.tick_params(labelleft=False)
+    handles, names = above[0].get_legend_handles_labels()
+    figure.legend(
+        handles[::-1], names[::-1], loc="outside lower center", ncols=4, fontsize=9, frameon=False
+    )
+    below = figure.add_subplot(grid[1, :])
+    _draw_trace(below, traced, tau, time, shown)
+    below.set_xlim(0, d + 0.5)
+    return figure
+
+
+def plot_calibration(calibration: Calibration, ax: Axes | None = None) -> Axes:
+    """Draw realised agreement and its lower bound by tau, and which tau was chosen.
+
+    Parameters
+    ----------
+    calibration : Calibration
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    one = calibration
+    axes = _figure(6.8, 4.2).subplots() if ax is None else ax
+    logit = np.log(one.tau) - np.log1p(-one.tau)
+    axes.plot(logit, one.realised, color=BAND, lw=2, label=f"realised on {one.n} held-out rows")
+    bound = f"lower bound, confidence {one.confidence:g}"
+    axes.plot(logit, one.lower, color=KNOWN, lw=1.6, ls="--", label=bound)
+    axes.plot(logit, one.tau, color=MUTED, lw=1, label="as promised: agreement = tau")
+    axes.axhline(one.agreement, color="black", lw=0.9)
+    axes.annotate(
+        f"wanted: {one.agreement:g}", (logit[0], one.agreement), (2, 3), textcoords="offset points"
+    )
+    if one.chosen >= 0:
+        place = logit[one.chosen], one.lower[one.chosen]
+        chosen = f"chosen: tau = {_short(one.reliability)}"
+        axes.plot(*place, "o", color=ACCENT, ms=8, zorder=4, label=chosen)
+    ticks = [1e-8, 1e-6, 1e-4, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999]
+    kept = [t for t in ticks if one.tau[0] <= t * (1 + 1e-6) and t <= one.tau[-1] * (1 + 1e-6)]
+    axes.set_xticks([np.log(t) - np.log1p(-t) for t in kept], [_short(t) for t in kept])
+    axes.tick_params(axis="x", labelrotation=45)
+    low = min(one.lower.min(), one.agreement)
+    axes.set_ylim(low - 0.06 * (1 - low), 1 + 0.04 * (1 - low))
+    axes.set(xlabel="tau (logit scale)", ylabel="share of early labels that are final")
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(fontsize=9, loc="lower right")
+    return axes
+
+
+def _figure(width: float, height: float) -> Figure:
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), dpi=110, layout="constrained")
+
+
+def _points(curve: Any, figure: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    if isinstance(curve, EarlyCurve):
+        return curve.mean_time, getattr(curve, figure)
+    times, values = (np.asarray(one, dtype=np.float64) for one in curve)
+    return times, values
+
+
+def _name_taus(ax: Axes, curves: Mapping[str, Any], figure: str, named: int) -> None:
+    """Write tau beside points of the first curves, where nothing is written or marked yet."""
+    figure_drawn = ax.get_figure(root=True)
+    assert figure_drawn is not None
+    figure_drawn.draw_without_rendering()
+    unit = figure_drawn.dpi / 72  # pixels a point
+    marks = [
+        ax.transData.transform(np.column_stack(_points(one, figure))) / unit
+        for one in curves.values()
+    ]
+    taken: list[tuple[float, ...]] = [
+        (x - 4, x + 4, y - 4, y + 4) for x, y in np.concatenate(marks)
+    ]
+    left, low, right, high = np.asarray(ax.bbox.extents) / unit
+    taken += [(-np.inf, left, -np.inf, np.inf), (right, np.inf, -np.inf, np.inf)]
+    taken += [(-np.inf, np.inf, -np.inf, low), (-np.inf, np.inf, high, np.inf)]
+    with_tau = [k for k, one in enumerate(curves.values()) if isinstance(one, EarlyCurve)]
+    for place in with_tau[:named]:
+        curve = list(curves.values())[place]
+        points = np.column_stack(_points(curve, figure))
+        for k in reversed(range(len(points))):
+            text = _short(curve.tau[k])
+            spot = _free_spot(marks[place][k], 5.0 * len(text), taken)
+            if spot is not None:
+                colour = COLOURS[place % 8]
+                ax.annotate(
+                    text,
+                    (points[k, 0], points[k, 1]),
+                    spot,
+                    textcoords="offset points",
+                    fontsize=8,
+                    color=colour,
+                    zorder=5,
+                )
+
+
+def _free_spot(
+    point: NDArray[np.float64], width: float, taken: list[tuple[float, ...]]
+) -> tuple[float, float] | None:
+    """Where a text beside a point covers nothing, in points from it; it is taken then."""
+    height = 8.0
+    beside, above = (5.0, -5.0 - width), (4.0, -4.0 - height)
+    for right, up in (
+        (beside[0], above[1]),
+        (beside[1], above[0]),
+        (beside[0], above[0]),
+        (beside[1], above[1]),
+    ):
+        x, y = point[0] + right, point[1] + up
+        box = (x, x + width, y, y + height)
+        if not any(_overlap(box, other) for other in taken):
+            taken.append(box)
+            return right, up
+    return None
+
+
+def _overlap(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
+    return a[0] < b[1] and b[0] < a[1] and a[2] < b[3] and b[2] < a[3]
+
+
+def _short(tau: float) -> str:
+    """As many digits as it takes to tell it from 0 and 1."""
+    if tau > 0.5:
+        digits = max(2, int(np.ceil(-np.log10(1 - tau) - 1e-6)) + 1)
+        return f"{tau:.{digits}f}".rstrip("0")
+    return f"{tau:.2g}"
+
+
+def _told(traced: Any, t: int, tau: float) -> str:
+    k = int(np.searchsorted(traced.steps, t))
+    label, sure = traced.trace_label[0, k], traced.trace_reliability[0, k]
+    told = f"{sure:.2f}" if sure < 0.995 else "1" if sure == 1 else f"1 - {1 - sure:.0e}"
+    if t >= traced.time[0]:
+        return f"after {t} samples: decided\nas {_named(traced.label[0])}"
+    return f"after {t} samples: wait\n({_named(label)} would do for tau up to {told})"
+
+
+def _named(label: Any) -> str:
+    return f"\u201c{label}\u201d" if isinstance(label, str) else f"class {label}"
+
+
+def _draw_known(
+    ax: Axes, model: ReliableClassifier, series: NDArray[np.float64], t: int, *, decided: bool
+) -> None:
+    d = series.shape[1]
+    known = model.completion_.condition_prefixes(series, [t]).at(0, n_columns=d)
+    mean, spread = known.mean[0], 2 * np.sqrt(known.variance[0])
+    at = np.arange(1, d + 1)
+    # From the last known sample on, where the band has no width.
+    ahead = slice(t - 1, d)
+    ax.fill_between(
+        at[ahead],
+        (mean - spread)[ahead],
+        (mean + spread)[ahead],
+        color=BAND,
+        alpha=0.18,
+        lw=0,
+        label="completion: two standard deviations",
+    )
+    ax.plot(at[ahead], mean[ahead], color=BAND, lw=1.4, label="completion: mean")
+    ax.plot(at[ahead], series[0, ahead], color=MUTED, lw=1.2, label="what will come")
+    ax.plot(at[:t], series[0, :t], color=KNOWN, lw=2.2, label="known")
+    ax.axvline(t, color=ACCENT if decided else MUTED, lw=1, ls="--")
+    ax.set_xlim(0, d + 0.5)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def _draw_trace(ax: Axes, traced: Any, tau: float, time: int, shown: Sequence[int]) -> None:
+    labels, sure = traced.trace_label[0], traced.trace_reliability[0]
+    names = list(dict.fromkeys(labels.tolist()))
+    ax.plot(traced.steps, sure, color=MUTED, lw=1, zorder=1)
+    for place, name in enumerate(names):
+        mine = labels == name
+        colour = COLOURS[(place + 3) % 8]
+        ax.plot(traced.steps[mine], sure[mine], "o", ms=4, color=colour, label=f"as {_named(name)}")
+    ax.axhline(tau, color="black", lw=0.9, label=f"tau = {_short(tau)}")
+    for t in shown:
+        ax.axvline(t, color=ACCENT if t >= time else MUTED, lw=1, ls="--", zorder=0)
+    ax.set(xlabel="samples", ylabel="largest tau at which\nit would be decided", ylim=(-0.04, 1.12))
+    ax.legend(fontsize=9, loc="lower right", framealpha=0.9)
+    ax.spines[["top", "right"]].set_visible(False)

@@ -1,0 +1,329 @@
+"""Pictures of reductions: accuracy by dimension, sparsity, embeddings, many sets at once.
+
+As in `eigenfeat.plotting.gem`, every function returns what it drew on, and shows or writes nothing. Colours
+are those of Okabe and Ito, which colour-blind readers tell apart; lines differ in marks, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["plot_accuracies", "plot_accuracy", "plot_comparison", "plot_embedding", "plot_sparsity"]
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+MARKS = ("o", "s", "^", "D", "v", "P", "X")
+GREY = "#6b7280"
+COLUMNS = 3  # panels a line
+
+Curve = Mapping[int, Any]
+
+
+def plot_accuracy(
+    curves: Mapping[str, Curve],
+    ax: Axes | None = None,
+    title: str = "",
+    styles: Mapping[str, int] | None = None,
+    whole: Sequence[str] = (),
+    legend: bool = True,
+) -> Axes:
+    """Draw accuracy by dimension: lines for means over splits, bands for their deviations.
+
+    Parameters
+    ----------
+    curves : mapping of str to mapping of int to array-like
+        For each method and dimension, accuracies between 0 and 1, one a split.
+    ax : matplotlib.axes.Axes, optional
+    title : str
+    styles : mapping of str to int, optional
+        Number of each method's colour and mark; by default in order.
+    whole : sequence of str
+        Methods that keep all columns, in however many: each is a dashed line.
+    legend : bool, default=True
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueError
+        If there is no curve.
+
+    References
+    ----------
+    N. Parrish, thesis, University of Washington, 2012, Figures 3.4, 3.5, 3.8 and 4.5.
+    """
+    if not curves:
+        raise ValueError("curves: expected a method at least, got none")
+    axes = _figure(6.4, 4.4).subplots() if ax is None else ax
+    numbers = dict(zip(curves, range(len(curves)), strict=True)) if styles is None else styles
+    most = max((max(curve) for name, curve in curves.items() if name not in whole), default=1)
+    for name, curve in curves.items():
+        number = numbers[name] % len(COLOURS)
+        if name in whole:
+            mean = 100 * float(np.mean(list(curve.values())))
+            axes.axhline(mean, color=COLOURS[number], ls="--", lw=1.3, label=name)
+        else:
+            _draw_curve(axes, name, curve, number)
+    axes.set(xlabel="dimensions kept", ylabel="test accuracy in %", title=title)
+    axes.set_xlim(0.5, most + 0.5)
+    _number_wholly(axes)
+    axes.grid(axis="y", color="#e5e9ee", lw=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    if legend:
+        axes.figure.legend(loc="outside lower center", ncols=min(len(curves), 4), frameon=False)
+    return axes
+
+
+def plot_accuracies(
+    panels: Mapping[str, Mapping[str, Curve]], title: str, whole: Sequence[str] = ()
+) -> Figure:
+    """Draw `plot_accuracy` for several data sets, with one legend below all of them.
+
+    Parameters
+    ----------
+    panels : mapping of str to curves
+        By data set.
+    title : str
+    whole : sequence of str
+        As in `plot_accuracy`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        If there is no panel, or one without a curve.
+    """
+    if not panels:
+        raise ValueError("panels: expected a data set at least, got none")
+    names = list(dict.fromkeys(name for curves in panels.values() for name in curves))
+    styles = {name: number for number, name in enumerate(names)}
+    columns = min(COLUMNS, len(panels))
+    lines = -(-len(panels) // columns)
+    width = max(3.7 * columns + 0.3, 7.0)
+    figure = _figure(width, 2.75 * lines + 1.2)
+    grid = figure.subplots(lines, columns, squeeze=False)
+    for ax, (name, curves) in zip(grid.flat, panels.items(), strict=False):
+        plot_accuracy(curves, ax, name, styles, whole, legend=False)
+    for place, ax in enumerate(grid.flat):
+        if place >= len(panels):
+            ax.set_axis_off()
+        if place % columns:
+            ax.set_ylabel("")
+        if place + columns < len(panels):
+            ax.set_xlabel("")
+    keys = {
+        label: handle
+        for ax in grid.flat
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
+    }
+    figure.suptitle(
+        f"{title}\nLines: means over splits; bands: one standard deviation", fontsize=12
+    )
+    figure.legend(
+        keys.values(), keys.keys(), loc="outside lower center", frameon=False,
+        ncols=min(len(keys), int(width / 1.7)),
+    )  # fmt: skip
+    return figure
+
+
+def plot_sparsity(
+    nonzeros: Mapping[str, Any],
+    n_columns: int | None = None,
+    ax: Axes | None = None,
+    legend: bool = True,
+) -> Axes:
+    """Draw how many columns each direction has weight on; the thesis's Figure 3.6.
+
+    Parameters
+    ----------
+    nonzeros : mapping of str to (splits, directions) array
+        Counts, by method; of one fit, (directions,).
+    n_columns : int, optional
+        Columns of the data, the most that there can be, which is drawn as a line.
+    ax : matplotlib.axes.Axes, optional
+    legend : bool, default=True
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    axes = _figure(6.8, 4.4).subplots() if ax is None else ax
+    for number, (name, given) in enumerate(nonzeros.items()):
+        counts = np.atleast_2d(np.asarray(given, dtype=float))
+        curve = {i + 1: counts[:, i] for i in range(counts.shape[1])}
+        _draw_curve(axes, name, curve, number % len(COLOURS), unit=1.0, most=np.inf)
+    if n_columns is not None:
+        axes.axhline(n_columns, color=GREY, lw=0.9, ls=":", zorder=0)
+        axes.annotate(
+            f"all {n_columns} columns", (1, n_columns), (0, 4), textcoords="offset points",
+            color=GREY, fontsize=9,
+        )  # fmt: skip
+    axes.set_ylim(0, 1.12 * (n_columns or axes.get_ylim()[1]))
+    axes.set(
+        xlabel="direction, in the order found",
+        ylabel="columns with weight",
+        title="Columns that each direction has weight on",
+    )
+    _number_wholly(axes)
+    axes.spines[["top", "right"]].set_visible(False)
+    if legend:
+        axes.figure.legend(loc="outside lower center", ncols=min(len(nonzeros), 3), frameon=False)
+    return axes
+
+
+def plot_embedding(
+    reduced: Any, y: Any, ax: Axes | None = None, title: str = "", legend: bool = True
+) -> Axes:
+    """Draw rows in the one or two dimensions that they were reduced to, coloured by class.
+
+    Parameters
+    ----------
+    reduced : (n, m) array
+        What a reduction's `transform` returns. With one column rows are drawn on a line a class,
+        spread in height so that they do not cover each other; of more the first two are drawn.
+    y : (n,) array
+        Labels.
+    ax : matplotlib.axes.Axes, optional
+    title : str
+    legend : bool, default=True
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueError
+        If there is no column, or not one label a row.
+    """
+    rows, labels = np.asarray(reduced, dtype=float), np.asarray(y)
+    if rows.ndim != 2 or rows.shape[1] < 1 or labels.shape != rows.shape[:1]:
+        raise ValueError(
+            f"reduced: expected rows of a column at least and a label each, got {rows.shape} "
+            f"and {labels.shape}"
+        )
+    axes = _figure(5.6, 4.6).subplots() if ax is None else ax
+    classes = np.unique(labels)
+    for number, label in enumerate(classes):
+        found = rows[labels == label]
+        heights = found[:, 1] if rows.shape[1] > 1 else number + _spread(len(found))
+        axes.scatter(
+            found[:, 0], heights, s=17, marker=MARKS[number % len(MARKS)], label=f"class {label}",
+            color=COLOURS[number % len(COLOURS)], alpha=0.75, linewidths=0,
+        )  # fmt: skip
+    axes.set(xlabel="first component", title=title)
+    if rows.shape[1] > 1:
+        axes.set_ylabel("second component")
+    else:
+        axes.set_yticks(range(len(classes)), [str(label) for label in classes])
+        axes.set(ylabel="class", ylim=(-0.6, len(classes) - 0.4))
+    axes.spines[["top", "right"]].set_visible(False)
+    if legend:
+        axes.figure.legend(loc="outside lower center", ncols=min(len(classes), 5), frameon=False)
+    return axes
+
+
+def plot_comparison(
+    accuracies: Mapping[str, Mapping[str, Sequence[float]]],
+    best: str,
+    printed: Mapping[str, float] | None = None,
+    title: str = "",
+) -> Figure:
+    """Draw one method's accuracy on many sets among the others': a line a set, sorted.
+
+    Parameters
+    ----------
+    accuracies : mapping of str to mapping of str to sequence of float
+        For each set and method, accuracies between 0 and 1, one a split.
+    best : str
+        The method in colour, with its deviation over splits.
+    printed : mapping of str to float, optional
+        Another source's figure for that method, in percent, by set.
+    title : str
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    chosen = [name for name in accuracies if best in accuracies[name]]
+    order = sorted(chosen, key=lambda name: float(np.mean(accuracies[name][best])))
+    figure = _figure(8.2, 0.36 * len(order) + 2.0)
+    axes = figure.subplots()
+    for place, name in enumerate(order):
+        others = [100 * float(np.mean(v)) for m, v in accuracies[name].items() if m != best]
+        ours = 100 * np.asarray(accuracies[name][best], dtype=float)
+        first = place == 0
+        axes.plot(
+            others, [place] * len(others), "|", ms=11, mew=1.6, color=GREY, alpha=0.8,
+            label="the other methods" if first else None,
+        )  # fmt: skip
+        spread = float(np.std(ours, ddof=1)) if len(ours) > 1 else 0.0
+        axes.errorbar(
+            ours.mean(), place, xerr=spread, fmt="o", ms=6, color=COLOURS[0], capsize=2.5, lw=1.2,
+            label=f"{best}, mean and deviation over splits" if first else None,
+        )  # fmt: skip
+    marked = [(float((printed or {})[name]), i) for i, name in enumerate(order) if printed]
+    if marked:
+        values, places = zip(*marked, strict=True)
+        axes.plot(
+            values, places, "D", ms=7, mfc="none", mec=COLOURS[1], mew=1.5,
+            label=f"{best} in the thesis",
+        )  # fmt: skip
+    axes.set_yticks(range(len(order)), order)
+    axes.set(xlabel="test accuracy in %, mean over splits", title=title)
+    axes.grid(axis="x", color="#e5e9ee", lw=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.legend(loc="outside lower center", ncols=3, frameon=False)
+    return figure
+
+
+def _figure(width: float, height: float) -> Figure:
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), dpi=110, layout="constrained")
+
+
+def _draw_curve(
+    ax: Axes, name: str, curve: Curve, number: int, unit: float = 100.0, most: float = 100.0
+) -> None:
+    """Draw a line of means with a band of deviations, which does not leave 0 .. most."""
+    dimensions = np.array(sorted(curve))
+    values = [unit * np.asarray(curve[m], dtype=float) for m in dimensions]
+    mean = np.array([one.mean() for one in values])
+    spread = np.array([one.std(ddof=1) if len(one) > 1 else 0.0 for one in values])
+    low, high = np.clip([mean - spread, mean + spread], 0.0, most)
+    colour = COLOURS[number]
+    ax.plot(
+        dimensions, mean, color=colour, lw=1.6, label=name, marker=MARKS[number], ms=3.6,
+        markevery=max(1, len(dimensions) // 12),
+    )  # fmt: skip
+    if len(dimensions) > 1:
+        ax.fill_between(dimensions, low, high, color=colour, alpha=0.14, lw=0)
+    else:  # a point has no band
+        ax.vlines(dimensions, low, high, color=colour, lw=1.4, alpha=0.6)
+
+
+def _number_wholly(ax: Axes) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def _spread(n: int) -> NDArray[Any]:
+    """Heights within -0.3 .. 0.3 that neighbouring rows do not share: the golden ratio's."""
+    steps: NDArray[Any] = 0.6 * ((np.arange(n) * 0.6180339887498949) % 1.0) - 0.3
+    return steps

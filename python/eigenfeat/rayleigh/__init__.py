@@ -1,0 +1,1 @@
+"""Directions of Rayleigh quotients: discriminants, oriented PCA, vanishing components."""

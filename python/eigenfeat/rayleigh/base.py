@@ -1,0 +1,271 @@
+"""What the Rayleigh quotient family shares: from rows to moments, from directions to projections.
+
+The family itself is in the room ``rayleigh``; here are the base classes for those of its members
+that take labels and those that take none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from eigenfeat._base.feature_names import take_names
+from eigenfeat._base.lazy import Lazy
+from eigenfeat._base.unchanged import unchanged_on_error
+from eigenfeat.expansion.waves import expand
+from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.pencils import rayleigh_matrices as matrices
+from eigenfeat.pencils.solution import check_two_classes
+from eigenfeat.rows.blocks import RowBlocks
+from eigenfeat.rows.out_of_core import given_blocks, over_blocks, pooled_moments, surveyed
+from eigenfeat.rows.row_weights import weighted_rows
+
+__all__ = ["FLOATS", "RayleighTransformer", "SupervisedRayleigh", "UnsupervisedRayleigh"]
+
+FLOATS = [np.float64, np.float32]
+
+
+class RayleighTransformer(
+    ClassNamePrefixFeaturesOutMixin, matrices.FittedPencil, TransformerMixin, BaseEstimator
+):
+    """What the family shares: moments in, directions when first needed, projections out."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "scale": [StrOptions({"none", "columns"})],
+        "solver": [StrOptions({"auto", "full", "subset", "krylov"})],
+        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+    }
+    _supervised = False
+
+    def fit_moments(self, moments: ClassMoments) -> Any:
+        """Solve for directions from moments that were accumulated, or merged, elsewhere.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+            Copied. What takes no labels puts the classes together.
+
+        Returns
+        -------
+        object
+            The estimator itself. After an error it is as before the call.
+        """
+        if not isinstance(moments, ClassMoments):
+            raise TypeError(f"moments: expected ClassMoments, got {type(moments).__name__}")
+        with unchanged_on_error(self):
+            self._validate_params()
+            matrices.check_weight(moments, "moments")
+            if self._supervised:
+                check_two_classes(moments)
+            take_names(self, moments)
+            self._hold(moments.copy())
+            self._found()
+        return self
+
+    @over_blocks
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Project rows onto the directions: ``X @ directions_ + offset_``.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Finite rows. Of blocks the result comes block by block, by an iterator.
+
+        Returns
+        -------
+        (n, m) array of float32 or float64, as `X`
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=False)
+        threads = self.n_threads
+        return expand(X, self.directions_, self.offset_, wave="none", n_threads=threads)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "moments_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = self._supervised
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.directions_.shape[1]
+
+    def _found(self) -> matrices.Directions:
+        check_is_fitted(self)
+        return self._solution()
+
+    def _recipe(self) -> matrices.Recipe:
+        """Return what makes the pencil from pooled moments; must pickle."""
+        raise NotImplementedError
+
+    def _hold(self, moments: ClassMoments) -> None:
+        """Keep the moments, and a promise to solve for their directions."""
+        given = {"ridge": 0.0, "center": True} | self.get_params(deep=False)
+        names = matrices.Settings.__dataclass_fields__
+        settings = matrices.Settings(**{name: given[name] for name in names})
+        solve = partial(matrices.solve, supervised=self._supervised)
+        self._solution = Lazy(partial(solve, self._recipe(), moments, settings))
+        self.moments_ = moments
+
+
+class UnsupervisedRayleigh(RayleighTransformer):
+    """A member of the family that takes no labels."""
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Accumulate the moments and solve for directions.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Finite rows. Blocks, and memory-mapped arrays, are gone through once.
+        y : ignored
+        sample_weight : (n,) array-like, optional
+            Nonnegative weights of the rows; None with blocks, which bring their own.
+
+        Returns
+        -------
+        object
+            The estimator itself. After an error it is as before the call.
+        """
+        with unchanged_on_error(self):
+            self._take(X, sample_weight, first=True)
+            self._found()
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Add a batch of rows; directions are solved for when they are next needed.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        object
+            The estimator itself. After an error it is as before the call.
+        """
+        with unchanged_on_error(self):
+            self._take(X, sample_weight, first=not hasattr(self, "moments_"))
+        return self
+
+    def _take(self, X: Any, sample_weight: Any, *, first: bool) -> None:
+        self._hold(self._checked(X, sample_weight, first)())
+
+    def _checked(self, X: Any, sample_weight: Any, first: bool) -> Callable[[], ClassMoments]:
+        """Check rows; what returns the moments with them changes nothing before it is called."""
+        self._validate_params()
+        blocks = given_blocks(X, None, sample_weight, labelled=False) if first else None
+        if blocks is None:
+            return partial(self._with_rows, *self._validated(X, sample_weight, first), first)
+        moments = pooled_moments(blocks, n_threads=self.n_threads)
+        self.__dict__.pop("feature_names_in_", None)
+        self.n_features_in_ = moments.n_features_in_
+        return lambda: moments
+
+    def _validated(self, X: Any, sample_weight: Any, first: bool) -> tuple[Any, Any]:
+        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=first)
+        X, _, weight = weighted_rows(X, None, sample_weight)
+        return X, weight
+
+    def _with_rows(self, X: Any, weight: Any, first: bool) -> ClassMoments:
+        moments = ClassMoments() if first else self.moments_
+        # Moments from elsewhere have classes of their own: any of them will do.
+        groups = np.full(X.shape[0], 0 if first else moments.classes_[0])
+        return moments.update(X, groups, weight, n_threads=self.n_threads)
+
+
+class SupervisedRayleigh(RayleighTransformer):
+    """A member of the family that takes labels."""
+
+    _supervised = True
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Accumulate the moments of the classes and solve for directions.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Finite rows. Blocks, and memory-mapped arrays, are gone through once; twice for a
+            continuous target.
+        y : (n,) array-like
+            Targets; None with blocks, which bring their own, and their weights.
+        sample_weight : (n,) array-like, optional
+            Nonnegative weights of the rows.
+
+        Returns
+        -------
+        object
+            The estimator itself. After an error it is as before the call.
+        """
+        with unchanged_on_error(self):
+            blocks = given_blocks(X, y, sample_weight)
+            if blocks is None:
+                self._take(X, y, None, sample_weight, first=True)
+            else:
+                self._take_blocks(blocks)
+            self._found()
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+        """Add a batch of rows; directions are solved for when they are next needed.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+        classes : array-like, optional
+            At the first batch, every label there will be; another label is then an error. Without
+            it new labels may come at any time.
+
+        Returns
+        -------
+        object
+            The estimator itself. After an error it is as before the call.
+        """
+        with unchanged_on_error(self):
+            self._take(X, y, classes, sample_weight, first=not hasattr(self, "moments_"))
+        return self
+
+    def _take(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, first: bool) -> None:
+        self._validate_params()
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, order="C", reset=first)
+        X, y, weight = weighted_rows(X, y, sample_weight)
+        groups, learnt = self._groups(y, weight, classes, first)
+        moments = ClassMoments(classes) if first else self.moments_
+        self._hold(moments.update(X, groups, weight, n_threads=self.n_threads))
+        for name, value in learnt.items():
+            setattr(self, name, value)
+
+    def _take_blocks(self, blocks: RowBlocks) -> None:
+        self._validate_params()
+        self._keep_blocks(surveyed(blocks, moments=True, n_threads=self.n_threads).survey.moments)
+
+    def _keep_blocks(self, moments: ClassMoments | None) -> None:
+        assert moments is not None  # some row has weight
+        self.__dict__.pop("feature_names_in_", None)
+        self.n_features_in_ = moments.n_features_in_
+        self._hold(moments)
+
+    def _groups(self, y: Any, weight: Any, classes: Any, first: bool) -> tuple[Any, dict[str, Any]]:
+        """Return the rows' labels, and the attributes that came with them."""
+        check_classification_targets(y)
+        return y, {}
+
+    def _hold(self, moments: ClassMoments) -> None:
+        super()._hold(moments)
+        self.classes_ = np.asarray(moments.classes_)

@@ -1,0 +1,264 @@
+"""Directions from the means of classes or slices: Fisher's, and sliced inverse regression's.
+
+The members of the family in ``rayleigh`` that take targets: Karampatziakis and Mineiro (2014),
+Table 1. S is the covariance of the means, N the covariance within classes or that of all rows.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import type_of_target
+
+from eigenfeat._base.validation import real_array
+from eigenfeat.linear.linear import FromLogits
+from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.pencils import rayleigh_matrices as matrices
+from eigenfeat.rayleigh.base import SupervisedRayleigh
+from eigenfeat.rows import reductions
+from eigenfeat.rows.blocks import RowBlocks
+from eigenfeat.rows.out_of_core import all_targets, over_blocks
+from eigenfeat.rows.reading import Reading
+from eigenfeat.rows.targets import assign_bins, bin_edges
+
+__all__ = ["FisherLDA", "SlicedInverseRegression"]
+
+
+class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
+    """Fisher's discriminant directions: S between class means, N within classes, plus a ridge.
+
+    At most k - 1 directions. With ``ridge=0`` those of scikit-learn's
+    ``LinearDiscriminantAnalysis(solver="eigen")``, scaled to unit variance within classes, with
+    its predictions; this one streams, and takes weights and sparse rows. Classes count by their
+    weight; `sample_weight` can balance them.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        Directions to keep, at most min(d, k - 1); by default those whose signal is not rounding.
+    ridge : float >= 0, default=1e-3
+        Multiple of the mean eigenvalue of N that is added to its diagonal. 0 makes projections
+        invariant to invertible linear maps of the rows, and needs a nonsingular N.
+    scale : {"none", "columns"}, default="columns"
+        Whether columns are divided by their standard deviations first, so that the ridge is fair
+        to columns of different units.
+    solver : {"auto", "full", "subset", "krylov"}, default="auto"
+        See :func:`eigenfeat.generalized_eigh`.
+    n_threads : int or None, default=None
+        Threads; None means all that OpenMP gives. Results do not depend on it.
+
+    Attributes
+    ----------
+    directions_ : (d, m) array
+        One direction a column, in the units of the input.
+    offset_, mean_ : (m,) and (d,) arrays
+        The mean of all rows is projected to zero.
+    eigenvalues_ : (m,) array
+        Variance between over variance within classes, descending.
+    classes_ : (k,) array
+        Labels, sorted.
+    column_scale_, moments_, n_features_in_
+        As in `RayleighPCA`.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two classes, or rows, labels, weights or parameters are unfit.
+    SingularDenominatorError
+        If N is singular and `ridge` too small; it says which ridge would do.
+
+    References
+    ----------
+    N. Karampatziakis and P. Mineiro (ICML 2014), Table 1; here the classes' covariances in N are
+    weighted as their means in S are.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from eigenfeat.rayleigh.rayleigh import FisherLDA
+    >>> X, y = load_iris(return_X_y=True)
+    >>> FisherLDA().fit(X, y).directions_.shape
+    (4, 2)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SupervisedRayleigh._parameter_constraints,
+        "ridge": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        ridge: float = 1e-3,
+        scale: str = "columns",
+        solver: str = "auto",
+        n_threads: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.ridge = ridge
+        self.scale = scale
+        self.solver = solver
+        self.n_threads = n_threads
+
+    @over_blocks
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Logits of Gaussian classes with one covariance, N plus the ridge, and priors by weight.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Finite rows. Of blocks the result comes block by block, by an iterator.
+
+        Returns
+        -------
+        (n, k) array, or (n,) with two classes
+            With two classes the logit of the second over the first. A class without rows has minus
+            infinity.
+        """
+        projections = self.transform(X)
+        moments, labels = self.moments_, self.classes_
+        weights = np.array([moments.weight(c) for c in labels.tolist()])
+        centres = np.zeros((len(labels), projections.shape[1]))
+        for row, label in enumerate(labels.tolist()):
+            if weights[row] > 0:
+                centres[row] = (moments.mean(label) - self.mean_) @ self.directions_
+        with np.errstate(divide="ignore"):
+            constant = np.log(weights / weights.sum()) - np.sum(centres**2, axis=1) / 2
+        scores = projections @ centres.T.astype(projections.dtype)
+        scores += constant.astype(projections.dtype)
+        return scores[:, 1] - scores[:, 0] if len(labels) == 2 else scores
+
+    def _recipe(self) -> matrices.Recipe:
+        return matrices.fisher
+
+
+class SlicedInverseRegression(SupervisedRayleigh):
+    """Directions on which the whitened rows' mean depends on y: S between slices, N = Cov[x].
+
+    Slices are classes, or bins of a continuous target. With classes and ``ridge=0`` the directions
+    are Fisher's with another scale and the eigenvalue ``lambda / (1 + lambda)``. scikit-learn has
+    no counterpart.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        Directions to keep, at most min(d, slices - 1); by default as in `FisherLDA`.
+    n_slices : int >= 2, default=10
+        Most slices of a continuous target; see :func:`eigenfeat.rows.targets.discretize_target`.
+    target : {"auto", "classes", "continuous"}, default="auto"
+        "auto" cuts into slices what scikit-learn's ``type_of_target`` calls continuous: floats
+        that are not all integers. For a count or another integer say "continuous".
+    ridge, scale, solver, n_threads
+        As in `FisherLDA`.
+
+    Attributes
+    ----------
+    directions_ : (d, m) array
+        One direction a column. Projections are centred and, with ``ridge=0``, white.
+    eigenvalues_ : (m,) array
+        Share of a projection's variance that lies between slices, in [0, 1], descending.
+    slice_edges_ : (slices - 1,) array or None
+        Lower ends of all slices but the first; None for classes.
+    classes_ : (slices,) array
+        Labels, or the slices' numbers.
+    offset_, mean_, column_scale_, moments_, n_features_in_
+        As in `FisherLDA`.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two slices, or rows, targets, weights or parameters are unfit.
+    SingularDenominatorError
+        If the covariance is singular and `ridge` too small; it says which ridge would do.
+
+    Notes
+    -----
+    With `partial_fit` the first batch decides about slices and their edges. With blocks of rows all
+    targets do, which are held for it: 16 bytes a row.
+
+    References
+    ----------
+    N. Karampatziakis and P. Mineiro (ICML 2014), Table 1. K.-C. Li, "Sliced inverse regression for
+    dimension reduction", JASA 86, 1991; his slices have weights, as those here.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from eigenfeat.rayleigh.rayleigh import SlicedInverseRegression
+    >>> X = np.random.default_rng(0).standard_normal((1000, 4))
+    >>> y = np.exp(X @ [0.6, 0.8, 0.0, 0.0])
+    >>> v = SlicedInverseRegression(n_components=1).fit(X, y).directions_[:, 0]
+    >>> np.allclose(np.abs(v), [0.6, 0.8, 0.0, 0.0], atol=0.1)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SupervisedRayleigh._parameter_constraints,
+        "ridge": [Interval(Real, 0, None, closed="left")],
+        "n_slices": [Interval(Integral, 2, None, closed="left")],
+        "target": [StrOptions({"auto", "classes", "continuous"})],
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        n_slices: int = 10,
+        target: str = "auto",
+        ridge: float = 1e-3,
+        scale: str = "columns",
+        solver: str = "auto",
+        n_threads: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.n_slices = n_slices
+        self.target = target
+        self.ridge = ridge
+        self.scale = scale
+        self.solver = solver
+        self.n_threads = n_threads
+
+    def fit_moments(self, moments: ClassMoments) -> Any:
+        """Solve for directions from moments of slices; see `FisherLDA.fit_moments`."""
+        super().fit_moments(moments)
+        self.slice_edges_: Any = None
+        return self
+
+    def _recipe(self) -> matrices.Recipe:
+        return matrices.sliced
+
+    def _groups(self, y: Any, weight: Any, classes: Any, first: bool) -> tuple[Any, dict[str, Any]]:
+        if not (self._is_continuous(y) if first else self.slice_edges_ is not None):
+            labels, _ = super()._groups(y, weight, classes, first)
+            return labels, {"slice_edges_": None}
+        if classes is not None:
+            raise ValueError("classes: expected None for a continuous y, got labels")
+        numbers = real_array(y, "y", np.dtype(np.float64))
+        edges: Any = self.slice_edges_ if not first else bin_edges(numbers, self.n_slices, weight)
+        return assign_bins(numbers, edges), {"slice_edges_": edges}
+
+    def _take_blocks(self, blocks: RowBlocks) -> None:
+        self._validate_params()
+        # Slices go by the quantiles of all targets: they are held, not the rows.
+        y, weight = all_targets(blocks)
+        if not self._is_continuous(y):
+            super()._take_blocks(blocks)
+            self.slice_edges_ = None
+            return
+        edges = bin_edges(real_array(y, "y", np.dtype(np.float64)), self.n_slices, weight)
+        reading = Reading(n_threads=self.n_threads)
+        self._keep_blocks(
+            blocks.reduce(reductions.sliced_moments, reductions.merge_pooled, reading, edges)
+        )
+        self.slice_edges_ = edges
+
+    def _is_continuous(self, y: Any) -> bool:
+        if self.target == "auto":
+            return str(type_of_target(y, input_name="y")) == "continuous"
+        return self.target == "continuous"

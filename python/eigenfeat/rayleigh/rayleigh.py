@@ -1,0 +1,364 @@
+"""Relatives of GEM: directions that maximise a signal to noise ratio ``v^T S v / v^T N v``.
+
+Karampatziakis and Mineiro (2014), section 3 and Table 1, one class for each of its lines. All of
+them read S and N from `ClassMoments` and find their directions with `generalized_eigh`, scaled to
+``v^T N v = 1``. They differ in these two matrices only:
+
+======================== ============================ ===============================
+class                    signal S                     noise N
+======================== ============================ ===============================
+RayleighPCA              E[x x^T]                     I
+VanishingComponents      I                            E[x x^T]
+FisherLDA                E_y[E[x|y] E[x|y]^T]         E_y[Cov[x|y]]
+SlicedInverseRegression  E_y[E[x|y] E[x|y]^T]         Cov[x]
+OrientedPCA              E[x x^T]                     E[z z^T]
+======================== ============================ ===============================
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils import check_array
+from sklearn.utils._param_validation import Interval
+
+from eigenfeat._base.unchanged import unchanged_on_error
+from eigenfeat._base.validation import show
+from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.pencils import rayleigh_matrices as matrices
+from eigenfeat.rayleigh.base import FLOATS, UnsupervisedRayleigh
+from eigenfeat.rayleigh.discriminant import FisherLDA, SlicedInverseRegression
+from eigenfeat.rows.out_of_core import given_blocks, pooled_moments
+
+__all__ = [
+    "FisherLDA",
+    "OrientedPCA",
+    "RayleighPCA",
+    "SlicedInverseRegression",
+    "VanishingComponents",
+]
+
+
+class RayleighPCA(UnsupervisedRayleigh):
+    """Directions of largest variance: S = Cov[x] or E[x x^T], N = I.
+
+    The subspace of scikit-learn's ``PCA``, found from moments: it streams, takes weights and
+    sparse rows with centring, and costs memory d * d whatever the number of rows. For few rows of
+    very many columns scikit-learn's, which never forms a (d, d) matrix, is the better choice.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        Directions to keep, at most d; by default those with any variance beyond rounding.
+    center : bool, default=True
+        Whether to use the covariance; otherwise the second moment, and no offset.
+    scale : {"none", "columns"}, default="none"
+        Whether columns are divided by their standard deviations before directions are solved for.
+        Directions are given in the units of the input, and orthonormal in the scaled ones.
+    solver : {"auto", "full", "subset", "krylov"}, default="auto"
+        See :func:`eigenfeat.generalized_eigh`.
+    n_threads : int or None, default=None
+        Threads; None means all that OpenMP gives. Results do not depend on it.
+
+    Attributes
+    ----------
+    directions_ : (d, m) array
+        One direction a column; projections are ``X @ directions_ + offset_``.
+    offset_ : (m,) array
+        ``-mean_ @ directions_``.
+    eigenvalues_ : (m,) array
+        Variances of the projections, descending.
+    mean_ : (d,) array
+        Mean of the rows; zeros without `center`.
+    column_scale_ : (d,) array
+        What columns were divided by.
+    moments_ : ClassMoments
+        What the directions are solved from.
+    n_features_in_ : int
+        Number of input columns, d.
+
+    Raises
+    ------
+    ValueError
+        If rows, weights or parameters are unfit.
+
+    References
+    ----------
+    N. Karampatziakis and P. Mineiro, "Discriminative Features via Generalized Eigenvectors",
+    ICML 2014, Table 1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from eigenfeat.rayleigh.rayleigh import RayleighPCA
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> RayleighPCA(n_components=2).fit_transform(X).shape
+    (150, 2)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **UnsupervisedRayleigh._parameter_constraints,
+        "center": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        center: bool = True,
+        scale: str = "none",
+        solver: str = "auto",
+        n_threads: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.center = center
+        self.scale = scale
+        self.solver = solver
+        self.n_threads = n_threads
+
+    def _recipe(self) -> matrices.Recipe:
+        return matrices.principal
+
+
+class VanishingComponents(RayleighPCA):
+    """Directions along which the rows (nearly) vanish: S = I, N = Cov[x] or E[x x^T].
+
+    The linear polynomials of vanishing component analysis: PCA with signal and noise swapped, so
+    the directions of least variance. They have unit length, not unit noise, and are found as the
+    smallest eigenvectors of N, which may well be singular. Of a null space that is kept whole, the
+    basis depends on that space alone. scikit-learn has no counterpart.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        Directions to keep; all d by default.
+    center, scale, solver, n_threads
+        As in `RayleighPCA`. `center` lets a linear polynomial have a constant term.
+
+    Attributes
+    ----------
+    eigenvalues_ : (m,) array
+        Mean squares of the projections, ascending: 0 where they vanish on all rows.
+    directions_, offset_, mean_, column_scale_, moments_, n_features_in_
+        As in `RayleighPCA`.
+
+    Raises
+    ------
+    ValueError
+        If rows, weights or parameters are unfit.
+
+    References
+    ----------
+    N. Karampatziakis and P. Mineiro (ICML 2014), Table 1. R. Livni et al., "Vanishing component
+    analysis", ICML 2013.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from eigenfeat.rayleigh.rayleigh import VanishingComponents
+    >>> X = [[0.0, 1.0], [1.0, 3.0], [2.0, 5.0]]  # x2 = 2 x1 + 1
+    >>> np.abs(VanishingComponents(n_components=1).fit_transform(X)).max() < 1e-7
+    np.True_
+    """
+
+    def _recipe(self) -> matrices.Recipe:
+        return matrices.vanishing
+
+
+class OrientedPCA(UnsupervisedRayleigh):
+    """Directions of much signal and little noise: S = Cov[x] or E[x x^T], N = E[z z^T].
+
+    What counts as noise is told by rows `z`, such as differences between distorted rows and their
+    originals, given to `fit` and `partial_fit`; or by their matrix. Without either N = I, and this
+    is PCA. scikit-learn has no counterpart.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        Directions to keep, at most d; by default those with any signal beyond rounding.
+    noise_matrix : (d, d) array-like or None, default=None
+        N, if known: symmetric and positive semidefinite.
+    ridge : float >= 0, default=1e-3
+        Multiple of the mean eigenvalue of N that is added to its diagonal. 0 needs more
+        independent noise rows than columns.
+    center : bool, default=True
+        Whether S is the covariance; otherwise the second moment, and no offset. Noise is never
+        centred: a distortion's mean is part of it.
+    scale : {"none", "columns"}, default="none"
+        Whether columns are divided by the standard deviations of the rows `x` first.
+    solver, n_threads
+        As in `RayleighPCA`.
+
+    Attributes
+    ----------
+    directions_ : (d, m) array
+        One direction a column, with ``v^T N v = 1``.
+    eigenvalues_ : (m,) array
+        Signal over noise, descending.
+    noise_moments_ : ClassMoments or None
+        What N is made from, if from rows.
+    offset_, mean_, column_scale_, moments_, n_features_in_
+        As in `RayleighPCA`.
+
+    Raises
+    ------
+    ValueError
+        If rows, weights or parameters are unfit.
+    SingularDenominatorError
+        If N is singular and `ridge` too small; it says which ridge would do.
+
+    References
+    ----------
+    N. Karampatziakis and P. Mineiro (ICML 2014), Table 1. K. I. Diamantaras and S. Y. Kung,
+    "Principal Component Neural Networks", 1996.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from eigenfeat.rayleigh.rayleigh import OrientedPCA
+    >>> rng = np.random.default_rng(0)
+    >>> X, noise = rng.standard_normal((2, 500, 3)) * [[[1, 2, 3]], [[1, 1, 9]]]
+    >>> int(np.abs(OrientedPCA(1).fit(X, noise=noise).directions_).argmax())
+    1
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **RayleighPCA._parameter_constraints,
+        "noise_matrix": ["array-like", None],
+        "ridge": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        noise_matrix: Any = None,
+        ridge: float = 1e-3,
+        center: bool = True,
+        scale: str = "none",
+        solver: str = "auto",
+        n_threads: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.noise_matrix = noise_matrix
+        self.ridge = ridge
+        self.center = center
+        self.scale = scale
+        self.solver = solver
+        self.n_threads = n_threads
+
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, noise: Any = None
+    ) -> OrientedPCA:
+        """Accumulate the moments of rows and noise, and solve for directions.
+
+        Parameters
+        ----------
+        X : (n, d) array-like or sparse matrix
+            Finite rows.
+        y : ignored
+        sample_weight : (n,) array-like, optional
+            Nonnegative weights of the rows.
+        noise : (r, d) array-like, sparse matrix or RowBlocks, optional
+            Rows of noise, any number of them; not beside a `noise_matrix`.
+
+        Returns
+        -------
+        OrientedPCA
+            The estimator itself.
+        """
+        with unchanged_on_error(self):
+            self._take(X, sample_weight, first=True, noise=noise)
+            self._found()
+        return self
+
+    def partial_fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, noise: Any = None
+    ) -> OrientedPCA:
+        """Add a batch of rows, and of noise; directions are solved for when next needed.
+
+        Parameters
+        ----------
+        X, y, sample_weight, noise
+            As in `fit`. Noise may come with some of the batches only.
+
+        Returns
+        -------
+        OrientedPCA
+            The estimator itself.
+        """
+        with unchanged_on_error(self):
+            self._take(X, sample_weight, first=not hasattr(self, "moments_"), noise=noise)
+        return self
+
+    def fit_moments(
+        self, moments: ClassMoments, noise_moments: ClassMoments | None = None
+    ) -> OrientedPCA:
+        """Solve for directions from moments that were accumulated, or merged, elsewhere.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+            Copied; its classes are put together.
+        noise_moments : ClassMoments, optional
+            Those of the noise; copied. Not beside a `noise_matrix`.
+
+        Returns
+        -------
+        OrientedPCA
+            The estimator itself.
+        """
+        if noise_moments is not None:
+            if not isinstance(noise_moments, ClassMoments):
+                raise TypeError(f"noise_moments: expected ClassMoments, got {show(noise_moments)}")
+            self._check_alone("noise_moments")
+            matrices.check_weight(noise_moments, "noise_moments")
+            noise_moments = noise_moments.copy()
+        with unchanged_on_error(self):
+            self.noise_moments_ = noise_moments
+            super().fit_moments(moments)
+        return self
+
+    def _take(self, X: Any, sample_weight: Any, *, first: bool, noise: Any = None) -> None:
+        with_rows = self._checked(X, sample_weight, first)
+        before = None if first else self.noise_moments_
+        self.noise_moments_ = self._with_noise(noise, before)
+        self._hold(with_rows())
+
+    def _with_noise(self, noise: Any, before: ClassMoments | None) -> ClassMoments | None:
+        if self.noise_matrix is not None:
+            matrices.check_noise(self.noise_matrix, self.n_features_in_)
+        if noise is None:
+            return before
+        self._check_alone("noise")
+        # Moments from elsewhere have classes of their own: any of them will do.
+        label = 0 if before is None else before.classes_[0]
+        found = self._noise_moments(noise, label)
+        if found.n_features_in_ != self.n_features_in_:
+            d = found.n_features_in_
+            raise ValueError(f"noise: expected {self.n_features_in_} columns, got {d}")
+        return found if before is None else before.copy().merge(found)
+
+    def _noise_moments(self, noise: Any, label: Any) -> ClassMoments:
+        blocks = given_blocks(noise, None, labelled=False)
+        if blocks is not None:
+            return pooled_moments(blocks, label=label, n_threads=self.n_threads)
+        rows = check_array(noise, accept_sparse="csr", dtype=FLOATS, order="C", input_name="noise")
+        groups = np.full(rows.shape[0], label)
+        return ClassMoments().update(rows, groups, n_threads=self.n_threads)
+
+    def _check_alone(self, name: str) -> None:
+        if self.noise_matrix is not None:
+            raise ValueError(f"{name}: expected None beside a noise_matrix, got one")
+
+    def _recipe(self) -> matrices.Recipe:
+        noise: Any = self.noise_moments_
+        if noise is not None and noise.n_features_in_ != self.n_features_in_:
+            expected, got = self.n_features_in_, noise.n_features_in_
+            raise ValueError(f"noise_moments: expected {expected} columns, got {got}")
+        if self.noise_matrix is not None:
+            noise = matrices.check_noise(self.noise_matrix, self.n_features_in_)
+        return partial(matrices.oriented, noise=noise)

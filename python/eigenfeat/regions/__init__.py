@@ -1,0 +1,1 @@
+"""Minima and certificates over balls, dominance, and Gaussians of prefixes."""

@@ -1,0 +1,317 @@
+"""Speech as rows: mel frequency cepstra with their derivatives and neighbours, and frame targets.
+
+The recipe, as in section 4.3 of the GEM paper:
+
+1. pre-emphasis ``x[t] - 0.97 x[t - 1]``;
+2. Hamming windows of 25 ms every 10 ms, and their power spectra;
+3. 26 triangular filters, equally spaced on the mel scale ``2595 log10(1 + f / 700)`` from 0 to half
+   the sample rate; the logarithm of what passes each;
+4. the orthonormal cosine transform (DCT-II): cepstra 1 to 12, then the logarithm of the window's
+   energy before pre-emphasis;
+5. regression deltas over two frames on either side, and the deltas of these: 39 numbers a frame;
+6. five frames before and five after, oldest first: 429 columns.
+
+Edges are repeated in 5 and 6, so every frame gets a row and no row sees two recordings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenfeat._base.validation import RealArray, check_number, check_whole, real_array, show
+
+__all__ = [
+    "FSDD_ARRAYS",
+    "Frames",
+    "deltas",
+    "frame_targets",
+    "fsdd_frames",
+    "mfcc",
+    "mfcc_with_deltas",
+    "with_context",
+]
+
+PRE_EMPHASIS = 0.97
+WINDOW_SECONDS, STEP_SECONDS = 0.025, 0.010
+LEAST_POWER = 1e-10  # what the logarithm of silence is taken of; full scale is 1
+FSDD_ARRAYS = ("audio", "offsets", "digit", "speaker", "speaker_names", "sample_rate")
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Frames:
+    """Rows of frames, in the order of the recordings.
+
+    ``X`` (n, 429) float32; ``y`` (n,) targets; ``recording`` and ``speaker`` (n,) numbers;
+    ``speaker_names`` by speaker number.
+    """
+
+    X: NDArray[np.float32]
+    y: Integers
+    recording: Integers
+    speaker: Integers
+    speaker_names: tuple[str, ...]
+
+    def spoken_by(self, *names: str) -> NDArray[np.intp]:
+        """Row numbers of the frames of some speakers.
+
+        Raises
+        ------
+        ValueError
+            If a name is not that of a speaker.
+        """
+        for name in names:
+            if name not in self.speaker_names:
+                known = ", ".join(self.speaker_names)
+                raise ValueError(f"names: expected speakers out of {known}, got {show(name)}")
+        return np.flatnonzero(np.isin(self.speaker, [self.speaker_names.index(n) for n in names]))
+
+
+def mfcc(
+    audio: Any, sample_rate: float, *, n_cepstra: int = 12, n_filters: int = 26
+) -> NDArray[np.float64]:
+    """Mel frequency cepstra and log energy of each window, steps 1 to 4 of the recipe.
+
+    Parameters
+    ----------
+    audio : (t,) array-like
+        One recording. Integers are divided by their type's largest value, floats taken as they are.
+        Windows are those that fit as a whole; a recording shorter than one is padded with zeros.
+    sample_rate : float > 0
+        Samples a second; at least 200, so that a window and a step hold samples.
+    n_cepstra : int >= 1
+        Cepstra to keep, beginning with number 1; fewer than `n_filters`.
+    n_filters : int >= 2
+        Mel filters.
+
+    Returns
+    -------
+    (n, n_cepstra + 1) array
+        Cepstra, then log energy. Powers below 1e-10 count as 1e-10, so silence is finite.
+
+    Raises
+    ------
+    ValueError
+        If the recording is empty, has other than one dimension or numbers that are not finite, or
+        a filter would be too narrow for any frequency of the spectrum.
+    """
+    samples = _samples(audio)
+    rate = check_number(sample_rate, "sample_rate", at_least=200)
+    n_filters = check_whole(n_filters, "n_filters", at_least=2)
+    n_cepstra = check_whole(n_cepstra, "n_cepstra", at_least=1, at_most=n_filters - 1)
+    size, step = round(WINDOW_SECONDS * rate), round(STEP_SECONDS * rate)
+    emphasised = np.concatenate([samples[:1], samples[1:] - PRE_EMPHASIS * samples[:-1]])
+    n_bins = 1 << (size - 1).bit_length()  # the next power of two
+    spectra = np.fft.rfft(_windows(emphasised, size, step) * np.hamming(size), n_bins)
+    passed = np.abs(spectra) ** 2 @ _mel_filters(n_filters, n_bins, rate).T
+    cepstra = np.log(np.maximum(passed, LEAST_POWER)) @ _cosines(n_filters, n_cepstra)
+    energy = np.sum(_windows(samples, size, step) ** 2, axis=1)
+    return np.column_stack([cepstra, np.log(np.maximum(energy, LEAST_POWER))])
+
+
+def deltas(frames: Any, width: int = 2) -> RealArray:
+    """Slopes of each column over time: ``sum_k k (c[t+k] - c[t-k]) / (2 sum_k k^2)``, k to `width`.
+
+    Parameters
+    ----------
+    frames : (n, d) array-like
+        One recording; its first and last frame are repeated beyond the edges.
+    width : int >= 1
+        Frames on either side.
+
+    Returns
+    -------
+    (n, d) array
+    """
+    rows = _frames(frames)
+    width = check_whole(width, "width", at_least=1)
+    padded = np.pad(rows, ((width, width), (0, 0)), mode="edge")
+    slopes = np.zeros_like(rows)
+    for k in range(1, width + 1):
+        slopes += k * (_shifted(padded, width + k, rows) - _shifted(padded, width - k, rows))
+    slopes /= 2 * sum(k * k for k in range(1, width + 1))
+    return slopes
+
+
+def with_context(frames: Any, before: int = 5, after: int = 5) -> RealArray:
+    """Each frame beside its neighbours, the oldest first.
+
+    Parameters
+    ----------
+    frames : (n, d) array-like
+        One recording; its first and last frame are repeated beyond the edges.
+    before, after : int >= 0
+        Neighbours to take.
+
+    Returns
+    -------
+    (n, (before + 1 + after) d) array
+    """
+    rows = _frames(frames)
+    before = check_whole(before, "before", at_least=0)
+    after = check_whole(after, "after", at_least=0)
+    padded = np.pad(rows, ((before, after), (0, 0)), mode="edge")
+    return np.hstack([_shifted(padded, k, rows) for k in range(before + 1 + after)])
+
+
+def mfcc_with_deltas(audio: Any, sample_rate: float) -> NDArray[np.float64]:
+    """Steps 1 to 5 of the recipe: 13 numbers a frame, their deltas, and the deltas of these.
+
+    Parameters
+    ----------
+    audio, sample_rate
+        As for :func:`mfcc`.
+
+    Returns
+    -------
+    (n, 39) array
+    """
+    static = mfcc(audio, sample_rate)
+    first = deltas(static)
+    return np.hstack([static, first, deltas(first)])
+
+
+def frame_targets(n_frames: int, digit: int, n_states: int = 3) -> Integers:
+    """Targets of a recording's frames: ``digit * n_states + state``, states of equal duration.
+
+    Stands in for a phone alignment: the recording is cut into `n_states` parts, as equal as whole
+    frames allow.
+
+    Parameters
+    ----------
+    n_frames : int >= 1
+        Frames of the recording.
+    digit : int >= 0
+        What is said in it.
+    n_states : int >= 1
+        Parts; those of a recording with fewer frames stay empty.
+
+    Returns
+    -------
+    (n_frames,) array of int64
+    """
+    n_frames = check_whole(n_frames, "n_frames", at_least=1)
+    digit = check_whole(digit, "digit", at_least=0)
+    n_states = check_whole(n_states, "n_states", at_least=1)
+    states: Integers = np.arange(n_frames, dtype=np.int64) * n_states // n_frames
+    return digit * n_states + states
+
+
+def fsdd_frames(source: str | PathLike[str] | Mapping[str, Any], n_states: int = 3) -> Frames:
+    """Frames of the Free Spoken Digit Dataset.
+
+    Parameters
+    ----------
+    source : path or mapping
+        An ``.npz`` file or its arrays: `audio`, all recordings end to end; `offsets`, where each
+        begins and the last one ends; `digit` and `speaker` of each; `speaker_names`;
+        `sample_rate`.
+    n_states : int >= 1
+        Targets a digit; see :func:`frame_targets`.
+
+    Returns
+    -------
+    Frames
+
+    Raises
+    ------
+    ValueError
+        If an array is missing, or their sizes contradict each other.
+    """
+    if not isinstance(source, Mapping):
+        with np.load(source, allow_pickle=False) as file:
+            return fsdd_frames({name: file[name] for name in file.files}, n_states)
+    arrays = _checked_recordings(source)
+    rate = float(arrays["sample_rate"])
+    rows, targets = [], []
+    for number, digit in enumerate(arrays["digit"].tolist()):
+        start, stop = arrays["offsets"][number : number + 2]
+        frames = mfcc_with_deltas(arrays["audio"][start:stop], rate)
+        rows.append(with_context(frames.astype(np.float32)))
+        targets.append(frame_targets(len(frames), digit, n_states))
+    lengths = [len(part) for part in rows]
+    return Frames(
+        X=np.concatenate(rows),
+        y=np.concatenate(targets),
+        recording=np.repeat(np.arange(len(rows)), lengths),
+        speaker=np.repeat(arrays["speaker"].astype(np.int64), lengths),
+        speaker_names=tuple(str(name) for name in arrays["speaker_names"]),
+    )
+
+
+def _checked_recordings(arrays: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    missing = [name for name in FSDD_ARRAYS if name not in arrays]
+    if missing:
+        raise ValueError(f"source: expected arrays {', '.join(FSDD_ARRAYS)}, got no {missing[0]}")
+    checked = {name: np.asarray(arrays[name]) for name in FSDD_ARRAYS}
+    offsets, n = checked["offsets"], len(checked["digit"])
+    if n == 0 or checked["speaker"].shape != (n,) or offsets.shape != (n + 1,):
+        sizes = f"{n} digits, {len(checked['speaker'])} speakers, {len(offsets)} offsets"
+        raise ValueError(f"source: expected as many speakers and one offset more, got {sizes}")
+    inside = offsets[0] >= 0 and offsets[-1] <= len(checked["audio"])
+    if not (inside and np.all(np.diff(offsets) > 0)):
+        raise ValueError("source: expected rising offsets within audio, got others")
+    if not 0 <= int(checked["speaker"].max()) < len(checked["speaker_names"]):
+        raise ValueError("source: expected a name for every speaker, got fewer")
+    return checked
+
+
+def _samples(audio: Any) -> NDArray[np.float64]:
+    given = np.asarray(audio)
+    samples = np.asarray(real_array(given, "audio"), dtype=np.float64)
+    if samples.ndim != 1 or not len(samples):
+        raise ValueError(f"audio: expected one row of samples, got shape {samples.shape}")
+    if not np.isfinite(samples).all():
+        at = int(np.argmin(np.isfinite(samples)))
+        raise ValueError(f"audio: expected finite samples, got {samples[at]} at {at}")
+    return samples / np.iinfo(given.dtype).max if given.dtype.kind in "iu" else samples
+
+
+def _frames(frames: Any) -> RealArray:
+    rows = real_array(frames, "frames")
+    if rows.ndim != 2 or not len(rows):
+        raise ValueError(f"frames: expected at least one row of columns, got shape {rows.shape}")
+    return rows
+
+
+def _shifted(padded: RealArray, start: int, like: RealArray) -> RealArray:
+    return padded[start : start + len(like)]
+
+
+def _windows(samples: NDArray[np.float64], size: int, step: int) -> NDArray[np.float64]:
+    """Windows that fit as a whole, (n, size), without a copy; one if the recording is shorter."""
+    if len(samples) < size:
+        samples = np.pad(samples, (0, size - len(samples)))
+    return np.lib.stride_tricks.sliding_window_view(samples, size)[::step]
+
+
+@cache
+def _mel_filters(n_filters: int, n_bins: int, rate: float) -> NDArray[np.float64]:
+    """Triangles (n_filters, n_bins / 2 + 1): 1 in the middle, 0 at the neighbours' middles."""
+    top = 2595 * np.log10(1 + rate / 2 / 700)
+    corners = 700 * (10 ** (np.linspace(0, top, n_filters + 2) / 2595) - 1)
+    low, middle, high = (corners[k : k + n_filters, None] for k in range(3))
+    hertz = np.arange(n_bins // 2 + 1) * rate / n_bins
+    rising, falling = (hertz - low) / (middle - low), (high - hertz) / (high - middle)
+    filters = np.maximum(0, np.minimum(rising, falling))
+    if not filters.any(axis=1).all():
+        raise ValueError(
+            f"n_filters: expected so few that each holds a frequency of the spectrum of {n_bins} "
+            f"samples, got {n_filters}"
+        )
+    return filters
+
+
+@cache
+def _cosines(n_filters: int, n_cepstra: int) -> NDArray[np.float64]:
+    """Columns 1 to n_cepstra of the orthonormal DCT-II, (n_filters, n_cepstra)."""
+    angles = np.pi * np.outer(np.arange(n_filters) + 0.5, np.arange(1, n_cepstra + 1)) / n_filters
+    return np.sqrt(2 / n_filters) * np.cos(angles)

@@ -1,0 +1,297 @@
+"""Rows that need not fit into memory, in blocks that can be gone through again and again."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from eigenfeat._base.validation import show
+
+__all__ = [
+    "ArrayBlocks",
+    "Block",
+    "GeneratedBlocks",
+    "RowBlocks",
+    "as_blocks",
+    "check_no_list",
+    "is_blocks",
+]
+
+_BLOCK_BYTES = 64e6
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some rows that follow each other.
+
+    Attributes
+    ----------
+    X : (m, d) array or sparse matrix
+    y : (m,) array, or None
+        Labels, where they are known.
+    weight : (m,) array, or None
+        Weights of the rows, 1 where None.
+    start : int
+        Number of the first row among all rows.
+    """
+
+    X: Any
+    y: Any = None
+    weight: Any = None
+    start: int = 0
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    def take(self, rows: Any) -> Block:
+        """Some of these rows, by their numbers within the block."""
+        y = None if self.y is None else np.asarray(self.y)[rows]
+        weight = None if self.weight is None else np.asarray(self.weight)[rows]
+        return Block(self.X[rows], y, weight, self.start)
+
+
+class RowBlocks(ABC):
+    """Rows in fixed blocks: what every estimator's `fit` takes in place of arrays.
+
+    A kind of rows says how to go through its blocks; a distributed kind also says how to `reduce`.
+    Nothing here holds more than a block of rows, but for those asked for by `take`.
+    """
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[Block]:
+        """Go through all blocks, in order; again from the first one at every call."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows; found by a pass where it is not known."""
+        return self.reduce(len, _add)
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return int(next(iter(self)).X.shape[1])
+
+    def reduce(
+        self,
+        function: Callable[..., _Result],
+        merge: Callable[[_Result, _Result], _Result],
+        *arguments: Any,
+    ) -> _Result:
+        """Merge what a function returns for every block.
+
+        Parameters
+        ----------
+        function : callable
+            ``function(block, *arguments)``; importable, so that another process can call it, and
+            without effects, so that a lost result can be computed again.
+        merge : callable
+            ``merge(a, b)`` of two results; it may change and return `a`. The order depends on the
+            blocks alone.
+        *arguments
+            Sent to wherever the blocks are.
+
+        Raises
+        ------
+        ValueError
+            If there is no block.
+        """
+        total: _Result | None = None
+        found = False
+        for block in self:
+            result = function(block, *arguments)
+            del block  # or two would be there while the next is made
+            total = merge(total, result) if found else result  # type: ignore[arg-type]
+            found = True
+        if not found:
+            raise ValueError("X: expected at least one block of rows, got none")
+        return total  # type: ignore[return-value]
+
+    def take(self, rows: npt.NDArray[np.intp]) -> Block:
+        """Rows by their numbers among all rows, ascending, as one block."""
+        wanted = np.asarray(rows, dtype=np.int64)
+        parts = []
+        for block in self:
+            first, last = np.searchsorted(wanted, [block.start, block.start + len(block)])
+            if last > first:
+                parts.append(block.take(wanted[first:last] - block.start))
+        return joined(parts)
+
+
+class ArrayBlocks(RowBlocks):
+    """Blocks of rows of an array, a memory-mapped file or a CSR matrix.
+
+    Parameters
+    ----------
+    X : (n, d) array-like, memmap or sparse matrix
+    y, sample_weight : (n,) array-like, optional
+    block_rows : int, optional
+        Rows of a block; by default so many that a block has some 64 MB.
+    """
+
+    def __init__(
+        self, X: Any, y: Any = None, sample_weight: Any = None, block_rows: int | None = None
+    ) -> None:
+        self.X = X.tocsr() if hasattr(X, "tocsr") else X
+        if not hasattr(self.X, "dtype"):  # a list, a data frame
+            self.X = np.asarray(X)
+        if len(self.X.shape) != 2:
+            raise ValueError(f"X: expected a matrix of rows, got {show(X)}")
+        n = int(self.X.shape[0])
+        self.y = _column(y, n, "y")
+        self.sample_weight = _column(sample_weight, n, "sample_weight")
+        self.block_rows = _block_rows(self.X) if block_rows is None else _whole(block_rows)
+        if self.block_rows < 1:
+            raise ValueError(f"block_rows: expected an integer from 1, got {show(block_rows)}")
+
+    def relabelled(self, y: Any, name: str) -> ArrayBlocks:
+        """The same rows and weights with other labels; errors call them `name`."""
+        y = _column(y, self.n_rows, name)
+        return ArrayBlocks(self.X, y, self.sample_weight, self.block_rows)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.X.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return int(self.X.shape[1])
+
+    def __iter__(self) -> Iterator[Block]:
+        for start in range(0, self.n_rows, self.block_rows):
+            part = slice(start, start + self.block_rows)
+            yield Block(
+                self.X[part],
+                None if self.y is None else self.y[part],
+                None if self.sample_weight is None else self.sample_weight[part],
+                start,
+            )
+
+
+class GeneratedBlocks(RowBlocks):
+    """Blocks that come from anywhere: a list of them, or a function that makes them anew.
+
+    Parameters
+    ----------
+    source : iterable, or callable that returns one
+        Items are rows `X`, or tuples ``(X, y)`` or ``(X, y, sample_weight)``. An iterator (a
+        generator that was called) can be gone through once: enough for moments, an error for what
+        needs another pass.
+    """
+
+    def __init__(self, source: Iterable[Any] | Callable[[], Iterable[Any]]) -> None:
+        self.source = source
+        self._started = False
+
+    def __iter__(self) -> Iterator[Block]:
+        once = isinstance(self.source, Iterator)
+        if once and self._started:
+            raise ValueError(
+                "X: expected blocks that can be gone through again (GeneratedBlocks of a list, "
+                "or a function that returns an iterator of them), got an iterator, which has ended"
+            )
+        self._started = True
+        start = 0
+        for item in self.source() if callable(self.source) else self.source:
+            block = _block_of(item, start)
+            del item
+            start += len(block)
+            yield block
+            del block
+
+
+def is_blocks(X: Any) -> bool:
+    """Whether `X` is rows in blocks: `RowBlocks`, an iterator, or a function that returns one."""
+    return isinstance(X, (RowBlocks, Iterator)) or (callable(X) and not hasattr(X, "shape"))
+
+
+def check_no_list(X: Any) -> None:
+    """Refuse a list of blocks, which is no array, and say what takes it; ValueError."""
+    if not isinstance(X, (list, tuple)) or not X:
+        return
+    first = X[0][0] if isinstance(X[0], tuple) and 2 <= len(X[0]) <= 3 else X[0]
+    if len(getattr(first, "shape", ())) == 2:
+        raise ValueError(
+            f"X: expected rows or RowBlocks, got a {type(X).__name__} of {len(X)} blocks: "
+            "eigenfeat.GeneratedBlocks(X) goes through them (of a function that makes them anew, "
+            "too); for anything else write a RowBlocks of your own"
+        )
+
+
+def as_blocks(X: Any, y: Any = None, sample_weight: Any = None) -> RowBlocks:
+    """Rows of any kind as `RowBlocks`: those as they are, others in the wrapper that fits."""
+    if isinstance(X, RowBlocks):
+        return X
+    return GeneratedBlocks(X) if is_blocks(X) else ArrayBlocks(X, y, sample_weight)
+
+
+def joined(parts: list[Block]) -> Block:
+    """Several blocks as one."""
+    if not parts:
+        raise ValueError("rows: expected at least one row, got none")
+    y, weight = (_concatenated([getattr(part, name) for part in parts]) for name in ("y", "weight"))
+    return Block(_stacked([part.X for part in parts]), y, weight, parts[0].start)
+
+
+def _concatenated(columns: list[Any]) -> Any:
+    if any(column is None for column in columns):
+        return None
+    return np.concatenate([np.asarray(column) for column in columns])
+
+
+def _stacked(parts: list[Any]) -> Any:
+    if not hasattr(parts[0], "tocsr"):
+        return np.concatenate([np.asarray(part) for part in parts])
+    kind = type(parts[0])  # a sparse class of SciPy's, which this room does not import
+    counts = np.concatenate([[0], *(np.diff(part.indptr) for part in parts)])
+    data = np.concatenate([part.data for part in parts])
+    indices = np.concatenate([part.indices for part in parts])
+    shape = (sum(part.shape[0] for part in parts), parts[0].shape[1])
+    return kind((data, indices, np.cumsum(counts)), shape=shape)
+
+
+def _block_of(item: Any, start: int) -> Block:
+    parts = item if isinstance(item, tuple) else (item,)
+    if not 1 <= len(parts) <= 3:
+        raise ValueError(f"X: expected blocks (X, y) or (X, y, weight), got {show(item)}")
+    rows = parts[0] if hasattr(parts[0], "shape") else np.asarray(parts[0])
+    if len(rows.shape) != 2:
+        raise ValueError(f"X: expected blocks that are matrices, got shape {rows.shape}")
+    y, weight = [*parts[1:], None, None][:2]
+    n = int(rows.shape[0])
+    return Block(rows, _column(y, n, "y"), _column(weight, n, "sample_weight"), start)
+
+
+def _column(values: Any, n: int, name: str) -> Any:
+    if values is None:
+        return None
+    column = values if hasattr(values, "shape") else np.asarray(values)
+    if column.shape != (n,):
+        raise ValueError(f"{name}: expected {n} values, one a row, got shape {column.shape}")
+    return column
+
+
+def _whole(value: Any) -> int:
+    """The integer that a number stands for; 0, which is refused, for anything else."""
+    try:
+        return int(value)
+    except (TypeError, ValueError, OverflowError):
+        return 0
+
+
+def _block_rows(X: Any) -> int:
+    width = X.nnz / max(X.shape[0], 1) * 3 if hasattr(X, "nnz") else X.shape[1]
+    itemsize = 4 if X.dtype == np.float32 else 8  # once they are floating point
+    row_bytes = max(float(width) * itemsize, 1.0)
+    return int(np.clip(_BLOCK_BYTES / row_bytes // 512 * 512, 512, 1 << 20))
+
+
+def _add(a: int, b: int) -> int:
+    return a + b

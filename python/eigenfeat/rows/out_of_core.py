@@ -1,0 +1,223 @@
+"""Estimators on rows that need not fit into memory: blocks of rows and memory-mapped arrays."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+)
+
+from eigenfeat._base.validation import check_weights
+from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.rows import reductions
+from eigenfeat.rows.blocks import ArrayBlocks, Block, RowBlocks, as_blocks, check_no_list, is_blocks
+from eigenfeat.rows.reading import Reading, check_finite
+from eigenfeat.rows.surveyed import SurveyedBlocks
+
+__all__ = [
+    "BlockScores",
+    "all_targets",
+    "block_moments",
+    "given_blocks",
+    "over_blocks",
+    "pooled_moments",
+    "surveyed",
+]
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def given_blocks(
+    X: Any, y: Any, sample_weight: Any = None, *, labelled: bool = True
+) -> RowBlocks | None:
+    """Rows as blocks if they came so, or are in a memory-mapped array; else None.
+
+    An array without labels is left to the estimator where there have to be some.
+
+    Raises
+    ------
+    ValueError
+        If labels or weights came beside blocks, which bring their own, or a list of blocks.
+    """
+    check_no_list(X)
+    if is_blocks(X):
+        for name, values in (("y", y), ("sample_weight", sample_weight)):
+            if values is not None:
+                raise ValueError(
+                    f"{name}: expected None with blocks of rows, which bring it themselves, got "
+                    f"{type(values).__name__}"
+                )
+        return as_blocks(X)
+    if not is_mapped(X) or (labelled and y is None):
+        return None
+    if y is not None:
+        check_consistent_length(X, y)
+        y = column_or_1d(y, warn=True)
+    if sample_weight is not None:
+        rows = np.empty((len(X), 0))
+        sample_weight = _check_sample_weight(
+            sample_weight, rows, dtype=np.float64, ensure_non_negative=True
+        )
+    return ArrayBlocks(X, y, sample_weight)
+
+
+def is_mapped(X: Any) -> bool:
+    """Whether rows are a memory-mapped array of real numbers, to be read block by block."""
+    return (
+        isinstance(X, np.memmap)
+        and getattr(X, "_mmap", None) is not None
+        and X.ndim == 2
+        and X.dtype.kind in "biuf"
+        and X.size > 0
+    )
+
+
+def surveyed(
+    blocks: RowBlocks, *, small: bool = False, moments: bool = False, n_threads: int | None = None
+) -> SurveyedBlocks:
+    """Go through blocks of labelled rows once; see `SurveyedBlocks.of`."""
+    found = SurveyedBlocks.of(blocks, small=small, moments=moments, n_threads=n_threads)
+    check_classification_targets(np.repeat(found.classes, 3))
+    return found
+
+
+def block_moments(rows: SurveyedBlocks) -> ClassMoments:
+    """Moments of the classes of surveyed rows, as those are read."""
+    arguments = rows.classes, rows.reading.n_threads
+    return rows.reduce(reductions.labelled_moments, reductions.merge_moments, *arguments)
+
+
+def pooled_moments(
+    blocks: RowBlocks, *, label: Any = 0, n_threads: int | None = None
+) -> ClassMoments:
+    """Moments of all rows of blocks, whatever their labels, as those of one class."""
+    reading = Reading(n_threads=n_threads)
+    found = blocks.reduce(reductions.pooled_moments, reductions.merge_pooled, reading, label)
+    if found is None:
+        raise ValueError("X: expected at least one row of positive weight, got none")
+    return found
+
+
+def all_targets(blocks: RowBlocks) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
+    """Targets (n,) of all rows that have weight, and the weights."""
+    parts = blocks.reduce(reductions.targets, operator.add)
+    parts.sort(key=lambda part: part[0])
+    weights = [weight for _, _, weight in parts]
+    if any(weight is None for weight in weights):
+        if not all(weight is None for weight in weights):
+            raise ValueError("sample_weight: expected weights with all blocks or none, got some")
+        return np.concatenate([y for _, y, _ in parts]), None
+    return np.concatenate([y for _, y, _ in parts]), np.concatenate(weights)
+
+
+def over_blocks(method: _Method) -> _Method:
+    """Let a method of rows also take blocks, and memory-mapped arrays block by block.
+
+    Of blocks it returns an iterator of its results, one a block; of a memory-mapped array one
+    result, as of any array.
+    """
+
+    @wraps(method)
+    def wrapped(self: Any, X: Any) -> Any:
+        check_no_list(X)
+        if is_blocks(X):
+            check_is_fitted(self)
+            return (_of_block(method, self, block.X) for block in _checked(self, as_blocks(X)))
+        if is_mapped(X):
+            check_is_fitted(self)
+            return _filled(method, self, ArrayBlocks(X))
+        return method(self, X)
+
+    return cast("_Method", wrapped)
+
+
+class BlockScores:
+    """The accuracy of a classifier, of rows in blocks, too; comes before `ClassifierMixin`."""
+
+    n_features_in_: int
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Labels (n,)."""
+        raise NotImplementedError
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Share of the rows whose label is predicted.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Finite rows. Blocks are gone through once, wherever they are.
+        y : (n,) array-like
+            Labels; None with blocks, which bring their own, and their weights.
+        sample_weight : (n,) array-like, optional
+            Nonnegative weights of the rows.
+
+        Returns
+        -------
+        float
+        """
+        blocks = None if is_mapped(X) else given_blocks(X, y, sample_weight)
+        if blocks is None:
+            if y is None:
+                raise ValueError("y: expected the labels of the rows, got None")
+            return float(ClassifierMixin.score(self, X, y, sample_weight))
+        check_is_fitted(self)
+        right, total = blocks.reduce(right_rows, reductions.add, self)
+        if not total > 0:
+            raise ValueError("sample_weight: expected at least one positive weight, got none")
+        return float(right / total)
+
+
+def right_rows(block: Block, classifier: Any) -> tuple[float, float]:
+    """Weight of a block's rows whose labels are predicted, and of all; merged by `add`."""
+    if block.y is None:
+        raise ValueError(f"y: expected the labels of the rows from {block.start} on, got None")
+    if len(block) == 0:
+        return 0.0, 0.0
+    right = np.asarray(classifier.predict(_checked_block(classifier, block).X) == block.y)
+    weight = check_weights(block.weight, len(block), block.start)
+    if weight is None:
+        return float(right.sum()), float(len(block))
+    return float(weight @ right), float(weight.sum())
+
+
+def _checked(estimator: Any, blocks: RowBlocks) -> Iterator[Block]:
+    return (_checked_block(estimator, block) for block in blocks)
+
+
+def _checked_block(estimator: Any, block: Block) -> Block:
+    reading = Reading(n_features=estimator.n_features_in_, small=True)
+    checked = reading.checked(Block(block.X, start=block.start))
+    check_finite(checked.X, block.start)
+    # A slice of a memory-mapped array would be taken for one.
+    return Block(np.asarray(block.X) if is_mapped(block.X) else block.X, start=block.start)
+
+
+def _of_block(method: Callable[..., Any], estimator: Any, X: Any) -> Any:
+    """What a method makes of a block, which may have no rows."""
+    if X.shape[0]:
+        return method(estimator, X)
+    return method(estimator, np.zeros((1, X.shape[1]), dtype=getattr(X, "dtype", float)))[:0]
+
+
+def _filled(method: Callable[..., Any], estimator: Any, blocks: ArrayBlocks) -> Any:
+    out = None
+    if blocks.n_features != estimator.n_features_in_:
+        return method(estimator, blocks.X[:1])  # raises what it does for any array
+    for block in _checked(estimator, blocks):
+        found = np.asarray(method(estimator, block.X))
+        if out is None:
+            out = np.empty((blocks.n_rows, *found.shape[1:]), dtype=found.dtype)
+        out[block.start : block.start + len(found)] = found
+    return out

@@ -1,0 +1,278 @@
+"""The sums over rows that fits are made of, as plain functions for any engine that can reduce.
+
+Each is a pair: what one block of rows gives, and how two such results merge. Merging is associative
+and commutative to rounding, so that any tree will do; `RowBlocks.reduce`, Dask, Spark's
+``treeReduce`` or Ray call them alike. They have no effects, and a result that was lost with its
+worker can be computed again.
+
+`moments` and `survey` take blocks of raw rows. The others take feature rows (an array, a sparse
+matrix or `ExpandedRows`) whose labels are indices, as `SurveyedBlocks` reads them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from eigenfeat._base import threads as _threads
+from eigenfeat._base.labels import LabelTable
+from eigenfeat._base.validation import check_weights
+from eigenfeat.expansion.features import core_rows
+from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.rows.blocks import Block
+from eigenfeat.rows.reading import Reading, Receipt, check_finite
+
+__all__ = [
+    "Piece",
+    "Survey",
+    "add",
+    "column_sums",
+    "labelled_moments",
+    "logit_terms",
+    "merge_column_sums",
+    "merge_moments",
+    "merge_pooled",
+    "merge_surveys",
+    "moments",
+    "pooled_moments",
+    "scaled_gram",
+    "sliced_moments",
+    "squares",
+    "survey",
+    "targets",
+]
+
+_Array = npt.NDArray[np.float64]
+
+
+def moments(
+    block: Block, classes: Any = None, dtype: Any = None, n_threads: int | None = None
+) -> ClassMoments:
+    """Class moments (Karampatziakis and Mineiro 2014, eq. 2) of one block of labelled rows."""
+    if block.y is None:
+        raise ValueError(f"y: expected the labels of the rows from {block.start} on, got None")
+    found = ClassMoments(classes, dtype)
+    return found.update(block.X, block.y, block.weight, n_threads=n_threads)
+
+
+def merge_moments(a: ClassMoments, b: ClassMoments) -> ClassMoments:
+    """Moments of the rows of both; changes and returns `a`."""
+    return a.merge(b)
+
+
+def labelled_moments(block: Block, classes: Any, n_threads: int | None = None) -> ClassMoments:
+    """Class moments of feature rows whose labels are indices of `classes`."""
+    found = ClassMoments(classes)
+    return found.update(block.X, classes[block.y], block.weight, n_threads=n_threads)
+
+
+def pooled_moments(block: Block, reading: Reading, label: Any = 0) -> ClassMoments | None:
+    """Moments of the rows of one block, checked, as if all were of one class; None for no rows."""
+    checked = reading.checked(block)
+    check_finite(checked.X, block.start)
+    rows = reading.kept(checked)
+    if len(rows) == 0:
+        return None
+    one = np.full(len(rows), label)
+    return ClassMoments().update(rows.X, one, rows.weight, n_threads=reading.n_threads)
+
+
+def merge_pooled(a: ClassMoments | None, b: ClassMoments | None) -> ClassMoments | None:
+    """Moments of the rows of both; changes and returns `a`, if there is one."""
+    if a is None or b is None:
+        return b if a is None else a
+    return a.merge(b)
+
+
+def sliced_moments(block: Block, reading: Reading, edges: _Array) -> ClassMoments | None:
+    """Moments of the slices of a continuous target, whose lower ends but the first are given."""
+    checked = reading.checked(block)
+    check_finite(checked.X, block.start)
+    rows = reading.kept(checked)
+    if len(rows) == 0:
+        return None
+    slices = np.searchsorted(edges, np.asarray(rows.y, dtype=np.float64), side="right")
+    return ClassMoments().update(rows.X, slices, rows.weight, n_threads=reading.n_threads)
+
+
+def targets(block: Block) -> list[tuple[int, npt.NDArray[Any], _Array | None]]:
+    """First row, targets and weights of the rows of one block that have weight; lists add up."""
+    if block.y is None:
+        raise ValueError(f"y: expected the targets of the rows from {block.start} on, got None")
+    y, weight = np.asarray(block.y), check_weights(block.weight, len(block), block.start)
+    if weight is None:
+        return [(block.start, y, None)]
+    return [(block.start, y[weight > 0], weight[weight > 0])]
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Labels of one block: `codes` (m,) into `labels`, of the rows that are kept.
+
+    ``kept`` is a mask of the block's rows, or None for all of them.
+    """
+
+    start: int
+    n_rows: int
+    codes: npt.NDArray[Any]
+    labels: tuple[Any, ...]
+    kept: npt.NDArray[np.bool_] | None
+
+
+@dataclass(eq=False)
+class Survey:
+    """What a first pass over rows finds.
+
+    Attributes
+    ----------
+    n_features : int
+    dtype : numpy.dtype
+        float32 if all rows are, else float64.
+    sparse : bool
+        Whether some rows are.
+    receipt : Receipt
+    table : LabelTable
+        Labels of rows with weight.
+    weight : float or None
+        Sum of the weights; None where no row came with one.
+    pieces : list of Piece
+        One a block, in any order.
+    moments : ClassMoments or None
+    """
+
+    n_features: int
+    dtype: np.dtype[Any]
+    sparse: bool
+    receipt: Receipt
+    table: LabelTable
+    weight: float | None
+    pieces: list[Piece] = field(default_factory=list)
+    moments: ClassMoments | None = None
+
+
+def survey(block: Block, reading: Reading, with_moments: bool = False) -> Survey:
+    """Check one block of raw rows; note its labels and, if asked for, the moments of its classes.
+
+    Raises
+    ------
+    ValueError
+        If rows are not finite numbers (says which row and column), or labels are missing.
+    """
+    checked = reading.checked(block)
+    check_finite(checked.X, block.start)
+    if block.y is None:
+        raise ValueError(f"y: expected the labels of the rows from {block.start} on, got None")
+    n = len(checked)
+    keep = None if checked.weight is None else checked.weight > 0
+    rows = reading.kept(checked)
+    codes, table = LabelTable().encode(rows.y, len(rows), block.start)
+    found = None
+    if with_moments and len(rows):
+        found = ClassMoments().update(rows.X, rows.y, rows.weight, n_threads=reading.n_threads)
+    narrow = codes.astype(np.min_scalar_type(max(len(table) - 1, 0)))
+    piece = Piece(
+        block.start, n, narrow, table.labels, None if keep is None or keep.all() else keep
+    )
+    return Survey(
+        checked.X.shape[1],
+        checked.X.dtype,
+        not isinstance(checked.X, np.ndarray),
+        Receipt.of(checked.X),
+        table,
+        None if checked.weight is None else float(checked.weight.sum()),
+        [piece],
+        found,
+    )
+
+
+def merge_surveys(a: Survey, b: Survey) -> Survey:
+    """The survey of the rows of both; changes and returns `a`."""
+    if a.n_features != b.n_features:
+        first, later = sorted([a, b], key=lambda part: min(p.start for p in part.pieces))
+        start = min(piece.start for piece in later.pieces)
+        raise ValueError(
+            f"X: expected {first.n_features} columns, got {later.n_features} in the block from row "
+            f"{start} on"
+        )
+    if (a.weight is None) != (b.weight is None):
+        raise ValueError("sample_weight: expected weights with all blocks or none, got some")
+    if b.table.dtype is not None:
+        a.table = a.table.joined(b.table.labels, b.table.dtype, "y")
+    a.dtype = np.result_type(a.dtype, b.dtype)
+    a.sparse |= b.sparse
+    a.receipt += b.receipt
+    a.weight = None if a.weight is None or b.weight is None else a.weight + b.weight
+    a.pieces += b.pieces
+    if a.moments is None or b.moments is None:
+        a.moments = a.moments or b.moments
+    else:
+        a.moments.merge(b.moments)
+    return a
+
+
+def add(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Sums of numbers and of arrays; arrays of `a` are changed."""
+    for ours, theirs in zip(a, b, strict=True):
+        if isinstance(ours, np.ndarray):
+            ours += theirs
+    return tuple(
+        ours if isinstance(ours, np.ndarray) else ours + theirs
+        for ours, theirs in zip(a, b, strict=True)
+    )
+
+
+def squares(block: Block, constant: bool, n_threads: int | None = None) -> tuple[_Array, float]:
+    """Sums of squares (p,) of the features, and the sum of the weights; merged by `add`."""
+    rows = core_rows(block.X, constant)
+    return rows.sums(block.weight, _threads.resolve(n_threads))[1], _total(block)
+
+
+def column_sums(block: Block, n_threads: int | None = None) -> tuple[_Array, _Array, float, _Array]:
+    """Sums and sums of squares of columns (d,), weight, and whether columns are constant.
+
+    For `merge_column_sums`; the last is ``(2, d)``, least and largest entries.
+    """
+    sums, squares = core_rows(block.X, False).sums(block.weight, _threads.resolve(n_threads))
+    ranges = np.stack([block.X.min(axis=0), block.X.max(axis=0)])
+    return sums, squares, _total(block), ranges.astype(np.float64)
+
+
+def merge_column_sums(a: Any, b: Any) -> Any:
+    """Those of the rows of both."""
+    ranges = np.stack([np.minimum(a[3][0], b[3][0]), np.maximum(a[3][1], b[3][1])])
+    return (*add(a[:3], b[:3]), ranges)
+
+
+def logit_terms(
+    block: Block, constant: bool, n_threads: int | None, energy_weight: float, W: _Array
+) -> tuple[float, float, _Array]:
+    """Loss, energy of the logits, and gradient (p, k) at W (p, k); merged by `add`.
+
+    As the in-memory logit has them: ``sum_i w_i loss_i``, ``sum_i w_i |z_i|^2`` with
+    ``z_i = W^T phi_i``, and the gradient of the first plus ``energy_weight / 2`` times the second.
+    """
+    rows = core_rows(block.X, constant)
+    terms: tuple[float, float, _Array] = rows.gradient(
+        block.y, block.weight, energy_weight, W, _threads.resolve(n_threads)
+    )
+    return terms
+
+
+def scaled_gram(
+    block: Block, constant: bool, n_threads: int | None, scale: _Array, half: bool
+) -> tuple[_Array, _Array, float]:
+    """``D Phi^T diag(w) Phi D``, D = diag(scale), as its packed lower triangle; and `squares`.
+
+    Entry (i, j) is at ``i (i + 1) / 2 + j``. Products are made in float32, or with `half` from 8
+    bits of each feature where that is faster; sums are float64. Merged by `add`.
+    """
+    rows, threads = core_rows(block.X, constant), _threads.resolve(n_threads)
+    gram = rows.gram(block.weight, scale, half, threads)
+    return gram, rows.sums(block.weight, threads)[1], _total(block)
+
+
+def _total(block: Block) -> float:
+    return float(len(block) if block.weight is None else block.weight.sum())

@@ -1,0 +1,82 @@
+"""Sample weights, as every estimator takes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.validation import _check_sample_weight
+
+from eigenfeat.expansion.features import take_rows
+
+__all__ = ["class_weighted", "weighted_rows"]
+
+
+def weighted_rows(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    """Check weights and leave out the rows that have none.
+
+    Parameters
+    ----------
+    X : (n, d) array, sparse matrix or ExpandedRows
+    y : (n,) array, or None
+    sample_weight : array-like or None
+
+    Returns
+    -------
+    X, y, weight
+        The rows with positive weights; no weights if there were none.
+
+    Raises
+    ------
+    ValueError
+        If weights are negative, not finite, too few or too many, or none is positive.
+    """
+    if sample_weight is None:
+        return X, y, None
+    rows = np.empty((X.shape[0], 0))
+    weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+    kept = weight > 0
+    if not kept.any():
+        raise ValueError("sample_weight: expected at least one positive weight, got none")
+    if kept.all():
+        return X, y, weight
+    return take_rows(X, kept), y if y is None else y[kept], weight[kept]
+
+
+def class_weighted(class_weight: Any, y: Any, weight: Any) -> Any:
+    """Weights of rows times those of their classes.
+
+    Parameters
+    ----------
+    class_weight : dict, "balanced" or None
+        Factors by label, 1 for those that are not there; or ``W / (k W_c)``, with W the weight of
+        all rows and W_c that of class c's.
+    y : (n,) array
+        Labels.
+    weight : (n,) array or None
+
+    Returns
+    -------
+    (n,) array or None
+
+    Raises
+    ------
+    ValueError
+        If a factor is not positive and finite, or there are no rows of a label.
+    """
+    if class_weight is None:
+        return weight
+    classes, codes = np.unique(y, return_inverse=True)
+    if isinstance(class_weight, str):
+        sums = np.bincount(codes, weight)
+        factors = sums.sum() / (len(classes) * sums)
+    else:
+        unknown = [label for label in class_weight if label not in classes.tolist()]
+        if unknown:
+            raise ValueError(f"class_weight: expected labels of y, got {unknown[0]!r}")
+        factors = compute_class_weight(class_weight, classes=classes, y=y)
+    if not (np.isfinite(factors) & (factors > 0)).all():
+        raise ValueError(f"class_weight: expected positive weights, got {class_weight!r}")
+    found = factors[codes]
+    return found if weight is None else found * weight

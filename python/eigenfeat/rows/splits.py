@@ -1,0 +1,78 @@
+"""What `cv` stands for, checked before anything is fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import check_cv
+
+from eigenfeat._base.validation import show
+
+__all__ = ["checked_splitter"]
+
+_EXPECTED = "a number of folds, a splitter, or pairs of row numbers (train, held out)"
+
+
+class _NamedSplitter:
+    """A splitter whose errors are about `cv`."""
+
+    def __init__(self, splitter: Any, cv: Any) -> None:
+        self.splitter, self.cv = splitter, cv
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[Any]:
+        """Pairs of row numbers, as the splitter has them."""
+        try:
+            yield from self.splitter.split(X, y, groups)
+        except ValueError as error:
+            if str(error).startswith("cv: "):
+                raise
+            raise ValueError(f"cv: expected {_EXPECTED}, got {show(self.cv)}: {error}") from None
+
+
+def checked_splitter(cv: Any, y: NDArray[Any], n_rows: int) -> Any:
+    """Turn `cv` into a splitter, as scikit-learn does.
+
+    Parameters
+    ----------
+    cv : int, splitter, or iterable of pairs
+        Row numbers of pairs, or flags, are of `n_rows` rows.
+    y : (n,) array
+        Labels of the rows that are split.
+    n_rows : int
+        Rows that pairs may number.
+
+    Raises
+    ------
+    ValueError
+        If `cv` is none of these, or names a row that is not there.
+    """
+    if isinstance(cv, Integral):
+        if not 2 <= int(cv) <= len(y):
+            raise ValueError(f"cv: expected 2 to {len(y)} folds, one row in each, got {show(cv)}")
+    elif not hasattr(cv, "split") or isinstance(cv, str):
+        cv = _pairs(cv, n_rows)
+    return _NamedSplitter(check_cv(cv, y, classifier=True), cv)
+
+
+def _pairs(cv: Any, n: int) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+    wrong = f"cv: expected {_EXPECTED}, got {show(cv)}"
+    if isinstance(cv, (str, bytes, dict)):
+        raise ValueError(wrong)
+    try:
+        pairs = [tuple(map(np.asarray, pair)) for pair in cv]
+    except (TypeError, ValueError):
+        raise ValueError(wrong) from None
+    if not pairs or any(len(pair) != 2 for pair in pairs):
+        raise ValueError(wrong)
+    for part in (rows for pair in pairs for rows in pair):
+        flags = part.dtype == bool and part.shape == (n,)
+        numbers = part.ndim == 1 and (part.dtype.kind in "iu" or not part.size)
+        if not flags and not numbers:
+            raise ValueError(wrong)
+        if not flags and part.size and not (-n <= part.min() and part.max() < n):
+            raise ValueError(f"cv: expected row numbers below {n}, got {part.max()}")
+    return [(train, held) for train, held in pairs]

@@ -1,0 +1,182 @@
+"""Blocks of rows after a first pass: what is in them is known, and that they stay as they were."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from eigenfeat._base.labels import LabelTable
+from eigenfeat.rows import reductions
+from eigenfeat.rows.blocks import Block, RowBlocks
+from eigenfeat.rows.reading import Reading, merge_read, read
+from eigenfeat.rows.reductions import Piece, Survey
+
+__all__ = ["SurveyedBlocks"]
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, eq=False)
+class SurveyedBlocks:
+    """Blocks of labelled rows, how they are read, and what the first pass over them has found.
+
+    Rows without weight are left out. Those that are left are numbered from 0: `codes` and the
+    arguments of `take` and `subset` go by these numbers.
+
+    Attributes
+    ----------
+    blocks : RowBlocks
+    reading : Reading
+    survey : Survey
+    rows : (n,) array, or None
+        Numbers of the rows of a subset; None for all.
+    """
+
+    blocks: RowBlocks
+    reading: Reading
+    survey: Survey
+    rows: npt.NDArray[np.int64] | None = None
+
+    @classmethod
+    def of(
+        cls, blocks: RowBlocks, *, small: bool, moments: bool = False, n_threads: int | None = None
+    ) -> SurveyedBlocks:
+        """Go through the blocks once.
+
+        Parameters
+        ----------
+        blocks : RowBlocks
+        small : bool
+            As in `Reading`.
+        moments : bool
+            Whether the moments of the classes are wanted, too.
+        n_threads : int or None
+
+        Raises
+        ------
+        ValueError
+            If rows, labels or weights are unfit; it says which row, counted over all blocks.
+        """
+        reading = Reading(small=small, n_threads=n_threads)
+        found = blocks.reduce(reductions.survey, reductions.merge_surveys, reading, moments)
+        found.pieces.sort(key=lambda piece: piece.start)
+        _check_order(found.pieces)
+        if found.receipt.n_rows == 0:
+            raise ValueError("X: expected at least one row, got none")
+        if len(found.table) == 0:
+            raise ValueError("sample_weight: expected at least one positive weight, got none")
+        known = replace(reading, n_features=found.n_features, classes=found.table.classes)
+        return cls(blocks, known, found)
+
+    @property
+    def classes(self) -> npt.NDArray[Any]:
+        """Labels (k,), sorted."""
+        return self.survey.table.classes
+
+    @cached_property
+    def codes(self) -> npt.NDArray[Any]:
+        """Indices of the labels, in an integer type that just holds them."""
+        table = LabelTable.of(self.classes)
+        narrow = np.min_scalar_type(max(len(table) - 1, 0))
+        parts = []
+        for piece in self.survey.pieces:
+            indices = np.array([table.index(label) for label in piece.labels], dtype=narrow)
+            parts.append(indices[piece.codes])
+        codes = np.concatenate(parts)
+        return codes if self.rows is None else codes[self.rows]
+
+    @property
+    def kept(self) -> npt.NDArray[np.bool_] | None:
+        """Which of all rows have weight; None if all have."""
+        pieces = self.survey.pieces
+        if all(piece.kept is None for piece in pieces):
+            return None
+        return np.concatenate(
+            [np.ones(p.n_rows, bool) if p.kept is None else p.kept for p in pieces]
+        )
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, without those that have no weight."""
+        if self.rows is not None:
+            return len(self.rows)
+        return sum(len(piece.codes) for piece in self.survey.pieces)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the features."""
+        return self.reading.dtype(self.survey.dtype)
+
+    def read_as(self, **changes: Any) -> SurveyedBlocks:
+        """The same rows, read in another way; see `Reading`."""
+        return replace(self, reading=replace(self.reading, **changes))
+
+    def subset(self, rows: npt.NDArray[Any]) -> SurveyedBlocks:
+        """Some of the rows, by their numbers, ascending."""
+        rows = np.asarray(rows, dtype=np.int64)
+        mask = np.zeros(self.survey.receipt.n_rows, dtype=bool)
+        mask[self._global(rows)] = True
+        chosen = rows if self.rows is None else self.rows[rows]
+        return replace(self.read_as(mask=np.packbits(mask)), rows=chosen)
+
+    def reduce(
+        self,
+        function: Callable[..., _Result],
+        merge: Callable[[_Result, _Result], _Result],
+        *arguments: Any,
+    ) -> _Result:
+        """Merge ``function(piece, *arguments)`` over pieces of feature rows.
+
+        Raises
+        ------
+        ValueError
+            If the rows are not those of the first pass.
+        """
+        receipt, found = self.blocks.reduce(
+            read, partial(merge_read, merge), self.reading, function, merge, *arguments
+        )
+        expected = self.survey.receipt
+        if receipt != expected or found is None:
+            what = "others" if receipt.n_rows == expected.n_rows else f"{receipt.n_rows}"
+            raise ValueError(
+                f"X: expected the {expected.n_rows} rows of the first pass in every pass, got "
+                f"{what}: the blocks have changed"
+            )
+        return found
+
+    def take(self, rows: npt.NDArray[Any]) -> Block:
+        """The raw rows with these numbers, in this order, checked; labels as indices."""
+        rows = np.asarray(rows, dtype=np.int64)
+        order = np.argsort(rows, kind="stable")
+        block = self.reading.checked(self.blocks.take(self._global(rows[order])))
+        if len(block) != len(rows):
+            raise ValueError(f"X: expected {len(rows)} rows by number, got {len(block)}")
+        codes = self.codes[rows].astype(np.int32)
+        if (order[1:] > order[:-1]).all():
+            return Block(block.X, codes, block.weight)
+        back = np.argsort(order)
+        return Block(block.X[back], codes, None if block.weight is None else block.weight[back])
+
+    def features(self, raw: Block) -> Any:
+        """Features of raw rows that were taken, all at once."""
+        return self.reading.whole(raw.X)
+
+    def _global(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        chosen = rows if self.rows is None else self.rows[rows]
+        kept = self.kept
+        return chosen if kept is None else np.flatnonzero(kept)[chosen]
+
+
+def _check_order(pieces: list[Piece]) -> None:
+    expected = 0
+    for piece in pieces:
+        if piece.start != expected:
+            raise ValueError(
+                f"X: expected a block that starts at row {expected}, got one at {piece.start}"
+            )
+        expected += piece.n_rows

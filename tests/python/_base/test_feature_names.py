@@ -1,0 +1,162 @@
+"""Names of columns: in moments, in their files, in merges, and in what is fitted on them."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from command_line import run
+from saved_files import change_meta, header_of, refusal
+from table_files import arrow_modules, csv_text
+
+import eigenfeat as ef
+from eigenfeat import ClassMoments, OrientedPCA, RayleighPCA
+
+NAMES = ["length", "width", "height"]
+
+
+@pytest.fixture
+def problem(rng):
+    y = np.arange(120) % 2
+    return rng.standard_normal((120, 3)) * (1 + y[:, None]), y
+
+
+def names(found):
+    return found.feature_names_in_.tolist()
+
+
+def test_names_go_wherever_moments_go(tmp_path, problem):
+    X, y = problem
+    named = ClassMoments(feature_names=NAMES).update(X, y)
+    named.save(tmp_path / "m.efm")
+    again = pickle.loads(pickle.dumps(named))
+    framed = ClassMoments().update(pd.DataFrame(X, columns=NAMES), y)
+    for found in (named, again, framed, named.copy(), ef.load(tmp_path / "m.efm"), named + named):
+        assert names(found) == NAMES
+    assert names(ClassMoments().merge(named)) == NAMES
+    bare = ClassMoments().update(X, y)
+    assert not hasattr(bare, "feature_names_in_")
+    assert bare == named  # numbers alone
+    assert names(bare.merge(named)) == names(named.merge(ClassMoments().update(X, y))) == NAMES
+
+
+def test_files_without_names_are_what_they_were(tmp_path, problem):
+    ClassMoments().update(*problem).save(tmp_path / "m.efm")
+    assert set(header_of(tmp_path / "m.efm")["meta"]) == {"labels", "dtype", "n_features"}
+    golden = Path(__file__).parents[1] / "golden" / "0.1.0" / "first-moments.npz"
+    assert not hasattr(ClassMoments.load(golden), "feature_names_in_")
+
+
+def test_columns_of_other_names_are_refused(problem):
+    X, y = problem
+    moments = ClassMoments().update(pd.DataFrame(X, columns=NAMES), y)
+    before = moments.copy()
+    other = pd.DataFrame(X, columns=["length", "height", "width"])
+    with pytest.raises(ValueError, match=r"^X: expected 'width' as column 1, got 'height'$"):
+        moments.update(other, y)
+    with pytest.raises(ValueError, match=r"^other: expected 'width' as column 1, got 'height'$"):
+        moments.merge(ClassMoments().update(other, y))
+    with pytest.raises(ValueError, match=r"^other: expected 3 columns, got 2$"):
+        moments.merge(ClassMoments(feature_names=NAMES[:2]))
+    with pytest.raises(ValueError, match=r"^X: expected 3 columns, got 2$"):
+        ClassMoments(feature_names=NAMES).update(X[:, :2], y)
+    assert moments == before
+    assert names(moments) == NAMES
+    numbered = pd.DataFrame(X)  # whose columns have no names
+    assert names(moments.update(numbered, y)) == NAMES
+
+
+def test_names_are_distinct_strings(problem):
+    for wrong in ("abc", ["a", "b", "a"], ["a", 1, "b"], []):
+        with pytest.raises(ValueError, match=r"^feature_names: expected "):
+            ClassMoments(feature_names=wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong", [["a", "b"], ["a", "b", "a"], ["a", "b", 3], "abc", {"a": 1}, [], [None] * 3]
+)
+def test_files_with_other_names_than_columns_are_refused(tmp_path, problem, wrong):
+    path = tmp_path / "m.efm"
+    ClassMoments(feature_names=NAMES).update(*problem).save(path)
+    change_meta(path, lambda meta: meta.update(feature_names=wrong))
+    assert "feature_names" in refusal(path)
+
+
+def test_what_is_fitted_on_moments_knows_their_names(problem):
+    X, y = problem
+    named = ClassMoments(feature_names=NAMES).update(X, y)
+    for estimator in (ef.GEM(), RayleighPCA(), ef.FisherLDA(), OrientedPCA(noise_matrix=np.eye(3))):
+        assert names(estimator.fit_moments(named)) == NAMES
+        assert estimator.n_features_in_ == 3
+        with pytest.raises(ValueError, match="feature names should match"):
+            estimator.transform(pd.DataFrame(X, columns=["a", "b", "c"]))
+        bare = ClassMoments().update(X, y)
+        assert not hasattr(estimator.fit_moments(bare), "feature_names_in_")
+
+
+# ---- the command line ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def files(tmp_path, problem):
+    arrow_modules()
+    X, y = problem
+    (tmp_path / "a.csv").write_text(csv_text(X[:60], y[:60]))
+    (tmp_path / "b.csv").write_text(csv_text(X[60:], y[60:]).replace("x1", "x9", 1))
+    np.savez(tmp_path / "c.npz", X=X, y=y)
+    for name, options in (("a.csv", ["--target", "kind"]), ("b.csv", ["--target", "kind"])):
+        out = tmp_path / f"{name[0]}.efm"
+        assert run("moments", tmp_path / name, *options, "-o", out)[0] == 0
+    assert run("moments", tmp_path / "c.npz", "-o", tmp_path / "c.efm")[0] == 0
+    return tmp_path
+
+
+def test_moments_of_files_keep_the_names_of_columns(files):
+    assert names(ClassMoments.load(files / "a.efm")) == ["x0", "x1", "x2"]
+    assert not hasattr(ClassMoments.load(files / "c.efm"), "feature_names_in_")
+    status, said, _ = run("inspect", files / "a.efm")
+    assert status == 0
+    assert "  feature names: 'x0', 'x1', 'x2'\n" in said
+    assert "  dtype: float64\n" in said
+    assert json.loads(run("inspect", files / "a.efm", "--json")[1])["feature_names"][2] == "x2"
+    assert "feature names" not in run("inspect", files / "c.efm")[1]
+    ClassMoments().update([[1.0]], [1]).save(files / "own.efm")
+    said = run("inspect", files / "own.efm")[1]
+    assert "  dtype: float32 of float32 rows, else float64\n" in said
+
+
+def test_a_fit_from_moments_finds_columns_by_name(files, problem):
+    assert run("fit", "--moments", files / "a.efm", "-o", files / "gem.efm")[0] == 0
+    model = ef.load(files / "gem.efm")
+    assert names(model) == ["x0", "x1", "x2"]
+    X, _ = problem
+    shuffled = pd.DataFrame(X[:, [2, 0, 1]], columns=["x2", "x0", "x1"])
+    shuffled.to_csv(files / "new.csv", index=False)
+    out = files / "found.npy"
+    assert run("transform", files / "gem.efm", files / "new.csv", "-o", out)[0] == 0
+    expected = model.transform(pd.DataFrame(X, columns=["x0", "x1", "x2"]))
+    np.testing.assert_array_equal(np.load(out), expected)
+
+
+def test_merging_says_which_column_differs(files, problem):
+    X, y = problem
+    command = ["moments", "merge"]
+    a, b, c = (files / f"{name}.efm" for name in "abc")
+    for paths in ([a, b], [a, c, b], [c, a, b]):
+        status, _, err = run(*command, *paths, "-o", files / "no.efm")
+        text = f"{b}: expected the columns of {a}, whose column 1 is 'x1', got 'x9'"
+        assert (status, err) == (1, f"eigenfeat: {text}\n")
+        assert not (files / "no.efm").exists()
+    assert run(*command, c, a, "-o", files / "all.efm")[0] == 0
+    assert names(ClassMoments.load(files / "all.efm")) == ["x0", "x1", "x2"]
+    ClassMoments(feature_names=["x0", "x1"]).update(X[:, :2], y).save(b)
+    status, _, err = run(*command, a, b, "-o", files / "no.efm")
+    assert f"{b}: expected the columns of {a}, whose column 2 is 'x2', got no column" in err
+    status, _, err = run(*command, c, b, "-o", files / "no.efm")
+    assert (status, err) == (1, f"eigenfeat: {b}: expected the 3 columns of {c}, got 2\n")
+    status, _, err = run(*command, a, c, "-o", files / "nodir" / "all.efm")
+    assert (status, err) == (1, f"eigenfeat: {files / 'nodir'}: No such file or directory\n")

@@ -1,0 +1,134 @@
+"""What `import eigenfeat` brings, and how the command line starts and is interrupted."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import eigenfeat
+
+SLOW = ("numpy", "scipy", "sklearn", "matplotlib", "pyarrow", "rich", "eigenfeat._core")
+
+
+def python(*arguments, **options):
+    command = [sys.executable, *map(str, arguments)]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=120, check=False, **options
+    )
+
+
+def loaded_by(code):
+    """Which slow modules a program imports."""
+    done = python("-c", f"{code}\nimport sys; print([n for n in {SLOW} if n in sys.modules])")
+    assert (done.returncode, done.stderr) == (0, "")
+    return ast.literal_eval(done.stdout.splitlines()[-1])
+
+
+def test_importing_the_package_imports_nothing_slow():
+    assert loaded_by("import eigenfeat; dir(eigenfeat)") == []
+    start = "from eigenfeat.cli.main import main\ntry: main({})\nexcept SystemExit: pass"
+    for arguments in (["--help"], ["--version"], ["fit", "--help"]):
+        assert loaded_by(start.format(arguments)) == []
+    assert set(loaded_by("from eigenfeat import ClassMoments")) == {"numpy", "eigenfeat._core"}
+
+
+def test_the_tables_of_names_agree():
+    tree = ast.parse(Path(eigenfeat.__file__).read_text())
+    checked = next(node for node in tree.body if isinstance(node, ast.If)).body
+    imports = [node for node in checked if isinstance(node, ast.ImportFrom)]
+    seen = {node.module: tuple(alias.name for alias in node.names) for node in imports}
+    assert seen == eigenfeat._HOMES
+    names = [name for names in seen.values() for name in names]
+    assert sorted([*names, "__version__"]) == sorted(eigenfeat.__all__)
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("home", eigenfeat._HOMES)
+def test_every_name_is_where_it_is_said_to_be(home):
+    module = importlib.import_module(f"eigenfeat.{home}")
+    for name in eigenfeat._HOMES[home]:
+        found = getattr(eigenfeat, name)
+        assert found is getattr(module, name)
+        assert pickle.loads(pickle.dumps(found)) is found
+        assert name in dir(eigenfeat)
+
+
+def test_rooms_are_attributes_and_other_names_are_errors():
+    loaded_by(
+        "import eigenfeat as e; e.moments.ClassMoments; e.reductions; e._core.default_threads()"
+    )
+    for name in ("GEMM", "_GEM", "__wrapped__", "_repr_html_"):
+        with pytest.raises(AttributeError, match=f"^module 'eigenfeat' has no attribute '{name}'$"):
+            getattr(eigenfeat, name)
+    with pytest.raises(ImportError, match="cannot import name 'GEMM' from 'eigenfeat'"):
+        exec("from eigenfeat import GEMM")
+    names = {}
+    exec("from eigenfeat import *", names)
+    assert names.keys() >= set(eigenfeat.__all__)
+
+
+# A program that gets a signal at the moment when some module is imported.
+INTERRUPTED = """
+import builtins, os, signal, sys
+before = builtins.__import__
+def importing(name, *rest):
+    if name.partition(".")[0] == {name!r} or name == {name!r}:
+        os.kill(os.getpid(), signal.SIGINT)
+    return before(name, *rest)
+# A shell that runs the tests in the background has it ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+builtins.__import__ = importing
+sys.argv = {argv!r}
+from eigenfeat.__main__ import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("module", ["eigenfeat.cli.main", "argparse", "numpy", "sklearn", "scipy"])
+def test_ctrl_c_while_the_command_starts_says_nothing(module, tmp_path):
+    argv = ["eigenfeat", "predict", "model.efm", "rows.npy", "-o", "x.csv"]
+    done = python("-c", INTERRUPTED.format(name=module, argv=argv), cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+    if module in ("numpy", "sklearn"):
+        argv.append("--json")
+        done = python("-c", INTERRUPTED.format(name=module, argv=argv), cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (130, "")
+        assert json.loads(done.stdout)["kind"] == "interrupted"
+
+
+def test_the_module_runs_the_command_line():
+    done = python("-m", "eigenfeat", "--version")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"eigenfeat {eigenfeat.__version__}\n"
+    done = python("-m", "eigenfeat", "nonsense")
+    assert done.returncode == 2
+    done = python("-m", "eigenfeat", "inspect", "none", env={**os.environ, "COLUMNS": "80"})
+    assert (done.returncode, done.stderr) == (1, "eigenfeat: none: No such file or directory\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "given", "expected"),
+    [("moments", None, "passive"), ("moments", "active", "active"), ("fit", None, None)],
+)
+def test_threads_do_not_spin_while_files_are_read(command, given, expected):
+    """OpenMP reads it when the core is loaded: the command says it before, unless a user has."""
+    environment = {k: v for k, v in os.environ.items() if k != "OMP_WAIT_POLICY"}
+    if given is not None:
+        environment["OMP_WAIT_POLICY"] = given
+    code = (
+        "import os, sys\nfrom eigenfeat.__main__ import main\n"
+        f"sys.argv = ['eigenfeat', '{command}', '--help']\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        "print(os.environ.get('OMP_WAIT_POLICY'), 'eigenfeat._core' in sys.modules)"
+    )
+    done = python("-c", code, env=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1] == f"{expected} False"

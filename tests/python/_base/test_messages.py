@@ -1,0 +1,121 @@
+"""What newcomers get wrong first is said in words that help."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+import eigenfeat as ef
+from eigenfeat._base import persist
+from eigenfeat.incomplete import GaussianCompletion, ReliableClassifier, ReliableClassifierCV
+from eigenfeat.ldg import RegularizedFisher
+
+BLOCKWISE = (
+    ef.GEM(),
+    ef.GEMClassifier(),
+    ef.GEMEnsemble(),
+    ef.MultinomialLogit(),
+    ef.FisherLDA(),
+    ef.RayleighPCA(),
+    ef.VanishingComponents(),
+    ef.SlicedInverseRegression(),
+    RegularizedFisher(),
+)
+
+
+@pytest.fixture
+def problem(rng):
+    y = np.arange(90) % 3
+    return rng.standard_normal((90, 4)) * (1 + y[:, None]), y
+
+
+@pytest.mark.parametrize("estimator", BLOCKWISE, ids=lambda one: type(one).__name__)
+def test_a_list_of_blocks_is_told_where_to_go(estimator, problem):
+    X, y = problem
+    pairs = [(X[:45], y[:45]), (X[45:], y[45:])]
+    text = r"^X: expected rows or RowBlocks, got a (list|tuple) of 2 blocks: eigenfeat\.GeneratedBl"
+    for blocks in (
+        pairs,
+        tuple(pairs),
+        [(*pair, np.ones(45)) for pair in pairs],
+        [(sp.csr_matrix(X), y)] * 2,
+        [(pd.DataFrame(X), y)] * 2,
+        [X[:45], X[45:]],
+    ):
+        with pytest.raises(ValueError, match=text):
+            estimator.fit(blocks)
+        assert not [name for name in vars(estimator) if name.endswith("_")]
+    estimator.fit(ef.GeneratedBlocks(pairs))
+    method = estimator.predict if hasattr(estimator, "predict") else estimator.transform
+    with pytest.raises(ValueError, match=text):
+        method([X[:45], X[45:]])
+
+
+def test_lists_of_rows_are_rows(problem):
+    X, y = problem
+    assert ef.GEM().fit(X.tolist(), y).n_features_in_ == 4
+    assert ef.GEM().fit(list(X), y).n_features_in_ == 4
+    assert ef.GEM().fit([tuple(row) for row in X.tolist()], y).n_features_in_ == 4
+    assert ef.GEM().fit([tuple(row) for row in X[:, :2].tolist()], y).n_features_in_ == 2
+
+
+@pytest.mark.parametrize(
+    "model",
+    [ReliableClassifier(LinearDiscriminantAnalysis()), ReliableClassifierCV(n_folds=2)],
+    ids=lambda one: type(one).__name__,
+)
+def test_a_fit_on_incomplete_rows_says_what_to_do(model, problem):
+    X, y = problem
+    holes = X.copy()
+    holes[[7, 9], [2, 0]] = np.nan
+    place = "X: expected complete rows, got NaN in row 7, column 2"
+    advice = (
+        "; leave such rows out of fit, or fill them in with GaussianCompletion().fit(X).transform"
+        "(X), which learns from incomplete rows, too; decide takes incomplete rows"
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(place + advice)}$"):
+        model.fit(holes, y)
+    with pytest.raises(ValueError, match=rf"^{place} \('c'\);"):
+        model.fit(pd.DataFrame(holes, columns=list("abcd")), y)
+    assert not hasattr(model, "n_features_in_")
+    wide = X.copy()
+    wide[3, 1] = -np.inf
+    with pytest.raises(ValueError, match=r"^X: expected finite rows, got -inf in row 3, column 1$"):
+        model.fit(wide, y)
+    model.fit(GaussianCompletion().fit(holes).transform(holes), y)  # the advice is good
+    for method in (model.predict, model.predict_early):
+        with pytest.raises(ValueError, match=rf"^{place}; decide takes incomplete rows$"):
+            method(holes)
+    assert len(model.decide(holes).labels) == 90
+
+
+def test_a_folder_that_is_missing_is_named(tmp_path, problem, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X, y = problem
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
+    for model in (ef.GEM().fit(X, y), ef.GEMClassifier().fit(X, y), ef.ClassMoments().update(X, y)):
+        for path, kind, named in (
+            ("nodir/x", FileNotFoundError, "No such file or directory: 'nodir'"),
+            ("nodir/deeper/x", FileNotFoundError, "No such file or directory: 'nodir'"),
+            ("file/x", NotADirectoryError, "Not a directory: 'file'"),
+            ("folder", IsADirectoryError, "Is a directory: 'folder'"),
+        ):
+            with pytest.raises(kind, match=rf"^\[Errno \d+\] {named}$") as caught:
+                ef.save(model, path)
+            assert caught.value.filename == path.split("/")[0]
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "folder"]
+
+
+def test_other_errors_of_writing_keep_their_words(tmp_path):
+    with pytest.raises(OSError, match=r"^disk full$"), persist.replacing(tmp_path / "x"):
+        raise OSError("disk full")
+    error = FileNotFoundError(2, "No such file or directory", "elsewhere")
+    with pytest.raises(FileNotFoundError, match="'elsewhere'"), persist.replacing(tmp_path / "x"):
+        raise error
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,157 @@
+"""Parameters of every size and kind: a message that names them, or a result without NaN."""
+
+from __future__ import annotations
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+from every_estimator import ESTIMATORS, LDG, X, Y, good_rows, new
+from sklearn.base import is_classifier
+from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import KFold
+
+import eigenfeat as ef
+from eigenfeat import incomplete, ldg
+from eigenfeat.neighbours import local_means
+
+VALUES = {
+    **{"2**31": 2**31, "2**63": 2**63, "2**64": 2**64, "2**70": 2**70, "-2**70": -(2**70)},
+    **{"1e300": 1e300, "nan": np.nan, "inf": np.inf, "-1": -1, "text": "x", "None": None},
+    **{"pair": [1, 2], "nothing": [], "object": object(), "array": np.array([1, 2]), "dict": {}},
+    **{"list of 2**70": [2**70], "list of text": ["a"], "list of NaN": [np.nan]},
+}
+# Long work is no error, and these say how long: 2**31 steps may well be wanted.
+LONG = {"max_iter", "depth", "n_iterations", "n_members", "tol"}
+# A number that is far from the rows' own is followed, and the result says how well.
+EXTREME = {"C", "loss_scale", "calibration_ridge"}
+
+
+def problem(name, parameter, value):
+    """What is wrong with how an estimator takes a parameter; None if nothing is."""
+    estimator, more = new(name)
+    estimator.set_params(**{parameter: value})
+    rows = good_rows(name)
+    try:
+        with warnings.catch_warnings(record=True) as caught, np.errstate(all="ignore"):
+            warnings.simplefilter("always")
+            estimator.fit(rows, Y, **more)
+            method = "predict" if is_classifier(estimator) else "transform"
+            made = np.asarray(getattr(estimator, method)(rows[:5]))
+    except (ValueError, TypeError) as error:
+        if re.search(rf"\b{parameter}\b", str(error)):
+            return None
+        return f"{type(error).__name__}: {error}"[:200]
+    except MemoryError as error:
+        return None if parameter in str(error) else f"MemoryError: {error}"
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"[:200]
+    if made.dtype.kind == "f" and not np.isfinite(made).all():
+        return "NaN"
+    texts = [str(one.message) for one in caught if one.category is not ConvergenceWarning]
+    return next((text[:200] for text in texts if not re.search(parameter, text)), None)
+
+
+@pytest.mark.parametrize("name", [n for n in ESTIMATORS if "warm" not in n and "deep" not in n])
+def test_every_parameter_of_every_estimator(name, capfd):
+    found = {}
+    for parameter in new(name)[0].get_params(deep=False):
+        if parameter in EXTREME | {"verbose", "n_threads", "noise_matrix"} or (
+            name.startswith(("Reliable", "ECTS")) and parameter == "classifier"
+        ):
+            continue
+        for label, value in VALUES.items():
+            big = isinstance(value, int) and value > 0
+            if parameter in LONG and (big or label in ("1e300", "inf")):
+                continue
+            if what := problem(name, parameter, value):
+                found[parameter, label] = what
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    ("make", "parameter"),
+    [
+        (lambda v: ldg.LDG(n_components=2, gamma=1.0, n_neighbors=v), "n_neighbors"),
+        (lambda v: ldg.LDG(n_components=2, gamma=1.0, n_neighbors=[3, v]), "n_neighbors"),
+        (lambda v: ldg.KernelLDG(kernel="rbf", **(LDG | {"n_neighbors": v})), "n_neighbors"),
+        (lambda v: incomplete.LocalQDA(n_neighbors=v), "n_neighbors"),
+        (lambda v: incomplete.LocalQDA(n_folds=v), "n_folds"),
+        (lambda v: incomplete.FixedTime(n_folds=v), "n_folds"),
+        (lambda v: ef.MulticlassSVM(solver="frank_wolfe", batch_size=v), "batch_size"),
+        (lambda v: ef.GEMEnsemble(ef.GEMClassifier(), n_members=v), "n_members"),
+        (lambda v: ef.GEMClassifier(depth=v), "depth"),
+        (lambda v: ef.CalibratedLeastSquares(n_iterations=v), "n_iterations"),
+        (lambda v: ef.GEMClassifierCV(cv=v), "cv"),
+    ],
+)
+@pytest.mark.parametrize("value", [2**31, 2**63, 2**64, 2**70])
+def test_counts_beyond_31_bits(make, parameter, value):
+    with pytest.raises(ValueError, match=rf"\b{parameter}\b.* (expected|must be) .*{value}"):
+        make(value).fit(X, Y)
+
+
+def test_neighbours_that_do_not_fit_into_memory():
+    with pytest.raises(ValueError, match=r"n_neighbors: expected lists that fit .* got 2147483647"):
+        ldg.LDG(n_components=2, gamma=1.0, n_neighbors=2**31 - 1).fit(X, Y)
+    with pytest.raises(ValueError, match=r"n_neighbors: expected an integer in 1\.\.2147483647"):
+        local_means.local_neighbours(X, Y, 3, 2**31)
+
+
+CV = [
+    [1, 2],
+    [],
+    {},
+    "ab",
+    [[1]],
+    [([0, 1],)],
+    [([0.5], [1])],
+    [([0, 1], [10**9])],
+    [np.nan],
+    1,
+    61,
+]
+
+
+@pytest.mark.parametrize("cv", CV, ids=str)
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda cv: ef.GEMClassifierCV(grid={"penalty": [0.1, 1.0]}, cv=cv),
+        lambda cv: ef.MaxMarginShift(PCA(2), scales=[0.5, 1.0], cv=cv),
+    ],
+    ids=["GEMClassifierCV", "MaxMarginShift"],
+)
+def test_splits(make, cv):
+    model = make(cv)
+    if isinstance(model, ef.MaxMarginShift) and cv in (1, 61):
+        pytest.skip("it takes as many folds as the smallest class has rows")
+    with pytest.raises(ValueError, match=r"^(cv: expected |The 'cv' parameter)"):
+        model.fit(X, Y)
+
+
+def test_good_splits_are_taken():
+    halves = [(np.arange(0, 60, 2), np.arange(1, 60, 2)), (np.arange(60) < 30, np.arange(60) >= 30)]
+    for cv in (2, KFold(3), halves, iter(halves), halves[:1], [([*range(40)], [*range(40, 60)])]):
+        ef.GEMClassifierCV(grid={"penalty": [0.1, 1.0]}, cv=cv).fit(X, Y)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("sigma2", [1e300, 1e200])
+def test_moves_beyond_all_numbers(sigma2, dtype):
+    with pytest.raises(ValueError, match=r"^sigma2: expected .* got 1e\+[23]00$"):
+        ef.MaxMarginShift(PCA(2), sigma2=sigma2).fit(X.astype(dtype), Y)
+
+
+@pytest.mark.parametrize("kernel", ["chi2", "additive_chi2"])
+def test_kernels_of_counts(kernel):
+    with pytest.raises(
+        ValueError, match=rf"^X: expected numbers >= 0 with kernel='{kernel}', got -"
+    ):
+        ldg.KernelLDG(kernel=kernel, **LDG).fit(X, Y)
+    model = ldg.KernelLDG(kernel=kernel, **LDG).fit(np.abs(X), Y)
+    with pytest.raises(ValueError, match=r"^X: expected numbers >= 0"):
+        model.transform(X)

@@ -1,0 +1,207 @@
+"""Threads: what a count means, one BLAS thread, and no quarrel between Python threads."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+from eigenfeat import _core
+from eigenfeat._base import threads as _threads
+from eigenfeat.ldg import _one_thread
+
+CROWD = """
+from concurrent.futures import ThreadPoolExecutor
+import numpy as np
+from threadpoolctl import threadpool_limits
+from eigenfeat import ClassMoments, _core, generalized_eigh, pair_directions
+
+LIMITS
+rng = np.random.default_rng(0)
+X, y = rng.standard_normal((600, 80)), np.arange(600) % 3
+A = rng.standard_normal((6, 80, 80))
+A = A + A.swapaxes(1, 2)
+B = np.eye(80) + 0.1 * np.cov(X.T)
+
+def work(i):
+    solver = ("full", "subset", "krylov")[i % 3]
+    moments = ClassMoments().update(X, y)
+    pairs = pair_directions(moments, ridge=0.1, n_directions=3, solver=solver)
+    result = generalized_eigh(A, B, n_vectors=4, solver=solver)
+    return i % 3, moments.covariance(0).tobytes(), pairs.vectors.tobytes(), result.vectors.tobytes()
+
+alone = {r[0]: r for r in map(work, range(3))}
+with ThreadPoolExecutor(12) as pool:
+    for r in pool.map(work, range(36)):
+        assert r == alone[r[0]], "another answer in company"
+assert _core.blas_threads() in (0, 1)
+print("done")
+"""
+
+
+def run(code, **environment):
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("omp", ["2", "4"])
+@pytest.mark.parametrize("limits", ["", "threadpool_limits(4, user_api='blas')"])
+def test_many_python_threads_at_once_leave_nothing_on_stderr(omp, limits):
+    """Nor when somebody in the process has given every BLAS four threads, our copy included."""
+    finished = run(CROWD.replace("LIMITS", limits), OMP_NUM_THREADS=omp)
+    assert finished.stderr == ""
+    assert finished.returncode == 0
+    assert finished.stdout == "done\n"
+
+
+def test_omp_num_threads_is_the_default():
+    code = "from eigenfeat import _core; print(_core.default_threads())"
+    assert run(code, OMP_NUM_THREADS="3").stdout == "3\n"
+
+
+def without_a_given_number(code):
+    environment = {k: v for k, v in os.environ.items() if k != "OMP_NUM_THREADS"}
+    finished = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert finished.stderr == ""
+    return finished.stdout
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system has no affinity")
+def test_affinity_is_the_default_whenever_it_is_set():
+    code = (
+        "import os; first = min(os.sched_getaffinity(0)); before = {first};"
+        "from eigenfeat import _core; free = _core.default_threads(); BOUND;"
+        "print(free, _core.default_threads())"
+    )
+    bind = "os.sched_setaffinity(0, {first})"
+    free, bound = map(int, without_a_given_number(code.replace("BOUND", bind)).split())
+    assert 1 <= free <= len(os.sched_getaffinity(0))
+    assert bound == 1
+    earlier = code.replace("before = {first}", bind).replace("BOUND", "pass")
+    assert without_a_given_number(earlier) == "1 1\n"
+
+
+def test_the_number_that_threadpoolctl_sets_counts():
+    code = (
+        "from threadpoolctl import threadpool_limits; from eigenfeat import _core;"
+        "free = _core.default_threads()\n"
+        "with threadpool_limits(5, user_api='openmp'): print(_core.default_threads())\n"
+        "print(_core.default_threads() == free)"
+    )
+    assert without_a_given_number(code) == "5\nTrue\n"
+
+
+REFUSED = """
+import resource, sys
+import numpy as np
+from eigenfeat import ClassMoments, _core
+rng = np.random.default_rng(0)
+X, y = rng.standard_normal((3000, 120)), np.arange(3000) % 3
+expected = ClassMoments().update(X, y, n_threads=1).covariance(0).tobytes()
+with open("/proc/self/statm") as file:
+    size = int(file.read().split()[0]) * resource.getpagesize() + 2**22  # no room for a stack
+resource.setrlimit(resource.RLIMIT_AS, (size, size))
+print(ClassMoments().update(X, y, n_threads=4).covariance(0).tobytes() == expected)
+print(_core.pool_threads())
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="this system has no /proc")
+def test_where_no_thread_can_be_started_the_work_is_done_without():
+    """libgomp ends the process."""
+    finished = run(REFUSED)
+    assert finished.stderr == ""
+    assert finished.stdout == "True\n0\n"
+
+
+def test_blas_keeps_to_one_thread_whatever_is_asked():
+    code = (
+        "import numpy, scipy.linalg; from eigenfeat import _core, generalized_eigh;"
+        "generalized_eigh(numpy.eye(3), numpy.eye(3)); print(_core.blas_threads())"
+    )
+    assert run(code, OPENBLAS_NUM_THREADS="4", OMP_NUM_THREADS="4").stdout in ("1\n", "0\n")
+
+
+def test_results_do_not_depend_on_omp_num_threads():
+    code = (
+        "import numpy as np, hashlib; from eigenfeat import ClassMoments, pair_directions;"
+        "rng = np.random.default_rng(1); X = rng.standard_normal((3000, 90));"
+        "m = ClassMoments().update(X, np.arange(3000) % 3);"
+        "f = pair_directions(m, ridge=.1, n_directions=4);"
+        "print(hashlib.sha256(f.vectors.tobytes()).hexdigest())"
+    )
+    assert len({run(code, OMP_NUM_THREADS=n).stdout for n in ("1", "2", "5")}) == 1
+
+
+def test_what_a_thread_count_means():
+    assert _threads.resolve(None) == 0
+    assert _threads.resolve(3) == 3
+    assert _threads.resolve(np.int64(2)) == 2
+    assert _core.default_threads() >= 1
+    for bad in (0, -1, 1.5, "2", True, np.nan):
+        with pytest.raises(ValueError, match="n_threads: expected None or an integer >= 1"):
+            _threads.resolve(bad)
+
+
+def test_numpys_and_scipys_blas_have_one_thread_in_loops_of_ldg():
+    controller = _one_thread._controller()
+    assert _one_thread._controller() is controller  # libraries are sought once
+    files = {library["filepath"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+    def threads():
+        found = controller.select(user_api="blas").info()
+        assert {library["filepath"] for library in found} >= files
+        return {library["num_threads"] for library in found}
+
+    with controller.limit(limits=2, user_api="blas"):
+        with _one_thread.one_blas_thread():
+            assert threads() == {1}
+        assert 2 in threads()
+
+
+def test_a_program_may_end_while_daemon_threads_are_in_the_core():
+    """Python ends a thread that wants its lock then; in a destructor that would abort."""
+    code = """
+import threading, time
+import numpy as np
+import eigenfeat as ef
+
+rng = np.random.default_rng(0)
+X, y = rng.standard_normal((4000, 100)), np.arange(4000) % 10
+within = threading.Semaphore(0)
+
+def work():
+    while True:
+        within.release()
+        ef.pair_directions(ef.ClassMoments().update(X, y), ridge=0.5, n_threads=2)
+
+for _ in range(3):
+    threading.Thread(target=work, daemon=True).start()
+for _ in range(6):
+    within.acquire()
+time.sleep(0.05)
+print("end", flush=True)
+"""
+    for _ in range(3):
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, timeout=200, check=False
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")

@@ -1,0 +1,367 @@
+"""`eigenfeat fit`, `predict`, `transform` and `inspect` on files."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+
+import numpy as np
+import pytest
+from table_files import arrow_modules, csv_text, table_of, write_table
+
+import eigenfeat
+from eigenfeat import GEM, LDG, ClassMoments, GEMClassifier, open_rows
+from eigenfeat.cli import main as cli
+
+
+@pytest.fixture
+def problem(rng):
+    """Three classes that overlap a little, with text labels."""
+    y = rng.integers(0, 3, 600)
+    X = rng.standard_normal((600, 5)) * (1 + y[:, None]) + y[:, None]
+    return X, np.array(["ant", "bee", "moth"])[y]
+
+
+@pytest.fixture
+def files(tmp_path, problem):
+    arrow_modules()
+    X, y = problem
+    (tmp_path / "rows.csv").write_text(csv_text(X[:400], y[:400]))
+    write_table(tmp_path / "new.parquet", table_of(X[400:], y[400:]))
+    np.savez(tmp_path / "rows.npz", X=X[:400], y=y[:400])
+    return tmp_path
+
+
+def run(capsys, *arguments):
+    capsys.readouterr()
+    try:
+        status = cli.main([str(argument) for argument in arguments])
+    except SystemExit as exit_:
+        status = exit_.code
+    said = capsys.readouterr()
+    return status, said.out, said.err
+
+
+def fitted(capsys, folder, *more, data="rows.csv", output="model.efm"):
+    target = [] if data.endswith("npz") else ["--target", "kind"]
+    arguments = ["fit", folder / data, *target, "-o", folder / output, *more]
+    status, out, err = run(capsys, *arguments)
+    assert status == 0, err
+    return out
+
+
+def read_csv(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_fit_is_that_of_the_array(files, problem, capsys):
+    X, y = problem
+    said = json.loads(fitted(capsys, files, "--ridge", "0.1", "--seed", "3", "--json"))
+    assert said.pop("seconds") > 0
+    assert said == {
+        "status": "ok",
+        "command": "fit",
+        "output": str(files / "model.efm"),
+        "estimator": "GEMClassifier",
+        "rows": 400,
+        "in_memory": True,
+        "skipped": 0,
+        "features": 5,
+        "classes": ["ant", "bee", "moth"],
+    }
+    model = eigenfeat.load(files / "model.efm")
+    expected = GEMClassifier(ridge=0.1, random_state=3).fit(X[:400], y[:400])
+    assert model.get_params() == expected.get_params()
+    assert model.feature_names_in_.tolist() == [f"x{j}" for j in range(5)]
+    del model.feature_names_in_
+    np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
+
+
+@pytest.mark.parametrize("spool", [False, True])
+def test_a_fit_of_more_rows_than_memory_is_that_of_blocks(files, problem, capsys, spool):
+    X, _ = problem
+    more = ["--memory", "0", "--block-rows", "150", "--json"]
+    more += ["--spool", files] if spool else []
+    before = set(os.listdir(files))
+    assert not json.loads(fitted(capsys, files, *more))["in_memory"]
+    assert set(os.listdir(files)) == before | {"model.efm"}
+    model = eigenfeat.load(files / "model.efm")
+    expected = GEMClassifier().fit(open_rows(files / "rows.csv", "kind", block_rows=150))
+    del model.feature_names_in_
+    np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
+    whole = GEMClassifier().fit(X[:400], problem[1][:400])
+    assert np.mean(model.predict(X) == whole.predict(X)) > 0.97
+
+
+def test_every_parameter_arrives(files, capsys):
+    flags = {
+        "--ridge": 0.3,
+        "--n-directions": 3,
+        "--threshold": 1.1,
+        "--pairs": "all",
+        "--denominator": "covariance",
+        "--scale": "columns",
+        "--expansion": "polynomial",
+        "--powers": (1, 2),
+        "--penalty": 0.2,
+        "--tol": 0.01,
+        "--depth": 2,
+        "--hidden-directions": 4,
+        "--hidden-ridge": 0.5,
+        "--n-clusters": 1,
+    }
+    given = [str(v) if v != (1, 2) else "1,2" for pair in flags.items() for v in pair]
+    fitted(capsys, files, *given, "--no-constant", "--seed", "7", "--threads", "1")
+    found = eigenfeat.load(files / "model.efm").get_params()
+    for flag, value in flags.items():
+        assert found[flag[2:].replace("-", "_")] == value
+    assert (found["constant"], found["random_state"], found["n_threads"]) == (False, 7, 1)
+    fitted(capsys, files, "--threshold", "none", "--include-input")
+    found = eigenfeat.load(files / "model.efm").get_params()
+    assert (found["threshold"], found["include_input"]) == (None, True)
+
+
+def test_predictions_of_every_kind_of_file(files, problem, capsys):
+    X, _ = problem
+    fitted(capsys, files)
+    model = eigenfeat.load(files / "model.efm")
+    del model.feature_names_in_
+    labels, chances = model.predict(X[400:]), model.predict_proba(X[400:])
+    command = ["predict", files / "model.efm", files / "new.parquet", "--block-rows", "64", "-o"]
+    out = files / "found.csv"
+    status, said, _ = run(capsys, *command, out)
+    assert (status, said) == (0, f"{out}: 200 rows, {out.stat().st_size:,} bytes\n")
+    assert [line["prediction"] for line in read_csv(out)] == labels.tolist()
+    assert run(capsys, *command, out, "--proba")[0] == 0
+    lines = read_csv(out)
+    assert list(lines[0]) == ["prediction", "p_ant", "p_bee", "p_moth"]
+    assert [line["prediction"] for line in lines] == labels.tolist()
+    back = np.array([[line[f"p_{c}"] for c in model.classes_] for line in lines])
+    np.testing.assert_array_equal(back.astype(chances.dtype), chances)
+    assert run(capsys, *command, files / "found.npy")[0] == 0
+    np.testing.assert_array_equal(np.load(files / "found.npy"), labels)
+    status, said, _ = run(capsys, *command, files / "found.npy", "--proba", "--json")
+    found = json.loads(said)
+    assert (found["rows"], found["classes"]) == (200, ["ant", "bee", "moth"])
+    np.testing.assert_array_equal(np.load(files / "found.npy"), chances)
+    assert run(capsys, *command, files / "found.parquet", "--proba")[0] == 0
+    table = arrow_modules().parquet.read_table(files / "found.parquet")
+    assert table.column_names == ["prediction", "p_ant", "p_bee", "p_moth"]
+    assert table.column("prediction").to_pylist() == labels.tolist()
+    np.testing.assert_array_equal(table.column("p_bee").to_numpy(), chances[:, 1])
+
+
+def test_columns_are_matched_by_name(files, problem, capsys):
+    X, _ = problem
+    fitted(capsys, files)
+    pa = arrow_modules()
+    columns = {f"x{j}": X[400:, j] for j in (3, 1, 4, 0, 2)}
+    shuffled = pa.table({"id": [str(i) for i in range(200)], **columns})
+    write_table(files / "shuffled.parquet", shuffled)
+    for name in ("new", "shuffled"):
+        command = ["predict", files / "model.efm", files / f"{name}.parquet", "-o"]
+        assert run(capsys, *command, files / f"{name}.csv")[0] == 0
+    assert (files / "new.csv").read_bytes() == (files / "shuffled.csv").read_bytes()
+    np.save(files / "bare.npy", X[400:])
+    assert (
+        run(capsys, "predict", files / "model.efm", files / "bare.npy", "-o", files / "b.csv")[0]
+        == 0
+    )
+    assert (files / "b.csv").read_bytes() == (files / "new.csv").read_bytes()
+    np.save(files / "bare.npy", X[400:, :4])
+    status, _, err = run(capsys, "predict", files / "model.efm", files / "bare.npy", "-o", "x.csv")
+    assert status == 1
+    assert err == (
+        f"eigenfeat: {files / 'bare.npy'}: expected the 5 columns of {files / 'model.efm'}, got 4; "
+        "--columns or --drop chooses them\n"
+    )
+
+
+def test_columns_of_other_names_are_not_taken_by_place(files, problem, capsys):
+    X, y = problem
+    fitted(capsys, files)
+    pa = arrow_modules()
+    columns = {f"x{j}": X[400:, j] for j in (4, 3, 2, 1, 0)}
+    write_table(files / "named.parquet", pa.table({"id": np.arange(200.0), **columns}))
+    command = ["predict", files / "model.efm", files / "named.parquet"]
+    assert run(capsys, *command, "--drop", "id", "-o", files / "found.csv")[0] == 0
+    model = eigenfeat.load(files / "model.efm")
+    del model.feature_names_in_
+    labels = model.predict(X[400:])
+    assert [line["prediction"] for line in read_csv(files / "found.csv")] == labels.tolist()
+    # Five columns, too, of which one is another: never a guess.
+    del columns["x2"]
+    write_table(files / "named.parquet", pa.table({**columns, "kind": y[400:] == "ant"}))
+    status, _, err = run(capsys, *command, "-o", files / "other.csv")
+    assert status == 1
+    assert "the columns of" in err
+    assert "which are not there: 'x2'; --columns chooses others in their place" in err
+    assert not (files / "other.csv").exists()
+
+
+@pytest.mark.parametrize("command", ["fit", "moments", "predict"])
+def test_a_folder_that_is_not_there_is_said_before_the_work(files, capsys, command):
+    fitted(capsys, files)
+    rows = [files / "rows.csv", "--target", "kind"]
+    given = [files / "model.efm", files / "new.parquet"] if command == "predict" else rows
+    status, out, err = run(capsys, command, *given, "-o", files / "no" / "found.npy")
+    assert (status, out, err) == (1, "", f"eigenfeat: {files / 'no'}: No such file or directory\n")
+
+
+def test_a_fit_says_how_many_rows_it_left_out(files, capsys):
+    with open(files / "rows.csv", "a") as file:
+        file.write("1,2,junk,4,5,ant\n1,2\n")
+    assert "400 rows (2 bad rows left out) in memory" in fitted(capsys, files, "--skip-bad")
+    assert json.loads(fitted(capsys, files, "--skip-bad", "--json"))["skipped"] == 2
+
+
+def test_labels_that_are_numbers_stay_numbers(tmp_path, problem, capsys):
+    X, y = problem
+    numbers = np.searchsorted(["ant", "bee", "moth"], y)
+    np.savez(tmp_path / "rows.npz", X=X.astype(np.float32), y=numbers)
+    fitted(capsys, tmp_path, data="rows.npz")
+    assert not hasattr(eigenfeat.load(tmp_path / "model.efm"), "feature_names_in_")
+    command = ["predict", tmp_path / "model.efm", tmp_path / "rows.npz", "-o"]
+    assert run(capsys, *command, tmp_path / "found.npy")[0] == 0
+    assert np.mean(np.load(tmp_path / "found.npy") == numbers) > 0.7
+    assert np.load(tmp_path / "found.npy").dtype == numbers.dtype
+
+
+def test_features_of_files(files, problem, capsys):
+    X, y = problem
+    fitted(capsys, files, "--features", "--n-directions", "2", output="gem.efm")
+    gem = GEM(n_directions=2).fit(X[:400], y[:400])
+    command = ["transform", files / "gem.efm", files / "new.parquet", "-o"]
+    status, said, err = run(capsys, *command, files / "found.npy", "--json")
+    assert (status, err) == (0, "")
+    expected = gem.transform(X[400:])
+    assert json.loads(said)["columns"] == expected.shape[1]
+    np.testing.assert_array_equal(np.load(files / "found.npy"), expected)
+    assert run(capsys, *command, files / "found.csv")[0] == 0
+    lines = read_csv(files / "found.csv")
+    assert list(lines[0]) == gem.get_feature_names_out().tolist()
+    np.testing.assert_array_equal([float(v) for v in lines[7].values()], expected[7])
+    ldg = LDG(n_components=2).fit(X[:400], y[:400])
+    eigenfeat.save(ldg, files / "ldg.efm")
+    command = ["transform", files / "ldg.efm", files / "new.parquet", "--drop", "kind", "-o"]
+    assert run(capsys, *command, files / "found.npy")[0] == 0
+    np.testing.assert_array_equal(np.load(files / "found.npy"), ldg.transform(X[400:]))
+
+
+def test_a_fit_from_moments(files, problem, capsys):
+    X, y = problem
+    ClassMoments().update(X[:400], y[:400]).save(files / "rows.efm")
+    arguments = ["fit", "--moments", files / "rows.efm", "-o", files / "gem.efm", "--json"]
+    status, said, _ = run(capsys, *arguments, "--ridge", "0.1")
+    assert status == 0
+    found = json.loads(said)
+    assert (found["estimator"], found["weight"], found["features"]) == ("GEM", 400, 5)
+    expected = GEM(ridge=0.1).fit_moments(ClassMoments.load(files / "rows.efm"))
+    np.testing.assert_array_equal(
+        eigenfeat.load(files / "gem.efm").transform(X), expected.transform(X)
+    )
+
+
+def test_inspecting_a_model(files, capsys):
+    fitted(capsys, files)
+    status, said, _ = run(capsys, "inspect", files / "model.efm", "--json")
+    found = json.loads(said)
+    assert status == 0
+    model = eigenfeat.load(files / "model.efm")
+    assert found["kind"] == "gem classifier"
+    assert found["estimator"] == "GEMClassifier"
+    assert found["parameters"]["ridge"] == 0.2
+    assert found["parameters"]["powers"] == [1, 2, 3]
+    assert found["classes"] == ["ant", "bee", "moth"]
+    assert found["feature_names"] == [f"x{j}" for j in range(5)]
+    shape = list(model.layers_[0].directions.shape)
+    assert found["layers"] == [{"directions": shape, "wave": "half_wave"}]
+    assert found["bytes"] == (files / "model.efm").stat().st_size
+    text = run(capsys, "inspect", files / "model.efm")[1]
+    for line in ("kind: gem classifier", "3 classes: 'ant', 'bee', 'moth'", "ridge: 0.2"):
+        assert line in text
+    damaged = bytearray((files / "model.efm").read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    (files / "model.efm").write_bytes(damaged)
+    status, _, err = run(capsys, "inspect", files / "model.efm")
+    assert (status, len(err.splitlines())) == (1, 1)
+    assert err.startswith(f"eigenfeat: {files / 'model.efm'}: ")
+
+
+def test_inspecting_moments_and_others(files, problem, capsys):
+    ClassMoments().update(*problem).save(files / "rows.efm")
+    found = json.loads(run(capsys, "inspect", files / "rows.efm", "--json")[1])
+    counts = [{"label": c, "weight": int((problem[1] == c).sum())} for c in ("ant", "bee", "moth")]
+    assert (found["kind"], found["features"], found["weight"]) == ("class moments", 5, 600)
+    assert found["classes"] == counts
+    eigenfeat.save(LDG(n_components=2).fit(*problem), files / "ldg.efm")
+    found = json.loads(run(capsys, "inspect", files / "ldg.efm", "--json")[1])
+    assert (found["estimator"], found["parameters"]["n_components"]) == ("LDG", 2)
+
+
+def test_inspecting_rows(files, capsys):
+    status, said, _ = run(capsys, "inspect", files / "rows.csv", "--json")
+    found = json.loads(said)
+    assert status == 0
+    assert (found["format"], found["rows"], found["n_columns"]) == ("csv", None, 6)
+    assert (found["delimiter"], found["header"]) == (",", True)
+    assert found["columns"][4:] == [
+        {"name": "x4", "type": "double"},
+        {"name": "kind", "type": "string"},
+    ]
+    assert "    kind: string" in run(capsys, "inspect", files / "rows.csv")[1]
+    found = json.loads(run(capsys, "inspect", files / "new.parquet", "--json")[1])
+    assert (found["format"], found["rows"], found["row_groups"]) == ("parquet", 200, 1)
+    found = json.loads(run(capsys, "inspect", files / "rows.npz", "--json")[1])
+    assert (found["shape"], found["type"]) == ([400, 5], "float64")
+    assert found["labels"] == {"shape": [400], "dtype": "str128"}
+    (files / "a.svm").write_text("1 3:1\n")
+    found = json.loads(run(capsys, "inspect", files / "a.svm", "--json")[1])
+    assert (found["format"], found["n_columns"], found["zero_based"]) == ("svmlight", 3, False)
+
+
+def test_what_cannot_be_done_is_said_in_a_line(files, problem, capsys):
+    X, _ = problem
+    fitted(capsys, files)
+    fitted(capsys, files, "--features", output="gem.efm")
+    ClassMoments().update(*problem).save(files / "rows.efm")
+    model, new, gem = files / "model.efm", files / "new.parquet", files / "gem.efm"
+    for arguments, status, text in (
+        (["predict", gem, new, "-o", "x.csv"], 1, "gem.efm: expected a classifier, got GEM"),
+        (["transform", model, new, "-o", "x.csv"], 1, "expected one that makes features (fit --fe"),
+        (["predict", files / "rows.efm", new, "-o", "x.csv"], 1, "got ClassMoments"),
+        (["predict", files / "rows.csv", new, "-o", "x.csv"], 1, "not an eigenfeat file"),
+        (["predict", model, new, "-o", "x.txt"], 2, "--output: expected a name that ends in"),
+        (["inspect", files], 1, f"{files}: expected one file, got a folder of them"),
+        (["fit", "-o", "x"], 2, "expected files of rows, or --moments, got neither"),
+        (["fit", new, "-o", "x"], 2, "--target: expected the column of labels"),
+        (["fit", new, "-o", "x", "--drop", "kind"], 2, "--target: expected the column of labels"),
+        (["fit", new, "--moments", "y", "-o", "x"], 2, "--moments: expected no files of rows"),
+        (["fit", "--moments", "y", "-o", "x", "--depth", "2"], 2, "--depth: expected none with"),
+        (
+            ["fit", new, "--target", "kind", "-o", "x", "--ridge", "-1"],
+            2,
+            "--ridge: expected a float in",
+        ),
+        (["fit", new, "--target", "kind", "-o", "x", "--memory", "-1"], 2, "number of gigabytes"),
+    ):
+        code, out, err = run(capsys, *arguments)
+        assert (code, out) == (status, ""), err
+        assert text in err
+    X[450, 2] = np.inf
+    write_table(new, table_of(X[400:], problem[1][400:]))
+    before = set(os.listdir(files))
+    status, _, err = run(capsys, "predict", model, new, "-o", files / "x.csv")
+    assert status == 1
+    assert "row 50, column 'x2': expected a finite float64 number, got inf" in err
+    assert set(os.listdir(files)) == before
+
+
+@pytest.mark.parametrize("command", ["moments", "fit", "predict", "transform", "inspect"])
+def test_help_says_how(command, capsys):
+    status, out, _ = run(capsys, command, "--help")
+    assert status == 0
+    assert f"usage: eigenfeat {command} " in out
+    assert "exit status: 0 done; 1 " in out

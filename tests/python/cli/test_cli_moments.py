@@ -1,0 +1,368 @@
+"""`eigenfeat moments`: interrupted however, resumed runs end in the same bytes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from table_files import FORMATS, arrow_modules, csv_text, write_rows
+
+from eigenfeat import ClassMoments
+from eigenfeat.cli import main as cli
+from eigenfeat.tables import FileRows
+
+
+@pytest.fixture
+def files(tmp_path, rng):
+    X = rng.standard_normal((2000, 6)).astype(np.float32)
+    y = rng.integers(0, 3, 2000)
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", y)
+    return tmp_path, X, y
+
+
+def run(capsys, *arguments):
+    """Exit status, standard output and standard error of a command."""
+    capsys.readouterr()
+    try:
+        status = cli.main([str(argument) for argument in arguments])
+    except SystemExit as exit_:
+        status = exit_.code
+    said = capsys.readouterr()
+    return status, said.out, said.err
+
+
+def moments(folder, *more, output="out.efm"):
+    data = ["moments", folder / "X.npy", "--target", folder / "y.npy", "--block-rows", "100"]
+    return [*data, "-o", folder / output, *more]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_moments_of_every_format_are_those_of_its_blocks(tmp_path, rng, name, capsys):
+    if not name.endswith(("npy", "npz", "svm", "svm.gz")):
+        arrow_modules()
+    X, y = rng.standard_normal((500, 4)), rng.integers(0, 3, 500)
+    path, options = write_rows(tmp_path, name, X, y)
+    target = ["--target", options["target"]] if "target" in options else []
+    out = tmp_path / "out.efm"
+    status, said, _ = run(capsys, "moments", path, *target, "-o", out, "--block-rows", "150")
+    assert status == 0
+    assert said.startswith(f"{out}: 500 rows, 4 features, 3 classes (0, 1, 2); ")
+    expected = ClassMoments()
+    for start in range(0, 500, 150):
+        part = slice(start, start + 150)
+        expected.update(X[part] if "svm" not in name else sparse(X[part]), y[part])
+    assert ClassMoments.load(out) == expected
+    assert [p.name for p in tmp_path.iterdir() if "checkpoint" in p.name or ".part" in p.name] == []
+
+
+def sparse(X):
+    from scipy.sparse import csr_matrix
+
+    return csr_matrix(X)
+
+
+def test_the_result_as_json(files, capsys):
+    folder, _, _ = files
+    status, said, err = run(capsys, *moments(folder, "--json", "--threads", "1"))
+    assert (status, err) == (0, "")
+    found = json.loads(said)
+    assert found.pop("seconds") > 0
+    assert found.pop("rows_per_second") > 0
+    assert found == {
+        "status": "ok",
+        "command": "moments",
+        "output": str(folder / "out.efm"),
+        "rows": 2000,
+        "skipped": 0,
+        "features": 6,
+        "classes": [0, 1, 2],
+        "dtype": "float32",
+        "resumed_from": 0,
+    }
+    for threads in (2, 7):
+        run(capsys, *moments(folder, "--threads", threads, output="again.efm"))
+        assert (folder / "again.efm").read_bytes() == (folder / "out.efm").read_bytes()
+    assert run(capsys, *moments(folder, "--dtype", "float64", "--json"))[0] == 0
+    assert ClassMoments.load(folder / "out.efm").dtype == np.float64
+
+
+def interrupt_after(monkeypatch, blocks, number=signal.SIGINT):
+    """A signal arrives while some block is at work."""
+    fraction, calls = FileRows.fraction, []
+
+    def counted(self, position):
+        calls.append(position)
+        if len(calls) == blocks:
+            os.kill(os.getpid(), number)
+        return fraction(self, position)
+
+    monkeypatch.setattr(FileRows, "fraction", counted)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_leaves_a_checkpoint_and_says_so(files, monkeypatch, capsys, number):
+    folder, _, _ = files
+    assert run(capsys, *moments(folder, output="whole.efm"))[0] == 0
+    before = signal.getsignal(number)
+    with monkeypatch.context() as patch:
+        interrupt_after(patch, 7, number)
+        status, said, err = run(capsys, *moments(folder))
+    assert status == 128 + number
+    assert said == ""
+    checkpoint = folder / "out.efm.checkpoint"
+    assert err == (
+        f"eigenfeat: interrupted: after 700 rows, which {checkpoint} holds; the same command with "
+        "--resume goes on\n"
+    )
+    assert not (folder / "out.efm").exists()
+    assert signal.getsignal(number) == before
+    status, said, err = run(capsys, "inspect", checkpoint)
+    assert status == 0
+    assert "kind: moments checkpoint\n" in said
+    assert "rows: 700\n" in said
+    status, said, err = run(capsys, *moments(folder, "--resume", "--json"))
+    assert status == 0
+    assert err == f"eigenfeat: resuming after 700 rows from {checkpoint}\n"
+    assert json.loads(said)["resumed_from"] == 700
+    assert json.loads(said)["rows"] == 2000
+    assert (folder / "out.efm").read_bytes() == (folder / "whole.efm").read_bytes()
+    assert not checkpoint.exists()
+
+
+def test_an_interrupt_as_json(files, monkeypatch, capsys):
+    folder, _, _ = files
+    interrupt_after(monkeypatch, 2)
+    status, said, _ = run(capsys, *moments(folder, "--json", "--checkpoint", folder / "state"))
+    found = json.loads(said)
+    assert status == found["exit"] == 130
+    assert (found["status"], found["kind"]) == ("error", "interrupted")
+    assert (folder / "state").exists()
+
+
+def test_a_resumed_run_with_bad_rows_counts_them_once(tmp_path, rng, monkeypatch, capsys):
+    arrow_modules()
+    from eigenfeat.tables import delimited
+
+    monkeypatch.setattr(delimited, "_CHUNK_BYTES", 3000)
+    lines = csv_text(rng.standard_normal((3000, 3)), np.arange(3000) % 2).splitlines()
+    for i in rng.choice(3000, 300, replace=False):
+        lines[i + 1] = ("1,2", "1,x,3,0", "1,,3,0", "nan,2,3,1")[i % 4]
+    (tmp_path / "a.csv").write_text("\n".join(lines))
+    command = ["moments", tmp_path / "a.csv", "--target", "kind", "--block-rows", "64"]
+    command += ["--skip-bad", "--json", "-o"]
+    found = json.loads(run(capsys, *command, tmp_path / "whole.efm")[1])
+    assert (found["rows"], found["skipped"]) == (2700, 300)
+    for blocks in (1, 5, 23, 40):
+        with monkeypatch.context() as patch:
+            interrupt_after(patch, blocks)
+            assert run(capsys, *command, tmp_path / "part.efm")[0] == 130
+        again = json.loads(run(capsys, *command, tmp_path / "part.efm", "--resume")[1])
+        assert again["resumed_from"] == 64 * blocks
+        assert (again["rows"], again["skipped"]) == (2700, 300)
+        assert (tmp_path / "part.efm").read_bytes() == (tmp_path / "whole.efm").read_bytes()
+
+
+def test_resuming_without_a_checkpoint_starts_anew_and_says_so(files, capsys):
+    folder, _, _ = files
+    status, _, err = run(capsys, *moments(folder, "--resume"))
+    assert status == 0
+    checkpoint = folder / "out.efm.checkpoint"
+    assert err == f"eigenfeat: no checkpoint {checkpoint}: starting from the first row\n"
+
+
+def test_a_checkpoint_of_something_else_is_refused(files, monkeypatch, capsys):
+    folder, X, y = files
+    with monkeypatch.context() as patch:
+        interrupt_after(patch, 3)
+        assert run(capsys, *moments(folder))[0] == 130
+    checkpoint = folder / "out.efm.checkpoint"
+    state = checkpoint.read_bytes()
+    start = f"eigenfeat: {checkpoint}: expected a checkpoint of these files and options, got one "
+    start += "of others: "
+    end = "; without --resume the run starts anew\n"
+    real = (folder / "X.npy").resolve()
+
+    def refused(said, *more):
+        status, _, err = run(capsys, *moments(folder, "--resume", *more))
+        assert (status, err) == (1, start + said + end)
+        assert checkpoint.read_bytes() == state
+
+    refused("block_rows was 100 and is 50", "--block-rows", "50")
+    refused("dtype was 'float32' and is 'float64'", "--dtype", "float64")
+    refused("drop was [] and is ['2']", "--drop", "2")
+    os.utime(folder / "X.npy", ns=(1, 1))
+    refused(f"{real} was written to since")
+    size = (folder / "X.npy").stat().st_size
+    np.save(folder / "X.npy", X[:1999])
+    np.save(folder / "y.npy", y[:1999])
+    refused(f"{real} had {size} bytes and has {size - 24}")
+    checkpoint.write_bytes(state[:-1])
+    status, _, err = run(capsys, *moments(folder, "--resume"))
+    assert status == 1
+    assert err.startswith(f"eigenfeat: {checkpoint}: not an eigenfeat file, or a truncated")
+    run(capsys, *moments(folder, output="other.efm"))
+    status, _, err = run(capsys, *moments(folder, "--resume", "--checkpoint", folder / "other.efm"))
+    assert status == 1
+    assert "it holds 'class moments', not 'moments checkpoint'" in err
+    assert run(capsys, *moments(folder))[0] == 0  # without --resume it is replaced
+
+
+COMMAND = [
+    sys.executable,
+    "-c",
+    "import sys; from eigenfeat.cli.main import main; sys.exit(main())",
+]
+
+
+def started(arguments):
+    return subprocess.Popen(
+        [*COMMAND, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def test_a_killed_run_is_taken_up_again(tmp_path, rng, capsys):
+    np.save(tmp_path / "X.npy", rng.standard_normal((30000, 8)))
+    np.save(tmp_path / "y.npy", rng.integers(0, 3, 30000))
+    arguments = moments(tmp_path, "--every", "500", "--block-rows", "25")
+    checkpoint = tmp_path / "out.efm.checkpoint"
+    places = []
+    for number in (signal.SIGKILL, signal.SIGINT):
+        child = started([*arguments, "--resume"])
+        state = checkpoint.read_bytes() if checkpoint.exists() else b""
+        deadline = time.monotonic() + 60
+        while not checkpoint.exists() or checkpoint.read_bytes() == state:
+            assert time.monotonic() < deadline
+            assert child.poll() is None
+            time.sleep(0.002)
+        child.send_signal(number)
+        _, err = child.communicate(timeout=60)
+        assert child.returncode == (130 if number == signal.SIGINT else -number)
+        places += map(int, re.findall(r"after ([\d,]+) rows", err.replace(",", "")))
+    assert "with --resume goes on" in err
+    (tmp_path / ".out.efm.checkpoint.0123.part").write_bytes(b"of a killed run")
+    status, said, _ = run(capsys, *arguments, "--resume", "--json")
+    assert status == 0
+    places.append(json.loads(said)["resumed_from"])
+    assert places == sorted(places)
+    assert 0 < places[0] <= places[-1] < 30000
+    assert run(capsys, *moments(tmp_path, "--block-rows", "25", output="whole.efm"))[0] == 0
+    assert (tmp_path / "out.efm").read_bytes() == (tmp_path / "whole.efm").read_bytes()
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {"X.npy", "y.npy", "out.efm", "whole.efm"}
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path):
+    X = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", np.float32, (2_000_000, 40))
+    del X
+    np.save(tmp_path / "y.npy", np.arange(2_000_000) % 2)
+    code = (
+        "import sys, pathlib; from eigenfeat.cli.main import main; import eigenfeat.cli.moments;\n"
+        "def peak():\n"
+        "    lines = pathlib.Path('/proc/self/status').read_text().splitlines()\n"
+        "    return next(int(line.split()[1]) for line in lines if 'VmHWM' in line) * 1024\n"
+        "before = peak(); status = main(); print(peak() - before); sys.exit(status)"
+    )
+    if not os.path.exists("/proc/self/status"):
+        pytest.skip("the system does not say how much memory a process has held")
+    arguments = [tmp_path / "X.npy", "--target", tmp_path / "y.npy", "-o", tmp_path / "out.efm"]
+    arguments += ["--block-rows", "20000"]
+    found = subprocess.run(
+        [sys.executable, "-c", code, "moments", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    grown = int(found.stdout.splitlines()[-1])
+    assert grown < 160e6 < (tmp_path / "X.npy").stat().st_size
+
+
+def test_merging(files, capsys):
+    folder, X, y = files
+    parts = []
+    for i in range(3):
+        parts.append(folder / f"part{i}.efm")
+        ClassMoments().update(X[i::3], y[i::3]).save(parts[-1])
+    out = folder / "all.efm"
+    status, said, _ = run(capsys, "moments", "merge", *parts, "-o", out, "--json")
+    assert status == 0
+    expected = ClassMoments.load(parts[0])
+    for part in parts[1:]:
+        expected.merge(ClassMoments.load(part))
+    assert ClassMoments.load(out) == expected
+    assert json.loads(said) == {
+        "status": "ok",
+        "command": "moments",
+        "output": str(out),
+        "merged": [str(part) for part in parts],
+        "classes": [0, 1, 2],
+        "weights": {str(c): int((y == c).sum()) for c in range(3)},
+    }
+    ClassMoments().update(X[:, 1:], y).save(parts[1])
+    status, _, err = run(capsys, "moments", "merge", *parts, "-o", folder / "no.efm")
+    text = f"{parts[1]}: expected the 6 columns of {parts[0]}, got 5"
+    assert (status, err) == (1, f"eigenfeat: {text}\n")
+    assert not (folder / "no.efm").exists()
+    status, _, err = run(capsys, "moments", "merge", parts[0], "-o", out)
+    assert status == 2
+    assert err == "eigenfeat: merge: expected two files of moments or more, got 1\n"
+
+
+def test_progress_on_demand(files, capsys):
+    folder, _, _ = files
+    status, _, err = run(capsys, *moments(folder, "--progress"))
+    assert status == 0
+    assert re.match(r"moments: 100 rows, [\d,]+ rows/s, 5%\n", err)
+    assert run(capsys, *moments(folder))[2] == ""
+
+
+def test_errors_end_with_their_status(files, capsys):
+    folder, X, _ = files
+    for arguments, status, kind, text in (
+        (["moments", folder / "none.npy", "-o", "x"], 1, "file", "none.npy: No such file or dir"),
+        (moments(folder, "--target", "9"), 2, "usage", "--target: expected a column of "),
+        (
+            ["moments", folder / "X.npy", "-o", "x"],
+            2,
+            "usage",
+            "--target: expected the column of l",
+        ),
+        (["moments", folder / "X.npy"], 2, "usage", "-o/--output"),
+        (
+            moments(folder, "--every", "0"),
+            2,
+            "usage",
+            "--every: expected an integer from 1, got '0'",
+        ),
+        (moments(folder, "--delimiter", "xy"), 2, "usage", "expected one character or 'tab', got"),
+        (moments(folder, output="no/out.efm"), 1, "file", "No such file or directory"),
+    ):
+        code, said, err = run(capsys, *arguments, "--json")
+        found = json.loads(said)
+        assert (code, err) == (status, "")
+        assert found == {"status": "error", "kind": kind, "error": found["error"], "exit": status}
+        assert text in found["error"]
+        code, said, err = run(capsys, *arguments)
+        assert (code, said) == (status, "")
+        assert text in err
+        if "usage:" not in err:
+            assert len(err.splitlines()) == 1
+    X[5, 2] = np.nan
+    np.save(folder / "X.npy", X)
+    status, _, err = run(capsys, *moments(folder))
+    path = folder / "X.npy"
+    text = f"eigenfeat: {path}: row 5, column '2': expected a finite float32 number, got nan\n"
+    assert (status, err) == (1, text)
+    np.save(folder / "X.npy", np.full((2000, 2), np.nan))
+    status, _, err = run(capsys, *moments(folder, "--skip-bad"))
+    assert (status, err) == (
+        1,
+        "eigenfeat: expected at least one row, got none; 2,000 bad rows were left out\n",
+    )

@@ -1,0 +1,170 @@
+"""Exit statuses of wrong options, help, and how far a command has come."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+from command_line import run
+from table_files import arrow_modules, csv_text
+
+import eigenfeat as ef
+from eigenfeat import ClassMoments, GEMClassifier
+from eigenfeat.cli import parameters as cli_parameters
+from eigenfeat.pencils.contrasts import KINDS
+from eigenfeat.tables import OptionError
+
+
+@pytest.fixture
+def files(tmp_path, rng):
+    arrow_modules()
+    y = np.arange(90) % 3
+    X = rng.standard_normal((90, 3)) * (1 + y[:, None])
+    (tmp_path / "rows.csv").write_text(csv_text(X, y))
+    np.savez(tmp_path / "rows.npz", X=X, y=y)
+    np.savez(tmp_path / "other.npz", rows=X)
+    (tmp_path / "rows.svm").write_text("1 0:1 2:3\n0 1:1\n")
+    ef.save(GEMClassifier(n_directions=1).fit(X, y), tmp_path / "model.efm")
+    ClassMoments().update(X, y).save(tmp_path / "rows.efm")
+    return tmp_path
+
+
+FIT = ("fit", "rows.csv", "--target", "kind", "-o", "out.efm")
+PREDICT = ("predict", "model.efm", "rows.csv")
+MISUSE = {
+    (*FIT, "--ridge", "-1"): "--ridge: expected a float in the range [0.0, inf) or "
+    "one of 'auto', got -1.0",
+    (*FIT, "--features", "--ridge", "-1"): "--ridge: expected a float in the range [0.0, inf)",
+    ("fit", "--moments", "rows.efm", "-o", "x", "--ridge", "-1"): "--ridge: expected a float",
+    (*FIT, "--ridge", "much"): "argument --ridge: expected a number or auto, got 'much'",
+    (*FIT, "--depth", "0"): "--depth: expected an int in the range [1, 2147483647], got 0",
+    (*FIT, "--n-clusters", "0"): "--n-clusters: expected an int in the range [1, inf), got 0",
+    (*FIT, "--n-clusters", "2", "--memory", "0"): "--n-clusters: expected 1 with more rows than",
+    (*FIT, "--n-clusters", "2", "--pairs", "confusion"): "--pairs: expected 'all' or ('random', n)",
+    (*FIT, "--hidden-directions", "0"): "--hidden-directions: expected an int in the range",
+    (*FIT, "--penalty", "nan"): "--penalty: expected a float in the range [0.0, inf), got nan",
+    (*FIT, "--pairs", "foo"): "argument --pairs: invalid choice: 'foo' (choose from",
+    (*FIT, "--expansion", "foo"): (
+        "--expansion: expected one of 'auto', 'half_wave', 'polynomial', 'shifted', got 'foo'"
+    ),
+    (*FIT, "--columns", ","): "--columns: rows.csv: expected at least one feature column, got none",
+    (*FIT, "--drop", "x0,x1,x2"): "--drop: rows.csv: expected at least one feature column, got n",
+    (*FIT, "--powers", "1,1"): "--powers: expected distinct numbers out of 1, 2, 3, got (1, 1)",
+    (*FIT, "--powers", "a"): "argument --powers: ",
+    (*FIT, "--seed", "-1"): "--seed: expected an int in the range [0, 4294967295]",
+    (*FIT, "--drop", "x7"): "--drop: expected a column of ",
+    (*FIT, "--columns", "x0,x0"): "--columns: expected distinct columns without the target",
+    (*FIT[:3], "knid", *FIT[4:]): "got 'knid' (did you mean 'kind'?)",
+    ("fit", "rows.csv", "-o", "x"): "--target: expected the column of labels, got none",
+    ("fit", "rows.npz", "-o", "x", "--x-name", "Z"): "--x-name: expected an array of rows.npz (X,",
+    ("fit", "other.npz", "-o", "x", "--x-name", "rows"): "--target: expected the column of labels",
+    ("fit", "rows.svm", "-o", "x", "--drop", "1"): "--drop: expected none with svmlight files",
+    ("fit", "rows.svm", "-o", "x", "--no-zero-based"): "--zero-based: expected True for rows.svm",
+    ("moments", "rows.csv", "--target", "9", "-o", "x"): "--target: expected a column of rows.csv",
+    ("moments", "merge", "rows.efm", "-o", "x"): "merge: expected two files of moments or more",
+    (*PREDICT, "-o", "x.txt"): "--output: expected a name that ends in one of .csv .parquet .npy",
+    (*PREDICT, "-o", "x.csv", "--columns", "x9"): "--columns: expected a column of rows.csv (x0,",
+    ("transform", "rows.efm", "rows.csv", "-o", "x"): "--output: expected a name that ends in one",
+}
+
+
+@pytest.mark.parametrize("command", MISUSE, ids=lambda command: " ".join(command)[:60])
+def test_wrong_options_end_with_status_2(files, command, monkeypatch):
+    monkeypatch.chdir(files)
+    before = sorted(path.name for path in files.iterdir())
+    status, out, err = run(*command)
+    assert (status, out) == (2, "")
+    assert MISUSE[command] in err
+    assert "Traceback" not in err
+    status, out, err = run(*command, "--json")
+    found = json.loads(out)
+    assert (status, found["kind"], found["exit"]) == (2, "usage", 2)
+    assert err in ("", "eigenfeat: more rows than --memory: fitting block by block\n")
+    assert MISUSE[command] in found["error"]
+    assert sorted(path.name for path in files.iterdir()) == before
+
+
+FAILURES = {
+    ("fit", "none.csv", "--target", "kind", "-o", "x"): "none.csv: No such file or directory",
+    ("fit", "model.efm", "--target", "kind", "-o", "x"): "model.efm: expected a name that ends in",
+    (*FIT[:-1], "nodir/x"): "nodir: No such file or directory",
+    ("predict", "rows.efm", "rows.csv", "-o", "x.csv"): "rows.efm: expected a classifier, got Cl",
+    ("predict", "model.efm", "rows.svm", "-o", "x.csv"): "got 0: zero_based=True (--zero-based) re",
+}
+
+
+@pytest.mark.parametrize("command", FAILURES, ids=lambda command: " ".join(command)[:60])
+def test_what_is_wrong_with_files_ends_with_status_1(files, command, monkeypatch):
+    monkeypatch.chdir(files)
+    status, out, err = run(*command)
+    assert (status, out) == (1, "")
+    assert FAILURES[command] in err
+    assert len(err.splitlines()) == 1
+
+
+def test_the_hint_about_columns_from_0_is_right(files, monkeypatch):
+    monkeypatch.chdir(files)
+    assert run("predict", "model.efm", "rows.svm", "--zero-based", "-o", "x.csv")[0] == 0
+
+
+def test_options_know_all_pairs():
+    assert cli_parameters.PAIRS == KINDS
+
+
+def test_an_error_about_options_survives_pickling():
+    import pickle
+
+    error = pickle.loads(pickle.dumps(OptionError("target", "expected a column")))
+    assert (str(error), error.option) == ("target: expected a column", "target")
+
+
+def test_the_name_of_the_rows_counts_for_predictions(files, monkeypatch):
+    monkeypatch.chdir(files)
+    assert run(*FIT)[0] == 0  # a model that knows the names of its columns
+    status, _, err = run("predict", "out.efm", "other.npz", "--x-name", "rows", "-o", "x.csv")
+    assert (status, err) == (0, "")
+
+
+def test_help_on_merging_is_about_merging():
+    status, out, _ = run("moments", "merge", "--help")
+    assert status == 0
+    assert out.startswith("usage: eigenfeat moments merge FILE FILE... -o FILE [--threads N]")
+    assert "--threads" in out
+    assert "exit status: 0 done" in out
+    for other in ("--checkpoint", "--target", "--progress"):
+        assert other not in out
+    assert "{" not in run("--help")[1]  # it is not listed as a command of its own
+    assert "moments merge" not in run("--help")[1].split("examples:")[0]
+
+
+def test_merging_after_an_option(files, monkeypatch):
+    monkeypatch.chdir(files)
+    assert run("moments", "-o", "twice.efm", "merge", "rows.efm", "rows.efm")[0] == 0
+    twice = ClassMoments.load("twice.efm")
+    assert twice.weight(0) == 60
+
+
+def test_progress_ends_at_the_end(files, monkeypatch):
+    monkeypatch.chdir(files)
+    predict = ("predict", "out.efm", "rows.csv", "-o", "x.csv")
+    for command in (FIT, predict, ("moments", *FIT[1:])):
+        status, _, err = run(*command, "--progress")
+        assert status == 0
+        lines = err.splitlines()
+        assert re.fullmatch(r"\w+: 90 rows, [\d,]+ rows/s, 100%", lines[-1])
+        assert " 0%" not in err
+    err = run(*FIT, "--progress", "--memory", "0")[2]
+    assert "%" not in err  # it went through the first block alone
+
+
+def test_numbers_that_fail_are_said_in_a_line(files, monkeypatch):
+    def fit(*_):
+        raise FloatingPointError("the Gram matrix of the features cannot be factorised")
+
+    monkeypatch.chdir(files)
+    monkeypatch.setattr(GEMClassifier, "fit", fit)
+    status, out, err = run(*FIT)
+    assert (status, out) == (1, "")
+    assert err == "eigenfeat: the Gram matrix of the features cannot be factorised\n"

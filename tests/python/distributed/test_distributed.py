@@ -1,0 +1,331 @@
+"""Rows in Dask collections: the same moments, pencils and features as on one machine."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from dask_support import lazy_problem
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.preprocessing import StandardScaler
+
+import eigenfeat
+from eigenfeat import ClassMoments, distributed, pair_directions
+from eigenfeat._base import threads as _threads
+from eigenfeat.distributed import DaskBlocks, _dask, pencils
+from eigenfeat.rows import reductions
+
+dask = pytest.importorskip("dask", reason="needs the extra 'dask'")
+da = pytest.importorskip("dask.array", reason="needs the extra 'dask'")
+dd = pytest.importorskip("dask.dataframe", reason="needs the extra 'dask'")
+pd = pytest.importorskip("pandas")
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:dask|distributed|tornado")
+
+
+@pytest.fixture(autouse=True)
+def one_process():
+    """Dask's threads: what does not depend on processes is tested without."""
+    with dask.config.set(scheduler="threads", num_workers=2):
+        yield
+
+
+@pytest.fixture
+def rows():
+    random = np.random.RandomState(0)
+    X = random.randn(1000, 6) * [1, 2, 3, 4, 5, 6]
+    y = np.array(["low", "middle", "top"])[np.arange(1000) % 3]
+    return X + (y == "top")[:, None], y, random.rand(1000)
+
+
+def assert_same_moments(found, expected, tolerance=1e-13):
+    assert set(found.classes_) == set(expected.classes_)
+    for c in expected.classes_.tolist():
+        assert_allclose(found.weight(c), expected.weight(c), rtol=tolerance)
+        assert_allclose(found.mean(c), expected.mean(c), atol=tolerance * 10)
+        scale = np.abs(expected.covariance(c)).max()
+        assert_allclose(found.covariance(c), expected.covariance(c), atol=tolerance * scale)
+
+
+# ---- rows of every kind --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("chunk", [7, 300, 1000, (10, 0, 490, 500)])
+def test_moments_of_chunks_are_those_of_all_rows(rows, chunk):
+    X, y, w = rows
+    expected = ClassMoments().update(X, y, w)
+    dX, dy = da.from_array(X, chunks=(chunk, 6)), da.from_array(y, chunks=400)
+    found = distributed.class_moments(dX, dy, da.from_array(w, chunks=chunk))
+    assert_same_moments(found, expected)
+    assert distributed.class_moments(dX, y, w) == found  # labels that are here
+    assert distributed.class_moments(dX.rechunk({1: 2}), y, w) == found
+
+
+def test_sparse_chunks_stay_sparse(rows):
+    X, y, _ = rows
+    X[np.abs(X) < 2] = 0
+    chunks = da.from_array(X, chunks=(300, 6)).map_blocks(sp.csr_matrix, meta=sp.csr_matrix((0, 6)))
+    assert_same_moments(distributed.class_moments(chunks, y), ClassMoments().update(X, y))
+    blocks = DaskBlocks(chunks, y)
+    assert all(sp.issparse(block.X) for block in blocks)
+    model = eigenfeat.GEM(n_directions=2).fit(X, y)
+    features = distributed.apply(model, "transform", chunks)
+    assert_allclose(features.compute(), model.transform(X), rtol=1e-12)
+
+
+def test_chunks_of_unknown_length_are_measured(rows):
+    X, y, w = rows
+    dX, dy, dw = (da.from_array(a, chunks=(130, *a.shape[1:])) for a in rows)
+    kept = X[:, 0] > 0
+    mask = dX[:, 0] > 0
+    filtered = dX[mask]
+    found = distributed.class_moments(filtered, dy[mask], dw[mask])
+    assert_same_moments(found, ClassMoments().update(X[kept], y[kept], w[kept]))
+    assert np.isnan(filtered.shape[0])  # the caller's array is as it was
+    assert DaskBlocks(filtered, y[kept]).n_rows == kept.sum()
+    with pytest.raises(ValueError, match=rf"y: expected {kept.sum()} values, one a row, got shape"):
+        DaskBlocks(filtered, dy)
+
+
+def test_a_data_frame_holds_its_labels_and_weights(rows):
+    X, y, w = rows
+    frame = pd.DataFrame(X, columns=list("abcdef")).assign(label=y, weight=w)
+    table = dd.from_pandas(frame, npartitions=5)
+    expected = ClassMoments().update(X, y, w)
+    blocks = DaskBlocks(table, "label", "weight")
+    assert (blocks.n_rows, blocks.n_features) == X.shape
+    assert blocks.feature_names == list("abcdef")
+    found = blocks.reduce(reductions.moments, reductions.merge_moments)
+    assert_same_moments(found, expected)
+    for parts in (
+        (table[list("abcdef")], table["label"], table["weight"]),
+        (table[list("abcdef")], y, w),
+        (table.drop(columns="weight"), "label", w),
+    ):
+        assert distributed.class_moments(*parts) == found
+    some = table[table["a"] > 2.0]  # leaves partitions without rows, perhaps
+    kept = X[:, 0] > 2.0
+    moments = distributed.class_moments(some, "label", "weight")
+    assert_same_moments(moments, ClassMoments().update(X[kept], y[kept], w[kept]))
+    with pytest.raises(ValueError, match=r"expected a name of a column, got 'nothing'"):
+        DaskBlocks(table, "nothing")
+
+
+def test_blocks_go_through_all_rows_in_order(rows):
+    X, y, w = rows
+    blocks = DaskBlocks(da.from_array(X, chunks=(300, 6)), y, w, block_rows=128)
+    seen = list(blocks)
+    assert [block.start for block in seen] == [0, 128, 256, 300, 428, 556, 600, 728, 856, 900]
+    assert_array_equal(np.vstack([block.X for block in seen]), X)
+    assert_array_equal(np.concatenate([block.y for block in seen]), y)
+    starts = blocks.reduce(lambda block: [block.start], lambda a, b: a + b)
+    assert starts == [block.start for block in seen]
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix, sp.csr_array])
+def test_rows_are_taken_by_number(rows, kind):
+    X, y, w = rows
+    wanted = np.array([0, 5, 299, 300, 301, 999])
+    dX = da.from_array(X, chunks=((300, 0, 200, 500), 6))
+    if kind is not np.asarray:
+        dX = dX.map_blocks(kind, meta=kind((0, 6)))
+    block = DaskBlocks(dX, y, w, block_rows=64).take(wanted)
+    assert_array_equal(block.X if kind is np.asarray else block.X.toarray(), X[wanted])
+    assert_array_equal(block.y, y[wanted])
+    assert_array_equal(block.weight, w[wanted])
+
+
+def test_bad_rows_are_refused(rows):
+    X, y, _ = rows
+    dX = da.from_array(X, chunks=(300, 6))
+    with pytest.raises(ValueError, match=r"X: expected a dask array \(n, d\) or a dask data frame"):
+        DaskBlocks(X, y)
+    with pytest.raises(ValueError, match=r"X: expected a dask array"):
+        DaskBlocks(dX[:, 0], y)
+    with pytest.raises(ValueError, match=r"y: expected 1000 values, one a row, got shape \(999,\)"):
+        DaskBlocks(dX, y[1:])
+    with pytest.raises(ValueError, match=r"sample_weight: expected one value a row"):
+        DaskBlocks(dX, y, dX)
+    with pytest.raises(ValueError, match=r"split_every: expected an integer >= 2, got 1"):
+        DaskBlocks(dX, y, split_every=1)
+    with pytest.raises(ValueError, match=r"at least one block of rows"):
+        DaskBlocks(dX[:0], y[:0]).reduce(len, int.__add__)
+    with pytest.raises(ValueError, match=r"y: expected labels, or the name of a column, got None"):
+        distributed.GEM().fit(dX)
+    X[7, 2] = np.nan
+    with pytest.raises(ValueError, match=r"row 7"):
+        distributed.class_moments(da.from_array(X, chunks=(300, 6)), y)
+
+
+# ---- the tree ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("split_every", [2, 3, 8])
+def test_every_result_is_merged_once_and_in_order(rows, split_every):
+    X, y, _ = rows
+    blocks = DaskBlocks(da.from_array(X, chunks=(37, 6)), y, split_every=split_every)
+    starts = blocks.reduce(lambda block: (block.start,), lambda a, b: a + b)
+    assert starts == tuple(range(0, 1000, 37))
+
+
+def remembered(block, kept):
+    """A function's result that somebody else holds as well, as Dask does after a worker's loss."""
+    return kept.setdefault(block.start, np.full(3, float(block.start)))
+
+
+def added_in_place(a, b):
+    a += b
+    return a
+
+
+def test_merging_leaves_results_as_they_are(rows):
+    X, y, _ = rows
+    kept = {}
+    blocks = DaskBlocks(da.from_array(X, chunks=(100, 6)), y)
+    sums = [blocks.reduce(remembered, added_in_place, kept) for _ in range(2)]
+    assert_array_equal(sums, np.full((2, 3), 4500.0))
+    assert {start: value[0] for start, value in kept.items()} == {s: s for s in range(0, 1000, 100)}
+
+
+def test_a_task_has_one_thread_unless_told_otherwise(rows):
+    X, y, _ = rows
+    dX = da.from_array(X, chunks=(500, 6))
+
+    def asked(block, n_threads):
+        return {_threads.resolve(n_threads)}
+
+    assert DaskBlocks(dX, y).reduce(asked, set.union, None) == {1}
+    assert DaskBlocks(dX, y, n_threads=3).reduce(asked, set.union, None) == {3}
+    assert DaskBlocks(dX, y).reduce(asked, set.union, 2) == {2}
+    assert _threads.resolve(None) == 0
+    with _threads.default(2), _threads.default(5):
+        assert _threads.resolve(None) == 5
+    assert _threads.resolve(None) == 0
+
+
+# ---- pencils -------------------------------------------------------------------------------------
+
+SAME = ("vectors", "eigenvalues", "pairs", "ranks", "residuals", "solved_pairs", "status", "solver")
+
+
+@pytest.mark.parametrize("solver", ["auto", "full", "subset", "krylov"])
+@pytest.mark.parametrize("pairs", ["all", "one_vs_rest", [("low", "top"), ("middle", "top")]])
+def test_spread_pencils_have_the_same_bits(rows, pairs, solver):
+    moments = ClassMoments().update(*rows)
+    options = {"constant": True, "n_directions": 3, "ridge": 0.1, "solver": solver}
+    here = pair_directions(moments, pairs, **options)
+    there = distributed.pair_directions(moments, pairs, **options)
+    for name in (*SAME, "offset"):
+        assert_array_equal(getattr(there, name), getattr(here, name))
+
+
+# Shared matrices: tiles of 4, 4 and 1 classes on either side, where 1 has no pair. Numerators over
+# covariances are shared by no two of the 72 pairs: 4 at a time.
+@pytest.mark.parametrize(("denominator", "batches"), [("second_moment", 8), ("covariance", 18)])
+def test_many_pencils_go_in_batches(monkeypatch, rng, denominator, batches):
+    y = np.arange(900) % 9
+    X = rng.standard_normal((900, 7)) * (1 + (np.arange(7) + y[:, None]) % 4)
+    moments = ClassMoments().update(X, y)
+    here = pair_directions(moments, denominator=denominator, n_directions=2)
+    sizes = []
+    monkeypatch.setattr(pencils, "_BATCH_BYTES", 8 * 7 * 7 * 8)
+    monkeypatch.setattr(pencils, "_TASKS", 3)
+    compute = pencils.computed
+    monkeypatch.setattr(pencils, "computed", lambda t: sizes.append(len(t)) or compute(t))
+    there = distributed.pair_directions(moments, denominator=denominator, n_directions=2)
+    assert len(sizes) == batches
+    assert max(sizes) <= 3
+    for name in SAME:
+        assert_array_equal(getattr(there, name), getattr(here, name))
+
+
+def test_singular_denominators_are_named(rows):
+    X, y, _ = rows
+    X[y == "low", 0] = 0
+    moments = ClassMoments().update(X, y)
+    with pytest.raises(eigenfeat.SingularDenominatorError, match=r"denominator of class 'low' is"):
+        distributed.pair_directions(moments, ridge=0.0)
+
+
+# ---- GEM and methods on partitions ---------------------------------------------------------------
+
+
+def test_gem_is_that_of_one_machine():
+    X, y = lazy_problem(2000, 250)
+    local = eigenfeat.GEM(n_directions=3, scale="none").fit(X.compute(), y.compute())
+    spread = distributed.GEM(n_directions=3, scale="none").fit(X, y)
+    assert_array_equal(spread.pairs_, local.pairs_)
+    assert_allclose(spread.eigenvalues_, local.eigenvalues_, rtol=1e-5)  # float32 products
+    assert_allclose(spread.directions_, local.directions_, rtol=1e-3, atol=1e-4)
+    features = spread.transform(X)
+    assert (features.dtype, features.chunks[0]) == (np.float32, X.chunks[0])
+    whole = spread.transform(X.compute())
+    assert_allclose(features.compute(), whole, rtol=0, atol=1e-5 * np.abs(whole).max())
+    plain = spread.to_local()
+    assert type(plain) is eigenfeat.GEM
+    again = pickle.loads(pickle.dumps(spread))
+    for model in (plain, again):
+        assert_array_equal(model.transform(X[:250].compute()), features[:250].compute())
+    assert clone(spread).get_params() == local.get_params()
+    assert_array_equal(
+        distributed.GEM(n_directions=3, scale="none").fit(X.compute(), y.compute()).directions_,
+        local.directions_,
+    )
+
+
+def test_gem_knows_a_data_frames_columns(rows):
+    X, y, _ = rows
+    frame = pd.DataFrame(X, columns=list("abcdef")).assign(label=y)
+    table = dd.from_pandas(frame, npartitions=4)
+    model = distributed.GEM(n_directions=1).fit(table, "label")
+    assert model.feature_names_in_.tolist() == list("abcdef")
+    features = model.transform(table[list("abcdef")])
+    assert_array_equal(features.compute(), model.transform(frame[list("abcdef")]))
+    with pytest.raises(ValueError, match="feature names"):
+        model.transform(table[list("bacdef")])
+
+
+def test_methods_are_lazy_and_of_the_right_type(rows):
+    X, y, _ = rows
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    table = dd.from_pandas(frame, npartitions=3)
+    dX = da.from_array(X, chunks=((400, 0, 600), 3))
+    model = eigenfeat.MultinomialLogit().fit(frame, y)
+    plain = eigenfeat.MultinomialLogit().fit(X, y)
+    for method, width in (("predict", None), ("predict_proba", 3), ("decision_function", 3)):
+        expected = getattr(plain, method)(X)
+        lazy = distributed.apply(plain, method, dX)
+        assert lazy.shape == ((1000,) if width is None else (1000, width))
+        assert lazy.chunks[0] == (400, 0, 600)
+        assert lazy.dtype == expected.dtype
+        assert_array_equal(lazy.compute(), expected)
+        of_table = distributed.apply(model, method, table)
+        assert of_table.dtype == expected.dtype
+        assert_array_equal(of_table.compute(), expected)
+        assert_array_equal(
+            distributed.apply(model, method, table[table["a"] > 99]).compute(), expected[:0]
+        )
+    scaled = distributed.apply(StandardScaler().fit(X), "transform", dX)  # any estimator
+    assert_allclose(scaled.compute(), StandardScaler().fit_transform(X))
+    with pytest.raises(ValueError, match=r"X: expected a dask array"):
+        distributed.apply(plain, "predict", X)
+
+
+def test_nothing_of_dask_is_imported_before_it_is_needed():
+    """Nor scikit-learn, without which workers start sooner; GEM's own module would import it."""
+    code = (
+        "import sys; from eigenfeat.distributed import DaskBlocks, apply, class_moments, pencils;"
+    )
+    code += "print({'dask', 'distributed', 'sklearn', 'scipy'} & set(sys.modules))"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "set()"
+
+
+def test_a_missing_dask_is_an_error_that_says_what_to_install(monkeypatch):
+    with pytest.raises(ImportError, match=r"pip install 'eigenfeat\[dask\]'"):
+        _dask.module("dask_which_is_not_there")

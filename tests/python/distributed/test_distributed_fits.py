@@ -1,0 +1,243 @@
+"""Estimators fitted to Dask collections are those fitted to the same rows on one machine."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.utils.estimator_checks import check_estimator
+
+import eigenfeat
+from eigenfeat import distributed
+from eigenfeat.distributed import DaskBlocks
+from eigenfeat.expansion import layers
+from eigenfeat.rows.blocks import ArrayBlocks
+
+dask = pytest.importorskip("dask", reason="needs the extra 'dask'")
+da = pytest.importorskip("dask.array", reason="needs the extra 'dask'")
+dd = pytest.importorskip("dask.dataframe", reason="needs the extra 'dask'")
+pd = pytest.importorskip("pandas")
+
+
+@pytest.fixture(autouse=True)
+def one_process():
+    """Dask's threads: what does not depend on processes is tested without."""
+    with dask.config.set(scheduler="threads", num_workers=2):
+        yield
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:900], np.array(list("abcdefghij"))[y[:900] // 2]
+
+
+def on_dask(X, y, chunk=250):
+    return da.from_array(X, chunks=(chunk, X.shape[1])), da.from_array(y, chunks=chunk)
+
+
+def chance(p, q):
+    return np.abs(p - q).max()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("options", [{}, {"gram_rows": 300}, {"fit_intercept": False, "l2": 0.1}])
+def test_the_logit_is_that_of_one_machine(digits, dtype, options):
+    X, y = digits[0].astype(dtype), digits[1]
+    local = eigenfeat.MultinomialLogit(tol=1e-7, **options).fit(X, y)
+    spread = distributed.MultinomialLogit(tol=1e-7, **options).fit(*on_dask(X, y))
+    assert_array_equal(spread.classes_, local.classes_)
+    assert_allclose(spread.objective_, local.objective_, rtol=1e-6)
+    assert chance(spread.predict_proba(X), local.predict_proba(X)) < 1e-2
+    blocks = ArrayBlocks(X, y, block_rows=250)  # the same steps, and the same rows at a time
+    here = eigenfeat.MultinomialLogit(tol=1e-7, **options).fit(blocks)
+    assert_allclose(spread.coef_, here.coef_, rtol=1e-4, atol=1e-6 * np.abs(here.coef_).max())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"include_input": True, "pairs": ("random", 12)}, {"depth": 2, "hidden_directions": 2}],
+)
+def test_the_classifier_is_that_of_one_machine(digits, options):
+    X, y = digits
+    options = {"n_directions": 2, "scale": "none", **options}
+    local = eigenfeat.GEMClassifier(**options).fit(X, y)
+    spread = distributed.GEMClassifier(**options).fit(*on_dask(X, y))
+    assert_array_equal(spread.layers_[-1].pairs, local.layers_[-1].pairs)
+    assert_allclose(spread.layers_[0].eigenvalues, local.layers_[0].eigenvalues, rtol=1e-8)
+    assert chance(spread.predict_proba(X), local.predict_proba(X)) < 1e-2
+    dX, dy = on_dask(X, y)
+    assert spread.score(dX, dy) == spread.score(X, y) == local.score(X, y)
+    assert_array_equal(spread.predict(dX).compute(), spread.predict(X))
+    again = pickle.loads(pickle.dumps(spread))
+    plain = spread.to_local()
+    assert type(plain) is eigenfeat.GEMClassifier
+    for model in (again, plain):
+        assert_array_equal(model.predict_proba(X), spread.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"include_input": True}, {"depth": 2, "include_input": True}]
+)
+def test_projections_that_are_kept_change_nothing(digits, monkeypatch, options):
+    dX, dy = on_dask(*digits)
+    options = {"n_directions": 1, "hidden_directions": 1, "threshold": None, **options}
+    read = []
+    project = layers.project_rows
+    monkeypatch.setattr(layers, "project_rows", lambda *a: read.append(len(a[0])) or project(*a))
+    found = []
+    for keep in (0.25, 0.0):
+        model = eigenfeat.GEMClassifier(**options).fit(DaskBlocks(dX, dy, keep=keep))
+        found.append((model.logit_.coef_, model.logit_.n_iter_[0], sum(read)))
+        read.clear()
+    assert_array_equal(found[0][0], found[1][0])
+    assert found[0][2] <= 2 * 900  # once for all passes, and once for a Gram matrix
+    assert found[1][2] >= 900 * found[1][1]
+
+
+SEARCH = {"estimator": eigenfeat.GEMClassifier(n_directions=1), "grid": {"penalty": [1.0, 0.1]}}
+
+
+@pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
+def test_the_search_is_that_of_one_machine(digits, tmp_path, scheduler):
+    X, y = digits
+    weight = np.random.RandomState(0).randint(0, 3, len(y)).astype(float)
+    local = eigenfeat.GEMClassifierCV(**SEARCH, cv=2).fit(X, y, weight)
+    dX, dy = on_dask(X, y)
+    with dask.config.set(scheduler=scheduler):
+        spread = distributed.GEMClassifierCV(**SEARCH, cv=2).fit(dX, dy, weight)
+        assert_array_equal(spread.predict(dX).compute(), spread.predict(X))
+        score = spread.score(dX, dy, weight)
+    assert score == pytest.approx(local.score(X, y, weight))
+    assert spread.best_params_ == local.best_params_
+    for found, expected in zip(spread.results_, local.results_, strict=True):
+        assert_allclose(found["errors"], expected["errors"], atol=1.1 / 225)
+        assert found["log_loss"] == pytest.approx(expected["log_loss"], rel=1e-3)
+    assert chance(spread.predict_proba(X), local.predict_proba(X)) < 1e-2
+    plain = spread.to_local()
+    kinds = type(plain), type(plain.best_estimator_)
+    assert kinds == (eigenfeat.GEMClassifierCV, eigenfeat.GEMClassifier)
+    eigenfeat.save(plain, tmp_path / "search")
+    for model in (plain, eigenfeat.load(tmp_path / "search"), pickle.loads(pickle.dumps(spread))):
+        assert_array_equal(model.predict_proba(X), spread.predict_proba(X))
+
+
+def test_projections_of_rows_to_train_on_are_kept(digits, monkeypatch):
+    dX, dy = on_dask(*digits)
+    read, rows, found = [], [], []
+    project = layers.project_rows
+    monkeypatch.setattr(layers, "project_rows", lambda *a: read.append(len(a[0])) or project(*a))
+    for keep in (0.25, 0.0):
+        model = eigenfeat.GEMClassifierCV(**SEARCH, refit=False).fit(DaskBlocks(dX, dy, keep=keep))
+        found.append([(one["error"], one["log_loss"], one["n_iter"]) for one in model.results_])
+        rows.append(sum(read))
+        read.clear()
+    assert found[0] == found[1]
+    assert rows[0] <= 4 * 750 + 150  # beside a Gram matrix the first two passes and what is kept
+    assert rows[1] >= 750 * sum(result["n_iter"] for result in model.results_) + 150
+
+
+def test_scales_are_tried_on_the_same_rows(digits):
+    X, y = digits[0] * np.r_[np.full(10, 1000.0), np.ones(54)], digits[1]
+    local = eigenfeat.GEM(n_directions=2).fit(X, y)
+    spread = distributed.GEM(n_directions=2).fit(*on_dask(X, y))
+    assert str(spread.scale_report_) == str(local.scale_report_)
+    assert_allclose(spread.eigenvalues_, local.eigenvalues_, rtol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["FisherLDA", "OrientedPCA", "GEMEnsemble"])
+def test_other_estimators_take_the_blocks(digits, name):
+    X, y = digits
+    dX, dy = on_dask(X, y)
+    options = {"n_members": 2} if name == "GEMEnsemble" else {}
+    local = getattr(eigenfeat, name)(**options).fit(ArrayBlocks(X, y, block_rows=250))
+    spread = getattr(eigenfeat, name)(**options).fit(DaskBlocks(dX, dy))
+    method = "predict_proba" if name == "GEMEnsemble" else "transform"
+    found = distributed.apply(spread, method, dX).compute()
+    expected = getattr(local, method)(X)
+    assert_allclose(found, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
+
+
+def test_weights_and_sparse_rows_are_taken(digits):
+    X, y = digits
+    weight = np.random.RandomState(0).randint(0, 3, len(y)).astype(float)
+    local = eigenfeat.MultinomialLogit(tol=1e-7).fit(sp.csr_matrix(X), y, weight)
+    dX, dy = on_dask(X, y)
+    sparse = dX.map_blocks(sp.csr_matrix, meta=sp.csr_matrix((0, 64)))
+    spread = distributed.MultinomialLogit(tol=1e-7).fit(sparse, dy, weight)
+    assert_allclose(spread.objective_, local.objective_, rtol=1e-6)
+    assert spread.score(sparse, dy, weight) == pytest.approx(local.score(X, y, weight))
+
+
+def test_a_data_frame_names_its_labels(digits):
+    X, y = digits
+    frame = pd.DataFrame(X, columns=[f"pixel{i}" for i in range(64)])
+    table = dd.from_pandas(frame.assign(digit=y), npartitions=3)
+    model = distributed.GEMClassifier(n_directions=1).fit(table, "digit")
+    assert model.feature_names_in_.tolist() == list(frame.columns)
+    assert_array_equal(model.predict(table.drop(columns="digit")).compute(), model.predict(frame))
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[frame.columns[::-1]])
+    assert not hasattr(model.fit(*on_dask(X, y)), "feature_names_in_")
+
+
+def test_a_search_names_its_columns(digits, recwarn):
+    X, y = digits
+    frame = pd.DataFrame(X, columns=[f"pixel{i}" for i in range(64)])
+    table = dd.from_pandas(frame.assign(digit=y), npartitions=3)
+    model = distributed.GEMClassifierCV(**SEARCH).fit(table, "digit")
+    assert model.feature_names_in_.tolist() == list(frame.columns)
+    assert_array_equal(model.predict(table.drop(columns="digit")).compute(), model.predict(frame))
+    assert not [one for one in recwarn if "feature names" in str(one.message)]
+    dX, dy = on_dask(X, y)
+    with pytest.raises(ValueError, match="estimator: expected a GEMClassifier, got GEM"):
+        distributed.GEMClassifierCV(eigenfeat.GEM()).fit(dX, dy)
+    with pytest.raises(ValueError, match=r"n_clusters: expected 1 with blocks of rows, got 2"):
+        distributed.GEMClassifierCV(grid={"n_clusters": [2]}).fit(dX, dy)
+
+
+def test_two_classes_have_one_logit(digits):
+    X, y = digits[0][:300], digits[1][:300] < "c"
+    dX, dy = on_dask(X, y, 100)
+    model = distributed.GEMClassifier(n_directions=2).fit(dX, dy)
+    assert model.decision_function(dX).shape == (300,)
+    assert_array_equal(model.decision_function(dX).compute() > 0, model.predict(X))
+    assert model.predict_log_proba(dX).shape == (300, 2)
+
+
+def test_an_error_leaves_the_estimator_as_it_was(digits):
+    X, y = digits
+    model = distributed.GEMClassifier(n_directions=1, scale="none").fit(X, y)
+    before = model.predict_proba(X)
+    for bad, message in (
+        (on_dask(np.where(X == 16, np.nan, X), y), "expected finite numbers, got nan in row"),
+        (on_dask(X, np.full(900, "a")), "at least two classes"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.fit(*bad)
+    assert_array_equal(model.predict_proba(X), before)
+
+
+@pytest.mark.parametrize("name", ["GEM", "GEMClassifier", "MultinomialLogit"])
+def test_they_are_estimators_on_ordinary_rows(digits, name):
+    X, y = digits
+    spread, local = getattr(distributed, name)(), getattr(eigenfeat, name)()
+    assert spread.get_params() == local.get_params()
+    assert clone(spread.set_params(n_threads=1)).n_threads == 1
+    method = "transform" if name == "GEM" else "predict_proba"
+    found = [getattr(model.fit(X, y), method)(X) for model in (spread, local)]
+    assert_array_equal(*found)
+
+
+def test_scikit_learns_checks_of_ordinary_rows_hold():
+    """The logit's stand for all three: what the subclasses add is the same."""
+    reason = "agrees to the tolerance of the fit"
+    kinds = ("dense", "sparse")
+    expected = {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in kinds}
+    model = distributed.MultinomialLogit()
+    check_estimator(model, expected_failed_checks=expected, on_fail="raise", on_skip=None)

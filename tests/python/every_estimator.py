@@ -1,0 +1,84 @@
+"""Every public estimator, small, and rows that it can be fitted to."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+import eigenfeat as ef
+from eigenfeat import incomplete, ldg
+
+N, D, K = 60, 4, 3
+RNG = np.random.default_rng(8)
+Y = np.arange(N) % K
+X = RNG.standard_normal((N, D)) * np.array([1, 2, 3, 1.0]) + Y[:, None]
+DOMAINS = np.where(np.arange(N) % 2, 1, -1)
+
+LDG = {"n_components": 2, "gamma": 1.0, "n_neighbors": 5}
+SMALL_GEM = {"n_directions": 1, "threshold": 0}
+ESTIMATORS = {
+    "GEM": lambda: ef.GEM(**SMALL_GEM),
+    "GEM, randomized": lambda: ef.GEM(**SMALL_GEM, solver="randomized", random_state=0),
+    "GEM, scaled": lambda: ef.GEM(**SMALL_GEM, scale="columns"),
+    "GEMClassifier": lambda: ef.GEMClassifier(**SMALL_GEM),
+    "GEMClassifier, deep": lambda: ef.GEMClassifier(**SMALL_GEM, depth=2),
+    "GEMClassifier, clusters": lambda: ef.GEMClassifier(**SMALL_GEM, n_clusters=2),
+    "GEMClassifierCV": lambda: ef.GEMClassifierCV(grid={"penalty": [0.1, 1.0]}),
+    "GEMEnsemble": lambda: ef.GEMEnsemble(ef.GEMClassifier(**SMALL_GEM), n_members=2),
+    "MultinomialLogit": ef.MultinomialLogit,
+    "MultinomialLogit, early": lambda: ef.MultinomialLogit(early_stopping=True),
+    "MultinomialLogit, warm": lambda: ef.MultinomialLogit(warm_start=True),
+    "CalibratedLeastSquares": lambda: ef.CalibratedLeastSquares(n_iterations=3),
+    "FisherLDA": ef.FisherLDA,
+    "SlicedInverseRegression": lambda: ef.SlicedInverseRegression(n_slices=3),
+    "RayleighPCA": ef.RayleighPCA,
+    "VanishingComponents": ef.VanishingComponents,
+    "OrientedPCA": lambda: ef.OrientedPCA(noise_matrix=np.eye(D)),
+    "LDG": lambda: ldg.LDG(**LDG),
+    "LDG, chosen": ldg.LDG,
+    "LDG, randomized": lambda: ldg.LDG(**LDG, solver="randomized"),
+    "SparseLDG": lambda: ldg.SparseLDG(**LDG),
+    "DiscriminativeGaussian": lambda: ldg.DiscriminativeGaussian(**LDG, max_iter=5),
+    "KernelLDG": lambda: ldg.KernelLDG(kernel="rbf", **LDG),
+    "KernelLDG, chi2": lambda: ldg.KernelLDG(kernel="chi2", **LDG),
+    "TransferLDG": ldg.TransferLDG,
+    "PooledPCA": ldg.PooledPCA,
+    "PooledFisher": ldg.PooledFisher,
+    "RegularizedFisher": ldg.RegularizedFisher,
+    "PCAFisher": ldg.PCAFisher,
+    "DirectLDA": ldg.DirectLDA,
+    "GSVDDiscriminant": ldg.GSVDDiscriminant,
+    "MaximumMarginCriterion": ldg.MaximumMarginCriterion,
+    "LocalFisher": ldg.LocalFisher,
+    "ITML": lambda: ldg.ITML(n_pairs=20, max_iter=50, tol=0.5),
+    "NCA": lambda: ldg.NCA(max_iter=3),
+    "Autoencoder": lambda: ef.Autoencoder(n_components=2, max_iter=3),
+    "MulticlassSVM": ef.MulticlassSVM,
+    "MulticlassSVM, warm": lambda: ef.MulticlassSVM(warm_start=True),
+    "MaxMarginShift": lambda: ef.MaxMarginShift(PCA(2), sigma2=0.5),
+    "MaxMarginShift, chosen": lambda: ef.MaxMarginShift(PCA(2), scales=[0.5, 1.0]),
+    "GaussianCompletion": incomplete.GaussianCompletion,
+    "MixtureCompletion": incomplete.MixtureCompletion,
+    "LocalQDA": incomplete.LocalQDA,
+    "ECTS": incomplete.ECTS,
+    "FixedTime": lambda: incomplete.FixedTime(n_folds=2),
+    "ClassNearest": incomplete.ClassNearest,
+    "MinimumCostClassifier": lambda: incomplete.MinimumCostClassifier(n_times=2, n_folds=2),
+    "ReliableClassifier": lambda: incomplete.ReliableClassifier(LinearDiscriminantAnalysis()),
+    "ReliableClassifier, local": lambda: incomplete.ReliableClassifier(
+        incomplete.LocalQDA(), incomplete.MixtureCompletion()
+    ),
+    "ReliableClassifierCV": lambda: incomplete.ReliableClassifierCV(n_folds=2),
+}
+
+
+def new(name):
+    """An estimator, and what else `fit` gets."""
+    estimator = ESTIMATORS[name]()
+    domains = name in ("TransferLDG", "PooledPCA", "PooledFisher")
+    return estimator, {"sample_domain": DOMAINS} if domains else {}
+
+
+def good_rows(name):
+    return np.abs(X) if "chi2" in name else X

@@ -1,0 +1,170 @@
+"""Feature rows that are never formed: `ExpandedRows`, and the core's products with them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+
+from eigenfeat.expansion.features import ExpandedRows, core_rows, take_rows
+from eigenfeat.expansion.waves import expand
+from eigenfeat.linear.logistic import MultinomialLogit
+
+WAVES = ("half_wave", "shifted", "polynomial", "none")
+
+
+@pytest.fixture
+def parts(rng):
+    """Rows (40, 7), directions (7, 9), offset (9,): small dyadic numbers, whose sums are exact."""
+
+    def dyadic(*shape):
+        return np.clip(np.round(4 * rng.standard_normal(shape)) / 4, -2, 2)
+
+    return dyadic(40, 7), dyadic(7, 9), dyadic(9)
+
+
+def by_hand(X, V, offset, wave, powers, include_input):
+    P = X @ V + (0 if offset is None else offset)
+    columns = [X] if include_input else []
+    if wave == "none":
+        columns.append(P)
+    elif wave == "polynomial":
+        columns += [P**a for a in powers]
+    else:
+        for sign in (1, -1):
+            z = np.maximum(sign * P, 0)
+            base = np.sqrt(z) if wave == "half_wave" else np.sqrt(1 + z) - 1
+            columns += [base**a for a in powers]
+    return np.hstack(columns)
+
+
+@pytest.mark.parametrize("wave", WAVES)
+@pytest.mark.parametrize("include_input", [False, True])
+@pytest.mark.parametrize("kind", ["dense", "csr", "stored", "float32"])
+def test_features_by_hand(parts, wave, include_input, kind):
+    X, V, offset = parts
+    source = {"csr": sp.csr_matrix(X), "float32": X.astype(np.float32)}.get(kind, X)
+    rows = ExpandedRows(source, V, offset, wave, (1, 3), include_input)
+    if kind == "stored":
+        rows = rows.stored()
+        assert (rows.X is None) == (not include_input)
+    expected = by_hand(X, V, offset, wave, (1, 3), include_input)
+    assert rows.shape == expected.shape
+    assert len(rows) == 40
+    got = rows.toarray()
+    assert got.dtype == rows.dtype == (np.float32 if kind == "float32" else np.float64)
+    assert_allclose(got, expected, rtol=20 * np.finfo(got.dtype).eps, atol=1e-6)
+    assert_array_equal(rows.take([3, 1]).toarray(), got[[3, 1]])
+    assert_array_equal(take_rows(rows, np.arange(40) > 30).toarray(), got[31:])
+
+
+@pytest.mark.parametrize("wave", WAVES)
+@pytest.mark.parametrize("constant", [False, True])
+def test_products_with_the_core(parts, rng, wave, constant):
+    X, V, offset = parts
+    rows = ExpandedRows(X, V, offset, wave, (2, 1), True)
+    phi = rows.toarray()
+    if constant:
+        phi = np.hstack([phi, np.ones((40, 1))])
+    W, R = rng.standard_normal((phi.shape[1], 3)), rng.standard_normal((40, 3))
+    weight = rng.random(40)
+    for source in (
+        rows,
+        rows.stored(),
+        ExpandedRows(sp.csr_array(X), V, offset, wave, (2, 1), True),
+    ):
+        core = core_rows(source, constant)
+        assert (core.n_rows, core.n_columns) == phi.shape
+        assert_allclose(core.scores(W, 2), phi @ W, atol=1e-12 * np.abs(phi).sum(axis=1).max())
+        assert_allclose(core.products(R, 2), phi.T @ R, atol=1e-12 * np.abs(phi).sum())
+        sums, squares = core.sums(weight, 2)
+        assert_allclose(sums, weight @ phi, atol=1e-12 * np.abs(phi).sum())
+        assert_allclose(squares, weight @ phi**2, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_plain_rows_in_the_core(rng, kind):
+    X = rng.standard_normal((30, 5)) * (rng.random((30, 5)) < 0.5)
+    core = core_rows(sp.csr_matrix(X) if kind == "csr" else X, True)
+    W = rng.standard_normal((6, 40))
+    assert_allclose(core.scores(W, 1), X @ W[:-1] + W[-1], atol=1e-13)
+
+
+def test_stored_projections_are_the_rows_projections(parts):
+    X, V, offset = parts
+    rows = ExpandedRows(X, V, offset)
+    stored = rows.stored(n_threads=1)
+    assert_array_equal(stored.projections, expand(X, V, offset, wave="none"))
+    assert stored.stored() is stored
+    assert stored.shape == rows.shape
+    assert_array_equal(stored.toarray(), rows.toarray())
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.bool_, np.float16, np.int32])
+def test_rows_of_any_type(parts, dtype):
+    """Directions are not rounded to the type of the rows."""
+    X, V, offset = parts
+    X = (X > 0).astype(dtype)
+    expected = by_hand(X.astype(float), V, offset, "half_wave", (1, 2, 3), True)
+    sources = [X] if dtype == np.float16 else [X, sp.csr_matrix(X)]
+    for source in sources:
+        rows = ExpandedRows(source, V, offset, include_input=True)
+        assert rows.dtype == np.float64
+        assert_allclose(rows.toarray(), expected, atol=1e-12)
+        W = np.ones((rows.shape[1], 1))
+        assert_allclose(core_rows(rows, False).scores(W, 1), expected @ W, atol=1e-10)
+        assert_allclose(core_rows(rows.take([0, 5]), False).scores(W, 1), expected[[0, 5]] @ W)
+
+
+def test_arrays_of_any_layout(parts):
+    X, V, offset = parts
+    expected = ExpandedRows(X, V, offset, include_input=True).toarray()
+    wide = np.zeros((80, 14))
+    wide[::2, ::2] = X
+    for rows in (np.asfortranarray(X), wide[::2, ::2], X[::-1][::-1]):
+        other = ExpandedRows(rows, np.asfortranarray(V), offset, include_input=True)
+        assert_allclose(other.toarray(), expected, atol=1e-13)
+        stored = ExpandedRows(None, V, projections=np.asfortranarray(X @ V + offset))
+        assert_allclose(stored.toarray(), expected[:, 7:], atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"wave": "full"}, "wave: expected one of half_wave"),
+        ({"powers": (1, 1)}, "powers: expected distinct numbers"),
+        ({"powers": (4,)}, "powers: expected distinct numbers"),
+        ({"directions": np.ones(7)}, r"directions: expected shape \(d, F\), got \(7,\)"),
+        ({"directions": np.ones((6, 2))}, "X: expected 6 columns, got 7"),
+        ({"directions": np.full((7, 2), "a")}, "directions: expected an array of real numbers"),
+        ({"offset": np.ones(3)}, r"offset: expected shape \(9,\), got \(3,\)"),
+        ({"offset": np.full(9, np.inf)}, "offset: expected finite numbers"),
+        ({"projections": np.ones((40, 3))}, "projections: expected 9 columns"),
+        ({"projections": np.ones((39, 9))}, "projections: expected 40 rows, got 39"),
+        ({"projections": np.ones(9)}, "projections: expected 9 columns"),
+        ({"X": None}, "X: expected rows, which the expansion needs, got None"),
+        ({"X": np.ones(7)}, "X: expected"),
+    ],
+)
+def test_what_does_not_fit_is_named(parts, change, message):
+    X, V, offset = parts
+    with pytest.raises(ValueError, match=message):
+        ExpandedRows(**({"X": X, "directions": V, "offset": offset} | change))
+
+
+def test_input_needs_rows_even_with_projections(parts):
+    X, V, _ = parts
+    with pytest.raises(ValueError, match="X: expected rows"):
+        ExpandedRows(None, V, projections=X @ V, include_input=True)
+    assert ExpandedRows(None, V, projections=X @ V).shape == (40, 54)
+
+
+@pytest.mark.parametrize("entry", [np.nan, np.inf])
+def test_rows_that_are_not_finite_give_no_prediction(entry):
+    random = np.random.RandomState(0)
+    X, directions = random.standard_normal((60, 4)), random.standard_normal((4, 3))
+    model = MultinomialLogit().fit(ExpandedRows(X, directions), np.arange(60) % 3)
+    X[7, 2] = entry
+    with pytest.raises(ValueError, match=r"X: expected features of finite logits, .* in row 7"):
+        model.predict(ExpandedRows(X, directions))

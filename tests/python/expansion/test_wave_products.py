@@ -1,0 +1,110 @@
+"""Half waves multiplied as they are made, and projections of rows that are mostly 0."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from eigenfeat.expansion.features import ExpandedRows, core_rows
+from eigenfeat.expansion.waves import expand
+from eigenfeat.linear.logistic import MultinomialLogit
+
+DTYPES = [np.float32, np.float64]
+
+
+def expanded(rng, n, F, wave, dtype, *, stored=True, filled=1.0):
+    """Rows (n, 24) of which a share is not 0, on F directions with an offset."""
+    X = rng.standard_normal((n, 24)) * (rng.random((n, 24)) < filled)
+    V, offset = rng.standard_normal((24, F)) / 5, rng.standard_normal(F) / 5
+    rows = ExpandedRows(X.astype(dtype), V.astype(dtype), offset.astype(dtype), wave)
+    return rows.stored() if stored else rows
+
+
+def formed(rows):
+    """The features and a constant, in float64."""
+    phi = rows.toarray().astype(float)
+    return np.hstack([phi, np.ones((len(phi), 1))])
+
+
+def assert_near(got, exact, sizes, dtype):
+    """Within rounding of sums whose terms' absolute values sum to `sizes`."""
+    assert np.all(np.abs(got - exact) <= 40 * np.finfo(dtype).eps * (sizes + 1e-30))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("wave", ["half_wave", "shifted"])
+@pytest.mark.parametrize(("n", "F"), [(1, 16), (63, 17), (64, 40), (65, 8), (200, 131)])
+def test_products_with_formed_features(rng, dtype, wave, n, F):
+    rows = expanded(rng, n, F, wave, dtype)
+    core, phi = core_rows(rows, True), formed(rows)
+    for k in (1, 2, 3, 5, 6, 10, 11, 26, 64, 65):
+        W = rng.standard_normal((phi.shape[1], k)).astype(dtype)
+        R = rng.standard_normal((n, k)).astype(dtype)
+        assert_near(core.scores(W, 2), phi @ W, phi @ np.abs(W), dtype)
+        assert_near(core.products(R, 2), phi.T @ R, phi.T @ np.abs(R), dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("wave", ["half_wave", "shifted"])
+def test_sums_with_formed_features(rng, dtype, wave):
+    rows = expanded(rng, 150, 37, wave, dtype)
+    core, phi = core_rows(rows, True), formed(rows)
+    for weight in (None, rng.random(150)):
+        w = np.ones(150) if weight is None else weight
+        sums, squares = core.sums(weight, 2)
+        assert_near(sums, w @ phi, w @ phi, dtype)
+        assert_near(squares, w @ phi**2, w @ phi**2, dtype)
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_every_number_of_threads_gives_the_same_bits(rng, stored):
+    rows = expanded(rng, 3000, 70, "half_wave", np.float32, stored=stored, filled=0.2)
+    y = rng.integers(7, size=3000)
+    core = core_rows(rows, True)
+    W = rng.standard_normal((421, 7)).astype(np.float32)
+    weights = [MultinomialLogit(gram_rows=200, n_threads=t).fit(rows, y).coef_ for t in (1, 2, 7)]
+    for other, threads in zip(weights[1:], (2, 7), strict=True):
+        assert_array_equal(other, weights[0])
+        assert_array_equal(core.scores(W, threads), core.scores(W, 1))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_what_is_not_finite_stays_so(rng, bad):
+    rows = expanded(rng, 70, 20, "half_wave", np.float32)
+    P = rows.projections.copy()
+    P[33, 18] = bad
+    core = core_rows(ExpandedRows(None, rows.directions, projections=P), False)
+    W = rng.standard_normal((120, 3)).astype(np.float32) + 10
+    finite = np.isfinite(core.scores(W, 1)).all(axis=1)
+    assert_array_equal(np.flatnonzero(~finite), [33])
+    assert not np.isfinite(core.sums(None, 1)[1]).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("filled", [0.0, 0.05, 0.3, 0.34, 0.36])
+@pytest.mark.parametrize("F", [7, 16, 150])
+def test_projections_of_rows_that_are_mostly_zero(rng, dtype, filled, F):
+    X = (rng.standard_normal((700, 60)) * (rng.random((700, 60)) < filled)).astype(dtype)
+    V = rng.standard_normal((60, F)).astype(dtype)
+    for offset in (None, rng.standard_normal(F).astype(dtype)):
+        exact = X.astype(float) @ V + (0 if offset is None else offset)
+        sizes = np.abs(X).astype(float) @ np.abs(V) + (0 if offset is None else np.abs(offset))
+        got = expand(X, V, offset, wave="none", n_threads=2)
+        assert_near(got, exact, sizes, dtype)
+        assert_array_equal(expand(X, V, offset, wave="none", n_threads=7), got)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("wave", ["half_wave", "shifted"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_fit_is_that_on_formed_features(rng, dtype, wave, weighted):
+    rows = expanded(rng, 200, 20, wave, dtype, filled=0.3)
+    y = rng.integers(3, size=200)
+    weight = rng.random(200) if weighted else None
+    tight = {"penalty": 0.2, "tol": 1e-10 if dtype == np.float64 else 1e-6, "max_iter": 1000}
+    expected = MultinomialLogit(gram_rows=None, **tight).fit(rows.toarray(), y, weight)
+    for gram_rows in (None, 40):
+        model = MultinomialLogit(gram_rows=gram_rows, **tight).fit(rows, y, weight)
+        near = 1e-8 if dtype == np.float64 else 3e-5
+        assert model.objective_ == pytest.approx(expected.objective_, rel=near)

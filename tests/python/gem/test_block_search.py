@@ -1,0 +1,318 @@
+"""GEMClassifierCV on blocks of rows and memory-mapped files is that of the same rows in memory."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from block_support import FarBlocks, mapped, objective_gap
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_digits
+from sklearn.model_selection import KFold, PredefinedSplit, StratifiedShuffleSplit
+
+import eigenfeat
+from eigenfeat import ArrayBlocks, GEMClassifier, GEMClassifierCV, GeneratedBlocks
+from eigenfeat.gem.search_splits import held_out_losses
+from eigenfeat.linear.logistic import MultinomialLogit
+from eigenfeat.rows import reductions
+from eigenfeat.rows.blocks import Block
+
+GRID = {"threshold": [1.0, 75.0], "penalty": [1.0, 0.1]}
+SAME = (
+    float(np.finfo(np.float32).eps) ** 0.5
+)  # as near as float32 features tell where an optimum is
+
+
+@pytest.fixture(scope="module")
+def digits():
+    """480 rows of four classes, with more rows than features."""
+    X, y = load_digits(return_X_y=True)
+    return X[y < 4][:480], y[y < 4][:480]
+
+
+@pytest.fixture(scope="module")
+def weight():
+    return np.random.RandomState(0).randint(0, 3, 480) / 2.0
+
+
+def search(**options):
+    grid = options.pop("grid", GRID)
+    own = {name: options.pop(name) for name in ("cv", "scoring", "refit") if name in options}
+    base = GEMClassifier(**{"n_directions": 2, "scale": "none", "tol": 1e-6} | options)
+    return GEMClassifierCV(base, grid, **own)
+
+
+def assert_same(found, memory, n_held, X):
+    """Both searches held out the same rows, and found the same to rounding."""
+    expected = {repr(result["params"]): result for result in memory.results_}
+    assert len(found.results_) == len(expected)
+    for result in found.results_:
+        theirs = expected[repr(result["params"])]
+        assert np.abs(np.subtract(result["errors"], theirs["errors"])).max() <= 1.01 / n_held
+        assert result["log_loss"] == pytest.approx(theirs["log_loss"], rel=SAME)
+        assert result["n_directions_kept"] == theirs["n_directions_kept"]
+    assert found.best_params_ == memory.best_params_
+    assert_array_equal(found.classes_, memory.classes_)
+    assert found.n_features_in_ == memory.n_features_in_ == X.shape[1]
+    ours, theirs = found.best_estimator_, memory.best_estimator_
+    assert objective_gap(ours.logit_, theirs.logit_) < 1e-4
+    assert np.abs(ours.predict_proba(X) - theirs.predict_proba(X)).max() < 1e-2
+
+
+KINDS = [
+    {},
+    {"scale": "auto", "grid": {"ridge": [0.1, 1.0], "n_directions": [1, 2]}},
+    {"depth": 2, "hidden_directions": 1, "n_directions": 1, "include_input": True},
+    {"include_input": True, "grid": {"expansion": ["auto", "polynomial"], "powers": [(1,), (2,)]}},
+    {"cv": 3, "scoring": "log_loss"},
+    {"cv": KFold(2, shuffle=True, random_state=1), "pairs": "hypercube"},
+]
+
+
+@pytest.mark.parametrize(("number", "options"), list(enumerate(KINDS)), ids=str)
+def test_the_search_of_blocks_is_that_of_all_rows(digits, weight, number, options):
+    X, y = digits
+    w = weight if number % 2 == 0 else None
+    memory = search(**options).fit(X, y, w)
+    found = search(**options).fit(FarBlocks(X, y, w, block_rows=130))
+    assert_same(found, memory, 40, X)
+
+
+def test_splits_of_the_callers_count_rows_without_weight(digits, weight):
+    X, y = digits
+    kept = weight > 0
+    fold = np.arange(480) % 3
+    plain = search(cv=PredefinedSplit(fold[kept])).fit(X[kept], y[kept], weight[kept])
+    masks = [(fold != i, fold == i) for i in range(3)]
+    for cv in (PredefinedSplit(fold), masks):
+        for rows in ((X, y, weight), (ArrayBlocks(X, y, weight, block_rows=130),)):
+            assert_same(search(cv=cv).fit(*rows), plain, 90, X)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+@pytest.mark.parametrize("labels", [[0, 1], ["pear", "apple", "fig"]])
+def test_rows_and_labels_of_any_kind(digits, kind, dtype, labels):
+    y = np.array(labels)[digits[1] % len(set(labels))]
+    X = kind(digits[0].astype(dtype))
+    memory = search().fit(X, y)
+    found = search().fit(FarBlocks(X, y, block_rows=100))
+    assert_same(found, memory, 80, X)
+    assert found.classes_.dtype == memory.classes_.dtype
+    assert found.score(ArrayBlocks(X, y)) == memory.score(X, y) > 0.9
+
+
+def test_held_out_rows_are_scored_as_by_the_fit_of_the_others(digits):
+    X, y = digits
+    split = StratifiedShuffleSplit(1, test_size=1 / 6, random_state=0).split(X, y)
+    train, held = map(np.sort, next(split))
+    found = search().fit(ArrayBlocks(X, y, block_rows=77))
+    for result in found.results_:
+        options = {"n_directions": 2, "scale": "none", "tol": 1e-6} | result["params"]
+        alone = GEMClassifier(**options).fit(X[train], y[train])
+        logarithms = alone.predict_log_proba(X[held])[np.arange(len(held)), y[held]]
+        assert result["error"] == pytest.approx(1 - alone.score(X[held], y[held]))
+        assert result["log_loss"] == pytest.approx(-logarithms.mean(), rel=1e-3)
+    plain = GEMClassifier(**options | found.best_params_).fit(ArrayBlocks(X, y, block_rows=77))
+    assert_array_equal(found.predict_proba(X), plain.predict_proba(X))
+
+
+def test_losses_merge_over_any_pieces(digits, weight):
+    X, y = digits
+    logits = MultinomialLogit().fit_path(X / 16, y, [1.0, 0.1])
+    whole, total = held_out_losses(Block(X / 16, y, weight), logits)
+    parts = [
+        held_out_losses(Block(X[rows] / 16, y[rows], weight[rows]), logits)
+        for rows in (slice(0, 1), slice(1, 200), slice(200, 480))
+    ]
+    merged = reductions.add(reductions.add(*parts[:2]), parts[2])
+    assert_allclose(merged[0], whole, rtol=1e-12)
+    assert merged[1] == total == weight.sum()
+    for (wrong, loss), logit in zip(whole, logits, strict=True):
+        assert wrong == weight @ (logit.predict(X / 16) != y)
+        chosen = logit.predict_proba(X / 16)[np.arange(480), y]
+        assert loss == pytest.approx(-weight @ np.log(chosen), rel=1e-12)
+
+
+def test_generated_blocks_of_any_length(digits):
+    X, y = digits
+
+    def batches():
+        for i in range(7):
+            yield X[i : i + 1], y[i : i + 1]
+        yield X[:0], y[:0]
+        yield X[7:], y[7:]
+
+    memory = search().fit(X, y)
+    for blocks in (batches, GeneratedBlocks(batches)):
+        assert_same(search().fit(blocks), memory, 80, X)
+    with pytest.raises(ValueError, match="X: expected blocks that can be gone through again"):
+        search().fit(batches())
+
+
+def test_memory_mapped_rows(tmp_path, digits, weight):
+    X, y = mapped(tmp_path / "rows", digits[0].astype(np.float32)), digits[1]
+    memory = search().fit(np.array(X), y, weight)
+    found = search().fit(X, y, weight)
+    assert_same(found, memory, 40, np.array(X))
+    assert found.score(X, y, weight) == memory.score(np.array(X), y, weight)
+    with pytest.raises(ValueError, match="y"):
+        search().fit(X)
+
+
+def test_threads_change_nothing(digits):
+    X, y = digits
+    found = [
+        search(n_threads=n, depth=2, hidden_directions=1, n_directions=1).fit(
+            FarBlocks(X, y, block_rows=130)
+        )
+        for n in (1, 2, 7)
+    ]
+    timeless = [
+        [{name: value for name, value in result.items() if name != "seconds"} for result in one]
+        for one in (model.results_ for model in found)
+    ]
+    assert timeless[0] == timeless[1] == timeless[2]
+    for model in found[1:]:
+        assert_array_equal(model.predict_proba(X), found[0].predict_proba(X))
+
+
+def test_a_path_is_scored_by_one_pass(digits):
+    passes = []
+    for penalties in ([1.0], [1.0, 0.9, 0.8]):
+        blocks = FarBlocks(*digits)
+        model = search(refit=False, grid={"penalty": penalties}, tol=0.5).fit(blocks)
+        starts = sum(result["n_iter"] + 1 for result in model.results_)
+        passes.append(blocks.passes - starts)  # an evaluation at each start, and each iteration
+    assert passes[0] == passes[1] <= 6
+
+
+@pytest.mark.parametrize("kind", [lambda X, y: (X, y), lambda X, y: (ArrayBlocks(X, y),)])
+def test_candidates_with_the_same_directions_are_fitted_once(digits, monkeypatch, kind):
+    fitted = []
+    minimise = MultinomialLogit._minimise
+
+    def counted(model, *arguments):
+        fitted.append(model.penalty)
+        return minimise(model, *arguments)
+
+    monkeypatch.setattr(MultinomialLogit, "_minimise", counted)
+    grid = {"threshold": [-1.0, 0.0], "penalty": [1.0, 0.1]}
+    model = search(refit=False, grid=grid).fit(*kind(*digits))
+    assert fitted == [1.0, 0.1]
+    found = {tuple(one["params"].values()): one["log_loss"] for one in model.results_}
+    for penalty in (1.0, 0.1):
+        assert found[penalty, -1.0] == found[penalty, 0.0]
+
+
+def test_a_saved_search_is_the_same(tmp_path, digits):
+    X, y = digits
+    model = search().fit(ArrayBlocks(X, y))
+    eigenfeat.save(model, tmp_path / "search")
+    for again in (eigenfeat.load(tmp_path / "search"), pickle.loads(pickle.dumps(model))):
+        assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def attributes(model):
+    return {name: value for name, value in model.__dict__.items() if name != "results_"}
+
+
+def test_errors_leave_the_search_as_it_was(digits, weight):
+    X, y = digits
+    model = search().fit(X, y)
+    before = attributes(model)
+    bad = X.copy()
+    bad[479, 63] = np.inf
+    for rows, message in (
+        ((ArrayBlocks(bad, y, block_rows=100),), "in row 479, column 63"),
+        ((ArrayBlocks(X, np.zeros(480)),), "at least two classes, got 1 class"),
+        ((ArrayBlocks(X, np.arange(480) // 479),), "class"),  # too few rows to hold one out
+        ((ArrayBlocks(X, None),), "labels of the rows from 0 on"),
+        ((ArrayBlocks(X, y), y), "y: expected None with blocks of rows"),
+        ((ArrayBlocks(X, y), None, weight), "sample_weight: expected None with blocks of rows"),
+        ((X, None), "y"),
+    ):
+        results = model.results_
+        with pytest.raises(ValueError, match=message):
+            model.fit(*rows)
+        assert attributes(model) == before
+        assert model.results_ is results
+
+
+def test_clusters_are_refused_at_once(digits):
+    blocks = FarBlocks(*digits)
+    with pytest.raises(ValueError, match=r"n_clusters: expected 1 with blocks of rows, got 2"):
+        search(grid={"n_clusters": [1, 2]}).fit(blocks)
+    assert blocks.passes == 0
+
+
+@pytest.mark.parametrize("kind", [lambda X, y: (X, y), lambda X, y: (ArrayBlocks(X, y),)])
+def test_unfit_splits_are_named(digits, kind):
+    X, y = digits
+    for cv, message in (
+        (PredefinedSplit(np.where(y == 3, 0, -1)), "cv: expected rows of every class .* class 3"),
+        ([(np.arange(480), np.arange(0))], "cv: expected rows held out in every split, got none"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            search(cv=cv).fit(*kind(X, y))
+    twice = [(np.arange(480) // 2 * 2, np.arange(1, 480, 2))]
+    if len(kind(X, y)) == 1:
+        with pytest.raises(ValueError, match="cv: expected splits that take a row once"):
+            search(cv=twice).fit(ArrayBlocks(X, y))
+
+
+class Changing(ArrayBlocks):
+    """Rows of which one changes after some passes."""
+
+    passes = 0
+
+    def __iter__(self):
+        self.passes += 1
+        for block in super().__iter__():
+            if self.passes > self.calm and block.start == 0:
+                rows = block.X.copy()
+                rows[0, 20] += 1
+                block = Block(rows, block.y, block.weight, block.start)
+            yield block
+
+
+@pytest.mark.parametrize("calm", [1, 2, 4, 20])
+def test_blocks_that_change_are_noticed(digits, calm):
+    blocks = Changing(*digits, block_rows=100)
+    blocks.calm = calm
+    with pytest.raises(ValueError, match="X: expected the 480 rows of the first pass in every"):
+        search(tol=0.1).fit(blocks)
+
+
+def test_interrupted_keeps_what_is_finished(digits, monkeypatch):
+    X, y = digits
+    finished = []
+
+    def interrupt(model, *arguments):
+        if len(finished) == 3:
+            raise KeyboardInterrupt
+        finished.append(model.penalty)
+        return original(model, *arguments)
+
+    original = MultinomialLogit._minimise
+    monkeypatch.setattr(MultinomialLogit, "_minimise", interrupt)
+    model = search()
+    before = attributes(model)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(ArrayBlocks(X, y))
+    tried = [tuple(result["params"].values()) for result in model.results_]
+    assert sorted(tried) == [(0.1, 1.0), (1.0, 1.0), (1.0, 75.0)]
+    assert attributes(model) == before
+
+
+def test_rows_of_a_huge_dimension_stay_in_memory():
+    random = np.random.RandomState(0)
+    y = np.repeat([0, 1], 100)
+    X = sp.random(200, 21_000, density=0.002, format="lil", random_state=random)
+    X[np.arange(200), y] = 1.0
+    grid = {"penalty": [1.0, 0.1], "ridge": [10.0, 100.0]}
+    found = GEMClassifierCV(GEMClassifier(n_directions=2), grid).fit(X.tocsr(), y)
+    assert len(found.results_) == 4
+    assert found.score(X.tocsr(), y) == 1.0

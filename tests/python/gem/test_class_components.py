@@ -1,0 +1,94 @@
+"""Principal and vanishing components class by class: definitions, edge cases and the contract."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_digits, load_iris
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from eigenfeat import ArrayBlocks, ClassComponents, ClassMoments
+from eigenfeat.rayleigh.rayleigh import RayleighPCA, VanishingComponents
+
+X, Y = load_iris(return_X_y=True)
+
+
+@parametrize_with_checks([ClassComponents(), ClassComponents("vanishing", 3, center="all")])
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize(
+    ("kind", "alone"), [("principal", RayleighPCA), ("vanishing", VanishingComponents)]
+)
+def test_they_are_those_of_the_class_alone(kind, alone):
+    model = ClassComponents(kind, 3, scale="none", expansion="none").fit(X, Y)
+    for c in range(3):
+        own = model.pairs_[:, 0] == c
+        one = alone(3).fit(X[c == Y])
+        assert_allclose(model.eigenvalues_[own], one.eigenvalues_, rtol=1e-9)
+        assert_allclose(model.transform(X)[:, own], one.transform(X), atol=1e-9)
+    assert_array_equal(model.pairs_[:, 0], model.pairs_[:, 1])
+    assert model.get_feature_names_out()[4] == f"{kind}_1_rank1"
+
+
+@pytest.mark.parametrize("center", ["class", "all"])
+@pytest.mark.parametrize("scale", ["none", "columns"])
+def test_eigenvalues_are_mean_squares(center, scale):
+    model = ClassComponents("vanishing", 4, center=center, scale=scale, expansion="none").fit(X, Y)
+    projections = model.transform(X)
+    for f, (c, _) in enumerate(model.pairs_):
+        square = np.mean(projections[c == Y, f] ** 2)
+        assert_allclose(square, model.eigenvalues_[f], rtol=1e-8, atol=1e-14)
+    lengths = np.linalg.norm(model.directions_ * model.column_scale_[:, None], axis=0)
+    assert_allclose(lengths, 1.0)
+
+
+def test_rows_that_vanish():
+    rng = np.random.default_rng(0)
+    t = rng.standard_normal((60, 2))
+    y = np.arange(60) % 2
+    rows = np.column_stack([t, np.where(y == 0, t[:, 0] + 2, 3 * t[:, 1] - 1)])
+    model = ClassComponents("vanishing", 1, scale="none", expansion="none").fit(rows, y)
+    out = model.transform(rows)
+    assert np.abs(out[y == 0, 0]).max() < 1e-7
+    assert np.abs(out[y == 1, 1]).max() < 1e-7
+    assert np.abs(out[y == 1, 0]).mean() > 0.3
+
+
+def test_batches_blocks_weights_and_moments_agree():
+    weight = np.random.default_rng(0).integers(0, 3, len(X))
+    model = ClassComponents("principal", 2).fit(X, Y, weight)
+    others = [
+        ClassComponents("principal", 2).fit(np.repeat(X, weight, 0), np.repeat(Y, weight)),
+        ClassComponents("principal", 2).fit(ArrayBlocks(X, Y, weight, block_rows=40)),
+        ClassComponents("principal", 2).fit_moments(ClassMoments().update(X, Y, weight)),
+        ClassComponents("principal", 2)
+        .partial_fit(X[:70], Y[:70], sample_weight=weight[:70])
+        .partial_fit(X[70:], Y[70:], sample_weight=weight[70:]),
+    ]
+    for other in others:
+        assert_allclose(other.transform(X), model.transform(X), atol=1e-9)
+
+
+def test_more_directions_than_columns_and_float32():
+    model = ClassComponents(n_directions=99).fit(X.astype(np.float32), Y)
+    assert model.directions_.shape == (4, 12)
+    assert model.transform(X.astype(np.float32)).dtype == np.float32
+
+
+def test_constant_columns_and_classes_of_one_row():
+    digits, y = load_digits(return_X_y=True)
+    for kind in ("principal", "vanishing"):
+        model = ClassComponents(kind, 5).fit(digits[:300], y[:300])
+        assert np.isfinite(model.transform(digits)).all()
+        one = ClassComponents(kind, 2).fit(X[[0, 50, 60]], Y[[0, 50, 60]])
+        assert np.isfinite(one.transform(X)).all()
+
+
+def test_bad_parameters_are_named():
+    with pytest.raises(ValueError, match="kind"):
+        ClassComponents("best").fit(X, Y)
+    with pytest.raises(ValueError, match="two classes"):
+        ClassComponents().fit(X[:50], Y[:50])

@@ -1,0 +1,265 @@
+"""GEMClassifier is the pipeline of its parts, whatever the rows, the options and the depth."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_digits, load_wine
+from sklearn.pipeline import make_pipeline
+
+from eigenfeat import GEM, ClassMoments, GEMClassifier, MultinomialLogit
+
+# The pipeline's features are of the rows' type, the classifier's of float32, and both searches end
+# within 1e-4 of the least objective: so far apart may probabilities be.
+NEAR = 1e-3
+
+SMALL = {"n_directions": 3, "pairs": "hypercube"}
+
+
+@pytest.fixture(scope="module")
+def digits():
+    """900 rows of small integers, 64 columns, 10 classes; the last 300 are for predictions."""
+    X, y = load_digits(return_X_y=True)
+    return X[:900], y[:900]
+
+
+def by_parts(X, y, rest, weight=None, *, groups=None, penalty=0.03, common=None, **options):
+    """Probabilities of the rows `rest` by GEM, its features as an array, and the logit on it."""
+    gem = GEM(**{**SMALL, **options}).fit(X, y if groups is None else groups, weight)
+    common = common or ("columns" if options.get("include_input") else "common")
+    logit = MultinomialLogit(penalty, ridge_scale=common, tol=1e-3).fit(gem.transform(X), y, weight)
+    return logit.predict_proba(gem.transform(rest))
+
+
+def test_the_default_is_gem_and_its_logit(digits):
+    X, y = digits
+    model = GEMClassifier().fit(X[:600], y[:600])
+    gem = GEM().fit(X[:600], y[:600])
+    (layer,) = model.layers_
+    assert_array_equal(layer.directions, gem.directions_)
+    assert_array_equal(layer.offset, gem.offset_)
+    assert_array_equal(layer.eigenvalues, gem.eigenvalues_)
+    assert_array_equal(layer.pairs, gem.pairs_)
+    assert_array_equal(layer.ranks, gem.ranks_)
+    assert model.logit_.n_features_in_ == layer.width == gem.transform(X[:1]).shape[1]
+    assert model.score(X[600:], y[600:]) > 0.93
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("include_input", [False, True])
+@pytest.mark.parametrize("constant", [False, True])
+@pytest.mark.parametrize("expansion", ["half_wave", "shifted", "polynomial"])
+def test_one_layer_by_parts(digits, expansion, constant, include_input, dtype):
+    X, y = digits[0].astype(dtype), digits[1]
+    options = {"expansion": expansion, "constant": constant, "include_input": include_input}
+    model = GEMClassifier(**SMALL, **options).fit(X[:600], y[:600])
+    expected = by_parts(X[:600], y[:600], X[600:], **options)
+    assert_allclose(model.predict_proba(X[600:]), expected, atol=NEAR)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"powers": (2,)},
+        {"powers": [3, 1], "expansion": "shifted"},
+        {"denominator": "covariance", "threshold": None, "ridge": 0.5},
+        {"scale": "columns", "penalty": 1.0},
+        {"pairs": "class_tree"},
+        {"pairs": [(c, (c + 3) % 10) for c in range(10)]},
+        {"pairs": ("random", 20), "random_state": 5},
+    ],
+    ids=str,
+)
+def test_options_by_parts(digits, options):
+    X, y = digits
+    model = GEMClassifier(**{**SMALL, **options}).fit(X[:600], y[:600])
+    assert_allclose(
+        model.predict_proba(X[600:]), by_parts(X[:600], y[:600], X[600:], **options), atol=NEAR
+    )
+
+
+@pytest.mark.parametrize("options", [{}, {"include_input": True}, {"constant": False}], ids=str)
+@pytest.mark.parametrize("form", [sp.csr_matrix, sp.coo_array])
+def test_sparse_rows_by_parts(digits, options, form):
+    X, y = digits
+    model = GEMClassifier(**SMALL, **options).fit(form(X[:600]), y[:600])
+    expected = by_parts(X[:600], y[:600], X[600:], **options)
+    assert_allclose(model.predict_proba(form(X[600:])), expected, atol=NEAR)
+    assert_allclose(model.predict_proba(X[600:]), expected, atol=NEAR)
+
+
+@pytest.mark.parametrize(
+    ("options", "ridge_scale"),
+    [({}, "common"), ({"expansion": "shifted"}, "common"), ({"include_input": True}, "columns")],
+)
+def test_it_is_a_pipeline(digits, options, ridge_scale):
+    """With this `ridge_scale`, and not with the other."""
+    X, y = digits[0][:400], digits[1][:400]
+    options = {"n_directions": 3, **options}
+    scores = GEMClassifier(tol=1e-7, **options).fit(X, y).decision_function(X)
+    other = {"common": "columns", "columns": "common"}[ridge_scale]
+    apart = []
+    for scale in (ridge_scale, other):
+        logit = MultinomialLogit(ridge_scale=scale, tol=1e-7)
+        pipeline = make_pipeline(GEM(**options), logit).fit(X, y)
+        apart.append(np.abs(pipeline.decision_function(X) - scores).max() / np.abs(scores).max())
+    assert apart[0] <= 1e-3
+    assert apart[1] > 0.1
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_small_integers_are_float32(digits, dtype, form):
+    X, y = digits
+    bits = GEMClassifier(**SMALL).fit(form(X[:600].astype(np.float32)), y[:600])
+    model = GEMClassifier(**SMALL).fit(form(X[:600].astype(dtype)), y[:600])
+    rest = form(X[600:].astype(dtype))
+    expected = bits.predict_proba(form(X[600:].astype(np.float32)))
+    assert model.predict_proba(rest).dtype == np.float32
+    assert_array_equal(model.predict_proba(rest), expected)
+
+
+@pytest.mark.parametrize("options", [{}, {"depth": 2, "hidden_directions": 2}], ids=str)
+def test_weights_are_repetitions(digits, rng, options):
+    X, y = digits
+    weight = rng.integers(0, 3, 600)
+    # Without a trial for the scale, which draws rows.
+    options = {**SMALL, "scale": "none", **options}
+    weighted = GEMClassifier(**options).fit(X[:600], y[:600], weight)
+    repeated = GEMClassifier(**options).fit(
+        np.repeat(X[:600], weight, 0), np.repeat(y[:600], weight)
+    )
+    assert_allclose(weighted.predict_proba(X[600:]), repeated.predict_proba(X[600:]), atol=1e-2)
+
+
+def test_weights_by_parts(digits, rng):
+    X, y = digits
+    weight = rng.random(600) * (rng.random(600) < 0.8)
+    model = GEMClassifier(**SMALL).fit(X[:600], y[:600], weight)
+    expected = by_parts(X[:600], y[:600], X[600:], weight)
+    assert_allclose(model.predict_proba(X[600:]), expected, atol=NEAR)
+
+
+@pytest.mark.parametrize("labels", [np.array([0, 1]), np.array(["no", "yes"])])
+def test_two_classes_by_parts(labels):
+    X, y = load_wine(return_X_y=True)
+    X, y = X[y < 2], labels[y[y < 2]]
+    model = GEMClassifier(**SMALL, scale="columns").fit(X[::2], y[::2])
+    expected = by_parts(X[::2], y[::2], X[1::2], scale="columns")
+    assert_allclose(model.predict_proba(X[1::2]), expected, atol=NEAR)
+    logits = model.decision_function(X[1::2])
+    assert logits.shape == (len(X[1::2]),)
+    assert_array_equal(model.predict(X[1::2]), labels[(logits > 0).astype(int)])
+    log_odds = np.diff(model.predict_log_proba(X[1::2]), axis=1)[:, 0]
+    assert_allclose(log_odds, logits, atol=1e-5)
+
+
+@pytest.mark.parametrize(("hidden_ridge", "include_input"), [(None, True), (0.8, False)])
+@pytest.mark.parametrize("expansion", ["auto", "half_wave"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_two_layers_by_parts(digits, dtype, expansion, hidden_ridge, include_input):
+    X, y = digits[0].astype(dtype), digits[1]
+    options = {"hidden_directions": 2, "n_directions": 2, "pairs": "hypercube"}
+    options |= {"expansion": expansion, "hidden_ridge": hidden_ridge}
+    model = GEMClassifier(depth=2, include_input=include_input, **options).fit(X[:600], y[:600])
+    first = GEM(
+        ridge=hidden_ridge or 0.2,
+        n_directions=2,
+        threshold=None,
+        pairs="hypercube",
+        expansion="shifted",
+        powers=(1,),
+    ).fit(X[:600], y[:600])
+    hidden = [first.transform(rows).astype(np.float32) for rows in (X[:600], X[600:])]
+    waves = {"expansion": "shifted"} if expansion == "auto" else {}
+    waves |= {"include_input": include_input, "common": "common"}
+    expected = by_parts(hidden[0], y[:600], hidden[1], n_directions=2, scale="none", **waves)
+    assert model.layers_[0].width == hidden[0].shape[1]
+    assert_allclose(model.predict_proba(X[600:]), expected, atol=NEAR)
+    assert model.score(X[600:], y[600:]) > 0.9
+
+
+def test_three_layers_learn(digits):
+    X, y = digits
+    model = GEMClassifier(depth=3, hidden_directions=3, **SMALL).fit(X[:600], y[:600])
+    assert len(model.layers_) == 3
+    assert model.score(X[600:], y[600:]) > 0.9
+
+
+def test_moments_of_hidden_features_do_not_depend_on_the_blocks(digits, monkeypatch):
+    X, y = digits
+    options = {"depth": 2, "hidden_directions": 2, "n_directions": 2, "pairs": "hypercube"}
+    whole = GEMClassifier(**options).fit(X, y)
+    monkeypatch.setattr("eigenfeat.expansion.layers._BLOCK_BYTES", 1.0)  # 512 rows at a time
+    blocks = GEMClassifier(**options).fit(X, y)
+    assert_allclose(blocks.predict_proba(X), whole.predict_proba(X), atol=5e-3)
+    assert_array_equal(blocks.predict(X), whole.predict(X))
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_events_condition_the_moments(digits, depth):
+    """Odd and even, and large and small: four groups, and still ten classes."""
+    X, y = digits
+    events = np.array(["even", "odd"])[y[:600] % 2].astype(object) + np.where(y[:600] < 5, "-", "+")
+    options = {"pairs": "all", "n_directions": 4}
+    model = GEMClassifier(depth=depth, hidden_directions=4, **options)
+    model.fit(X[:600], y[:600], events=events)
+    assert model.classes_.tolist() == list(range(10))
+    for layer in model.layers_:
+        assert set(layer.pairs.ravel()) == {"even-", "even+", "odd-", "odd+"}
+    if depth == 1:
+        expected = by_parts(X[:600], y[:600], X[600:], groups=events, **options)
+        assert_allclose(model.predict_proba(X[600:]), expected, atol=NEAR)
+    assert model.score(X[600:], y[600:]) > 0.8
+
+
+def test_without_directions_there_are_the_shares_of_the_classes(digits):
+    X, y = digits
+    kept = (y > 2) | (np.arange(len(y)) % 3 == 0)
+    model = GEMClassifier(threshold=1e9, penalty=1e-6).fit(X[kept], y[kept])
+    assert model.layers_[0].directions.shape == (64, 0)
+    shares = np.bincount(y[kept]) / kept.sum()
+    assert_allclose(model.predict_proba(X[:2]), [shares, shares], atol=5e-3)
+
+
+@pytest.mark.parametrize("options", [{}, {"depth": 2, "hidden_directions": 2}], ids=str)
+def test_a_fit_of_given_moments_is_the_same(digits, options):
+    X, y = digits
+    model = GEMClassifier(**{**SMALL, "scale": "columns", **options})
+    expected = GEMClassifier(**{**SMALL, "scale": "columns", **options}).fit(X, y)
+    model._checked(X, reset=True)
+    model._fit_rows(X, y, None, y, model._gem(0).fit_moments(ClassMoments().update(X, y)))
+    assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
+
+
+MEMORY = """
+import resource, sys
+import numpy as np
+from eigenfeat import GEMClassifier
+
+rng = np.random.default_rng(0)
+y = np.arange({n}) % 10
+X = rng.integers(0, 200, ({n}, 48)).astype(np.uint8)
+X[:, :40] += (rng.integers(0, 50, (10, 40)) * (rng.random((10, 40)) < 0.3))[y].astype(np.uint8)
+GEMClassifier(n_directions=1, threshold=None, n_threads=1).fit(X[:500], y[:500])
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+model = GEMClassifier(n_directions=3, threshold=None, n_threads=2, scale="none").fit(X, y)
+after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(after - before, model.logit_.n_features_in_)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="ru_maxrss is in kB on Linux")
+def test_features_are_never_formed():
+    """Less than half of what the features alone would need in float32; a quarter in float64."""
+    n = 20_000
+    command = [sys.executable, "-c", MEMORY.format(n=n)]
+    out = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout
+    kilobytes, width = (int(word) for word in out.split())
+    assert width == 6 * 3 * 90
+    assert 1024 * kilobytes < 0.5 * (4 * n * width)

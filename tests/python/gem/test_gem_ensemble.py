@@ -1,0 +1,312 @@
+"""GEMEnsemble: the geometric mean of members that are each as if fitted alone."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from ensemble_reference import geometric_mean
+from numpy.testing import assert_allclose, assert_array_equal
+from saved_files import change_meta
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_wine
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import log_loss
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from eigenfeat import FileFormatError, GEMClassifier
+from eigenfeat.gem.ensemble import GEMEnsemble
+from eigenfeat.moments.class_moments import ClassMoments
+
+REASON = "agrees to the search's tolerance, as GEMClassifier does"
+SMALL = GEMClassifier(pairs="hypercube", n_directions=2)
+
+
+@parametrize_with_checks(
+    [
+        GEMEnsemble(n_members=2),
+        GEMEnsemble(GEMClassifier(pairs="stratified", n_directions=2)),
+        GEMEnsemble(make_pipeline(MaxAbsScaler(), GEMClassifier(n_directions=2)), n_members=2),
+    ],
+    expected_failed_checks=lambda model: {
+        f"check_sample_weight_equivalence_on_{kind}_data": REASON for kind in ("dense", "sparse")
+    },
+)
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:900], y[:900]
+
+
+@pytest.fixture(scope="module")
+def model(digits):
+    """Four members on 600 rows."""
+    X, y = digits
+    return GEMEnsemble(SMALL, n_members=4).fit(X[:600], y[:600])
+
+
+def test_probabilities_are_geometric_means(digits, model):
+    X, y = digits[0][600:], digits[1][600:]
+    expected = geometric_mean(model.members_, X)
+    assert_allclose(model.predict_proba(X), expected, rtol=1e-4)
+    assert_allclose(model.predict_log_proba(X), np.log(expected), atol=1e-4)
+    assert_array_equal(model.predict(X), expected.argmax(axis=1))
+    assert model.decision_function(X).shape == (300, 10)
+    assert model.score(X, y) > 0.93
+
+
+def test_probabilities_far_below_the_least_float(digits, model):
+    """Logits in the thousands: the product of probabilities is 0, their mean logarithm is not."""
+    far = 1e7 * digits[0][:3]
+    logs = model.predict_log_proba(far)
+    assert np.isfinite(logs).all()
+    assert logs.min() < -1000
+    members = np.mean([m.predict_log_proba(far).astype(float) for m in model.members_], axis=0)
+    members -= np.logaddexp.reduce(members, axis=1, keepdims=True)
+    assert_allclose(logs, members, rtol=1e-4)
+
+
+def test_two_classes():
+    X, y = load_wine(return_X_y=True)
+    X, y = X[y < 2], np.array(["no", "yes"])[y[y < 2]]
+    model = GEMEnsemble(n_members=3).fit(X[::2], y[::2])
+    expected = geometric_mean(model.members_, X[1::2])
+    assert model.decision_function(X).shape == (len(X),)
+    assert_allclose(model.predict_proba(X[1::2]), expected, rtol=1e-4)
+    assert_array_equal(model.predict(X[1::2]), model.classes_[expected.argmax(axis=1)])
+
+
+def test_cross_entropy_is_at_most_the_members_mean(digits, model):
+    """Row by row: ``-log q_c = mean(-log p_mc) + log Z``, and Z is at most 1 (Hoelder)."""
+    X, y = digits
+    rows = np.arange(len(y))
+    own = -model.predict_log_proba(X)[rows, y]
+    members = [-m.predict_log_proba(X)[rows, y] for m in model.members_]
+    assert (own <= np.mean(members, axis=0) + 1e-5).all()
+    losses = [log_loss(y[600:], m.predict_proba(X[600:])) for m in model.members_]
+    assert log_loss(y[600:], model.predict_proba(X[600:])) < np.mean(losses)
+
+
+def test_it_minimises_the_mean_divergence_to_the_members(digits, model, rng):
+    X = digits[0][600:620]
+    members = [m.predict_proba(X).astype(float) for m in model.members_]
+
+    def divergence(q):
+        return np.mean([(q * np.log(q / p)).sum() for p in members])
+
+    best = model.predict_proba(X).astype(float)
+    for _ in range(20):
+        other = best * np.exp(0.1 * rng.standard_normal(best.shape))
+        other /= other.sum(axis=1, keepdims=True)
+        assert divergence(other) > divergence(best)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"scale": "columns"}, {"depth": 2, "hidden_directions": 1}, {"include_input": True}],
+    ids=str,
+)
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_members_are_as_if_fitted_alone(digits, options, form):
+    X, y = form(digits[0][:600]), digits[1][:600]
+    estimator = clone(SMALL).set_params(**options)
+    model = GEMEnsemble(estimator, n_members=2, random_state=3).fit(X, y)
+    for member in model.members_:
+        alone = clone(member).fit(X, y)
+        assert_array_equal(alone.predict_proba(X), member.predict_proba(X))
+        assert_array_equal(alone.layers_[0].directions, member.layers_[0].directions)
+    first = clone(estimator).set_params(random_state=model.members_[0].random_state)
+    assert_array_equal(first.fit(X, y).predict_proba(X), model.members_[0].predict_proba(X))
+
+
+def test_weights_and_events_reach_the_members(digits, rng):
+    X, y = digits
+    weight = rng.random(900) * (rng.random(900) < 0.7)
+    events = y // 2
+    model = GEMEnsemble(SMALL, n_members=2).fit(X, y, weight, events=events)
+    for member in model.members_:
+        alone = clone(member).fit(X, y, weight, events=events)
+        assert_array_equal(alone.predict_proba(X), member.predict_proba(X))
+        assert set(member.layers_[0].pairs.ravel()) == set(range(5))
+
+
+def test_rows_are_read_once_for_the_moments(digits, monkeypatch):
+    X, y = digits
+    seen = []
+    update = ClassMoments.update
+
+    def counted(self, X, *args, **options):
+        seen.append(X.shape[0])
+        return update(self, X, *args, **options)
+
+    monkeypatch.setattr(ClassMoments, "update", counted)
+    estimator = clone(SMALL).set_params(scale="none")
+    GEMEnsemble(estimator, n_members=4).fit(X, y)
+    assert seen == [900]
+
+
+def test_the_scale_is_decided_once():
+    X, y = load_digits(return_X_y=True)
+    rng = np.random.default_rng(0)
+    units = 10.0 ** rng.integers(-3, 4, 64)
+    for rows, choice in ((X, "none"), (X * units, "columns")):
+        model = GEMEnsemble(SMALL, n_members=3).fit(rows, y)
+        assert [member.scale for member in model.members_] == [choice] * 3
+
+
+def test_members_differ_and_seeds_decide(digits, model):
+    X, y = digits
+    for i, member in enumerate(model.members_):
+        for other in model.members_[:i]:
+            assert member.layers_[0].pairs.tolist() != other.layers_[0].pairs.tolist()
+            assert not np.array_equal(member.predict_proba(X), other.predict_proba(X))
+    same = GEMEnsemble(SMALL, n_members=4).fit(X[:600], y[:600])
+    assert same.predict_proba(X).tobytes() == model.predict_proba(X).tobytes()
+    other = GEMEnsemble(SMALL, n_members=4, random_state=1).fit(X[:600], y[:600])
+    assert not np.array_equal(other.predict_proba(X), model.predict_proba(X))
+    fewer = GEMEnsemble(SMALL, n_members=2).fit(X[:600], y[:600])
+    for member, twin in zip(fewer.members_, model.members_, strict=False):
+        assert_array_equal(member.predict_proba(X), twin.predict_proba(X))
+
+
+def test_threads_do_not_matter(digits, model):
+    X, y = digits
+    for threads in (1, 2):
+        twin = GEMEnsemble(SMALL, n_members=4, n_threads=threads).fit(X[:600], y[:600])
+        assert twin.members_[0].n_threads == threads
+        assert twin.predict_proba(X).tobytes() == model.predict_proba(X).tobytes()
+
+
+def test_estimator_stays_as_it_was(digits):
+    X, y = digits
+    estimator = GEMClassifier(pairs="hypercube", n_directions=2, random_state=9)
+    GEMEnsemble(estimator, n_members=2, n_threads=1).fit(X, y)
+    assert estimator.get_params() == clone(estimator).get_params()
+    assert estimator.random_state == 9
+    assert not hasattr(estimator, "classes_")
+
+
+def test_verbose_tells_the_members(digits, capsys):
+    X, y = digits
+    GEMEnsemble(SMALL, n_members=2, verbose=1).fit(X[:300], y[:300])
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert [line.split(":")[0] for line in err.splitlines()] == [
+        "[GEMEnsemble] member 1",
+        "[GEMEnsemble] member 2",
+    ]
+
+
+# ---- files ---------------------------------------------------------------------------------------
+
+
+def ensembles():
+    X, y = load_wine(return_X_y=True)
+    names = np.array(["red", "white", "rosé"])[y]
+    frame = pd.DataFrame(X).add_prefix("c")
+    deep = GEMClassifier(depth=2, hidden_directions=1, n_directions=2, pairs=[(0, 1), (1, 2)])
+    return {
+        "default": lambda: (GEMEnsemble(n_members=3).fit(X, names), X),
+        "objects": lambda: (GEMEnsemble(n_members=2).fit(X, names.astype(object)), X),
+        "deep": lambda: (GEMEnsemble(deep, n_members=2, random_state=4).fit(X, y), X),
+        "two": lambda: (GEMEnsemble(n_members=2).fit(X, y == 1), X),
+        "columns": lambda: (GEMEnsemble(n_members=1, n_threads=1).fit(frame, y), frame),
+    }
+
+
+@pytest.mark.parametrize("kind", ensembles())
+def test_files_and_pickles_hold_every_bit(tmp_path, kind):
+    model, X = ensembles()[kind]()
+    model.save(tmp_path / "model")
+    loaded = GEMEnsemble.load(str(tmp_path / "model"))
+    for twin in (loaded, pickle.loads(pickle.dumps(model))):
+        for method in ("decision_function", "predict_proba", "predict"):
+            assert_array_equal(getattr(twin, method)(X), getattr(model, method)(X), strict=True)
+        assert twin.classes_.dtype == model.classes_.dtype
+        assert twin.n_features_in_ == 13
+        assert str(twin.get_params()) == str(model.get_params())
+        assert len(twin.members_) == model.n_members
+        for member, other in zip(twin.members_, model.members_, strict=True):
+            assert member.get_params() == other.get_params()
+    assert hasattr(loaded, "feature_names_in_") == (kind == "columns")
+    loaded.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
+    assert_array_equal(clone(loaded).fit(X, model.predict(X)).classes_, model.classes_)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda meta: meta.update(members=[]),
+        lambda meta: meta.pop("members"),
+        lambda meta: meta["parameters"].update(estimator=None),
+        lambda meta: meta["parameters"].update(unheard_of=1),
+        lambda meta: meta.update(estimator={"unheard_of": 1}),
+        lambda meta: meta["members"][1]["parameters"].update(unheard_of=1),
+        lambda meta: meta["members"][1]["classes"].update(values=[["int", c] for c in (5, 6, 7)]),
+        lambda meta: meta["members"][1].update(layers=[]),
+    ],
+)
+def test_headers_that_do_not_fit_are_refused(tmp_path, change):
+    path = tmp_path / "model"
+    X, y = load_wine(return_X_y=True)
+    GEMEnsemble(GEMClassifier(n_directions=1), n_members=2).fit(X, y).save(path)
+    GEMEnsemble.load(path)
+    change_meta(path, change)
+    with pytest.raises(FileFormatError, match=f"^{path}: "):
+        GEMEnsemble.load(path)
+
+
+def test_other_files_are_refused(tmp_path, model):
+    path = tmp_path / "model"
+    model.members_[0].save(path)
+    with pytest.raises(FileFormatError, match=f"^{path}: .*'gem classifier', not 'gem ensemble'"):
+        GEMEnsemble.load(path)
+    model.save(path)
+    with pytest.raises(FileFormatError, match=f"^{path}: .*'gem ensemble', not 'gem classifier'"):
+        GEMClassifier.load(path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(FileFormatError, match=f"^{path}: "):
+        GEMEnsemble.load(path)
+
+
+# ---- errors --------------------------------------------------------------------------------------
+
+
+def test_errors(digits, model, tmp_path):
+    X, y = digits
+    for method in ("predict", "predict_proba", "decision_function"):
+        with pytest.raises(NotFittedError):
+            getattr(GEMEnsemble(), method)(X)
+    with pytest.raises(NotFittedError):
+        GEMEnsemble().save(tmp_path / "model")
+    for options, name in (({"n_members": 0}, "n_members"), ({"estimator": "gem"}, "estimator")):
+        with pytest.raises(ValueError, match=f"'{name}' parameter of GEMEnsemble"):
+            GEMEnsemble(**options).fit(X, y)
+    with pytest.raises(ValueError, match="'ridge' parameter of GEMClassifier"):
+        GEMEnsemble(GEMClassifier(ridge=-1)).fit(X, y)
+    with pytest.raises(ValueError, match="y: expected rows of at least two classes"):
+        GEMEnsemble().fit(X, np.ones(900))
+    with pytest.raises(ValueError, match="events: expected 900 groups"):
+        GEMEnsemble().fit(X, y, events=y[:3])
+    with pytest.raises(ValueError, match="is expecting 64 features"):
+        model.predict(X[:, 1:])
+
+
+def test_a_failed_fit_leaves_the_ensemble(digits):
+    X, y = digits
+    model = GEMEnsemble(clone(SMALL), n_members=2).fit(X, y)
+    expected = model.predict_proba(X)
+    with pytest.raises(ValueError, match="expected rows of at least two classes"):
+        model.fit(X[:, :3], np.ones(900))
+    assert_array_equal(model.predict_proba(X), expected)

@@ -1,0 +1,117 @@
+"""GEMClassifierCV: what it shares changes nothing, and its table says what it tried."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import StratifiedShuffleSplit
+
+from eigenfeat import GEMClassifier, GEMClassifierCV
+
+GRID = {
+    "ridge": [0.1, 0.5],
+    "threshold": [1.5, 3.0],
+    "n_directions": [2, 4],
+    "penalty": [0.1, 0.01],
+}
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:900] / 16, y[:900]
+
+
+@pytest.fixture(scope="module")
+def search(digits):
+    return GEMClassifierCV(GEMClassifier(scale="none"), GRID, random_state=3).fit(*digits)
+
+
+def test_every_candidate_is_as_if_fitted_alone(digits, search):
+    X, y = digits
+    splitter = StratifiedShuffleSplit(1, test_size=1 / 6, random_state=3)
+    train, held = (np.sort(rows) for rows in next(splitter.split(X, y)))
+    assert len(search.results_) == 16
+    for result in search.results_[::5]:
+        alone = GEMClassifier(scale="none", **result["params"]).fit(X[train], y[train])
+        error = np.mean(alone.predict(X[held]) != y[held])
+        assert abs(error - result["error"]) <= 1 / len(held)
+        assert result["n_directions_kept"] == alone.layers_[-1].directions.shape[1]
+        logarithms = alone.predict_log_proba(X[held])[np.arange(len(held)), y[held]]
+        assert result["log_loss"] == pytest.approx(-logarithms.mean(), rel=0.02)
+
+
+def test_the_best_comes_first_and_is_refitted(digits, search):
+    X, y = digits
+    ranks = [(result["error"], result["log_loss"]) for result in search.results_]
+    assert ranks == sorted(ranks)
+    assert search.best_params_ == search.results_[0]["params"]
+    assert search.best_score_ == search.results_[0]["error"]
+    alone = GEMClassifier(scale="none", **search.best_params_).fit(X, y)
+    assert np.array_equal(alone.predict_proba(X), search.predict_proba(X))
+
+
+def test_folds_log_loss_and_no_refit(digits):
+    X, y = digits
+    found = GEMClassifierCV(
+        GEMClassifier(n_directions=2),
+        {"penalty": [1.0, 0.01]},
+        cv=3,
+        scoring="log_loss",
+        refit=False,
+    ).fit(X, y)
+    assert found.best_params_ == {"penalty": 0.01}
+    assert all(len(result["errors"]) == 3 for result in found.results_)
+    with pytest.raises(NotFittedError):
+        found.predict(X)
+
+
+def test_depth_and_weights(digits):
+    X, y = digits
+    base = GEMClassifier(depth=2, hidden_directions=2, n_directions=2, pairs="hypercube")
+    weight = np.random.RandomState(0).uniform(0, 2, len(y))
+    grid = {"threshold": [1.0, 2.0], "include_input": [False, True], "penalty": [0.1, 0.01]}
+    found = GEMClassifierCV(base, grid)
+    assert found.fit(X, y, weight).score(X, y) > 0.95
+
+
+def test_interrupted_keeps_what_is_finished(digits, monkeypatch):
+    finished = []
+
+    def interrupt(model, X):
+        if len(finished) == 2:
+            raise KeyboardInterrupt
+        finished.append(model.penalty)
+        return original(model, X)
+
+    from eigenfeat.linear.logistic import MultinomialLogit
+
+    original = MultinomialLogit.predict_log_proba
+    monkeypatch.setattr(MultinomialLogit, "predict_log_proba", interrupt)
+    search = GEMClassifierCV(GEMClassifier(n_directions=2), {"penalty": [1.0, 0.1, 0.01]})
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(*digits)
+    assert [result["params"]["penalty"] for result in search.results_] == [1.0, 0.1]
+
+
+@pytest.mark.parametrize(
+    ("grid", "message"),
+    [
+        ({"rigde": [1]}, "grid: expected parameters of GEMClassifier, got 'rigde'"),
+        ({"ridge": 1.0}, "grid: expected a sequence of values of ridge, got 1.0"),
+        ({"ridge": []}, "grid: expected a sequence of values of ridge"),
+    ],
+)
+def test_unfit_grids_are_named(digits, grid, message):
+    with pytest.raises(ValueError, match=message):
+        GEMClassifierCV(grid=grid).fit(*digits)
+
+
+def test_progress_goes_to_stderr(digits, capsys):
+    base = GEMClassifier(n_directions=1, pairs="hypercube")
+    GEMClassifierCV(base, {"penalty": [0.1]}, refit=False, verbose=1).fit(*digits)
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "1/1" in captured.err

@@ -1,0 +1,282 @@
+"""GEM without matrices of d x d: against the exact solvers, and on what they cannot do."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+
+from eigenfeat import GEM, GEMClassifier, load, save
+from eigenfeat._base.sparse_rows import DenseRows, SparseRows
+from eigenfeat.gem import wide as gem_wide
+from eigenfeat.pencils import wide_denominator as gem_wide_denominator
+from eigenfeat.pencils.pencils import SingularDenominatorError
+
+OPTIONS = [
+    {},
+    {"denominator": "covariance"},
+    {"constant": False},
+    {"constant": False, "denominator": "covariance"},
+    {"scale": "columns"},
+    {"scale": "columns", "denominator": "covariance"},
+    {"ridge": 1e-3},
+    {"ridge": 1e3, "denominator": "covariance"},
+]
+
+
+def words(n=240, d=90, k=3, seed=0, dtype=np.float64):
+    """Counts of terms whose rates differ by class; each class has a term of its own."""
+    rng = np.random.default_rng(seed)
+    y = np.concatenate([np.arange(k), rng.integers(0, k, n - k)])
+    rates = 0.2 * np.exp(rng.standard_normal((k, d)))
+    X = rng.poisson(rates[y]).astype(dtype)
+    X[:, :k] *= y[:, None] == np.arange(k)
+    return sparse.csr_matrix(X), y
+
+
+def fitted(X, y, weight=None, **options):
+    settings = {"scale": "none", "n_directions": 4, "solver": "randomized", **options}
+    return GEM(**settings).fit(X, y, weight)
+
+
+def dense(directions):
+    return directions if isinstance(directions, np.ndarray) else directions.toarray()
+
+
+def on_disk(X, path):
+    """The rows as a read-only memory-mapped file."""
+    np.save(path, X.toarray())
+    return np.load(path, mmap_mode="r")
+
+
+def assert_same_directions(wide, exact, eps):
+    """Eigenvalues to tolerance squared, directions to tolerance over the relative gap."""
+    assert_array_equal(wide.pairs_, exact.pairs_)
+    assert_array_equal(wide.ranks_, exact.ranks_)
+    assert_allclose(wide.eigenvalues_, exact.eigenvalues_, rtol=30 * eps**1.5)
+    assert wide.residuals_.max() <= 3 * eps
+    size = np.linalg.norm(exact.directions_, axis=0)
+    gap = np.linalg.norm(dense(wide.directions_) - exact.directions_, axis=0) / size
+    assert gap.max() <= 100 * eps
+    assert_allclose(wide.offset_, exact.offset_, rtol=0, atol=100 * eps * (1 + size.max()))
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_agrees_with_the_exact_solver(options, dtype, tmp_path):
+    X, y = words(dtype=dtype)
+    weight = np.random.default_rng(1).random(len(y)) + 0.5
+    shared = {"threshold": None, **options}
+    exact = fitted(X, y, weight, solver="full", **shared)
+    eps = gem_wide.TOLERANCES[np.dtype(dtype)]
+    for rows in (X, on_disk(X, tmp_path / "rows.npy")):
+        wide = fitted(rows, y, weight, **shared)
+        assert not hasattr(wide, "moments_")
+        assert_same_directions(wide, exact, eps)
+        expected = exact.transform(X[:50]).astype(np.float64)
+        got = wide.transform(rows[:50])
+        assert got.dtype == dtype
+        assert_allclose(got, expected, rtol=0, atol=300 * eps * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("kind", ["sparse", "dense"])
+def test_conjugate_gradients_agree(kind, monkeypatch):
+    """Denominators of more rows than are factorised."""
+    monkeypatch.setattr(gem_wide_denominator, "MOST_EXACT", 10)
+    monkeypatch.setattr(gem_wide_denominator, "MOST_FREQUENT", 20)
+    monkeypatch.setattr(gem_wide_denominator, "NYSTROM_RANK", 20)
+    X, y = words()
+    rows = X if kind == "sparse" else X.toarray()
+    for options in ({}, {"denominator": "covariance"}, {"constant": False}):
+        exact = fitted(X, y, solver="full", threshold=None, **options)
+        assert_same_directions(fitted(rows, y, threshold=None, **options), exact, 1e-6)
+
+
+def test_threshold_and_pairs():
+    X, y = words()
+    for options in (
+        {"threshold": 1.8},
+        {"pairs": [(0, 1), (2, 1), (1, 2)]},
+        {"pairs": "hypercube"},
+    ):
+        exact, wide = (fitted(X, y, solver=s, **options) for s in ("full", "randomized"))
+        assert_same_directions(wide, exact, 1e-6)
+    assert fitted(X, y, threshold=1e6).directions_.shape == (X.shape[1], 0)
+    with pytest.raises(ValueError, match="pairs: expected 'all'"):
+        fitted(X, y, pairs="one_vs_rest")
+
+
+def test_residuals_are_those_of_the_pencil():
+    X, y = words(dtype=np.float32)
+    wide = fitted(X, y, constant=False)
+    rows, d = X.toarray().astype(float), X.shape[1]
+    V = dense(wide.directions_).astype(float)
+    for f, (i, j) in enumerate(wide.pairs_):
+        A, B = (rows[y == c].T @ rows[y == c] / np.sum(y == c) for c in (i, j))
+        B = B + 0.2 * np.trace(B) / d * np.eye(d)
+        Bv = wide.eigenvalues_[f] * (B @ V[:, f])
+        residual = np.linalg.norm(A @ V[:, f] - Bv) / np.linalg.norm(Bv)
+        assert_allclose(wide.residuals_[f], residual, rtol=0.1, atol=1e-5)
+        assert_allclose(V[:, f] @ B @ V[:, f], 1.0, rtol=1e-4)
+
+
+def test_warns_of_what_did_not_converge(monkeypatch):
+    monkeypatch.setattr("eigenfeat.gem.wide_solver.MOST_STEPS", 4)
+    X, y = words()
+    with pytest.warns(RuntimeWarning, match="got larger ones of"):
+        wide = fitted(X, y)
+    assert wide.residuals_.max() > 1e-6
+
+
+def test_seeds_and_threads(monkeypatch):
+    monkeypatch.setattr(gem_wide_denominator, "MOST_EXACT", 10)
+    X, y = words(n=700, d=2000, k=2, dtype=np.float32)
+    options = {"n_directions": 1, "ridge": 30.0}
+    fits = [fitted(X, y, n_threads=t, **options) for t in (1, 2, 7)]
+    for other in fits[1:]:
+        assert_array_equal(other.directions_.toarray(), fits[0].directions_.toarray())
+        assert_array_equal(other.transform(X[:99]), fits[0].transform(X[:99]))
+    another = fitted(X, y, random_state=7, **options)
+    assert_allclose(another.eigenvalues_, fits[0].eigenvalues_, rtol=1e-4)
+    assert not np.array_equal(another.eigenvalues_, fits[0].eigenvalues_)
+
+
+@pytest.mark.parametrize("ridge", [1e-6, 1.0, 1e6])
+def test_hard_rows(ridge):
+    """Empty columns and rows, a class of one row, duplicates, a class of zeros."""
+    X, _ = words(n=60, d=40)
+    X = sparse.csr_matrix(sparse.hstack([X[:, :20], sparse.csr_matrix((60, 9)), X[:, 20:]]))
+    y = np.repeat([0, 1, 2, 3], [1, 29, 20, 10])
+    X = sparse.csr_matrix(sparse.vstack([X[:30], X[5:15], X[5:15], sparse.csr_matrix((10, 49))]))
+    exact = fitted(X, y, solver="full", ridge=ridge, threshold=1e-3)
+    wide = fitted(X, y, ridge=ridge, threshold=1e-3)
+    assert_array_equal(wide.pairs_, exact.pairs_)
+    # The exact solver's own rounding is eps times the condition number, which the ridge bounds.
+    assert_allclose(wide.eigenvalues_, exact.eigenvalues_, rtol=1e-7 + 1e-12 / ridge)
+    assert np.all(np.isfinite(wide.transform(X)))
+    assert_array_equal(dense(wide.directions_)[20:29], 0.0)
+    # Columns that no row of the pair has are zero exactly; see the pair of one row and of zeros.
+    row = X[0].toarray()[0]
+    at = (wide.pairs_ == [0, 3]).all(axis=1)
+    assert_array_equal(dense(wide.directions_)[np.ix_(row == 0, at)], 0.0)
+
+
+def test_rows_far_from_zero(tmp_path):
+    """Dense rows are moved first, so that a large mean costs no digits of the spread."""
+    X, y = words()
+    exact = fitted(X.toarray(), y, solver="full", threshold=None)
+    moved = fitted(X.toarray() + 1e5, y, threshold=None)
+    assert_allclose(moved.eigenvalues_, exact.eigenvalues_, rtol=1e-8)
+
+
+def test_refusals_leave_things_as_they_were():
+    X, y = words()
+    gem = fitted(X, y)
+    before = gem.transform(X)
+    for call, message in (
+        (lambda: gem.set_params(ridge=0.0).fit(X, y), "ridge: expected a number > 0"),
+        (lambda: gem.set_params(ridge=0.2).partial_fit(X, y), "solver: expected one that works"),
+        (lambda: gem.fit(X, np.zeros(len(y))), r"at least two classes, got 1 class \(0\.0\)"),
+        (lambda: gem.fit_moments(GEM().fit(X, y).moments_), "solver: expected one that works"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+        assert_array_equal(gem.transform(X), before)
+    with pytest.raises(SingularDenominatorError, match="all rows of all classes are zero"):
+        fitted(sparse.csr_matrix((10, 5)), np.arange(10) % 2)
+    with pytest.raises(ValueError, match="include_input: expected False"):
+        fitted(X, y, include_input=True)
+
+
+def test_another_solver_afterwards():
+    X, y = words()
+    gem = fitted(X, y).set_params(solver="auto").fit(X, y)
+    assert hasattr(gem, "moments_")
+    assert not hasattr(gem, "residuals_")
+    gem.set_params(solver="randomized").fit(X, y)
+    assert not hasattr(gem, "moments_")
+
+
+@pytest.fixture(scope="module")
+def million():
+    """A fit that no matrix of d x d would allow: 30,000 columns are 7 GB a class."""
+    rng = np.random.default_rng(5)
+    n, d = 900, 30_000
+    y = rng.integers(0, 3, n)
+    rank = (np.exp(rng.random((n, 60)) * np.log(d)) - 1).astype(int)
+    topical = rng.random((n, 60)) < 0.3
+    terms = np.where(topical, (rank * 7919 + 101 * y[:, None]) % d, rank)
+    X = sparse.csr_matrix((np.ones(n * 60, np.float32), terms.ravel(), np.arange(n + 1) * 60),
+                          shape=(n, d))  # fmt: skip
+    X.sum_duplicates()
+    X.data = np.sqrt(X.data)
+    return X, y
+
+
+def test_chosen_by_itself(million):
+    X, y = million
+    gem = GEM(n_directions=2, expansion="none").fit(X[:600], y[:600])
+    assert gem.residuals_.max() < 1e-2
+    assert "WideDirections(12 directions of 6 pairs, 30000 features)" in repr(gem.directions_)
+    projections = gem.transform(X[600:])
+    by_hand = X[600:] @ gem.directions_.tocsc()
+    assert_allclose(projections, by_hand.toarray() + gem.offset_, rtol=0, atol=1e-3)
+    again = pickle.loads(pickle.dumps(gem))
+    assert_array_equal(again.transform(X[600:]), projections)
+    assert_array_equal(gem.transform(X[600:].toarray()), projections)
+
+
+def test_groups_of_directions(million, monkeypatch):
+    X, y = million
+    gem = GEM(n_directions=2, expansion="none").fit(X[:600], y[:600])
+    whole = gem.transform(X[:50])
+    gem = GEM(n_directions=2, expansion="none").fit(X[:600], y[:600])
+    monkeypatch.setattr("eigenfeat.gem.wide_directions.GROUP_BYTES", 1.0)
+    assert_array_equal(gem.transform(X[:50]), whole)
+
+
+def test_classifier(million, tmp_path):
+    X, y = million
+    model = GEMClassifier(n_directions=2).fit(X[:700], y[:700])
+    score = model.score(X[700:], y[700:])
+    assert score > 0.6  # a third by chance
+    model.save(tmp_path / "model.gem")
+    again = GEMClassifier.load(tmp_path / "model.gem")
+    assert_array_equal(again.decision_function(X[700:]), model.decision_function(X[700:]))
+    save(model, tmp_path / "model")
+    assert_array_equal(
+        load(tmp_path / "model").predict_proba(X[700:]), model.predict_proba(X[700:])
+    )
+    # What a file holds are the rows' numbers, and not 30,000 for each direction.
+    assert (tmp_path / "model.gem").stat().st_size < 8 * 30_000 * len(model.layers_[0].offset)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_products_of_rows(rng, dtype):
+    X = sparse.random(70, 50, 0.2, format="csr", random_state=1, dtype=dtype)
+    X = sparse.csr_matrix(sparse.vstack([X[:3], sparse.csr_matrix((1, 50), dtype=dtype), X[4:]]))
+    rows = SparseRows(X.data, X.indices, X.indptr.astype(np.int64), 50).checked()
+    roots, factor, origin = rng.random(70), rng.random(50), rng.random(50)
+    moved = DenseRows(X.toarray(), np.arange(70), roots, factor, origin)
+    by_hand = roots[:, None] * (X.toarray().astype(float) - origin) * factor
+    for operator, matrix in ((rows, X.toarray().astype(float)), (moved, by_hand)):
+        V, U = rng.standard_normal((50, 45)), rng.standard_normal((70, 13))
+        assert_allclose(operator.times(V), matrix @ V, atol=1e-12)
+        assert_allclose(operator.transposed_times(U), matrix.T @ U, atol=1e-12)
+        out = np.ones((70, 20))
+        operator.times(V, out, at=7, out_at=2, width=9, add=True)
+        expected = np.ones((70, 20))
+        expected[:, 2:11] += matrix @ V[:, 7:16]
+        assert_allclose(out, expected, atol=1e-12)
+        assert_allclose(operator.kernel(), matrix @ matrix.T, atol=1e-12)
+        assert_allclose(operator.squared_norms(), (matrix**2).sum(axis=1), atol=1e-12)
+
+
+def test_malformed_rows():
+    with pytest.raises(ValueError, match="indices: expected columns in"):
+        SparseRows(np.ones(1), np.array([5], np.int32), np.array([0, 1]), 5).checked()
+    with pytest.raises(ValueError, match="indptr: expected"):
+        SparseRows(np.ones(1), np.zeros(1, np.int32), np.array([0, 1, 0, 1]), 5).checked()

@@ -1,0 +1,261 @@
+"""LDG against its definition, its asymptotics, and its own other routes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.stats import ortho_group
+from sklearn.base import clone
+from sklearn.neighbors import KNeighborsClassifier
+
+from eigenfeat.ldg import LDG
+from eigenfeat.ldg._coordinates import span_of, standardise
+from eigenfeat.neighbours.local_means import local_scatters
+
+MEANS = np.array([[-0.1, -1.0], [0.1, 1.0]])  # section 3.2.1
+DEVIATIONS = np.sqrt([0.01, 1.0])
+
+
+def illustrative(rng, n):
+    y = np.repeat([0, 1], n)
+    return MEANS[y] + DEVIATIONS * rng.standard_normal((2 * n, 2)), y
+
+
+def blobs(rng, n, d, n_classes, dtype=np.float64):
+    y = np.arange(n) % n_classes
+    centres = 3.0 * rng.standard_normal((n_classes, d)) / np.sqrt(d)
+    return (centres[y] + rng.standard_normal((n, d))).astype(dtype), y
+
+
+def angle(a, b):
+    """Largest principal angle between the rows' spans."""
+    cosines = np.linalg.svd(np.asarray(a, float) @ np.asarray(b, float).T)[1]
+    return np.arccos(np.clip(cosines.min(), 0, 1))
+
+
+@pytest.mark.parametrize(("gamma", "direction"), [(0.0, [1.0, 0.0]), (1.0, [0.0995, 0.995])])
+def test_illustrative_experiment(rng, gamma, direction):
+    """Section 3.2.1: gamma = 0 minimises the covariance, gamma = 1 separates the means."""
+    for n, off in ((30, 0.15), (400, 0.05)):
+        X, y = illustrative(rng, n)
+        model = LDG(1, gamma=gamma, n_neighbors=n - 1, standardize=False).fit(X, y)
+        assert angle(model.components_, [direction]) < off
+    between = LDG(1, gamma=0.5, n_neighbors=n - 1, standardize=False).fit(X, y).components_
+    # 0.5 diag(0.01, 1) - 0.5 * 0.5 * 4 [0.1, 1]^T [0.1, 1]: (3.22) for two classes of one half.
+    Z = 0.5 * np.diag([0.01, 1.0]) - 0.5 * 2 * 0.25 * np.outer(2 * MEANS[1], 2 * MEANS[1])
+    assert angle(between, np.linalg.eigh(Z)[1][:, :1].T) < 0.1
+
+
+def test_scatters_tend_to_covariances_and_gaps_of_means(rng):
+    """(3.17) and (3.20), with all rows of a class for neighbours, at the rate of sampling error."""
+    p = np.array([0.5, 0.3, 0.2])
+    means = rng.standard_normal((3, 4))
+    spread = [np.linalg.qr(rng.standard_normal((4, 4)))[0] * [0.5, 1.0, 1.5, 2.0] for _ in p]
+    V, A = np.zeros((2, 4, 4))
+    for q in range(3):
+        V += p[q] * spread[q] @ spread[q].T
+        A += p[q] * spread[q] @ spread[q].T
+        for j in range(3):
+            A += p[q] * p[j] * np.outer(means[j] - means[q], means[j] - means[q])
+    n = 900
+    codes = np.repeat([0, 1, 2], (p * n).astype(int))
+    X = np.stack([means[c] + spread[c] @ rng.standard_normal(4) for c in codes])
+    found = local_scatters(X, codes, 3, n)
+    assert found.short_classes.tolist() == [0, 1, 2]  # "all" is more than there are
+    bound = 6 * np.abs(A).max() / np.sqrt(n * p.min())
+    np.testing.assert_allclose(found.within / n, V, rtol=0, atol=bound)
+    np.testing.assert_allclose(found.weighted / n, A, rtol=0, atol=bound)
+
+
+def test_components_minimise_the_trace(rng):
+    """Proposition 1: no orthonormal B has a smaller trace of B^T (V - gamma A) B."""
+    X, y = blobs(rng, 90, 6, 3)
+    model = LDG(2, gamma=0.7, n_neighbors=4, standardize=False).fit(X, y)
+    V, A, _ = local_scatters(X - X.mean(axis=0), y, 3, 4)
+    Z, B = V - 0.7 * A, model.components_.T
+    np.testing.assert_allclose(B.T @ B, np.eye(2), atol=1e-12)
+    least = np.trace(B.T @ Z @ B)
+    np.testing.assert_allclose(least, model.eigenvalues_.sum(), rtol=1e-10)
+    np.testing.assert_allclose(model.eigenvalues_, np.linalg.eigvalsh(Z)[:2], rtol=1e-10)
+    others = ortho_group.rvs(6, size=200, random_state=0)[:, :, :2]
+    assert np.all(np.einsum("sik,ij,sjk->s", others, Z, others) >= least)
+
+
+def test_fewer_components_are_the_first_of_more(rng):
+    X, y = blobs(rng, 120, 9, 4)
+    fixed = {"gamma": 0.5, "n_neighbors": 5}
+    all_of_them = LDG(9, **fixed).fit(X, y)
+    for count in (1, 4):
+        fewer = LDG(count, **fixed).fit(X, y)
+        np.testing.assert_allclose(fewer.components_, all_of_them.components_[:count], atol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("repeated", [False, True])
+def test_fewer_rows_than_columns_is_the_route_by_columns_on_the_span(rng, dtype, repeated):
+    X, y = blobs(rng, 30, 50, 3, dtype)
+    if repeated:  # rank well below n - 1
+        X[20:] = X[:10]
+        y[20:] = y[:10]
+    model = LDG(4, gamma=0.9, n_neighbors=3).fit(X, y)
+    columns, rows = standardise(X, True)
+    assert columns.kept.all()
+    V, A, _ = local_scatters(rows.astype(np.float64), y, 3, 3)
+    values, vectors = np.linalg.eigh(V - 0.9 * A)
+    assert values[3] < 0  # so all four lie in the span
+    off = 300 * np.finfo(dtype).eps * np.abs(values).max()
+    np.testing.assert_allclose(model.eigenvalues_, values[:4], rtol=0, atol=off)
+    assert angle(model.components_, vectors[:, :4].T) < np.sqrt(np.finfo(dtype).eps) * 10
+    np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(4), atol=1e-12)
+    basis, coordinates = span_of(rows)
+    assert coordinates.shape[1] == (19 if repeated else 29)
+    gaps = ((rows[:, None].astype(float) - rows) ** 2).sum(axis=2)
+    same = ((coordinates[:, None].astype(float) - coordinates) ** 2).sum(axis=2)
+    np.testing.assert_allclose(same, gaps, rtol=0, atol=2000 * np.finfo(dtype).eps * gaps.max())
+    back = basis.expand(np.eye(coordinates.shape[1]))
+    np.testing.assert_allclose(rows, coordinates @ back.T, atol=5000 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("n_rows", [40, 300])
+def test_sparse_rows_are_dense_rows(rng, n_rows):
+    X, y = blobs(rng, n_rows, 60, 3)
+    X[rng.random(X.shape) < 0.8] = 0.0
+    X[:, 7] = 0.0
+    parameters = {"n_components": "cv", "n_neighbors": "cv", "random_state": 0}
+    dense = LDG(**parameters).fit(X, y)
+    for form in (sparse.csr_matrix, sparse.csr_array):
+        found = LDG(**parameters).fit(form(X), y)
+        assert found.cv_results_.keys() == dense.cv_results_.keys()
+        np.testing.assert_allclose(found.components_, dense.components_, atol=1e-10)
+        np.testing.assert_allclose(found.transform(form(X)), dense.transform(X), atol=1e-9)
+
+
+def test_constant_columns_become_zero(rng):
+    X, y = blobs(rng, 60, 5, 2)
+    X[:, 2] = 0.1 + 1e9  # whose mean is rounded
+    model = LDG(2, gamma=0.5, n_neighbors=3).fit(X, y)
+    assert np.all(model.components_[:, 2] == 0)
+    assert model.scale_[2] == 1
+    other = X.copy()
+    other[:, 2] = -5.0
+    np.testing.assert_array_equal(model.transform(other), model.transform(X))
+    without = LDG(2, gamma=0.5, n_neighbors=3).fit(np.delete(X, 2, axis=1), y)
+    np.testing.assert_allclose(without.transform(np.delete(X, 2, axis=1)), model.transform(X))
+
+
+@pytest.mark.parametrize(("offset", "factor"), [(1e7, 1.0), (0.0, 1e-150), (0.0, 1e120)])
+def test_units_do_not_matter_when_standardised(rng, offset, factor):
+    X, y = blobs(rng, 80, 5, 3)
+    fixed = {"gamma": 0.6, "n_neighbors": 4}
+    plain = LDG(2, **fixed).fit(X, y)
+    moved = LDG(2, **fixed).fit(offset + factor * X, y)
+    tolerance = 1e-5 if offset else 1e-9
+    np.testing.assert_allclose(moved.components_, plain.components_, atol=tolerance)
+    np.testing.assert_allclose(
+        moved.transform(offset + factor * X), plain.transform(X), atol=tolerance
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_duplicates_and_threads_change_nothing(rng, dtype):
+    X, y = blobs(rng, 90, 7, 3, dtype)
+    X = np.round(np.vstack([X, X[:30]]))
+    y = np.concatenate([y, y[:30]])
+    runs = [LDG(random_state=3, n_threads=t).fit(X, y) for t in (1, 2, 7)]
+    for run in runs[1:]:
+        np.testing.assert_array_equal(run.components_, runs[0].components_)
+        np.testing.assert_array_equal(run.transform(X), runs[0].transform(X))
+        for name, tried in runs[0].cv_results_.items():
+            np.testing.assert_array_equal(run.cv_results_[name], tried)
+    assert runs[0].transform(X).dtype == dtype
+
+
+def test_selection_reports_what_it_tried(rng):
+    X, y = blobs(rng, 150, 20, 3)
+    model = LDG(random_state=0).fit(X, y)
+    tried = model.cv_results_
+    assert tried["n_components"].tolist() == [2, 3, 4, 5, 7, 11, 19, 20]
+    assert tried["gamma"].tolist() == [0.2, 0.4, 0.6, 0.8, 1.0]
+    assert tried["n_neighbors"].tolist() == [1, 2, 4, 8, 16, 32, 64]  # 64: all rows of a class
+    for name in ("n_components", "gamma", "n_neighbors"):
+        accuracies = tried[f"{name}_accuracy"]
+        assert accuracies.shape == tried[name].shape
+        chosen = getattr(model, f"{name}_")
+        assert accuracies[tried[name].tolist().index(chosen)] == accuracies.max()
+    best = tried["gamma"][tried["gamma_accuracy"] == tried["gamma_accuracy"].max()]
+    assert model.gamma_ == best.max()
+    assert model.components_.shape == (model.n_components_, 20)
+
+
+def test_given_candidates_and_greedy_growth(rng):
+    X, y = blobs(rng, 100, 12, 3)
+    model = LDG("greedy", gamma=[0.1, 0.9], n_neighbors=[3, 6], random_state=0).fit(X, y)
+    assert model.gamma_ in (0.1, 0.9)
+    assert model.n_neighbors_ in (3, 6)
+    grown = model.cv_results_["n_components_accuracy"]
+    assert np.all(np.diff(grown[:-1]) >= 0)
+    assert model.n_components_ == len(grown) or grown[-1] < grown[-2]
+    listed = LDG([2, 5], gamma=model.gamma_, n_neighbors=model.n_neighbors_).fit(X, y)
+    assert listed.n_components_ in (2, 5)
+    assert set(listed.cv_results_) == {"n_components", "n_components_accuracy"}
+    assert clone(listed).get_params() == listed.get_params()
+
+
+def test_few_components_separate_what_many_columns_hide(rng):
+    X, y = blobs(rng, 400, 60, 3)
+    X[:, :20] = 4.0 * rng.standard_normal((400, 20))  # noise that is louder than all else
+    train, test = np.arange(300), np.arange(300, 400)
+    model = LDG(random_state=0, standardize=False).fit(X[train], y[train])
+    plain = KNeighborsClassifier(3).fit(X[train], y[train]).score(X[test], y[test])
+    reduced = KNeighborsClassifier(3).fit(model.transform(X[train]), y[train])
+    assert reduced.score(model.transform(X[test]), y[test]) > plain + 0.1
+
+
+def test_labels_of_any_kind(rng):
+    X, y = blobs(rng, 60, 4, 3)
+    named = np.array(["c", "a", "b"])[y]
+    model = LDG(2, gamma=0.5, n_neighbors=3).fit(X, named)
+    assert model.classes_.tolist() == ["a", "b", "c"]
+    numbered = LDG(2, gamma=0.5, n_neighbors=3).fit(X, y)
+    np.testing.assert_allclose(model.components_, numbered.components_, atol=1e-12)
+
+
+def test_short_classes_are_named(rng):
+    X, y = blobs(rng, 40, 3, 2)
+    y[:3] = 7
+    with pytest.warns(RuntimeWarning, match=r"more than 5 rows of every class, got fewer of \[7\]"):
+        model = LDG(1, gamma=0.5, n_neighbors=5).fit(X, y)
+    assert model.short_classes_.tolist() == [7]
+    assert np.isfinite(model.components_).all()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_components": 6}, "n_components: expected at most 5, the rank"),
+        ({"n_components": [2, 0]}, "n_components: expected an integer >= 1, got 0"),
+        ({"gamma": [0.5, -1.0]}, "gamma: expected a number >= 0, got -1.0"),
+        ({"n_neighbors": [1.5]}, "n_neighbors: expected an integer >= 1, got 1.5"),
+        ({"gamma": []}, "gamma: expected a number or a list of them"),
+        ({"gamma": "best"}, "'gamma' parameter of LDG"),
+        ({"n_neighbors": 0}, "'n_neighbors' parameter of LDG"),
+    ],
+)
+def test_bad_parameters_leave_the_object_as_it_was(rng, parameters, message):
+    X, y = blobs(rng, 30, 5, 2)
+    model = LDG(2, gamma=0.5, n_neighbors=3).fit(X, y)
+    before = model.components_.copy()
+    with pytest.raises(ValueError, match=message):
+        model.set_params(**parameters).fit(X[:, ::-1], y)
+    np.testing.assert_array_equal(model.components_, before)
+
+
+def test_bad_rows_and_labels(rng):
+    X, y = blobs(rng, 30, 5, 2)
+    with pytest.raises(ValueError, match="at least two classes, got 1 class"):
+        LDG().fit(X, np.zeros(30))
+    with pytest.raises(ValueError, match="rows that differ"):
+        LDG().fit(np.ones((30, 2)), y)
+    with pytest.raises(ValueError, match="NaN"):
+        LDG().fit(np.where(X > 2, np.nan, X), y)

@@ -1,0 +1,241 @@
+"""The discriminative Gaussian objective, the search for its minimum, and the estimator."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from eigenfeat.ldg import LDG, DiscriminativeGaussian
+from eigenfeat.ldg._descent import LocalGaussians, minimise
+from eigenfeat.neighbours.local_means import local_neighbours
+
+EPS = np.finfo(float).eps
+STEPS = ("halving", "barzilai-borwein")
+
+
+@parametrize_with_checks(
+    [
+        DiscriminativeGaussian(2, n_neighbors=2),
+        DiscriminativeGaussian(1, n_neighbors=2, gamma=0.5, step="halving"),
+    ]
+)
+# Labels that are noise, and searches of a single step, are among the checks.
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:n_neighbors. expected more than:RuntimeWarning")
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture
+def rows(rng):
+    """Three classes of two clusters each, 8 columns, and two columns of noise."""
+    y = np.repeat([2, 5, 9], 40)
+    centres = 1.5 * rng.standard_normal((6, 8))
+    X = centres[np.repeat(range(6), 20)] + 0.7 * rng.standard_normal((120, 8))
+    order = rng.permutation(120)
+    return np.hstack([X, 2.0 * rng.standard_normal((120, 2))])[order], y[order]
+
+
+def problem(X, y, n_neighbors=4):
+    codes = np.unique(y, return_inverse=True)[1]
+    k = codes.max() + 1
+    neighbours = local_neighbours(X, codes, k, n_neighbors)
+    priors = np.bincount(codes) / len(codes)
+    return LocalGaussians(X, codes, neighbours, priors), (codes, neighbours, priors)
+
+
+def orthonormal(rng, d, m):
+    return np.linalg.qr(rng.standard_normal((d, m)))[0]
+
+
+def objective_by_loops(X, B, codes, neighbours, priors):
+    total = 0.0
+    for i, x in enumerate(X):
+        lists = [neighbours[i, j][neighbours[i, j] >= 0] for j in range(len(priors))]
+        if not len(lists[codes[i]]):
+            continue
+        squares = [
+            np.sum((B.T @ (x - X[near].mean(axis=0))) ** 2) if len(near) else np.inf
+            for near in lists
+        ]
+        total += np.log(np.sum(priors * np.exp(-0.5 * np.array(squares))))
+        total += 0.5 * squares[codes[i]]
+    return total
+
+
+@pytest.mark.parametrize("scale", [1e-3, 0.5])
+def test_objective_by_plain_loops(rows, rng, scale):
+    X, y = rows
+    objective, parts = problem(scale * X, y)
+    B = orthonormal(rng, 10, 3)
+    expected = objective_by_loops(scale * X, B, *parts)
+    assert_allclose(objective(B)[0], expected, rtol=1e4 * EPS, atol=10 * 120 * EPS)
+
+
+def test_rows_without_neighbours_are_left_out(rows, rng):
+    X, y = rows
+    y = np.where(np.arange(120) == 7, 99, y)  # a class of one row
+    objective, parts = problem(0.5 * X, y)
+    B = orthonormal(rng, 10, 3)
+    assert_allclose(objective(B)[0], objective_by_loops(0.5 * X, B, *parts), rtol=1e4 * EPS)
+    assert np.isfinite(objective(B)[1]).all()
+
+
+def test_large_distances_do_not_overflow(rows, rng):
+    X, y = rows
+    objective, _ = problem(1e4 * X, y)
+    value, gradient = objective(orthonormal(rng, 10, 3))
+    assert np.isfinite(value)
+    assert np.isfinite(gradient).all()
+
+
+@pytest.mark.parametrize("m", [1, 4, 10])
+def test_gradient_by_differences(rows, rng, m):
+    X, y = rows
+    objective, _ = problem(X, y)
+    B = orthonormal(rng, 10, m)
+    _, gradient = objective(B)
+    for _ in range(5):
+        direction = rng.standard_normal(B.shape)
+        h = 1e-5
+        difference = (objective(B + h * direction)[0] - objective(B - h * direction)[0]) / (2 * h)
+        assert_allclose(difference, np.sum(gradient * direction), rtol=1e-6, atol=1e-6)
+    # A function of B B^T: nothing changes along rotations of B.
+    product = B.T @ gradient
+    assert_allclose(product, product.T, atol=1e3 * EPS * np.abs(product).max())
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_both_steps_reach_a_stationary_point(rows, rng, step):
+    X, y = rows
+    objective, _ = problem(X, y)
+    options = {"learning_rate": None, "max_iter": 3000, "say": lambda text: None}
+    found = minimise(objective, orthonormal(rng, 10, 2), step=step, tol=1e-5, **options)
+    assert found.reason == "converged"
+    B = found.point
+    assert_allclose(B.T @ B, np.eye(2), atol=100 * EPS)
+    value, gradient = objective(B)
+    assert value == found.objective == min(found.history)
+    tangent = gradient - B @ (B.T @ gradient)
+    assert np.linalg.norm(tangent) <= 2e-5 * np.linalg.norm(gradient) + 1e-5 * abs(value)
+    nearby = [np.linalg.qr(B + 1e-2 * rng.standard_normal(B.shape))[0] for _ in range(20)]
+    assert all(objective(other)[0] > value for other in nearby)
+    if step == "halving":
+        assert np.all(np.diff(found.history) <= 0)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_square_matrix_cannot_be_improved(rows, rng, step):
+    X, y = rows
+    objective, _ = problem(X, y)
+    start = orthonormal(rng, 10, 10)
+    found = minimise(
+        objective, start, step=step, learning_rate=None, tol=1e-4, max_iter=9, say=print
+    )
+    assert found.n_iter == 0
+    assert found.reason == "converged"
+    assert_array_equal(found.point, start)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_rounding_ends_a_search_without_tolerance(rows, rng, step):
+    X, y = rows
+    objective, _ = problem(X, y)
+    options = {"learning_rate": 1.0, "max_iter": 20000, "say": lambda text: None}
+    found = minimise(objective, orthonormal(rng, 10, 1), step=step, tol=0.0, **options)
+    assert found.reason == "precision"
+    assert found.gradient_norm < 1e-6
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_the_estimator_improves_on_its_start(rows, step):
+    X, y = rows
+    model = DiscriminativeGaussian(3, n_neighbors=4, gamma=0.8, step=step).fit(X, y)
+    start = LDG(3, n_neighbors=4, gamma=0.8).fit(X, y)
+    objective, _ = problem((X - start.mean_) / start.scale_, y)
+    before = objective(start.components_.T)[0]
+    assert_allclose(model.objective_history_[0], before, rtol=1e-12)
+    value, gradient = objective(model.components_.T)
+    assert_allclose(value, model.objective_, rtol=1e-12)
+    assert model.objective_ < before
+    assert model.stop_reason_ == "converged"
+    assert model.gradient_norm_ <= 1e-4
+    assert model.n_iter_ >= len(model.objective_history_) - 1
+    assert_allclose(model.components_ @ model.components_.T, np.eye(3), atol=1e-13)
+    # The basis in which B^T times the gradient is diagonal, ascending.
+    product = model.components_ @ gradient
+    size = np.abs(product).max()
+    assert_allclose(product, np.diag(model.eigenvalues_), atol=1e5 * EPS * size)
+    assert np.all(np.diff(model.eigenvalues_) >= 0)
+
+
+def test_steps_agree_and_threads_do_not_matter(rows):
+    X, y = rows
+    model = DiscriminativeGaussian(2, n_neighbors=4, gamma=1.0, tol=1e-7, n_threads=1).fit(X, y)
+    halving = DiscriminativeGaussian(2, n_neighbors=4, gamma=1.0, tol=1e-7, step="halving")
+    halving.set_params(max_iter=5000).fit(X, y)
+    assert_allclose(halving.components_, model.components_, atol=1e-4)
+    assert model.n_iter_ < halving.n_iter_
+    for n_threads in (2, 7):
+        twin = DiscriminativeGaussian(2, n_neighbors=4, gamma=1.0, tol=1e-7, n_threads=n_threads)
+        assert twin.fit(X, y).components_.tobytes() == model.components_.tobytes()
+
+
+def test_float32_and_few_rows(rows):
+    X, y = rows
+    model = DiscriminativeGaussian(2, n_neighbors=4, gamma=0.8)
+    wide = model.fit(X, y).transform(X)
+    narrow = model.fit(X.astype(np.float32), y).transform(X.astype(np.float32))
+    assert narrow.dtype == np.float32
+    assert_allclose(narrow, wide, atol=1e-2)
+    few = np.hstack([X[:24], X[:24] ** 2, X[:24] ** 3])  # fewer rows than columns
+    found = DiscriminativeGaussian(2, n_neighbors=3, gamma=0.8).fit(few, y[:24])
+    assert found.components_.shape == (2, 30)
+    assert found.objective_ < found.objective_history_[0]
+
+
+def test_too_few_steps_warn(rows):
+    X, y = rows
+    model = DiscriminativeGaussian(3, n_neighbors=4, gamma=0.8, max_iter=2)
+    with pytest.warns(ConvergenceWarning, match="2 steps left the gradient at .* raise max_iter"):
+        model.fit(X, y)
+    assert model.n_iter_ == 2
+    assert model.stop_reason_ == "iterations"
+    assert model.objective_ <= model.objective_history_[0]
+
+
+def test_an_interrupt_keeps_the_best_point(rows, monkeypatch, capsys):
+    X, y = rows
+    calls, evaluate = [], LocalGaussians.__call__
+
+    def interrupted(self, B):
+        calls.append(B)
+        if len(calls) == 8:
+            raise KeyboardInterrupt
+        return evaluate(self, B)
+
+    monkeypatch.setattr(LocalGaussians, "__call__", interrupted)
+    model = DiscriminativeGaussian(3, n_neighbors=4, gamma=0.8, step="halving", verbose=1)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert model.stop_reason_ == "interrupted"
+    assert model.objective_ == min(model.objective_history_)
+    assert model.transform(X).shape == (120, 3)
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == len(model.objective_history_) - 1
+    assert told[-1].startswith("[DiscriminativeGaussian] step ")
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"step": "newton"}, {"learning_rate": 0.0}, {"tol": -1.0}, {"max_iter": 0}]
+)
+def test_errors_leave_the_estimator(rows, parameters):
+    X, y = rows
+    model = DiscriminativeGaussian(2, n_neighbors=4, gamma=0.8).fit(X, y)
+    before = model.components_
+    with pytest.raises(ValueError, match=next(iter(parameters))):
+        model.set_params(**parameters).fit(X, y)
+    assert model.components_ is before

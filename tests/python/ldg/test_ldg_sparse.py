@@ -1,0 +1,198 @@
+"""Sparse LDG: both deflations, certificates, the thesis's figures on Wine, contract."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_wine
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from eigenfeat._base import validation as _validation
+from eigenfeat.ldg import LDG, SparseLDG
+from eigenfeat.ldg._admm import sparse_direction
+from eigenfeat.ldg.sparse import _others, orthonormally_deflated, sparsely_deflated
+from eigenfeat.neighbours.local_means import local_scatters
+
+EPS = np.finfo(float).eps
+DEFLATIONS = ("sparse", "orthonormal")
+
+
+@parametrize_with_checks(
+    [
+        SparseLDG(2, n_neighbors=2, gamma=0.5),
+        SparseLDG(1, n_neighbors=2, sparsity=1.5, deflation="orthonormal"),
+    ]
+)
+@pytest.mark.filterwarnings("ignore:n_neighbors. expected more than:RuntimeWarning")
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def wine():
+    return load_wine(return_X_y=True)
+
+
+def matrix_of(model, X, y):
+    Z = (X - model.mean_) / model.scale_
+    codes = np.unique(y, return_inverse=True)[1]
+    V, A, _ = local_scatters(Z, codes, codes.max() + 1, model.n_neighbors_)
+    return V - model.gamma_ * A
+
+
+@pytest.mark.parametrize("deflation", DEFLATIONS)
+def test_every_direction_is_certified(wine, deflation):
+    X, y = wine
+    model = SparseLDG(5, n_neighbors=8, gamma=0.8, deflation=deflation).fit(X, y)
+    assert model.components_.shape == (5, 13)
+    assert_allclose(np.linalg.norm(model.components_, axis=1), 1, atol=1e-14)
+    assert_array_equal(model.sparsity_, np.count_nonzero(model.components_, axis=1))
+    assert np.all((model.gap_ >= -1e-12) & (model.gap_ < 1e-3))
+    assert np.all((model.leading_ > 0) & (model.leading_ <= 1 + 1e-12))
+    assert model.residuals_.max() <= model.tol
+    assert np.all(model.steps_ > 0)
+    assert model.n_iter_ == model.steps_.max()
+    Z = matrix_of(model, X, y)
+    values = np.einsum("ij,jk,ik->i", model.components_, Z, model.components_)
+    assert_allclose(model.eigenvalues_, values, atol=1e-10 * np.abs(Z).max())
+    peaks = np.argmax(np.abs(model.components_), axis=1)
+    assert np.all(model.components_[np.arange(5), peaks] > 0)
+    reduced = model.transform(X)
+    assert_allclose(reduced, (X - model.mean_) / model.scale_ @ model.components_.T, atol=1e-12)
+
+
+def test_figures_3_6_and_3_7(wine):
+    X, y = wine
+    options = {"n_neighbors": 8, "gamma": 0.8}
+    dense = LDG(6, **options).fit(X, y)
+    sparse = SparseLDG(6, **options).fit(X, y)
+    orthonormal = SparseLDG(6, deflation="orthonormal", **options).fit(X, y)
+    assert np.count_nonzero(dense.components_) == 6 * 13
+    assert sparse.components_[0].tobytes() == orthonormal.components_[0].tobytes()
+    assert sparse.sparsity_.mean() < orthonormal.sparsity_.mean() < 13
+    gram = orthonormal.components_ @ orthonormal.components_.T
+    assert_allclose(gram, np.eye(6), atol=100 * EPS)
+    assert np.abs(sparse.components_ @ sparse.components_.T - np.eye(6)).max() > 1e-3
+
+
+def test_smaller_s_is_sparser_and_large_s_is_ldg(wine):
+    X, y = wine
+    counts = []
+    for sparsity in (1, 2, 4, 8):
+        model = SparseLDG(1, n_neighbors=8, gamma=0.8, sparsity=sparsity).fit(X, y)
+        counts.append(int(model.sparsity_[0]))
+    assert counts[0] == 1
+    assert counts == sorted(counts)
+    assert counts[-1] > 4
+    options = {"n_neighbors": 8, "gamma": 0.8}
+    dense = LDG(3, **options).fit(X, y)
+    for deflation in DEFLATIONS:
+        model = SparseLDG(3, sparsity=13, deflation=deflation, **options).fit(X, y)
+        assert_allclose(np.abs(np.diag(model.components_ @ dense.components_.T)), 1, atol=1e-9)
+        assert_allclose(model.eigenvalues_, dense.eigenvalues_, rtol=1e-9)
+        assert_array_equal(model.steps_, 0)
+        assert_array_equal(model.gap_, 0)
+
+
+def test_columns_of_noise_get_no_weight(rng):
+    y = np.repeat([0, 1, 2], 50)
+    X = rng.standard_normal((150, 40))
+    X[:, 7] += 6.0 * (y == 1)
+    X[:, 23] += 6.0 * (y == 2)
+    model = SparseLDG(2, n_neighbors=10, gamma=1.0, sparsity=1.5).fit(X, y)
+    heavy = np.argsort(-np.abs(model.components_), axis=1)[:, 0]
+    assert_array_equal(np.sort(heavy), [7, 23])
+    assert model.sparsity_.max() <= 5
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_deflated_directions_are_not_found_again(rng, sign):
+    # All values negative, or all positive: then deflation to 0 would be attractive.
+    rows = rng.standard_normal((30, 9))
+    Z = sign * (rows.T @ rows)
+    for deflate in (sparsely_deflated, orthonormally_deflated):
+        solutions, directions = deflate(Z, 9, 2.0, tol=1e-5, max_iter=5000)
+        assert all(found.converged for found in solutions)
+        overlaps = np.abs(directions.T @ directions) - np.eye(9)
+        assert overlaps.max() < 0.9
+        assert np.linalg.matrix_rank(directions, tol=1e-2) == 9
+
+
+def test_the_first_steps_of_both_deflations(rng):
+    rows = rng.standard_normal((30, 8))
+    Z = -rows.T @ rows
+    options = {"tol": 1e-6, "max_iter": 5000}
+    first = sparse_direction(Z, 2.0, **options).vector
+    second = sparse_direction(Z - (first @ Z @ first) * np.outer(first, first), 2.0, **options)
+    _, directions = sparsely_deflated(Z, 2, 2.0, **options)
+    assert_allclose(directions.T, [first, second.vector], atol=1e-12)
+    basis = _others(first)
+    assert_allclose(basis.T @ basis, np.eye(7), atol=1e-14)
+    assert_allclose(basis.T @ first, 0, atol=1e-14)
+    inside = sparse_direction(basis.T @ Z @ basis, 2.0, **options).vector
+    _, directions = orthonormally_deflated(Z, 2, 2.0, **options)
+    assert_allclose(np.abs(directions[:, 1]), np.abs(basis @ inside), atol=1e-9)
+
+
+def test_a_complement_keeps_the_columns_that_were_not_used():
+    vector = np.array([0.0, 0.6, 0.0, -0.8, 0.0])
+    basis = _others(vector)
+    assert_array_equal(basis[[0, 2, 4]][:, [0, 2, 3]], np.eye(3))
+
+
+def test_threads_float32_and_few_rows(wine):
+    X, y = wine
+    fits = [SparseLDG(3, n_neighbors=[4, 8], n_threads=n).fit(X, y) for n in (1, 2, 7)]
+    for other in fits[1:]:
+        assert other.components_.tobytes() == fits[0].components_.tobytes()
+    assert set(fits[0].cv_results_) >= {"gamma", "n_neighbors"}
+    single = SparseLDG(3, n_neighbors=8, gamma=0.8).fit(X.astype(np.float32), y)
+    double = SparseLDG(3, n_neighbors=8, gamma=0.8).fit(X, y)
+    assert single.transform(X.astype(np.float32)).dtype == np.float32
+    assert_allclose(single.components_, double.components_, atol=1e-3)
+    chosen = np.r_[0:4, 70:74, 150:154]
+    few = SparseLDG(2, n_neighbors=2, gamma=0.8).fit(X[chosen], y[chosen])
+    assert few.components_.shape == (2, 13)
+    assert few.sparsity_.max() < 13
+
+
+def test_constant_columns_and_units(wine):
+    X, y = wine
+    wide = np.insert(X, 4, 7.0, axis=1)
+    model = SparseLDG(3, n_neighbors=8, gamma=0.8).fit(X, y)
+    found = SparseLDG(3, n_neighbors=8, gamma=0.8).fit(wide, y)
+    assert_array_equal(found.components_[:, 4], 0)
+    assert_allclose(np.delete(found.components_, 4, axis=1), model.components_, atol=1e-9)
+    for factor in (2.0**-200, 2.0**200):
+        scaled = SparseLDG(3, n_neighbors=8, gamma=0.8).fit(factor * X, y)
+        assert_allclose(scaled.components_, model.components_, atol=1e-9)
+
+
+def test_too_few_steps_warn(wine):
+    X, y = wine
+    with pytest.warns(ConvergenceWarning, match="3 steps left residuals up to .* 2 of 2 direc"):
+        model = SparseLDG(2, n_neighbors=8, gamma=0.8, max_iter=3).fit(X, y)
+    assert_array_equal(model.steps_, 3)
+    assert np.all(model.gap_ >= 0)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"sparsity": 0.5}, {"deflation": "hotelling"}, {"tol": 0.0}, {"max_iter": 0}],
+)
+def test_errors_leave_the_estimator(wine, parameters):
+    X, y = wine
+    model = SparseLDG(1, n_neighbors=8, gamma=0.8).fit(X, y)
+    before = model.components_
+    with pytest.raises(ValueError, match=next(iter(parameters))):
+        model.set_params(**parameters).fit(X, y)
+    assert model.components_ is before
+
+
+def test_too_much_for_the_memory(wine, monkeypatch):
+    X, y = wine
+    monkeypatch.setattr(_validation, "physical_memory", lambda: 10_000)
+    with pytest.raises(MemoryError, match=r"SparseLDG: \d+ matrices of"):
+        SparseLDG(1, n_neighbors=3, gamma=0.8).fit(X, y)

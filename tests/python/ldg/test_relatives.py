@@ -1,0 +1,408 @@
+"""The relatives of LDG against their definitions, and the properties that these imply."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from relatives_reference import (
+    leading,
+    local_scatters,
+    ridged,
+    same_directions,
+    same_span,
+    scatters,
+)
+from scipy.stats import ortho_group
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from eigenfeat import FisherLDA, SingularDenominatorError
+from eigenfeat.ldg import (
+    DirectLDA,
+    GSVDDiscriminant,
+    LocalFisher,
+    MaximumMarginCriterion,
+    PCAFisher,
+    PooledFisher,
+    PooledPCA,
+    RegularizedFisher,
+)
+from eigenfeat.ldg._scatters import Span
+from eigenfeat.neighbours.local_means import local_neighbours, scatters_of_neighbours
+
+MEMBERS = {
+    "ridge": RegularizedFisher(2),
+    "pca_fisher": PCAFisher(2),
+    "direct": DirectLDA(2),
+    "gsvd": GSVDDiscriminant(2),
+    "margin": MaximumMarginCriterion(2),
+    "local": LocalFisher(2),
+    "local_orthonormal": LocalFisher(2, embedding_type="orthonormalized"),
+    "local_pca": LocalFisher(2, pca_components="auto", ridge=0.1),
+    "pooled_pca": PooledPCA(2),
+    "pooled_fisher": PooledFisher(2),
+}
+
+
+def make(rng, n, d, k=3):
+    """Rows of k classes in turn, correlated columns, off the origin."""
+    y = np.arange(n) % k
+    mix = rng.standard_normal((d, d)) / np.sqrt(d) + np.eye(d)
+    return rng.standard_normal((n, d)) @ mix + 1.5 * rng.standard_normal((k, d))[y] + 3.0, y
+
+
+@pytest.fixture(params=[(60, 5), (12, 30)], ids=["tall", "wide"])
+def problem(request, rng):
+    return make(rng, *request.param)
+
+
+# ---- the definitions -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ridge", [1e-3, 0.3])
+def test_regularized_fisher(problem, ridge):
+    X, y = problem
+    S_b, S_w = scatters(X, y)
+    values, V = leading(S_b, ridged(S_w, ridge), 2)
+    model = RegularizedFisher(ridge=ridge).fit(X, y)
+    assert_allclose(model.eigenvalues_, values, rtol=1e-9)
+    same_directions(model.components_, V)
+
+
+def test_regularized_fisher_is_fisher_lda_where_rows_are_many(rng):
+    X, y = make(rng, 60, 5)
+    peer = FisherLDA(ridge=0.1, scale="none").fit(X, y)
+    same_directions(RegularizedFisher(ridge=0.1).fit(X, y).components_, peer.directions_.T)
+
+
+def test_without_a_ridge_they_span_what_scikit_learn_finds(rng):
+    X, y = make(rng, 80, 6, k=4)
+    expected = LinearDiscriminantAnalysis(solver="eigen").fit(X, y).scalings_.T[:3]
+    for model in (RegularizedFisher(ridge=0), PCAFisher(), GSVDDiscriminant()):
+        same_span(model.fit(X, y).components_, expected)
+    S_b, S_w = scatters(X, y)
+    values, V = leading(S_b, S_w, 3)
+    same_directions(PCAFisher().fit(X, y).components_, V)
+    assert_allclose(PCAFisher().fit(X, y).eigenvalues_, values, rtol=1e-9)
+
+
+@pytest.mark.parametrize("p", [None, 4])
+def test_pca_fisher(rng, p):
+    X, y = make(rng, 14, 40)
+    pca = PCA(p or 14 - 3, svd_solver="full").fit(X)
+    values, V = leading(*scatters(pca.transform(X), y), 2)
+    model = PCAFisher(pca_components=p).fit(X, y)
+    assert model.pca_components_ == (p or 11)
+    assert_allclose(model.eigenvalues_, values, rtol=1e-7)
+    same_directions(model.components_, V @ pca.components_, atol=1e-7)
+
+
+def test_direct_lda(problem):
+    X, y = problem
+    S_b, S_w = scatters(X, y)
+    sizes, vectors = leading(S_b, m=2)
+    white = vectors / np.sqrt(sizes)[:, None]
+    values, turn = leading(-white @ S_w @ white.T)
+    model = DirectLDA().fit(X, y)
+    same_directions(model.components_, turn @ white)
+    assert_allclose(model.eigenvalues_, -values, rtol=1e-8)
+    V = model.components_
+    assert_allclose(V @ S_b @ V.T, np.eye(2), atol=1e-10)
+    assert_allclose(V @ S_w @ V.T, np.diag(model.eigenvalues_), atol=1e-8)
+    same_directions(DirectLDA(1).fit(X, y).components_, V[:1])
+
+
+@pytest.mark.parametrize("shape", [(60, 5), (12, 30), (9, 8), (40, 40)])
+def test_gsvd_diagonalises_both_scatters(rng, shape):
+    X, y = make(rng, *shape)
+    S_b, S_w = scatters(X, y)
+    model = GSVDDiscriminant().fit(X, y)
+    V = model.components_
+    scale = np.linalg.norm(S_b + S_w) * np.linalg.norm(V) ** 2
+    tolerance = 100 * max(shape) * np.finfo(float).eps * scale
+    assert_allclose(V @ S_b @ V.T, np.diag(model.alphas_**2), atol=tolerance)
+    assert_allclose(V @ S_w @ V.T, np.diag(model.betas_**2), atol=tolerance)
+    assert_allclose(model.alphas_**2 + model.betas_**2, 1.0, atol=1e-12)
+    assert np.all(np.diff(model.alphas_) <= 1e-12)
+
+
+def test_gsvd_of_few_rows_makes_each_class_a_point(rng):
+    X, y = make(rng, 12, 30, k=4)
+    model = GSVDDiscriminant().fit(X, y)
+    assert np.all(model.betas_ == 0)
+    Z = model.transform(X)
+    for c in range(4):
+        assert_allclose(Z[y == c], np.repeat(Z[y == c][:1], 3, axis=0), atol=1e-10)
+    lengths = np.linalg.norm(model.components_, axis=1)
+    assert np.all(np.diff(lengths) >= 0)  # the rows spread along the first the most
+
+
+def test_maximum_margin_criterion(problem):
+    X, y = problem
+    S_b, S_w = scatters(X, y)
+    values, V = leading(S_b - S_w, m=2)
+    model = MaximumMarginCriterion(2).fit(X, y)
+    assert_allclose(model.eigenvalues_, values, atol=1e-10 * np.abs(S_w).max())
+    same_directions(model.components_, V)
+    every = MaximumMarginCriterion(min(X.shape[1], len(X) - 1)).fit(X, y)
+    assert_allclose(
+        every.components_ @ every.components_.T, np.eye(len(every.components_)), atol=1e-12
+    )
+    assert_allclose(every.eigenvalues_.sum(), np.trace(S_b - S_w), rtol=1e-9)
+    positive = int(np.sum(np.linalg.eigvalsh(S_b - S_w) > 1e-9))
+    assert len(MaximumMarginCriterion().fit(X, y).components_) == max(1, positive)
+
+
+def test_maximum_margin_is_ldg_of_whole_classes(rng):
+    """Its criterion with all rows of a class as neighbours, also the row itself, at gamma = 1/3."""
+    X, y = make(rng, 60, 5)
+    X, y = X[7:], y[7:]  # classes of different sizes
+    every = local_neighbours(X, y, 3, 20, queries=X)  # of queries a row may be its own neighbour
+    ldg = scatters_of_neighbours(X, y, every, queries=X, query_codes=y)
+    S_b, S_w = scatters(X, y)
+    difference = 2 / 3 * len(X) * (S_w - S_b)
+    assert_allclose(ldg.within - ldg.weighted / 3, difference, atol=1e-10 * np.abs(S_w).max())
+
+
+@pytest.mark.parametrize("ridge", [1e-3, 0.3])
+@pytest.mark.parametrize("k", [2, 7])
+def test_local_fisher(problem, ridge, k):
+    X, y = problem
+    S_b, S_w = local_scatters(X, y, k)
+    values, V = leading(S_b, ridged(S_w, ridge), 4)
+    model = LocalFisher(4, n_neighbors=k, ridge=ridge, embedding_type="plain").fit(X, y)
+    assert_allclose(model.eigenvalues_, values, rtol=1e-8)
+    same_directions(model.components_, V)
+    weighted = LocalFisher(4, n_neighbors=k, ridge=ridge).fit(X, y).components_
+    same_directions(weighted, V * np.sqrt(values)[:, None])
+    flat = LocalFisher(4, n_neighbors=k, ridge=ridge, embedding_type="orthonormalized").fit(X, y)
+    assert_allclose(flat.components_ @ flat.components_.T, np.eye(4), atol=1e-12)
+    same_span(flat.components_, V)
+
+
+@pytest.mark.parametrize("d", [20, 70])
+def test_local_fisher_of_narrow_and_wide_rows(rng, d):
+    X, y = make(rng, 150, d, k=2)
+    S_b, S_w = local_scatters(X, y, 7)
+    V = leading(S_b, S_w, 3)[1]
+    found = LocalFisher(3, ridge=0, embedding_type="plain").fit(X, y).components_
+    same_directions(found, V)
+
+
+def test_pca_local_fisher(rng):
+    X, y = make(rng, 20, 50, k=2)
+    for p, expected in ((5, 5), ("auto", 18)):
+        pca = PCA(expected, svd_solver="full").fit(X)
+        S_b, S_w = local_scatters(pca.transform(X), y, 7)
+        V = leading(S_b, ridged(S_w, 0.01), 3)[1]
+        model = LocalFisher(3, pca_components=p, ridge=0.01, embedding_type="plain").fit(X, y)
+        assert model.pca_components_ == expected
+        same_directions(model.components_, V @ pca.components_)
+    exact = LocalFisher(pca_components="auto", ridge=0).fit(X, y)
+    assert exact.components_.shape == (18, 50)
+    X[1::2] = X[1]  # equal rows: a class that does not vary
+    assert LocalFisher(pca_components="auto", ridge=0.01).fit(X, y).pca_components_ <= 9
+
+
+def test_local_fisher_keeps_modes_of_a_class_apart(rng):
+    """Two far modes of one class round the other one: Fisher's direction is lost, LFDA's is not."""
+    y = np.repeat([0, 0, 1], 50)
+    X = rng.standard_normal((150, 2)) * [0.3, 3.0] + np.repeat(
+        [[-4, 0], [4, 0], [0, 0]], 50, axis=0
+    )
+    found = LocalFisher(1, embedding_type="orthonormalized").fit(X, y).components_
+    assert abs(found[0, 0]) > 0.99
+
+
+# ---- both domains --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(60, 5), (12, 30)])
+def test_pooled(rng, shape):
+    X, y = make(rng, *shape)
+    source = np.arange(len(X)) % 5 < 3
+    X[~source] = 4 * X[~source] - 7
+    parts = [X[source], X[~source]]
+    parts = [(part - part.mean(axis=0)) / part.std(axis=0) for part in parts]
+    Z = np.empty_like(X)
+    Z[source], Z[~source] = parts
+    domain = np.where(source, 2, -1)
+    pca = PooledPCA(3).fit(X, sample_domain=domain)
+    reference = PCA(3, svd_solver="full").fit(Z)
+    same_directions(pca.components_, reference.components_)
+    assert_allclose(pca.eigenvalues_, reference.singular_values_**2 / len(Z), rtol=1e-10)
+    fisher = PooledFisher(2, ridge=0.1).fit(X, y, sample_domain=domain)
+    S_b, S_w = scatters(Z, y)
+    same_directions(fisher.components_, leading(S_b, ridged(S_w, 0.1), 2)[1])
+    for model in (pca, fisher):
+        expected = Z @ model.components_.T
+        assert_allclose(model.transform(X, sample_domain=domain), expected, atol=1e-9)
+        assert_allclose(model.transform(X[~source]), expected[~source], atol=1e-9)
+        assert_allclose(
+            model.transform(X[source], np.ones(source.sum())), expected[source], atol=1e-9
+        )
+        twin = type(model)(**model.get_params())
+        twin.fit_transfer(X[source], y[source], X[~source], y[~source])
+        same_directions(twin.components_, model.components_, atol=1e-9)
+        fitted = twin.fit_transform(X, y, sample_domain=domain)
+        assert_allclose(fitted, model.transform(X, domain), atol=1e-9)
+
+
+def test_pooled_leaves_out_columns_constant_in_a_domain(rng):
+    X, y = make(rng, 40, 5)
+    domain = np.where(np.arange(40) < 30, 1, -1)
+    X[30:, 2] = 0.1
+    for model in (PooledPCA(2), PooledFisher(2, ridge=0.1)):
+        model.fit(X, y, sample_domain=domain)
+        assert np.all(model.components_[:, 2] == 0)
+        without = type(model)(**model.get_params()).fit(np.delete(X, 2, 1), y, sample_domain=domain)
+        assert_allclose(np.delete(model.components_, 2, 1), without.components_, atol=1e-12)
+        far = X.copy()
+        far[:, 2] = 1e9
+        assert_allclose(model.transform(far), model.transform(X))
+
+
+# ---- invariances ---------------------------------------------------------------------------------
+
+
+def gram(Z):
+    return Z @ Z.T
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_order_of_rows_and_origin_do_not_matter(problem, rng, name):
+    X, y = problem
+    model = MEMBERS[name]
+    expected = model.fit(X, y).transform(X)
+    order = rng.permutation(len(X))
+    bound = 1e-7 * np.abs(expected).max() ** 2
+    other = model.fit(X[order], y[order]).transform(X)
+    assert_allclose(gram(other), gram(expected), atol=bound)
+    shift = np.round(rng.standard_normal(X.shape[1]) * 1000)
+    assert_allclose(gram(model.fit(X + shift, y).transform(X + shift)), gram(expected), atol=bound)
+    labels = np.array(["b", "c", "a"])[y]
+    assert_allclose(gram(model.fit(X, labels).transform(X)), gram(expected), atol=bound)
+
+
+@pytest.mark.parametrize("name", [n for n in MEMBERS if not n.startswith("pooled")])
+def test_rotations_do_not_matter(problem, name):
+    X, y = problem
+    model = MEMBERS[name]
+    expected = model.fit(X, y).transform(X)
+    turned = X @ ortho_group.rvs(X.shape[1], random_state=0)
+    found = model.fit(turned, y).transform(turned)
+    assert_allclose(gram(found), gram(expected), atol=1e-7 * np.abs(expected).max() ** 2)
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+@pytest.mark.parametrize("unit", [2.0**400, 2.0**-400])
+def test_units_do_not_matter(problem, name, unit):
+    X, y = problem
+    model = MEMBERS[name]
+    expected = model.fit(X, y).transform(X)
+    keeps_lengths = name in ("margin", "local_orthonormal")
+    found = model.fit(X * unit, y).transform(X * unit) / (unit if keeps_lengths else 1.0)
+    assert_allclose(found, expected, atol=1e-7 * np.abs(expected).max())
+
+
+# ---- hard rows -----------------------------------------------------------------------------------
+
+
+def hard_rows(rng):
+    X, y = make(rng, 30, 6)
+    constant, duplicates, single = X.copy(), X.copy(), X.copy()
+    constant[:, 1] = 0.1
+    constant[y == 1, 3] = 1e7 + 0.3
+    duplicates[10:] = duplicates[y[10:]]
+    alone = np.where(np.arange(30) < 29, y % 2, 2)
+    wide, labels = make(rng, 10, 300)
+    return {
+        "constant columns": (constant, y),
+        "equal rows": (duplicates, y),
+        "a class of one row": (single, alone),
+        "linearly dependent columns": (np.column_stack([X, X[:, :3] + X[:, 3:]]), y),
+        "units far apart": (X * np.logspace(-6, 6, 6), y),
+        "few rows": (wide, labels),
+        "few equal rows": (np.vstack([wide, wide]), np.tile(labels, 2)),
+    }
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_hard_rows(rng, name):
+    model = MEMBERS[name]
+    for title, (X, y) in hard_rows(rng).items():
+        Z = model.fit(X, y).transform(X)
+        assert Z.shape == (len(X), 2), title
+        assert np.isfinite(Z).all(), title
+        assert np.isfinite(model.components_).all(), title
+        assert np.ptp(Z, axis=0).min() > 0, title
+        top = np.argmax(np.abs(model.components_), axis=1)
+        assert np.all(model.components_[np.arange(2), top] > 0), title
+        twice = model.fit(X, y).transform(X)
+        assert twice.tobytes() == Z.tobytes(), title
+
+
+@pytest.mark.parametrize("model", [PCAFisher(), GSVDDiscriminant()])
+def test_a_column_constant_within_classes_comes_first(rng, model):
+    X, y = make(rng, 60, 5)
+    X[:, 2] = np.array([0.1, 0.7, 0.7])[y]
+    X = X @ ortho_group.rvs(5, random_state=1)
+    Z = model.fit(X, y).transform(X)
+    within = max(np.ptp(Z[y == c, 0]) for c in range(3))
+    assert within < 1e-6 * np.ptp(Z[:, 0])
+    assert np.ptp(Z[y == 1, 1]) > 0.1
+
+
+def test_constant_columns_have_no_part(rng):
+    X, y = make(rng, 40, 6)
+    X[:, 4] = 1e6 + 0.1
+    for model in MEMBERS.values():
+        assert_allclose(model.fit(X, y).components_[:, 4], 0, atol=1e-12)
+        expected = model.transform(X)
+        zeros = X.copy()
+        zeros[:, 4] = 0.0
+        assert_allclose(model.fit(zeros, y).transform(zeros), expected, atol=1e-9)
+
+
+def test_no_matrix_of_columns_by_columns(rng):
+    X, y = make(rng, 20, 60, k=3)
+    X = np.hstack([X] * 100)  # 6,000 columns: 288 MB a matrix
+    for model in MEMBERS.values():
+        tracemalloc.start()
+        model.fit(X, y).transform(X)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 60e6, model
+
+
+def test_local_fisher_keeps_no_matrix_of_rows_by_rows(rng):
+    X, y = make(rng, 9000, 3, k=2)  # 162 MB a class
+    tracemalloc.start()
+    LocalFisher().fit(X, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10e6
+
+
+def test_rows_are_decomposed_in_blocks(rng):
+    X = rng.standard_normal((9000, 4)) @ np.diag([1.0, 1e-3, 0.0, 2.0])
+    X -= X.mean(axis=0)
+    span = Span.of(X)
+    sizes, turned = np.linalg.svd(X, full_matrices=False)[1:]
+    assert_allclose(span.sizes, sizes[:3] / np.sqrt(9000), rtol=1e-12)
+    same_directions(span.basis.T, turned[:3])
+
+
+def test_singular_scatter_without_a_ridge(rng):
+    X, y = make(rng, 30, 6)
+    X[:, 5] = X[:, 0] - X[:, 1]
+    for model in (RegularizedFisher(ridge=0), LocalFisher(ridge=0), PooledFisher(ridge=0)):
+        with pytest.raises(SingularDenominatorError, match=r"ridge: .* would do") as caught:
+            model.fit(X, y)
+        ridge = float(str(caught.value).partition("; ridge=")[2].split()[0])
+        assert 0 < ridge < 1e-8
+        assert np.isfinite(model.set_params(ridge=ridge).fit(X, y).components_).all()
+        model.set_params(ridge=0)

@@ -1,0 +1,335 @@
+"""CalibratedLeastSquares: the steps of its docstring, on rows of any kind."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import log_loss
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from eigenfeat import GEM, ExpandedRows, MultinomialLogit
+from eigenfeat.linear.calibrated import CalibratedLeastSquares, Calibration, on_simplex
+
+REASON = "the metric is float32, and six steps on 15 rows magnify its rounding"
+
+
+@parametrize_with_checks(
+    [
+        CalibratedLeastSquares(),
+        CalibratedLeastSquares(n_iterations=0, fit_intercept=False),
+        CalibratedLeastSquares(calibration_powers=2, gram_rows=None, ridge=2.0),
+    ],
+    expected_failed_checks=lambda model: {
+        f"check_sample_weight_equivalence_on_{kind}_data": REASON for kind in ("dense", "sparse")
+    },
+)
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    """GEM features of 900 digits in two halves, as arrays and as they are."""
+    X, y = load_digits(return_X_y=True)
+    gem = GEM(n_directions=3, pairs="hypercube").fit(X[:900], y[:900])
+    rows = [
+        ExpandedRows(part.astype(np.float32), gem.directions_, gem.offset_)
+        for part in (X[:900], X[900:])
+    ]
+    return rows[0], y[:900], rows[1], y[900:]
+
+
+@pytest.fixture
+def overlapping(rng):
+    """400 rows of three classes that no plane separates, 6 columns of different sizes."""
+    y = np.arange(400) % 3
+    X = rng.standard_normal((400, 6)) + rng.standard_normal((3, 6))[y]
+    return X * [1, 2, 0.1, 10, 1, 5], y
+
+
+# ---- the reference -------------------------------------------------------------------------------
+
+
+def simplex_by_bisection(rows):
+    """Subtract from each row what leaves a sum of 1 of its positive part."""
+    low, high = rows.min(axis=1, keepdims=True) - 1, rows.max(axis=1, keepdims=True)
+    for _ in range(200):
+        middle = (low + high) / 2
+        above = np.maximum(rows - middle, 0).sum(axis=1, keepdims=True) > 1
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    return np.maximum(rows - low, 0)
+
+
+def reference(X, y, weight=None, *, steps, ridge=0.5, powers=4, calibration_ridge=1e-2):
+    """W, with the constant last, and P, and squared errors; plain float64 formulas."""
+    w = np.ones(len(y)) if weight is None else weight
+    n, Y = w.sum(), np.eye(y.max() + 1)[y]
+    Phi = np.column_stack([X, np.ones(len(X))])
+    square = w @ Phi**2 / n
+    square[-1] = 0
+    H = 0.5 * Phi.T @ (w[:, None] * Phi) + ridge * np.sqrt(n) * np.diag(square)
+    W = np.linalg.solve(2 * H, Phi.T @ (w[:, None] * Y))
+    errors = []
+    for step in range(steps + 1):
+        Z = Phi @ W
+        T = 2 * (Z - Z.min(axis=0)) / np.ptp(Z, axis=0) - 1
+        F = np.hstack([*(T**a for a in range(1, powers + 1)), np.ones((len(X), 1))])
+        gram = F.T @ (w[:, None] * F)
+        shrink = calibration_ridge * np.diag(gram)
+        shrink[-1] = 0
+        A = np.linalg.solve(gram + np.diag(shrink), F.T @ (w[:, None] * Y))
+        P = simplex_by_bisection(F @ A)
+        errors.append(w @ ((Y - P) ** 2).sum(axis=1) / n)
+        if step < steps:
+            W = W + np.linalg.solve(H, Phi.T @ (w[:, None] * (Y - P)))
+    return W, P, errors
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2, 6])
+def test_the_steps_are_those_of_the_formulas(overlapping, steps):
+    X, y = overlapping
+    model = CalibratedLeastSquares(n_iterations=steps).fit(X, y)
+    W, P, errors = reference(X, y, steps=steps)
+    # The metric is float32: about 1e-6 a step.
+    assert_allclose(model.coef_, W[:-1].T, atol=1e-4 * np.abs(W).max())
+    assert_allclose(model.intercept_, W[-1], atol=1e-4 * np.abs(W).max())
+    assert_allclose(model.error_history_, errors, rtol=1e-4)
+    assert_allclose(on_simplex(model.decision_function(X)), P, atol=1e-3)
+    assert_allclose(model.predict_proba(X), (400 * P + 0.5) / 401.5, atol=1e-3)
+    assert model.n_iter_ == steps
+
+
+@pytest.mark.parametrize(
+    "options", [{"ridge": 3.0}, {"calibration_powers": 1}, {"calibration_ridge": 0.3}], ids=str
+)
+def test_parameters_are_those_of_the_formulas(overlapping, options):
+    X, y = overlapping
+    model = CalibratedLeastSquares(n_iterations=3, **options).fit(X, y)
+    names = {"calibration_powers": "powers"}
+    options = {names.get(name, name): value for name, value in options.items()}
+    assert_allclose(model.error_history_, reference(X, y, steps=3, **options)[2], rtol=1e-4)
+
+
+def test_weights_are_those_of_the_formulas(overlapping, rng):
+    X, y = overlapping
+    weight = rng.integers(0, 4, 400).astype(float)
+    kept = weight > 0
+    model = CalibratedLeastSquares(n_iterations=3).fit(X, y, weight)
+    _, P, errors = reference(X[kept], y[kept], weight[kept], steps=3)
+    assert_allclose(model.error_history_, errors, rtol=1e-4)
+    assert_allclose(on_simplex(model.decision_function(X[kept])), P, atol=1e-3)
+    repeated = CalibratedLeastSquares(n_iterations=3)
+    repeated.fit(np.repeat(X, weight.astype(int), 0), np.repeat(y, weight.astype(int)))
+    assert repeated.n_rows_ == model.n_rows_ == weight.sum()
+    assert_allclose(repeated.predict_proba(X), model.predict_proba(X), atol=1e-3)
+
+
+def test_projection_on_the_simplex(rng):
+    scores = 3 * rng.standard_normal((50, 7))
+    scores[:4] = [[1] * 7, [0] * 7, [1, 0, 0, 0, 0, 0, 0], [1e6] + [-1e6] * 6]
+    P = on_simplex(scores)
+    assert_allclose(P, simplex_by_bisection(scores), atol=1e-9)
+    assert_allclose(P.sum(axis=1), 1)
+    assert_array_equal(P[2], scores[2])
+    assert_allclose(on_simplex(np.array([[0.3, 0.7]])), [[0.3, 0.7]])
+
+
+def test_calibration_clips_new_scores():
+    low, high = np.array([0.0, -1.0]), np.array([1.0, 1.0])
+    calibration = Calibration(low, high, np.vstack([np.eye(2), np.zeros((2, 2)), [[0.5, 0.5]]]))
+    scores = np.array([[0.5, 0.0], [1.0, -1.0], [9.0, -9.0]])
+    assert_array_equal(calibration.apply(scores), [[0.5, 0.5], [1.5, -0.5], [1.5, -0.5]])
+
+
+# ---- what a model keeps --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("steps", [0, 3])
+def test_training_rows_give_what_they_gave_in_fit(digits, steps):
+    X, y = digits[:2]
+    model = CalibratedLeastSquares(n_iterations=steps).fit(X, y)
+    P = on_simplex(model.decision_function(X).astype(float))
+    assert_allclose(((np.eye(10)[y] - P) ** 2).sum(axis=1).mean(), model.error_history_[-1], 1e-9)
+    assert len(model.error_history_) == steps + 1
+
+
+def test_longer_fits_begin_like_shorter_ones(digits):
+    X, y = digits[:2]
+    short, long = (CalibratedLeastSquares(n_iterations=n).fit(X, y) for n in (2, 5))
+    assert long.error_history_[:3] == short.error_history_
+    assert long.error_history_[-1] < long.error_history_[0]
+
+
+def test_about_as_good_as_the_logit(digits):
+    X, y, rest, truth = digits
+    logit = MultinomialLogit().fit(X, y)
+    model = CalibratedLeastSquares().fit(X, y)
+    assert model.score(rest, truth) > logit.score(rest, truth) - 0.01
+    assert model.score(rest, truth) > 0.95
+    losses = [log_loss(truth, m.predict_proba(rest)) for m in (model, logit)]
+    assert losses[0] < losses[1] + 0.05
+
+
+# ---- rows of every kind --------------------------------------------------------------------------
+
+
+def test_features_that_are_not_formed(digits):
+    X, y, rest, _ = digits
+    expected = CalibratedLeastSquares().fit(X, y)
+    for rows, queries in ((X.stored(), rest.stored()), (X.toarray(), rest.toarray())):
+        model = CalibratedLeastSquares().fit(rows, y)
+        assert model.n_features_in_ == X.shape[1]
+        assert_allclose(model.predict_proba(queries), expected.predict_proba(rest), atol=0.02)
+        assert np.mean(model.predict(queries) != expected.predict(rest)) < 0.01
+
+
+def test_sparse_and_float32_rows(overlapping):
+    X, y = overlapping
+    expected = CalibratedLeastSquares().fit(X, y).predict_proba(X)
+    sparse = CalibratedLeastSquares().fit(sp.csr_array(X), y)
+    assert_allclose(sparse.predict_proba(sp.csr_array(X)), expected, atol=1e-3)
+    single = CalibratedLeastSquares().fit(X.astype(np.float32), y)
+    assert single.predict_proba(X.astype(np.float32)).dtype == np.float32
+    assert_allclose(single.predict_proba(X), expected, atol=5e-3)
+
+
+def test_rows_far_from_zero(overlapping):
+    """Columns far from 0 are centred within `fit`; coef_ is for the rows as they are."""
+    X, y = overlapping
+    far = X + 1e4 * X.std(axis=0)
+    model = CalibratedLeastSquares().fit(far, y)
+    assert model.score(far, y) > CalibratedLeastSquares().fit(X, y).score(X, y) - 0.02
+    P = on_simplex(model.decision_function(far))
+    assert_allclose(((np.eye(3)[y] - P) ** 2).sum(axis=1).mean(), model.error_history_[-1], 1e-4)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_two_classes(intercept):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[y > 0], np.array(["no", "yes"])[y[y > 0] - 1]
+    model = CalibratedLeastSquares(fit_intercept=intercept).fit(X[::2], y[::2])
+    scores = model.decision_function(X)
+    assert scores.shape == (100,)
+    assert model.coef_.shape == (2, 4)
+    assert_array_equal(model.predict(X), model.classes_[(scores > 0).astype(int)])
+    assert model.score(X[1::2], y[1::2]) > 0.9
+    assert np.all(model.intercept_ == 0) == (not intercept)
+
+
+def test_probabilities_have_logarithms(digits):
+    X, y, rest, _ = digits
+    model = CalibratedLeastSquares().fit(X, y)
+    P = model.predict_proba(rest)
+    assert_allclose(P.sum(axis=1), 1, rtol=1e-5)
+    assert_allclose(P.min(), 0.5 / 905, rtol=1e-5)
+    assert_allclose(model.predict_log_proba(rest), np.log(P))
+    assert_array_equal(model.predict(rest), P.argmax(axis=1))
+
+
+# ---- options and contract ------------------------------------------------------------------------
+
+
+def test_early_stopping_keeps_the_best_step():
+    X, y = load_wine(return_X_y=True)
+    model = CalibratedLeastSquares(50, ridge=0.01, early_stopping=True, validation_fraction=0.3)
+    model.fit(X, y)
+    history = model.validation_history_
+    assert model.n_iter_ == int(np.argmin(history))
+    assert len(history) == len(model.error_history_) == model.n_iter_ + 1 + model.PATIENCE < 51
+    assert_array_equal(clone(model).fit(X, y).coef_, model.coef_)
+    short = clone(model).set_params(n_iterations=model.n_iter_).fit(X, y)
+    assert_array_equal(short.coef_, model.coef_)
+    assert_array_equal(short.predict_proba(X), model.predict_proba(X))
+    assert CalibratedLeastSquares().fit(X, y).validation_history_ == []
+
+
+def test_a_sample_of_the_rows_makes_the_metric(digits):
+    X, y, rest, truth = digits
+    model = CalibratedLeastSquares(gram_rows=600).fit(X, y)
+    assert model.score(rest, truth) > 0.94
+    assert_array_equal(CalibratedLeastSquares(gram_rows=600).fit(X, y).coef_, model.coef_)
+    other = CalibratedLeastSquares(gram_rows=600, random_state=1).fit(X, y)
+    assert not np.array_equal(other.coef_, model.coef_)
+
+
+def test_threads_and_pickles_do_not_matter(digits):
+    X, y, rest, _ = digits
+    one, two = (CalibratedLeastSquares(n_threads=n).fit(X, y) for n in (1, 2))
+    expected = one.predict_proba(rest).tobytes()
+    assert two.predict_proba(rest).tobytes() == expected
+    assert pickle.loads(pickle.dumps(one)).predict_proba(rest).tobytes() == expected
+
+
+def test_small_blocks_give_the_same(digits, monkeypatch):
+    X, y = digits[:2]
+    expected = CalibratedLeastSquares().fit(X, y)
+    monkeypatch.setattr("eigenfeat.linear.calibrated_passes._BLOCK", 1000)
+    model = CalibratedLeastSquares().fit(X, y)
+    assert_allclose(model.error_history_, expected.error_history_, rtol=1e-3)
+
+
+def test_verbose_tells_the_steps(overlapping, capsys):
+    CalibratedLeastSquares(2, verbose=1, early_stopping=True).fit(*overlapping)
+    out, err = capsys.readouterr()
+    assert out == ""
+    words = [
+        line.split(":")[0].removeprefix("[CalibratedLeastSquares] ") for line in err.split("\n")
+    ]
+    assert words == ["metric", "step 0", "step 1", "step 2", ""]
+    assert err.count("held-out") == 3
+
+
+def test_degenerate_columns(overlapping):
+    X, y = overlapping
+    X = np.column_stack([X, np.zeros(400), np.full(400, 7.0), X[:, 0]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = CalibratedLeastSquares().fit(X, y)
+        nothing = CalibratedLeastSquares().fit(np.zeros((400, 1)), y)
+    assert model.score(X, y) > 0.5
+    assert_allclose(nothing.predict_proba([[5.0]])[0], np.bincount(y) / 400, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"n_iterations": -1}, "n_iterations"),
+        ({"ridge": -0.5}, "ridge"),
+        ({"calibration_powers": 0}, "calibration_powers"),
+        ({"calibration_ridge": 0}, "calibration_ridge"),
+        ({"gram_rows": 0}, "gram_rows"),
+        ({"validation_fraction": 1.0}, "validation_fraction"),
+        ({"n_threads": 0}, "n_threads"),
+    ],
+    ids=str,
+)
+def test_parameters_out_of_range(overlapping, options, name):
+    with pytest.raises(ValueError, match=f"'{name}' parameter of CalibratedLeastSquares"):
+        CalibratedLeastSquares(**options).fit(*overlapping)
+
+
+def test_errors(overlapping, digits):
+    X, y = overlapping
+    model = CalibratedLeastSquares()
+    for method in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
+        with pytest.raises(NotFittedError):
+            getattr(model, method)(X)
+    with pytest.raises(ValueError, match=r"y: expected rows of at least two classes, got 1 class"):
+        model.fit(X, np.zeros(400))
+    with pytest.raises(ValueError, match="at least one"):
+        model.fit(X, y, np.zeros(400))
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        model.fit(np.where(X > 2, np.nan, X), y)
+    with pytest.raises(ValueError, match=r"y: expected 900 labels, one a row, got shape \(3,\)"):
+        model.fit(digits[0], [0, 1, 2])
+    model.fit(digits[0], digits[1])
+    with pytest.raises(ValueError, match=f"X: expected {digits[0].shape[1]} features, got 384"):
+        model.predict(ExpandedRows(X, np.ones((6, 64))))

@@ -1,0 +1,176 @@
+"""The minimiser: quadratics in their own metric, hard functions, noise, and what it reports."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from eigenfeat.linear.lbfgs import minimise
+
+
+def quadratic(rng, n=20, k=3, condition=1e4):
+    """H, minimiser, and evaluation of 1 + 1/2 tr (W - W*)^T H (W - W*)."""
+    Q, _ = np.linalg.qr(rng.standard_normal((n, n)))
+    H = (Q * np.geomspace(1.0, condition, n)) @ Q.T
+    best = rng.standard_normal((n, k))
+
+    def evaluate(W):
+        gradient = H @ (W - best)
+        return 1.0 + 0.5 * float(np.vdot(W - best, gradient)), gradient
+
+    return H, best, evaluate
+
+
+def plain(gradient):
+    return gradient
+
+
+def run(evaluate, solve, start, **options):
+    return minimise(
+        evaluate, solve, start, **{"tolerance": 1e-12, "max_iterations": 200, **options}
+    )
+
+
+def test_one_step_where_the_metric_is_the_hessian(rng):
+    H, best, evaluate = quadratic(rng)
+    found = run(evaluate, lambda G: np.linalg.solve(H, G), np.zeros_like(best))
+    assert found.reason in {"converged", "precision"}
+    assert found.gap <= 1e-12
+    # One step to the minimum, at most two more to see that nothing is left.
+    assert found.iterations <= 3
+    assert found.history[1] == pytest.approx(1.0, abs=1e-9)
+    assert_allclose(found.point, best, atol=1e-8)
+    assert found.objective == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("factor", [0.25, 0.5, 2.0, 10.0])
+def test_few_steps_where_the_metric_is_a_multiple(rng, factor):
+    H, best, evaluate = quadratic(rng)
+    found = run(evaluate, lambda G: np.linalg.solve(factor * H, G), np.zeros_like(best))
+    assert found.reason in {"converged", "precision"}
+    assert found.iterations <= 6
+    assert_allclose(found.point, best, atol=1e-6)
+
+
+def test_a_start_at_the_minimum_stays(rng):
+    H, best, evaluate = quadratic(rng)
+    found = run(evaluate, lambda G: np.linalg.solve(H, G), best)
+    assert (found.reason, found.iterations, found.evaluations) == ("converged", 0, 1)
+    assert found.gap == 0.0
+    assert found.point is best
+
+
+def test_ill_conditioned_without_a_metric(rng):
+    _, best, evaluate = quadratic(rng, n=30, k=1, condition=1e3)
+    found = run(evaluate, plain, np.zeros_like(best), max_iterations=1000)
+    assert found.reason in {"converged", "precision"}
+    assert found.objective - 1.0 <= 1e-9
+    assert np.all(np.diff(found.history) <= 0)
+    assert found.history[-1] == found.objective
+    assert len(found.history) == found.iterations + 1
+
+
+def test_norm_is_in_the_metric(rng):
+    H, best, evaluate = quadratic(rng)
+    found = run(evaluate, lambda G: np.linalg.solve(H, G), np.zeros_like(best), max_iterations=1)
+    seen = []
+    run(
+        evaluate,
+        lambda G: np.linalg.solve(H, G),
+        np.zeros_like(best),
+        callback=lambda progress: seen.append(progress) or True,
+    )
+    G = evaluate(np.zeros_like(best))[1]
+    assert seen[0].gradient_norm == pytest.approx(np.sqrt(np.vdot(G, np.linalg.solve(H, G))))
+    assert seen[0].iteration == 0
+    assert found.iterations == 1
+
+
+def softplus_sum(x):
+    """A flat function: sum log(1 + exp(x)) + log(1 + exp(-x)), steep far away, minimum at 0."""
+    return float(np.logaddexp(0, x).sum() + np.logaddexp(0, -x).sum()), np.tanh(x / 2)
+
+
+def quartic(x):
+    return 1.0 + float((x**4).sum()) / 4, x**3
+
+
+def steep_wall(x):
+    """Barrier that is infinite from 1 on."""
+    with np.errstate(all="ignore"):
+        value = float(np.sum(-np.log(1 - x) - x) + 1.0)
+        return (value if np.all(x < 1) else np.nan), 1 / (1 - x) - 1
+
+
+@pytest.mark.parametrize(
+    ("function", "start", "least"),
+    [(softplus_sum, 30.0, 5 * 2 * np.log(2)), (quartic, 50.0, 1.0), (steep_wall, -40.0, 1.0)],
+)
+def test_hard_functions(function, start, least):
+    found = run(function, plain, np.full(5, start), tolerance=1e-8)
+    assert found.reason in {"converged", "precision"}
+    assert found.objective == pytest.approx(least, rel=1e-7)
+    assert np.all(np.diff(found.history) <= 0)
+
+
+def test_points_that_are_not_finite_are_stepped_back_from():
+    # The metric is 1000 times too small: the first step lands behind the wall.
+    found = run(steep_wall, lambda G: 1000 * G, np.full(3, -2.0), tolerance=1e-8)
+    assert found.objective == pytest.approx(1.0, rel=1e-7)
+    assert found.evaluations > found.iterations + 1
+
+
+def test_noise_ends_the_search(rng):
+    H, best, evaluate = quadratic(rng, condition=10.0)
+
+    def noisy(W):
+        value, gradient = evaluate(W)
+        return float(np.float32(value)), gradient.astype(np.float32).astype(float)
+
+    found = run(noisy, plain, np.zeros_like(best), tolerance=1e-15, noise=1.2e-7)
+    assert found.reason in {"precision", "converged"}
+    assert found.iterations < 100
+    assert found.objective == pytest.approx(1.0, abs=1e-6)
+    assert H.shape == (20, 20)
+
+
+def test_an_ascent_direction_of_a_wrong_metric_ends_the_search(rng):
+    _, best, evaluate = quadratic(rng)
+    found = run(evaluate, lambda G: -G, np.zeros_like(best))
+    assert (found.reason, found.iterations) == ("precision", 0) or found.gap <= 0
+
+
+def test_callback_stops(rng):
+    _, best, evaluate = quadratic(rng)
+    seen = []
+
+    def callback(progress):
+        seen.append(progress.objective)
+        return progress.iteration == 4
+
+    found = run(evaluate, plain, np.zeros_like(best), callback=callback)
+    assert (found.reason, found.iterations) == ("stopped", 4)
+    assert seen == found.history
+
+
+def test_iterations_are_counted(rng):
+    _, best, evaluate = quadratic(rng)
+    found = run(evaluate, plain, np.zeros_like(best), max_iterations=3)
+    assert (found.reason, found.iterations, len(found.history)) == ("iterations", 3, 4)
+
+
+def test_a_start_without_an_objective_is_an_error():
+    with pytest.raises(FloatingPointError, match="the objective at the start is nan"):
+        run(steep_wall, plain, np.full(3, 2.0))
+
+
+@pytest.mark.parametrize("condition", [1.0, 1e2, 1e4])
+def test_the_gap_is_honest_on_quadratics(rng, condition):
+    """Without a metric, where steps are many: the excess is at most 4 times the estimate."""
+    _, best, evaluate = quadratic(rng, n=60, k=1, condition=condition)
+    for tolerance in (1e-2, 1e-4, 1e-6):
+        found = run(evaluate, plain, np.zeros_like(best), tolerance=tolerance, max_iterations=2000)
+        assert found.reason in {"converged", "precision"}
+        assert found.objective - 1.0 <= 4 * found.gap + 1e-14
+        assert found.gap <= tolerance * found.objective

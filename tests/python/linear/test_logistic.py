@@ -1,0 +1,399 @@
+"""MultinomialLogit's optimum: scikit-learn's, other kinds of rows, units, weights, its gap."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from logit_problems import objective, problem, standardised
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_iris, load_wine
+from sklearn.linear_model import LogisticRegression
+
+from eigenfeat.expansion.features import ExpandedRows
+from eigenfeat.linear.logistic import MultinomialLogit
+
+NAMES = ("iris", "wine", "cancer", "digits")
+
+
+def tight(**parameters):
+    return MultinomialLogit(**{"tol": 1e-11, "max_iter": 1000} | parameters)
+
+
+def same_predictions(a, b, X, other=None, tol=1e-5):
+    got = b.decision_function(X if other is None else other)
+    expected = a.decision_function(X)
+    assert_allclose(got, expected, rtol=0, atol=tol * np.abs(expected).max())
+
+
+@pytest.fixture
+def expanded(rng):
+    X, y = problem("digits")
+    V = rng.standard_normal((64, 20)) / 4
+    return ExpandedRows(X, V, 0.1 * rng.standard_normal(20), include_input=True), y
+
+
+# ---- the optimum ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("l2", [3.0, 100.0])
+def test_optimum_of_scikit_learn(name, intercept, l2):
+    X, y = problem(name)
+    theirs = LogisticRegression(
+        C=1 / l2, tol=1e-10, max_iter=10_000, solver="newton-cg", fit_intercept=intercept
+    ).fit(X, y)
+    ours = tight(penalty=0, l2=l2, fit_intercept=intercept).fit(X, y)
+    best = tight(penalty=0, l2=l2, fit_intercept=intercept)
+    best.classes_, best.coef_, best.intercept_ = theirs.classes_, theirs.coef_, theirs.intercept_
+    least = objective(best, X, y)
+    assert ours.objective_ == pytest.approx(objective(ours, X, y), rel=1e-12)
+    assert ours.objective_ == pytest.approx(least, rel=1e-8)
+    assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-4)
+    assert_array_equal(ours.predict(X), theirs.predict(X))
+    assert ours.coef_.shape == theirs.coef_.shape
+    assert ours.intercept_.shape == theirs.intercept_.shape
+    assert_allclose(ours.decision_function(X).shape, theirs.decision_function(X).shape)
+    if not intercept:
+        assert_array_equal(ours.intercept_, 0.0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("intercept", [True, False])
+def test_gradient_of_the_documented_objective_vanishes(name, intercept, rng):
+    """No random direction leads downhill, and the recorded objective is the documented one."""
+    X, y = problem(name)
+    weight = rng.random(len(y)) + 0.5
+    model = tight(penalty=0.05, l2=0.3, fit_intercept=intercept).fit(X, y, weight)
+    least = objective(model, X, y, weight)
+    assert model.objective_ == pytest.approx(least, rel=1e-12)
+    coef, bias = model.coef_.copy(), model.intercept_.copy()
+    for _ in range(10):
+        step = 1e-3 * rng.standard_normal(coef.shape), 1e-3 * rng.standard_normal(bias.shape)
+        for sign in (1, -1):
+            model.coef_ = coef + sign * step[0]
+            model.intercept_ = bias + sign * step[1] * intercept
+            assert objective(model, X, y, weight) > least
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("gram_rows", [50, None])
+def test_a_common_ridge_holds_back_small_features(name, gram_rows, rng):
+    """It does not depend on the unit that features share, only on each one's size beside others."""
+    X, y = problem(name)
+    X = X * np.exp(rng.standard_normal(X.shape[1]))
+    X[:, 0] = 0.0
+    options = {"penalty": 0.3, "ridge": 5.0, "ridge_scale": "common", "gram_rows": gram_rows}
+    model = tight(**options).fit(X, y)
+    least = objective(model, X, y)
+    assert model.objective_ == pytest.approx(least, rel=1e-12)
+    same_predictions(model, tight(**options).fit(1e3 * X, y), X, 1e3 * X)
+    coef = model.coef_.copy()
+    for _ in range(10):
+        step = 1e-3 * rng.standard_normal(coef.shape)
+        for sign in (1, -1):
+            model.coef_ = coef + sign * step
+            assert objective(model, X, y) > least
+    small = X.copy()
+    small[:, 2] *= 1e-6  # in the columns' own units it counts as much as before
+    held = tight(**options).fit(small, y)
+    free = tight(**options | {"ridge_scale": "columns"}).fit(small, y)
+    assert abs(held.coef_[:, 2] * small[:, 2].std()).max() < 1e-8
+    assert abs(free.coef_[:, 2] * small[:, 2].std()).max() > 1e-4
+
+
+@pytest.mark.parametrize("name", ["wine", "cancer"])
+@pytest.mark.parametrize("penalties", [{"penalty": 0.1}, {"penalty": 0, "l2": 5.0}])
+def test_weights_are_repetitions(name, penalties, rng):
+    X, y = problem(name)
+    times = rng.integers(0, 4, len(y))
+    # The energy's ridge grows with the root of the number of rows, which is the same here.
+    weighted = tight(**penalties).fit(X, y, times)
+    repeated = tight(**penalties).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-9)
+    same_predictions(repeated, weighted, X)
+    rows = times > 0
+    same_predictions(weighted, tight(**penalties).fit(X[rows], y[rows], times[rows]), X, tol=1e-12)
+
+
+# ---- rows of other kinds -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_sparse_rows(rng, intercept):
+    X, y = problem("digits")
+    X = X * (rng.random(X.shape) < 0.5)
+    dense = tight(fit_intercept=intercept).fit(X, y)
+    for source in (sp.csr_matrix(X), sp.csc_array(X), sp.coo_matrix(X)):
+        sparse = tight(fit_intercept=intercept).fit(source, y)
+        assert sparse.objective_ == pytest.approx(dense.objective_, rel=1e-10)
+        same_predictions(dense, sparse, X, sp.csr_array(X))
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr", "stored", "float32"])
+@pytest.mark.parametrize("wave", ["half_wave", "shifted", "polynomial", "none"])
+def test_expanded_rows(expanded, kind, wave):
+    rows, y = expanded
+    X = sp.csr_matrix(rows.X) if kind == "csr" else rows.X
+    X = X.astype(np.float32) if kind == "float32" else X
+    rows = ExpandedRows(X, rows.directions, rows.offset, wave, (1, 2), True)
+    if kind == "stored":
+        rows = rows.stored()
+    options = {"tol": 1e-6} if kind == "float32" else {"tol": 1e-11}
+    fused = tight(**options).fit(rows, y)
+    formed = tight(**options).fit(rows.toarray(), y)
+    scale = 1e-5 if kind == "float32" else 1e-9
+    assert fused.objective_ == pytest.approx(formed.objective_, rel=scale)
+    same_predictions(formed, fused, rows.toarray(), rows, tol=2e-2 if kind == "float32" else 1e-4)
+    assert fused.n_features_in_ == rows.shape[1]
+
+
+def test_expanded_rows_with_weights_and_early_stopping(expanded, rng):
+    rows, y = expanded
+    weight = rng.random(len(y)) * (rng.random(len(y)) < 0.8)
+    for options in ({}, {"early_stopping": True, "validation_fraction": 0.3}, {"gram_rows": 100}):
+        fused = MultinomialLogit(**options).fit(rows, y, weight)
+        formed = MultinomialLogit(**options).fit(rows.toarray(), y, weight)
+        assert fused.objective_ == pytest.approx(formed.objective_, rel=1e-6)
+        assert fused.n_iter_ == formed.n_iter_
+        same_predictions(formed, fused, rows.toarray(), rows)
+
+
+def test_float32(rng):
+    X, y = problem("digits")
+    wide = tight().fit(X, y)
+    narrow = MultinomialLogit(tol=1e-5).fit(X.astype(np.float32), y)
+    assert narrow.objective_ == pytest.approx(wide.objective_, rel=1e-5)
+    assert narrow.decision_function(X.astype(np.float32)).dtype == np.float32
+    assert narrow.coef_.dtype == np.float64
+    assert np.mean(narrow.predict(X) != wide.predict(X)) < 0.005
+    # A tolerance that float32 cannot reach ends by itself.
+    final = MultinomialLogit(tol=1e-14, max_iter=300).fit(X.astype(np.float32), y)
+    assert final.stop_reason_ in {"precision", "converged"}
+    assert final.objective_ == pytest.approx(wide.objective_, rel=1e-6)
+
+
+# ---- units ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_energy_knows_no_units(name, rng):
+    X, y = problem(name)
+    model = tight(penalty=0.05).fit(X, y)
+    order = rng.permutation(X.shape[1])
+    same_predictions(model, tight(penalty=0.05).fit(X[:, order], y), X, X[:, order])
+    units = 10.0 ** rng.uniform(-8, 8, X.shape[1])
+    scaled = tight(penalty=0.05).fit(X * units, y)
+    assert scaled.objective_ == pytest.approx(model.objective_, rel=1e-9)
+    same_predictions(model, scaled, X, X * units)
+    assert scaled.n_iter_[0] <= model.n_iter_[0] + 5
+
+
+def test_labels_order_does_not_matter():
+    X, y = problem("wine")
+    model, other = tight().fit(X, y), tight().fit(X, 2 - y)
+    assert_allclose(other.decision_function(X)[:, ::-1], model.decision_function(X), atol=1e-5)
+
+
+def test_badly_scaled_columns_with_a_plain_penalty(rng):
+    """Small columns are left out, large ones unpenalised: no change of any size leads downhill."""
+    X, y = problem("wine")
+    units = np.geomspace(1e-8, 1e8, X.shape[1])
+    model = tight(penalty=0, l2=1.0).fit(X * units, y)
+    least, coef = objective(model, X * units, y), model.coef_.copy()
+    assert model.objective_ == pytest.approx(least, rel=1e-10)
+    assert model.score(X * units, y) > 0.98
+    for size in (1e-2, 1e-3):
+        for sign in (1, -1):
+            for j in range(X.shape[1]):
+                model.coef_ = coef.copy()
+                model.coef_[:, j] += sign * size * rng.standard_normal(3) / max(units[j], 1.0)
+                assert objective(model, X * units, y) >= least * (1 - 1e-7)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_columns_far_from_zero(dtype):
+    """Their loss is that of the centred columns: 1e6 deviations cost no accuracy in float64."""
+    X, y = standardised(load_wine)
+    far = X.copy()
+    far[:, ::2] += 1e6 if dtype == np.float64 else 1e3
+    tol = 1e-11 if dtype == np.float64 else 1e-4
+    near = tight(penalty=0.02).fit(X, y)
+    model = MultinomialLogit(penalty=0.02, tol=tol, max_iter=1000).fit(far.astype(dtype), y)
+    relative = 1e-7 if dtype == np.float64 else 2e-3
+    assert model.objective_ == pytest.approx(near.objective_, rel=relative)
+    assert_array_equal(model.predict(far.astype(dtype)), near.predict(X))
+
+
+def test_float32_means_of_many_rows():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60_000, 3)).astype(np.float32)
+    y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    near = MultinomialLogit(gram_rows=None).fit(X, y)
+    far = MultinomialLogit(gram_rows=None).fit(X + np.float32(1000), y)
+    assert far.objective_ == pytest.approx(near.objective_, rel=1e-2)
+    assert far.n_iter_[0] <= near.n_iter_[0] + 3
+    assert far.score(X + np.float32(1000), y) > 0.98
+
+
+@pytest.mark.parametrize("parameters", [{"penalty": 0.05}, {"penalty": 0, "l2": 1.0}])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_zero_constant_and_duplicate_columns(parameters, intercept):
+    X, y = problem("wine")
+    model = tight(fit_intercept=intercept, **parameters).fit(X, y)
+    zero = np.zeros((len(y), 2))
+    more = tight(fit_intercept=intercept, **parameters).fit(np.hstack([zero, X]), y)
+    same_predictions(model, more, X, np.hstack([zero, X]))
+    assert_array_equal(more.coef_[:, :2], 0.0)
+    twice = np.hstack([X, X, X[:, :1], np.ones((len(y), 1))])
+    doubled = tight(fit_intercept=intercept, **parameters).fit(twice, y)
+    assert np.isfinite(doubled.coef_).all()
+    assert_allclose(doubled.coef_[:, 1:13], doubled.coef_[:, 14:26], atol=1e-4)
+    assert doubled.objective_ == pytest.approx(objective(doubled, twice, y), rel=1e-9)
+
+
+def test_more_columns_than_rows(rng):
+    X, y = rng.standard_normal((20, 300)), np.arange(20) % 3
+    model = tight(penalty=0.05).fit(X, y)
+    assert model.stop_reason_ in {"converged", "precision"}
+    assert model.objective_ == pytest.approx(objective(model, X, y), rel=1e-10)
+    assert model.score(X, y) == 1.0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("gram_rows", [None, 50])
+def test_many_columns_with_a_common_direction(rng, dtype, gram_rows):
+    """The metric of few rows stays positive with next to no damping: the search goes on."""
+    X = (rng.standard_normal((120, 1500)) + 3).astype(dtype)
+    y = (X[:, :20].sum(axis=1) + 4 * rng.standard_normal(120) > 60).astype(int)
+    model = MultinomialLogit(penalty=0, l2=1e-2, tol=1e-3, max_iter=500, gram_rows=gram_rows)
+    assert model.fit(X, y).stop_reason_ == "converged"
+    least = tight(penalty=0, l2=1e-2, max_iter=5000).fit(X.astype(float), y).objective_
+    # Nearly separable rows: a plateau on which the gap's estimate is 7 times too small, and with
+    # some BLAS's rounding of a float32 metric of all rows 20 times.
+    excess = 3e-2 if dtype == np.float32 and gram_rows is None else 1e-2
+    assert model.objective_ <= least * (1 + excess)
+
+
+@pytest.mark.filterwarnings("ignore:MultinomialLogit")
+@pytest.mark.parametrize("parameters", [{"penalty": 0.0}, {"penalty": 0.0, "l2": 1e-8}])
+def test_separable_rows_without_a_penalty(parameters):
+    X, y = load_iris(return_X_y=True)
+    model = MultinomialLogit(max_iter=60, **parameters).fit(X, y == 0)
+    assert model.score(X, y == 0) == 1.0
+    assert np.isfinite(model.coef_).all()
+    assert np.all(np.diff(model.objective_history_) <= 0)
+    assert model.objective_ < 1e-3
+
+
+# ---- what the fit says of itself -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, {"penalty": 0.01}, {"penalty": 1e-3}, {"penalty": 0, "l2": 10}, {"penalty": 0, "l2": 1}],
+)
+def test_gap_estimates_the_excess(name, parameters):
+    """The excess over the minimum is at most 4 times `gap_`, and of the size of the tolerance."""
+    X, y = problem(name)
+    least = tight(**parameters | {"tol": 1e-14, "max_iter": 5000}).fit(X, y).objective_
+    for tol in (1e-2, 1e-3, 1e-4, 1e-6):
+        model = MultinomialLogit(tol=tol, max_iter=5000, **parameters).fit(X, y)
+        assert model.stop_reason_ == "converged"
+        assert model.gap_ <= tol * model.objective_
+        assert model.objective_ - least <= 4 * model.gap_ + 1e-12 * least
+        assert np.all(np.diff(model.objective_history_) <= 0)
+        assert model.objective_history_[-1] == model.objective_
+        assert len(model.objective_history_) == model.n_iter_[0] + 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("gram_rows", [None, 50])
+def test_gap_of_separable_rows_is_as_good_as_documented(dtype, gram_rows):
+    """With a penalty at most 4 times too small; with a small l2 alone it is no bound."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((120, 1500)).astype(np.float32)
+        y = (X[:, :20].sum(axis=1) + 4 * rng.standard_normal(120) > 0).astype(int)
+        for parameters, most in (({}, 4), ({"penalty": 0, "l2": 1.0}, 53)):
+            best = tight(gram_rows=None, max_iter=5000, **parameters).fit(X.astype(float), y)
+            for tol in (1e-2, 1e-3):
+                model = MultinomialLogit(tol=tol, gram_rows=gram_rows, max_iter=3000, **parameters)
+                excess = model.fit(X.astype(dtype), y).objective_ - best.objective_
+                assert excess <= most * model.gap_ + 1e-6 * best.objective_
+
+
+@pytest.mark.parametrize("rows", [None, 600, 150, 30, 10, 1])
+@pytest.mark.parametrize("parameters", [{}, {"penalty": 0, "l2": 100.0}])
+def test_gram_rows_do_not_move_the_optimum(rows, parameters):
+    X, y = problem("digits")
+    expected = tight(gram_rows=None, **parameters).fit(X, y)
+    model = tight(gram_rows=rows, **parameters).fit(X, y)
+    assert model.objective_ == pytest.approx(expected.objective_, rel=1e-8)
+    if rows and rows >= 150 and not parameters:
+        assert model.n_iter_[0] <= 3 * expected.n_iter_[0]
+
+
+def test_gram_rows_of_weighted_rows(rng):
+    X, y = problem("digits")
+    weight = 10.0 ** rng.uniform(-3, 3, len(y))
+    expected = tight(gram_rows=None).fit(X, y, weight)
+    model = tight(gram_rows=200, random_state=3).fit(X, y, weight)
+    assert model.objective_ == pytest.approx(expected.objective_, rel=1e-8)
+
+
+def test_path_equals_single_fits():
+    X, y = problem("digits")
+    penalties = [0.4, 0.1, 0.02, 0.2]
+    path = tight(l2=0.1).fit_path(X, y, penalties)
+    assert [model.penalty for model in path] == penalties
+    for model in path:
+        single = tight(l2=0.1, penalty=model.penalty).fit(X, y)
+        assert model.objective_ == pytest.approx(single.objective_, rel=1e-9)
+        same_predictions(single, model, X, tol=1e-4)
+        assert model.objective_ == pytest.approx(objective(model, X, y), rel=1e-10)
+
+
+def test_path_at_the_usual_tolerance():
+    """Every model is within its tolerance of the minimum, though it starts close to it."""
+    X, y = problem("digits")
+    path = MultinomialLogit(tol=1e-3).fit_path(X, y, [0.1, 0.0999, 0.09, 0.05, 0.01])
+    for model in path:
+        least = tight(penalty=model.penalty).fit(X, y).objective_
+        assert model.objective_ <= least * (1 + 2e-3)
+
+
+def test_warm_start_goes_on():
+    X, y = problem("digits")
+    cold = tight(penalty=0.01).fit(X, y)
+    warm = MultinomialLogit(penalty=0.01, warm_start=True, tol=1e-6).fit(X, y)
+    steps = warm.n_iter_[0]
+    warm.set_params(tol=1e-7).fit(X, y)
+    assert warm.n_iter_[0] < steps / 2
+    assert warm.objective_ == pytest.approx(cold.objective_, rel=1e-6)
+    far = X + 1e4  # the intercept takes up what the columns are moved by
+    moved = MultinomialLogit(penalty=0, l2=1.0, warm_start=True, tol=1e-8).fit(far, y)
+    before = moved.objective_
+    moved.fit(far, y)
+    assert moved.objective_history_[0] == pytest.approx(before, rel=1e-6)
+
+
+def test_early_stopping():
+    X, y = problem("digits")
+    model = MultinomialLogit(
+        penalty=0, l2=1e-3, early_stopping=True, validation_fraction=0.3, max_iter=300
+    ).fit(X, y)
+    losses = model.validation_history_
+    assert model.stop_reason_ == "stopped"
+    assert len(losses) == model.n_iter_[0] + 1
+    least = int(np.argmin(losses))
+    assert len(losses) == least + 4
+    # What is recorded is the model that is kept, not the last one.
+    assert model.objective_ == model.objective_history_[least]
+    assert model.score(X, y) > 0.9
+    again = MultinomialLogit(
+        penalty=0, l2=1e-3, early_stopping=True, validation_fraction=0.3, max_iter=300
+    ).fit(X, y)
+    assert_array_equal(again.coef_, model.coef_)

@@ -1,0 +1,85 @@
+"""The metric of few rows: the optimum is that of all rows, in few steps for many features."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.linear_model import LogisticRegression
+
+from eigenfeat.linear.logistic import MultinomialLogit
+
+
+def wide(rng, *, n=240, p=400, k=3, rank=None, decay=0.7, dtype=np.float64):
+    """Rows whose spectrum decays, as features of images have it."""
+    rank = rank or p
+    basis = rng.standard_normal((rank, p)) * (np.arange(1, rank + 1) ** -decay)[:, None]
+    X = rng.standard_normal((n, rank)) @ basis + 0.1
+    logits = X @ rng.standard_normal((p, k)) / np.sqrt((X**2).sum(axis=1).mean())
+    return X.astype(dtype), np.argmax(logits + rng.gumbel(size=(n, k)), axis=1)
+
+
+PROBLEMS = {
+    "wide": {},
+    "rank-deficient": {"rank": 60},
+    "tall": {"n": 400, "p": 40},
+    "float32": {"dtype": np.float32},
+    "two classes": {"k": 2},
+}
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("duplicates", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_optimum_of_scikit_learn(rng, name, duplicates, weighted):
+    X, y = wide(rng, **PROBLEMS[name])
+    if duplicates:
+        again = rng.integers(len(y) // 3, size=len(y))
+        X, y = X[again], y[again]
+    weight = rng.random(len(y)) + 0.1 if weighted else None
+    exact = LogisticRegression(C=0.02, tol=1e-9, max_iter=5000)
+    exact.fit(X.astype(float), y, weight)
+    model = MultinomialLogit(penalty=0, l2=50.0, gram_rows=60, tol=1e-11, max_iter=3000)
+    model.fit(X, y, weight)
+    w = np.ones(len(y)) if weight is None else weight
+
+    def objective(fitted):
+        loss = -fitted.predict_log_proba(X.astype(float))[np.arange(len(y)), y] @ w
+        return loss + 25.0 * (fitted.coef_**2).sum()
+
+    near = 1e-8 if X.dtype == np.float64 else 1e-5
+    assert objective(model) == pytest.approx(objective(exact), rel=near)
+
+
+@pytest.mark.parametrize("rows", [100, 200, 400])
+def test_few_rows_cost_few_steps(rng, rows):
+    """Some times the steps of the exact metric; undamped samples need hundreds."""
+    X, y = wide(rng, n=800, p=450, k=3)
+    parameters = {"penalty": 0.02, "tol": 1e-3, "max_iter": 1000}
+    best = MultinomialLogit(gram_rows=None, **parameters).fit(X, y)
+    model = MultinomialLogit(gram_rows=rows, **parameters).fit(X, y)
+    assert model.stop_reason_ == "converged"
+    assert model.objective_ <= best.objective_ * (1 + 5e-3)
+    assert model.n_iter_[0] <= 15 * best.n_iter_[0] * 100 / rows
+
+
+def test_results_do_not_depend_on_threads_and_do_on_the_seed(rng):
+    X, y = wide(rng, dtype=np.float32)
+    fits = [MultinomialLogit(gram_rows=64, n_threads=t).fit(X, y) for t in (1, 2, 7)]
+    for fit in fits[1:]:
+        assert_array_equal(fit.coef_, fits[0].coef_)
+    other = MultinomialLogit(gram_rows=64, random_state=1).fit(X, y)
+    assert not np.array_equal(other.coef_, fits[0].coef_)
+
+
+def test_rows_of_no_use(rng):
+    """A sample of rows all alike, or all 0, still makes a metric."""
+    X, y = wide(rng, n=200, p=220)
+    X[:190] = X[0]
+    y[:190] = np.arange(190) % 3
+    exact = MultinomialLogit(gram_rows=None, tol=1e-10, max_iter=3000).fit(X, y)
+    model = MultinomialLogit(gram_rows=20, tol=1e-10, max_iter=3000).fit(X, y)
+    assert model.objective_ == pytest.approx(exact.objective_, rel=1e-8)
+    X[:190] = 0
+    model = MultinomialLogit(gram_rows=20, tol=1e-6, max_iter=5000).fit(X, y)
+    assert np.isfinite(model.objective_)

@@ -1,0 +1,243 @@
+"""MulticlassSVM: its optimum, its duals and gap, and what must not change it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.kernel_approximation import Nystroem, RBFSampler
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
+from svm_reference import class_weights, dual_objective, objective, quadratic_program
+
+from eigenfeat.expansion.features import ExpandedRows
+from eigenfeat.maxmargin import MulticlassSVM
+
+TIGHT = {"tol": 1e-9, "max_iter": 20_000}
+
+
+def blobs(rng, n=60, d=5, k=4, spread=1.5, dtype=np.float64):
+    codes = np.arange(n) % k
+    X = rng.standard_normal((k, d))[codes] + spread * rng.standard_normal((n, d))
+    return X.astype(dtype), codes
+
+
+def check_certificate(model, X, codes, costs, margin=1.0, intercept=True, rtol=1e-9):
+    """Objective, gap and duals are what they say, by the definitions in float64."""
+    W, b = class_weights(model)
+    value = objective(X, codes, costs, W, b, margin)
+    a = model.dual_coef_
+    dual = dual_objective(X, codes, a, margin, intercept)
+    assert_allclose(model.objective_, value, rtol=rtol)
+    assert_allclose(model.duality_gap_, value - dual, rtol=0, atol=10 * rtol * value)
+    assert_allclose(a.sum(axis=1), 0, atol=1e-13 * costs.max())
+    own = a[np.arange(len(codes)), codes]
+    assert (own >= 0).all()
+    assert (own <= costs * (1 + 1e-12)).all()
+    assert (np.where(np.arange(a.shape[1]) == codes[:, None], 0, a) <= 0).all()
+    assert_allclose(model.class_coef_, a.T @ X, atol=1e-6 * np.abs(X).max() * costs.sum())
+    assert model.n_support_ == np.count_nonzero(own)
+    assert_array_equal(np.sign(np.diff(model.dual_history_) + 1e-12 * value), 1)
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+@pytest.mark.parametrize("C", [0.05, 1.0])
+def test_the_optimum_is_that_of_a_quadratic_program(rng, k, C):
+    X, codes = blobs(rng, n=30, d=3, k=k)
+    costs = C * rng.uniform(0.5, 2.0, len(X))
+    W, least = quadratic_program(X, codes, costs, k, margin=1.5)
+    model = MulticlassSVM(loss_scale=1.5, tol=1e-9, max_iter=20_000)
+    model.fit(X, codes, sample_weight=costs)
+    assert model.duality_gap_ <= 1e-8 * max(1.0, model.objective_)
+    assert_allclose(model.objective_, least, rtol=1e-7)
+    found = np.column_stack(class_weights(model))
+    assert_allclose(found, W, atol=2e-3 * np.abs(W).max())
+    check_certificate(model, X, codes, costs, margin=1.5)
+
+
+@pytest.mark.parametrize("k", [2, 10])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_optimum_is_liblinears(k, intercept):
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:600] / 16, y[:600] % k
+    model = MulticlassSVM(C=0.1, fit_intercept=intercept, tol=1e-7).fit(X, y)
+    peer = LinearSVC(
+        multi_class="crammer_singer", C=0.1, fit_intercept=intercept, tol=1e-8, max_iter=100_000
+    ).fit(X, y)
+    costs = np.full(len(y), 0.1)
+    values = [objective(X, y, costs, *class_weights(m)) for m in (model, peer)]
+    assert_allclose(values[0], values[1], rtol=1e-6)
+    assert_allclose(model.coef_, peer.coef_, atol=3e-3)
+    assert np.mean(model.predict(X) == peer.predict(X)) > 0.99
+    assert_allclose(model.decision_function(X), peer.decision_function(X), atol=1e-2)
+    check_certificate(model, X, y, costs, intercept=intercept)
+
+
+@pytest.mark.parametrize("batch", [1, 7, 200])
+def test_frank_wolfe_goes_the_same_way(rng, batch):
+    X, y = blobs(rng)
+    best = MulticlassSVM(C=0.02, **TIGHT).fit(X, y)
+    model = MulticlassSVM(C=0.02, solver="frank_wolfe", batch_size=batch, tol=1e-3, max_iter=5000)
+    model.fit(X, y)
+    assert best.objective_ <= model.objective_ <= best.objective_ * (1 + 1e-3)
+    assert model.duality_gap_ >= model.objective_ - best.objective_ - 1e-12
+    check_certificate(model, X, y, np.full(len(y), 0.02))
+
+
+@pytest.mark.parametrize("solver", ["sequential", "frank_wolfe"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sparse_dense_and_compressed_rows_agree(rng, solver, dtype):
+    X, y = blobs(rng, n=80, d=40, dtype=dtype)
+    X[rng.uniform(size=X.shape) < 0.8] = 0  # compressed inside
+    options = {"C": 0.1, "solver": solver, "tol": 0.01 if solver == "frank_wolfe" else 1e-5}
+    dense = MulticlassSVM(max_iter=5000, **options).fit(X, y)
+    csr = MulticlassSVM(max_iter=5000, **options).fit(sp.csr_matrix(X), y)
+    # The squares of rows are summed in another order.
+    assert_allclose(csr.coef_, dense.coef_, atol=1e-7)
+    assert_allclose(csr.dual_coef_, dense.dual_coef_, atol=1e-7)
+    shifted = X + dtype(1)  # no zeros: not compressed
+    model = MulticlassSVM(max_iter=5000, **options).fit(shifted, y)
+    check_certificate(
+        model, shifted, y, np.full(len(y), 0.1), rtol=1e-5 if dtype == np.float32 else 1e-9
+    )
+    assert csr.decision_function(sp.csr_matrix(X)).dtype == dtype
+
+
+@pytest.mark.parametrize("k", [2, 9, 17, 40, 70, 130])
+def test_any_number_of_classes(rng, k):
+    X, y = blobs(rng, n=2 * k, d=12, k=k)
+    for dtype in (np.float32, np.float64):
+        model = MulticlassSVM(C=0.1, tol=1e-2).fit(X.astype(dtype), y)
+        rtol = 1e-5 if dtype == np.float32 else 1e-9
+        check_certificate(model, X.astype(dtype), y, np.full(len(y), 0.1), rtol=rtol)
+
+
+def test_weights_count_rows_and_zero_weights_drop_them(rng):
+    X, y = blobs(rng)
+    weight = rng.integers(0, 4, len(X))
+    weight[:8] = 1  # of every class
+    weighted = MulticlassSVM(C=0.1, **TIGHT).fit(X, y, sample_weight=weight)
+    rows = np.repeat(np.arange(len(X)), weight)
+    repeated = MulticlassSVM(C=0.1, **TIGHT).fit(X[rows], y[rows])
+    assert_allclose(weighted.objective_, repeated.objective_, rtol=1e-8)
+    assert_allclose(weighted.coef_, repeated.coef_, atol=1e-4)
+    assert weighted.dual_coef_.shape == (len(X), 4)
+    assert not weighted.dual_coef_[weight == 0].any()
+    classes = MulticlassSVM(C=0.1, class_weight={0: 2.0, 1: 1, 2: 1, 3: 0.5}, **TIGHT).fit(X, y)
+    same = MulticlassSVM(C=0.1, **TIGHT).fit(X, y, np.array([2.0, 1, 1, 0.5])[y])
+    assert_array_equal(classes.coef_, same.coef_)
+
+
+def test_the_order_of_rows_and_of_classes_does_not_matter(rng):
+    X, y = blobs(rng)
+    model = MulticlassSVM(C=0.1, **TIGHT).fit(X, y)
+    order = rng.permutation(len(X))
+    again = MulticlassSVM(C=0.1, random_state=3, **TIGHT).fit(X[order], y[order])
+    assert_allclose(again.coef_, model.coef_, atol=1e-4)
+    assert_allclose(again.objective_, model.objective_, rtol=1e-8)
+    turned = MulticlassSVM(C=0.1, **TIGHT).fit(X, 3 - y)
+    assert_allclose(turned.coef_[::-1], model.coef_, atol=1e-4)
+    # Twice the margin at a quarter of... rows half as long and costs four times: W twice as large.
+    scaled = MulticlassSVM(C=0.4, fit_intercept=False, **TIGHT).fit(X / 2, y)
+    plain = MulticlassSVM(C=0.1, fit_intercept=False, **TIGHT).fit(X, y)
+    assert_allclose(scaled.coef_ / 2, plain.coef_, atol=1e-4)
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-30, 1e-8, 1e9, 1e25, 1e140])
+def test_rows_of_any_scale(rng, scale):
+    X, y = blobs(rng)
+    plain = MulticlassSVM(C=0.1, fit_intercept=False, tol=1e-6).fit(X, y)
+    power = 2.0 ** round(np.log2(scale))
+    model = MulticlassSVM(C=0.1 / power**2, fit_intercept=False, tol=1e-6).fit(X * power, y)
+    assert_allclose(model.coef_ * power, plain.coef_, rtol=1e-3, atol=1e-3)
+    assert_array_equal(model.predict(X * power), plain.predict(X))
+    if 1e-30 < scale < 1e30:
+        single = MulticlassSVM(C=0.1 / power**2, fit_intercept=False, tol=1e-4)
+        single.fit((X * power).astype(np.float32), y)
+        assert_allclose(single.coef_ * power, plain.coef_, rtol=0.1, atol=0.02)
+
+
+def test_degenerate_rows(rng):
+    X, y = blobs(rng)
+    zeros = np.zeros_like(X)
+    model = MulticlassSVM(fit_intercept=False).fit(zeros, y)
+    assert_array_equal(model.coef_, 0)
+    assert model.objective_ == len(y)  # every row costs the margin
+    assert model.duality_gap_ == 0
+    MulticlassSVM().fit(zeros, y)
+    same = np.repeat(X[:1], len(X), axis=0)
+    check_certificate(MulticlassSVM(C=0.1).fit(same, y), same, y, np.full(len(y), 0.1))
+    # Rank 1, and one row a class.
+    line = np.outer(rng.standard_normal(60), X[0])
+    check_certificate(MulticlassSVM(C=0.1).fit(line, y), line, y, np.full(60, 0.1))
+    few = MulticlassSVM(**TIGHT).fit(X[:4], y[:4])
+    assert_array_equal(few.predict(X[:4]), y[:4])
+    tiny = MulticlassSVM(C=1e-200).fit(X, y)
+    assert np.isfinite(tiny.coef_).all()
+    assert_allclose(tiny.objective_, 1e-200 * len(y), rtol=1e-6)
+    hard = MulticlassSVM(C=1e6, tol=1e-2).fit(blobs(rng, spread=0.1)[0], y)
+    assert hard.duality_gap_ <= 1e-2 * hard.objective_
+
+
+def test_threads_do_not_matter(rng):
+    X, y = blobs(rng, n=3000, d=120, k=7)
+    sparse = np.where(rng.uniform(size=X.shape) < 0.8, 0, X).astype(np.float32)
+    for rows, options in (
+        (X, {"max_iter": 3}),
+        (sparse, {"max_iter": 3}),
+        (X, {"solver": "frank_wolfe", "batch_size": 2000, "max_iter": 4}),
+    ):
+        expected = None
+        for threads in (1, 2, 7):
+            model = MulticlassSVM(C=0.01, tol=1e-12, n_threads=threads, **options)
+            with pytest.warns(ConvergenceWarning):
+                model.fit(rows, y)
+            found = model.coef_.tobytes(), model.dual_coef_.tobytes(), model.duality_gap_
+            assert found == (expected or found)
+            expected = found
+
+
+def test_warm_starts_and_histories(rng):
+    X, y = blobs(rng)
+    cold = MulticlassSVM(C=0.1, tol=1e-8, max_iter=20_000).fit(X, y)
+    warm = MulticlassSVM(C=0.1, tol=1e-8, max_iter=20_000, warm_start=True).fit(X, y).fit(X, y)
+    assert warm.n_iter_ == 0
+    assert_allclose(warm.coef_, cold.coef_, atol=1e-12)
+    # Duals of a larger C are projected, and sparse ones will do.
+    smaller = warm.sparsify_duals().set_params(C=0.05).fit(X, y)
+    assert_allclose(
+        smaller.objective_, MulticlassSVM(C=0.05, **TIGHT).fit(X, y).objective_, rtol=1e-7
+    )
+    assert len(cold.objective_history_) == cold.n_iter_ == len(cold.dual_history_)
+    assert cold.objective_history_[-1] == cold.objective_
+    assert min(cold.objective_history_) >= max(cold.dual_history_)
+
+
+def test_sparse_duals(rng):
+    X, y = blobs(rng, spread=0.3)
+    model = MulticlassSVM(C=0.1).fit(X, y)
+    dense = model.dual_coef_
+    sparse = model.sparsify_duals().dual_coef_
+    assert sparse.format == "csr"
+    assert_array_equal(sparse.toarray(), dense)
+
+
+def test_kernels_by_pipelines(rng):
+    angle = rng.uniform(0, 2 * np.pi, 300)
+    y = np.arange(300) % 3
+    X = np.column_stack([np.cos(angle), np.sin(angle)]) * (1 + y)[:, None]
+    assert MulticlassSVM().fit(X, y).score(X, y) < 0.7
+    for kernel in (RBFSampler(n_components=200, random_state=0), Nystroem(n_components=60)):
+        assert make_pipeline(kernel, MulticlassSVM(C=10.0)).fit(X, y).score(X, y) > 0.98
+
+
+def test_expanded_rows(rng):
+    X, y = blobs(rng)
+    rows = ExpandedRows(X, rng.standard_normal((5, 4)))
+    model = MulticlassSVM(C=0.1).fit(rows, y)
+    formed = MulticlassSVM(C=0.1).fit(rows.toarray(), y)
+    assert_array_equal(model.coef_, formed.coef_)
+    assert_allclose(model.decision_function(rows), formed.decision_function(rows.toarray()))

@@ -1,0 +1,277 @@
+"""Local neighbours and LDG's scatters against plain loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from eigenfeat.neighbours.local_means import (
+    local_gaussians,
+    local_neighbours,
+    local_scatters,
+    scatters_of_neighbours,
+)
+
+
+def plain_neighbours(X, codes, n_classes, k, queries=None, groups=None):
+    """By full sorting of longdouble distances; ties by row number."""
+    X = np.asarray(X, dtype=np.longdouble)
+    same = queries is None
+    Q = X if same else np.asarray(queries, dtype=np.longdouble)
+    out = np.full((len(Q), n_classes, k), -1, dtype=np.int64)
+    for i, row in enumerate(Q):
+        distance = ((row - X) ** 2).sum(axis=1)
+        for c in range(n_classes):
+            allowed = np.asarray(codes) == c
+            if same:
+                allowed[i] = False
+            if groups is not None:
+                allowed &= np.asarray(groups) != groups[i]
+            members = np.flatnonzero(allowed)
+            nearest = members[np.argsort(distance[members], kind="stable")][:k]
+            out[i, c, : len(nearest)] = nearest
+    return out
+
+
+def plain_scatters(X, codes, neighbours, priors, queries=None, query_codes=None):
+    """(3.9) and (3.10), pair by pair."""
+    X = np.asarray(X, dtype=np.longdouble)
+    Q = X if queries is None else np.asarray(queries, dtype=np.longdouble)
+    own = codes if query_codes is None else query_codes
+    d = X.shape[1]
+    V, A = np.zeros((2, d, d))
+    for i, row in enumerate(Q):
+        for c in range(neighbours.shape[1]):
+            found = neighbours[i, c][neighbours[i, c] >= 0]
+            if len(found) == 0:
+                continue
+            gap = (row - X[found].mean(axis=0)).astype(float)
+            A += priors[c] * np.outer(gap, gap)
+            if c == own[i]:
+                V += np.outer(gap, gap)
+    return V, A
+
+
+def draw(rng, n, d, n_classes, dtype):
+    codes = rng.integers(n_classes, size=n)
+    X = rng.standard_normal((n, d)) + 2.0 * rng.standard_normal((n_classes, d))[codes]
+    return X.astype(dtype), codes
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("n", "d", "n_classes", "k"), [(1, 1, 1, 1), (37, 3, 4, 5), (150, 20, 2, 64), (400, 40, 3, 7)]
+)
+def test_neighbours_are_those_of_plain_sorting(rng, n, d, n_classes, k, dtype):
+    X, codes = draw(rng, n, d, n_classes, dtype)
+    expected = plain_neighbours(X, codes, n_classes, k)
+    np.testing.assert_array_equal(local_neighbours(X, codes, n_classes, k), expected)
+    groups = rng.integers(5, size=n)
+    expected = plain_neighbours(X, codes, n_classes, k, groups=groups)
+    np.testing.assert_array_equal(local_neighbours(X, codes, n_classes, k, groups=groups), expected)
+    queries = rng.standard_normal((50, d)).astype(dtype)
+    expected = plain_neighbours(X, codes, n_classes, k, queries=queries)
+    found = local_neighbours(X, codes, n_classes, k, queries=queries)
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_ties_go_to_the_lower_row(rng, dtype):
+    X = rng.integers(0, 3, size=(300, 2)).astype(dtype)  # nearly all rows are duplicates
+    codes = rng.integers(3, size=300)
+    expected = plain_neighbours(X, codes, 3, 12)
+    for n_threads in (1, 2, 7):
+        found = local_neighbours(X, codes, 3, 12, n_threads=n_threads)
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "offset", "spread"),
+    [
+        (np.float64, 1e9, 1.0),
+        (np.float32, 1e4, 1.0),
+        (np.float64, 0.0, 1e-200),
+        (np.float32, 0, 1e30),
+    ],
+)
+def test_rows_far_from_zero_tiny_or_huge_keep_their_neighbours(rng, dtype, offset, spread):
+    X, codes = draw(rng, 200, 6, 3, np.float64)
+    X = (offset + spread * X).astype(dtype)
+    exact = X.astype(np.longdouble) / spread
+    expected = plain_neighbours(exact, codes, 3, 5)
+    np.testing.assert_array_equal(local_neighbours(X, codes, 3, 5), expected)
+
+
+def test_an_outlier_does_not_hide_the_others(rng):
+    X, codes = draw(rng, 300, 5, 2, np.float32)
+    X[7] = 1e7
+    np.testing.assert_array_equal(
+        local_neighbours(X, codes, 2, 4), plain_neighbours(X, codes, 2, 4)
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("method", ["rows", "graph", "auto"])
+@pytest.mark.parametrize(
+    ("n", "d", "n_classes", "k"), [(40, 3, 2, 3), (150, 210, 4, 5), (90, 7, 1, 2)]
+)
+def test_scatters_are_those_of_plain_loops(rng, n, d, n_classes, k, method, dtype):
+    X, codes = draw(rng, n, d, n_classes, dtype)
+    codes[:n_classes] = np.arange(n_classes)
+    found = local_scatters(X, codes, n_classes, k, method=method)
+    neighbours = plain_neighbours(X, codes, n_classes, k)
+    priors = np.bincount(codes, minlength=n_classes) / n
+    V, A = plain_scatters(X, codes, neighbours, priors)
+    # Sums of n products of differences; the graph's are of rows times differences.
+    bound = 8 * np.finfo(dtype).eps * (k + np.sqrt(n)) * n * float(np.abs(X).max()) ** 2
+    np.testing.assert_allclose(found.within, V, rtol=0, atol=bound)
+    np.testing.assert_allclose(found.weighted, A, rtol=0, atol=bound)
+    assert found.within.dtype == found.weighted.dtype == np.float64
+    np.testing.assert_array_equal(found.weighted, found.weighted.T)
+
+
+@pytest.mark.parametrize("method", ["rows", "graph"])
+def test_queries_of_another_domain(rng, method):
+    X, codes = draw(rng, 80, 5, 3, np.float64)
+    Q, own = draw(rng, 33, 5, 3, np.float64)
+    priors = np.array([0.5, 0.0, 0.25])
+    found = local_scatters(X, codes, 3, 4, priors=priors, queries=Q, query_codes=own, method=method)
+    neighbours = plain_neighbours(X, codes, 3, 4, queries=Q)
+    V, A = plain_scatters(X, codes, neighbours, priors, Q, own)
+    np.testing.assert_allclose(found.within, V, rtol=1e-12)
+    np.testing.assert_allclose(found.weighted, A, rtol=0, atol=1e-12 * np.abs(A).max())
+
+
+@pytest.mark.parametrize("method", ["rows", "graph"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_same_bits_for_every_number_of_threads(rng, method, dtype):
+    X, codes = draw(rng, 900, 230, 4, dtype)
+    runs = [local_scatters(X, codes, 4, 6, method=method, n_threads=t) for t in (1, 2, 7)]
+    for run in runs[1:]:
+        np.testing.assert_array_equal(run.within, runs[0].within)
+        np.testing.assert_array_equal(run.weighted, runs[0].weighted)
+
+
+def test_one_search_serves_smaller_numbers(rng):
+    X, codes = draw(rng, 120, 4, 3, np.float64)
+    neighbours = local_neighbours(X, codes, 3, 9)
+    for k in (1, 4, 9):
+        direct = local_scatters(X, codes, 3, k)
+        sliced = scatters_of_neighbours(X, codes, neighbours[:, :, :k])
+        np.testing.assert_array_equal(sliced.within, direct.within)
+        np.testing.assert_array_equal(sliced.weighted, direct.weighted)
+
+
+def test_short_classes_use_what_there_is(rng):
+    X = rng.standard_normal((23, 3))
+    codes = np.array([0] * 20 + [1] * 3)
+    found = local_scatters(X, codes, 3, 5)
+    assert found.short_classes.tolist() == [1, 2]
+    neighbours = plain_neighbours(X, codes, 3, 5)
+    V, A = plain_scatters(X, codes, neighbours, [20 / 23, 3 / 23, 0.0])
+    np.testing.assert_allclose(found.within, V, rtol=1e-12)
+    np.testing.assert_allclose(found.weighted, A, rtol=1e-12)
+
+
+def test_columns_of_very_different_size(rng):
+    X, codes = draw(rng, 100, 4, 2, np.float64)
+    size = np.array([1e-24, 1.0, 1e12, 1e20], dtype=np.float32)
+    X = X.astype(np.float32) * size
+    for method in ("rows", "graph"):
+        V, A = plain_scatters(X, codes, local_neighbours(X, codes, 2, 3), np.bincount(codes) / 100)
+        found = local_scatters(X, codes, 2, 3, method=method)
+        unit = np.outer(size.astype(float), size.astype(float))
+        np.testing.assert_allclose(found.within / unit, V / unit, rtol=0, atol=1e-2)
+        np.testing.assert_allclose(found.weighted / unit, A / unit, rtol=0, atol=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"codes": [0, 3, 1]}, r"codes: expected integers in \[0, 2\), got 3 in row 1"),
+        ({"codes": [0, 1]}, "codes: expected 3 integers"),
+        ({"codes": [0.0, 1.0, 1.0]}, "codes: expected 3 integers"),
+        ({"n_neighbors": 0}, "n_neighbors: expected an integer >= 1, got 0"),
+        ({"n_classes": 0}, "n_classes: expected an integer"),
+        ({"queries": [[1.0]], "query_codes": [0]}, "queries: expected 2 columns, got 1"),
+        ({"queries": [[1.0, 2.0]]}, "query_codes: expected codes with queries"),
+        ({"priors": [1.0, -1.0]}, "priors: expected numbers >= 0"),
+        ({"method": "fast"}, "method: expected one of auto, rows, graph"),
+        ({"X": [[0.0, 1.0], [np.nan, 1.0], [1.0, 2.0]]}, "X: expected finite numbers, got NaN"),
+        ({"X": [[0.0, 1.0], [1e160, 1.0], [1.0, 2.0]]}, "X: expected magnitudes below 1e150"),
+    ],
+)
+def test_bad_arguments(change, message):
+    given = {"X": [[0.0, 1.0], [2.0, 1.0], [1.0, 2.0]], "codes": [0, 1, 1]}
+    given |= {"n_classes": 2, "n_neighbors": 1} | change
+    with pytest.raises(ValueError, match=message):
+        local_scatters(**given)
+
+
+def test_groups_and_neighbours_are_checked(rng):
+    X, codes = draw(rng, 9, 2, 2, np.float64)
+    with pytest.raises(ValueError, match="groups: expected None beside queries"):
+        local_neighbours(X, codes, 2, 1, queries=X, groups=codes)
+    with pytest.raises(ValueError, match="neighbours: expected shape"):
+        scatters_of_neighbours(X, codes, np.zeros((8, 2, 1), dtype=int))
+    with pytest.raises(ValueError, match="neighbours: expected row numbers or -1, got 9"):
+        scatters_of_neighbours(X, codes, np.full((9, 2, 1), 9))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("grid", [False, True])
+def test_many_rows_share_the_products_of_tiles(rng, dtype, grid):
+    """Enough rows and columns for the mutual search; on a grid its lists overflow with ties."""
+    X, codes = draw(rng, 1100, 70, 3, dtype)
+    if grid:
+        X = np.tile(rng.integers(0, 2, size=(100, 70)), (11, 1)).astype(dtype)
+    groups = rng.integers(4, size=len(X))
+    queries = np.arange(0, len(X), 37)
+    for given in (None, groups):
+        found = local_neighbours(X, codes, 3, 6, groups=given)
+        again = local_neighbours(X, codes, 3, 6, groups=given, n_threads=1)
+        np.testing.assert_array_equal(found, again)
+        gaps = X[queries, None].astype(np.float64) - X
+        distances = (gaps**2).sum(axis=2)
+        for row, distance in zip(queries, distances, strict=True):
+            for c in range(3):
+                allowed = (codes == c) & (np.arange(len(X)) != row)
+                if given is not None:
+                    allowed &= given != given[row]
+                members = np.flatnonzero(allowed)
+                nearest = members[np.argsort(distance[members], kind="stable")][:6]
+                np.testing.assert_array_equal(found[row, c], nearest)
+
+
+def test_tiny_float32_rows(rng):
+    X, codes = draw(rng, 60, 3, 2, np.float64)
+    X = (X * 1e-38).astype(np.float32)
+    exact = X.astype(np.longdouble) * np.longdouble(1e38)
+    np.testing.assert_array_equal(
+        local_neighbours(X, codes, 2, 4), plain_neighbours(exact, codes, 2, 4)
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_gaussians_are_means_and_variances_of_the_neighbours(rng, dtype):
+    X = (rng.standard_normal((60, 37)) + 100.0).astype(dtype)
+    Q = (rng.standard_normal((21, 37)) + 100.0).astype(dtype)
+    codes = np.repeat([0, 2, 3], [40, 17, 3])  # class 1 has none, class 3 few
+    neighbours = local_neighbours(X, codes, 4, 5, queries=Q)
+    means, variances = local_gaussians(X, neighbours, ridge=0.25, queries=Q, n_threads=1)
+    assert means.shape == variances.shape == (21, 4, 37)
+    assert np.isnan(means[:, 1]).all()
+    assert np.isnan(variances[:, 1]).all()
+    for c, count in ((0, 5), (2, 5), (3, 3)):
+        near = X[neighbours[:, c, :count]].astype(np.float64)
+        eps = np.finfo(dtype).eps
+        assert_allclose(means[:, c], near.mean(axis=1), rtol=10 * eps)
+        assert_allclose(variances[:, c], near.var(axis=1) + 0.25, rtol=100 * eps)
+    for threads in (2, 7):
+        again = local_gaussians(X, neighbours, ridge=0.25, queries=Q, n_threads=threads)
+        assert_array_equal(again, (means, variances))
+    with pytest.raises(ValueError, match="ridge"):
+        local_gaussians(X, neighbours, ridge=0.0, queries=Q)
+    with pytest.raises(ValueError, match="neighbours: expected 3 dimensions"):
+        local_gaussians(X, neighbours[0])

@@ -1,0 +1,192 @@
+"""Crawford numbers against plain search, and bounds that random perturbations try to break."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.linalg
+from numpy.testing import assert_allclose
+
+from eigenfeat import GEM, ClassMoments
+from eigenfeat.pencils.pencils import (
+    crawford_number,
+    eigenvalue_bounds,
+    pair_conditions,
+    pair_directions,
+)
+from problems import pencil
+
+
+def by_search(A, B):
+    """Largest smallest eigenvalue over a fine grid of angles, at least 0."""
+    angles = np.linspace(-np.pi, np.pi, 20001)
+    matrices = np.cos(angles)[:, None, None] * A + np.sin(angles)[:, None, None] * B
+    return max(0.0, np.linalg.eigvalsh(matrices)[:, 0].max())
+
+
+def symmetric(rng, d, norm):
+    E = rng.standard_normal((d, d))
+    E = E + E.T
+    return E * (norm / np.linalg.norm(E, 2))
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+@pytest.mark.parametrize("indefinite", [False, True])
+def test_the_number_is_what_a_search_finds(rng, d, indefinite):
+    for _ in range(5):
+        A, B = pencil(rng, d, indefinite=indefinite)
+        found = crawford_number(A, B)
+        assert 0 <= found.lower <= found.upper
+        expected = by_search(A, B)
+        assert_allclose(found.lower, expected, rtol=3e-6)
+        assert found.upper >= expected
+
+
+@pytest.mark.parametrize("factor", [1e-150, 1e-6, 1e6, 1e150])
+def test_it_has_the_unit_of_the_matrices(rng, factor):
+    A, B = pencil(rng, 12)
+    one, other = crawford_number(A, B), crawford_number(factor * A, factor * B)
+    assert_allclose(other.lower, factor * one.lower, rtol=1e-5)
+    uneven = crawford_number(factor * A, B)
+    assert uneven.lower > 0
+    assert uneven.upper <= uneven.lower * (1 + 1e-5)
+
+
+def test_pencils_that_are_not_definite_have_none(rng):
+    A = np.diag([1.0, -1.0, 0.5])
+    for B in (A, -A, np.diag([0.0, 0.0, 1.0]), np.zeros((3, 3))):
+        found = crawford_number(A, B)
+        assert found.lower == 0.0
+        assert found.upper < 1e-12
+    assert crawford_number(np.zeros((2, 2)), np.zeros((2, 2))).upper == 0.0
+
+
+def test_real_vectors_attain_it(rng):
+    A, B = pencil(rng, 6)
+    found = crawford_number(A, B)
+    M = np.cos(found.angle) * A + np.sin(found.angle) * B
+    x = np.linalg.eigh(M)[1][:, 0]
+    assert_allclose(np.hypot(x @ A @ x, x @ B @ x), found.lower, rtol=1e-3)
+
+
+@pytest.mark.parametrize("share", [0.01, 0.3, 0.9, 0.999])
+@pytest.mark.parametrize("d", [2, 3, 8])
+def test_perturbations_stay_within_the_bounds(rng, share, d):
+    """Stewart's theorem: random and adverse perturbations, as large as it allows."""
+    for trial in range(40):
+        A, B = pencil(rng, d)
+        c = crawford_number(A, B)
+        epsilon = share * c.lower
+        if trial % 2:  # along the direction in which the pencil is nearest to none
+            M = np.cos(c.angle) * A + np.sin(c.angle) * B
+            x = np.linalg.eigh(M)[1][:, :1]
+            E, F = -epsilon * np.cos(c.angle) * x @ x.T, -epsilon * np.sin(c.angle) * x @ x.T
+        else:
+            part = rng.uniform(0, np.pi / 2)
+            E, F = symmetric(rng, d, np.cos(part)), symmetric(rng, d, np.sin(part))
+            E, F = epsilon * E, epsilon * F
+        if np.linalg.eigvalsh(B + F)[0] <= 0:
+            continue
+        before = scipy.linalg.eigh(A, B, eigvals_only=True)
+        after = scipy.linalg.eigh(A + E, B + F, eigvals_only=True)
+        bounds = eigenvalue_bounds(before, c.lower, epsilon)
+        slack = 1e-9 * (1 + np.abs(after))
+        assert (bounds[:, 0] <= after + slack).all()
+        assert (after - slack <= bounds[:, 1]).all()
+
+
+def test_bounds_are_reached():
+    """One dimension turned across the ray to it: the bound is no wider than it must be."""
+    a = b = 2.0
+    c = crawford_number([[a]], [[b]])
+    assert_allclose(c.lower, np.hypot(a, b), rtol=1e-9)
+    epsilon = 0.5 * c.lower
+    turned = np.pi / 4 + np.arcsin(0.5)
+    length = np.sqrt(c.lower**2 - epsilon**2)
+    A, B = length * np.sin(turned), length * np.cos(turned)
+    assert_allclose(np.hypot(A - a, B - b), epsilon)
+    assert_allclose(eigenvalue_bounds([1.0], c.lower, epsilon)[0, 1], A / B, rtol=1e-6)
+
+
+def test_nothing_is_known_of_perturbations_as_large_as_the_number():
+    assert eigenvalue_bounds([2.0], 1.0, 1.0).tolist() == [[-np.inf, np.inf]]
+    assert eigenvalue_bounds([], 1.0, 0.5).shape == (0, 2)
+    assert eigenvalue_bounds([1e9], 1.0, 0.5)[0, 1] == np.inf
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([[1.0, 2.0]], np.eye(2)), r"A: expected shape \(d, d\)"),
+        ((np.eye(2), np.eye(3)), r"B: expected A's shape \(2, 2\), got \(3, 3\)"),
+        (([[0.0, 1.0], [0.0, 0.0]], np.eye(2)), "A"),
+        ((np.eye(2), np.full((2, 2), np.nan)), "B"),
+        ((np.eye(2), np.eye(2), -1.0), "tolerance: expected a number >= 0"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        crawford_number(*arguments)
+
+
+def test_bad_bounds_are_named():
+    with pytest.raises(ValueError, match="eigenvalues: expected numbers"):
+        eigenvalue_bounds([np.nan], 1.0, 0.5)
+    with pytest.raises(ValueError, match="perturbation: expected a number >= 0"):
+        eigenvalue_bounds([1.0], 1.0, -0.5)
+    with pytest.raises(ValueError, match="crawford"):
+        eigenvalue_bounds([1.0], "x", 0.5)
+
+
+@pytest.mark.parametrize("options", [{}, {"constant": True}, {"denominator": "covariance"}])
+def test_conditions_are_those_of_the_pencils_that_are_solved(rng, options):
+    y = np.repeat([0, 1, 2], 50)
+    X = rng.standard_normal((150, 4)) * (1 + y[:, None])
+    moments = ClassMoments().update(X, y)
+    found = pair_conditions(moments, ridge=0.3, **options)
+    assert found.pairs.shape == (6, 2)
+    if not options:
+        A, B = moments.second_moment(0), moments.second_moment(1)
+        B = B + 0.3 * np.trace(B) / 4 * np.eye(4)
+        row = found.pairs.tolist().index([0, 1])
+        assert_allclose(found.crawford[row], crawford_number(A, B).lower)
+    assert (found.crawford > 0).all()
+    directions = pair_directions(moments, ridge=0.3, **options)
+    bounds = found.bounds(directions.pairs, directions.eigenvalues)
+    assert (bounds[:, 0] <= directions.eigenvalues).all()
+    assert (directions.eigenvalues <= bounds[:, 1]).all()
+
+
+def test_sampling_errors_are_of_the_size_that_samples_show(rng):
+    """Between a third of and twice the error seen, for Gaussian rows of several spectra."""
+    for decay, n in ((0.0, 200), (1.0, 60), (0.5, 1000)):
+        s = np.arange(1, 31.0) ** -decay
+        seen = []
+        for _ in range(5):
+            rows = rng.standard_normal((2, n, 30)) * s
+            errors = [np.linalg.norm(r.T @ r / n - np.diag(s**2), 2) for r in rows]
+            moments = ClassMoments().update(np.vstack(rows), np.repeat([0, 1], n))
+            found = pair_conditions(moments, pairs=[(0, 1)], ridge=0.0)
+            seen.append(found.sampling_error[0] / np.hypot(*errors))
+        assert 0.5 < np.median(seen) < 3.0
+
+
+def test_bounds_of_an_estimator_hold_for_its_population(rng):
+    """Of two Gaussian classes of 20,000 rows: the population's eigenvalues are within."""
+    scales = np.array([[2.0, 1.0, 1.0], [1.0, 1.0, 1.5]])
+    y = np.repeat([0, 1], 20000)
+    X = rng.standard_normal((40000, 3)) * scales[y]
+    model = GEM(ridge=0.0, threshold=None, scale="none", constant=False).fit(X, y)
+    bounds = model.eigenvalue_bounds_
+    ratios = (scales[0] / scales[1]) ** 2
+    population = np.concatenate([np.sort(ratios)[::-1], np.sort(1 / ratios)[::-1]])
+    assert np.isfinite(bounds).all()
+    assert ((bounds[:, 0] <= population) & (population <= bounds[:, 1])).all()
+    assert (bounds[:, 1] < 3 * population).all()
+
+
+def test_no_bounds_without_moments(rng):
+    X = rng.standard_normal((40, 5)) * (1 + np.arange(40)[:, None] % 2)
+    model = GEM(solver="randomized").fit(X, np.arange(40) % 2)
+    with pytest.raises(AttributeError, match="pair_conditions_ needs moments"):
+        _ = model.pair_conditions_

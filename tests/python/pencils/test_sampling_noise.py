@@ -1,0 +1,149 @@
+"""Ridges and thresholds that follow from numbers of rows: noise gives no directions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.linalg
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_digits
+
+from eigenfeat import GEM, ClassMoments, GEMClassifier, GEMClassifierCV, pair_directions
+from eigenfeat.pencils.sampling_noise import noise_edge, quiet_ridge
+
+CASES = [  # columns, rows below, rows above, decay of deviations, ridge
+    (30, 100, 100, 0.0, 0.2),
+    (30, 300, 1000, 0.0, 0.2),
+    (30, 1000, 300, 0.0, 0.05),
+    (200, 100, 100, 0.5, 0.2),
+    (200, 400, 50, 0.5, 0.1),
+    (200, 100, 100, 1.0, 0.2),
+    (20, 60, 60, 0.0, 0.01),
+    (20, 2000, 2000, 0.0, 0.2),
+    (600, 120, 120, 0.5, 0.2),
+]
+
+
+def spectrum_of(rows):
+    return np.maximum(np.linalg.eigvalsh(rows.T @ rows / len(rows)), 0.0)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_edges_are_where_noise_ends(rng, case):
+    d, below, above, decay, ridge = case
+    s = np.arange(1, d + 1.0) ** -decay
+    edges, largest = [], []
+    for _ in range(5):
+        upper, lower = (rng.standard_normal((n, d)) * s for n in (above, below))
+        B = lower.T @ lower / below
+        shift = ridge * np.trace(B) / d
+        top = (d - 1, d - 1)
+        A = upper.T @ upper / above
+        largest += scipy.linalg.eigh(
+            A, B + shift * np.eye(d), eigvals_only=True, subset_by_index=top
+        ).tolist()
+        edges.append(noise_edge(spectrum_of(lower), shift, below, above))
+    assert_allclose(np.mean(edges), np.mean(largest), rtol=0.3)
+
+
+def test_edges_shrink_with_rows_and_ridge(rng):
+    spectrum = spectrum_of(rng.standard_normal((80, 20)))
+    edges = [noise_edge(spectrum, 0.2, n, n) for n in (30, 80, 300, 3000, 1e8)]
+    assert np.all(np.diff(edges) < 0)
+    assert edges[-1] == pytest.approx(1.0, abs=1e-2)
+    assert np.all(np.diff([noise_edge(spectrum, r, 40, 40) for r in (0.01, 0.1, 1.0)]) < 0)
+    assert noise_edge(np.zeros(3), 0.0, 5, 5) == np.inf
+    assert noise_edge(np.zeros(3), 1.0, 5, 5) == 1.0
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 20])
+@pytest.mark.parametrize("spectrum", [[0.0, 0.0, 1.0], [1.0] * 5, [1e-300] * 4, [1e300] * 4])
+def test_edges_of_few_rows_are_numbers(n, spectrum):
+    edge = noise_edge(np.array(spectrum), 0.1 * max(spectrum), n, n)
+    assert 1.0 <= edge < np.inf
+    assert 0.03 <= quiet_ridge(np.array(spectrum), n) <= 1.0
+
+
+@pytest.mark.parametrize("options", [{}, {"denominator": "covariance"}, {"constant": False}])
+def test_classes_of_one_distribution_give_next_to_no_directions(options):
+    rng = np.random.default_rng(5)
+    mixing = rng.standard_normal((40, 40)) * np.arange(1, 41.0) ** -0.5
+    X = rng.standard_normal((900, 40)) @ mixing
+    y = np.arange(900) % 3
+    every = GEM(threshold=1.0, **options).fit(X, y)
+    kept = GEM(threshold="auto", **options).fit(X, y)
+    assert len(every.ranks_) > 40
+    assert len(kept.ranks_) <= 4
+    assert kept.transform(X).shape == (900, 6 * len(kept.ranks_))
+
+
+def test_real_differences_stay():
+    X, y = load_digits(return_X_y=True)
+    model = GEM(threshold="auto", n_directions=5, ridge=0.1).fit(X, y)
+    assert len(model.ranks_) > 440
+
+
+def test_ridges_follow_rows_and_columns():
+    rng = np.random.default_rng(3)
+    ridges = [quiet_ridge(spectrum_of(rng.standard_normal((n, 50))), n) for n in (30, 100, 5000)]
+    assert ridges[0] == 1.0
+    assert ridges[0] > ridges[1] > ridges[2] == 0.03
+
+
+def test_each_class_has_a_ridge_of_its_own():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [40, 100, 4000])
+    X = rng.standard_normal((len(y), 20)) * (1 + y[:, None])
+    moments = ClassMoments().update(X, y)
+    auto = pair_directions(moments, ridge="auto")
+    for below in range(3):
+        ridge = quiet_ridge(np.linalg.eigvalsh(moments.second_moment(below)), moments.weight(below))
+        pairs = [(c, below) for c in range(3) if c != below]
+        given = pair_directions(moments, pairs=pairs, ridge=ridge)
+        same = auto.pairs[:, 1] == below
+        assert_array_equal(auto.eigenvalues[same], given.eigenvalues)
+        assert_array_equal(auto.vectors[:, same], given.vectors)
+
+
+def test_repeated_rows_count_as_weights_do():
+    rng = np.random.default_rng(1)
+    X, y = rng.standard_normal((120, 6)), np.arange(120) % 2
+    weight = rng.integers(1, 4, 120)
+    options = {"ridge": "auto", "threshold": "auto", "n_directions": 3}
+    one = pair_directions(ClassMoments().update(X, y, weight), **options)
+    other = pair_directions(
+        ClassMoments().update(np.repeat(X, weight, 0), np.repeat(y, weight)), **options
+    )
+    assert_allclose(one.eigenvalues, other.eigenvalues, rtol=1e-10)
+
+
+def test_groups_of_classes_and_any_order_of_waves():
+    X, y = load_digits(return_X_y=True)
+    moments = ClassMoments().update(X, y)
+    for pairs in ("one_vs_rest", "class_tree"):
+        found = pair_directions(moments, pairs=pairs, ridge="auto", threshold="auto")
+        assert len(found.ranks) > 50
+        assert (found.eigenvalues > 1).all()
+
+
+def test_the_classifier_and_its_search_take_both(tmp_path):
+    X, y = load_digits(return_X_y=True)
+    model = GEMClassifier(ridge="auto", threshold="auto", n_directions=3).fit(X[:900], y[:900])
+    assert model.score(X[900:], y[900:]) > 0.93
+    model.save(tmp_path / "model")
+    loaded = GEMClassifier.load(tmp_path / "model")
+    assert loaded.ridge == loaded.threshold == "auto"
+    grid = {"ridge": ["auto", 0.2], "threshold": ["auto", 1.5, None], "penalty": [0.1]}
+    search = GEMClassifierCV(GEMClassifier(n_directions=2), grid).fit(X[:500], y[:500])
+    assert len(search.results_) == 6
+    tried = {(r["params"]["ridge"], r["params"]["threshold"]) for r in search.results_}
+    assert len(tried) == 6
+
+
+@pytest.mark.parametrize("name", ["ridge", "threshold"])
+def test_what_cannot_be_chosen_is_refused(name):
+    X = np.random.default_rng(0).standard_normal((40, 5))
+    with pytest.raises(ValueError, match=rf"{name}: expected a number with solver='randomized'"):
+        GEM(solver="randomized", **{name: "auto"}).fit(X, np.arange(40) % 2)
+    with pytest.raises(ValueError, match=name):
+        pair_directions(ClassMoments().update(X, np.arange(40) % 2), **{name: "best"})

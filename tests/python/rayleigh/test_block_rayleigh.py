@@ -1,0 +1,108 @@
+"""Estimators that need moments only, on blocks of rows, against the same rows in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from block_support import FarBlocks, mapped
+
+from eigenfeat import ArrayBlocks, GEMClassifier, GEMEnsemble
+from eigenfeat.rayleigh.rayleigh import (
+    FisherLDA,
+    OrientedPCA,
+    RayleighPCA,
+    SlicedInverseRegression,
+    VanishingComponents,
+)
+
+MODELS = [
+    RayleighPCA(3),
+    RayleighPCA(center=False, scale="columns"),
+    VanishingComponents(2),
+    OrientedPCA(2),
+    FisherLDA(),
+    SlicedInverseRegression(),
+    SlicedInverseRegression(2, target="continuous", n_slices=4),
+]
+
+
+@pytest.fixture
+def rows(rng):
+    y = np.arange(500) % 4
+    X = rng.standard_normal((500, 6)) * np.arange(1, 7) + np.eye(6)[y] * 9
+    return X, y, rng.integers(0, 3, 500) / 2.0
+
+
+def check(found, memory, X):
+    np.testing.assert_allclose(found.eigenvalues_, memory.eigenvalues_, rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(found.directions_, memory.directions_, rtol=1e-7, atol=1e-9)
+    parts = list(found.transform(ArrayBlocks(X, block_rows=200)))
+    np.testing.assert_allclose(np.concatenate(parts), memory.transform(X), rtol=1e-7, atol=1e-7)
+    assert found.n_features_in_ == 6
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_blocks_give_the_directions_of_all_rows(rows, model, kind, weighted):
+    X, y, w = rows
+    X, w = kind(X), w if weighted else None
+    memory = type(model)(**model.get_params()).fit(X, y, w)
+    check(type(model)(**model.get_params()).fit(FarBlocks(X, y, w, block_rows=77)), memory, X)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_memory_mapped_rows_go_by_blocks(tmp_path, rows, model):
+    X, y, w = rows
+    memory = type(model)(**model.get_params()).fit(X, y, w)
+    check(type(model)(**model.get_params()).fit(mapped(tmp_path / "rows", X), y, w), memory, X)
+
+
+def test_a_continuous_target_is_sliced_by_the_quantiles_of_all(rows, rng):
+    X, _, w = rows
+    y = np.exp(X @ np.arange(6.0) / 20) + rng.random(500)
+    memory = SlicedInverseRegression(n_slices=7).fit(X, y, w)
+    found = SlicedInverseRegression(n_slices=7).fit(FarBlocks(X, y, w, block_rows=60))
+    np.testing.assert_array_equal(found.slice_edges_, memory.slice_edges_)
+    check(found, memory, X)
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_noise_may_come_in_blocks(rows, later):
+    X, _, _ = rows
+    noise = np.random.RandomState(1).randn(300, 6) * [1, 1, 5, 1, 1, 9]
+    memory = OrientedPCA().fit(X, noise=noise)
+    found = OrientedPCA().fit(FarBlocks(X, block_rows=99), noise=ArrayBlocks(noise, block_rows=31))
+    if later:
+        memory.partial_fit(X[:9], noise=noise[:50])
+        found.partial_fit(X[:9], noise=ArrayBlocks(noise[:50], block_rows=31))
+    check(found, memory, X)
+    with pytest.raises(ValueError, match=r"noise: expected 6 columns, got 5"):
+        found.fit(X, noise=ArrayBlocks(noise[:, 1:]))
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_an_error_names_the_row_and_leaves_the_estimator(rows, model):
+    X, y, _ = rows
+    model = type(model)(**model.get_params()).fit(X, y)
+    before = dict(model.__dict__)
+    X[431, 2] = np.inf
+    with pytest.raises(ValueError, match=r"got inf in row 431, column 2"):
+        model.fit(ArrayBlocks(X, y, block_rows=50))
+    assert all(model.__dict__[name] is before[name] for name in before)
+    with pytest.raises(ValueError, match="weight"):
+        model.fit(ArrayBlocks(X[:9], y[:9], np.zeros(9)))
+
+
+def test_an_ensemble_is_fitted_on_blocks(rows):
+    X, y, w = rows
+    base = GEMClassifier(n_directions=2, tol=1e-6, pairs=("random", 4))
+    memory = GEMEnsemble(base, n_members=3).fit(X, y, w)
+    found = GEMEnsemble(base, n_members=3).fit(FarBlocks(X, y, w, block_rows=120))
+    for ours, theirs in zip(found.members_, memory.members_, strict=True):
+        np.testing.assert_array_equal(ours.layers_[0].pairs, theirs.layers_[0].pairs)
+    ours, theirs = found.decision_function(X), memory.decision_function(X)
+    np.testing.assert_allclose(ours, theirs, atol=0.01 * np.abs(theirs).max())
+    parts = np.concatenate(list(found.predict(ArrayBlocks(X, block_rows=99))))
+    np.testing.assert_array_equal(parts, found.predict(X))

@@ -1,0 +1,360 @@
+"""The family of Table 1 against scikit-learn, SciPy and plain NumPy, on rows of every kind."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.linalg import eigh, subspace_angles
+from scipy.sparse import csr_matrix
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.preprocessing import StandardScaler
+
+from eigenfeat import ClassMoments, SingularDenominatorError
+from eigenfeat.rayleigh.rayleigh import (
+    FisherLDA,
+    OrientedPCA,
+    RayleighPCA,
+    SlicedInverseRegression,
+    VanishingComponents,
+)
+from eigenfeat.rows.targets import discretize_target
+
+EPS = np.finfo(float).eps
+SUPERVISED = (FisherLDA, SlicedInverseRegression)
+FAMILY = (RayleighPCA, VanishingComponents, OrientedPCA, *SUPERVISED)
+
+
+@pytest.fixture
+def rows(rng):
+    """Four classes of 60 rows with different means, 6 correlated columns, far from the origin."""
+    y = np.repeat([3, 5, 7, 9], 60)
+    X = rng.standard_normal((240, 6)) @ (rng.standard_normal((6, 6)) + 2 * np.eye(6))
+    order = rng.permutation(240)
+    return (X + 3 * rng.standard_normal((4, 6))[(y - 3) // 2] + 5.0)[order], y[order]
+
+
+def assert_same_subspace(V, W, matrix, gap, slack=200.0):
+    """Principal angles up to rounding of the matrices, over the gap between eigenvalues."""
+    assert V.shape == W.shape
+    tolerance = slack * EPS * len(V) * np.linalg.norm(matrix, 2) / gap
+    assert subspace_angles(V, W).max() < tolerance
+
+
+def spectrum(X):
+    return np.linalg.eigvalsh(np.cov(X.T))[::-1]
+
+
+# ---- the members against their references --------------------------------------------------------
+
+
+@pytest.mark.parametrize("m", [1, 3, 6])
+def test_pca_has_the_subspace_and_variances_of_scikit_learn(rows, m):
+    X, _ = rows
+    ours, theirs = RayleighPCA(m).fit(X), PCA(m).fit(X)
+    values = np.append(spectrum(X), 0.0)
+    gap = values[m - 1] - values[m] if m < 6 else values[0]
+    assert_same_subspace(ours.directions_, theirs.components_.T, np.cov(X.T), gap)
+    assert_allclose(ours.eigenvalues_, theirs.explained_variance_ * 239 / 240, rtol=1e-12)
+    assert_allclose(np.abs(ours.transform(X)), np.abs(theirs.transform(X)), atol=1e-9)
+
+
+def test_pca_by_columns_is_pca_of_the_correlations(rows):
+    X = rows[0] * [1.0, 10.0, 100.0, 1e3, 1e-3, 1e5]
+    ours = RayleighPCA(2, scale="columns").fit(X)
+    theirs = PCA(2).fit(StandardScaler().fit_transform(X))
+    expected = theirs.transform(StandardScaler().fit_transform(X))
+    assert_allclose(np.abs(ours.transform(X)), np.abs(expected), atol=1e-9)
+
+
+def test_pca_without_centring_is_the_svd(rows):
+    X, _ = rows
+    ours = RayleighPCA(2, center=False).fit(X)
+    _, values, right = np.linalg.svd(X, full_matrices=False)
+    assert_allclose(ours.eigenvalues_, values[:2] ** 2 / 240, rtol=1e-12)
+    assert_allclose(np.abs(ours.directions_), np.abs(right[:2].T), atol=1e-10)
+    assert not ours.offset_.any()
+
+
+@pytest.mark.parametrize("center", [True, False])
+def test_vca_spans_the_smallest_eigenvectors(rows, center):
+    X, _ = rows
+    matrix = np.cov(X.T, bias=True) if center else X.T @ X / len(X)
+    values, vectors = np.linalg.eigh(matrix)
+    ours = VanishingComponents(3, center=center).fit(X)
+    assert_same_subspace(ours.directions_, vectors[:, :3], matrix, values[3] - values[2])
+    assert_allclose(ours.eigenvalues_, values[:3], rtol=1e-10)
+    assert_allclose(np.mean(ours.transform(X) ** 2, axis=0), values[:3], rtol=1e-8)
+
+
+def test_vca_finds_what_vanishes(rng):
+    X = rng.standard_normal((100, 5))
+    X[:, 4] = 2 * X[:, 0] - X[:, 1] + 3.0
+    ours = VanishingComponents(2).fit(X)
+    assert ours.eigenvalues_[0] < 1e-14 < 0.1 < ours.eigenvalues_[1]
+    assert np.abs(ours.transform(X)[:, 0]).max() < 1e-13
+    expected = np.array([2, -1, 0, 0, -1]) / np.sqrt(6)
+    assert_allclose(np.abs(ours.directions_[:, 0] @ expected), 1.0, rtol=1e-13)
+
+
+def test_vca_gives_a_null_space_the_same_basis_whatever_the_rounding(rng):
+    X = rng.standard_normal((5, 9))
+    first, again = (VanishingComponents().fit(rows) for rows in (X, np.tile(X[::-1], (3, 1))))
+    assert first.eigenvalues_[4] < 1e-14 < 0.01 < first.eigenvalues_[5]
+    assert_allclose(again.directions_, first.directions_, atol=1e-12)
+    assert_allclose(first.directions_.T @ first.directions_, np.eye(9), atol=1e-13)
+    assert np.abs(first.transform(X)[:, :5]).max() < 1e-13
+
+
+def test_directions_without_signal_are_left_out_unless_asked_for(rng):
+    X = rng.standard_normal((5, 9))
+    for member in (RayleighPCA, OrientedPCA):
+        assert member().fit(X).directions_.shape == (9, 4)
+        assert member(7).fit(X).directions_.shape == (9, 7)
+    X = np.arange(60.0).reshape(30, 2) % 7 + 10 * np.repeat([0, 1, 2], 10)[:, None]
+    X[:10] = X[10:20] - 10
+    X[20:] = X[10:20] + 10
+    y = np.repeat([0, 1, 2], 10)
+    assert FisherLDA().fit(X, y).directions_.shape == (2, 1)  # the means are on a line
+
+
+@pytest.mark.parametrize("solver", ["eigen", "svd"])
+def test_fisher_has_the_subspace_of_scikit_learn(rows, solver):
+    X, y = rows
+    ours = FisherLDA(ridge=0).fit(X, y)
+    theirs = LinearDiscriminantAnalysis(solver=solver).fit(X, y)
+    within = sum(np.cov(X[y == c].T) for c in np.unique(y))
+    gap = np.linalg.eigvalsh(within)[0]
+    assert_same_subspace(ours.directions_, theirs.scalings_[:, :3], within, gap)
+    if solver == "eigen":
+        expected = theirs.transform(X - X.mean(axis=0))  # solver="eigen" does not centre
+        assert_allclose(np.abs(ours.transform(X)), np.abs(expected), atol=1e-9)
+        ratio = ours.eigenvalues_ / ours.eigenvalues_.sum()
+        assert_allclose(ratio, theirs.explained_variance_ratio_, rtol=1e-10)
+
+
+def test_fisher_is_invariant_to_invertible_maps(rows, rng):
+    X, y = rows
+    A = rng.standard_normal((6, 6)) + 3 * np.eye(6)
+    before, after = FisherLDA(ridge=0).fit(X, y), FisherLDA(ridge=0).fit(X @ A + 1.0, y)
+    assert_allclose(after.eigenvalues_, before.eigenvalues_, rtol=1e-9)
+    assert_allclose(np.abs(after.transform(X @ A + 1.0)), np.abs(before.transform(X)), atol=1e-8)
+
+
+def test_with_a_ridge_fisher_does_not_depend_on_columns_units(rows):
+    X, y = rows
+    units = 10.0 ** np.arange(-6, 6, 2)
+    before, after = FisherLDA().fit(X, y), FisherLDA().fit(X * units, y)
+    assert_allclose(after.transform(X * units), before.transform(X), atol=1e-9)
+
+
+def test_the_ridge_is_a_multiple_of_the_noises_mean_eigenvalue(rows):
+    X, y = rows
+    ours = FisherLDA(ridge=0.3, scale="none").fit(X, y)
+    means = np.array([X[y == c].mean(axis=0) for c in np.unique(y)])
+    within = np.mean([np.cov(X[y == c].T, bias=True) for c in np.unique(y)], axis=0)
+    noise = within + 0.3 * np.trace(within) / 6 * np.eye(6)
+    values = eigh(np.cov(means.T, bias=True), noise, eigvals_only=True)
+    assert_allclose(ours.eigenvalues_, values[::-1][:3], rtol=1e-10)
+
+
+def whitened_slices(X, labels):
+    """Eigenpairs of the slice means' second moment after whitening, as in the 1991 paper."""
+    values, vectors = np.linalg.eigh(np.cov(X.T, bias=True))
+    root = vectors / np.sqrt(values) @ vectors.T
+    Z = (X - X.mean(axis=0)) @ root
+    means = [
+        np.mean(labels == c) * np.outer(m, m)
+        for c in np.unique(labels)
+        for m in [Z[labels == c].mean(axis=0)]
+    ]
+    values, vectors = np.linalg.eigh(sum(means))
+    return values[::-1], root @ vectors[:, ::-1]
+
+
+@pytest.mark.parametrize("continuous", [False, True])
+def test_sir_is_what_numpy_makes_of_slices(rows, rng, continuous):
+    X, y = rows
+    target = X @ [1.0, 2.0, 0, 0, -1.0, 0] + rng.standard_normal(240) if continuous else y
+    labels = discretize_target(target, 5) if continuous else y
+    ours = SlicedInverseRegression(3, n_slices=5, ridge=0).fit(X, target)
+    values, directions = whitened_slices(X, labels)
+    assert_allclose(ours.eigenvalues_, values[:3], rtol=1e-9)
+    assert np.all((ours.eigenvalues_ >= 0) & (ours.eigenvalues_ <= 1 + 10 * EPS))
+    assert_allclose(np.abs(ours.directions_), np.abs(directions[:, :3]), atol=1e-8)
+    scores = ours.transform(X)
+    assert_allclose(scores.T @ scores / 240, np.eye(3), atol=1e-10)
+    assert (ours.slice_edges_ is not None) == continuous
+
+
+def test_sir_recovers_a_single_index(rng):
+    X = rng.standard_normal((4000, 5)) @ (rng.standard_normal((5, 5)) + 2 * np.eye(5))
+    b = np.array([1.0, -1.0, 0.5, 0.0, 0.0])
+    index = X @ b / np.std(X @ b)
+    y = np.exp(index) + 0.1 * rng.standard_normal(4000)
+    found = SlicedInverseRegression(1).fit(X, y).transform(X)[:, 0]
+    assert abs(np.corrcoef(found, index)[0, 1]) > 0.995
+
+
+def test_sir_with_classes_is_fisher_with_another_scale(rows):
+    X, y = rows
+    sir, fisher = (member(ridge=0).fit(X, y) for member in (SlicedInverseRegression, FisherLDA))
+    ratio = fisher.eigenvalues_
+    assert_allclose(sir.eigenvalues_, ratio / (1 + ratio), rtol=1e-10)
+    expected = fisher.directions_ / np.sqrt(1 + ratio)
+    assert_allclose(sir.directions_, expected, rtol=1e-8, atol=1e-10)
+
+
+def test_sir_takes_integers_for_classes_unless_told():
+    X, y = np.random.default_rng(0).standard_normal((60, 3)), np.arange(60) % 6
+    assert len(SlicedInverseRegression(n_slices=3).fit(X, y).classes_) == 6
+    sliced = SlicedInverseRegression(n_slices=3, target="continuous").fit(X, y)
+    assert sliced.classes_.tolist() == [0, 1, 2]
+    assert sliced.slice_edges_.tolist() == [2.0, 4.0]
+
+
+def test_oriented_pca_is_scipy_on_the_two_matrices(rows, rng):
+    X, _ = rows
+    Z = 0.5 + rng.standard_normal((90, 6)) * np.arange(1, 7)
+    values, vectors = eigh(np.cov(X.T, bias=True), Z.T @ Z / 90)
+    by_rows = OrientedPCA(ridge=0).fit(X, noise=Z)
+    by_matrix = OrientedPCA(ridge=0, noise_matrix=Z.T @ Z / 90).fit(X)
+    for ours in (by_rows, by_matrix):
+        assert_allclose(ours.eigenvalues_, values[::-1], rtol=1e-10)
+        assert_allclose(np.abs(ours.directions_), np.abs(vectors[:, ::-1]), atol=1e-9)
+
+
+def test_oriented_pca_with_white_noise_is_pca(rows):
+    X, _ = rows
+    expected = RayleighPCA(3).fit(X).transform(X)
+    assert_allclose(OrientedPCA(3).fit(X).transform(X), expected, atol=1e-10)
+    white = OrientedPCA(3, noise_matrix=4 * np.eye(6), ridge=0).fit(X)
+    assert_allclose(2 * white.transform(X), expected, atol=1e-9)
+
+
+def test_oriented_pca_takes_noise_in_batches_and_as_moments(rows, rng):
+    X, y = rows
+    Z = rng.standard_normal((50, 6)) * np.arange(1, 7)
+    whole = OrientedPCA().fit(X, noise=Z)
+    parts = OrientedPCA().partial_fit(X[:90], noise=csr_matrix(Z[:20])).partial_fit(X[90:200])
+    parts.partial_fit(X[200:], noise=Z[20:])
+    moments, noise = ClassMoments().update(X, y), ClassMoments().update(Z, np.arange(50) % 3)
+    for other in (parts, OrientedPCA().fit_moments(moments, noise)):
+        assert_allclose(other.transform(X), whole.transform(X), atol=1e-9)
+    assert noise.weight(0) == 17
+    assert OrientedPCA().fit(X).noise_moments_ is None
+
+
+# ---- rows of every kind --------------------------------------------------------------------------
+
+
+def fitted(member, X, y, sample_weight=None, **parameters):
+    return member(**parameters).fit(X, y, sample_weight=sample_weight)
+
+
+@pytest.mark.parametrize("member", FAMILY)
+def test_batches_give_what_all_rows_give(rows, member):
+    X, y = rows
+    whole, parts = fitted(member, X, y), member()
+    for start in (0, 100, 101):
+        end = {0: 100, 100: 101, 101: 240}[start]
+        assert parts.partial_fit(X[start:end], y[start:end]) is parts
+    assert_allclose(parts.transform(X), whole.transform(X), atol=1e-8)
+    moments = ClassMoments().update(X, y)
+    assert_allclose(member().fit_moments(moments).transform(X), whole.transform(X), atol=1e-8)
+
+
+def test_the_first_batch_fixes_the_slices(rows, rng):
+    X, _ = rows
+    y = rng.standard_normal(240)
+    sir = SlicedInverseRegression(n_slices=4).partial_fit(X[:120], y[:120])
+    edges = sir.slice_edges_.copy()
+    sir.partial_fit(X[120:], y[120:] + 100)
+    assert sir.slice_edges_.tolist() == edges.tolist()
+    assert sir.moments_.weight(3) == 150
+    assert sir.fit_moments(ClassMoments().update(X, rows[1])).slice_edges_ is None
+
+
+@pytest.mark.parametrize("member", FAMILY)
+def test_a_weight_counts_as_so_many_rows(rows, rng, member):
+    X, y = rows
+    weights = rng.integers(0, 4, 240)
+    weighted = fitted(member, X, y, weights)
+    repeated = fitted(member, np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    assert_allclose(weighted.transform(X), repeated.transform(X), atol=1e-8)
+
+
+def test_slices_have_equal_weight(rows, rng):
+    X, y, weights = rows[0], rng.standard_normal(240), rng.integers(0, 4, 240)
+    weighted = SlicedInverseRegression().fit(X, y, weights)
+    repeated = SlicedInverseRegression().fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    assert weighted.slice_edges_.tolist() == repeated.slice_edges_.tolist()
+    assert_allclose(weighted.transform(X), repeated.transform(X), atol=1e-8)
+
+
+@pytest.mark.parametrize("member", FAMILY)
+def test_sparse_rows_give_what_dense_ones_give(rows, member):
+    X, y = rows
+    X = np.where(X > 5, X, 0.0)
+    dense, sparse = fitted(member, X, y), fitted(member, csr_matrix(X), y)
+    assert_allclose(sparse.transform(csr_matrix(X)), dense.transform(X), atol=1e-8)
+
+
+@pytest.mark.parametrize("member", FAMILY)
+def test_float32_rows_give_float32_projections(rows, member):
+    X, y = rows
+    single, double = fitted(member, X.astype(np.float32), y), fitted(member, X, y)
+    projections = single.transform(X.astype(np.float32))
+    assert projections.dtype == np.float32
+    assert single.transform(X).dtype == np.float64
+    values = single.eigenvalues_
+    assert_allclose(values, double.eigenvalues_, rtol=1e-3, atol=1e-5 * values.max())
+
+
+@pytest.mark.parametrize("member", FAMILY)
+@pytest.mark.parametrize("spoil", ["constant", "duplicates", "combination", "wide"])
+def test_singular_covariances_are_no_obstacle(rows, rng, member, spoil):
+    X, y = rows
+    if spoil == "constant":
+        X[:, 2] = 7.1
+    elif spoil == "combination":
+        X[:, 2] = X[:, 0] - X[:, 5]
+    elif spoil == "duplicates":
+        X = X[[0, 1, 2, 3]][(y - 3) // 2]
+    else:
+        X = rng.standard_normal((240, 300)) + y[:, None]
+    model = fitted(member, X, y)
+    assert np.isfinite(model.transform(X)).all()
+    assert np.all(model.eigenvalues_ >= 0)
+    others = fitted(member, X, y, n_components=2)
+    assert_allclose(others.eigenvalues_, model.eigenvalues_[:2], rtol=1e-6, atol=1e-9)
+
+
+def test_fisher_finds_the_classes_with_fewer_rows_than_columns(rng):
+    y = np.arange(40) % 2
+    X = rng.standard_normal((40, 100)) + 4 * y[:, None] * (np.arange(100) == 7)
+    projections = FisherLDA(ridge=1.0).fit(X, y).transform(X)[:, 0]
+    assert (projections[y == 0].max() - projections[y == 1].min()) * (
+        projections[y == 1].max() - projections[y == 0].min()
+    ) < 0
+
+
+@pytest.mark.parametrize("member", FAMILY)
+@pytest.mark.parametrize("exponent", [-460, 460])
+def test_rows_may_be_of_any_size(rows, member, exponent):
+    X, y = rows
+    expected = fitted(member, X, y)
+    model = fitted(member, np.ldexp(X, exponent), y)
+    unit_free = member in SUPERVISED
+    values = np.ldexp(expected.eigenvalues_, 0 if unit_free else 2 * exponent)
+    directions = np.ldexp(expected.directions_, -exponent if unit_free else 0)
+    assert_allclose(model.eigenvalues_, values, rtol=1e-10)
+    assert_allclose(model.directions_, directions, rtol=1e-8)
+
+
+def test_equal_rows_have_no_variance(rows):
+    X = np.tile(rows[0][0], (50, 1))
+    assert RayleighPCA().fit(X).eigenvalues_.max() < 1e-25
+    with pytest.raises(SingularDenominatorError, match="the noise matrix is zero, so is the sig"):
+        FisherLDA(scale="none").fit(np.zeros((4, 2)), [0, 1, 0, 1])

@@ -1,0 +1,161 @@
+"""The family of Table 1 as estimators: scikit-learn's checks, copies, names, errors."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from eigenfeat import ClassMoments, SingularDenominatorError
+from eigenfeat.rayleigh.rayleigh import (
+    FisherLDA,
+    OrientedPCA,
+    RayleighPCA,
+    SlicedInverseRegression,
+    VanishingComponents,
+)
+
+SUPERVISED = (FisherLDA, SlicedInverseRegression)
+FAMILY = (RayleighPCA, VanishingComponents, OrientedPCA, *SUPERVISED)
+
+
+@parametrize_with_checks(
+    [
+        *(member() for member in FAMILY),
+        RayleighPCA(center=False, scale="columns"),
+        VanishingComponents(center=False, scale="columns", solver="full"),
+        OrientedPCA(center=False, scale="columns"),
+        SlicedInverseRegression(target="continuous", n_slices=3),
+    ]
+)
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture
+def rows(rng):
+    """Four classes of 60 rows with different means, 6 correlated columns, far from the origin."""
+    y = np.repeat([3, 5, 7, 9], 60)
+    X = rng.standard_normal((240, 6)) @ (rng.standard_normal((6, 6)) + 2 * np.eye(6))
+    order = rng.permutation(240)
+    return (X + 3 * rng.standard_normal((4, 6))[(y - 3) // 2] + 5.0)[order], y[order]
+
+
+@pytest.mark.parametrize("member", FAMILY)
+def test_copies_pickles_and_names(rows, member):
+    X, y = rows
+    lazy = clone(member(n_components=2)).partial_fit(X, y)
+    twin = pickle.loads(pickle.dumps(lazy))
+    assert twin.transform(X).tobytes() == lazy.transform(X).tobytes()
+    assert pickle.loads(pickle.dumps(lazy)).transform(X).tobytes() == lazy.transform(X).tobytes()
+    name = member.__name__.lower()
+    assert lazy.get_feature_names_out().tolist() == [f"{name}0", f"{name}1"]
+    frame = load_iris(as_frame=True)
+    output = member(n_components=2).set_output(transform="pandas").fit(frame.data, frame.target)
+    assert list(output.transform(frame.data).columns) == [f"{name}0", f"{name}1"]
+    with pytest.raises(NotFittedError):
+        member().transform(X)
+
+
+@pytest.mark.parametrize("member", FAMILY)
+def test_threads_and_solvers_do_not_matter(rows, member):
+    X, y = rows
+    expected = member(2, n_threads=1).fit(X, y)
+    twin = member(2, n_threads=2).fit(X, y)
+    assert twin.directions_.tobytes() == expected.directions_.tobytes()
+    for solver in ("full", "subset", "krylov"):
+        other = member(2, solver=solver).fit(X, y)
+        assert_allclose(other.transform(X), expected.transform(X), atol=1e-8)
+
+
+def test_a_batch_of_one_class_may_come_first(rows):
+    X, y = rows
+    lda = FisherLDA().partial_fit(X[y == 3], y[y == 3])
+    with pytest.raises(ValueError, match="expected rows of at least two classes, got 1 class"):
+        lda.transform(X)
+    lda.partial_fit(X[y != 3], y[y != 3])
+    assert_allclose(lda.transform(X), FisherLDA().fit(X, y).transform(X), atol=1e-9)
+
+
+def test_an_error_leaves_the_moments(rows):
+    X, y = rows
+    lda = FisherLDA().partial_fit(X, y, classes=[3, 5, 7, 9])
+    before = lda.moments_.copy()
+    with pytest.raises(ValueError, match="expected labels in"):
+        lda.partial_fit(X, y + 1)
+    opca = OrientedPCA().partial_fit(X, noise=X)
+    noise = opca.noise_moments_.copy()
+    with pytest.raises(ValueError, match="noise: expected 6 columns, got 5"):
+        opca.partial_fit(X, noise=X[:, 1:])
+    assert lda.moments_ == before
+    assert opca.noise_moments_ == noise
+    assert opca.moments_.weight(0) == 240
+
+
+@pytest.mark.parametrize("member", SUPERVISED)
+def test_supervised_errors(rows, member):
+    X, y = rows
+    with pytest.raises(ValueError, match=r"expected rows of at least two classes, got 1 class"):
+        member().fit(X, np.zeros(240, dtype=int))
+    with pytest.raises(
+        ValueError, match=r"n_components: expected at most 3 \(classes - 1\), got 4"
+    ):
+        member(4).fit(X, y)
+    with pytest.raises(ValueError, match=r"n_components: expected at most 1 \(columns\), got 2"):
+        member(2).fit(X[:, :1], y)
+    with pytest.raises(ValueError, match="at least one"):
+        member().fit(X, y, np.zeros(240))
+    X[:, 1] = X[:, 0] + X[:, 2]
+    with pytest.raises(SingularDenominatorError, match="would do") as caught:
+        member(ridge=0).fit(X, y)
+    ridge = float(str(caught.value).partition("; ridge=")[2].split()[0])
+    assert 0 < ridge < 1e-8
+    assert np.isfinite(member(ridge=ridge).fit(X, y).directions_).all()
+
+
+def test_targets_of_the_wrong_kind(rows, rng):
+    X, y = rows
+    with pytest.raises(ValueError, match="Unknown label type"):
+        FisherLDA().fit(X, rng.standard_normal(240))
+    with pytest.raises(ValueError, match="y: expected at least two distinct values"):
+        SlicedInverseRegression(target="continuous").fit(X, np.ones(240))
+    with pytest.raises(ValueError, match="classes: expected None for a continuous y"):
+        SlicedInverseRegression().partial_fit(X, rng.standard_normal(240), classes=[0, 1])
+    with pytest.raises(ValueError, match="y: expected an array of real numbers"):
+        SlicedInverseRegression(target="continuous").fit(X, y.astype(str))
+
+
+def test_unsupervised_errors(rows):
+    X, _ = rows
+    with pytest.raises(ValueError, match=r"n_components: expected at most 6 \(columns\), got 7"):
+        RayleighPCA(7).fit(X)
+    with pytest.raises(ValueError, match="at least one"):
+        RayleighPCA().fit(X, sample_weight=np.zeros(240))
+    with pytest.raises(TypeError, match="moments: expected ClassMoments, got list"):
+        RayleighPCA().fit_moments([X])
+    with pytest.raises(ValueError, match="moments: expected rows of positive weight"):
+        RayleighPCA().fit_moments(ClassMoments())
+
+
+def test_noise_errors(rows):
+    X, y = rows
+    moments = ClassMoments().update(X, y)
+    with pytest.raises(ValueError, match=r"noise_matrix: expected shape \(6, 6\), got \(5, 5\)"):
+        OrientedPCA(noise_matrix=np.eye(5)).fit(X)
+    with pytest.raises(ValueError, match="noise_matrix: expected symmetric"):
+        OrientedPCA(noise_matrix=np.triu(np.ones((6, 6)))).fit(X)
+    with pytest.raises(ValueError, match="noise: expected None beside a noise_matrix"):
+        OrientedPCA(noise_matrix=np.eye(6)).fit(X, noise=X)
+    with pytest.raises(ValueError, match="noise_moments: expected 6 columns, got 5"):
+        OrientedPCA().fit_moments(moments, ClassMoments().update(X[:, 1:], y))
+    with pytest.raises(TypeError, match="noise_moments: expected ClassMoments"):
+        OrientedPCA().fit_moments(moments, X)
+    with pytest.raises(SingularDenominatorError, match="would do"):
+        OrientedPCA(ridge=0).fit(X, noise=X[:3])
+    assert np.isfinite(OrientedPCA().fit(X, noise=X[:3]).directions_).all()

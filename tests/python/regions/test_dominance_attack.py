@@ -1,0 +1,95 @@
+"""Boxes, the dominance process and the rules on top of them against long double.
+
+`bench/trust_region_attack.py --what dominance` and `--what rules` do the same at length.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+import region_reference as reference
+from dominance_reference import (
+    EPS,
+    KINDS,
+    attack_box,
+    attack_dominance,
+    attack_rule,
+    known_to,
+)
+from numpy.testing import assert_array_equal
+
+from eigenfeat.incomplete._discriminants import Linear
+from eigenfeat.incomplete._rules import Case
+from eigenfeat.incomplete._set_rule import SetRule
+from eigenfeat.incomplete.sets import SETS
+from eigenfeat.regions.dominance import SeparableClasses
+
+long_double = pytest.mark.skipif(
+    not reference.HAS_LONG_DOUBLE, reason="long double has no more digits here"
+)
+
+
+@long_double
+def test_box_minima_of_every_family():
+    rng = np.random.default_rng(0)
+    counts = sum((attack_box(rng, 60) for _ in range(100)), Counter())
+    assert counts["wrong"] == 0
+
+
+@long_double
+@pytest.mark.parametrize("process", ["guess", "general"])
+@pytest.mark.parametrize("shape", ["ball", "box"])
+def test_a_class_that_dominates_does(shape, process):
+    rng = np.random.default_rng([shape == "ball", process == "guess"])
+    counts = sum((attack_dominance(rng, 25, shape, process) for _ in range(80)), Counter())
+    assert counts["wrong"] == counts["missed"] == 0
+    assert counts["decided"] > 300
+    assert counts["open"] > 300
+
+
+def test_scores_that_overflow_decide_nothing():
+    huge = np.array([[1e308, 1e308, -1e308, -1e308, 1e308]])
+    slopes = np.concatenate([huge, 0 * huge])
+    classes = SeparableClasses(np.zeros((1, 2)), slopes)
+    x = np.array([[1.5, 1.5, 1.5, 1.5, -1.0]])
+    for shape in ("ball", "box"):
+        for radius in (0.0, 1.0, 1e150):
+            found = classes.dominating(x, np.ones((1, 5)), np.array([radius]), shape, "guess", 1)
+            assert found.winners[0] == -1
+
+
+@pytest.mark.parametrize("shape", ["ball", "box"])
+def test_squares_of_widths_that_underflow(shape):
+    """w^2 is below the smallest number, and radius^2 w^2 is 1."""
+    precisions, centres = np.array([[[3.0], [1.0]]]), np.zeros((1, 2, 1))
+    classes = SeparableClasses(np.array([[0.5, 0.0]]), None, precisions, centres)
+    found = classes.dominating(
+        np.zeros((1, 1)), np.full((1, 1), 1e-170), np.array([1e170]), shape, "guess", 1
+    )
+    assert found.winners[0] == -1  # 0.5 - 3 x^2 + x^2 < 0 at x = 1
+
+
+@long_double
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", list(SETS))
+def test_rows_that_a_rule_decides_are_decided_in_long_double(name, kind):
+    rng = np.random.default_rng([list(SETS).index(name), len(kind)])
+    counts = sum((attack_rule(rng, name, kind) for _ in range(250)), Counter())
+    assert counts["wrong"] == counts["missed"] == 0
+    assert counts["decided"] > 20
+    assert counts["clear"] > 10
+
+
+def test_ties_are_left_open_whatever_the_units():
+    """The same functions twice: no row may be decided but where nothing is unknown."""
+    rng = np.random.default_rng(3)
+    for far in (1.0, 1e4, 1e8):
+        slope = rng.standard_normal(6) * far
+        functions = Linear(np.arange(2), np.stack([slope, slope]), np.array([0.0, -1e-3 * EPS]))
+        known = known_to(rng, np.zeros(6), 1.0, 10, 6)
+        result = SetRule(SETS["chebyshev"]).judge(
+            Case(functions, known, 6, False, 1), np.full(10, 0.9), None
+        )
+        assert_array_equal(result.decided, False)

@@ -1,0 +1,312 @@
+"""Files as rows in blocks: every format hands out the rows that were written, from anywhere."""
+
+from __future__ import annotations
+
+import datetime
+import threading
+
+import numpy as np
+import pytest
+from table_files import FORMATS, arrow_modules, csv_text, table_of, write_rows, write_table
+
+from eigenfeat import ClassMoments, open_rows
+from eigenfeat.rows import reductions
+from eigenfeat.tables import Position
+from eigenfeat.tables.flow import Buffers, read_ahead
+
+
+@pytest.fixture
+def rows(rng):
+    X = rng.standard_normal((1000, 6)).astype(np.float32)
+    X[X < -0.5] = 0
+    return X, rng.integers(0, 3, 1000)
+
+
+def needs_arrow(name):
+    if not name.endswith(("npy", "npz", "svm", "svm.gz")):
+        arrow_modules()
+
+
+def dense(X):
+    return X.toarray() if hasattr(X, "toarray") else X
+
+
+def collected(found):
+    blocks = list(found)
+    return (
+        np.concatenate([dense(block.X) for block in blocks]),
+        np.concatenate([block.y for block in blocks]),
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_hands_out_what_was_written(tmp_path, rows, name, dtype):
+    needs_arrow(name)
+    X, y = rows[0].astype(dtype), rows[1]
+    path, options = write_rows(tmp_path, name, X, y)
+    found = open_rows(path, block_rows=170, **options)
+    assert found.dtype == dtype
+    assert found.n_features == 6
+    assert found.n_rows == 1000
+    assert [len(block) for block in found] == [170] * 5 + [150]
+    assert [block.start for block in found] == [0, 170, 340, 510, 680, 850]
+    for _ in range(2):
+        back, labels = collected(found)
+        assert back.dtype == dtype
+        np.testing.assert_array_equal(back, X)
+        np.testing.assert_array_equal(labels, y)
+        assert labels.dtype == np.int64
+
+
+@pytest.mark.parametrize("size", [170, 50])  # the second divides row groups and record batches
+@pytest.mark.parametrize("name", FORMATS)
+def test_reading_goes_on_from_any_block(tmp_path, rows, name, size):
+    needs_arrow(name)
+    path, options = write_rows(tmp_path, name, *rows)
+    found = open_rows(path, block_rows=size, **options)
+    whole = list(found.blocks())
+    fractions = [found.fraction(position) for _, position in whole]
+    if fractions[0] is not None:
+        assert fractions == sorted(fractions)
+    for index, (_, position) in enumerate(whole):
+        assert position.rows == min(size * (index + 1), 1000)
+        rest = list(open_rows(path, block_rows=size, **options).blocks(position))
+        assert len(rest) == len(whole) - index - 1
+        for (block, after), (same, there) in zip(rest, whole[index + 1 :], strict=True):
+            assert (after, block.start) == (there, same.start)
+            np.testing.assert_array_equal(dense(block.X), dense(same.X))
+            np.testing.assert_array_equal(block.y, same.y)
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.svm"])
+def test_text_is_read_in_pieces_of_whole_lines(tmp_path, rows, name, monkeypatch):
+    needs_arrow(name)
+    from eigenfeat.tables import delimited, svmlight
+
+    path, options = write_rows(tmp_path, name, *rows)
+    at_once = [position for _, position in open_rows(path, block_rows=170, **options).blocks()]
+    monkeypatch.setattr(delimited, "_CHUNK_BYTES", 1000)
+    monkeypatch.setattr(svmlight, "_CHUNK_BYTES", 1000)
+    found = open_rows(path, block_rows=170, **options)
+    back, labels = collected(found)
+    np.testing.assert_array_equal(back, rows[0])
+    np.testing.assert_array_equal(labels, rows[1])
+    positions = [position for _, position in found.blocks()]
+    assert len({position.offset for position in positions}) == len(positions)
+    # A place that was noted with pieces of another size is a place all the same.
+    assert [p.rows for p in positions] == [p.rows for p in at_once]
+    np.testing.assert_array_equal(
+        next(found.blocks(at_once[2]))[0].y, next(found.blocks(positions[2]))[0].y
+    )
+
+
+def test_moments_of_a_file_are_those_of_the_array(tmp_path, rows):
+    path, options = write_rows(tmp_path, "rows.npy", *rows)
+    found = open_rows(path, block_rows=170, **options)
+    total = found.reduce(reductions.moments, reductions.merge_moments)
+    whole = ClassMoments().update(*rows)
+    for c in range(3):
+        np.testing.assert_allclose(total.covariance(c), whole.covariance(c), rtol=0, atol=2e-6)
+
+
+def test_several_files_are_one(tmp_path, rows):
+    X, y = rows
+    for i in range(3):
+        part = slice(400 * i, 400 * (i + 1))
+        np.savez(tmp_path / f"part{i}.npz", X=X[part], y=y[part])
+    (tmp_path / "_SUCCESS").write_text("")
+    (tmp_path / "notes.md").write_text("not rows")
+    parts = sorted(tmp_path.glob("*.npz"))
+    for path in (parts, tmp_path, str(tmp_path / "part*.npz")):
+        found = open_rows(path, block_rows=170)
+        assert [len(block) for block in found] == [170] * 5 + [150]
+        np.testing.assert_array_equal(collected(found)[0], X)
+        whole = list(found.blocks())
+        assert whole[-1][1].file == 2
+        for index, (_, position) in enumerate(whole[:-1]):
+            block, _ = next(found.blocks(position))
+            np.testing.assert_array_equal(block.X, whole[index + 1][0].X)
+
+
+def test_sparse_files_are_as_wide_as_the_widest(tmp_path):
+    (tmp_path / "a.svm").write_text("1 1:2\n0 3:4\n")
+    (tmp_path / "b.svm").write_text("1 7:1\n")
+    X, y = collected(open_rows(tmp_path))
+    assert X.tolist() == [[2, 0, 0, 0, 0, 0, 0], [0, 0, 4, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0, 1]]
+    assert y.tolist() == [1, 0, 1]
+    assert open_rows(tmp_path / "a.svm", n_features=9).n_features == 9
+    (tmp_path / "a.svm").write_text("1 0:2\n")
+    assert collected(open_rows(tmp_path / "a.svm"))[0].tolist() == [[2]]
+
+
+def test_svmlight_comments_queries_and_empty_lines(tmp_path):
+    path = tmp_path / "a.svm"
+    path.write_text("# a comment\n+1 qid:3 1:2 3:-4e-1 # why: 5\n\n  \n-1\n2 2:.5")
+    X, y = collected(open_rows(path))
+    assert X.tolist() == [[2, 0, -0.4], [0, 0, 0], [0, 0.5, 0]]
+    assert y.tolist() == [1, -1, 2]
+
+
+def test_columns_are_chosen_by_name_or_number(tmp_path, rows):
+    arrow_modules()
+    X, y = rows
+    path, _ = write_rows(tmp_path, "rows.parquet", X, y)
+    for options, wanted in (
+        ({"target": "kind"}, [0, 1, 2, 3, 4, 5]),
+        ({"target": -1, "drop": ["x1", 4]}, [0, 2, 3, 5]),
+        ({"target": "6", "columns": ["x5", "0"]}, [5, 0]),
+    ):
+        found = open_rows(path, **options)
+        np.testing.assert_array_equal(collected(found)[0], X[:, wanted])
+        assert found.feature_names == [f"x{j}" for j in wanted]
+    blocks = list(open_rows(path, drop=["kind"]))
+    assert [block.y for block in blocks] == [None] * len(blocks)
+    np.save(tmp_path / "both.npy", np.column_stack([y, X]))
+    back, labels = collected(open_rows(tmp_path / "both.npy", target=0, drop=[2]))
+    np.testing.assert_array_equal(back, X[:, [0, 2, 3, 4, 5]])
+    assert labels.dtype == np.int64
+    np.testing.assert_array_equal(labels, y)
+
+
+LABELS = {
+    "int": [3, -1, 3, 7],
+    "float": [0.5, 1.5, 0.5, -2.0],
+    "bool": [True, False, True, True],
+    "str": ["b", "ä", "b, c", "long name"],
+    "date": [datetime.date(2024, 1, day) for day in (1, 2, 1, 3)],
+}
+
+
+@pytest.mark.parametrize("kind", LABELS)
+@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet", "rows.feather", "dictionary.arrow"])
+def test_labels_of_every_kind(tmp_path, name, kind):
+    pa = arrow_modules()
+    table = pa.table({"x": [1.0, 2, 3, 4], "kind": LABELS[kind]})
+    if name.endswith("csv"):
+        pa.csv.write_csv(table, tmp_path / name)
+    elif name.startswith("dictionary"):
+        column = table.column("kind").dictionary_encode()
+        write_table(tmp_path / name, table.set_column(1, "kind", column))
+    else:
+        write_table(tmp_path / name, table)
+    wanted = LABELS[kind] if kind != "date" else [str(day) for day in LABELS[kind]]
+    found = open_rows(tmp_path / name, "kind", block_rows=3)
+    labels = collected(found)[1]
+    assert labels.tolist() == wanted
+    assert type(labels.tolist()[0]) is type(wanted[0])
+    moments = ClassMoments()
+    for block in found:
+        moments.update(block.X, block.y)
+    assert moments.classes_.tolist() == sorted(set(wanted))
+
+
+@pytest.mark.parametrize("kind", ["int", "float", "bool", "str"])
+def test_labels_in_numpy_files(tmp_path, kind):
+    np.save(tmp_path / "y.npy", np.array(LABELS[kind]))
+    np.save(tmp_path / "X.npy", np.ones((4, 1)))
+    labels = collected(open_rows(tmp_path / "X.npy", tmp_path / "y.npy"))[1]
+    assert labels.tolist() == LABELS[kind]
+    texts = collected(open_rows(tmp_path / "X.npy", tmp_path / "y.npy", labels="str"))[1]
+    assert texts.tolist() == [str(label) for label in LABELS[kind]]
+
+
+def test_numbers_of_every_type_become_floats(tmp_path):
+    pa = arrow_modules()
+    kinds = ["int8", "uint8", "int32", "uint64", "float16", "float32", "float64", "bool"]
+    columns = {kind: np.array([0, 1, 1], dtype=kind) for kind in kinds}
+    write_table(tmp_path / "a.parquet", pa.table(columns))
+    X = next(iter(open_rows(tmp_path / "a.parquet"))).X
+    np.testing.assert_array_equal(X, np.array([0, 1, 1])[:, None] * np.ones(len(kinds)))
+    for dtype in (*kinds, ">f4", ">i2"):
+        np.save(tmp_path / "a.npy", np.array([[0, 1], [1, 1]], dtype=dtype))
+        found = open_rows(tmp_path / "a.npy")
+        assert found.dtype == (np.float32 if np.dtype(dtype).str[1:] in ("f2", "f4") else float)
+        assert next(iter(found)).X.tolist() == [[0, 1], [1, 1]]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("a,b\n1,2\n3,4\n", ["a", "b"]),
+        ("1,2\n3,4\n", ["0", "1"]),
+        ("\ufeff\n\r\na,b\r\n1,2\r\n\r\n3,4", ["a", "b"]),
+        ('"a","b"\n"1"," 2 "\n+3,4.e0\n', ["a", "b"]),
+        ("id,1990\n1,2\n3,4\n", ["id", "1990"]),
+    ],
+)
+def test_csv_in_many_spellings(tmp_path, text, names):
+    arrow_modules()
+    (tmp_path / "a.csv").write_text(text, encoding="utf-8", newline="")
+    found = open_rows(tmp_path / "a.csv")
+    assert found.feature_names == names
+    assert next(iter(found)).X.tolist() == [[1, 2], [3, 4]]
+
+
+def test_a_csv_header_can_be_said_outright(tmp_path):
+    arrow_modules()
+    (tmp_path / "a.csv").write_text("1990;1991\n3;4\n")
+    assert open_rows(tmp_path / "a.csv", header=True, delimiter=";").n_rows == 1
+    assert open_rows(tmp_path / "a.csv", header=False, delimiter=";").n_rows == 2
+
+
+def test_blocks_are_not_overwritten_while_somebody_has_them(tmp_path, rows):
+    path, options = write_rows(tmp_path, "rows.npy", *rows)
+    kept = [block.X[3:5, ::2] for block in open_rows(path, block_rows=10, **options)]
+    for index, part in enumerate(kept):
+        np.testing.assert_array_equal(part, rows[0][10 * index + 3 : 10 * index + 5, ::2])
+
+
+def test_buffers_are_used_again():
+    pool = Buffers(4, 2, np.dtype(np.float32))
+    first = pool.take()
+    place = first.ctypes.data
+    view = first[1:]
+    del first
+    assert pool.take().ctypes.data != place
+    del view
+    assert pool.take().ctypes.data == place
+
+
+def test_reading_ahead_ends_with_its_reader():
+    before = threading.active_count()
+    ended = []
+
+    def numbers():
+        try:
+            yield from range(1000)
+        finally:
+            ended.append(True)
+
+    ahead = read_ahead(numbers())
+    assert [next(ahead), next(ahead)] == [0, 1]
+    ahead.close()
+    assert ended == [True]
+    assert threading.active_count() == before
+    assert list(read_ahead(iter(range(5)))) == [0, 1, 2, 3, 4]
+
+    def failing():
+        yield 1
+        raise KeyError("told on")
+
+    found = read_ahead(failing())
+    assert next(found) == 1
+    with pytest.raises(KeyError, match="told on"):
+        next(found)
+
+
+def test_a_fit_reads_a_file(tmp_path, rows):
+    from eigenfeat import GEM
+
+    arrow_modules()
+    path, options = write_rows(tmp_path, "rows.parquet", *rows)
+    moments = ClassMoments()
+    for block in open_rows(path, **options):
+        moments.update(block.X, block.y)
+    assert GEM(n_directions=2, threshold=None).fit_moments(moments).transform(rows[0]).shape[1] > 0
+
+
+def test_positions_are_plain():
+    assert Position() == Position(file=0, offset=0, skip=0, rows=0, skipped=0)
+    assert csv_text(np.ones((1, 1)), header=False) == "1.0\n"
+    assert table_of(np.ones((1, 1)), ["a"]).column_names == ["x0", "kind"]
