@@ -1,7 +1,7 @@
 """The walls between the rooms: who may use what, checked by reading the sources.
 
-Three tables hold the rules: `PYTHON_ROOMS`, `CPP_ROOMS` and `TEXT_RULES`. A new file either fits a
-room there already or the test says that it has none.
+Tables hold the rules: `RANKS` and `LIBRARIES` for Python, `CPP_ROOMS` and `CPP_SHELVES` for C++,
+`TEXT_RULES` for both. A new folder needs a place in them.
 """
 
 from __future__ import annotations
@@ -29,68 +29,33 @@ pytestmark = pytest.mark.skipif(
 # ---- the tables (in a pattern, * stands for slashes, too) ----------------------------------------
 
 
-@dataclass(frozen=True)
-class Room:
-    """Files below python/eigenfeat, and what they may import besides the standard library."""
-
-    name: str
-    files: tuple[str, ...]
-    rooms: frozenset[str]
-    libraries: frozenset[str] = frozenset()
-    lazy: frozenset[str] = frozenset()  # libraries that are imported inside functions only
-
-
-PYTHON_ROOMS = (
-    Room("front door", ("__init__.py",), rooms=frozenset({"foundation", "estimators", "outer"})),
-    Room(
-        "foundation",
-        (
-            *("moments.py", "eigh.py", "pencils.py", "pairs.py", "contrasts.py", "expansion.py"),
-            *("features.py", "layers.py", "local_means.py", "trust_region.py", "persist.py"),
-            *("blocks.py", "reductions.py"),
-            "_[!_]*.py",
-        ),
-        rooms=frozenset({"_core", "foundation"}),
-        libraries=frozenset({"numpy"}),
-        lazy=frozenset({"rich", "threadpoolctl"}),
-    ),
-    Room("aeon", ("*/aeon.py",), frozenset(), frozenset({"numpy", "sklearn", "aeon"})),
-    Room(
-        "estimators",
-        (
-            *("gem*.py", "linear.py", "logistic.py", "calibrated*.py", "clusters.py"),
-            *("rayleigh*.py", "discriminant.py", "targets.py", "cores.py", "splits.py"),
-            *("row_weights.py", "out_of_core.py", "class_components.py"),
-            *("spatial_filters.py", "text_columns.py"),
-            *("ldg/*", "incomplete/*", "maxmargin/*"),
-        ),
-        rooms=frozenset({"foundation", "estimators"}),
-        libraries=frozenset({"numpy", "scipy", "sklearn", "joblib"}),
-        lazy=frozenset({"rich", "threadpoolctl"}),
-    ),
-    Room(
-        "outer",
-        (
-            "plot*.py",
-            "report*.py",
-            "distributed/*",
-            "datasets.py",
-            "demo*.py",
-            "speech.py",
-            "saving*.py",
-            "onnx_export.py",
-            "reproduce/*",
-            "tables/*",
-            "cli*.py",
-            "__main__.py",
-        ),
-        rooms=frozenset({"front door", "foundation", "estimators", "outer"}),
-        libraries=frozenset({"numpy", "scipy", "sklearn", "joblib"}),
-        lazy=frozenset(
-            "matplotlib dask distributed pandas pyarrow rich threadpoolctl onnx".split()  # noqa: SIM905
-        ),
-    ),
+# From the bottom up: a folder of python/eigenfeat imports those of lower ranks, and itself.
+RANKS = tuple(
+    tuple(names.split())
+    for names in (
+        "_core",
+        "_base",
+        "moments expansion neighbours regions",
+        "pencils rows",
+        "linear",
+        "gem rayleigh ldg incomplete maxmargin",
+        "tables models distributed plotting",
+        "demo reproduce",
+        "cli",
+        "__main__ __init__",
+    )
 )
+RANK_OF = {folder: rank for rank, folders in enumerate(RANKS) for folder in folders}
+
+# Libraries besides the standard one: from which rank on, and those that are imported in functions.
+LIBRARIES = {"numpy": "_base", "joblib": "_base", "scipy": "pencils", "sklearn": "rows"}
+LAZY = {
+    **{"rich": "_base", "threadpoolctl": "_base", "scipy": "_base"},
+    **{"matplotlib": "plotting", "dask": "tables", "distributed": "tables", "pandas": "tables"},
+    **{"pyarrow": "tables", "onnx": "models"},
+}
+# Files that stand by themselves: what they alone may import, and nobody imports them.
+APART = {"python/eigenfeat/incomplete/aeon.py": "aeon"}
 
 # From the bottom up: a room may include only those before it, be it through a private header.
 CPP_ROOMS = (
@@ -327,12 +292,10 @@ def modules() -> dict[str, str]:
     return {module_of(path): path for path in matching(f"{PACKAGE}*.py")}
 
 
-def room_of(module: str) -> str | None:
-    if module == "eigenfeat._core":
-        return "_core"
-    path = modules().get(module, "").removeprefix(PACKAGE)
-    rooms = (room.name for room in PYTHON_ROOMS if any(fnmatch(path, f) for f in room.files))
-    return next(rooms, None)
+def folder_of(module: str) -> str:
+    """The folder below the package; for what lies beside the folders, its own name."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else "__init__"
 
 
 def imports(path: str) -> Iterator[Import]:
@@ -363,36 +326,55 @@ def imports(path: str) -> Iterator[Import]:
     yield from visit(ast.parse(read(path), path), False)
 
 
-def violations(path: str, room: Room) -> Iterator[str]:
-    part = module_of(path).split(".")[:2]  # eigenfeat.ldg, whose insides are its own
+def violations(path: str) -> Iterator[str]:
+    folder = folder_of(module_of(path))
+    rank = RANK_OF[folder]
     for found in imports(path):
-        where = f"{path}:{found.line}: {room.name}"
+        where = f"{path}:{found.line}"
         library = found.module.partition(".")[0]
         if library == "eigenfeat":
-            target = room_of(found.module)
-            if len(part) == 2 and found.module.split(".")[:2] == part:
-                continue
-            if target not in room.rooms:
-                yield f"{where} must not import {found.module} ({target or 'which has no room'})"
-            last = found.module.rpartition(".")[2] if target == "estimators" else ""
-            if any_private(last, found.name):
+            target = folder_of(found.module)
+            if target == "__init__":
+                yield f"{where} must import {found.name} from where it is written"
+            elif target != folder and RANK_OF.get(target, len(RANKS)) >= rank:
+                yield f"{where}: {folder} must not import {found.module}, which is not below it"
+            inside = (
+                found.module.rpartition(".")[2] if target not in {folder, "_base", "_core"} else ""
+            )
+            if target != folder and any_private(inside, found.name):
                 yield f"{where} reaches for a private part: {found.module} {found.name}"
-        elif library in sys.stdlib_module_names | room.libraries:
-            continue
-        elif library not in room.lazy:
-            yield f"{where} must not import {library}"
-        elif not found.lazy:
-            yield f"{where} must import {library} inside functions"
+            if modules().get(found.module) in APART:
+                yield f"{where} must not import {found.module}"
+        elif library in sys.stdlib_module_names or APART.get(path) == library:
+            pass
+        elif not (
+            (library in LIBRARIES and rank >= RANK_OF[LIBRARIES[library]])
+            or (found.lazy and library in LAZY and rank >= RANK_OF[LAZY[library]])
+        ):
+            yield f"{where}: {folder} must not import {library} here"
 
 
-@pytest.mark.parametrize("room", PYTHON_ROOMS, ids=lambda room: room.name)
-def test_python_imports(room: Room) -> None:
-    paths = [path for module, path in modules().items() if room_of(module) == room.name]
-    fail_on([line for path in paths for line in violations(path, room)])
+def test_every_folder_has_a_rank() -> None:
+    fail_on([f"{path} has no rank" for m, path in modules().items() if folder_of(m) not in RANK_OF])
 
 
-def test_every_python_file_has_a_room() -> None:
-    fail_on([f"{path} has no room" for module, path in modules().items() if not room_of(module)])
+@pytest.mark.parametrize("folder", [folder for folder in RANK_OF if folder != "_core"])
+def test_python_imports(folder: str) -> None:
+    paths = [path for module, path in modules().items() if folder_of(module) == folder]
+    fail_on([line for path in paths if folder != "__init__" for line in violations(path)])
+
+
+def test_no_circle_of_files() -> None:
+    """Follow the imports, those in functions as well, to see whether they lead back."""
+    needs = {
+        module: {found.module for found in imports(path)} & modules().keys() - {module, "eigenfeat"}
+        for module, path in modules().items()
+        if module != "eigenfeat"
+    }
+    while free := {module for module, others in needs.items() if not others & needs.keys()}:
+        for module in free:
+            del needs[module]
+    fail_on([f"{module} is in a circle, or needs one" for module in needs])
 
 
 def test_front_doors_hold_names_only() -> None:

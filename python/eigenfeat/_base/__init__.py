@@ -1,1 +1,1 @@
-"""What every folder above rests on: checks of arguments, threads, labels, archives, the loaded core."""
+"""Shared by all folders: checks of arguments, threads, labels, archives, the loaded core."""

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-import eigenfeat
 from eigenfeat._base import persist
 from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.validation import show
 from eigenfeat.cli import checkpoint
 from eigenfeat.cli.output import Output
+from eigenfeat.models.saving import load
 from eigenfeat.tables import described
 
 __all__ = ["inspect"]
@@ -69,7 +69,7 @@ def _saved(path: Path) -> dict[str, Any]:
         meta = meta["moments"]
     if found["kind"] in (checkpoint.KIND, "class moments"):
         return found | _moments(meta, arrays.get("weights"))
-    return found | _estimator(eigenfeat.load(path))
+    return found | _estimator(load(path))
 
 
 def _moments(meta: dict[str, Any], weights: Any) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eigenfeat._base.extras import MissingExtraError, require
 from eigenfeat.cli import files
 from eigenfeat.cli.options import count, natural
 from eigenfeat.cli.output import Parser, quiet_interrupts, report_error
@@ -91,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with quiet_interrupts("--json" in given):
         options = _parser("--json" in given).parse_args(given)
     as_json = getattr(options, "json", False)
-    expected: tuple[type[BaseException], ...] = (KeyboardInterrupt, OSError)
+    expected: tuple[type[BaseException], ...] = (KeyboardInterrupt, OSError, MissingExtraError)
     if options.command.__module__ == files.__name__:
         expected += (ValueError, ArithmeticError, ImportError, MemoryError)
     try:
@@ -121,9 +122,9 @@ class _Version(argparse.Action):
     """Looks the version up when asked."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        from eigenfeat import __version__
+        from eigenfeat._base.version import version
 
-        print(f"eigenfeat {__version__}")
+        print(f"eigenfeat {version()}")
         parser.exit()
 
 
@@ -200,6 +201,8 @@ def _add_reproduce(commands: Any) -> None:
 
 def _load_demo() -> Callable[[argparse.Namespace], int]:
     """Import what a demonstration needs; what runs it."""
+    require("rich", "demonstrations")
+    require("matplotlib", "pictures")
     from eigenfeat.demo import datasets, digits, early, report  # noqa: F401
 
     return _demo
@@ -207,6 +210,8 @@ def _load_demo() -> Callable[[argparse.Namespace], int]:
 
 def _load_reproduce() -> Callable[[argparse.Namespace], int]:
     """Import what experiments need; what runs one."""
+    require("rich", "tables")
+    require("matplotlib", "pictures")
     from eigenfeat import reproduce  # noqa: F401
 
     return _reproduce

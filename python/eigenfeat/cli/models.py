@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-import eigenfeat
 from eigenfeat._base.validation import show
 from eigenfeat.cli.options import column_names, open_data, open_labelled
 from eigenfeat.cli.output import Output, UsageError, check_folder
 from eigenfeat.cli.parameters import estimator_of
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.gem import GEM
+from eigenfeat.models.saving import load, save
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.rows.blocks import Block, joined
 from eigenfeat.tables import FileRows, described, listed_files, open_rows
@@ -61,7 +61,7 @@ def fit(options: argparse.Namespace) -> int:
             model.fit(_spooled(rows, options, stack, output))
     if names is not None:
         model.feature_names_in_ = np.array(names, dtype=object)
-    eigenfeat.save(model, options.output)
+    save(model, options.output)
     _report_fit(
         options,
         model,
@@ -80,7 +80,7 @@ def _fit_moments(options: argparse.Namespace, model: Any, output: Output) -> int
     started = time.perf_counter()
     moments = ClassMoments.load(options.moments)
     model.fit_moments(moments)
-    eigenfeat.save(model, options.output)
+    save(model, options.output)
     weight = sum(moments.weight(c) for c in moments.classes_)
     _report_fit(options, model, output, {"weight": weight}, "from moments", started)
     return 0
@@ -204,7 +204,7 @@ def transform(options: argparse.Namespace) -> int:
 
 def _opened(options: argparse.Namespace, method: str) -> tuple[Any, FileRows]:
     """The model, and the rows with its columns."""
-    model = eigenfeat.load(options.model)
+    model = load(options.model)
     for part in (model, getattr(model, "logit_", None)):
         if options.threads is not None and part is not None and hasattr(part, "n_threads"):
             part.n_threads = options.threads

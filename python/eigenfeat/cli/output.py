@@ -15,6 +15,8 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from eigenfeat._base.extras import installed
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
@@ -152,7 +154,7 @@ class Output:
         """Follow rows as they go through; call what it yields after every block."""
         if not self._progress:
             yield Advance(what)
-        elif self._terminal:
+        elif self._terminal and installed("rich"):
             with _bar() as bar:
                 yield _BarAdvance(what, bar)
         else:

@@ -6,11 +6,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-import eigenfeat
 from eigenfeat.distributed._dask import is_collection
 from eigenfeat.distributed.blocks import DaskBlocks
 from eigenfeat.distributed.pencils import solve_pencils_if_many
 from eigenfeat.distributed.predictions import apply
+from eigenfeat.gem import classifier, gem, search
+from eigenfeat.linear import logistic
 from eigenfeat.moments.class_moments import ClassMoments
 
 __all__ = ["GEM", "GEMClassifier", "GEMClassifierCV", "MultinomialLogit"]
@@ -115,13 +116,13 @@ class _ClassifierOnDask(_OnDask):
         return getattr(self._local, method)(self, X)
 
 
-class GEM(_OnDask, eigenfeat.GEM):
+class GEM(_OnDask, gem.GEM):
     """GEM on Dask collections; parameters and attributes are those of :class:`eigenfeat.GEM`.
 
     Pencils that take more than seconds are solved on the workers, too.
     """
 
-    _local: ClassVar[Any] = eigenfeat.GEM
+    _local: ClassVar[Any] = gem.GEM
     _solve_with: ClassVar[Any] = staticmethod(solve_pencils_if_many)
 
     def transform(self, X: Any) -> Any:
@@ -144,29 +145,29 @@ class GEM(_OnDask, eigenfeat.GEM):
         return twin
 
 
-class MultinomialLogit(_ClassifierOnDask, eigenfeat.MultinomialLogit):
+class MultinomialLogit(_ClassifierOnDask, logistic.MultinomialLogit):
     """Multinomial logit on Dask collections; see :class:`eigenfeat.MultinomialLogit`."""
 
-    _local: ClassVar[Any] = eigenfeat.MultinomialLogit
+    _local: ClassVar[Any] = logistic.MultinomialLogit
 
 
-class GEMClassifier(_ClassifierOnDask, eigenfeat.GEMClassifier):
+class GEMClassifier(_ClassifierOnDask, classifier.GEMClassifier):
     """GEM's classifier on Dask collections; see :class:`eigenfeat.GEMClassifier`."""
 
-    _local: ClassVar[Any] = eigenfeat.GEMClassifier
+    _local: ClassVar[Any] = classifier.GEMClassifier
 
     def _gem(self, level: int) -> GEM:
         return GEM(**super()._gem(level).get_params(deep=False))
 
 
-class GEMClassifierCV(_ClassifierOnDask, eigenfeat.GEMClassifierCV):
+class GEMClassifierCV(_ClassifierOnDask, search.GEMClassifierCV):
     """Search on Dask collections; see :class:`eigenfeat.GEMClassifierCV`.
 
     Labels come here, one to four bytes a row; which rows are held out is sent with every pass, a
     bit a row. `best_estimator_` is a :class:`GEMClassifier` of this module.
     """
 
-    _local: ClassVar[Any] = eigenfeat.GEMClassifierCV
+    _local: ClassVar[Any] = search.GEMClassifierCV
 
     def to_local(self) -> Any:
         """The same fitted search, and its best estimator, as classes outside this module.
@@ -185,7 +186,7 @@ class GEMClassifierCV(_ClassifierOnDask, eigenfeat.GEMClassifierCV):
 
     def _base(self) -> GEMClassifier:
         base = super()._base()
-        known = isinstance(base, eigenfeat.GEMClassifier)
+        known = isinstance(base, classifier.GEMClassifier)
         return GEMClassifier(**base.get_params(deep=False)) if known else base
 
     def _keep_names(self, names: list[str] | None) -> None:

@@ -114,7 +114,7 @@ class GEM(NamedFeatures, FittedDirections, TransformerMixin, BaseEstimator):
         Eigenvalues, descending within a pair.
     pairs_ : (F, 2) array
         Numerator and denominator label of each direction; with groups of classes, their names
-        (str): labels, "rest", or nodes of the tree, see :func:`eigenfeat.pencils.contrasts.class_tree`.
+        (str): labels, "rest", or nodes of the tree, see :func:`eigenfeat.class_tree`.
     ranks_ : (F,) array
         Rank of each direction within its pair, from 0.
     classes_ : (k,) array

@@ -15,6 +15,7 @@ from sklearn.model_selection import ParameterGrid, StratifiedShuffleSplit
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from eigenfeat._base.extras import installed
 from eigenfeat._base.feature_names import take_names
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.search_rows import SearchRows, rows_to_search
@@ -253,11 +254,20 @@ def _summary(trial: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _told(trial: dict[str, Any]) -> str:
+    """A candidate and its error on the last split, for whoever waits."""
+    chosen = ", ".join(f"{k}={v}" for k, v in trial["params"].items())
+    return f"{chosen}: {100 * trial['splits'][-1]['error']:.2f}%"
+
+
 @contextmanager
 def _bar(total: int, verbose: int) -> Iterator[Any]:
     """A function to call after each candidate, which moves a progress bar on stderr."""
     if not verbose:
         yield lambda trial: None
+        return
+    if not installed("rich"):
+        yield lambda trial: print(_told(trial), file=sys.stderr, flush=True)
         return
     from rich.console import Console
     from rich.progress import (
@@ -274,9 +284,6 @@ def _bar(total: int, verbose: int) -> Iterator[Any]:
         task = progress.add_task("moments and directions", total=total)
 
         def advance(trial: dict[str, Any]) -> None:
-            last = trial["splits"][-1]
-            chosen = ", ".join(f"{k}={v}" for k, v in trial["params"].items())
-            text = f"{chosen}: {100 * last['error']:.2f}%"
-            progress.update(task, advance=1, description=text)
+            progress.update(task, advance=1, description=_told(trial))
 
         yield advance

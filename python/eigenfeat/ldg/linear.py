@@ -233,7 +233,9 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         for begin in range(0, len(X), block):
             part = X[begin : begin + block].astype(np.float64)
             standard = ((part - self.mean_) / self.scale_).astype(X.dtype)
-            result[begin : begin + block] = project(standard, directions, self.n_threads)
+            result[begin : begin + block] = expand(
+                standard, directions, wave="none", n_threads=self.n_threads
+            )
         return result
 
     def _fit(self, X: Any, y: Any) -> None:
@@ -415,10 +417,3 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.gamma_, self.n_neighbors_, self.n_components_ = gamma, n_neighbors, len(values)
         self.cv_results_ = problem.results
         self.classes_ = classes
-
-
-def project(
-    rows: NDArray[Any], vectors: NDArray[np.float64], n_threads: int | None
-) -> NDArray[Any]:
-    """``rows @ vectors`` in the rows' dtype, the same bits for every number of threads."""
-    return expand(rows, vectors, wave="none", n_threads=n_threads)

@@ -31,6 +31,7 @@ class Watch:
         self.best: Progress | None = None
 
     def __call__(self, progress: Progress) -> bool:
+        """Say how far the solver is; return whether the held-out loss has stopped falling."""
         text = f"iteration {progress.iteration}: objective {progress.objective:.6g}"
         text += f", estimated gap {progress.gap:.1e}"
         if self.held_out is None:

@@ -19,9 +19,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat import __version__
 from eigenfeat._base import persist
 from eigenfeat._base.validation import show
+from eigenfeat._base.version import version
 from eigenfeat.expansion.waves import check_powers
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.ensemble import GEMEnsemble
@@ -162,8 +162,8 @@ class _Graph:
             opset_imports=[helper.make_opsetid("", OPSET)],
             ir_version=IR_VERSION,
             producer_name="eigenfeat",
-            producer_version=__version__,
-            doc_string=f"A fitted {name} of eigenfeat {__version__}",
+            producer_version=version(),
+            doc_string=f"A fitted {name} of eigenfeat {version()}",
         )
         about = {"estimator": name}
         names = getattr(source, "feature_names_in_", None)

@@ -148,7 +148,7 @@ def _is_public(value: object) -> bool:
 def trusted_types() -> list[str]:
     """Names of this package's types as skops asks for them.
 
-    ``skops.io.load(path, trusted=eigenfeat.models.saving.trusted_types())`` loads every fitted estimator
+    ``skops.io.load(path, trusted=eigenfeat.models.trusted_types())`` loads every fitted estimator
     that skops wrote. Nearest neighbours of scikit-learn's are left out, whose trees have to be
     trusted by those who know where the file comes from.
 
@@ -160,6 +160,6 @@ def trusted_types() -> list[str]:
 
     ours = {f"{one.cls.__module__}.{one.cls.__qualname__}" for one in OURS}
     arrays = {f"scipy.sparse._{kind}.{kind}_array" for kind in ("csr", "csc")}
-    wide = {"_sparse_rows.SparseRows", "gem_wide_directions.Combination"}
-    inside = {f"eigenfeat.{name}" for name in ("layers.Layer", *wide)}
+    wide = {"_base.sparse_rows.SparseRows", "gem.wide_directions.Combination"}
+    inside = {f"eigenfeat.{name}" for name in ("expansion.layers.Layer", *wide)}
     return sorted({*ours, *arrays, *inside, "numpy.dtype"})

@@ -39,7 +39,7 @@ def restored_core(
     ValueError
         If a number is not finite or a weight negative.
     """
-    core = core.ClassMoments(k, d)
+    restored = core.ClassMoments(k, d)
     weights = array("weights", (k,))
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise ValueError("weights: expected finite numbers >= 0, got others")
@@ -49,8 +49,8 @@ def restored_core(
         scatter = array(f"scatter_{i}", (d * (d + 1) // 2,))
         if not all(np.isfinite(part).all() for part in (high, low, scatter)):
             raise ValueError(f"moments of class {i}: expected finite numbers, got others")
-        core.restore(i, float(weights[i]), high, low, scatter)
-    return core
+        restored.restore(i, float(weights[i]), high, low, scatter)
+    return restored
 
 
 def same_class(a: core.ClassMoments, i: int, b: core.ClassMoments, j: int) -> bool:

@@ -164,8 +164,8 @@ def pair_directions(
     random_state : None, int or NumPy generator
         For pairs drawn at random.
     solve_with : callable, optional
-        What solves many pencils in place of ``eigenfeat.pencils.eigh.solve``, with its arguments and its
-        result: as `eigenfeat.distributed` spreads them over workers.
+        What solves many pencils in place of ``eigenfeat.pencils.eigh.solve``, with its arguments
+        and its result: as `eigenfeat.distributed` spreads them over workers.
 
     Returns
     -------

@@ -261,6 +261,7 @@ def of_rank(values: Array, vectors: Array) -> tuple[Array, Array]:
 
 
 def eigenpairs(A: Array, B: Array, m: int, settings: Settings) -> tuple[Array, Array]:
+    """The m largest eigenvalues of ``A v = lambda B v``, descending, and vectors in columns."""
     found = generalized_eigh(A, B, m, solver=settings.solver, n_threads=settings.n_threads)
     return found.eigenvalues, found.vectors
 

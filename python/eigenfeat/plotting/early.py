@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenfeat._base.extras import require
 from eigenfeat.incomplete import Calibration, EarlyCurve, ReliableClassifier
 from eigenfeat.plotting.gem import ACCENT, MUTED
 
@@ -191,6 +192,7 @@ def plot_calibration(calibration: Calibration, ax: Axes | None = None) -> Axes:
 
 
 def _figure(width: float, height: float) -> Figure:
+    require("matplotlib", "pictures")
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), dpi=110, layout="constrained")

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenfeat._base.extras import require
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -210,6 +212,7 @@ def leading_pairs(gem: GEM, count: int) -> list[tuple[Any, Any]]:
 
 
 def _figure(width: float, height: float) -> Figure:
+    require("matplotlib", "pictures")
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), dpi=110, layout="constrained")

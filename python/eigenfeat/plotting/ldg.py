@@ -1,6 +1,6 @@
 """Pictures of reductions: accuracy by dimension, sparsity, embeddings, many sets at once.
 
-As in `eigenfeat.plotting.gem`, every function returns what it drew on, and shows or writes nothing. Colours
+As in `plotting.gem`, every function returns what it drew on, and shows or writes nothing. Colours
 are those of Okabe and Ito, which colour-blind readers tell apart; lines differ in marks, too.
 """
 
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from eigenfeat._base.extras import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -292,6 +294,7 @@ def plot_comparison(
 
 
 def _figure(width: float, height: float) -> Figure:
+    require("matplotlib", "pictures")
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), dpi=110, layout="constrained")

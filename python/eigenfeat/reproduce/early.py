@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from eigenfeat.reproduce import settings
+from eigenfeat.reproduce.early_figures import QUICK_SETS, SETS
 from eigenfeat.reproduce.early_methods import METHODS, EarlyData, EarlyMethod, Trial
 from eigenfeat.reproduce.protocol import (
     Context,
@@ -30,53 +30,13 @@ from eigenfeat.reproduce.protocol import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["FIRST_STEP", "SECONDS", "SETS", "load", "official", "reproduce_early"]
+__all__ = ["QUICK_SETS", "SETS", "load", "official", "reproduce_early"]
 
 ARRAYS = {
     "X_train": "(n, d) series for training",
     "y_train": "(n,) labels",
     "X_test": "(m, d) series for testing",
     "y_test": "(m,) labels",
-}
-SETS = (
-    "SyntheticControl",
-    "ItalyPowerDemand",
-    "MedicalImages",
-    "TwoPatterns",
-    "ChlorineConcentration",
-    "Wafer",
-)
-QUICK_SETS = SETS[:3]
-
-
-@dataclass(frozen=True)
-class FirstStep:
-    """Table 5.4: features of LDG, and milliseconds at t = 1 with all samples and with LDG."""
-
-    features: int
-    all_milliseconds: int
-    ldg_milliseconds: int
-
-
-FIRST_STEP = {
-    "ChlorineConcentration": FirstStep(42, 76, 4),
-    "ItalyPowerDemand": FirstStep(2, 2, 1),
-    "MedicalImages": FirstStep(11, 18, 2),
-    "SyntheticControl": FirstStep(7, 9, 1),
-    "TwoPatterns": FirstStep(22, 31, 2),
-    "Wafer": FirstStep(17, 55, 2),
-}
-
-# Tables 5.2 and 5.3: seconds a test row at tau 0.9, for the first, third and fourth set above.
-SECONDS = {
-    "local QDA, Chebyshev": (1.8, 27.1, 12.45),
-    "local QDA, quadratic": (0.7, 2.7, 2.0),
-    "local QDA, box": (0.4, 1.4, 1.0),
-    "local QDA, quadratic, mixture": (0.9, 5.5, 3.4),
-    "linear SVM, Chebyshev": (0.4, 1.9, 1.8),
-    "linear SVM, quadratic": (0.3, 1.0, 0.5),
-    "linear SVM, box": (0.3, 0.8, 0.3),
-    "linear SVM, quadratic, mixture": (0.7, 2.7, 0.8),
 }
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eigenfeat.reproduce import settings
-from eigenfeat.reproduce.early import FIRST_STEP, SECONDS, SETS
+from eigenfeat.reproduce.early_figures import FIRST_STEP, SECONDS, SETS
 from eigenfeat.reproduce.early_methods import METHODS, Point, Trial
 from eigenfeat.reproduce.protocol import Context
 from eigenfeat.reproduce.session import _print_whole as print_whole

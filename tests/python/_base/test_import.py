@@ -61,10 +61,8 @@ def test_every_name_is_where_it_is_said_to_be(home):
         assert name in dir(eigenfeat)
 
 
-def test_rooms_are_attributes_and_other_names_are_errors():
-    loaded_by(
-        "import eigenfeat as e; e.moments.ClassMoments; e.reductions; e._core.default_threads()"
-    )
+def test_folders_are_attributes_and_other_names_are_errors():
+    loaded_by("import eigenfeat as e; e.moments; e.rows; e.ldg.LDG; e._core.default_threads()")
     for name in ("GEMM", "_GEM", "__wrapped__", "_repr_html_"):
         with pytest.raises(AttributeError, match=f"^module 'eigenfeat' has no attribute '{name}'$"):
             getattr(eigenfeat, name)

@@ -9,7 +9,7 @@ from eigenfeat.reproduce import recordings as speech
 
 
 def slow_mfcc(audio, rate, n_cepstra=12, n_filters=26):
-    """The recipe of eigenfeat.reproduce.recordings, one window, filter and cepstrum after another."""
+    """The recipe of `reproduce.recordings`, one window, filter and cepstrum after another."""
     samples = [float(x) for x in audio]
     size, step = round(0.025 * rate), round(0.010 * rate)
     samples += [0.0] * (size - len(samples))
