@@ -4,7 +4,7 @@ One function to save and one to load. The format is that of `persist`: an uncomp
 with a JSON header. Files of class moments, GEM classifiers and ensembles of them are those that
 their own `save` writes; all others are of the kind "object", whose header describes the object's
 attributes by a closed set of kinds of values (`saving_values`). Classes are looked up by name in a
-table (`saving_classes`); a file cannot name anything else, and nothing in it is run.
+table (`models.classes`); a file cannot name anything else, and nothing in it is run.
 """
 
 from __future__ import annotations
