@@ -1,6 +1,5 @@
 // The compiled core as Python sees it: private, used through the facade in python/eigenfeat/.
 #include <pybind11/pybind11.h>
-#include <pybind11/stl.h>
 
 #include <stdexcept>
 
@@ -8,6 +7,7 @@
 #include "eigenfeat/processors.hpp"
 #include "eigenfeat/tier.hpp"
 #include "registrars.hpp"
+#include "vectors.hpp"
 
 // EIGENFEAT_LAPACK_NAME comes from CMake: which LAPACK the core is linked with.
 

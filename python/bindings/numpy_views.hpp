@@ -7,7 +7,6 @@
 
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
-#include <pybind11/stl.h>
 
 #include <optional>
 #include <string>
@@ -17,11 +16,7 @@
 #include "eigenfeat/status.hpp"
 #include "eigenfeat/vector.hpp"
 #include "eigenfeat/view.hpp"
-
-// A list comes in, and goes out, as one of std::vector does.
-template <class T>
-struct pybind11::detail::type_caster<eigenfeat::Vector<T>>
-    : pybind11::detail::list_caster<eigenfeat::Vector<T>, T> {};
+#include "vectors.hpp"
 
 namespace eigenfeat::bindings {
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from right_models import agreement, right_model
 from scipy.stats import binom, norm
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.discriminant_analysis import (
@@ -19,7 +20,6 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from test_reliable_promise import agreement, right_model
 
 import eigenfeat as ef
 from eigenfeat.incomplete import GaussianCompletion, LocalQDA, MixtureCompletion, ReliableClassifier

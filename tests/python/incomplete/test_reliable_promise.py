@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from right_models import agreement, right_model
 from scipy.stats import binom, chi2, norm
 from sklearn.discriminant_analysis import (
     LinearDiscriminantAnalysis,
@@ -13,7 +14,7 @@ from sklearn.discriminant_analysis import (
 from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
 
-from eigenfeat.incomplete import GaussianCompletion, MixtureCompletion, ReliableClassifier
+from eigenfeat.incomplete import GaussianCompletion, ReliableClassifier
 from eigenfeat.incomplete._chi_squares import (
     _inverted,
     bounded_quantile,
@@ -26,15 +27,6 @@ from eigenfeat.incomplete._chi_squares import (
     tails,
 )
 from eigenfeat.incomplete._tails import quadratic_tail
-
-
-def agreement(model, completed, seen, tau):
-    """Share of decided rows that agree, and how many are decided."""
-    rows = completed.copy()
-    rows[:, ~seen] = np.nan
-    found = model.decide(rows, tau)
-    same = found.label[found.decided] == model.predict(completed)[found.decided]
-    return same.mean() if len(same) else 1.0, len(same)
 
 
 def one_factor(random, n, d, share):
@@ -76,26 +68,6 @@ CLASSIFIERS = {
     "qda": QuadraticDiscriminantAnalysis(reg_param=0.1),
 }
 TAUS = (0.5, 0.9, 0.99, 0.999)
-
-
-def right_model(random, correlation, mixture, d=8, k=3, n=1500):
-    """A completion whose model is the truth, labelled rows, and a function that draws rows."""
-    y = random.integers(0, k, n)
-    scale = np.linspace(0.6, 1.6, k)[:, None] if mixture else np.ones((k, 1))
-    means = random.standard_normal((k, d)) * 0.7
-    rows = np.sqrt(correlation) * random.standard_normal((n, 1))
-    rows = rows + np.sqrt(1 - correlation) * random.standard_normal((n, d))
-    X = means[y] + scale[y] * rows
-    kind = MixtureCompletion if mixture else GaussianCompletion
-    completion = kind(shrinkage=0).fit(X, y)
-
-    def draw(m):
-        part = random.choice(len(completion._weights), m, p=completion._weights)
-        roots = np.linalg.cholesky(completion._covariances)
-        normal = random.standard_normal((m, d))
-        return completion._means[part] + np.einsum("nij,nj->ni", roots[part], normal)
-
-    return completion, X, y, draw
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.5, 0.8, 0.95])
