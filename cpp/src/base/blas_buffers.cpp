@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <exception>
 #include <limits>
 #include <mutex>
 #include <new>
@@ -29,21 +30,10 @@ constexpr std::size_t kBuffer = std::size_t{32} << 20;
 #else
 constexpr std::size_t kBuffer = std::size_t{128} << 20;
 #endif
-constexpr std::size_t kBeside = std::size_t{4} << 20;    // what the first call takes besides
+constexpr std::size_t kBeside = std::size_t{4} << 20;  // what the first call takes besides
+constexpr std::size_t kOfThread = std::size_t{1}
+                                  << 20;  // for what the first call of a thread takes
 constexpr std::size_t kPlenty = std::size_t{512} << 20;  // must be left after further buffers
-
-// Whether so many bytes could be mapped now.
-bool there_is_room(std::size_t bytes) {
-#ifdef EIGENFEAT_POSIX
-  void* const found =
-      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (found == MAP_FAILED) return false;
-  munmap(found, bytes);
-#else
-  (void)bytes;
-#endif
-  return true;
-}
 
 struct Buffers {
   std::mutex mutex;
@@ -77,7 +67,8 @@ void forget_calls() {
 [[maybe_unused]] const int registered = pthread_atfork(nullptr, nullptr, forget_calls);
 #endif
 
-thread_local int depth = 0;  // of counted calls, or of those that map buffers
+thread_local int depth = 0;        // of counted calls, or of those that map buffers
+thread_local bool called = false;  // whether this thread has its part of OpenBLAS's variables
 
 struct Uncounted {
   Uncounted() { ++depth; }
@@ -166,6 +157,18 @@ bool map_first(Buffers& there) {
 
 }  // namespace
 
+bool there_is_room(std::size_t bytes) {
+#ifdef EIGENFEAT_POSIX
+  void* const found =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (found == MAP_FAILED) return false;
+  munmap(found, bytes);
+#else
+  (void)bytes;
+#endif
+  return true;
+}
+
 bool memory_is_limited() {
 #ifdef EIGENFEAT_POSIX
   rlimit limit{};
@@ -174,6 +177,12 @@ bool memory_is_limited() {
 #else
   return false;
 #endif
+}
+
+void touch_thread_variables() {
+  volatile int* const ours = &depth;
+  *ours = 0;
+  (void)std::uncaught_exceptions();
 }
 
 int reserve_blas_buffers(int n_calls) {
@@ -208,6 +217,10 @@ BlasCall::BlasCall() {
     Buffers& there = buffers();
     std::unique_lock<std::mutex> lock(there.mutex);
     if (there.mapped == 0 && !map_first(there)) throw std::bad_alloc();
+    // The variables that OpenBLAS has for each thread (140 kB) are made when it first calls; the
+    // system's library ends the process where it cannot.
+    if (!called && !there_is_room(kOfThread)) throw std::bad_alloc();
+    called = true;
     there.one_is_free.wait(lock, [&] { return there.inside < there.mapped; });
     ++there.inside;
     counted_ = true;

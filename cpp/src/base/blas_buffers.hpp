@@ -6,6 +6,8 @@
 // wait; where there is not one, and none can be had, the call throws std::bad_alloc.
 #pragma once
 
+#include <cstddef>
+
 #include "eigenfeat/view.hpp"
 
 namespace eigenfeat {
@@ -23,6 +25,12 @@ void product_with_buffer(index_t side, index_t inner, const double* a, double* c
 
 // Whether ulimit -v or -d (RLIMIT_AS, RLIMIT_DATA) is set.
 bool memory_is_limited();
+
+// Whether so many bytes could be mapped now.
+bool there_is_room(std::size_t bytes);
+
+// Makes this thread's variables, those of the core and of the C++ library.
+void touch_thread_variables();
 
 // For as long as a call may hold a buffer. Costs two system calls where nothing is limited.
 class BlasCall {

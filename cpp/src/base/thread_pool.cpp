@@ -10,6 +10,7 @@
 #include <system_error>
 #include <thread>
 
+#include "base/blas_buffers.hpp"
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/processors.hpp"
 
@@ -25,6 +26,9 @@ namespace {
 // Waking a thread takes longer than many a region. One that has just finished looks out for more so
 // long before it sleeps, and a caller so long before it sleeps until its last thread is done.
 constexpr std::chrono::microseconds kAwake{50};
+
+// What must be left for one more thread where memory is limited: a stack, and what it takes to begin.
+constexpr std::size_t kThread = std::size_t{16} << 20;
 
 void pause() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -120,9 +124,19 @@ class Pool {
     const int enough = std::min(most_pool_threads(), std::max(for_this, together));
     if (threads_ >= enough) return;
     const SignalsBlocked blocked;
+    const bool limited = memory_is_limited();
     for (; threads_ < enough; ++threads_) {
+      if (limited && !there_is_room(kThread)) return;
       try {
-        std::thread([this] { serve(); }).detach();
+        std::atomic<bool> begun{false};
+        std::thread([this, begun = limited ? &begun : nullptr] {
+          // The C library makes a thread's variables when they are first used, and ends the process
+          // where it cannot: while there is room, then, and before the caller takes what there is.
+          touch_thread_variables();
+          if (begun != nullptr) begun->store(true);
+          serve();
+        }).detach();
+        while (limited && !begun.load()) std::this_thread::yield();
       } catch (const std::system_error&) {
         return;  // those that there are, and the caller, do all the work
       } catch (const std::bad_alloc&) {

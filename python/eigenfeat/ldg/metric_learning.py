@@ -24,6 +24,7 @@ from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from eigenfeat._base.validation import MOST, physical_memory
 from eigenfeat.ldg._base import ClassReducer, Reduction, count_components
 from eigenfeat.ldg._scatters import Array, ClassRows
 
@@ -95,7 +96,7 @@ class ITML(ClassReducer):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ClassReducer._parameter_constraints,
         "slack": [Interval(Real, 0, None, closed="neither")],
-        "n_pairs": [Interval(Integral, 1, None, closed="left"), None],
+        "n_pairs": [Interval(Integral, 1, MOST, closed="both"), None],
         "quantiles": ["array-like"],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -154,6 +155,8 @@ class ITML(ClassReducer):
         low, high = _check_quantiles(self.quantiles)
         k = int(codes.max()) + 1
         count = max(20 * k * (k - 1), 200) if self.n_pairs is None else int(self.n_pairs)
+        if 3 * count * X.shape[1] * X.itemsize > physical_memory():
+            raise MemoryError(f"n_pairs: expected pairs that fit into memory, got {count}")
         random = check_random_state(self.random_state)
         first, second = random.randint(len(X), size=(2, count))
         gaps = X[first] - X[second]

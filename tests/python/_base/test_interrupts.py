@@ -175,7 +175,7 @@ except KeyboardInterrupt:
 
 def test_what_is_raised_in_a_long_call_comes_back():
     code = """
-from eigenfeat._interruptible import interruptible
+from eigenfeat._base.interruptible import interruptible
 def fail(): raise ValueError("nothing")
 try:
     interruptible(fail, 1e12)

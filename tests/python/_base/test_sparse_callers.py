@@ -210,6 +210,7 @@ USES = {
     ),
     "KernelLDG": lambda: fitted(ldg.KernelLDG(kernel="rbf", **LDG)),
     "KernelLDG, linear": lambda: fitted(ldg.KernelLDG(kernel="linear", **LDG)),
+    "ClassComponents": lambda: fitted(ef.ClassComponents(n_directions=1)),
     "MulticlassSVM": lambda: fitted(ef.MulticlassSVM(tol=1e-6)),
     "MulticlassSVM, Frank-Wolfe": lambda: labels_alone(
         ef.MulticlassSVM(solver="frank_wolfe", random_state=0)

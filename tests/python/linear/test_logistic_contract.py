@@ -169,7 +169,10 @@ def sparse_nan(X):
         (lambda X, y, w: (X, y, np.full_like(w, np.nan)), "sample_weight|weight"),
         (lambda X, y, w: (X, y, 0 * w), "at least one"),
         (lambda X, y, w: (X, y, w * (y == 0)), r"y: expected rows of at least two classes"),
-        (lambda X, y, w: (X.astype(str).astype(object) + "a", y, w), "could not convert|string"),
+        (
+            lambda X, y, w: (X.astype(str).astype(object) + "a", y, w),
+            "X: expected numbers, got text in",
+        ),
         (lambda X, y, w: (np.empty((0, 13)), y[:0], w[:0]), "0 sample"),
         (lambda X, y, w: (X[:, :0], y, w), "0 feature"),
     ],
