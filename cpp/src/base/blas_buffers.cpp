@@ -31,8 +31,8 @@ constexpr std::size_t kBuffer = std::size_t{32} << 20;
 constexpr std::size_t kBuffer = std::size_t{128} << 20;
 #endif
 constexpr std::size_t kBeside = std::size_t{4} << 20;  // what the first call takes besides
-constexpr std::size_t kOfThread = std::size_t{1}
-                                  << 20;  // for what the first call of a thread takes
+// What the first call of a thread takes.
+constexpr std::size_t kOfThread = std::size_t{1} << 18;
 constexpr std::size_t kPlenty = std::size_t{512} << 20;  // must be left after further buffers
 
 struct Buffers {

@@ -24,7 +24,7 @@ from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from eigenfeat._base.validation import MOST, physical_memory
+from eigenfeat._base.validation import MOST, physical_memory, show
 from eigenfeat.ldg._base import ClassReducer, Reduction, count_components
 from eigenfeat.ldg._scatters import Array, ClassRows
 
@@ -347,9 +347,12 @@ def _information(bits: NDArray[np.intp], codes: NDArray[np.integer[Any]]) -> Arr
 
 
 def _check_quantiles(quantiles: Any) -> tuple[float, float]:
-    values = np.asarray(quantiles, dtype=float)
+    try:
+        values = np.asarray(quantiles, dtype=float)
+    except (TypeError, ValueError):
+        values = np.empty(0)
     if values.shape != (2,) or not (0 <= values[0] < values[1] <= 1):
         raise ValueError(
-            f"quantiles: expected two numbers 0 <= low < high <= 1, got {tuple(quantiles)!r}"
+            f"quantiles: expected two numbers 0 <= low < high <= 1, got {show(quantiles)}"
         )
     return float(values[0]), float(values[1])

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 from every_estimator import ESTIMATORS, LDG, X, Y, good_rows, new
-from sklearn.base import is_classifier
+from sklearn.base import is_classifier, is_regressor
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
@@ -38,7 +38,9 @@ def problem(name, parameter, value):
         with warnings.catch_warnings(record=True) as caught, np.errstate(all="ignore"):
             warnings.simplefilter("always")
             estimator.fit(rows, Y, **more)
-            method = "predict" if is_classifier(estimator) else "transform"
+            method = (
+                "predict" if is_classifier(estimator) or is_regressor(estimator) else "transform"
+            )
             made = np.asarray(getattr(estimator, method)(rows[:5]))
     except (ValueError, TypeError) as error:
         if re.search(rf"\b{parameter}\b", str(error)):
