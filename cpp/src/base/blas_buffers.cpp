@@ -35,6 +35,40 @@ constexpr std::size_t kBeside = std::size_t{4} << 20;  // what the first call ta
 constexpr std::size_t kOfThread = std::size_t{1} << 18;
 constexpr std::size_t kPlenty = std::size_t{512} << 20;  // must be left after further buffers
 
+// Calls under way, each thread's in one of many places, so that threads do not wait for one another.
+struct alignas(64) Place {
+  std::atomic<int> calls{0};
+};
+constexpr int kPlaces = 64;
+Place places[kPlaces];
+std::atomic<int> next_place{0};
+thread_local int place = -1;
+
+// OpenBLAS unmaps its buffers when the process ends, be a thread in it or not: first those that are in
+// it come out, and no more go in. A call that lasts longer is not waited for.
+std::atomic<bool> ending{false};
+struct AtExit {
+  ~AtExit() {
+    ending.store(true);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    for (const Place& one : places)
+      while (one.calls.load() > 0 && std::chrono::steady_clock::now() < end)
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+} at_exit;
+
+void enter() {
+  if (place < 0) place = next_place.fetch_add(1) % kPlaces;
+  places[place].calls.fetch_add(1);
+  if (!ending.load()) return;
+  places[place].calls.fetch_sub(1);
+  for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
+}
+
+void leave() {
+  places[place].calls.fetch_sub(1);
+}
+
 struct Buffers {
   std::mutex mutex;
   std::condition_variable one_is_free;
@@ -63,6 +97,7 @@ void forget_calls() {
   if (const Buffers* there = current.load())
     inherited.store(std::max(0, there->mapped.load() - there->inside.load()));
   current.store(nullptr);
+  for (Place& one : places) one.calls.store(0);
 }
 [[maybe_unused]] const int registered = pthread_atfork(nullptr, nullptr, forget_calls);
 #endif
@@ -212,7 +247,9 @@ void reserve_blas_buffers_if_limited(int n_calls) {
 }
 
 BlasCall::BlasCall() {
-  if (++depth > 1 || !memory_is_limited()) return;
+  if (++depth > 1) return;
+  enter();
+  if (!memory_is_limited()) return;
   try {
     Buffers& there = buffers();
     std::unique_lock<std::mutex> lock(there.mutex);
@@ -225,13 +262,14 @@ BlasCall::BlasCall() {
     ++there.inside;
     counted_ = true;
   } catch (...) {
+    leave();
     --depth;
     throw;
   }
 }
 
 BlasCall::~BlasCall() {
-  --depth;
+  if (--depth == 0) leave();
   if (!counted_) return;
   Buffers& there = buffers();
   {
