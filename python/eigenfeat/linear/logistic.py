@@ -129,7 +129,7 @@ class MultinomialLogit(LinearClassifier):
     and some 100 MB while it is summed. Such a metric is damped by an m-th of a share of its trace,
     as the directions are that m rows cannot tell apart.
 
-    `gap_` was too small by a factor of 4.1 at most in 400 fits with a penalty of 0.001 or more or an
+    `gap_` was too small by at most 4.1 times in 400 fits with a penalty of 0.001 or more or an
     l2 of 1 or more, of four usual data sets and, with the default penalty, of separable rows, and
     of 5 in 48 with an l2 of 0.01. On separable rows with more columns than rows and no penalty but
     an l2 the search crosses plateaus: there it was up to 53 times too small with an l2 of 1, and up

@@ -296,7 +296,7 @@ def test_separable_rows_without_a_penalty(parameters):
     [{}, {"penalty": 0.01}, {"penalty": 1e-3}, {"penalty": 0, "l2": 10}, {"penalty": 0, "l2": 1}],
 )
 def test_gap_estimates_the_excess(name, parameters):
-    """The excess over the minimum is at most 5 times `gap_` (4.1 was seen), and of the size of the tolerance."""
+    """The excess over the minimum is at most 5 times `gap_`; 4.1 was seen."""
     X, y = problem(name)
     least = tight(**parameters | {"tol": 1e-14, "max_iter": 5000}).fit(X, y).objective_
     for tol in (1e-2, 1e-3, 1e-4, 1e-6):
