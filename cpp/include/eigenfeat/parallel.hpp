@@ -57,6 +57,10 @@ void set_interrupt_check(InterruptCheck check);
 // The same for long loops that are no regions.
 void check_interrupt();
 
+// Reads the process's limits of memory (ulimit -v, -d), by which calls of BLAS go until it is called again:
+// at the beginning of each call from outside. Regions of several threads read them as well.
+void note_memory_limits();
+
 // While it lives this thread does not ask: something is changed in place, and half of it is no good.
 class NoInterrupts {
  public:

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/thread_pool.hpp"
+#include "eigenfeat/parallel.hpp"
 
 #if defined(__unix__) || defined(__APPLE__)
 #define EIGENFEAT_POSIX 1
@@ -34,6 +35,19 @@ constexpr std::size_t kBeside = std::size_t{4} << 20;  // what the first call ta
 // What the first call of a thread takes.
 constexpr std::size_t kOfThread = std::size_t{1} << 18;
 constexpr std::size_t kPlenty = std::size_t{512} << 20;  // must be left after further buffers
+
+bool limits_are_set() {
+#ifdef EIGENFEAT_POSIX
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) return true;
+  return getrlimit(RLIMIT_DATA, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+#else
+  return false;
+#endif
+}
+
+// What note_memory_limits last saw: two system calls take longer than many a call of BLAS.
+std::atomic<bool> limited{limits_are_set()};
 
 // Calls under way, each thread's in one of many places, so that threads do not wait for one another.
 struct alignas(64) Place {
@@ -204,14 +218,12 @@ bool there_is_room(std::size_t bytes) {
   return true;
 }
 
+void note_memory_limits() {
+  limited.store(limits_are_set(), std::memory_order_relaxed);
+}
+
 bool memory_is_limited() {
-#ifdef EIGENFEAT_POSIX
-  rlimit limit{};
-  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) return true;
-  return getrlimit(RLIMIT_DATA, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-#else
-  return false;
-#endif
+  return limited.load(std::memory_order_relaxed);
 }
 
 void touch_thread_variables() {
@@ -243,6 +255,7 @@ int reserve_blas_buffers(int n_calls) {
 }
 
 void reserve_blas_buffers_if_limited(int n_calls) {
+  note_memory_limits();
   if (memory_is_limited() && buffers().mapped < n_calls) reserve_blas_buffers(n_calls);
 }
 

@@ -23,7 +23,7 @@ void reserve_blas_buffers_if_limited(int n_calls);
 // In lapack.cpp, which alone knows BLAS.
 void product_with_buffer(index_t side, index_t inner, const double* a, double* c);
 
-// Whether ulimit -v or -d (RLIMIT_AS, RLIMIT_DATA) is set.
+// Whether ulimit -v or -d (RLIMIT_AS, RLIMIT_DATA) was set when note_memory_limits last looked.
 bool memory_is_limited();
 
 // Whether so many bytes could be mapped now.
@@ -32,7 +32,8 @@ bool there_is_room(std::size_t bytes);
 // Makes this thread's variables, those of the core and of the C++ library.
 void touch_thread_variables();
 
-// For as long as a call may hold a buffer. Costs two system calls where nothing is limited.
+// For as long as a call may hold a buffer, which OpenBLAS unmaps when the process ends: calls under way
+// are waited for then, a second at most, and no further ones begin.
 class BlasCall {
  public:
   BlasCall();
