@@ -14,6 +14,8 @@ all rows: persist those that fit into the workers' memory.
 
 from typing import TYPE_CHECKING
 
+from eigenfeat._base.lazy_names import lazy_names
+
 if TYPE_CHECKING:
     from eigenfeat.distributed.blocks import DaskBlocks
     from eigenfeat.distributed.estimators import (
@@ -51,14 +53,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-
-    def __getattr__(name):
-        from importlib import import_module
-
-        if name not in _HOMES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        globals()[name] = value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-        return value
-
-    def __dir__():
-        return sorted({*globals(), *__all__})
+    __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from eigenfeat._base.lazy_names import lazy_names
+
 if TYPE_CHECKING:
     from eigenfeat.plotting.early import plot_calibration, plot_decision, plot_early_curves
     from eigenfeat.plotting.gem import (
@@ -53,14 +55,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-
-    def __getattr__(name):
-        from importlib import import_module
-
-        if name not in _HOMES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        globals()[name] = value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-        return value
-
-    def __dir__():
-        return sorted({*globals(), *__all__})
+    __getattr__, __dir__ = lazy_names(__name__, _HOMES)
