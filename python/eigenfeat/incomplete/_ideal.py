@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, ndtri
+from scipy.special import ndtri
 from scipy.stats import qmc
 
 from eigenfeat._base.validation import show
 from eigenfeat.incomplete._row_blocks import BLOCK_NUMBERS
 from eigenfeat.incomplete._rules import Case, Judgement, Rule, first_scores, square_roots
+from eigenfeat.incomplete.calibration import lower_bounds
 
 __all__ = ["ClassCodes", "IdealRule"]
 
@@ -132,7 +133,7 @@ class IdealRule(Rule):
     @property
     def _bounds(self) -> _Array:
         """(n_samples + 1,): the bound for each number of votes."""
-        return _bounds(self.n_samples, self.risk)
+        return lower_bounds(self.n_samples, self.risk)
 
     def _count(self, case: Case) -> int:
         return int(case.discriminants.labels.max()) + 1
@@ -167,13 +168,6 @@ class IdealRule(Rule):
             for k, row in enumerate(codes):
                 votes[begin + k] = np.bincount(row, minlength=votes.shape[1])
         return votes
-
-
-@lru_cache(maxsize=4)
-def _bounds(n: int, risk: float) -> _Array:
-    """(n + 1,): Clopper and Pearson's lower bounds for 0, ..., n successes."""
-    won = np.arange(1, n + 1)
-    return np.append(0.0, betaincinv(won, n - won + 1, risk))
 
 
 @lru_cache(maxsize=4)

@@ -12,15 +12,14 @@ is: the rule may stop at the first that reaches tau. It also stops where none ca
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv
 
 from eigenfeat.incomplete._draws import completions
 from eigenfeat.incomplete._rules import Case, Judgement, Rule, first_scores
+from eigenfeat.incomplete.calibration import lower_bounds
 
 __all__ = ["SampledRule"]
 
@@ -90,7 +89,7 @@ class SampledRule(Rule):
         A row's test ends once a bound is `enough`, or `least` is out of reach.
         """
         sizes = _stages(self.n_samples)
-        tables = [_clopper_pearson(size, self.risk / len(sizes)) for size in sizes]
+        tables = [lower_bounds(size, self.risk / len(sizes)) for size in sizes]
         votes, bound = np.zeros(len(tested), dtype=np.intp), np.zeros(len(tested))
         open_, done = np.arange(len(tested)), 0
         for size, table in zip(sizes, tables, strict=True):
@@ -150,10 +149,3 @@ def _stages(n_samples: int) -> list[int]:
     while sizes[-1] < n_samples:
         sizes.append(2 * sizes[-1])
     return sizes
-
-
-@lru_cache(maxsize=64)
-def _clopper_pearson(n: int, level: float) -> _Array:
-    """(n + 1,): lower bounds for 0, ..., n successes."""
-    won = np.arange(1, n + 1)
-    return np.append(0.0, betaincinv(won, n - won + 1, level))

@@ -12,6 +12,7 @@ rejected (fixed-sequence testing).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from scipy.special import betaincinv, expit
 from eigenfeat._base.validation import check_number, show
 from eigenfeat.incomplete._traces import checked_taus, runs
 
-__all__ = ["Calibration", "NotCertifiedError", "calibrate", "lower_bound"]
+__all__ = ["Calibration", "NotCertifiedError", "calibrate", "lower_bound", "lower_bounds"]
 
 _Array = NDArray[np.float64]
 
@@ -121,6 +122,13 @@ def lower_bound(successes: Any, n: int, confidence: float) -> _Array:
     count = np.asarray(successes, dtype=np.float64)
     bound = betaincinv(np.maximum(count, 1.0), n - np.maximum(count, 1.0) + 1.0, 1.0 - confidence)
     return np.asarray(np.where(count > 0, bound, 0.0))
+
+
+@lru_cache(maxsize=64)
+def lower_bounds(n: int, risk: float) -> _Array:
+    """(n + 1,): Clopper and Pearson's lower bounds for 0, ..., n successes; wrong with `risk`."""
+    won = np.arange(1, n + 1)
+    return np.append(0.0, betaincinv(won, n - won + 1, risk))
 
 
 def last_rejected(lower: _Array, agreement: float) -> int:
