@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._base.text_columns import naming_text
 from eigenfeat._base.unchanged import unchanged_on_error
+from eigenfeat._base.validation import show
 from eigenfeat.expansion.waves import check_powers, expand
 from eigenfeat.gem.gem import FLOATS, GEM
 from eigenfeat.rows.row_weights import weighted_rows
@@ -176,7 +177,7 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         with unchanged_on_error(self):
             options = {"dtype": FLOATS, "order": "C", "multi_output": True, "y_numeric": True}
             with naming_text(X):
-                X, y = validate_data(self, X, y, **options)
+                X, y = validate_data(self, X, _numbers(y), **options)
             X, y, weight = weighted_rows(X, np.asarray(y, dtype=np.float64), sample_weight)
             self._one_output = y.ndim == 1
             outputs = y.reshape(len(y), -1)
@@ -293,3 +294,14 @@ def _decomposed(rows: _Array, share: _Array) -> tuple[_Array, _Array, _Array]:
     values, vectors = values[kept], vectors[:, kept]
     basis = vectors if p <= n else weighted.T @ vectors / np.sqrt(values)
     return basis, values, rows @ basis
+
+
+def _numbers(y: Any) -> Any:
+    """Targets as they came, unless they are text that is no numbers; all else is checked later."""
+    given = np.asarray(y) if isinstance(y, np.ndarray | list | tuple) else None
+    if given is not None and given.dtype.kind in "US":
+        try:
+            given.astype(np.float64)
+        except ValueError:
+            raise ValueError(f"y: expected numbers, got {show(y)}") from None
+    return y

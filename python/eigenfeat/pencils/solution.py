@@ -54,7 +54,7 @@ def check_two_classes(moments: ClassMoments) -> None:
     """Raise ValueError unless two classes have weight."""
     labels = _scale.active_classes(moments)
     if len(labels) < 2:
-        seen = f"1 class ({labels[0]!r})" if labels else "none"
+        seen = f"1 class ({np.asarray(labels[0]).item()!r})" if labels else "none"
         raise ValueError(f"y: expected rows of at least two classes, got {seen}")
 
 

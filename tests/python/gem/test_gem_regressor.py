@@ -126,3 +126,9 @@ def test_an_error_leaves_it_as_it_was(rng):
     with pytest.raises(ValueError, match="penalty"):
         GEMRegressor(penalty=-1).fit(X, y)
     assert_array_equal(model.predict(X), before)
+
+
+def test_targets_of_text_are_named(rng):
+    X = rng.standard_normal((30, 4))
+    with pytest.raises(ValueError, match=r"^y: expected numbers, got "):
+        GEMRegressor().fit(X, np.array(["low", "high"] * 15))
