@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .gem.classifier import GEMClassifier
     from .gem.ensemble import GEMEnsemble
     from .gem.gem import GEM
+    from .gem.patches import GEMPatches
     from .gem.regressor import GEMRegressor
     from .gem.search import GEMClassifierCV
     from .gem.spatial_filters import SpatialFilters
@@ -54,6 +55,7 @@ _HOMES = {
     "gem.gem": ("GEM",),
     "gem.classifier": ("GEMClassifier",),
     "gem.ensemble": ("GEMEnsemble",),
+    "gem.patches": ("GEMPatches",),
     "gem.regressor": ("GEMRegressor",),
     "gem.search": ("GEMClassifierCV",),
     "ldg": ("LDG",),
@@ -103,6 +105,7 @@ __all__ = [
     "GEMClassifier",
     "GEMClassifierCV",
     "GEMEnsemble",
+    "GEMPatches",
     "GEMRegressor",
     "GeneratedBlocks",
     "MaxMarginShift",

@@ -26,6 +26,7 @@ ESTIMATORS = {
     "GEMClassifier, clusters": lambda: ef.GEMClassifier(**SMALL_GEM, n_clusters=2),
     "GEMClassifierCV": lambda: ef.GEMClassifierCV(grid={"penalty": [0.1, 1.0]}),
     "GEMEnsemble": lambda: ef.GEMEnsemble(ef.GEMClassifier(**SMALL_GEM), n_members=2),
+    "GEMPatches": lambda: ef.GEMPatches(ef.GEM(**SMALL_GEM), patch_size=2),
     "GEMRegressor": lambda: ef.GEMRegressor(n_directions=1),
     "ClassComponents": lambda: ef.ClassComponents(n_directions=1),
     "MultinomialLogit": ef.MultinomialLogit,

@@ -72,6 +72,7 @@ MODELS = {
         n_directions=2, hidden_directions=2, depth=2
     ).fit(X, np.arange(90) % 3 - 1),
     "GEMEnsemble": lambda: ef.GEMEnsemble(ef.GEMClassifier(n_directions=1), n_members=2).fit(X, Y),
+    "GEMPatches": lambda: ef.GEMPatches(patch_size=2, pool=2).fit(X, Y),
     "GEMRegressor": lambda: ef.GEMRegressor(n_bins=3).fit(FRAME, X[:, 0] ** 2 + X[:, 1]),
     "GEMClassifierCV": lambda: ef.GEMClassifierCV(grid={"penalty": [0.1, 1.0]}).fit(X, Y),
     "MultinomialLogit": lambda: ef.MultinomialLogit().fit(X, Y),

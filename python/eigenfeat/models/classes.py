@@ -20,6 +20,7 @@ from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.ensemble import GEMEnsemble
 from eigenfeat.gem.gem import GEM
 from eigenfeat.gem.model_file import SavedEnsemble, SavedModel, jsonable, plain_parameters
+from eigenfeat.gem.patches import GEMPatches
 from eigenfeat.gem.regressor import GEMRegressor
 from eigenfeat.gem.search import GEMClassifierCV
 from eigenfeat.gem.spatial_filters import SpatialFilters
@@ -75,6 +76,19 @@ def _check_gem(value: GEM) -> None:
     found: Any = value._solution()
     shape = (value.n_features_in_, len(found.offset))
     fits(type(found) is WideSolution and found.directions.shape == shape, "GEM._solution")
+
+
+def _check_patches(value: GEMPatches) -> None:
+    what, grid, cells = "GEMPatches", value.grid_shape_, value.cells_
+    for name, axis in (("grid_shape_", grid), ("cells_", cells)):
+        sound = type(axis) is tuple and len(axis) == len(grid) in (1, 2)
+        fits(sound and all(type(n) is int and n > 0 for n in axis), f"{what}.{name}")
+    fits(value.n_features_in_ == np.prod(grid) * value.n_channels_, f"{what}.n_features_in_")
+    places = value._places()
+    fits(all(c <= n for c, n in zip(cells, places, strict=True)), f"{what}.cells_")
+    size = int(np.prod(value._patch())) * value.n_channels_
+    fits(value.moments_.n_features_in_ == size, f"{what}.moments_")
+    fits(getattr(value, "gem_", value.moments_).n_features_in_ == size, f"{what}.gem_")
 
 
 def _check_wide(value: WideSolution) -> None:
@@ -221,6 +235,15 @@ _FILTERS = {
     **{"evals_": "floats F", "pairs_": "labels F 2"},
     **{"classes_": "labels k", "n_channels_": "count"},
 }
+_PATCHES = {
+    "gem_": "of GEM?",
+    "moments_": "of ClassMoments",
+    "grid_shape_": "value",
+    "cells_": "value",
+    "n_channels_": "count",
+    "n_features_in_": "count",
+    "classes_": "labels k",
+}
 _AUTOENCODER = {
     "minimum_": "numbers d",
     "span_": "numbers d",
@@ -278,6 +301,7 @@ _OURS = (
     Stored("ClassComponents", ClassComponents, _GEM, _check_directions),
     *(Stored(kind.__name__, kind, _MOMENTS, _check_directions) for kind in _RAYLEIGH),
     Stored("SpatialFilters", SpatialFilters, _FILTERS),
+    Stored("GEMPatches", GEMPatches, _PATCHES, _check_patches),
     Stored("GEMRegressor", GEMRegressor, _REGRESSOR),
     Stored("GEMClassifierCV", GEMClassifierCV, {"best_estimator_": "value?"}),
     Stored("MultinomialLogit", MultinomialLogit, _LOGIT, _check_linear),

@@ -1,0 +1,383 @@
+"""GEM on patches of images and signals, pooled over regions: features that bear small shifts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    clone,
+)
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_array,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+)
+
+from eigenfeat._base.unchanged import unchanged_on_error
+from eigenfeat._base.validation import show
+from eigenfeat.gem.gem import GEM
+from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.pencils.scale import active_classes
+
+__all__ = ["GEMPatches"]
+
+_BLOCK = 1 << 22  # numbers in the patches and features that are held at a time
+
+
+class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """GEM's features of small patches, pooled over the regions of an image or a signal.
+
+    Each patch of a row has the row's label. `GEM` is fitted on the patches of all rows, whose
+    second moments are summed in blocks; its features are computed at every place of a row, as a
+    convolution would, and their mean or maximum is taken within each cell of a coarse grid. An
+    object that moves within a cell keeps its features.
+
+    Parameters
+    ----------
+    gem : GEM or None, default=None
+        What is fitted on patches; cloned. None means ``GEM(n_directions=1, powers=(1,))``.
+    patch_size : int or tuple of int, default=9
+        Length of a patch along each axis of the padded grid; longer ones are cut to it.
+    padding : int or tuple of int, default=0
+        Zeros that are put at both ends of each axis, so that patches may reach beyond the grid;
+        less than the patch and no more than the grid.
+    stride : int or tuple of int, default=1
+        Steps between patches along each axis.
+    pool : int or tuple of int, default=3
+        Cells along each axis, at most as many as there are places of a patch.
+    pooling : {"mean", "max"}, default="mean"
+        What is kept of a feature within a cell.
+    grid_shape : tuple of 1 or 2 int, or None, default=None
+        Length and, for images, width of the grid, where rows of X are flat or have channels. None
+        takes X of shape (n, T) as signals, (n, H, W) as images, and (n, H, W, C) as images with
+        channels.
+    channels : {"last", "first"}, default="last"
+        Where the channels lie, in rows that have ``grid_shape`` and more.
+
+    Attributes
+    ----------
+    gem_ : GEM
+        Fitted on the patches' moments.
+    moments_ : ClassMoments
+        Of the patches.
+    grid_shape_ : tuple of int
+        The grid.
+    n_channels_ : int
+        Numbers at each place of the grid.
+    cells_ : tuple of int
+        Cells along each axis.
+    classes_ : (k,) array
+        Labels, sorted.
+    n_features_in_ : int
+        Numbers of a row: the grid's size times the channels.
+
+    Raises
+    ------
+    ValueError
+        If X has no such grid, is not finite or unlike that of `fit`; if there are fewer than two
+        classes; or parameters are unfit.
+
+    Notes
+    -----
+    Features are ordered by cell first, row by row, then as those of `gem_`. With ``stride=1`` the
+    work is that of one product of ``places x patch`` by ``patch x directions`` numbers for each
+    row. Memory does not grow with the number of rows, but for the result.
+
+    References
+    ----------
+    N. Karampatziakis and P. Mineiro, "Discriminative Features via Generalized Eigenvectors", ICML
+    2014: Algorithm 1 for the directions. Section 6 names invariances as what is missing; patches
+    and pooling are the usual way to them.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from eigenfeat import GEMPatches
+    >>> digits = load_digits()
+    >>> patches = GEMPatches(patch_size=4, pool=2)
+    >>> model = make_pipeline(patches, StandardScaler(), LogisticRegression(max_iter=1000))
+    >>> model = model.fit(digits.images[:1000], digits.target[:1000])
+    >>> model.score(digits.images[1000:], digits.target[1000:]) > 0.95
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "gem": [GEM, None],
+        "patch_size": [Interval(Integral, 1, None, closed="left"), tuple, list],
+        "padding": [Interval(Integral, 0, None, closed="left"), tuple, list],
+        "stride": [Interval(Integral, 1, None, closed="left"), tuple, list],
+        "pool": [Interval(Integral, 1, None, closed="left"), tuple, list],
+        "pooling": [StrOptions({"mean", "max"})],
+        "grid_shape": [tuple, list, None],
+        "channels": [StrOptions({"last", "first"})],
+    }
+
+    gem_: GEM
+    moments_: ClassMoments
+    grid_shape_: tuple[int, ...]
+    n_channels_: int
+    n_features_in_: int
+
+    def __init__(
+        self,
+        gem: GEM | None = None,
+        *,
+        patch_size: int | tuple[int, ...] = 9,
+        padding: int | tuple[int, ...] = 0,
+        stride: int | tuple[int, ...] = 1,
+        pool: int | tuple[int, ...] = 3,
+        pooling: str = "mean",
+        grid_shape: tuple[int, ...] | None = None,
+        channels: str = "last",
+    ) -> None:
+        self.gem = gem
+        self.patch_size = patch_size
+        self.padding = padding
+        self.stride = stride
+        self.pool = pool
+        self.pooling = pooling
+        self.grid_shape = grid_shape
+        self.channels = channels
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> GEMPatches:
+        """Fit `gem` on the patches of all rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, T), (n, H, W), (n, H, W, C), or as `grid_shape` says
+            Finite rows.
+        y : (n,) array-like
+            Labels.
+        sample_weight : (n,) array-like, optional
+            Nonnegative weights of the rows.
+
+        Returns
+        -------
+        GEMPatches
+            The estimator itself. After an error it is as before the call.
+        """
+        with unchanged_on_error(self):
+            self._take(X, y, sample_weight, None, first=True)
+            self._solve()
+        return self
+
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> GEMPatches:
+        """Add the patches of a batch of rows; `gem_` is there once two classes are.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+        classes : array-like, optional
+            At the first batch, every label there will be; another label is then an error.
+
+        Returns
+        -------
+        GEMPatches
+            The estimator itself. After an error it is as before the call.
+        """
+        with unchanged_on_error(self):
+            self._take(X, y, sample_weight, classes, first=not hasattr(self, "moments_"))
+            if len(active_classes(self.moments_)) > 1:
+                self._solve()
+        return self
+
+    def transform(self, X: ArrayLike) -> NDArray[Any]:
+        """Pooled features of the patches.
+
+        Parameters
+        ----------
+        X : array-like, as in `fit`
+
+        Returns
+        -------
+        (n, cells * features) array of float32 or float64, as `X`
+        """
+        check_is_fitted(self, "gem_")
+        images = self._images(X, first=False)
+        reduce_at = np.add if self.pooling == "mean" else np.maximum
+        out: NDArray[Any] | None = None
+        columns = len(self.gem_.get_feature_names_out())
+        for rows in self._blocks(images, columns):
+            patches, places = self._patches(images[rows])
+            values = self.gem_.transform(patches)
+            values = values.reshape(len(images[rows]), *places, values.shape[1])
+            for axis, cells in enumerate(self.cells_, start=1):
+                edges = _edges(values.shape[axis], cells)
+                sizes = np.diff([*edges, values.shape[axis]])
+                values = reduce_at.reduceat(values, edges, axis=axis)
+                if self.pooling == "mean":
+                    values /= sizes.reshape([-1] + [1] * (values.ndim - axis - 1))
+            flat = values.reshape(len(values), int(np.prod(values.shape[1:])))
+            if out is None:
+                out = np.empty((len(images), flat.shape[1]), dtype=flat.dtype)
+            out[rows] = flat
+        assert out is not None  # there is a row
+        return out
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.three_d_array = True
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(np.prod(self.cells_)) * len(self.gem_.get_feature_names_out())
+
+    def _take(self, X: Any, y: Any, sample_weight: Any, classes: Any, *, first: bool) -> None:
+        """Add rows' patches to the moments of `gem_`."""
+        self._validate_params()
+        images = self._images(X, first=first)
+        labels = column_or_1d(y, warn=True)
+        check_consistent_length(images, labels)
+        check_classification_targets(labels)
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(
+                sample_weight, images.reshape(len(images), -1), ensure_non_negative=True
+            )
+        moments = ClassMoments(classes) if first else self.moments_.copy()
+        for rows in self._blocks(images):
+            patches, places = self._patches(images[rows])
+            each = int(np.prod(places))
+            moments.update(
+                patches,
+                np.repeat(labels[rows], each),
+                None if weight is None else np.repeat(weight[rows], each),
+            )
+        self.moments_, self.classes_ = moments, np.asarray(moments.classes_)
+
+    def _solve(self) -> None:
+        default = GEM(n_directions=1, powers=(1,))
+        self.gem_ = clone(default if self.gem is None else self.gem).fit_moments(self.moments_)
+
+    def _images(self, X: Any, *, first: bool) -> NDArray[Any]:
+        """Checked rows of shape (n, *grid, channels), float32 or float64."""
+        X = check_array(
+            X, dtype=[np.float64, np.float32], ensure_2d=False, allow_nd=True, input_name="X"
+        )
+        if X.ndim < 2:
+            raise ValueError(
+                f"X: Expected 2D array or more, got {X.ndim}D array instead. Reshape your data: a "
+                "row is a signal or an image"
+            )
+        grid = self._grid(X)
+        size = int(np.prod(grid))
+        count = int(np.prod(X.shape[1:]))
+        if X.shape[1:] == grid or X.ndim == 2:
+            n_channels, rest = divmod(count, size)
+            fits = not rest and n_channels > 0
+        else:
+            inner = X.shape[1:-1] if self.channels == "last" else X.shape[2:]
+            fits, n_channels = inner == grid, count // size
+        if not fits:
+            raise ValueError(
+                f"X: expected rows of grid_shape={show(grid)} with channels {self.channels}, "
+                f"got rows of shape {X.shape[1:]}"
+            )
+        if not first and (grid, n_channels) != (self.grid_shape_, self.n_channels_):
+            raise ValueError(
+                f"X has {count} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input: a grid of {self.grid_shape_} with "
+                f"{self.n_channels_} channels, got {grid} with {n_channels}"
+            )
+        if self.channels == "first":
+            X = np.moveaxis(X.reshape(len(X), n_channels, *grid), 1, -1)
+        if first:
+            self.grid_shape_, self.n_channels_, self.n_features_in_ = grid, n_channels, count
+            places = self._places()
+            pool = _per_axis(self.pool, len(grid), "pool")
+            self.cells_ = tuple(min(p, n) for p, n in zip(pool, places, strict=True))
+        images: NDArray[Any] = X.reshape(len(X), *grid, n_channels)
+        return images
+
+    def _grid(self, X: NDArray[Any]) -> tuple[int, ...]:
+        if self.grid_shape is None:
+            if X.ndim > 4:
+                raise ValueError(f"X: expected signals or images, got shape {X.shape}")
+            return X.shape[1:3]
+        grid = tuple(self.grid_shape)
+        if len(grid) not in (1, 2) or not all(isinstance(n, Integral) and n > 0 for n in grid):
+            raise ValueError(
+                f"grid_shape: expected one or two positive integers, got {show(self.grid_shape)}"
+            )
+        return tuple(int(n) for n in grid)
+
+    def _padding(self) -> tuple[int, ...]:
+        padding = _per_axis(self.padding, len(self.grid_shape_), "padding", least=0)
+        size = _per_axis(self.patch_size, len(self.grid_shape_), "patch_size")
+        if any(p >= min(s, n + 1) for p, s, n in zip(padding, size, self.grid_shape_, strict=True)):
+            raise ValueError(
+                f"padding: expected less than patch_size, {show(self.patch_size)}, and at most "
+                f"the grid, {self.grid_shape_}, got {show(self.padding)}"
+            )
+        return padding
+
+    def _lengths(self) -> tuple[int, ...]:
+        """Of the padded grid."""
+        return tuple(n + 2 * p for n, p in zip(self.grid_shape_, self._padding(), strict=True))
+
+    def _patch(self) -> tuple[int, ...]:
+        size = _per_axis(self.patch_size, len(self.grid_shape_), "patch_size")
+        return tuple(min(p, n) for p, n in zip(size, self._lengths(), strict=True))
+
+    def _places(self) -> tuple[int, ...]:
+        """How many patches there are along each axis."""
+        stride = _per_axis(self.stride, len(self.grid_shape_), "stride")
+        sizes = zip(self._lengths(), self._patch(), stride, strict=True)
+        return tuple((n - p) // s + 1 for n, p, s in sizes)
+
+    def _patches(self, images: NDArray[Any]) -> tuple[NDArray[Any], tuple[int, ...]]:
+        """Patches as rows, image by image, and how many there are along each axis."""
+        axes = tuple(range(1, len(self.grid_shape_) + 1))
+        if any(self._padding()):
+            images = np.pad(images, ((0, 0), *((p, p) for p in self._padding()), (0, 0)))
+        windows = np.lib.stride_tricks.sliding_window_view(images, self._patch(), axis=axes)
+        stride = _per_axis(self.stride, len(axes), "stride")
+        windows = windows[(slice(None), *(slice(None, None, s) for s in stride))]
+        # Channels come last, within a patch, too.
+        windows = np.moveaxis(windows, len(axes) + 1, -1)
+        count = int(np.prod(self._patch())) * self.n_channels_
+        return windows.reshape(-1, count), self._places()
+
+    def _blocks(self, images: NDArray[Any], columns: int = 1) -> Iterator[slice]:
+        """Slices of rows, whose patches (and as many columns) have a bounded number of entries."""
+        patch = int(np.prod(self._patch())) * self.n_channels_
+        step = max(1, _BLOCK // (int(np.prod(self._places())) * max(patch, columns)))
+        return (slice(first, first + step) for first in range(0, len(images), step))
+
+
+def _edges(length: int, cells: int) -> NDArray[np.intp]:
+    """Where each cell of an axis begins."""
+    return np.arange(cells) * length // cells
+
+
+def _per_axis(value: int | Sequence[int], axes: int, name: str, least: int = 1) -> tuple[int, ...]:
+    """An integer for each axis."""
+    values: tuple[Any, ...] = (value,) * axes
+    if isinstance(value, (tuple, list)):
+        values = tuple(value)
+    if len(values) != axes or not all(isinstance(v, Integral) and v >= least for v in values):
+        raise ValueError(f"{name}: expected {axes} integers of at least {least}, got {show(value)}")
+    return tuple(int(v) for v in values)
