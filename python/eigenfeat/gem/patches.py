@@ -378,6 +378,6 @@ def _per_axis(value: int | Sequence[int], axes: int, name: str, least: int = 1) 
     values: tuple[Any, ...] = (value,) * axes
     if isinstance(value, (tuple, list)):
         values = tuple(value)
-    if len(values) != axes or not all(isinstance(v, Integral) and v >= least for v in values):
+    if len(values) != axes or not all(isinstance(v, Integral) and int(v) >= least for v in values):
         raise ValueError(f"{name}: expected {axes} integers of at least {least}, got {show(value)}")
     return tuple(int(v) for v in values)
