@@ -1,8 +1,9 @@
 """Damaged files of every format, read in child processes: none may crash, hang or fill memory.
 
 ``python tests/python/fuzz_readers.py 100000`` makes so many files for each reader, ``--readers csv
-npy`` for some of them, ``--seed`` draws others. A case depends on the reader, the seed and its
-number alone: ``--first 4711 --keep case.bin 1`` makes one again and keeps it.
+npy`` for some of them, ``--seed`` draws others. ``--seconds 60`` in place of the number makes as
+many as go into so many seconds, which the readers share. A case depends on the reader, the seed and
+its number alone: ``--first 4711 --keep case.bin 1`` makes one again and keeps it.
 
 A case is fine if reading ends in rows, or in a ValueError, an OSError or a MemoryError that names
 the file or an argument; a child that ends by a signal has crashed, one without progress hangs.
@@ -167,8 +168,13 @@ def _address_space() -> int:
     return 0
 
 
-def child(reader: str, seed: int, first: int, count: int) -> tuple[int, list[dict[str, object]]]:
-    """Run cases in a child until it ends, or hangs; the first case left, and what was found."""
+def child(
+    reader: str, seed: int, first: int, count: int, until: float
+) -> tuple[int, list[dict[str, object]]]:
+    """Run cases in a child until it ends, hangs, or the time is up.
+
+    The first case left, and what was found.
+    """
     command = [sys.executable, __file__, "--child", reader, str(seed), str(first), str(count)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     with (
@@ -200,6 +206,9 @@ def child(reader: str, seed: int, first: int, count: int) -> tuple[int, list[dic
                 return current + 1, found
             else:
                 time.sleep(0.01)
+            if time.monotonic() > until:
+                process.kill()
+                return current, found
             if over > MEMORY:  # once is enough: a maximum stays
                 process.kill()
                 found[-1] |= {"kind": "memory", "text": f"{over >> 20} MiB"}
@@ -218,14 +227,14 @@ def child(reader: str, seed: int, first: int, count: int) -> tuple[int, list[dic
 
 
 def fuzz(
-    reader: str, count: int, seed: int = 0, first: int = 0
+    reader: str, count: int, seed: int = 0, first: int = 0, until: float = float("inf")
 ) -> tuple[Counter[str], list[str], int]:
     """Kinds of outcome, a line for each bad one, and the most memory beyond sound files'."""
     kinds: Counter[str] = Counter()
     bad: list[str] = []
     last, most = first + count, 0
-    while first < last:
-        first, found = child(reader, seed, first, min(last - first, 5000))
+    while first < last and time.monotonic() < until:
+        first, found = child(reader, seed, first, min(last - first, 5000), until)
         for one in found:
             kind = str(one["kind"])
             kinds[kind] += 1
@@ -237,12 +246,17 @@ def fuzz(
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("count", type=int)
+    parser.add_argument("count", type=int, nargs="?", help="of cases for each reader")
+    parser.add_argument("--seconds", type=float, help="for all readers together, in place of count")
     parser.add_argument("--readers", nargs="+", choices=READERS, default=READERS)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--keep", type=Path, help="write the first case here, and read nothing")
     options = parser.parse_args()
+    if (options.count is None) == (options.seconds is None):
+        parser.error("expected count or --seconds")
+    share = float("inf") if options.seconds is None else options.seconds / len(options.readers)
+    count = 2**40 if options.count is None else options.count
     if options.keep:
         with tempfile.TemporaryDirectory() as folder:
             cases = Cases(options.readers[0], options.seed, Path(folder))
@@ -253,7 +267,7 @@ def main() -> int:
     failed = False
     for reader in options.readers:
         start = time.monotonic()
-        kinds, bad, most = fuzz(reader, options.count, options.seed, options.first)
+        kinds, bad, most = fuzz(reader, count, options.seed, options.first, start + share)
         told = ", ".join(f"{kind} {n:,}" for kind, n in sorted(kinds.items()))
         print(
             f"{reader}: {sum(kinds.values()):,} cases in {time.monotonic() - start:.0f} s: {told}; "

@@ -161,7 +161,7 @@ void ClassMoments::update(const CsrView<T>& rows, VectorView<const std::int32_t>
                           VectorView<const double> weights, int n_threads) {
   check_batch(rows.rows, rows.cols, n_features_, labels.size, weights.size);
   check_csr(rows);
-  SparseBatch<T> sparse(rows, labels, weights, n_classes(), n_threads);
+  const SparseBatch<T> sparse(rows, labels, weights, n_classes(), n_threads);
   if (!sparse.worthwhile()) {
     update_rows<T>(SparseRows<T>{rows}, labels, weights, n_threads);
     return;

@@ -1,4 +1,4 @@
-"""The command line: demonstration, experiments of papers, and commands on files of rows."""
+"""The command line: demonstrations, and commands on files of rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from eigenfeat.demo.datasets import Images
     from eigenfeat.demo.digits import Outcome
-    from eigenfeat.reproduce import Context
 
 DESCRIPTION = """\
 Discriminative features from generalized eigenvectors of class moments."""
@@ -31,8 +30,6 @@ examples:
   eigenfeat demo --quick            the same in a few seconds
   eigenfeat demo --splits 20 --seed 1 --output pictures
   eigenfeat demo early              decide signals before they have ended
-  eigenfeat reproduce mnist --data DIR --quick
-                                    the paper's experiment on a tenth of the rows, a minute or two
   eigenfeat fit rows.csv --target kind -o model.efm
   eigenfeat predict model.efm new.csv -o predictions.csv
   eigenfeat moments 'part-*.parquet' --target kind -o rows.efm --resume
@@ -47,40 +44,6 @@ same number of columns. Prints test errors and draws pictures. Nothing is downlo
 sample until it is decided, calibrates tau on held-out signals, and compares with ECTS and with
 deciding at a fixed time."""
 
-REPRODUCE = """\
-Runs an experiment of a paper and prints errors, seconds and memory beside the paper's figures.
-Hyperparameters are chosen without the test rows, which are read once at the end. Every method runs
-in a process of its own; its memory is the most that process has held, with the interpreter and the
-data. A quick run checks that all works: its errors are of fewer rows. Of the GEM paper (ICML 2014):
-
-  mnist      handwritten digits, Table 2                            mnist.npz
-  covertype  forest cover types, Table 3                            covtype_subset.npz
-  speech     frames of spoken digits in place of TIMIT's, Table 4   fsdd.npz
-  defaults   four further data sets, nothing chosen                 uci_isolet.npz,
-                                        uci_satimage.npz, opencv_digits.npz, ocr_letters.npz
-
-of Parrish's thesis (University of Washington, 2012), the first three over ten random splits:
-
-  ldg           LDG and others on 12 sets, Table 3.1 and Figures 3.4-3.8   uci_*.npz, mnist.npz
-  ldg-small     15 sets of few time series, Tables 3.3-3.5                 ucr/*.npz
-  ldg-transfer  images of one domain with help from another, Figure 4.5    office_surf.npz
-  early         when incomplete series are decided, chapter 5              ucr/*.npz
-
-and of the paper on max-margin data shifting (AAAI 2016), Tables 1, 3 and 4 and Figures 2 and 3:
-
-  mmds       mnist.npz, opencv_digits.npz, ocr_letters.npz, faces_yale.npz, faces_yaleb.npz,
-             faces_orl.npz, microarray_standins.npz
-
-The last five also draw pictures.
-
-A file that is missing or of another kind is named, with the arrays that it should hold. Ctrl-C ends
-a run; what is finished is printed and kept."""
-
-TASKS = (
-    *("mnist", "covertype", "speech", "defaults"),
-    *("ldg", "ldg-small", "ldg-transfer"),
-    "mmds",
-)
 EARLY = "early"
 
 
@@ -113,7 +76,6 @@ def _parser(as_json: bool = False) -> argparse.ArgumentParser:
         title="commands", metavar="COMMAND", required=True, parser_class=kind
     )
     _add_demo(commands)
-    _add_reproduce(commands)
     files.add_commands(commands)
     return parser
 
@@ -160,45 +122,6 @@ def _add_demo(commands: Any) -> None:
     digits.set_defaults(command=_load_demo)
 
 
-def _add_reproduce(commands: Any) -> None:
-    reproduce = commands.add_parser(
-        "reproduce",
-        help="run the papers' experiments",
-        description=REPRODUCE,
-    )
-    reproduce.add_argument(
-        "task", choices=(*TASKS, EARLY), metavar="TASK", help=" | ".join((*TASKS, EARLY))
-    )
-    reproduce.add_argument(
-        "--data", type=Path, required=True, metavar="DIR", help="folder of the data files"
-    )
-    reproduce.add_argument(
-        "--quick", action="store_true", help="fewer rows and hyperparameters, a minute or two"
-    )
-    reproduce.add_argument(
-        "--peers", action="store_true", help="also run other packages' classifiers, which is slow"
-    )
-    reproduce.add_argument(
-        "--only",
-        action="append",
-        default=[],
-        metavar="TEXT",
-        help="run only methods, peers too, whose name contains TEXT, or, with a colon in it, whose "
-        "DATA: METHOD does; may be repeated",
-    )
-    reproduce.add_argument(
-        "--output",
-        type=Path,
-        default=Path("eigenfeat-reproduce"),
-        metavar="DIR",
-        help="folder for TASK.csv or TASK-quick.csv, and pictures (default ./eigenfeat-reproduce)",
-    )
-    reproduce.add_argument(
-        "--threads", type=count, metavar="N", help="threads of every method (default: all)"
-    )
-    reproduce.set_defaults(command=_load_reproduce)
-
-
 def _load_demo() -> Callable[[argparse.Namespace], int]:
     """Import what a demonstration needs; what runs it."""
     require("rich", "demonstrations")
@@ -206,15 +129,6 @@ def _load_demo() -> Callable[[argparse.Namespace], int]:
     from eigenfeat.demo import datasets, digits, early, report  # noqa: F401
 
     return _demo
-
-
-def _load_reproduce() -> Callable[[argparse.Namespace], int]:
-    """Import what experiments need; what runs one."""
-    require("rich", "tables")
-    require("matplotlib", "pictures")
-    from eigenfeat import reproduce  # noqa: F401
-
-    return _reproduce
 
 
 def _demo(options: argparse.Namespace) -> int:
@@ -264,40 +178,6 @@ def _demo_early(options: argparse.Namespace) -> int:
     console.print(f"Pictures in {options.output.resolve()}", soft_wrap=True)
     _finish(console, written, started)
     return 0
-
-
-def _reproduce(options: argparse.Namespace) -> int:
-    from eigenfeat import reproduce
-    from eigenfeat.reproduce import settings
-
-    context = reproduce.Context(quick=options.quick, threads=options.threads, seed=settings.SEED)
-    try:
-        if options.task == "mmds":
-            from eigenfeat.reproduce import mmds
-
-            mmds.run(options.data, options.output, context, only=options.only)
-            return 0
-        if options.task == EARLY:
-            return _reproduce_early(options, context)
-        outcomes = reproduce.reproduce(
-            reproduce.PROTOCOLS[options.task],
-            options.data,
-            options.output,
-            context,
-            peers=options.peers,
-            only=options.only,
-        )
-    except reproduce.NothingToRunError as error:
-        print(f"eigenfeat: {error}", file=sys.stderr)
-        return 2
-    return int(any(outcome.failure for outcome in outcomes))
-
-
-def _reproduce_early(options: argparse.Namespace, context: Context) -> int:
-    from eigenfeat.reproduce.early import reproduce_early
-
-    trials = reproduce_early(options.data, options.output, context, only=options.only)
-    return int(any(trial.failure for trial in trials))
 
 
 def _compare(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 from typing import Any
 
 from eigenfeat.cli.output import UsageError
@@ -17,11 +16,6 @@ PARAMETERS = (
     *("hidden_ridge", "n_clusters", "random_state"),
 )
 PAIRS = ("all", "hypercube", "random", "stratified", "confusion", "one_vs_rest", "class_tree")
-
-# What scikit-learn says of a parameter, and what this package does.
-_WORDS = re.compile(r"The '(\w+)' parameter of \w+ must be (.*)\. Got (.*) instead\.", re.DOTALL)
-_CHOICES = re.compile(r"a str among \{(.*?)\}")  # a set, in any order
-_OWN_WORDS = re.compile(r"(\w+): (expected .*)", re.DOTALL)
 
 
 def add_parameters(group: Any) -> None:
@@ -98,24 +92,32 @@ def estimator_of(kind: Any, options: argparse.Namespace) -> Any:
         raise UsageError(
             f"{flags}: expected none with --features or --moments, which fit {kind.__name__}"
         )
+    for name, value in given.items():
+        _check(kind, name, value)
     model = kind(**given, n_threads=options.threads)
     try:
         model._check_parameters()
-    except ValueError as error:
-        raise UsageError(_as_option(str(error))) from None
+    except ValueError as error:  # of several together, or of what is inside one
+        name, _, wrong = str(error).partition(": ")
+        raise UsageError(f"{_flag(name)}: {wrong}" if name in given else str(error)) from None
     return model
 
 
-def _as_option(text: str) -> str:
-    """What is said of a parameter, said of its option."""
-    if found := _WORDS.fullmatch(text):
-        wanted = _CHOICES.sub(
-            lambda one: f"one of {', '.join(sorted(one[1].split(', ')))}", found[2]
-        )
-        return f"{_flag(found[1])}: expected {wanted}, got {found[3]}"
-    if (found := _OWN_WORDS.fullmatch(text)) and found[1] in PARAMETERS:
-        return f"{_flag(found[1])}: {found[2]}"
-    return text
+def _check(kind: Any, name: str, value: Any) -> None:
+    """Raise UsageError unless one of the constraints of an estimator's parameter is satisfied."""
+    from sklearn.utils._param_validation import make_constraint  # not for the sake of --help
+
+    wanted = [make_constraint(one) for one in kind._parameter_constraints[name]]
+    if any(one.is_satisfied_by(value) for one in wanted):
+        return
+    shown = [_words(one) for one in wanted if not one.hidden]
+    told = " or ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
+    raise UsageError(f"{_flag(name)}: expected {told}, got {value!r}")
+
+
+def _words(constraint: Any) -> str:
+    choices = getattr(constraint, "options", None)
+    return f"one of {', '.join(map(repr, sorted(choices)))}" if choices else str(constraint)
 
 
 def _flag(name: str) -> str:

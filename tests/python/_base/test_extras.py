@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).resolve().parents[3]
 START = "import sys; sys.modules['matplotlib'] = sys.modules['rich'] = None\n"
 FIT = """
 from sklearn.datasets import load_iris
@@ -22,7 +24,9 @@ plotting.plot_spectrum(GEM(threshold=0).fit(X, y))
 
 def python(code):
     command = [sys.executable, "-c", START + code]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=300, check=False, cwd=ROOT
+    )
 
 
 def test_fits_need_neither_and_say_how_far_they_are():
@@ -42,9 +46,15 @@ def test_pictures_name_the_extra():
     )
 
 
-@pytest.mark.parametrize("command", [["demo", "--quick"], ["reproduce", "mnist", "--data", "x"]])
-def test_commands_name_the_extra_before_any_work(command):
-    done = python(f"from eigenfeat.cli.main import main; sys.exit(main({command}))")
+@pytest.mark.parametrize(
+    ("module", "command"),
+    [
+        ("eigenfeat.cli.main", ["demo", "--quick"]),
+        ("bench.papers.__main__", ["mnist", "--data", "x"]),
+    ],
+)
+def test_commands_name_the_extra_before_any_work(module, command):
+    done = python(f"from {module} import main; sys.exit(main({command}))")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("eigenfeat: rich: expected to be installed for ")
     assert done.stderr.endswith('as by pip install "eigenfeat[cli]"\n')

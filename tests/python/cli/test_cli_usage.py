@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 
@@ -11,7 +12,7 @@ from command_line import run
 from table_files import arrow_modules, csv_text
 
 import eigenfeat as ef
-from eigenfeat import ClassMoments, GEMClassifier
+from eigenfeat import GEM, ClassMoments, GEMClassifier
 from eigenfeat.cli import parameters as cli_parameters
 from eigenfeat.pencils.contrasts import KINDS
 from eigenfeat.tables import OptionError
@@ -111,6 +112,15 @@ def test_the_hint_about_columns_from_0_is_right(files, monkeypatch):
 
 def test_options_know_all_pairs():
     assert cli_parameters.PAIRS == KINDS
+
+
+@pytest.mark.parametrize("name", ["scale", "denominator"])
+def test_options_have_the_choices_of_the_constraints(name):
+    parser = argparse.ArgumentParser()
+    cli_parameters.add_parameters(parser)
+    (option,) = (action for action in parser._actions if action.dest == name)
+    for kind in (GEM, GEMClassifier):
+        assert set(option.choices) == kind._parameter_constraints[name][0].options
 
 
 def test_an_error_about_options_survives_pickling():

@@ -1,0 +1,128 @@
+"""The papers' experiments from the command line: ``python -m bench.papers TASK --data DIR``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from eigenfeat._base.extras import MissingExtraError, require
+from eigenfeat.cli.options import count
+from eigenfeat.cli.output import Parser, quiet_interrupts, report_error
+
+DESCRIPTION = """\
+Runs an experiment of a paper and prints errors, seconds and memory beside the paper's figures.
+Hyperparameters are chosen without the test rows, which are read once at the end. Every method runs
+in a process of its own; its memory is the most that process has held, with the interpreter and the
+data. A quick run checks that all works: its errors are of fewer rows. Of the GEM paper (ICML 2014):
+
+  mnist      handwritten digits, Table 2                            mnist.npz
+  covertype  forest cover types, Table 3                            covtype_subset.npz
+  speech     frames of spoken digits in place of TIMIT's, Table 4   fsdd.npz
+  defaults   four further data sets, nothing chosen                 uci_isolet.npz,
+                                        uci_satimage.npz, opencv_digits.npz, ocr_letters.npz
+
+of Parrish's thesis (University of Washington, 2012), the first three over ten random splits:
+
+  ldg           LDG and others on 12 sets, Table 3.1 and Figures 3.4-3.8   uci_*.npz, mnist.npz
+  ldg-small     15 sets of few time series, Tables 3.3-3.5                 ucr/*.npz
+  ldg-transfer  images of one domain with help from another, Figure 4.5    office_surf.npz
+  early         when incomplete series are decided, chapter 5              ucr/*.npz
+
+and of the paper on max-margin data shifting (AAAI 2016), Tables 1, 3 and 4 and Figures 2 and 3:
+
+  mmds       mnist.npz, opencv_digits.npz, ocr_letters.npz, faces_yale.npz, faces_yaleb.npz,
+             faces_orl.npz, microarray_standins.npz
+
+The last five also draw pictures.
+
+A file that is missing or of another kind is named, with the arrays that it should hold. Ctrl-C ends
+a run; what is finished is printed and kept."""
+
+TASKS = (
+    *("mnist", "covertype", "speech", "defaults"),
+    *("ldg", "ldg-small", "ldg-transfer"),
+    *("mmds", "early"),
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one experiment and return the exit status."""
+    with quiet_interrupts(False):
+        options = _parser().parse_args(arguments)
+    try:
+        with quiet_interrupts(False):
+            run = _load()
+        return run(options)
+    except (KeyboardInterrupt, OSError, MissingExtraError) as error:
+        return report_error(error, False)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(prog="python -m bench.papers", description=DESCRIPTION)
+    parser.add_argument("task", choices=TASKS, metavar="TASK", help=" | ".join(TASKS))
+    parser.add_argument(
+        "--data", type=Path, required=True, metavar="DIR", help="folder of the data files"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="fewer rows and hyperparameters, a minute or two"
+    )
+    parser.add_argument(
+        "--peers", action="store_true", help="also run other packages' classifiers, which is slow"
+    )
+    parser.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="run only methods, peers too, whose name contains TEXT, or, with a colon in it, whose "
+        "DATA: METHOD does; may be repeated",
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=Path("eigenfeat-papers"),
+        metavar="DIR",
+        help="folder for TASK.csv or TASK-quick.csv, and pictures (default ./eigenfeat-papers)",
+    )
+    parser.add_argument(
+        "--threads", type=count, metavar="N", help="threads of every method (default: all)"
+    )
+    return parser
+
+
+def _load() -> Callable[[argparse.Namespace], int]:
+    """Import what experiments need; what runs one."""
+    require("rich", "tables")
+    require("matplotlib", "pictures")
+    from bench import papers  # noqa: F401
+
+    return _run
+
+
+def _run(options: argparse.Namespace) -> int:
+    from bench import papers
+    from bench.papers import early, mmds, settings
+
+    context = papers.Context(quick=options.quick, threads=options.threads, seed=settings.SEED)
+    where = options.data, options.output
+    try:
+        if options.task == "mmds":
+            mmds.run(*where, context, only=options.only)
+            return 0
+        if options.task == "early":
+            outcomes = early.reproduce_early(*where, context, only=options.only)
+        else:
+            protocol = papers.PROTOCOLS[options.task]
+            outcomes = papers.reproduce(
+                protocol, *where, context, peers=options.peers, only=options.only
+            )
+    except papers.NothingToRunError as error:
+        print(f"eigenfeat: {error}", file=sys.stderr)
+        return 2
+    return int(any(outcome.failure for outcome in outcomes))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

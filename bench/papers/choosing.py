@@ -1,0 +1,144 @@
+"""Hyperparameters chosen on rows that are held out, then training on what the protocol says."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid, PredefinedSplit, StratifiedShuffleSplit
+
+from bench.papers import settings
+from bench.papers.protocol import Context, Data, Method, Rows
+
+__all__ = ["Scores", "Trained", "score", "train"]
+
+Step = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Share of wrong predictions, and mean negative log probability of the labels (None: no)."""
+
+    error: float
+    cross_entropy: float | None = None
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained model, what was chosen out of how many candidates, and seconds."""
+
+    model: Any
+    parameters: dict[str, Any]
+    n_candidates: int
+    choose_seconds: float
+    train_seconds: float
+
+
+def train(method: Method, data: Data, objective: str, context: Context, step: Step) -> Trained:
+    """Choose a method's hyperparameters without the test rows, and train it with them.
+
+    Parameters
+    ----------
+    method : Method
+    data : Data
+    objective : {"error", "cross_entropy"}
+        What the choice minimises. On a tie the first candidate is taken.
+    context : Context
+    step : callable
+        Told what is being done.
+    """
+    estimator = method.build(context).set_params(**method.hyperparameters.set_for(context))
+    grid = method.hyperparameters.chosen_from(context)
+    candidates = list(ParameterGrid(grid))
+    started = time.perf_counter()
+    best = candidates[0]
+    if len(candidates) > 1 and _chooses_itself(estimator, data, objective):
+        step(f"choosing out of {len(candidates)}")
+        best = _by_classifier_cv(estimator, grid, data, context)
+    elif len(candidates) > 1:
+        best = _by_trial(estimator, candidates, data, objective, context, step)
+    chosen = time.perf_counter()
+    step("training")
+    model = clone(estimator).set_params(**best)
+    if method.ensemble is not None:
+        model = method.ensemble(model, context)
+    model.fit(data.train.X, data.train.y)
+    trained = time.perf_counter()
+    return Trained(model, dict(best), len(candidates), chosen - started, trained - chosen)
+
+
+def score(model: Any, rows: Rows) -> Scores:
+    """Return a model's error rate and, if it gives probabilities, its cross-entropy."""
+    if not hasattr(model, "predict_proba"):
+        return Scores(float(np.mean(model.predict(rows.X) != rows.y)))
+    probabilities = np.asarray(model.predict_proba(rows.X), dtype=np.float64)
+    classes = np.asarray(model.classes_)
+    error = float(np.mean(classes[probabilities.argmax(axis=1)] != rows.y))
+    column = np.minimum(np.searchsorted(classes, rows.y), len(classes) - 1)
+    known = classes[column] == rows.y
+    given = np.where(known, probabilities[np.arange(len(rows)), column], 0.0)
+    least = np.finfo(np.float64).tiny
+    return Scores(error, float(-np.log(np.maximum(given, least)).mean()))
+
+
+def _chooses_itself(estimator: Any, data: Data, objective: str) -> bool:
+    """Whether GEMClassifierCV can do it, which shares moments and features among candidates."""
+    if data.development is not None or objective != "error":
+        return False
+    from eigenfeat.gem.classifier import GEMClassifier
+
+    return isinstance(estimator, GEMClassifier)
+
+
+def _by_classifier_cv(
+    estimator: Any, grid: dict[str, list[Any]], data: Data, context: Context
+) -> dict[str, Any]:
+    from eigenfeat.gem.search import GEMClassifierCV
+
+    cv = _splitter(data, context.seed)
+    search = GEMClassifierCV(estimator=estimator, grid=grid, cv=cv, refit=False, verbose=0)
+    return dict(search.fit(data.train.X, data.train.y).best_params_)
+
+
+def _by_trial(
+    estimator: Any,
+    candidates: list[dict[str, Any]],
+    data: Data,
+    objective: str,
+    context: Context,
+    step: Step,
+) -> dict[str, Any]:
+    """Train each candidate on the same rows, and return the one that does best on the others."""
+    fit, held_out = data.train, data.development
+    if held_out is None:
+        fit, held_out = _held_out(data, context.seed)
+    values = []
+    for number, candidate in enumerate(candidates, 1):
+        step(f"candidate {number} of {len(candidates)}")
+        scores = score(clone(estimator).set_params(**candidate).fit(fit.X, fit.y), held_out)
+        value = getattr(scores, objective)
+        if value is None:
+            raise ValueError(
+                f"objective: expected a model with probabilities, got {type(estimator).__name__}"
+            )
+        values.append(value)
+    return candidates[int(np.argmin(values))]
+
+
+def _held_out(data: Data, seed: int) -> tuple[Rows, Rows]:
+    rows = data.train
+    kept, held_out = next(_splitter(data, seed).split(rows.y[:, None], rows.y))
+    return rows[kept], rows[held_out]
+
+
+def _splitter(data: Data, seed: int) -> Any:
+    if not data.by_source:
+        return StratifiedShuffleSplit(1, test_size=settings.HELD_OUT, random_state=seed)
+    n = len(data.train)
+    fold = np.full(n, -1)
+    fold[n - round(settings.HELD_OUT * n) :] = 0
+    return PredefinedSplit(fold)

@@ -1,0 +1,214 @@
+"""One method on one problem, measured: scores, seconds, memory; alone in a process of its own."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from bench.papers.choosing import Scores, score, train
+from bench.papers.protocol import Context, Method, Problem
+
+__all__ = ["Job", "Outcome", "measure", "run"]
+
+Step = Callable[[str], None]
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+@dataclass(frozen=True)
+class Job:
+    """A method, its problem, the folder of the data, and how to run."""
+
+    problem: Problem
+    method: Method
+    folder: Path
+    context: Context
+
+
+@dataclass
+class Outcome:
+    """What a job did; `failure` says why there are no scores, `members` are an ensemble's.
+
+    A study leaves `splits` instead of `scores`.
+    """
+
+    problem: str
+    method: str
+    failure: str = ""
+    scores: Scores | None = None
+    members: list[Scores] = field(default_factory=list)
+    splits: list[Any] = field(default_factory=list)
+    n_train: int = 0
+    n_test: int = 0
+    directions: int | None = None
+    parameters: dict[str, Any] = field(default_factory=dict)
+    n_candidates: int = 0
+    choose_seconds: float = 0.0
+    train_seconds: float = 0.0
+    test_seconds: float = 0.0
+    peak_bytes: int = 0
+    warnings: list[str] = field(default_factory=list)
+
+
+def measure(job: Job, step: Step) -> Outcome:
+    """Run a job in a fresh process, so that its memory is its own; its end cannot be ours.
+
+    Parameters
+    ----------
+    job : Job
+    step : callable
+        Told what is being done.
+
+    Returns
+    -------
+    Outcome
+        With `failure` if there was an error or the process was killed.
+    """
+    spawn = multiprocessing.get_context("spawn")
+    ours, theirs = spawn.Pipe(duplex=False)
+    process = spawn.Process(target=_work, args=(job, theirs), daemon=True)
+    try:
+        with _thread_variables(job.context.threads), _interrupts_held_back():
+            process.start()
+        theirs.close()
+        while not isinstance(message := ours.recv(), Outcome):
+            step(message)
+        return message
+    except EOFError:
+        process.join()
+        reason = f"the process ended early (exit code {process.exitcode})"
+        return Outcome(job.problem.name, job.method.name, failure=reason)
+    finally:
+        if process.pid is not None:
+            process.terminate()
+            process.join()
+        ours.close()
+
+
+def run(job: Job, step: Step) -> Outcome:
+    """Run a job in this process, and measure its memory."""
+    outcome = Outcome(job.problem.name, job.method.name)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        (job.problem.study or _train_and_test)(job, outcome, step)
+    told = [w.message for w in caught if issubclass(w.category, (UserWarning, RuntimeWarning))]
+    outcome.warnings = list(dict.fromkeys(map(_one_line, told)))
+    outcome.peak_bytes = peak_bytes()
+    return outcome
+
+
+def _train_and_test(job: Job, outcome: Outcome, step: Step) -> None:
+    """Load, choose, train, and read the test rows once at the end."""
+    problem, method = job.problem, job.method
+    step("loading")
+    data = problem.load(job.folder / problem.file, job.context)
+    trained = train(method, data, problem.objective, job.context, step)
+    step("testing")
+    test = data.test()
+    started = time.perf_counter()
+    outcome.scores = score(trained.model, test)
+    outcome.test_seconds = time.perf_counter() - started
+    if method.members is not None:
+        outcome.members = [score(member, test) for member in trained.model.members_]
+    outcome.n_train, outcome.n_test = len(data.train), len(test)
+    outcome.parameters, outcome.n_candidates = trained.parameters, trained.n_candidates
+    outcome.choose_seconds = trained.choose_seconds
+    outcome.train_seconds = trained.train_seconds
+    outcome.directions = _n_directions(trained.model)
+
+
+def peak_bytes() -> int:
+    """Return the most memory that this process has held so far, the interpreter included.
+
+    From Linux's `VmHWM` where there is one: `ru_maxrss` also counts the parent at the time of the
+    fork.
+    """
+    try:
+        for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return 0
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024
+
+
+def _work(job: Job, connection: Connection) -> None:
+    """Send steps and in the end an outcome; Ctrl-C is the parent's business."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        outcome = run(job, connection.send)
+    except Exception as error:
+        outcome = Outcome(job.problem.name, job.method.name, failure=_one_line(error))
+        outcome.peak_bytes = peak_bytes()
+    connection.send(outcome)
+
+
+@contextmanager
+def _thread_variables(threads: int | None) -> Iterator[None]:
+    """Set what a new process's numerical libraries read when they are loaded."""
+    before = {name: os.environ.get(name) for name in THREAD_VARIABLES}
+    if threads is not None:
+        os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(threads)))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _n_directions(model: Any) -> int | None:
+    """Return the number of directions of a model, of its last layer or of its first member."""
+    if hasattr(model, "directions_"):
+        return int(model.directions_.shape[1])
+    if hasattr(model, "layers_"):
+        return len(model.layers_[-1].offset)
+    inside = list(getattr(model, "members_", []))[:1]
+    inside += [part for _, part in getattr(model, "steps", [])]
+    found = [count for part in inside if part is not None and (count := _n_directions(part))]
+    return found[-1] if found else None
+
+
+@contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """Let Ctrl-C wait until a process has been started, which itself never hears it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    waiting: list[int] = []
+    resource_tracker.ensure_running()  # or it is started within, and lets the signal through
+    masks = hasattr(signal, "pthread_sigmask")
+    handler = signal.signal(signal.SIGINT, lambda number, frame: waiting.append(number))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT]) if masks else set()
+    try:
+        yield
+    finally:
+        if masks:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(signal.SIGINT, handler)
+    if waiting:
+        raise KeyboardInterrupt
+
+
+def _one_line(error: Any) -> str:
+    """Return the kind and the first line of an error or a warning."""
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {text[0] if text else ''}".removesuffix(": ")

@@ -1,0 +1,167 @@
+"""The data of the max-margin shifting paper, split as it says, and the extractors it names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.cluster import KMeans
+from sklearn.decomposition import NMF, PCA, FactorAnalysis, FastICA, MiniBatchSparsePCA
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.pipeline import make_pipeline
+
+from bench.papers import mmds_settings as settings
+from bench.papers.protocol import Rows, read_arrays, subsample
+from eigenfeat.maxmargin import Autoencoder
+
+__all__ = ["AboveZero", "Split", "extractor", "few_of_each", "gradients", "kernel", "load"]
+
+
+@dataclass(frozen=True)
+class Split:
+    """Rows to train on and to test on."""
+
+    train: Rows
+    test: Rows
+
+
+class AboveZero(TransformerMixin, BaseEstimator):
+    """Columns less their minimum, and nothing below 0: what NMF can read."""
+
+    def fit(self, X: Any, y: Any = None) -> AboveZero:
+        """Remember the least of every column."""
+        self.least_ = np.asarray(X).min(axis=0)
+        return self
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Return ``max(X - least_, 0)``."""
+        return np.maximum(np.asarray(X) - self.least_, 0)
+
+
+def load(data: str, folder: Path, *, quick: bool) -> Split:
+    """MNIST, Digits or Letters; a quick run has fewer rows."""
+    split = {"MNIST": _mnist, "Digits": _digits, "Letters": _letters}[data](folder)
+    if not quick:
+        return split
+    train = subsample(split.train, settings.QUICK_TRAIN_ROWS, settings.SEED)
+    return Split(train, subsample(split.test, settings.QUICK_TEST_ROWS, settings.SEED))
+
+
+def _mnist(folder: Path) -> Split:
+    path = folder / "mnist.npz"
+    X, y = read_arrays(path, "X_train", "y_train")
+    train = subsample(Rows(X, y.astype(np.int64)), settings.MNIST_ROWS, settings.SEED)
+    X, y = read_arrays(path, "X_test", "y_test")
+    test = Rows(X, y.astype(np.int64))
+    return Split(_unit(train), _unit(test))
+
+
+def _unit(rows: Rows) -> Rows:
+    """Pixels in 0..1."""
+    X = rows.X.astype(np.float32)
+    X /= 255
+    return Rows(X, rows.y)
+
+
+def _digits(folder: Path) -> Split:
+    X, y = read_arrays(folder / "opencv_digits.npz", "X", "y")
+    rows = Rows(gradients(X.reshape(-1, 20, 20)), y.astype(np.int64))
+    order = np.random.RandomState(settings.SEED).permutation(len(rows))
+    half = len(rows) // 2
+    return Split(rows[order[:half]], rows[order[half:]])
+
+
+def _letters(folder: Path) -> Split:
+    X, y, fold = read_arrays(folder / "ocr_letters.npz", "X", "y", "fold")
+    rows = Rows(X.astype(np.float32), y.astype(np.int64))
+    training = fold == settings.LETTER_FOLD
+    return Split(rows[training], rows[~training])
+
+
+def gradients(images: NDArray[Any], bins: int = 16) -> NDArray[np.float32]:
+    """Histograms of gradient directions in the four quarters of square images, 64 numbers each.
+
+    As in OpenCV's example for these digits: slants are taken out before, and histograms of
+    gradient magnitudes are normalised by Hellinger's measure after.
+    """
+    images = _upright(images.astype(np.float64))
+    rows, columns = np.gradient(images, axis=(1, 2))
+    magnitude = np.hypot(rows, columns)
+    angle = np.arctan2(rows, columns) % (2 * np.pi)
+    which = np.minimum((angle * bins / (2 * np.pi)).astype(int), bins - 1)
+    half = images.shape[1] // 2
+    parts = []
+    for below in (slice(0, half), slice(half, None)):
+        for beside in (slice(0, half), slice(half, None)):
+            m, w = magnitude[:, below, beside], which[:, below, beside]
+            parts += [np.where(w == b, m, 0.0).sum(axis=(1, 2)) for b in range(bins)]
+    out = np.stack(parts, axis=1)
+    out = np.sqrt(out / (out.sum(axis=1, keepdims=True) + 1e-7))
+    return (out / (np.linalg.norm(out, axis=1, keepdims=True) + 1e-7)).astype(np.float32)
+
+
+def _upright(images: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Shear images until their second moments show no slant."""
+    from scipy.ndimage import map_coordinates
+
+    n, height, width = images.shape
+    y, x = np.mgrid[:height, :width].astype(np.float64)
+    mass = np.maximum(images.sum(axis=(1, 2)), 1e-9)
+    middle_x = (images * x).sum(axis=(1, 2)) / mass
+    middle_y = (images * y).sum(axis=(1, 2)) / mass
+    dy = y - middle_y[:, None, None]
+    dx = x - middle_x[:, None, None]
+    vertical = (images * dy**2).sum(axis=(1, 2))
+    slant = (images * dy * dx).sum(axis=(1, 2)) / np.maximum(vertical, 1e-9 * mass)
+    out = np.empty_like(images)
+    for i in range(n):
+        moved = x + slant[i] * (y - height / 2) + middle_x[i] - width / 2
+        out[i] = map_coordinates(images[i], [y, moved], order=1)
+    return out
+
+
+def few_of_each(rows: Rows, count: int, seed: int) -> Split:
+    """So many random rows of every class, at most half of it, to train on; the others to test."""
+    random = np.random.RandomState(seed)
+    chosen = []
+    for label in np.unique(rows.y):
+        members = random.permutation(np.flatnonzero(rows.y == label))
+        chosen.append(members[: min(count, max(len(members) // 2, 1))])
+    train = np.sort(np.concatenate(chosen))
+    return Split(rows[train], rows[np.setdiff1d(np.arange(len(rows)), train)])
+
+
+def kernel(data: str, X: NDArray[np.float32], width: float, *, quick: bool) -> RBFSampler:
+    """Random Fourier features, fitted; `width` is relative to the median distance of rows."""
+    some = X[:500].astype(np.float64)
+    squares = (some**2).sum(axis=1)
+    distance = np.median(squares[:, None] + squares - 2 * some @ some.T)
+    count = settings.QUICK_KERNEL_FEATURES if quick else settings.KERNEL_FEATURES[data]
+    gamma = width / float(distance)
+    return RBFSampler(gamma=gamma, n_components=count, random_state=settings.SEED).fit(X)
+
+
+def extractor(name: str, n_components: int, *, quick: bool) -> Any:
+    """One of the paper's extractors by its name there."""
+    k, seed = n_components, settings.SEED
+    iterations = settings.QUICK_ITERATIONS if quick else settings.AUTOENCODER_ITERATIONS
+    makers: dict[str, Callable[[], Any]] = {
+        "PCA": lambda: PCA(k, random_state=seed),
+        "KPCA": lambda: PCA(k, random_state=seed),
+        "AE": lambda: Autoencoder(k, max_iter=iterations, random_state=seed),
+        "ICA": lambda: FastICA(k, max_iter=300, tol=1e-2, random_state=seed),
+        "SPCA": lambda: MiniBatchSparsePCA(
+            k, alpha=0.1, max_iter=20, batch_size=50, random_state=seed
+        ),
+        "KM": lambda: KMeans(k, n_init=10, random_state=seed),
+        "FA": lambda: FactorAnalysis(k, max_iter=100, tol=0.1, random_state=seed),
+        "NMF": lambda: make_pipeline(
+            AboveZero(), NMF(k, init="nndsvda", max_iter=100, tol=1e-3, random_state=seed)
+        ),
+    }
+    return makers[name]()

@@ -1,0 +1,337 @@
+"""The paper's experiments from end to end on tiny files, and how they are measured and told."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+from pathlib import Path
+
+import numpy as np
+import papers_support
+import pytest
+from rich.console import Console
+from sklearn.linear_model import LogisticRegression
+
+from bench.papers import (
+    PROTOCOLS,
+    Context,
+    Method,
+    builders,
+    choosing,
+    covertype,
+    defaults,
+    measuring,
+    mnist,
+    reproduce,
+    settings,
+    speech,
+)
+from bench.papers.protocol import Data, Hyperparameters, Paper, Rows, check_files
+
+LINEAR = Method("logistic regression", builders.standardised_logistic)
+QUICK = Context(quick=True)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return papers_support.write_all(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="module")
+def real_folder():
+    """The data sets themselves."""
+    path = Path(__file__).resolve().parents[4] / "shared" / "data"
+    if not path.is_dir():
+        pytest.skip("the data sets are not at ../shared/data beside the repository")
+    return path
+
+
+@pytest.fixture
+def console():
+    return Console(width=120, record=True, file=io.StringIO())
+
+
+def with_methods(protocol, *methods):
+    """The protocol's first problem with other methods."""
+    problem = dataclasses.replace(protocol.problems[0], methods=methods)
+    return dataclasses.replace(protocol, problems=(problem,))
+
+
+def job(folder, method, name="defaults", context=QUICK):
+    return measuring.Job(PROTOCOLS[name].problems[0], method, folder, context)
+
+
+def lines_of(path):
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+# ---- every protocol ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [name for name in PROTOCOLS if not name.startswith("ldg")])
+def test_a_protocol_runs_from_end_to_end(name, folder, tmp_path, console):
+    protocol = PROTOCOLS[name]
+    outcomes = reproduce(
+        protocol, folder, tmp_path, QUICK, peers=True, console=console, measure=measuring.run
+    )
+    assert [(o.problem, o.method) for o in outcomes] == [
+        (problem.name, method.name) for problem in protocol.problems for method in problem.methods
+    ]
+    text = console.export_text()
+    for problem in protocol.problems:
+        assert problem.title in text
+        for figures in [m.paper for m in problem.methods] + list(problem.quoted):
+            assert figures.error in text
+    lines = lines_of(tmp_path / f"{name}-quick.csv")
+    assert len(lines) >= len(outcomes)
+    for line in lines:
+        assert line["failure"] == ""
+        assert 0 <= float(line["error"]) < 0.6
+        assert int(line["peak_bytes"]) > 2**20
+
+
+def test_mnist_gives_random_directions_as_many_as_gem_has(folder, tmp_path, console):
+    found = reproduce(
+        PROTOCOLS["mnist"], folder, tmp_path, QUICK, console=console, measure=measuring.run
+    )
+    directions = {outcome.method: outcome.directions for outcome in found}
+    assert directions["random directions"] == directions["GEM"] > 0
+
+
+def test_speech_tells_members_and_ensemble(folder, tmp_path, console):
+    (outcome,) = reproduce(
+        PROTOCOLS["speech"], folder, tmp_path, QUICK, console=console, measure=measuring.run
+    )
+    assert len(outcome.members) == settings.MEMBERS
+    members, ensemble = lines_of(tmp_path / "speech-quick.csv")
+    assert (members["method"], members["runs"]) == ("GEM, mean of 5", "5")
+    assert (ensemble["method"], ensemble["runs"]) == ("GEM (ensemble)", "1")
+    entropies = [one.cross_entropy for one in outcome.members]
+    assert float(members["cross_entropy"]) == pytest.approx(np.mean(entropies), abs=1e-6)
+    deviation = float(members["cross_entropy_deviation"])
+    assert deviation == pytest.approx(np.std(entropies, ddof=1), abs=1e-6)
+    # By Jensen's inequality the geometric mean is at least as good as the members on average.
+    assert outcome.scores.cross_entropy <= np.mean(entropies) + 1e-9
+
+
+def test_covertype_tells_an_ensemble_over_draws_of_frequencies(folder, tmp_path, console):
+    found = reproduce(
+        PROTOCOLS["covertype"],
+        folder,
+        tmp_path,
+        QUICK,
+        only=["GEM + RFF"],
+        console=console,
+        measure=measuring.run,
+    )
+    assert [outcome.method for outcome in found] == ["GEM + RFF (ensemble)"]
+    assert len(found[0].members) == 2
+    members, ensemble = lines_of(tmp_path / "covertype-quick.csv")
+    assert (members["method"], members["runs"]) == ("GEM + RFF, mean of 2", "2")
+    assert ensemble["method"] == "GEM + RFF (ensemble)"
+    assert len({one.cross_entropy for one in found[0].members}) == 2
+
+
+# ---- splits --------------------------------------------------------------------------------------
+
+
+def test_covertype_leaves_out_repeated_rows_and_standardises_by_the_training_rows(folder):
+    data = covertype.load(folder / "covtype_subset.npz", Context())
+    train, test = data.train, data.test()
+    assert (len(train), len(test)) == (405, 45)
+    assert train.X.dtype == np.float32
+    np.testing.assert_allclose(train.X[:, :10].mean(axis=0), 0, atol=1e-5)
+    np.testing.assert_allclose(train.X[:, :10].std(axis=0), 1, atol=1e-4)
+    assert set(np.unique(train.X[:, 10:])) == {0, 1}
+    other = covertype.load(folder / "covtype_subset.npz", Context(seed=1))
+    assert not np.array_equal(train.y, other.train.y)
+
+
+def test_no_speaker_is_in_two_parts_of_speech(folder):
+    data = speech.load(folder / "fsdd.npz", Context())
+    n = len(speech.fsdd_frames(folder / "fsdd.npz").y) // 6
+    assert (len(data.train), len(data.development), len(data.test())) == (4 * n, n, n)
+    assert len(speech.load(folder / "fsdd.npz", QUICK).train) == 4 * n // 6
+
+
+def test_defaults_split_as_they_say(folder):
+    halves = defaults.load_opencv(folder / "opencv_digits.npz", Context())
+    assert np.bincount(halves.train.y).tolist() == np.bincount(halves.test().y).tolist()
+    assert halves.train.X.max() <= 1
+    folds = defaults.load_ocr(folder / "ocr_letters.npz", Context())
+    assert len(folds.train) + len(folds.test()) == 240
+
+
+def test_a_quick_run_takes_fewer_rows(folder, monkeypatch):
+    monkeypatch.setattr(settings, "MNIST_QUICK_ROWS", 50)
+    monkeypatch.setattr(settings, "DEFAULTS_QUICK_ROWS", 40)
+    digits = mnist.load(folder / "mnist.npz", QUICK)
+    assert (len(digits.train), len(digits.test())) == (50, 100)
+    letters = defaults.load_official(folder / "uci_isolet.npz", QUICK)
+    assert (len(letters.train), len(letters.test())) == (40, 40)
+
+
+def test_the_files_at_hand_hold_what_they_should(real_folder):
+    for protocol in PROTOCOLS.values():
+        check_files(protocol, real_folder)
+    data = covertype.load(real_folder / "covtype_subset.npz", Context())
+    assert (len(data.train), len(data.test())) == (92539, 10282)
+    digits = mnist.load(real_folder / "mnist.npz", QUICK)
+    assert digits.train.X.shape == (6000, 784)
+    assert (digits.train.X.min(), digits.train.X.max()) == (0, 1)
+    letters = defaults.load_ocr(real_folder / "ocr_letters.npz", Context())
+    assert (len(letters.train), len(letters.test())) == (4617, 47535)
+
+
+# ---- choosing ------------------------------------------------------------------------------------
+
+
+def rows(rng, n):
+    y = np.arange(n) % 3
+    return Rows((rng.standard_normal((n, 4)) + 3 * np.eye(3, 4)[y]).astype(np.float32), y)
+
+
+def test_scores_are_errors_and_cross_entropy(rng):
+    train = rows(rng, 90)
+    model = LogisticRegression().fit(train.X, train.y)
+    scores = choosing.score(model, train)
+    given = model.predict_proba(train.X)[np.arange(90), train.y]
+    assert scores.error == np.mean(model.predict(train.X) != train.y)
+    assert scores.cross_entropy == pytest.approx(-np.log(given).mean())
+    unseen = choosing.score(model, Rows(train.X[:2], np.array([0, 7])))
+    assert 300 < unseen.cross_entropy < 400  # -log of the smallest float, over two
+
+
+def test_the_best_on_held_out_rows_is_trained_on_all(rng):
+    train, calls = rows(rng, 120), []
+
+    class Counting(LogisticRegression):
+        def fit(self, X, y):
+            calls.append((self.C, len(y)))
+            return super().fit(X, y)
+
+    method = Method("m", lambda c: Counting(), Hyperparameters(grid={"C": (1e-6, 1.0)}))
+    trained = choosing.train(method, Data(train, lambda: train), "cross_entropy", Context(), str)
+    assert calls == [(1e-6, 100), (1.0, 100), (1.0, 120)]
+    assert (trained.parameters, trained.n_candidates) == ({"C": 1.0}, 2)
+    calls.clear()
+    held_out = Data(train, lambda: train, development=rows(rng, 30))
+    choosing.train(method, held_out, "cross_entropy", Context(), str)
+    assert calls == [(1e-6, 120), (1.0, 120), (1.0, 120)]
+
+
+def test_rows_by_source_are_held_out_from_the_end(rng):
+    train, seen = rows(rng, 120), []
+
+    class Remembering(LogisticRegression):
+        def fit(self, X, y):
+            seen.append(X)
+            return super().fit(X, y)
+
+    method = Method("m", lambda c: Remembering(), Hyperparameters(grid={"C": (1e-6, 1.0)}))
+    choosing.train(method, Data(train, lambda: train, by_source=True), "error", Context(), str)
+    for X, n in zip(seen, (100, 100, 120), strict=True):
+        np.testing.assert_array_equal(X, train.X[:n])
+    gem = Method("g", builders.gem, Hyperparameters(grid={"penalty": (0.01, 10.0)}))
+    trained = choosing.train(
+        gem, Data(train, lambda: train, by_source=True), "error", Context(), str
+    )
+    assert trained.n_candidates == 2
+
+
+def test_a_choice_by_cross_entropy_needs_probabilities(rng):
+    train = rows(rng, 60)
+    method = Method("m", builders.svc, Hyperparameters(grid={"C": (1.0, 2.0)}))
+    with pytest.raises(ValueError, match="objective: expected a model with probabilities, got SVC"):
+        choosing.train(method, Data(train, lambda: train), "cross_entropy", Context(), str)
+
+
+def test_quick_replaces_fixed_ones_and_grids():
+    given = Hyperparameters(
+        fixed={"depth": 2, "sizes": (5, 5)},
+        grid={"ridge": (0.1, 0.2), "penalty": (1, 2, 3)},
+        quick={"ridge": 0.1, "penalty": (1, 3), "sizes": (2,)},
+    )
+    assert given.set_for(Context()) == {"depth": 2, "sizes": (5, 5)}
+    assert given.set_for(QUICK) == {"depth": 2, "sizes": (2,)}
+    assert given.chosen_from(Context()) == {"ridge": [0.1, 0.2], "penalty": [1, 2, 3]}
+    assert given.chosen_from(QUICK) == {"ridge": [0.1], "penalty": [1, 3]}
+
+
+def test_random_directions_have_mean_zero_and_variance_one(rng):
+    X = rng.standard_normal((500, 6)).astype(np.float32) * 3 + 7
+    found = builders.RandomDirections(5).fit(X)
+    projections = X @ found.directions_ + found.offset_
+    np.testing.assert_allclose(projections.mean(axis=0), 0, atol=1e-4)
+    np.testing.assert_allclose(projections.std(axis=0), 1, atol=1e-4)
+    features = found.transform(X)
+    assert (features.shape, features.dtype) == ((500, 30), np.float32)
+    np.testing.assert_allclose(features[:, 5:10], np.maximum(projections, 0), atol=1e-5)
+
+
+# ---- what is told --------------------------------------------------------------------------------
+
+
+def test_an_interrupt_keeps_what_is_finished(folder, tmp_path, console):
+    methods = [dataclasses.replace(LINEAR, name=name) for name in ("first", "second", "third")]
+
+    def interrupted(one, step):
+        if one.method.name == "second":
+            raise KeyboardInterrupt
+        return measuring.run(one, step)
+
+    protocol = with_methods(PROTOCOLS["defaults"], *methods)
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(protocol, folder, tmp_path, QUICK, console=console, measure=interrupted)
+    assert [line["method"] for line in lines_of(tmp_path / "defaults-quick.csv")] == ["first"]
+    text = console.export_text()
+    assert "first" in text
+    assert "third" not in text
+
+
+def test_failures_warnings_and_choices_are_told(folder, tmp_path, console):
+    weak = Hyperparameters(
+        fixed={"logisticregression__max_iter": 1}, grid={"logisticregression__C": (1.0, 2.0)}
+    )
+    protocol = with_methods(
+        PROTOCOLS["defaults"],
+        Method("weak", builders.standardised_logistic, weak, Paper(error="12.3")),
+        Method("doomed", papers_support.dies),
+    )
+
+    def measure(one, step):
+        if one.method.name == "doomed":
+            return measuring.Outcome(one.problem.name, "doomed", failure="it broke")
+        return measuring.run(one, step)
+
+    reproduce(protocol, folder, tmp_path, QUICK, console=console, measure=measure)
+    text = console.export_text()
+    for expected in ("12.3", "failed", "doomed failed: it broke", "chosen out of 2"):
+        assert expected in text
+    assert "weak warned: ConvergenceWarning" in text
+    weak_line, doomed = lines_of(tmp_path / "defaults-quick.csv")
+    assert doomed["failure"] == "it broke"
+    assert doomed["error"] == ""
+    assert weak_line["quick"] == "True"
+    assert "logisticregression__C" in weak_line["parameters"]
+
+
+def test_peers_run_on_request_only(folder, tmp_path, console):
+    protocol = with_methods(
+        PROTOCOLS["defaults"], LINEAR, dataclasses.replace(LINEAR, name="rival", peer=True)
+    )
+
+    def names(**options):
+        done = reproduce(
+            protocol, folder, tmp_path, QUICK, console=console, measure=measuring.run, **options
+        )
+        return [outcome.method for outcome in done]
+
+    assert names() == ["logistic regression"]
+    assert names(peers=True) == ["logistic regression", "rival"]
+    assert names(only=["RIV"]) == ["rival"]
+    assert names(only=["Isolet: RIV"]) == ["rival"]
+    with pytest.raises(ValueError, match="only: expected part of a method's name out of logistic"):
+        names(only=["nobody"])

@@ -1,0 +1,245 @@
+"""`bench.papers early` and `eigenfeat demo early`: what they run, print and write."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import numpy as np
+import pytest
+from rich.console import Console
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from bench.papers import Context, DataError, NothingToRunError, early, early_tables, settings
+from bench.papers.__main__ import main
+from bench.papers.early_methods import METHODS, Trial
+from eigenfeat.cli import main as cli
+from eigenfeat.demo import early as demo_early
+from eigenfeat.demo import report_early
+from eigenfeat.incomplete import (
+    ECTS,
+    LocalQDA,
+    NotCertifiedError,
+    ReliableClassifier,
+    early_scores,
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Tiny files under the names of the archive's sets."""
+    rng = np.random.default_rng(3)
+    root = tmp_path_factory.mktemp("data")
+    (root / "ucr").mkdir()
+    for name in early.SETS:
+        arrays = {}
+        for part, n in (("train", 60), ("test", 40)):
+            y = np.arange(n) % 3 + 1
+            X = rng.standard_normal((n, 10)).cumsum(axis=1) / 3 + y[:, None] * np.linspace(0, 2, 10)
+            arrays |= {f"X_{part}": X.astype(np.float32), f"y_{part}": y}
+        np.savez(root / "ucr" / f"{name}.npz", **arrays)
+    return root
+
+
+def run(folder, output, context, **options):
+    text = io.StringIO()
+    console = Console(file=text, width=200)
+    trials = early.reproduce_early(folder, output, context, console=console, **options)
+    return trials, text.getvalue()
+
+
+@pytest.fixture(scope="module")
+def finished(folder, tmp_path_factory):
+    output = tmp_path_factory.mktemp("out")
+    return (*run(folder, output, Context(quick=True, seed=4)), output)
+
+
+def lines_of(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_every_method_runs_on_its_sets(finished):
+    trials, _, output = finished
+    expected = [
+        (name, m.name) for name in early.QUICK_SETS for m in METHODS if not m.sets or name in m.sets
+    ]
+    assert [(t.problem, t.method) for t in trials] == expected
+    for trial in trials:
+        if "LDG" in trial.method:
+            continue  # where the package has it
+        assert not trial.failure
+        if trial.nominal:
+            assert set(trial.nominal) == set(settings.EARLY_WANTED)
+            assert {p.n_test for p in trial.nominal.values()} == {20}
+            assert [p.value for p in trial.points] == list(trial.taus)
+            continue
+        assert len(trial.points) >= 4
+        slow = trial.method == "local QDA, Chebyshev"
+        assert {p.n_test for p in trial.points} == {settings.EARLY_QUICK_SLOW_ROWS if slow else 40}
+    lines = lines_of(output / "early-quick.csv")
+    assert {line["problem"] for line in lines} == set(early.QUICK_SETS)
+    assert set(lines[0]) == set(early_tables.FIELDS)
+
+
+def test_figures_are_those_of_the_estimators(finished, folder):
+    trials, text, output = finished
+    name = "ItalyPowerDemand"
+    data = early.load(name, folder, Context(quick=True, seed=4))
+    with np.load(folder / "ucr" / f"{name}.npz") as file:
+        assert sorted(map(tuple, data.X_test)) == sorted(map(tuple, file["X_test"].astype(float)))
+    model = ReliableClassifier(LocalQDA(), set="quadratic", correct=False).fit(
+        data.X_train, data.y_train
+    )
+    ects = ECTS(0.2).fit(data.X_train, data.y_train)
+    for method, knob, one, given in (
+        ("local QDA, quadratic", 0.25, model, (0.25,)),
+        ("ECTS", 0.2, ects, ()),
+    ):
+        found = early_scores(
+            one.predict_early(data.X_test, *given),
+            10,
+            complete=one.predict(data.X_test),
+            y=data.y_test,
+        )
+        (point,) = (
+            p
+            for t in trials
+            if (t.problem, t.method) == (name, method)
+            for p in t.points
+            if p.value == knob
+        )
+        assert (point.reliability, point.accuracy) == (found.reliability, found.accuracy)
+        assert (point.mean_time, point.harmonic_mean) == (found.mean_time, found.harmonic_mean)
+        assert f"{found.reliability:.3f}" in text
+        (line,) = (
+            one
+            for one in lines_of(output / "early-quick.csv")
+            if (one["problem"], one["method"]) == (name, method) and float(one["value"]) == knob
+        )
+        assert float(line["mean_time"]) == pytest.approx(found.mean_time, abs=1e-6)
+
+
+def test_calibration_is_tried_on_other_rows(finished, folder):
+    trials, text, output = finished
+    name, method, wanted = "MedicalImages", "LDA, pairwise, calibrated", 0.9
+    (trial,) = (t for t in trials if (t.problem, t.method) == (name, method))
+    data = early.load(name, folder, Context(quick=True, seed=4))
+    lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+    model = ReliableClassifier(lda, set="pairwise", correct=False).fit(data.X_train, data.y_train)
+    rest, complete = data.X_test[20:], model.predict(data.X_test[20:])
+    early_labels = model.predict_early(rest, wanted)
+    assert trial.nominal[wanted].mean_time == early_labels.time.mean()
+    assert trial.nominal[wanted].reliability == np.mean(early_labels.label == complete)
+    assert "wanted" in text
+    assert "not certified" in text  # 0.95 takes 45 rows
+    try:
+        model.calibrate(data.X_test[:20], agreement=wanted)
+    except NotCertifiedError:
+        assert not trial.points
+        return
+    (point,) = trial.points
+    found = model.predict_early(rest)
+    assert (trial.taus[wanted], point.mean_time) == (model.reliability_, found.time.mean())
+    (line,) = (
+        one
+        for one in lines_of(output / "early-quick.csv")
+        if (one["problem"], one["method"]) == (name, method)
+    )
+    assert float(line["tau"]) == pytest.approx(model.reliability_, rel=1e-5)
+    assert float(line["nominal_mean_time"]) == pytest.approx(early_labels.time.mean())
+
+
+def test_tables_show_the_thesis_beside(finished):
+    trials, text, output = finished
+    seconds = early_tables.seconds_table(trials)
+    assert seconds.row_count == 8
+    cells = [list(column.cells) for column in seconds.columns]
+    assert cells[0][0] == "local QDA, Chebyshev"
+    assert cells[1][0] == "1,800"
+    assert cells[3][:2] == ["27,100", "2,700"]
+    assert all(cells[2])
+    first = [list(column.cells) for column in early_tables.first_step_table(trials).columns]
+    assert first[0] == ["ItalyPowerDemand", "MedicalImages", "SyntheticControl"]
+    assert first[3] == ["2", "18", "9"]
+    assert all(float(cell) > 0 for cell in first[4])
+    assert "Table 5.4" in text
+    pictures = {path.name for path in output.glob("*.png")}
+    assert "early-SyntheticControl-sets.png" in pictures
+    assert "early-ItalyPowerDemand-methods-accuracy.png" in pictures
+    assert "early-ItalyPowerDemand-sets.png" not in pictures  # nothing to compare there
+
+
+def test_a_failure_stops_nothing_and_is_told(folder, tmp_path, monkeypatch):
+    def fails(data, trial, threads, step):
+        raise ValueError("ridge: expected\nless")
+        yield
+
+    broken = early.EarlyMethod("broken", "tau", fails)
+    monkeypatch.setattr(early, "METHODS", (broken, METHODS[-1]))
+    monkeypatch.setitem(early_tables.KNOBS, "broken", "tau")
+    trials, text = run(folder, tmp_path, Context(quick=True))
+    assert [bool(t.failure) for t in trials] == [True, False] * 3
+    assert "SyntheticControl: broken failed: ValueError: ridge: expected less" in text
+    assert lines_of(tmp_path / "early-quick.csv")[0]["failure"].startswith("ValueError")
+
+
+def test_an_interrupt_keeps_what_is_finished(folder, tmp_path, monkeypatch):
+    def interrupted(data, trial, threads, step):
+        raise KeyboardInterrupt
+        yield
+
+    broken = early.EarlyMethod("broken", "tau", interrupted)
+    monkeypatch.setattr(early, "METHODS", (METHODS[-1], broken))
+    monkeypatch.setitem(early_tables.KNOBS, "broken", "tau")
+    with pytest.raises(KeyboardInterrupt):
+        early.reproduce_early(
+            folder, tmp_path, Context(quick=True), console=Console(file=io.StringIO())
+        )
+    assert {line["method"] for line in lines_of(tmp_path / "early-quick.csv")} == {METHODS[-1].name}
+
+
+def test_what_is_missing_is_named(folder, tmp_path):
+    with pytest.raises(DataError, match=r"SyntheticControl.npz with arrays X_train"):
+        run(tmp_path, tmp_path, Context())
+    with pytest.raises(NothingToRunError, match="out of local QDA, quadratic"):
+        run(folder, tmp_path, Context(), only=["nobody"])
+    assert not list(tmp_path.glob("*.csv"))
+
+
+def test_the_command_line(folder, tmp_path, capsys):
+    arguments = ["early", "--data", str(folder), "--output", str(tmp_path), "--quick"]
+    assert main([*arguments, "--only", "ECTS"]) == 0
+    out = capsys.readouterr().out
+    assert "support 0.8" in out
+    assert (tmp_path / "early-quick.csv").exists()
+    assert main([*arguments, "--only", "nobody"]) == 2
+    assert main(["early", "--data", str(tmp_path)]) == 1
+    assert "SyntheticControl.npz" in capsys.readouterr().err
+
+
+def test_the_demo(tmp_path, capsys):
+    assert cli.main(["demo", "early", "--output", str(tmp_path / "new")]) == 0
+    out = capsys.readouterr().out
+    for text in ("One signal of 60 samples", "decided", "agreement 0.95", "ECTS", "calibrated"):
+        assert text in out
+    for stem in ("early-decision", "early-curves", "early-calibration"):
+        assert (tmp_path / "new" / f"{stem}.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_the_demonstration_follows_one_signal_to_its_decision():
+    shown = demo_early.demonstrate(1)
+    early_ = shown.model.predict_early(shown.signal[None])
+    last = shown.looks[-1]
+    assert [look.decided for look in shown.looks] == [False] * (early_.time[0] - 1) + [True]
+    assert (last.seen, last.outlook.label) == (early_.time[0], early_.label[0])
+    assert [look.value for look in shown.looks] == shown.signal[: last.seen].tolist()
+    table = report_early.looks_table(shown.looks)
+    assert table.row_count <= report_early.SHOWN + 3
+    assert list(table.columns[0].cells)[-1] == str(last.seen)
+    assert shown.scores["reliable, tau 0.95"].reliability > 0.9
+
+
+def test_no_ldg_no_numbers():
+    trial = Trial("Wafer", early_tables.REDUCED, failure="ModuleNotFoundError: none")
+    assert early_tables.first_step_table([trial]).row_count == 0

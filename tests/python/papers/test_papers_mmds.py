@@ -1,0 +1,130 @@
+"""The experiments of max-margin shifting on small files of the same kinds."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.datasets import load_digits
+
+from bench.papers import mmds, mmds_data, mmds_settings
+from bench.papers.__main__ import main
+from bench.papers.protocol import Context, DataError, NothingToRunError, Rows
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Every file that the experiments read, small."""
+    path = tmp_path_factory.mktemp("data")
+    X, y = load_digits(return_X_y=True)
+    X = (X * 15).astype(np.uint8)
+    large = np.zeros((len(X), 20, 20), dtype=np.uint8)
+    large[:, 2:18, 2:18] = X.reshape(-1, 8, 8).repeat(2, axis=1).repeat(2, axis=2)
+    parts = {"X_train": X[:900], "y_train": y[:900], "X_test": X[900:], "y_test": y[900:]}
+    np.savez(path / "mnist.npz", **parts)
+    np.savez(path / "opencv_digits.npz", X=large[:600].reshape(600, 400), y=y[:600])
+    np.savez(path / "ocr_letters.npz", X=X[:800] > 100, y=y[:800], fold=np.arange(800) % 2)
+    for name in ("yale", "yaleb", "orl"):
+        np.savez(path / f"faces_{name}.npz", X=X[:200], y=y[:200])
+    names = ("srbct", "tox171", "glioma")
+    standins = {f"X_{n}": X[:80].astype(np.float32) for n in names}
+    np.savez(path / "microarray_standins.npz", **standins, **{f"y_{n}": y[:80] for n in names})
+    return path
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    monkeypatch.setattr(mmds_settings, "MNIST_ROWS", 150)
+    monkeypatch.setattr(mmds_settings, "QUICK_TRAIN_ROWS", 150)
+    monkeypatch.setattr(mmds_settings, "QUICK_TEST_ROWS", 200)
+    monkeypatch.setattr(mmds_settings, "QUICK_KERNEL_FEATURES", 60)
+    monkeypatch.setattr(mmds_settings, "KERNEL_WIDTHS", (0.5, 1.0))
+    monkeypatch.setattr(mmds_settings, "SPLITS_OF_FEW", 1)
+    monkeypatch.setattr(mmds_settings, "CURVE_SCALES", (0.0, 1.0))
+
+
+def test_all_of_it(folder, tmp_path, capsys):
+    arguments = ["mmds", "--data", str(folder), "--quick", "--output", str(tmp_path)]
+    wanted = [
+        "MNIST, PCA",
+        "Digits, NMF",
+        "Letters, KPCA 5",
+        "Yale B",
+        "glioma",
+        "Figure 3, MNIST, P",
+    ]
+    assert main(arguments + [a for text in wanted for a in ("--only", text)]) == 0
+    printed = capsys.readouterr().out
+    for text in ("Table 1", "Table 3", "Table 4", "Figure 3", "69.7", "glioma (stand-in)"):
+        assert text in printed
+    with (tmp_path / "mmds-quick.csv").open() as file:
+        lines = list(csv.DictReader(file))
+    assert [line["table"] for line in lines].count("Table 4") == 4
+    for line in lines:
+        assert 0 < float(line["original"]) <= 100
+        assert 0 < float(line["shifted"]) <= 100
+    for name in ("mmds_embeddings.png", "mmds_scales.png"):
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+
+
+def test_errors_name_what_is_missing(folder, tmp_path, capsys):
+    with pytest.raises(NothingToRunError, match="only: expected part of a table"):
+        mmds.run(folder, tmp_path / "out", Context(quick=True), only=["nothing"])
+    with pytest.raises(DataError, match=r"mnist\.npz, got no such file"):
+        mmds.run(tmp_path, tmp_path / "out", Context(quick=True))
+    assert not (tmp_path / "out").exists()
+    assert main(["mmds", "--data", str(tmp_path)]) == 1
+    assert "no such file" in capsys.readouterr().err
+    arguments = ["mmds", "--data", str(folder), "--only", "nothing"]
+    assert main(arguments) == 2
+
+
+def test_what_is_finished_is_kept_when_it_is_interrupted(folder, tmp_path, capsys, monkeypatch):
+    original = mmds.Features.measure
+    calls = []
+
+    def twice(self, case):
+        calls.append(case)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return original(self, case)
+
+    monkeypatch.setattr(mmds.Features, "measure", twice)
+    with pytest.raises(KeyboardInterrupt):
+        mmds.run(folder, tmp_path, Context(quick=True), only=["MNIST, PCA"])
+    assert len((tmp_path / "mmds-quick.csv").read_text().splitlines()) == 2
+    assert "Table 4" in capsys.readouterr().out
+
+
+def test_the_papers_figures():
+    assert len(mmds_settings.CASES) == 27 + 15
+    assert len({(c.table, c.data, c.extractor, c.n_components) for c in mmds_settings.CASES}) == 42
+    assert all(case.paper[1] > case.paper[0] for case in mmds_settings.CASES)
+
+
+def test_gradients_tell_directions_and_take_slants_out(monkeypatch):
+    images = np.zeros((2, 20, 20))
+    images[0, :, 10:] = 255.0  # brightness rises to the right
+    images[1, 10:, :] = 255.0  # and downwards
+    found = mmds_data.gradients(images).reshape(2, 4, 16)
+    assert found.shape == (2, 4, 16)
+    assert_allclose((found**2).sum(axis=(1, 2)), 1, rtol=1e-4)
+    assert found[0].sum(axis=0).argmax() == 0
+    assert found[1].sum(axis=0).argmax() == 4
+    row, column = np.mgrid[:20, :20]
+    bar = (np.abs(column - 10) < 2).astype(float)
+    slanted = (np.abs(column - 10 - 0.4 * (10 - row)) < 2).astype(float)
+    straight = mmds_data.gradients(np.stack([bar, slanted]))
+    monkeypatch.setattr(mmds_data, "_upright", lambda images: images)
+    as_it_was = mmds_data.gradients(np.stack([bar, slanted]))
+    gaps = [np.linalg.norm(pair[0] - pair[1]) for pair in (straight, as_it_was)]
+    assert gaps[0] < 0.6 * gaps[1]
+
+
+def test_splits_have_so_many_of_each_class():
+    y = np.repeat([3, 5, 9], [10, 4, 1])
+    split = mmds_data.few_of_each(Rows(np.zeros((15, 2), np.float32), y), 3, seed=0)
+    assert np.unique(split.train.y, return_counts=True)[1].tolist() == [3, 2, 1]
+    assert len(split.train) + len(split.test) == 15
