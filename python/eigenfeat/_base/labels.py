@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from eigenfeat._base.cached import cached_property
 from eigenfeat._base.validation import show
 
 __all__ = ["LabelTable", "UnknownClassError", "label_dtype"]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
+
+from eigenfeat._base.locks import ProcessLock
 
 T = TypeVar("T")
 
@@ -18,11 +19,11 @@ class Lazy(Generic[T]):
     def __init__(self, compute: Callable[[], T]) -> None:
         self._compute: Callable[[], T] | None = compute
         self._value: T | None = None
-        self._lock = threading.Lock()
+        self._lock = ProcessLock()
 
     def __call__(self) -> T:
         """Return the value, computing it if need be."""
-        with self._lock:
+        with self._lock():
             if self._compute is not None:
                 self._value = self._compute()
                 self._compute = None
@@ -34,9 +35,9 @@ class Lazy(Generic[T]):
         return self._compute is None
 
     def __getstate__(self) -> dict[str, Any]:
-        with self._lock:
+        with self._lock():
             return {"compute": self._compute, "value": self._value}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._compute, self._value = state["compute"], state["value"]
-        self._lock = threading.Lock()
+        self._lock = ProcessLock()

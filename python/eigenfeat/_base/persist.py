@@ -28,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.archive import HEADER, ArchiveReader, ArchiveWriter, array_header
+from eigenfeat._base.validation import check_path
 
 __all__ = [
     "FileFormatError",
@@ -93,7 +94,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
     If the block raises, or the disk is full, the old file stays as it was.
     """
-    target = Path(path)
+    target = Path(check_path(path))
     with taking_the_place_of(target) as scratch, open(scratch, "xb") as file:
         yield file
         file.flush()
@@ -287,7 +288,8 @@ def read(path: str | os.PathLike[str], kind: str | None) -> Iterator[Reader]:
     OSError
         If the file cannot be opened or read.
     """
-    with open(path, "rb") as file, opened(file, os.fspath(path), kind) as reader:
+    name = check_path(path)
+    with open(name, "rb") as file, opened(file, name, kind) as reader:
         yield reader
 
 

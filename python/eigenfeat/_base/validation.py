@@ -20,6 +20,7 @@ __all__ = [
     "check_dtype",
     "check_memory",
     "check_number",
+    "check_path",
     "check_rows",
     "check_vector",
     "check_weights",
@@ -266,6 +267,20 @@ def check_count(value: Any, name: str, *, at_least: int) -> int:
     """An integer of at most 31 bits."""
     count = check_whole(value, name, at_least=at_least)
     return check_whole(count, name, at_least=at_least, at_most=MOST)
+
+
+def check_path(value: Any, name: str = "path") -> str:
+    """A path of a file; no number of one that is open."""
+    try:
+        path = os.fsdecode(value)
+    except TypeError:
+        raise TypeError(f"{name}: expected a path, got {show(value)}") from None
+    if not path or "\0" in path:
+        raise ValueError(
+            f"{name}: expected a path that is not empty and has no null characters, "
+            f"got {show(path)}"
+        )
+    return path
 
 
 def symmetric_matrices(stack: RealArray, name: str) -> list[RealArray]:

@@ -161,7 +161,10 @@ def _column(values: Any, name: str) -> Any:
     if is_series(values):
         values = values.map_partitions(np.asarray, meta=np.asarray(values._meta))
     if not is_collection(values):
-        values = module("dask.array").from_array(np.asarray(values))
+        here = np.asarray(values)
+        # Dask cannot say how large objects are, such as labels of text of a data frame.
+        chunks = -1 if here.dtype == object else "auto"
+        values = module("dask.array").from_array(here, chunks=chunks)
     if not is_array(values) or values.ndim != 1:
         raise ValueError(f"{name}: expected one value a row, got {show(values)}")
     return values

@@ -31,7 +31,15 @@ def apply(estimator: Any, method: str, X: Any) -> Any:
     dask array of shape (n,) or (n, columns)
         Lazy; chunked along the rows as `X` is, of the type that the method returns.
     """
-    dask, call = module("dask"), getattr(estimator, method)
+    if not hasattr(estimator, "fit") or isinstance(estimator, type):
+        raise ValueError(f"estimator: expected a fitted estimator, got {show(estimator)}")
+    call = getattr(estimator, method, None) if isinstance(method, str) else None
+    if not callable(call):
+        raise ValueError(
+            f"method: expected the name of a method of {type(estimator).__name__}, "
+            f"got {show(method)}"
+        )
+    dask = module("dask")
     if is_frame(X):
         empty = _result_of_no_rows(call, X._meta_nonempty)
         model = dask.delayed(estimator, pure=False, traverse=False)

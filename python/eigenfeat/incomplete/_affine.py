@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenfeat._base.cached import cached_property
 from eigenfeat._base.validation import show
 
 __all__ = ["Affine", "affine_of"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenfeat._base.locks import ProcessLock
 from eigenfeat.regions.prefix_gaussian import PrefixGaussian
 
 __all__ = ["Pattern", "PatternCache", "patterns_of"]
@@ -50,7 +50,7 @@ class PatternCache:
     def __init__(self) -> None:
         self._models: OrderedDict[tuple[bytes, bytes], list[PrefixGaussian]] = OrderedDict()
         self._bytes = 0
-        self._lock = Lock()
+        self._lock = ProcessLock()
 
     def __len__(self) -> int:
         return len(self._models)
@@ -63,12 +63,12 @@ class PatternCache:
     ) -> list[PrefixGaussian]:
         """What `make` returns, or returned before for the same pattern and key of features."""
         key = (pattern.key, features)
-        with self._lock:
+        with self._lock():
             if key in self._models:
                 self._models.move_to_end(key)
                 return self._models[key]
         models = make()
-        with self._lock:
+        with self._lock():
             if key not in self._models:
                 self._models[key] = models
                 self._bytes += _size(models)

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenfeat._base.cached import cached_property
 from eigenfeat.incomplete._discriminants import Discriminants, Linear, Quadratic
 from eigenfeat.incomplete._rounding import of_variances
 from eigenfeat.incomplete.conditional import Conditional

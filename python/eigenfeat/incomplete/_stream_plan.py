@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenfeat._base.locks import ProcessLock
 from eigenfeat.incomplete._completion import spectra_of
 from eigenfeat.incomplete._patterns import Pattern
 from eigenfeat.incomplete.conditional import Conditional, Spectra
@@ -78,15 +78,15 @@ class Plan:
 
 
 _PLANS: WeakKeyDictionary[Any, Plan] = WeakKeyDictionary()
-_PLANS_LOCK = threading.Lock()
+_PLANS_LOCK = ProcessLock()
 
 
 def plan_of(model: ReliableClassifier) -> Plan:
     """The model's plan, by its rule, which every fit makes anew."""
-    with _PLANS_LOCK:
+    with _PLANS_LOCK():
         plan = _PLANS.get(model._rule)
     if plan is None:
         plan = Plan(model)
-        with _PLANS_LOCK:
+        with _PLANS_LOCK():
             plan = _PLANS.setdefault(model._rule, plan)
     return plan

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 from sklearn.base import clone
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.utils import check_X_y
 from sklearn.utils.multiclass import check_classification_targets
 
 from eigenfeat._base.cores import count_cores
-from eigenfeat._base.validation import check_number, check_whole
+from eigenfeat._base.validation import check_count, check_number, check_rows, show
 from eigenfeat.incomplete._folds import held_out
 
 __all__ = ["EffectiveLength", "effective_length"]
@@ -86,8 +85,15 @@ def effective_length(
     """
     if not 0 < check_number(level, "level", at_least=0.0) < 1:
         raise ValueError(f"level: expected a number in (0, 1), got {level}")
-    check_whole(n_folds, "n_folds", at_least=2)
-    rows, labels = check_X_y(X, y, dtype=np.float64)
+    check_count(n_folds, "n_folds", at_least=2)
+    rows = check_rows(X, dtype=np.dtype(np.float64))
+    if not isinstance(rows, np.ndarray) or not np.isfinite(rows).all():
+        raise ValueError("X: expected a dense array of finite numbers, got others")
+    labels = np.asarray(y)
+    if labels.shape != rows.shape[:1]:
+        raise ValueError(f"y: expected {len(rows)} labels, one a row, got {show(y)}")
+    if classifier is not None and (isinstance(classifier, type) or not hasattr(classifier, "fit")):
+        raise ValueError(f"classifier: expected a classifier or None, got {show(classifier)}")
     check_classification_targets(labels)
     at = _times(times, rows.shape[1])
     count_cores()

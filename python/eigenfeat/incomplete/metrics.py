@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.validation import check_number, check_whole, show
+from eigenfeat._base.validation import check_number, check_rows, check_whole, show
 from eigenfeat.incomplete._traces import checked_taus, runs
 
 __all__ = [
@@ -136,8 +136,10 @@ def early_scores(early: Any, n_samples: int, *, complete: Any = None, y: Any = N
         If there are no series, lengths differ, or a time is not in 1..d.
     """
     d = check_whole(n_samples, "n_samples", at_least=1)
+    if not hasattr(early, "label") or not hasattr(early, "time"):
+        raise ValueError(f"early: expected what predict_early returned, got {show(early)}")
     label, time = np.asarray(early.label), np.asarray(early.time)
-    if not len(label) or time.shape != label.shape:
+    if label.ndim != 1 or not len(label) or time.shape != label.shape:
         raise ValueError(
             f"early: expected as many labels as times, at least one, got {label.shape} and "
             f"{time.shape}"
@@ -181,8 +183,11 @@ def reliability_curve(model: Any, X: Any, y: Any, tau: Any) -> EarlyCurve:
     ValueError
         If reliabilities are unfit, or series and labels do not match.
     """
+    if not hasattr(model, "predict_early"):
+        raise ValueError(f"model: expected a ReliableClassifier, got {show(model)}")
     check_is_fitted(model)
     asked = checked_taus(tau)
+    check_rows(X)
     complete = np.asarray(model.predict(X))
     scores = [
         early_scores(run, model.n_timepoints_, complete=complete, y=y)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
+from eigenfeat._base.cached import cached_property
 from eigenfeat._base.validation import MOST, check_number, random_generator, show
 from eigenfeat.expansion.waves import expand
 from eigenfeat.ldg._base import Reduction, count_components

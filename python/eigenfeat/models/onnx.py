@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base import persist
-from eigenfeat._base.validation import show
+from eigenfeat._base.validation import check_path, show
 from eigenfeat._base.version import version
 from eigenfeat.expansion.waves import check_powers
 from eigenfeat.gem.classifier import GEMClassifier
@@ -76,8 +76,12 @@ def to_onnx(
     >>> to_onnx(GEMClassifier().fit(X, y)).graph.output[1].name  # doctest: +SKIP
     'probabilities'
     """
-    if dtype not in ("float32", "float64"):
-        raise ValueError(f"dtype: expected 'float32' or 'float64', got {dtype!r}")
+    if not isinstance(dtype, str) or dtype not in ("float32", "float64"):
+        raise ValueError(f"dtype: expected 'float32' or 'float64', got {show(dtype)}")
+    if path is not None:
+        check_path(path)
+    if not hasattr(model, "fit") or isinstance(model, type):
+        raise ValueError(f"model: expected a fitted estimator, got {show(model)}")
     graph = _Graph(dtype)
     check_is_fitted(model)
     _translate(graph, model)

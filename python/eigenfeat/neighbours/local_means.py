@@ -243,7 +243,7 @@ def scatters_of_neighbours(
     """
     rows = _dense(X, "X")
     others = None if queries is None else _dense(queries, "queries", rows)
-    lists = np.ascontiguousarray(neighbours, dtype=np.int64)
+    lists = _whole_numbers(neighbours, "neighbours")
     m = len(rows if others is None else others)
     if lists.ndim != 3 or lists.shape[0] != m or 0 in lists.shape[1:]:
         raise ValueError(
@@ -305,7 +305,9 @@ def local_discriminants(
         If shapes do not fit, or counts or ridge are out of range.
     """
     rows, others, lists = _pairs(X, queries, neighbours)
-    numbers = np.ascontiguousarray(counts, dtype=np.int64)
+    numbers = _whole_numbers(counts, "counts")
+    if numbers.ndim != 1:
+        raise ValueError(f"counts: expected shape (k,), got {numbers.shape}")
     scores: npt.NDArray[np.float64] = core.local_discriminants(
         rows, others, lists, numbers, check_number(ridge, "ridge"), threads.resolve(n_threads)
     )
@@ -350,7 +352,7 @@ def _pairs(
 ) -> tuple[RealArray, RealArray | None, npt.NDArray[np.int64]]:
     rows = _dense(X, "X")
     others = None if queries is None else _dense(queries, "queries", rows)
-    lists = np.ascontiguousarray(neighbours, dtype=np.int64)
+    lists = _whole_numbers(neighbours, "neighbours")
     if lists.ndim != 3:
         raise ValueError(f"neighbours: expected 3 dimensions, got {lists.ndim}")
     return rows, others, lists
@@ -392,6 +394,16 @@ def _integers(values: Any, n: int, name: str) -> npt.NDArray[Any]:
             f"{name}: expected {n} integers, one a row, got {array.dtype} of shape {array.shape}"
         )
     return array
+
+
+def _whole_numbers(values: Any, name: str) -> npt.NDArray[np.int64]:
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{name}: expected an array of integers, got {error}") from None
+    if array.dtype.kind not in "iu" or (array.size and array.max() > np.iinfo(np.int64).max):
+        raise ValueError(f"{name}: expected integers of 64 bits, got {show(values)}")
+    return np.ascontiguousarray(array, dtype=np.int64)
 
 
 def _check_priors(priors: Any, n_classes: int) -> npt.NDArray[np.float64]:

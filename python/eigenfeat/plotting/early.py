@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.extras import require
+from eigenfeat._base.validation import MOST, check_vector, check_whole, show
 from eigenfeat.incomplete import Calibration, EarlyCurve, ReliableClassifier
+from eigenfeat.plotting.arguments import axes_or_new, check_mapping, new_figure
 from eigenfeat.plotting.gem import ACCENT, MUTED
 
 if TYPE_CHECKING:
@@ -67,11 +69,15 @@ def plot_early_curves(
     ----------
     Parrish (2012), Figures 5.6 to 5.11.
     """
-    if figure not in FIGURES:
-        raise ValueError(f"figure: expected one of {', '.join(FIGURES)}, got {figure!r}")
-    if not curves:
-        raise ValueError("curves: expected at least one, got none")
-    axes = _figure(6.8, 4.4).subplots() if ax is None else ax
+    if not isinstance(figure, str) or figure not in FIGURES:
+        raise ValueError(f"figure: expected one of {', '.join(FIGURES)}, got {show(figure)}")
+    check_mapping(curves, "curves", "curves by method")
+    for curve in curves.values():
+        _points(curve, figure)
+    if n_samples is not None:
+        check_whole(n_samples, "n_samples", at_least=1, at_most=MOST)
+    check_whole(named, "named", at_least=0)
+    axes = axes_or_new(ax, 6.8, 4.4)
     for place, (name, curve) in enumerate(curves.items()):
         times, values = _points(curve, figure)
         axes.plot(
@@ -125,13 +131,18 @@ def plot_decision(
     ----------
     Parrish (2012), Figure 5.1.
     """
-    series = np.asarray(row, dtype=np.float64)[None]
+    if not isinstance(model, ReliableClassifier):
+        raise ValueError(f"model: expected a fitted ReliableClassifier, got {show(model)}")
+    check_is_fitted(model)
+    series = check_vector(row, model.n_features_in_, "row", positive=False)[None]
+    if times is not None:
+        times = _times(times, series.shape[1])
     tau = model.streams(1, reliability)._tau[0]
     traced = model.predict_early(series, tau, trace=True)
     time, d = int(traced.time[0]), series.shape[1]
     shown = sorted({max(1, round(time / 3)), max(1, round(2 * time / 3)), time})
     shown = shown if times is None else list(times)
-    figure = _figure(3.1 * max(len(shown), 2) + 0.6, 5.4)
+    figure = new_figure(3.1 * max(len(shown), 2) + 0.6, 5.4)
     grid = figure.add_gridspec(2, len(shown), height_ratios=[1.25, 1])
     above = [figure.add_subplot(grid[0, k]) for k in range(len(shown))]
     for ax, t in zip(above, shown, strict=True):
@@ -164,7 +175,9 @@ def plot_calibration(calibration: Calibration, ax: Axes | None = None) -> Axes:
     matplotlib.axes.Axes
     """
     one = calibration
-    axes = _figure(6.8, 4.2).subplots() if ax is None else ax
+    if not isinstance(one, Calibration):
+        raise ValueError(f"calibration: expected a Calibration, got {show(one)}")
+    axes = axes_or_new(ax, 6.8, 4.2)
     logit = np.log(one.tau) - np.log1p(-one.tau)
     axes.plot(logit, one.realised, color=BAND, lw=2, label=f"realised on {one.n} held-out rows")
     bound = f"lower bound, confidence {one.confidence:g}"
@@ -191,17 +204,19 @@ def plot_calibration(calibration: Calibration, ax: Axes | None = None) -> Axes:
     return axes
 
 
-def _figure(width: float, height: float) -> Figure:
-    require("matplotlib", "pictures")
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), dpi=110, layout="constrained")
+def _times(times: Any, d: int) -> list[int]:
+    if not isinstance(times, (Sequence, np.ndarray)) or isinstance(times, str) or not len(times):
+        raise ValueError(f"times: expected integers in 1..{d}, got {show(times)}")
+    return [check_whole(t, "times", at_least=1, at_most=d) for t in times]
 
 
 def _points(curve: Any, figure: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     if isinstance(curve, EarlyCurve):
         return curve.mean_time, getattr(curve, figure)
-    times, values = (np.asarray(one, dtype=np.float64) for one in curve)
+    if not isinstance(curve, (Sequence, np.ndarray)) or len(curve) != 2:
+        raise ValueError(f"curves: expected an EarlyCurve or times and values, got {show(curve)}")
+    n = np.size(curve[0])
+    times, values = (check_vector(one, n, "curves", positive=False) for one in curve)
     return times, values
 
 

@@ -8,12 +8,15 @@ has to be closed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.extras import require
+from eigenfeat._base.validation import CsrRows, check_rows, check_whole, show
+from eigenfeat.plotting.arguments import axes_or_new, check_mapping, check_shares, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,11 +63,13 @@ def plot_filters(
     ----------
     Karampatziakis and Mineiro, ICML 2014, Figure 1.
     """
+    _check_gem(gem)
+    check_whole(n_filters, "n_filters", at_least=1)
     shape = _image_shape(gem.n_features_in_, image_shape)
-    chosen = leading_pairs(gem, 5) if pairs is None else list(pairs)
+    chosen = leading_pairs(gem, 5) if pairs is None else _pairs(pairs)
     found = [_columns_of(gem, pair)[:n_filters] for pair in chosen]
     width = max(len(columns) for columns in found)
-    figure = _figure(1.15 * width + 1.9, 1.28 * len(chosen) + 1.15)
+    figure = new_figure(1.15 * width + 1.9, 1.28 * len(chosen) + 1.15)
     axes = figure.subplots(len(chosen), width, squeeze=False)
     for line, (pair, columns) in enumerate(zip(chosen, found, strict=True)):
         for ax, column in zip(axes[line], columns, strict=False):
@@ -119,15 +124,27 @@ def plot_projections(
     ----------
     Karampatziakis and Mineiro, ICML 2014, Figure 2.
     """
-    chosen = leading_pairs(gem, 1)[0] if pair is None else pair
+    _check_gem(gem)
+    chosen = leading_pairs(gem, 1)[0] if pair is None else _pair(pair, "pair")
     columns = _columns_of(gem, chosen)
-    if not 0 <= rank < len(columns):
-        raise ValueError(f"rank: expected 0 to {len(columns) - 1} for pair {chosen}, got {rank}")
+    whole = isinstance(rank, Integral) and not isinstance(rank, bool)
+    if not whole or not 0 <= rank < len(columns):
+        raise ValueError(
+            f"rank: expected 0 to {len(columns) - 1} for pair {chosen}, got {show(rank)}"
+        )
     column = int(columns[rank])
-    values = np.asarray(X @ gem.directions_[:, column]).ravel() + gem.offset_[column]
-    labels = np.unique(np.asarray(y))
-    groups = [values[np.asarray(y) == label] for label in labels]
-    axes = _figure(7.2, 4.4).subplots() if ax is None else ax
+    rows = check_rows(X, n_columns=gem.n_features_in_)
+    if not np.isfinite(rows.data if isinstance(rows, CsrRows) else rows).all():
+        raise ValueError("X: expected finite numbers, got NaN or infinity")
+    factor: Any = rows if isinstance(rows, np.ndarray) else X
+    values = np.asarray(factor @ gem.directions_[:, column]).ravel()
+    values = values + gem.offset_[column]
+    given = np.asarray(y)
+    if given.shape != values.shape:
+        raise ValueError(f"y: expected {len(values)} labels, one a row, got {show(y)}")
+    labels = np.unique(given)
+    groups = [values[given == label] for label in labels]
+    axes = axes_or_new(ax, 7.2, 4.4)
     boxes = axes.boxplot(
         groups,
         patch_artist=True,
@@ -156,7 +173,9 @@ def plot_spectrum(gem: GEM, n_named: int = 3) -> Figure:
     -------
     matplotlib.figure.Figure
     """
-    figure = _figure(11.0, 4.6)
+    _check_gem(gem)
+    check_whole(n_named, "n_named", at_least=0)
+    figure = new_figure(11.0, 4.6)
     left, right = figure.subplots(1, 2, width_ratios=[1.15, 1])
     _draw_curves(left, gem, n_named)
     image = _draw_leading_values(right, gem)
@@ -186,10 +205,14 @@ def plot_errors(errors: Mapping[str, Any], ax: Axes | None = None, best: str = "
     -------
     matplotlib.axes.Axes
     """
-    axes = _figure(7.6, 0.62 * len(errors) + 1.35).subplots() if ax is None else ax
+    check_mapping(errors, "errors", "error rates by method")
+    percents = {name: 100 * check_shares(of, "errors") for name, of in errors.items()}
+    if not isinstance(best, str):
+        raise ValueError(f"best: expected the name of a method, got {show(best)}")
+    axes = axes_or_new(ax, 7.6, 0.62 * len(errors) + 1.35)
     names = list(errors)[::-1]
     for place, name in enumerate(names):
-        percent = 100 * np.asarray(errors[name], dtype=float)
+        percent = percents[name]
         colour = ACCENT if name == best else MUTED
         axes.barh(place, percent.mean(), height=0.56, color=colour, alpha=0.85)
         spread = np.linspace(-0.16, 0.16, len(percent)) if len(percent) > 1 else np.zeros(1)
@@ -198,7 +221,7 @@ def plot_errors(errors: Mapping[str, Any], ax: Axes | None = None, best: str = "
             max(percent.max(), percent.mean()), place, f"  {percent.mean():.2f}%", va="center"
         )
     axes.set_yticks(range(len(names)), names)
-    axes.set_xlim(0, 1.15 * max(100 * float(np.max(values)) for values in errors.values()))
+    axes.set_xlim(0, 1.15 * max(float(percent.max()) for percent in percents.values()))
     axes.set_xlabel("test error in % (bars: mean, circles: single splits)")
     axes.spines[["top", "right"]].set_visible(False)
     return axes
@@ -206,16 +229,11 @@ def plot_errors(errors: Mapping[str, Any], ax: Axes | None = None, best: str = "
 
 def leading_pairs(gem: GEM, count: int) -> list[tuple[Any, Any]]:
     """Return the `count` class pairs with the largest eigenvalues, largest first."""
+    _check_gem(gem)
+    check_whole(count, "count", at_least=1)
     first = np.flatnonzero(gem.ranks_ == 0)
     order = first[np.argsort(-gem.eigenvalues_[first], kind="stable")][:count]
     return [(gem.pairs_[c, 0], gem.pairs_[c, 1]) for c in order]
-
-
-def _figure(width: float, height: float) -> Figure:
-    require("matplotlib", "pictures")
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), dpi=110, layout="constrained")
 
 
 def _columns_of(gem: GEM, pair: tuple[Any, Any]) -> NDArray[np.intp]:
@@ -229,10 +247,36 @@ def _columns_of(gem: GEM, pair: tuple[Any, Any]) -> NDArray[np.intp]:
 
 def _image_shape(d: int, shape: tuple[int, int] | None) -> tuple[int, int]:
     side = round(float(np.sqrt(d)))
-    rows, columns = (side, side) if shape is None else shape
+    if shape is None:
+        shape = side, side
+    elif not isinstance(shape, (Sequence, np.ndarray)) or len(shape) != 2:
+        raise ValueError(f"image_shape: expected rows and columns, got {show(shape)}")
+    rows, columns = (check_whole(size, "image_shape", at_least=1) for size in shape)
     if rows * columns != d:
         raise ValueError(f"image_shape: expected {d} pixels, got {rows} x {columns}")
     return rows, columns
+
+
+def _check_gem(gem: Any) -> None:
+    if not hasattr(gem, "fit"):
+        raise ValueError(f"gem: expected a fitted GEM, got {show(gem)}")
+    check_is_fitted(gem)
+    if not hasattr(gem, "pairs_") or not hasattr(gem, "directions_"):
+        raise ValueError(f"gem: expected a fitted GEM, got {show(gem)}")
+
+
+def _pairs(pairs: Any) -> list[tuple[Any, Any]]:
+    good = isinstance(pairs, (Sequence, np.ndarray)) and not isinstance(pairs, (str, bytes))
+    if not good or not len(pairs):
+        raise ValueError(f"pairs: expected pairs of labels, got {show(pairs)}")
+    return [_pair(pair, "pairs") for pair in pairs]
+
+
+def _pair(pair: Any, name: str) -> tuple[Any, Any]:
+    good = isinstance(pair, (Sequence, np.ndarray)) and not isinstance(pair, (str, bytes))
+    if not good or len(pair) != 2 or any(np.ndim(label) for label in pair):
+        raise ValueError(f"{name}: expected two labels in each, got {show(pair)}")
+    return pair[0], pair[1]
 
 
 def _draw_filter(ax: Axes, gem: GEM, column: int, shape: tuple[int, int]) -> Any:

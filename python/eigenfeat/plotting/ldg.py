@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat._base.extras import require
+from eigenfeat._base.validation import MOST, check_number, check_whole, real_array, show
+from eigenfeat.plotting.arguments import (
+    axes_or_new,
+    check_mapping,
+    check_names,
+    check_shares,
+    new_figure,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,9 +70,11 @@ def plot_accuracy(
     ----------
     N. Parrish, thesis, University of Washington, 2012, Figures 3.4, 3.5, 3.8 and 4.5.
     """
-    if not curves:
-        raise ValueError("curves: expected a method at least, got none")
-    axes = _figure(6.4, 4.4).subplots() if ax is None else ax
+    _check_curves(curves, "curves")
+    whole = check_names(whole, "whole")
+    if styles is not None:
+        _check_styles(styles, curves)
+    axes = axes_or_new(ax, 6.4, 4.4)
     numbers = dict(zip(curves, range(len(curves)), strict=True)) if styles is None else styles
     most = max((max(curve) for name, curve in curves.items() if name not in whole), default=1)
     for name, curve in curves.items():
@@ -108,14 +117,16 @@ def plot_accuracies(
     ValueError
         If there is no panel, or one without a curve.
     """
-    if not panels:
-        raise ValueError("panels: expected a data set at least, got none")
+    check_mapping(panels, "panels", "curves by data set", "a data set at least")
+    for curves in panels.values():
+        _check_curves(curves, "panels")
+    whole = check_names(whole, "whole")
     names = list(dict.fromkeys(name for curves in panels.values() for name in curves))
     styles = {name: number for number, name in enumerate(names)}
     columns = min(COLUMNS, len(panels))
     lines = -(-len(panels) // columns)
     width = max(3.7 * columns + 0.3, 7.0)
-    figure = _figure(width, 2.75 * lines + 1.2)
+    figure = new_figure(width, 2.75 * lines + 1.2)
     grid = figure.subplots(lines, columns, squeeze=False)
     for ax, (name, curves) in zip(grid.flat, panels.items(), strict=False):
         plot_accuracy(curves, ax, name, styles, whole, legend=False)
@@ -162,9 +173,12 @@ def plot_sparsity(
     -------
     matplotlib.axes.Axes
     """
-    axes = _figure(6.8, 4.4).subplots() if ax is None else ax
-    for number, (name, given) in enumerate(nonzeros.items()):
-        counts = np.atleast_2d(np.asarray(given, dtype=float))
+    check_mapping(nonzeros, "nonzeros", "counts by method")
+    counts_of = {name: _counts(given) for name, given in nonzeros.items()}
+    if n_columns is not None:
+        check_whole(n_columns, "n_columns", at_least=1, at_most=MOST)
+    axes = axes_or_new(ax, 6.8, 4.4)
+    for number, (name, counts) in enumerate(counts_of.items()):
         curve = {i + 1: counts[:, i] for i in range(counts.shape[1])}
         _draw_curve(axes, name, curve, number % len(COLOURS), unit=1.0, most=np.inf)
     if n_columns is not None:
@@ -211,13 +225,15 @@ def plot_embedding(
     ValueError
         If there is no column, or not one label a row.
     """
-    rows, labels = np.asarray(reduced, dtype=float), np.asarray(y)
+    rows, labels = real_array(reduced, "reduced"), np.asarray(y)
     if rows.ndim != 2 or rows.shape[1] < 1 or labels.shape != rows.shape[:1]:
         raise ValueError(
-            f"reduced: expected rows of a column at least and a label each, got {rows.shape} "
+            f"reduced: expected rows of a column at least and a label each in y, got {rows.shape} "
             f"and {labels.shape}"
         )
-    axes = _figure(5.6, 4.6).subplots() if ax is None else ax
+    if not np.isfinite(rows).all():
+        raise ValueError("reduced: expected finite numbers, got NaN or infinity")
+    axes = axes_or_new(ax, 5.6, 4.6)
     classes = np.unique(labels)
     for number, label in enumerate(classes):
         found = rows[labels == label]
@@ -260,9 +276,18 @@ def plot_comparison(
     -------
     matplotlib.figure.Figure
     """
+    check_mapping(accuracies, "accuracies", "accuracies by set and method")
+    for methods in accuracies.values():
+        check_mapping(methods, "accuracies", "accuracies by method")
+        for given in methods.values():
+            check_shares(given, "accuracies")
+    if not isinstance(best, str) or not any(best in methods for methods in accuracies.values()):
+        raise ValueError(f"best: expected a method of accuracies, got {show(best)}")
+    if printed is not None:
+        check_mapping(printed, "printed", "figures by set")
     chosen = [name for name in accuracies if best in accuracies[name]]
     order = sorted(chosen, key=lambda name: float(np.mean(accuracies[name][best])))
-    figure = _figure(8.2, 0.36 * len(order) + 2.0)
+    figure = new_figure(8.2, 0.36 * len(order) + 2.0)
     axes = figure.subplots()
     for place, name in enumerate(order):
         others = [100 * float(np.mean(v)) for m, v in accuracies[name].items() if m != best]
@@ -277,7 +302,7 @@ def plot_comparison(
             ours.mean(), place, xerr=spread, fmt="o", ms=6, color=COLOURS[0], capsize=2.5, lw=1.2,
             label=f"{best}, mean and deviation over splits" if first else None,
         )  # fmt: skip
-    marked = [(float((printed or {})[name]), i) for i, name in enumerate(order) if printed]
+    marked = [(_printed(printed, name), i) for i, name in enumerate(order) if printed is not None]
     if marked:
         values, places = zip(*marked, strict=True)
         axes.plot(
@@ -293,11 +318,33 @@ def plot_comparison(
     return figure
 
 
-def _figure(width: float, height: float) -> Figure:
-    require("matplotlib", "pictures")
-    from matplotlib.figure import Figure
+def _check_curves(curves: Any, name: str) -> None:
+    check_mapping(curves, name, "curves by method", "a method at least")
+    for curve in curves.values():
+        check_mapping(curve, name, "accuracies by dimension")
+        for dimension, given in curve.items():
+            check_whole(dimension, name, at_least=1)
+            check_shares(given, name)
 
-    return Figure(figsize=(width, height), dpi=110, layout="constrained")
+
+def _check_styles(styles: Any, curves: Mapping[str, Curve]) -> None:
+    check_mapping(styles, "styles", "numbers by method")
+    for name in curves:
+        check_whole(styles.get(name), "styles", at_least=0)
+
+
+def _counts(given: Any) -> NDArray[Any]:
+    counts = np.atleast_2d(real_array(given, "nonzeros"))
+    if counts.ndim != 2 or not counts.size:
+        raise ValueError(f"nonzeros: expected (splits, directions), got shape {counts.shape}")
+    check_shares(counts.ravel(), "nonzeros", at_most=float(MOST))
+    return counts
+
+
+def _printed(printed: Mapping[str, float], name: str) -> float:
+    if name not in printed:
+        raise ValueError(f"printed: expected a figure for {name!r}, got none")
+    return check_number(printed[name], "printed", at_least=0.0)
 
 
 def _draw_curve(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from eigenfeat._base.cached import cached_property
 from eigenfeat._base.core import core
 
 __all__ = ["PrefixGaussian"]

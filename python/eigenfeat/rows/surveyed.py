@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from eigenfeat._base.cached import cached_property
 from eigenfeat._base.labels import LabelTable
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block, RowBlocks

@@ -9,8 +9,13 @@ from __future__ import annotations
 import multiprocessing
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
+
+import eigenfeat
+from eigenfeat._base.cached import cached_property
 
 pytestmark = pytest.mark.skipif(
     "fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork"
@@ -138,6 +143,69 @@ stop.set()
 for thread in others: thread.join()
 """
     assert run(code) == "True\n"
+
+
+def test_a_child_forked_while_another_thread_computes_a_property():
+    """Until Python 3.12, `functools.cached_property` has a lock for all objects of a class."""
+    code = """
+from eigenfeat._base.labels import LabelTable
+before = moments()
+inside, enough = threading.Event(), threading.Event()
+class Labels(tuple):
+    def __iter__(self):
+        inside.set()
+        enough.wait()
+        return super().__iter__()
+other = threading.Thread(target=lambda: LabelTable(Labels(("a", "b")))._index)
+other.start()
+inside.wait()
+print(in_child(moments) == before)
+enough.set()
+other.join()
+"""
+    assert run(code) == "True\n"
+
+
+def test_a_child_forked_while_another_thread_solves():
+    """What the other thread has not finished is computed by the child itself."""
+    code = """
+from eigenfeat._base.lazy import Lazy
+inside, enough = threading.Event(), threading.Event()
+parent = os.getpid()
+def compute():
+    if os.getpid() == parent:
+        inside.set()
+        enough.wait()
+    return 7
+lazy = Lazy(compute)
+other = threading.Thread(target=lazy)
+other.start()
+inside.wait()
+print(in_child(lazy))
+enough.set()
+other.join()
+print(lazy())
+"""
+    assert run(code) == "7\n7\n"
+
+
+def test_no_property_has_a_lock_for_all_objects():
+    for path in Path(eigenfeat.__file__).parent.rglob("*.py"):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            assert "cached_property" not in line or "functools import" not in line, path
+
+
+def test_threads_share_a_cached_value():
+    class Counted:
+        @cached_property
+        def value(self):
+            """Words."""
+            return object()
+
+    one = Counted()
+    assert Counted.value.__doc__ == "Words."
+    with ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(lambda _: one.value, range(100)))) == 1
 
 
 def test_a_pool_of_forked_workers():

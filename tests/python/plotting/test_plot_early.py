@@ -87,5 +87,5 @@ def test_misuse(model):
         plot_early_curves({"a": ([1], [1])}, "speed")
     with pytest.raises(ValueError, match="curves: expected at least one, got none"):
         plot_early_curves({})
-    with pytest.raises(ValueError, match="expecting 16 features"):
+    with pytest.raises(ValueError, match=r"row: expected shape \(16,\), got \(15,\)"):
         plot_decision(model, np.zeros(15))

@@ -1,0 +1,66 @@
+"""What pictures are drawn of and on, checked before anything is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenfeat._base.extras import require
+from eigenfeat._base.validation import real_array, show
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["axes_or_new", "check_mapping", "check_names", "check_shares", "new_figure"]
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """A figure of that size in inches, without pyplot."""
+    require("matplotlib", "pictures")
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), dpi=110, layout="constrained")
+
+
+def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
+    """`ax`, or new axes on a figure of that size."""
+    if ax is None:
+        return new_figure(width, height).subplots()
+    require("matplotlib", "pictures")
+    from matplotlib.axes import Axes
+
+    if not isinstance(ax, Axes):
+        raise ValueError(f"ax: expected Matplotlib's axes or None, got {show(ax)}")
+    return ax
+
+
+def check_mapping(value: Any, name: str, of: str, least: str = "at least one") -> None:
+    """Refuse what is no mapping, and one without entries."""
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{name}: expected a mapping of {of}, got {show(value)}")
+    if not value:
+        raise ValueError(f"{name}: expected {least}, got none")
+
+
+def check_names(value: Any, name: str) -> tuple[str, ...]:
+    """Names that come in a sequence, and not one name alone."""
+    good = isinstance(value, Sequence) and not isinstance(value, (str, bytes))
+    if not good or not all(isinstance(one, str) for one in value):
+        raise ValueError(f"{name}: expected a sequence of names, got {show(value)}")
+    return tuple(value)
+
+
+def check_shares(values: Any, name: str, *, at_most: float = 1.0) -> NDArray[np.float64]:
+    """One number or several (n,), each in [0, at_most]."""
+    shares = np.atleast_1d(real_array(values, name)).astype(np.float64)
+    if shares.ndim != 1 or not shares.size:
+        raise ValueError(f"{name}: expected numbers in one dimension, got shape {shares.shape}")
+    good = (shares >= 0) & (shares <= at_most) & np.isfinite(shares)
+    if not good.all():
+        bound = f"numbers in [0, {at_most:g}]"
+        raise ValueError(f"{name}: expected {bound}, got {shares[np.argmin(good)]}")
+    return shares

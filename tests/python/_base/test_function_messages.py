@@ -1,0 +1,251 @@
+"""Odd arguments of functions beside the estimators: a message that names them."""
+
+from __future__ import annotations
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+import eigenfeat as ef
+from eigenfeat import distributed, incomplete, ldg, models
+from eigenfeat.neighbours import local_means
+
+RNG = np.random.default_rng(0)
+Y = np.arange(60) % 3
+X = RNG.standard_normal((60, 4)) + Y[:, None]
+ODD = {
+    **{"2**31": 2**31, "2**63": 2**63, "2**64": 2**64, "2**70": 2**70, "-2**70": -(2**70)},
+    **{"1e300": 1e300, "NaN": np.nan, "inf": np.inf, "-1": -1, "half": 0.5, "None": None},
+    **{"text": "xx", "nothing": [], "object": object(), "dict": {}, "array": np.array([1, 2])},
+    **{"list of 2**70": [2**70], "list of text": ["a"], "list of NaN": [np.nan]},
+    **{"cube": np.zeros((2, 2, 2)), "complex": 1j, "bool": True},
+}
+
+
+def unnamed(call, name, values=ODD):
+    """Odd values that end in an error, a warning or NaN, and not in a message with the name."""
+    found = {}
+    for label, value in values.items():
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("error")
+                made = call(value)
+        except (ValueError, TypeError, MemoryError) as error:
+            if not re.search(rf"\b{name}\b", str(error)) or "incompatible" in str(error):
+                found[label] = f"{type(error).__name__}: {error}"[:150]
+        except Exception as error:
+            found[label] = f"{type(error).__name__}: {error}"[:150]
+        else:
+            if isinstance(made, float | np.ndarray) and not np.isfinite(made).all():
+                found[label] = "NaN"
+    return found
+
+
+NEIGHBOURS = local_means.local_neighbours(X, Y, 3, 5)
+LOCAL = {
+    "local_neighbours": {
+        **{"X": X, "codes": Y, "n_classes": 3, "n_neighbors": 5},
+        **{"queries": None, "groups": None, "n_threads": None},
+    },
+    "local_scatters": {
+        **{"X": X, "codes": Y, "n_classes": 3, "n_neighbors": 5, "priors": None, "queries": None},
+        **{"query_codes": None, "n_threads": None, "method": "auto"},
+    },
+    "scatters_of_neighbours": {
+        **{"X": X, "codes": Y, "neighbours": NEIGHBOURS, "priors": None, "queries": None},
+        **{"query_codes": None, "n_threads": None, "method": "auto"},
+    },
+    "local_discriminants": {
+        **{"X": X, "neighbours": NEIGHBOURS, "counts": [2, 5], "ridge": 1e-4},
+        **{"queries": None, "n_threads": None},
+    },
+    "local_gaussians": {
+        **{"X": X, "neighbours": NEIGHBOURS, "ridge": 1e-4, "queries": None, "n_threads": None},
+    },
+}
+
+
+@pytest.mark.parametrize(("function", "name"), [(f, name) for f in LOCAL for name in LOCAL[f]])
+def test_local_means(function, name):
+    call = getattr(local_means, function)
+    assert unnamed(lambda value: call(**{**LOCAL[function], name: value}), name) == {}
+
+
+@pytest.fixture(scope="module")
+def reliable():
+    model = incomplete.ReliableClassifier(
+        LinearDiscriminantAnalysis(), reliability=0.9, correct=False
+    )
+    return model.fit(X, Y)
+
+
+@pytest.mark.parametrize("name", ["accuracy", "earliness"])
+def test_harmonic_mean(name):
+    given = {"accuracy": 0.9, "earliness": 0.5}
+    call = lambda value: incomplete.harmonic_mean(**{**given, name: value})  # noqa: E731
+    assert unnamed(call, name) == {}
+
+
+@pytest.mark.parametrize("name", ["early", "n_samples", "complete", "y"])
+def test_early_scores(reliable, name):
+    given = {"early": reliable.predict_early(X), "n_samples": 4, "complete": Y, "y": Y}
+    call = lambda value: incomplete.early_scores(**{**given, name: value})  # noqa: E731
+    assert unnamed(call, name) == {}
+
+
+@pytest.mark.parametrize("name", ["model", "X", "y", "tau"])
+def test_reliability_curve(reliable, name):
+    given = {"model": reliable, "X": X, "y": Y, "tau": [0.5, 0.9]}
+    call = lambda value: incomplete.reliability_curve(**{**given, name: value})  # noqa: E731
+    assert unnamed(call, name) == {}
+
+
+@pytest.mark.parametrize("name", ["X", "y", "classifier", "times", "level", "n_folds"])
+def test_effective_length(name):
+    given = {"X": X, "y": Y}
+    call = lambda value: incomplete.effective_length(**{**given, name: value})  # noqa: E731
+    assert unnamed(call, name) == {}
+
+
+@pytest.mark.parametrize("name", ["obj", "path"])
+def test_save(tmp_path, name, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    given = {"obj": ef.GEM().fit(X, Y), "path": tmp_path / "x"}
+    values = {**ODD, "null": "a\0b", "class": ef.GEM, "unfitted": ef.GEM(), "empty": ""}
+    assert unnamed(lambda value: models.save(**{**given, name: value}), name, values) == {}
+
+
+def test_load(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    values = {label: value for label, value in ODD.items() if label != "text"}
+    assert unnamed(models.load, "path", {**values, "null": "a\0b", "empty": ""}) == {}
+    with pytest.raises(FileNotFoundError, match="xx"):
+        models.load("xx")
+
+
+@pytest.mark.parametrize("name", ["model", "path", "dtype"])
+def test_to_onnx(tmp_path, name, monkeypatch):
+    pytest.importorskip("onnx", reason="onnx is not installed")
+    monkeypatch.chdir(tmp_path)
+    given = {"model": ef.GEM().fit(X, Y), "path": None, "dtype": "float32"}
+    call = lambda value: models.to_onnx(**{**given, name: value})  # noqa: E731
+    values = {**ODD, "null": "a\0b"}
+    assert unnamed(call, name, values) == {}
+
+
+@pytest.fixture(scope="module")
+def plots(reliable):
+    """Functions of eigenfeat.plotting, and good arguments."""
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    gem = ef.GEM(n_directions=2).fit(X, Y)
+    curve = {1: [0.5, 0.6], 2: [0.6, 0.7]}
+    accuracies = {"Wine": {"A": [0.5, 0.6], "B": [0.4, 0.6]}}
+    return {
+        "plot_filters": {"gem": gem, "pairs": None, "n_filters": 1, "image_shape": (2, 2)},
+        "plot_projections": {"gem": gem, "X": X, "y": Y, "pair": None, "rank": 0, "ax": None},
+        "plot_spectrum": {"gem": gem, "n_named": 3},
+        "plot_errors": {"errors": {"GEM": [0.1, 0.2]}, "ax": None, "best": ""},
+        "leading_pairs": {"gem": gem, "count": 2},
+        "plot_early_curves": {
+            **{"curves": {"a": ([0.5, 0.9], [0.6, 0.8])}, "figure": "reliability"},
+            **{"n_samples": 4, "named": 2, "ax": None},
+        },
+        "plot_decision": {"model": reliable, "row": X[0], "reliability": None, "times": None},
+        "plot_calibration": {
+            "calibration": incomplete.calibrate(reliable, X, Y, agreement=0.5),
+            "ax": None,
+        },
+        "plot_accuracy": {"curves": {"a": curve}, "ax": None, "styles": None, "whole": ()},
+        "plot_accuracies": {"panels": {"p": {"a": curve}}, "title": "t", "whole": ()},
+        "plot_sparsity": {"nonzeros": {"a": [1, 2]}, "n_columns": 3, "ax": None},
+        "plot_embedding": {"reduced": X[:, :2], "y": Y, "ax": None},
+        "plot_comparison": {"accuracies": accuracies, "best": "A", "printed": None},
+    }
+
+
+PLOTS = {
+    "plot_filters": ["gem", "pairs", "n_filters", "image_shape"],
+    "plot_projections": ["gem", "X", "y", "pair", "rank", "ax"],
+    "plot_spectrum": ["gem", "n_named"],
+    "plot_errors": ["errors", "ax", "best"],
+    "leading_pairs": ["gem", "count"],
+    "plot_early_curves": ["curves", "figure", "n_samples", "named", "ax"],
+    "plot_decision": ["model", "row", "reliability", "times"],
+    "plot_calibration": ["calibration", "ax"],
+    "plot_accuracy": ["curves", "ax", "styles", "whole"],
+    "plot_accuracies": ["panels", "whole"],
+    "plot_sparsity": ["nonzeros", "n_columns", "ax"],
+    "plot_embedding": ["reduced", "y", "ax"],
+    "plot_comparison": ["accuracies", "best", "printed"],
+}
+
+
+@pytest.mark.parametrize(("function", "name"), [(f, name) for f in PLOTS for name in PLOTS[f]])
+def test_plotting(plots, function, name):
+    from matplotlib import pyplot
+
+    from eigenfeat import plotting
+
+    call = getattr(plotting, function)
+    given = plots[function]
+    call(**given)
+    try:
+        assert unnamed(lambda value: call(**{**given, name: value}), name) == {}
+    finally:
+        pyplot.close("all")
+
+
+def test_one_embedding_of_each_kind():
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    from eigenfeat import plotting
+
+    reduced = ldg.LDG(n_components=2, gamma=1.0, n_neighbors=5).fit(X, Y).transform(X)
+    plotting.plot_embedding(reduced, Y)
+
+
+DASK = {
+    "pair_directions": ["moments", "pairs", "denominator", "ridge", "n_directions"],
+    "class_moments": ["X", "y", "sample_weight", "dtype", "split_every", "n_threads"],
+    "apply": ["estimator", "X", "method"],
+}
+
+
+@pytest.mark.parametrize(("function", "name"), [(f, name) for f in DASK for name in DASK[f]])
+def test_distributed(function, name):
+    da = pytest.importorskip("dask.array", reason="dask is not installed")
+    pytest.importorskip("distributed", reason="distributed is not installed")
+    call = getattr(distributed, function)
+    rows, labels = da.from_array(X, chunks=(20, 4)), da.from_array(Y, chunks=20)
+    given = {
+        "pair_directions": {"moments": ef.ClassMoments().update(X, Y)},
+        "class_moments": {"X": rows, "y": labels},
+        "apply": {"estimator": ef.GEM().fit(X, Y), "X": rows, "method": "transform"},
+    }[function]
+    assert unnamed(lambda value: call(**{**given, name: value}), name) == {}
+
+
+def test_distributed_labels_of_objects():
+    da = pytest.importorskip("dask.array", reason="dask is not installed")
+    rows = da.from_array(X, chunks=(20, 4))
+    labels = np.array(["a", "b", "c"], dtype=object)[Y]
+    found = distributed.class_moments(rows, labels)
+    expected = ef.ClassMoments().update(X, labels)
+    assert found.classes_.tolist() == ["a", "b", "c"]
+    np.testing.assert_allclose(found.covariance("b"), expected.covariance("b"), rtol=1e-12)
+
+
+def test_a_number_is_no_path():
+    """An open file of that number would be read, and closed."""
+    import os
+
+    reading, writing = os.pipe()
+    try:
+        with pytest.raises(TypeError, match=rf"^path: expected a path, got {reading}$"):
+            models.load(reading)
+        os.fstat(reading)
+    finally:
+        os.close(reading)
+        os.close(writing)
