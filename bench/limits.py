@@ -5,129 +5,97 @@
     python bench/limits.py growth         # resident memory over 200 small fits
     python bench/limits.py dask           # a client closed in the middle, unknown partitions
 
-Each fit runs in a process of its own. A line that ends in an exclamation mark is a defect: an end
-without a Python error, more than a second after SIGINT, or memory that grows.
+Each fit runs in a forked process of its own. An exclamation mark says that there is a defect: an
+end without a Python error, more than a second after SIGINT, or memory that grows; or that a fit was
+not done in the time it had.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import multiprocessing
 import os
 import resource
-import select
 import signal
-import subprocess
 import sys
+import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from multiprocessing.connection import Connection
 
 import numpy as np
 
 import eigenfeat as ef
-from eigenfeat import incomplete, ldg
+from limit_fits import SIZES, fits, rows
 
 LATE = 1.0  # seconds from SIGINT to the end of a fit
-
-
-def rows(n: int, d: int, k: int = 10) -> tuple[np.ndarray, np.ndarray]:
-    """Overlapping classes that differ in mean and covariance."""
-    rng = np.random.default_rng(0)
-    y = np.arange(n) % k
-    X = rng.standard_normal((n, d)) * (0.5 + rng.random((k, d)))[y]
-    return X + 0.2 * rng.standard_normal((k, d))[y], y
-
-
-SIZES = {"small": (200, 12), "middle": (1500, 150), "large": (20_000, 400)}  # rows and columns
-
-
-def fits(size: str, only: str | None = None) -> dict[str, Callable[[], object]]:
-    """Every estimator's fit by name: milliseconds each if "small", some seconds if "large"."""
-    n, d = SIZES[size]
-    large = size == "large"
-    few = n // 10 if large else n
-    X, y = rows(n, d, 3 if size == "small" else 10)
-    columns = min(d, 40)
-    # Made before anything is measured, and only where it is needed.
-    many = (X, y)
-    if large and only in ("ClassMoments", "FisherLDA", "RayleighPCA"):
-        many = rows(40_000, 1200)
-    pencil = _pencil(1500 if large and only == "generalized_eigh" else d)
-    quadratics = _quadratics(4 * n if large and only == "certified_sign" else 100, columns)
-    holes = np.where(
-        np.random.default_rng(3).random((few, columns)) < 0.2, np.nan, X[:few, :columns]
-    )
-    shift = ldg.TransferLDG(), X[:few], y[:few], np.where(np.arange(few) % 7 < 4, 1, -1)
-    reliable = incomplete.ReliableClassifier
-    names: dict[str, Callable[[], object]] = {
-        "ClassMoments": lambda: ef.ClassMoments().update(*many),
-        "pair_directions": lambda: ef.pair_directions(
-            ef.ClassMoments().update(X, y), ridge=0.5, solver="auto" if size == "small" else "full"
-        ),
-        "generalized_eigh": lambda: ef.generalized_eigh(*pencil),
-        "GEM": lambda: ef.GEM().fit(X, y),
-        "GEMClassifier": lambda: ef.GEMClassifier().fit(X, y),
-        "GEMClassifierCV": lambda: ef.GEMClassifierCV().fit(X, y),
-        "GEMEnsemble": lambda: ef.GEMEnsemble().fit(X, y),
-        "MultinomialLogit": lambda: ef.MultinomialLogit(
-            penalty=0, l2=1e-6 if large else 1e-3, tol=1e-9 if large else 1e-4
-        ).fit(X, y),
-        "CalibratedLeastSquares": lambda: ef.CalibratedLeastSquares().fit(X, y),
-        "MulticlassSVM": lambda: ef.MulticlassSVM(C=100 if large else 1, tol=1e-6).fit(X, y),
-        "MaxMarginShift": lambda: ef.MaxMarginShift().fit(
-            *((X, y) if size != "middle" else (X[:200, :60], y[:200] % 3))
-        ),
-        "Autoencoder": lambda: ef.Autoencoder().fit(X),
-        "LDG": lambda: ldg.LDG().fit(X, y),
-        "KernelLDG": lambda: ldg.KernelLDG().fit(X[:few], y[:few]),
-        "SparseLDG": lambda: ldg.SparseLDG().fit(X[:few], y[:few]),
-        "DiscriminativeGaussian": lambda: ldg.DiscriminativeGaussian().fit(X[:few], y[:few]),
-        "TransferLDG": lambda: shift[0].fit(*shift[1:3], sample_domain=shift[3]),
-        "LocalFisher": lambda: ldg.LocalFisher().fit(X, y),
-        "FisherLDA": lambda: ef.discriminant.FisherLDA().fit(*many),
-        "RayleighPCA": lambda: ef.RayleighPCA().fit(many[0]),
-        "VanishingComponents": lambda: ef.VanishingComponents().fit(
-            X[:, :columns] if large else X[:, : columns // 2], y
-        ),
-        "LocalQDA": lambda: incomplete.LocalQDA().fit(X[:few], y[:few]).predict(X),
-        "ReliableClassifier": lambda: (
-            reliable(incomplete.LocalQDA(), reliability=0.9)
-            .fit(X[:few, :columns], y[:few])
-            .predict_early(X[:few, :columns])
-        ),
-        "MixtureCompletion": lambda: incomplete.MixtureCompletion().fit(holes, y[:few]),
-        "ECTS": lambda: incomplete.ECTS().fit(X[:few], y[:few]),
-        "certified_sign": lambda: ef.certified_sign(*quadratics),
-    }
-    return names
-
-
-def _pencil(d: int) -> tuple[np.ndarray, np.ndarray]:
-    A, B = np.random.default_rng(1).standard_normal((2, d, d)) / np.sqrt(d)
-    return A @ A.T, np.eye(d) + B @ B.T
-
-
-def _quadratics(n: int, d: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    rng = np.random.default_rng(2)
-    A = rng.standard_normal((n, d, d))
-    return A + A.swapaxes(1, 2), rng.standard_normal((n, d)), rng.standard_normal(n), 1.0
+BUFFERS = 80.0  # MiB for one or two of OpenBLAS's
 
 
 # ---- children ------------------------------------------------------------------------------------
 
 
-def child(name: str, size: str, mebibytes: float | None) -> None:
-    """Fit and say how it ended, on standard output; with so much more address space, if given."""
+FORK = multiprocessing.get_context("fork")  # what a process imports takes longer than most fits
+
+
+class Child:
+    """A forked process that fits, and says when it is ready and how it ended."""
+
+    def __init__(
+        self, name: str, size: str, mebibytes: float | None = None, *, warm: bool = False
+    ) -> None:
+        self._errors = tempfile.TemporaryFile(mode="w+")  # noqa: SIM115
+        self._told, telling = FORK.Pipe(duplex=False)
+        self.process = FORK.Process(
+            target=fit, args=(telling, self._errors.fileno(), name, size, mebibytes, warm)
+        )
+        self.process.start()
+        telling.close()
+
+    def next_line(self, seconds: float) -> str | None:
+        """What it says next; how it died, or None if it says nothing for so long."""
+        if not self._told.poll(seconds):
+            return None
+        try:
+            return str(self._told.recv())
+        except EOFError:
+            self.process.join(10)
+            self._errors.seek(0)
+            last = (self._errors.read().strip().splitlines() or [""])[-1]
+            return f"status {self.process.exitcode}: {last.strip()[:120]}"
+
+    def end(self) -> None:
+        """Kill it, if it is still there."""
+        self.process.kill()
+        self.process.join()
+        self._told.close()
+        self._errors.close()
+
+
+def fit(
+    telling: Connection,
+    errors: int,
+    name: str,
+    size: str,
+    mebibytes: float | None,
+    warm: bool,
+) -> None:
+    """Fit and tell how it ended; with so much more address space, if given."""
+    os.dup2(errors, 2)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     warnings.simplefilter("ignore")
     call = fits(size, name)[name]
-    if size == "middle":
+    if warm:
         fits("small")[name]()  # what is imported late, threads, and buffers of BLAS
+        # NumPy's BLAS starts its threads when it is loaded, and after a fork with its next large
+        # call, which ends the process where it cannot.
+        np.linalg.solve(np.eye(600), np.ones((600, 600)))
     space = status_mebibytes("VmSize")
     if mebibytes is not None:
         limit = int((space + mebibytes) * 2**20)
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    print("ready", flush=True)
+    telling.send("ready")
     start = time.perf_counter()
     try:
         call()
@@ -137,7 +105,7 @@ def child(name: str, size: str, mebibytes: float | None) -> None:
         end = "interrupted"
     except Exception as error:  # MemoryError, or a defect
         end = f"{type(error).__name__}: {str(error)[:90]}"
-    print(end, flush=True)
+    telling.send(end)
     # Without Python's tidying up, which is not what is measured.
     os._exit(0)
 
@@ -149,71 +117,60 @@ def status_mebibytes(field: str) -> float:
     return int(line.split()[1]) / 1024
 
 
-def start_child(name: str, *options: str) -> subprocess.Popen[str]:
-    """A process that is about to fit."""
-    return subprocess.Popen(
-        [sys.executable, __file__, "child", name, *options],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def first_line(process: subprocess.Popen[str], seconds: float) -> str:
-    """What the process prints next, or nothing."""
-    assert process.stdout is not None
-    there, _, _ = select.select([process.stdout], [], [], seconds)
-    return process.stdout.readline().strip() if there else ""
-
-
 # ---- Ctrl-C --------------------------------------------------------------------------------------
 
 
-def interrupts(names: list[str], delays: list[float]) -> bool:
+def interrupts(names: list[str], delays: list[float], size: str) -> bool:
     """Print how long each fit goes on after SIGINT; whether all ended in time."""
     good = True
     for name in names:
         found = []
         for delay in delays:
-            process = start_child(name)
-            if first_line(process, 120) != "ready":
-                found.append("did not start !")
+            child = Child(name, size)
+            ready = child.next_line(120)
+            if ready != "ready":
+                found.append(f"did not start ({ready}) !")
                 good = False
+            elif end := child.next_line(delay):
+                found.append(end)
+                good &= end.startswith("finished")
             else:
-                end = first_line(process, delay)
-                if end:
-                    found.append(end)
-                else:
-                    start = time.perf_counter()
-                    process.send_signal(signal.SIGINT)
-                    end = first_line(process, 30)
-                    seconds = time.perf_counter() - start
-                    late = seconds > LATE or end != "interrupted"
-                    good &= not late
-                    found.append(
-                        f"{seconds:.2f} s{f' ({end or None})' if end != 'interrupted' else ''}"
-                        f"{' !' if late else ''}"
-                    )
-            process.kill()
-            process.communicate()
-        print(f"{name:24} " + "  ".join(f"{text:>12}" for text in found), flush=True)
+                start = time.perf_counter()
+                os.kill(child.process.pid or 0, signal.SIGINT)
+                end = child.next_line(30)
+                seconds = time.perf_counter() - start
+                late = seconds > LATE or end != "interrupted"
+                good &= not late
+                found.append(
+                    f"{seconds:.2f} s{f' ({end})' if end != 'interrupted' else ''}"
+                    f"{' !' if late else ''}"
+                )
+            child.end()
+        print(f"{name:30} " + "  ".join(f"{text:>12}" for text in found), flush=True)
     return good
 
 
 # ---- memory --------------------------------------------------------------------------------------
 
 
-def memory(names: list[str], steps: int) -> bool:
-    """Fit at `steps` limits between what a small fit has left and what this one takes."""
+def memory(names: list[str], steps: int, size: str, patience: float) -> bool:
+    """Fit at `steps` limits between what a small fit has left and what this one takes.
+
+    Every fit gets `patience` seconds, and one under a limit ten times what the fit without one has
+    taken as well: threads take turns there.
+    """
     good = True
     for name in names:
-        whole = limited(name, None)
+        start = time.perf_counter()
+        whole = limited(name, None, size, patience)
         if not whole.startswith("finished"):
-            print(f"{name:24} {whole} !", flush=True)
+            print(f"{name:30} {whole} !", flush=True)
             good = False
             continue
-        needed = float(whole.split()[-2])
-        ends = [limited(name, needed * step / steps) for step in range(steps)]
+        # Under a limit BLAS makes certain of a buffer, also where the fit needs no more memory.
+        needed = max(float(whole.split()[-2]), BUFFERS)
+        seconds = patience + 10 * (time.perf_counter() - start)
+        ends = [limited(name, needed * i / steps, size, seconds) for i in range(steps)]
         for i, end in enumerate(ends):
             if end.startswith("finished"):
                 ends[i] = "ok"
@@ -222,25 +179,18 @@ def memory(names: list[str], steps: int) -> bool:
             else:
                 ends[i] = f"{end} !"
                 good = False
-        print(f"{name:24} {needed:5.0f} MiB: " + ", ".join(ends), flush=True)
+        print(f"{name:30} {needed:5.0f} MiB: " + ", ".join(ends), flush=True)
     return good
 
 
-def limited(name: str, mebibytes: float | None) -> str:
+def limited(name: str, mebibytes: float | None, size: str, seconds: float) -> str:
     """How a fit ends that gets so much address space, in one line."""
-    options = [] if mebibytes is None else ["--mebibytes", str(mebibytes)]
-    process = start_child(name, "--size", "middle", *options)
-    try:
-        out, err = process.communicate(timeout=60)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
-        return "not done in 60 s"
-    lines = out.splitlines()
-    if process.returncode == 0 and len(lines) == 2:
-        return lines[1]
-    last = (err.strip().splitlines() or [""])[-1]
-    return f"status {process.returncode}: {last.strip()[:120]}"
+    child = Child(name, size, mebibytes, warm=True)
+    end = child.next_line(seconds)
+    if end == "ready":
+        end = child.next_line(seconds)
+    child.end()
+    return end or f"not done in {seconds:.0f} s"
 
 
 # ---- growth --------------------------------------------------------------------------------------
@@ -264,7 +214,7 @@ def growth(names: list[str], repetitions: int) -> bool:
         grows = after - middle > 2
         good &= not grows
         print(
-            f"{name:24} {before:8.1f} MiB, {middle - before:+6.1f}, {after - middle:+6.1f}"
+            f"{name:30} {before:8.1f} MiB, {middle - before:+6.1f}, {after - middle:+6.1f}"
             f"{' !' if grows else ''}",
             flush=True,
         )
@@ -328,24 +278,22 @@ def dask_clients() -> bool:
 def main() -> int:
     """Run one of the tables; the status is 1 if it has a defect."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("table", choices=["interrupts", "memory", "growth", "dask", "child"])
+    parser.add_argument("table", choices=["interrupts", "memory", "growth", "dask"])
     parser.add_argument("names", nargs="*", metavar="ESTIMATOR", help="all by default")
     parser.add_argument("--delays", type=float, nargs="+", default=[0.3, 1.5])
     parser.add_argument("--limits", type=int, default=10)
     parser.add_argument("--repetitions", type=int, default=200)
-    parser.add_argument("--size", choices=SIZES, default="large", help=argparse.SUPPRESS)
-    parser.add_argument("--mebibytes", type=float, help=argparse.SUPPRESS)
+    parser.add_argument("--size", choices=SIZES, help='"large" for interrupts, else "middle"')
+    parser.add_argument("--patience", type=float, default=60, help="seconds for a fit by memory")
     given = parser.parse_args()
-    if given.table == "child":
-        child(given.names[0], given.size, given.mebibytes)
     known = list(fits("small"))
     if unknown := set(given.names) - set(known):
         parser.error(f"ESTIMATOR: expected some of {', '.join(known)}, got {', '.join(unknown)}")
     names = given.names or known
     if given.table == "interrupts":
-        good = interrupts(names, given.delays)
+        good = interrupts(names, given.delays, given.size or "large")
     elif given.table == "memory":
-        good = memory(names, given.limits)
+        good = memory(names, given.limits, given.size or "middle", given.patience)
     elif given.table == "growth":
         good = growth(names, given.repetitions)
     else:
