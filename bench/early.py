@@ -33,6 +33,8 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from threadpoolctl import threadpool_limits
 
 from eigenfeat.incomplete import (
@@ -43,6 +45,7 @@ from eigenfeat.incomplete import (
     ReliableClassifier,
     ReliableClassifierCV,
     early_scores,
+    interval_summaries,
 )
 from peers.aeon_early import PEERS
 
@@ -127,11 +130,17 @@ def _trees() -> ExtraTreesClassifier:
     return ExtraTreesClassifier(50, random_state=0)
 
 
+def _candidates() -> dict[str, Any]:
+    intervals = FunctionTransformer(interval_summaries)
+    return {"LDA": _lda(), "trees": _trees(), "intervals": make_pipeline(intervals, _trees())}
+
+
 OURS: dict[str, Callable[[], Any]] = {
     "LDA, pairwise, tau 0.95": lambda: ReliableClassifier(_lda(), correct=False, n_threads=1),
     "ReliableClassifierCV": lambda: ReliableClassifierCV(n_threads=1),
     "minimum cost, LDA": lambda: MinimumCostClassifier(None, "harmonic"),
     "minimum cost, trees": lambda: MinimumCostClassifier(_trees(), "harmonic"),
+    "minimum cost, chosen": lambda: MinimumCostClassifier(_candidates(), "harmonic"),
     "ECTS": ECTS,
     "fixed time, 1-NN": FixedTime,
     "local QDA, quadratic, chosen tau": lambda: ReliableClassifierCV({"local QDA": _local()}),
@@ -167,7 +176,8 @@ def _note(model: Any) -> str:
         means = [np.nanmax(v) for v in model.harmonic_means_.values() if np.isfinite(v).any()]
         return f"{model.best_candidate_}, tau {model.reliability_:g}, folds {max(means):.3f}"
     if isinstance(model, MinimumCostClassifier):
-        return f"price {model.delay_cost_:g}, folds {model.harmonic_mean_:.3f}"
+        chosen = getattr(model, "best_candidate_", "")
+        return f"{chosen} price {model.delay_cost_:g}, folds {model.harmonic_mean_:.3f}".strip()
     return ""
 
 

@@ -67,13 +67,16 @@ def _lda() -> Any:
 def _rules(threads: int) -> dict[str, Callable[[], ReliableClassifier]]:
     """By name, in the order of what they cost."""
 
-    def rule(classifier: Callable[[], Any], kind: str, mixture: bool = False) -> Any:
+    def rule(
+        classifier: Callable[[], Any], kind: str, mixture: bool = False, held_out: Any = None
+    ) -> Any:
         return lambda: ReliableClassifier(
             classifier(),
             MixtureCompletion(n_threads=threads) if mixture else None,
             kind,
             TAUS[0],
-            n_samples=512,
+            held_out=held_out,
+            n_samples=1024 if kind == "sampled" else 512,
             n_threads=threads,
         )
 
@@ -101,7 +104,9 @@ def _rules(threads: int) -> dict[str, Callable[[], ReliableClassifier]]:
         "GEM, sampled": rule(gem, "sampled"),
         "GEM, learned": rule(gem, "learned"),
         "LDA pipeline, sampled": rule(scaled, "sampled"),
+        "LDA, sampled": rule(_lda, "sampled"),
         "LDA, learned, mixture": rule(_lda, "learned", True),
+        "LDA, learned, mixture, held out": rule(_lda, "learned", True, 0.5),
     }
 
 
@@ -147,10 +152,12 @@ def _lines(
     fit_seconds = time.process_time() - begun
     complete = model.predict(T)
     for told, one in (("raw", model.uncorrected()), ("corrected", model)):
-        # From one look at every time, where there are enough for that.
-        taus = (*SMALL, *TAUS) if told == "raw" and model.set_ != "ideal" else TAUS
+        # From one look at every time, where there are enough for that; samples stop early at one.
+        curve = told == "raw" and model.set_ not in ("ideal", "sampled") and options.tau == TAUS
+        taus = (*SMALL, *TAUS) if curve else options.tau
         begun = time.process_time()
-        found = list(_runs(one, T, taus, steps))
+        # A correction holds for the times that it was learned at.
+        found = list(_runs(one, T, taus, getattr(one, "looks_", steps)))
         seconds = (time.process_time() - begun) / len(found)
         for tau, early in zip(taus, found, strict=True):
             yield Line(
@@ -238,6 +245,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--output", type=Path, required=True, help="a CSV file, which is added to")
     parser.add_argument("--sets", nargs="+", help="all that are there by default")
     parser.add_argument("--rules", default="", help="part of a rule's name")
+    parser.add_argument("--tau", nargs="+", type=float, default=TAUS)
     parser.add_argument("--rows", type=int, default=1000, help="test rows, at most")
     parser.add_argument("--looks", type=int, default=60, help="times to look at, at most")
     parser.add_argument("--seed", type=int, default=0)

@@ -129,9 +129,9 @@ MODELS = {
     "ReliableClassifier, 1-NN": lambda: _reliable(KNeighborsClassifier(1)),
     "ReliableClassifier, local": lambda: _reliable(incomplete.LocalQDA()),
     "ReliableClassifier, ideal": lambda: _reliable(
-        ef.MultinomialLogit(), set="ideal", features=PCA(2), n_samples=64
+        ef.MultinomialLogit(), set="ideal", features=PCA(2), n_samples=128
     ),
-    "ReliableClassifier, sampled": lambda: _reliable(ef.GEMClassifier(), n_samples=64),
+    "ReliableClassifier, sampled": lambda: _reliable(ef.GEMClassifier(), n_samples=128),
     "ReliableClassifier, learned": lambda: _reliable(GaussianNB(), set="learned"),
     "ReliableClassifierCV": lambda: incomplete.ReliableClassifierCV(n_folds=2).fit(X, Y),
     "Pipeline": lambda: make_pipeline(

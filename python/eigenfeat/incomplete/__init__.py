@@ -14,6 +14,7 @@ from eigenfeat.incomplete.costs import CostDecisions, MinimumCostClassifier
 from eigenfeat.incomplete.decision import ReliableClassifier
 from eigenfeat.incomplete.early_result import EarlyLabels
 from eigenfeat.incomplete.effective_length import EffectiveLength, effective_length
+from eigenfeat.incomplete.intervals import interval_summaries
 from eigenfeat.incomplete.local_qda import LocalQDA
 from eigenfeat.incomplete.metrics import (
     EarlyCurve,
@@ -56,5 +57,6 @@ __all__ = [
     "early_scores",
     "effective_length",
     "harmonic_mean",
+    "interval_summaries",
     "reliability_curve",
 ]

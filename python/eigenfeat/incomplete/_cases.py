@@ -93,10 +93,11 @@ class Cases:
         )
         return self._case_of(known)
 
-    def _case_of(self, known: Conditional) -> Case:
+    def _case_of(self, known: Conditional, pair_variances: _Array | None = None) -> Case:
         threads = _threads.resolve(self.n_threads)
         by_scores = self._scores is not None
-        return Case(self._discriminants, known, self._width(), by_scores, threads)
+        width = self._width()
+        return Case(self._discriminants, known, width, by_scores, threads, pair_variances)
 
     def _early_case(self, rows: _Array, times: NDArray[np.int64]) -> Case:
         """Every row at every time, row by row."""

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-__all__ = ["complete_rows", "labelled_complete_rows"]
+__all__ = ["complete_rows", "labelled_complete_rows", "labelled_rows"]
 
 _Array = NDArray[np.float64]
 
@@ -30,6 +31,16 @@ def labelled_complete_rows(estimator: Any, X: Any, y: Any) -> tuple[_Array, NDAr
     options = {"dtype": np.float64, "order": "C", "ensure_all_finite": False}
     X, y = validate_data(estimator, X, y, ensure_min_samples=2, **options)
     return _finite(estimator, X, _FIT), y
+
+
+def labelled_rows(
+    estimator: Any, X: Any, y: Any
+) -> tuple[_Array, NDArray[Any], NDArray[Any], NDArray[np.intp]]:
+    """Finite rows and labels to fit on, in scikit-learn's words; sorted classes, and codes."""
+    X, y = validate_data(estimator, X, y, dtype=np.float64, order="C")
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    return X, y, classes, codes
 
 
 def _finite(estimator: Any, X: Any, advice: str) -> _Array:

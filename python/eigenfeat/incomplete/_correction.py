@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,8 @@ from sklearn.base import clone
 from eigenfeat.incomplete._folds import held_out, spread_over_classes
 from eigenfeat.incomplete._rules import Case, Judgement, Rule
 from eigenfeat.incomplete._series import Rows
-from eigenfeat.incomplete.calibration import lower_bound
+from eigenfeat.incomplete._steps import spread_steps
+from eigenfeat.incomplete.calibration import lower_bounds
 
 __all__ = ["CorrectedRule", "Correction", "Held", "corrected"]
 
@@ -36,6 +38,7 @@ GRID = (1e-12, 0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
 LOOKS = 48  # times at most
 ROWS = 3000  # held-out rows at most
 SLACK = 1e-12  # shares are compared with tau
+KEPT = 64  # reliabilities whose least numbers of entries are kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,9 +86,19 @@ class Correction:
 
     def least_known(self, tau: float) -> int:
         """From how many known entries on rows may be decided at tau."""
-        counts = np.arange(self.length)
-        enough = self.share(np.full(self.length, tau), counts) >= tau - SLACK
-        return int(enough.argmax()) if enough.any() else self.length
+        least = self._least.get(tau)
+        if least is None:
+            counts = np.arange(self.length)
+            enough = self.share(np.full(self.length, tau), counts) >= tau - SLACK
+            least = int(enough.argmax()) if enough.any() else self.length
+            if len(self._least) >= KEPT:
+                self._least.clear()
+            self._least[tau] = least
+        return least
+
+    @cached_property
+    def _least(self) -> dict[float, int]:
+        return {}
 
     def _share_at(self, at: _Codes, known: _Codes) -> _Array:
         stable = np.empty(len(known), dtype=np.intp)
@@ -93,7 +106,7 @@ class Correction:
             some = at == k
             stable[some] = np.searchsorted(self.since[k], known[some], side="right")
         if self.confidence > 0 and self.n:
-            return lower_bound(stable, self.n, self.confidence)
+            return lower_bounds(self.n, 1.0 - self.confidence)[stable]
         return np.asarray(stable / (self.n + 1))
 
 
@@ -112,11 +125,19 @@ class CorrectedRule(Rule):
         return self._held_back(case, tau, self.rule.judge(case, tau, target))
 
     def decides(self, case: Case, tau: _Array) -> Judgement:
-        return self._held_back(case, tau, self.rule.decides(case, tau))
+        found = self.rule.decides(case, tau)
+        if found.decided.any():
+            return self._held_back(case, tau, found)
+        return found
 
     def largest(self, case: Case, target: int | None) -> tuple[_Array, _Codes]:
         found, guess = self.rule.largest(case, target)
         return self.correction.cap(found, self._known(case)), guess
+
+    def surely(self, case: Case, found: Judgement, items: _Codes) -> _Array:
+        largest = self.rule.surely(case, found, items)
+        capped = self.correction.cap(largest, self._known(case)[items])
+        return np.maximum(capped, found.reliability[items])
 
     def least_known(self, tau: float) -> int:
         return self.correction.least_known(tau)
@@ -147,9 +168,15 @@ class Held:
 
 
 def corrected(
-    model: Any, given: Rows, y: NDArray[Any], tau: float, n_folds: int, confidence: float
-) -> tuple[Correction, Held]:
-    """Learn a correction of a model's rule from folds.
+    model: Any,
+    given: Rows,
+    y: NDArray[Any],
+    tau: float,
+    n_folds: int,
+    confidence: float,
+    kept: Rows | None = None,
+) -> tuple[Correction, Held, NDArray[np.int64]]:
+    """Learn a correction of a model's rule from folds, or from rows that were kept from its fit.
 
     Parameters
     ----------
@@ -162,21 +189,28 @@ def corrected(
     n_folds : int
     confidence : float
         As in `Correction`.
+    kept : Rows, optional
+        They take the place of the folds.
 
     Returns
     -------
     Correction, Held
+    times : (p,) array of int
+        After how many samples the rows were looked at.
     """
-    n, d = given.rows.shape
+    n, d = (given if kept is None else kept).rows.shape
     grid = np.union1d(GRID, [tau])
     if model._rule.cost > 1:  # looser ones take more samples; what is shown of any tau serves them
         grid = grid[(grid >= tau) | (grid == grid[0])]
     channels, samples = model._layout.channels, model._layout.length
-    rows, looks = _sizes(model, n, samples)
-    times = None
-    if samples > 1:
-        times = np.unique(np.linspace(1, samples - 1, looks).round().astype(np.int64)) * channels
-    trials = [] if times is None else list(_trials(model, given, y, grid, times, rows, n_folds))
+    rows, looks = _sizes(model, n, samples, _fewest(tau, confidence))
+    steps = spread_steps(samples, looks)
+    times = steps * channels
+    trials = []
+    if len(times) and kept is not None:
+        trials = [_trial(model, kept.some(slice(0, rows)), grid, times)]
+    elif len(times):
+        trials = list(_trials(model, given, y, grid, times, rows, n_folds))
     if not trials:
         warnings.warn(
             "correct: expected folds that the classifier can be fitted to, got none; rows are "
@@ -184,8 +218,8 @@ def corrected(
             UserWarning,
             stacklevel=5,
         )
-        return Correction(grid, np.empty((len(grid), 0), np.int64), d, confidence), Held(0, 0)
-    assert times is not None
+        none = np.empty((len(grid), 0), np.int64)
+        return Correction(grid, none, d, confidence), Held(0, 0), steps
     decided = np.concatenate([trial[0] for trial in trials], axis=1)
     wrong = np.concatenate([trial[1] for trial in trials], axis=1)
     last = len(times) - wrong[:, :, ::-1].argmax(axis=2)  # of the look after the last wrong one
@@ -196,17 +230,25 @@ def corrected(
     first = (decided[at] & late).argmax(axis=1)
     early = (decided[at] & late).any(axis=1)
     disagreed = early & wrong[at][np.arange(len(first)), first]
-    return found, Held(int(len(first) - disagreed.sum()), len(first))
+    return found, Held(int(len(first) - disagreed.sum()), len(first)), steps
 
 
-def _sizes(model: Any, n: int, d: int) -> tuple[int, int]:
+def _sizes(model: Any, n: int, d: int, fewest: int) -> tuple[int, int]:
     """How many rows to hold out, and at how many times to look."""
     looks = min(d - 1, LOOKS)
     samples = model._rule.cost
-    if samples > 1:  # some millions of predictions
+    if samples > 1:  # some millions of predictions, but rows enough to show what is promised
         looks = min(looks, 16)
-        return min(n, max(100, int(4e6 / (samples * max(looks, 1))))), looks
+        rows = max(100, int(4e6 / (samples * max(looks, 1))))
+        return min(n, rows if n < fewest else max(rows, 2 * fewest)), looks
     return min(n, ROWS), looks
+
+
+def _fewest(tau: float, confidence: float) -> int:
+    """How many rows can show tau, if all of them agree."""
+    if confidence > 0:
+        return int(np.ceil(np.log1p(-confidence) / np.log(tau)))
+    return int(np.ceil(tau / (1 - tau)))
 
 
 def _trials(
@@ -229,16 +271,23 @@ def _trials(
             fitted._fit_rows(given.some(~held), y[~held], model._layout)
         except ValueError:  # such as a class that is too small without the fold
             continue
-        shown, final = fitted._held_out(given.some(own))
-        ends = given.ends[own][:, None]
-        decided = np.empty((len(grid), len(own), len(times)), dtype=bool)
-        wrong = np.empty_like(decided)
-        for begin in range(0, len(times), 8):
-            at = slice(begin, min(begin + 8, len(times)))
-            case = fitted._early_case(shown, times[at])
-            shape = len(own), at.stop - at.start
-            for k, (yes, score) in enumerate(fitted._rule.over(case, grid)):
-                label = fitted._discriminants.labels[score].reshape(shape)
-                decided[k, :, at] = yes.reshape(shape) & (times[at] < ends)
-                wrong[k, :, at] = decided[k, :, at] & (label != final[:, None])
-        yield decided, wrong
+        yield _trial(fitted, given.some(own), grid, times)
+
+
+def _trial(
+    fitted: Any, given: Rows, grid: _Array, times: NDArray[np.int64]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """(p, m, looks): whether rows that the model has not seen would be decided, and wrongly."""
+    shown, final = fitted._held_out(given)
+    ends = given.ends[:, None]
+    decided = np.empty((len(grid), len(final), len(times)), dtype=bool)
+    wrong = np.empty_like(decided)
+    for begin in range(0, len(times), 8):
+        at = slice(begin, min(begin + 8, len(times)))
+        case = fitted._early_case(shown, times[at])
+        shape = len(final), at.stop - at.start
+        for k, (yes, score) in enumerate(fitted._rule.over(case, grid)):
+            label = fitted._discriminants.labels[score].reshape(shape)
+            decided[k, :, at] = yes.reshape(shape) & (times[at] < ends)
+            wrong[k, :, at] = decided[k, :, at] & (label != final[:, None])
+    return decided, wrong

@@ -127,8 +127,7 @@ class EarlyRun:
         items, rows = fresh * len(times) + first, looked[fresh]
         self.time[rows] = times[first]
         self.label[rows] = case.discriminants.labels[found.guess[items]]
-        largest = rule.largest(case.some(items), None)[0]
-        self.reliability[rows] = np.maximum(largest, found.reliability[items])
+        self.reliability[rows] = rule.surely(case, found, items)
         self.waiting[rows] = False
 
     def result(self, classes: NDArray[Any], channels: int) -> EarlyDecisions:

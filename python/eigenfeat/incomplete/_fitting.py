@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,21 @@ from eigenfeat.incomplete._cases import Cases, rule_for, scores_of
 from eigenfeat.incomplete._correction import CorrectedRule, Correction, Held, corrected
 from eigenfeat.incomplete._discriminants import Discriminants, Linear, Opaque, discriminants_of
 from eigenfeat.incomplete._ideal import ClassCodes, IdealRule
-from eigenfeat.incomplete._learned import LearnedRule, ThresholdRule, Thresholds, learned
+from eigenfeat.incomplete._learned import (
+    LOOKS,
+    LearnedRule,
+    ThresholdRule,
+    Thresholds,
+    critical_of,
+    learned,
+)
 from eigenfeat.incomplete._pairwise import PairwiseRule
 from eigenfeat.incomplete._rules import Rule
+from eigenfeat.incomplete._sample_sizes import samples_of
 from eigenfeat.incomplete._sampled import SampledRule
 from eigenfeat.incomplete._series import Layout, Rows
 from eigenfeat.incomplete._set_rule import SetRule
+from eigenfeat.incomplete._steps import spread_steps
 from eigenfeat.incomplete.calibration import lower_bound
 from eigenfeat.incomplete.completion import GaussianCompletion
 from eigenfeat.incomplete.sets import SETS
@@ -50,8 +60,12 @@ class Fitting(Cases):
     features: Any
     tail: str
     correct: Any
+    held_out: float | None
+    looks_: NDArray[np.int64]
     n_folds: int
-    n_samples: int
+    n_samples: Any
+    n_samples_: int
+    largest_reliability_: float
     random_state: Any
     n_channels_: int
     n_timepoints_: int
@@ -95,6 +109,7 @@ class Fitting(Cases):
             return opaque
 
     def _make_rule(self, found: Rows, y: NDArray[Any]) -> Rule:
+        self.n_samples_, self.largest_reliability_ = 0, 1.0
         if self.set_ in SETS:
             return SetRule(SETS[self.set_])
         if self.set_ == "pairwise":
@@ -104,20 +119,39 @@ class Fitting(Cases):
         if self.set_ == "learned":
             return LearnedRule(predict, *learned(self, found, y, seed), seed)
         kind = SampledRule if self.set_ == "sampled" else IdealRule
-        return kind(predict, self.n_samples, RISK, seed)
+        n = samples_of(self.n_samples, self.reliability, partial(kind.reach, risk=RISK))
+        self.n_samples_, self.largest_reliability_ = n, kind.reach(n, RISK)
+        return kind(predict, n, RISK, seed)
 
-    def _correct(self, found: Rows, y: NDArray[Any]) -> None:
-        """Hold the rule to what folds show."""
+    def _kept_out(self, n: int) -> NDArray[np.bool_] | None:
+        """(n,): which rows are kept from the fit; None if folds correct the rule, or nothing."""
+        if self.held_out is None or self.correct is False:
+            return None
+        m = round(self.held_out * n)
+        if not 1 <= m <= n - 2:
+            raise ValueError(
+                f"held_out: expected a share that leaves rows on both sides, got {self.held_out} "
+                f"of {n} rows"
+            )
+        kept = np.zeros(n, dtype=bool)
+        kept[check_random_state(self.random_state).permutation(n)[:m]] = True
+        return kept
+
+    def _correct(self, found: Rows, y: NDArray[Any], kept: Rows | None) -> None:
+        """Hold the rule to what folds show, or rows that were kept from the fit."""
         confidence = {"average": 0.0, True: CONFIDENCE}.get(self.correct, self.correct)
         self.reliability_ = float(self.reliability)
         if isinstance(self._rule, LearnedRule):
-            thresholds = Thresholds(self._rule.critical, confidence)
+            critical = self._rule.critical if kept is None else critical_of(self, kept)
+            thresholds = Thresholds(critical, confidence)
+            steps = spread_steps(self._layout.length, LOOKS)
             held = Held(thresholds.agreed(self.reliability_), thresholds.n)
             self.correction_, self._rule = thresholds, ThresholdRule(self._rule, thresholds)
         else:
             tau, folds = self.reliability, self.n_folds
-            correction, held = corrected(self, found, y, tau, folds, confidence)
+            correction, held, steps = corrected(self, found, y, tau, folds, confidence, kept)
             self.correction_, self._rule = correction, CorrectedRule(self._rule, correction)
+        self.looks_ = np.append(steps, self._layout.length)
         self.realised_, self.realised_bound_ = float("nan"), 0.0
         if held.n:
             self.realised_ = held.agreed / held.n

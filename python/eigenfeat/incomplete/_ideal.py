@@ -73,6 +73,11 @@ class IdealRule(Rule):
     def cost(self) -> int:  # type: ignore[override]
         return self.n_samples
 
+    @staticmethod
+    def reach(n_samples: int, risk: float) -> float:
+        """The largest bound there is: all samples are of the class."""
+        return float(lower_bounds(n_samples, risk)[-1])
+
     def judge(self, case: Case, tau: _Array, target: int | None) -> Judgement:
         bound, guess = self.largest(case, target)
         none = np.zeros(len(guess), dtype=np.intp)

@@ -16,7 +16,14 @@ if TYPE_CHECKING:
 __all__ = ["InUse"]
 
 
-_LEARNED = ("reliability_", "calibration_", "correction_", "realised_", "realised_bound_")
+_LEARNED = (
+    "reliability_",
+    "calibration_",
+    "correction_",
+    "realised_",
+    "realised_bound_",
+    "looks_",
+)
 
 
 class InUse:
@@ -83,7 +90,7 @@ class InUse:
         reliability : float, optional
             tau; that of the estimator by default.
         steps : ascending integers in 1..d, optional
-            After how many samples to look; after every one by default.
+            After how many samples to look; by default as in `predict_early`.
 
         Returns
         -------
@@ -109,6 +116,9 @@ class InUse:
             With `push`, which returns the numbers of the series that are decided by it.
         """
         return Streams(cast("ReliableClassifier", self), n_series, reliability, steps=steps)
+
+    def _looks_of(self, steps: Any) -> Any:
+        return getattr(self, "looks_", None) if steps is None else steps
 
     def _default_reliability(self) -> float:
         return getattr(self, "reliability_", self.reliability)

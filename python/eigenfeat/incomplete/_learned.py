@@ -9,8 +9,9 @@ wrong, whenever it is looked at. The row is never decided wrongly at thresholds 
 row's is as likely to have any rank among those of n held-out ones, so that the share of rows that
 are never decided wrongly above the j-th smallest is at least j / (n + 1) on average (split
 conformal prediction, Vovk, Gammerman and Shafer 2005) and at least Clopper and Pearson's lower
-bound for j of n with its confidence (a tolerance limit, Wilks 1941). As across folds models differ,
-both hold as nearly as these are like the one that is used.
+bound for j of n with its confidence (a tolerance limit, Wilks 1941): of rows that are looked at
+after the same numbers of samples. Of rows that were kept from the fit this is a theorem; as across
+folds models differ, there both hold as nearly as these are like the one that is used.
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ from eigenfeat.incomplete._folds import held_out, spread_over_classes
 from eigenfeat.incomplete._ideal import ClassCodes
 from eigenfeat.incomplete._rules import Case, Judgement, Rule
 from eigenfeat.incomplete._series import Rows
-from eigenfeat.incomplete.calibration import lower_bound
+from eigenfeat.incomplete._steps import spread_steps
+from eigenfeat.incomplete.calibration import lower_bounds
 
-__all__ = ["LearnedRule", "ThresholdRule", "Thresholds", "learned"]
+__all__ = ["LOOKS", "LearnedRule", "ThresholdRule", "Thresholds", "critical_of", "learned"]
 
 _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
@@ -102,7 +104,7 @@ class Thresholds:
         """What is shown of the agreement of rows that are decided at these scores."""
         below = np.searchsorted(self.critical, score, side="left")
         if self.confidence > 0 and self.n:
-            return lower_bound(below, self.n, self.confidence)
+            return lower_bounds(self.n, 1.0 - self.confidence)[below]
         return np.asarray(below / (self.n + 1))
 
     def threshold(self, tau: float) -> float:
@@ -172,9 +174,16 @@ def learned(model: Any, given: Rows, y: NDArray[Any], seed: int) -> tuple[_Array
     critical = []
     for k, (seen, right) in enumerate(folds):
         others = folds[:k] + folds[k + 1 :] or folds
-        score = scores_of(seen.reshape(-1, seen.shape[2]), _weights(others)).reshape(right.shape)
-        critical.append(np.where(right, 0.0, score).max(axis=1))
+        critical.append(_critical(seen, right, _weights(others)))
     return _weights(folds), np.sort(np.concatenate(critical))
+
+
+def critical_of(model: Any, kept: Rows) -> _Array:
+    """(n,) ascending: of rows that the model has not seen, by its own rule."""
+    rule, times = model._rule, _times(model)
+    if not len(times):
+        return np.empty(0)
+    return np.sort(_critical(*_record(model, kept, rule.predict, times, rule.seed), rule.weights))
 
 
 def sights(case: Case, predict: ClassCodes, seed: int) -> tuple[_Array, _Codes]:
@@ -245,11 +254,9 @@ def _records(
     model: Any, given: Rows, y: NDArray[Any], seed: int
 ) -> Iterator[tuple[_Array, NDArray[np.bool_]]]:
     """For each fold what is seen (m, looks, p), and whether labels are final (m, looks)."""
-    channels, samples = model._layout.channels, model._layout.length
-    if samples < 2:
+    times = _times(model)
+    if not len(times):
         return
-    looks = np.linspace(1, samples - 1, min(samples - 1, LOOKS))
-    times = np.unique(looks.round().astype(np.int64)) * channels
     chosen = spread_over_classes(y, ROWS)
     for held in held_out(y, model.n_folds):
         own = np.flatnonzero(held & chosen)
@@ -261,13 +268,31 @@ def _records(
         except ValueError:  # such as a class that is too small without the fold
             continue
         predict = ClassCodes(fitted.classes_, fitted.classifier_)
-        shown, final = fitted._held_out(given.some(own))
-        cases = (fitted._early_case(shown, times[k : k + 1]) for k in range(len(times)))
-        parts = [sights(case, predict, seed) for case in cases]
-        seen = np.stack([part[0] for part in parts], axis=1)
-        right = np.stack([part[1] for part in parts], axis=1) == final[:, None]
-        # After its end a series is not looked at.
-        yield seen, right | (times >= given.ends[own][:, None])
+        yield _record(fitted, given.some(own), predict, times, seed)
+
+
+def _record(
+    fitted: Any, given: Rows, predict: ClassCodes, times: NDArray[np.int64], seed: int
+) -> tuple[_Array, NDArray[np.bool_]]:
+    """What is seen of rows (m, looks, p), and whether labels are final (m, looks)."""
+    shown, final = fitted._held_out(given)
+    cases = (fitted._early_case(shown, times[k : k + 1]) for k in range(len(times)))
+    parts = [sights(case, predict, seed) for case in cases]
+    seen = np.stack([part[0] for part in parts], axis=1)
+    right = np.stack([part[1] for part in parts], axis=1) == final[:, None]
+    # After its end a series is not looked at.
+    return seen, right | (times >= given.ends[:, None])
+
+
+def _critical(seen: _Array, right: NDArray[np.bool_], weights: _Array) -> _Array:
+    """(m,): the largest score with which a row's label is wrong; 0 if it never is."""
+    score = scores_of(seen.reshape(-1, seen.shape[2]), weights).reshape(right.shape)
+    return np.asarray(np.where(right, 0.0, score).max(axis=1))
+
+
+def _times(model: Any) -> NDArray[np.int64]:
+    """After how many entries rows are looked at."""
+    return spread_steps(model._layout.length, LOOKS) * model._layout.channels
 
 
 def _judgement(label: _Codes, decided: NDArray[np.bool_], reliability: _Array) -> Judgement:

@@ -37,18 +37,25 @@ class PairwiseRule(Rule):
         self.tail = tail
 
     def judge(self, case: Case, tau: _Array, target: int | None) -> Judgement:
-        bound, guess = self.largest(case, target)
-        rivals = rivals_of(case.discriminants.labels, guess).sum(axis=1)
+        guess = _guesses(case.scores, case.discriminants.labels, target)
+        rivals = rivals_of(case.discriminants.labels, guess)
+        bound = self._bounds(case, guess, rivals)
         none = np.zeros(len(guess), dtype=np.intp)
-        return Judgement(guess, bound >= tau, bound, rivals, none)
+        return Judgement(guess, bound >= tau, bound, rivals.sum(axis=1), none)
 
     def largest(self, case: Case, target: int | None) -> tuple[_Array, _Codes]:
         guess = _guesses(case.scores, case.discriminants.labels, target)
-        rivals = rivals_of(case.discriminants.labels, guess)
+        return self._bounds(case, guess, rivals_of(case.discriminants.labels, guess)), guess
+
+    def surely(self, case: Case, found: Judgement, items: _Codes) -> _Array:
+        """The bounds that decided them are the largest there are."""
+        return found.reliability[items]
+
+    def _bounds(self, case: Case, guess: _Codes, rivals: NDArray[np.bool_]) -> _Array:
         total = np.zeros(len(guess))
         for g in range(case.known.weights.shape[1]):
             total += case.known.weights[:, g] * self._tails(case, g, guess, rivals).sum(axis=1)
-        return np.maximum(1.0 - total, 0.0), guess
+        return np.maximum(1.0 - total, 0.0)
 
     def _tails(self, case: Case, g: int, guess: _Codes, rivals: Any) -> _Array:
         """(n, k): P(f_guess < f_h) under part g of the mixture, 0 where not compared."""
@@ -79,6 +86,8 @@ class PairwiseRule(Rule):
 def _linear_tails(case: Case, g: int, guess: _Codes, rivals: Any) -> _Array:
     covariances, means = case.known.covariances, case.known.means[:, g]
     assert covariances is not None
+    if case.pair_variances is not None:
+        return _normal_tails(means, case.pair_variances[g][guess], guess, rivals)
     if case.by_scores:
         variance = pair_variances(covariances[:, g][case.known.pattern], guess)
         return _normal_tails(means, variance, guess, rivals)
@@ -87,12 +96,12 @@ def _linear_tails(case: Case, g: int, guess: _Codes, rivals: Any) -> _Array:
 
 
 def _normal_tails(scores: _Array, variance: _Array, guess: _Codes, rivals: Any) -> _Array:
-    margin = scores[np.arange(len(guess)), guess][:, None] - scores
-    with np.errstate(divide="ignore", invalid="ignore"):
-        tails = ndtr(-margin / np.sqrt(variance))
+    behind = scores - scores[np.arange(len(guess)), guess][:, None]
+    random = variance > 0
+    deviation = np.sqrt(np.where(random, variance, 1.0))
     # Nothing is random: the class with the larger score, and on a tie the guess.
-    tails = np.where(variance > 0, tails, (margin < 0).astype(float))
-    return np.where(rivals, tails, 0.0)
+    tails = np.where(random, ndtr(behind / deviation), behind > 0)
+    return np.asarray(tails * rivals)
 
 
 def _guesses(scores: _Array, labels: _Codes, target: int | None) -> _Codes:

@@ -51,6 +51,8 @@ class Case:
     n_features: int
     by_scores: bool
     n_threads: int
+    # (parts, k, k): variances of differences of scores, where all rows have those of one time
+    pair_variances: _Array | None = None
 
     def degrees(self, kind: ConfidenceSet) -> NDArray[np.intp]:
         """(n,) what the kind's radius goes by.
@@ -79,7 +81,7 @@ class Case:
     def part(self, g: int, rows: _Codes) -> Case:
         """Some of the rows as if they were of part g of the mixture; the same functions."""
         if self.by_scores:
-            return replace(self, known=self.known.part(g, rows))
+            return replace(self, known=self.known.part(g, rows), pair_variances=None)
         functions = self.functions.some(rows)
         return replace(self, known=self.known.part(g, rows), discriminants=functions)
 
@@ -163,6 +165,11 @@ class Rule:
     def decides(self, case: Case, tau: _Array) -> Judgement:
         """`judge`, where guesses for rows that wait are of no interest."""
         return self.judge(case, tau, None)
+
+    def surely(self, case: Case, found: Judgement, items: _Codes) -> _Array:
+        """The largest tau that is known to hold for some of the rows that `decides` decided."""
+        largest = self.largest(case.some(items), None)[0]
+        return np.maximum(largest, found.reliability[items])
 
     def over(self, case: Case, grid: _Array) -> Iterator[tuple[NDArray[np.bool_], _Codes]]:
         """Which rows are decided at each tau of a grid, and as which scores."""

@@ -57,6 +57,12 @@ class SampledRule(Rule):
     def cost(self) -> int:  # type: ignore[override]
         return self.n_samples
 
+    @staticmethod
+    def reach(n_samples: int, risk: float) -> float:
+        """The largest bound there is: all samples are of the class."""
+        sizes = _stages(n_samples)
+        return max(float(lower_bounds(size, risk / len(sizes))[-1]) for size in sizes)
+
     def judge(self, case: Case, tau: _Array, target: int | None) -> Judgement:
         bound, score = self.largest(case, target)
         return _judgement(score, bound >= tau, bound)
@@ -71,6 +77,10 @@ class SampledRule(Rule):
         tested = self._tested(case, None)
         bound = self._bounds(case, tested, tau, tau)
         return _judgement(first_scores(case, tested), bound >= tau, bound)
+
+    def surely(self, case: Case, found: Judgement, items: _Codes) -> _Array:
+        """The bound at which each row's test ended; no further samples are drawn."""
+        return found.reliability[items]
 
     def over(self, case: Case, grid: _Array) -> Iterator[tuple[NDArray[np.bool_], _Codes]]:
         """All rows are decided at the first of the grid, as what the samples drawn so far say."""

@@ -17,7 +17,7 @@ from sklearn.utils.validation import column_or_1d
 from eigenfeat._base.validation import check_whole, real_array, show
 from eigenfeat.incomplete._complete_rows import complete_rows, labelled_complete_rows
 
-__all__ = ["Layout", "Rows", "training_rows", "whole_rows"]
+__all__ = ["Layout", "Rows", "known_rows", "series_of", "training_rows", "whole_rows"]
 
 _Array = NDArray[np.float64]
 
@@ -97,7 +97,7 @@ def training_rows(estimator: Any, X: Any, y: Any, horizon: Any) -> tuple[Rows, A
     """Rows, labels and layout to fit on; sets `n_features_in_`."""
     if horizon is not None:
         horizon = check_whole(horizon, "horizon", at_least=1)
-    series = _series_of(X)
+    series = series_of(X)
     if series is None:
         X, y = labelled_complete_rows(estimator, X, y)
         if horizon not in (None, X.shape[1]):
@@ -127,7 +127,7 @@ def training_rows(estimator: Any, X: Any, y: Any, horizon: Any) -> tuple[Rows, A
 
 def whole_rows(estimator: Any, X: Any, layout: Layout) -> Rows:
     """Rows of series that have ended."""
-    series = _series_of(X)
+    series = series_of(X)
     if series is None:
         return _complete(complete_rows(estimator, X))
     return _laid_out(series, layout, ended=True)
@@ -135,7 +135,7 @@ def whole_rows(estimator: Any, X: Any, layout: Layout) -> Rows:
 
 def known_rows(X: Any, layout: Layout) -> _Array | None:
     """Rows of what is known of series so far; None if X are rows already."""
-    series = _series_of(X)
+    series = series_of(X)
     return None if series is None else _laid_out(series, layout, ended=False).rows
 
 
@@ -149,7 +149,7 @@ def _laid_out(series: list[_Array], layout: Layout, *, ended: bool) -> Rows:
     return Rows(np.array(rows).reshape(len(series), layout.width), ends)
 
 
-def _series_of(X: Any) -> list[_Array] | None:
+def series_of(X: Any) -> list[_Array] | None:
     """Series (channels, samples), if X is an array of them or a list of unequal lengths."""
     if not _are_series(X):
         return None

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from eigenfeat._base.locks import ProcessLock
 from eigenfeat.incomplete._completion import spectra_of
 from eigenfeat.incomplete._patterns import Pattern
+from eigenfeat.incomplete._rules import pair_variances
 from eigenfeat.incomplete.conditional import Conditional, Spectra
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ class Plan:
             stacks = [one.covariances(times) for one in self.models]
             self.covariances = np.stack(stacks, axis=1)
         self.by_spectra = model._needs_spectra
+        pairwise = model.set_ == "pairwise" and model._scores is not None
+        self._pairs: list[_Array | None] | None = [None] * (d + 1) if pairwise and few else None
 
     def spectra(self, t: int) -> Spectra | None:
         """After t entries, if there is need of it."""
@@ -58,6 +61,22 @@ class Plan:
             return self.covariances[t : t + 1]
         return np.stack([one.covariances(t) for one in self.models], axis=1)
 
+    def pair_variances(self, t: int) -> _Array | None:
+        """(parts, k, k) of differences of scores after t entries, computed once."""
+        if self._pairs is None:
+            return None
+        found = self._pairs[t]
+        if found is None:
+            covariance = self.covariance(t)
+            assert covariance is not None
+            k = covariance.shape[-1]
+            every = np.arange(k)
+            parts = [
+                pair_variances(np.repeat(one[None], k, axis=0), every) for one in covariance[0]
+            ]
+            found = self._pairs[t] = np.stack(parts)
+        return found
+
     def case(
         self, model: ReliableClassifier, entries: int, means: _Array, densities: _Array
     ) -> Case:
@@ -65,7 +84,7 @@ class Plan:
         m = means.shape[1]
         parts = list(densities[:, :, None]) if len(densities) > 1 else []
         known = Conditional(
-            weights=model.completion_._posterior(parts, (m, 1))[:, 0],
+            weights=model.completion_._posterior(parts, (m, 1))[:, 0] if parts else np.ones((m, 1)),
             means=np.ascontiguousarray(means.transpose(1, 0, 2)),
             variances=self.variances[entries : entries + 1],
             covariances=self.covariance(entries),
@@ -74,7 +93,7 @@ class Plan:
             spectra=self.spectra(entries),
             gaussians=[(self.models, entries)],
         )
-        return model._case_of(known)
+        return model._case_of(known, self.pair_variances(entries))
 
 
 _PLANS: WeakKeyDictionary[Any, Plan] = WeakKeyDictionary()

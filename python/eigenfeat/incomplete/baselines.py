@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._base.cores import count_cores
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST, show
+from eigenfeat.incomplete._complete_rows import labelled_rows
 from eigenfeat.incomplete._folds import held_out
 from eigenfeat.incomplete.early_result import EarlyLabels
 
@@ -121,10 +121,8 @@ class FixedTime(ClassifierMixin, BaseEstimator):
         """
         self._validate_params()
         with unchanged_on_error(self):
-            X, y = validate_data(self, X, y, dtype=np.float64, order="C")
-            check_classification_targets(y)
+            X, y, self.classes_, _ = labelled_rows(self, X, y)
             self.__dict__.pop("cv_accuracies_", None)
-            self.classes_ = np.unique(y)
             self.time_ = self._chosen_time(X, y)
             self.complete_classifier_ = self._new().fit(X, y)
             at_end = self.time_ == X.shape[1]

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._base.unchanged import unchanged_on_error
+from eigenfeat.incomplete._complete_rows import labelled_rows
 from eigenfeat.incomplete._prediction_lengths import grow, nearest, prediction_lengths, unit_of
 from eigenfeat.incomplete.early_result import EarlyLabels
 
@@ -122,9 +122,7 @@ class ECTS(ClassifierMixin, BaseEstimator):
         """
         self._validate_params()
         with unchanged_on_error(self):
-            X, y = validate_data(self, X, y, dtype=np.float64, order="C")
-            check_classification_targets(y)
-            self.classes_, self._codes = np.unique(y, return_inverse=True)
+            X, y, self.classes_, self._codes = labelled_rows(self, X, y)
             least = np.ceil(self.min_support * np.bincount(self._codes) - 1e-9).astype(np.intp)
             self._unit = unit_of(X)
             self._columns = np.ascontiguousarray((X / self._unit).T)

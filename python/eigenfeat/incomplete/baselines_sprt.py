@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._base.unchanged import unchanged_on_error
+from eigenfeat.incomplete._complete_rows import labelled_rows
 from eigenfeat.incomplete.early_result import EarlyLabels
 
 __all__ = ["SPRT"]
@@ -96,9 +96,7 @@ class SPRT(ClassifierMixin, BaseEstimator):
         self._validate_params()
         self._bounds()
         with unchanged_on_error(self):
-            X, y = validate_data(self, X, y, dtype=np.float64, order="C")
-            check_classification_targets(y)
-            classes, codes = np.unique(y, return_inverse=True)
+            X, y, classes, codes = labelled_rows(self, X, y)
             if len(classes) != 2:
                 # scikit-learn's words, which its checks look for
                 many = "Only binary classification is supported. " if len(classes) > 2 else ""

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST
+from eigenfeat.incomplete._complete_rows import labelled_rows
 from eigenfeat.incomplete.local_qda import LocalQDA
 
 __all__ = ["ClassNearest"]
@@ -84,8 +84,7 @@ class ClassNearest(ClassifierMixin, BaseEstimator):
         """
         self._validate_params()
         with unchanged_on_error(self):
-            X, y = validate_data(self, X, y, dtype=np.float64, order="C")
-            check_classification_targets(y)
+            X, y, *_ = labelled_rows(self, X, y)
             self._near = LocalQDA(int(self.n_neighbors), n_threads=self.n_threads).fit(X, y)
             self.classes_ = self._near.classes_
         return self

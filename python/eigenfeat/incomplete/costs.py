@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._base.cores import count_cores
 from eigenfeat._base.unchanged import unchanged_on_error
-from eigenfeat._base.validation import MOST
+from eigenfeat._base.validation import MOST, show
+from eigenfeat.incomplete._complete_rows import labelled_rows
 from eigenfeat.incomplete._cost_tables import cost_tables
 from eigenfeat.incomplete._folds import held_out
 from eigenfeat.incomplete._waiting import Regression, fitted_policy, views_of
@@ -62,8 +62,10 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    classifier : estimator or None, default=None
-        With `predict_proba`; cloned for each time. None: shrinkage LDA.
+    classifier : estimator, dict of str to estimator, or None, default=None
+        With `predict_proba`; cloned for each time. None: shrinkage LDA. A dict: candidates, of
+        which the one is taken that does best out of folds: with delay_cost="harmonic" by the
+        harmonic mean, otherwise by what its decisions cost.
     delay_cost : float, callable, array-like or "harmonic", default=0.5
         What waiting costs. A number: of the whole series, in proportion. A function of the number
         of samples. A table of shape (d,) by samples - 1, or (d, G, G), by the true class and
@@ -91,6 +93,11 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         What was given, or chosen.
     harmonic_mean_ : float
         With "harmonic", that of the chosen price, out of folds.
+    best_candidate_ : str
+        With candidates, the name of the one that was taken.
+    candidate_scores_ : dict of str to float
+        With candidates, harmonic means, or means of what was paid with the sign turned; NaN of
+        those that could not be fitted.
     n_features_in_ : int
         Number of samples of a series, d.
 
@@ -119,7 +126,7 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "classifier": [HasMethods(["fit", "predict_proba"]), None],
+        "classifier": [HasMethods(["fit", "predict_proba"]), dict, None],
         "delay_cost": [Real, callable, "array-like", StrOptions({"harmonic"})],
         "misclassification_cost": [Real, "array-like", None],
         "times": ["array-like", None],
@@ -161,22 +168,19 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         """
         self._validate_params()
         with unchanged_on_error(self):
-            X, y = validate_data(self, X, y, dtype=np.float64, order="C")
-            check_classification_targets(y)
-            self.classes_, codes = np.unique(y, return_inverse=True)
+            X, y, self.classes_, codes = labelled_rows(self, X, y)
             check_two_labels(self.classes_)
-            self.__dict__.pop("harmonic_mean_", None)
+            for name in ("harmonic_mean_", "best_candidate_", "candidate_scores_"):
+                self.__dict__.pop(name, None)
+            count_cores()
             self.times_ = self._chosen_times(X.shape[1])
-            held, seen = self._held_out(X, y)
-            self.delay_cost_ = self.delay_cost
-            if isinstance(self.delay_cost, str):
-                self._choose_price(held, codes[seen], y[seen])
+            chosen, held, seen = self._chosen(X, y, codes)
             self.costs_ = self._tables(self.delay_cost_)
             regressions = [Regression(views_of(p)) for p in held[:-1]]
             self._policy = fitted_policy(
                 regressions, held, self._paid(self.costs_, held, codes[seen])
             )
-            self.classifiers_ = [self._new().fit(X[:, :t], y) for t in self.times_]
+            self.classifiers_ = [clone(chosen).fit(X[:, :t], y) for t in self.times_]
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -256,11 +260,52 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
             return np.zeros(len(rows))
         return self._policy.saving(k, self._probability(self.classifiers_[k], rows))
 
-    def _new(self) -> Any:
-        count_cores()
+    def _candidates(self) -> dict[str, Any]:
         if self.classifier is None:
-            return LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
-        return clone(self.classifier)
+            return {"LDA": LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")}
+        if not isinstance(self.classifier, dict):
+            return {"classifier": self.classifier}
+        found = self.classifier
+        if not found or not all(
+            isinstance(name, str) and hasattr(one, "fit") and hasattr(one, "predict_proba")
+            for name, one in found.items()
+        ):
+            raise ValueError(
+                "classifier: expected names with classifiers that have predict_proba, at least "
+                f"one, got {show(found)}"
+            )
+        return found
+
+    def _chosen(
+        self, X: _Array, y: NDArray[Any], codes: NDArray[np.intp]
+    ) -> tuple[Any, list[_Array], NDArray[np.intp]]:
+        """The classifier, its probabilities by time of rows it has not seen, and which they are."""
+        candidates = self._candidates()
+        self.delay_cost_ = self.delay_cost
+        prices = PRICES if isinstance(self.delay_cost, str) else (self.delay_cost,)
+        best: tuple[float, str, Any, list[_Array], NDArray[np.intp]] | None = None
+        scores, failure = {}, None
+        for name, candidate in candidates.items():
+            try:
+                held, seen = self._held_out(candidate, X, y)
+            except ValueError as error:
+                scores[name], failure = float("nan"), failure or error
+                continue
+            price, score = self.delay_cost, 0.0
+            if len(prices) > 1 or len(candidates) > 1:
+                price, score = self._tried(prices, held, codes[seen], y[seen])
+            scores[name] = score
+            if best is None or score > best[0]:
+                best = score, name, price, held, seen
+        if best is None:
+            assert failure is not None
+            raise failure
+        score, name, self.delay_cost_, held, seen = best
+        if len(prices) > 1:
+            self.harmonic_mean_ = score
+        if isinstance(self.classifier, dict):
+            self.best_candidate_, self.candidate_scores_ = name, scores
+        return candidates[name], held, seen
 
     def _chosen_times(self, d: int) -> NDArray[np.int64]:
         if self.times is None:
@@ -281,7 +326,9 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         total = out.sum(axis=1, keepdims=True)
         return np.where(total > 0, out / np.where(total > 0, total, 1.0), 1 / out.shape[1])
 
-    def _held_out(self, X: _Array, y: NDArray[Any]) -> tuple[list[_Array], NDArray[np.intp]]:
+    def _held_out(
+        self, model: Any, X: _Array, y: NDArray[Any]
+    ) -> tuple[list[_Array], NDArray[np.intp]]:
         """Probabilities by time of rows that were not seen, and which rows these are."""
         parts: list[list[_Array]] = []
         rows: list[NDArray[np.intp]] = []
@@ -291,7 +338,7 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
                 parts.append(
                     [
                         self._probability(
-                            self._new().fit(X[~held][:, :t], y[~held]), X[held][:, :t]
+                            clone(model).fit(X[~held][:, :t], y[~held]), X[held][:, :t]
                         )
                         for t in self.times_
                     ]
@@ -323,14 +370,17 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         code = expected.argmin(axis=1)
         return code, expected[np.arange(len(code)), code], probability
 
-    def _choose_price(self, held: list[_Array], codes: NDArray[np.intp], y: NDArray[Any]) -> None:
-        """The price whose decisions have the largest harmonic mean, by policies of other folds."""
-        right = np.zeros((len(PRICES), len(codes)), dtype=bool)
-        time = np.zeros((len(PRICES), len(codes)))
+    def _tried(
+        self, prices: Any, held: list[_Array], codes: NDArray[np.intp], y: NDArray[Any]
+    ) -> tuple[Any, float]:
+        """The price whose decisions do best, by policies of other folds, and how well."""
+        right = np.zeros((len(prices), len(codes)), dtype=bool)
+        time = np.zeros((len(prices), len(codes)))
+        cost = np.zeros(len(codes))
         for out in held_out(y, self.n_folds):
             kept, fresh = [p[~out] for p in held], [p[out] for p in held]
             regressions = [Regression(views_of(p)) for p in kept[:-1]]
-            for i, price in enumerate(PRICES):
+            for i, price in enumerate(prices):
                 tables = self._tables(price)
                 paid = self._paid(tables, kept, codes[~out])
                 stop = fitted_policy(regressions, kept, paid).stops(fresh)
@@ -339,12 +389,15 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
                 )
                 right[i, out] = labels[stop, np.arange(len(stop))] == codes[out]
                 time[i, out] = self.times_[stop]
+                cost[out] = self._paid(tables, fresh, codes[out])[stop, np.arange(len(stop))]
+        if len(prices) == 1:
+            return prices[0], -float(cost.mean())
         means = [
             harmonic_mean(float(r.mean()), float(t.mean()) / self.n_features_in_)
             for r, t in zip(right, time, strict=True)
         ]
         best = int(np.argmax(means))
-        self.delay_cost_, self.harmonic_mean_ = PRICES[best], float(means[best])
+        return prices[best], float(means[best])
 
     def _checked(self, X: Any) -> _Array:
         check_is_fitted(self)

@@ -18,6 +18,7 @@ from eigenfeat.incomplete._early import EarlyRun, batches
 from eigenfeat.incomplete._fitting import Fitting
 from eigenfeat.incomplete._in_use import InUse
 from eigenfeat.incomplete._rules import Judgement
+from eigenfeat.incomplete._sample_sizes import MOST_SAMPLES, check_samples
 from eigenfeat.incomplete._series import known_rows, training_rows, whole_rows
 from eigenfeat.incomplete._steps import ascending_steps
 from eigenfeat.incomplete.results import Decisions, EarlyDecisions
@@ -28,7 +29,6 @@ __all__ = ["ReliableClassifier"]
 _Array = NDArray[np.float64]
 
 # A row: its points are held at once.
-MOST_SAMPLES = 2**20
 
 
 class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
@@ -71,15 +71,13 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         - "ideal": the probability (5.1) itself by sampling, with Clopper and Pearson's one-sided
           confidence bound of 99 per cent: of the label that the complete row gets, whatever the
           classifier. In `predict_early` and streams rows are left as soon as too many samples
-          disagree. `n_samples` bounds the tau that can be reached: 0.95 takes 128, 0.99 takes 512,
-          0.999 takes 8,192.
+          disagree.
         - "sampled": the same probability, by a sequential test that also ends as soon as tau is
           reached: 32 independent completions choose the class, and after 32, 64, 128, ... others
           Clopper and Pearson's bounds, at a level that is divided among these stages (Bonferroni),
           tell whether P(the complete row is of this class | what is known) is at least tau. With
           probability 0.99 over the samples none of a row's bounds is too large, however early the
-          test ends: an error of a look at a row, not of all looks together. 0.95 takes `n_samples`
-          of 128, 0.99 of 1,024, 0.999 of 8,192.
+          test ends: an error of a look at a row, not of all looks together.
         - "learned": a logistic regression's estimate, learned out of folds, of the probability that
           the label now is the final one, from 32 completions' labels, the classifier's margin at
           the completed mean and the share of entries that are missing. It is no bound and rests on
@@ -104,18 +102,27 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         least a share tau of new series that become known entry by entry are decided as they would
         be when complete, by Clopper and Pearson's bound; True is 0.9. "average": the share is tau
         on average over training sets, by exchangeability (cross-conformal prediction). Both are
-        arguments about models that are fitted once; across folds they hold as nearly as folds'
-        models are like the one that is used. Rows with other patterns of missing entries wait for
-        as many known entries. log(1 - confidence) / log(tau) rows are the fewest that can show
-        anything (45 for 0.95, 230 for 0.99, 2,302 for 0.999); with fewer, rows are decided when
-        they are complete. False is the rule of the thesis alone.
+        theorems about rows that the model has not seen, looked at after `looks_` samples: see
+        `held_out`. Across folds they hold as nearly as folds' models are like the one that is used.
+        Rows with other patterns of missing entries wait for as many known entries.
+        log(1 - confidence) / log(tau) rows are the fewest that can show anything (45 for 0.95, 230
+        for 0.99, 2,302 for 0.999); with fewer, rows are decided when they are complete. False is
+        the rule of the thesis alone.
         "learned" is corrected otherwise: rows do not wait for a number of entries but for a score
         that so many held-out rows never had with a wrong label (split conformal prediction; with a
         confidence, Wilks's tolerance limits).
+    held_out : float in (0, 1) or None, default=None
+        Share of the rows that are kept from the fit, drawn at random, and alone correct the rule:
+        then the promise is the theorem's for rows drawn as these were, whatever their distribution
+        and the classifier, which learns from fewer. None: folds, and all rows are fitted.
     n_folds : int, default=5
-        Folds for that; `fit` takes as many times as long, and longer.
-    n_samples : int, default=1024
-        Power of two, at most 2^20; samples a row with "ideal", at most as many with "sampled".
+        Folds for `correct`; `fit` takes as many times as long, and longer.
+    n_samples : int or "auto", default="auto"
+        Power of two, at most 2^20; samples a row with "ideal", at most as many with "sampled". It
+        limits the tau that can be decided: with n samples, all of one class, the bound is
+        0.01^(1/n) with "ideal", (0.01 / k)^(1/n) in the k-th and last stage of "sampled". "auto":
+        1,024, or as many as reach half-way from `reliability` to 1 (0.99: 2,048; 0.999: 16,384).
+        With a number that cannot reach `reliability`, `fit` warns.
     random_state : int, RandomState or None, default=0
         For "ideal", "sampled" and "learned", which draw the same numbers for every row.
     n_threads : int or None, default=None
@@ -129,6 +136,10 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         Fitted; `features_` may be None.
     set_ : str
         The rule that is used.
+    n_samples_ : int
+        How many samples it takes at most; 0 if it does not sample.
+    largest_reliability_ : float
+        The largest tau at which incomplete rows can be decided, by the number of samples.
     reliability_ : float
         The tau that is promised and used by default, if the rule is corrected or calibrated.
     realised_, realised_bound_ : float
@@ -138,6 +149,9 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
     correction_ : Correction or Thresholds
         How many entries must be known at which tau: ``correction_.least_known(tau)``. With
         "learned", which score is asked for: ``correction_.threshold(tau)``.
+    looks_ : (p,) array of int
+        After how many samples the rows that correct the rule were looked at, and so are series by
+        default; n_timepoints_ is the last.
     calibration_ : Calibration
         After `calibrate`, which takes the place of the correction: what `reliability_` rests on.
     n_features_in_ : int
@@ -179,8 +193,9 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         "features": [HasMethods(["fit", "transform"]), None],
         "tail": [StrOptions({"chernoff", "davies", "saddlepoint"})],
         "correct": ["boolean", Interval(Real, 0, 1, closed="neither"), StrOptions({"average"})],
+        "held_out": [Interval(Real, 0, 1, closed="neither"), None],
         "n_folds": [Interval(Integral, 2, MOST, closed="both")],
-        "n_samples": [Interval(Integral, 2, MOST_SAMPLES, closed="both")],
+        "n_samples": [Interval(Integral, 2, MOST_SAMPLES, closed="both"), StrOptions({"auto"})],
         "random_state": ["random_state"],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
     }
@@ -196,8 +211,9 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         features: Any = None,
         tail: str = "chernoff",
         correct: Any = True,
+        held_out: float | None = None,
         n_folds: int = 5,
-        n_samples: int = 1024,
+        n_samples: Any = "auto",
         random_state: Any = 0,
         n_threads: int | None = None,
     ) -> None:
@@ -209,6 +225,7 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         self.features = features
         self.tail = tail
         self.correct = correct
+        self.held_out = held_out
         self.n_folds = n_folds
         self.n_samples = n_samples
         self.random_state = random_state
@@ -232,16 +249,24 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         ReliableClassifier
             The estimator itself.
         """
+        return self._fit_given(X, y, slice(None))
+
+    def _fit_given(self, X: Any, y: Any, chosen: Any) -> ReliableClassifier:
+        """Fit to some of the rows, whose series are laid out as all of them would be."""
         self._validate_params()
-        if self.n_samples & (self.n_samples - 1):
-            raise ValueError(f"n_samples: expected a power of two, got {self.n_samples}")
+        check_samples(self.n_samples)
         with unchanged_on_error(self):
             found, y, layout = training_rows(self, X, y, self.horizon)
+            found, y = found.some(chosen), y[chosen]
             check_classification_targets(y)
             self._forget_calibration()
+            kept = self._kept_out(len(y))
+            fresh = None if kept is None else found.some(kept)
+            if kept is not None:
+                found, y = found.some(~kept), y[~kept]
             self._fit_rows(found, y, layout)
             if self.correct is not False:
-                self._correct(found, y)
+                self._correct(found, y, fresh)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -329,7 +354,8 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         reliability : float or (n,) array-like, optional
             tau; that of the estimator by default.
         steps : ascending integers in 1..n_timepoints_, optional
-            When to look; after every sample by default. The end is always among them.
+            When to look; the end is always among them. By default at `looks_`, for which a
+            correction holds, and after every sample where the rule is not corrected.
         trace : bool, default=False
             Whether to return classes and largest taus at all times.
 
@@ -342,7 +368,7 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         layout = self._layout
         found = whole_rows(self, X, layout)
         tau = self._taus(reliability, len(found.rows))
-        looks = ascending_steps(steps, layout.length)
+        looks = ascending_steps(self._looks_of(steps), layout.length)
         times = np.union1d(looks[looks > 0], [layout.length]).astype(np.int64) * layout.channels
         if not trace:
             least = self._rule.least_known(float(tau.min(initial=1.0)))

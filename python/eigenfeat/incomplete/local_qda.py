@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST, check_vector
+from eigenfeat.incomplete._complete_rows import labelled_rows
 from eigenfeat.incomplete._row_blocks import blocks
 from eigenfeat.linear.linear import FromLogits, check_two_labels
 from eigenfeat.neighbours.local_means import local_discriminants, local_gaussians, local_neighbours
@@ -126,9 +126,7 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
         """
         self._validate_params()
         with unchanged_on_error(self):
-            X, y = validate_data(self, X, y, dtype=np.float64, order="C")
-            check_classification_targets(y)
-            self.classes_, codes = np.unique(y, return_inverse=True)
+            X, y, self.classes_, codes = labelled_rows(self, X, y)
             check_two_labels(self.classes_)
             self.priors_, self._floor = self._priors(codes), float(self.variance_floor)
             self._rows, self._codes, self._threads = X, codes, self.n_threads

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import compress
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -18,6 +19,7 @@ from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST, show
 from eigenfeat.incomplete._complete_rows import complete_rows, labelled_complete_rows
 from eigenfeat.incomplete._folds import held_out
+from eigenfeat.incomplete._series import series_of, training_rows
 from eigenfeat.incomplete._traces import checked_taus
 from eigenfeat.incomplete.completion import MixtureCompletion
 from eigenfeat.incomplete.decision import ReliableClassifier
@@ -72,8 +74,8 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
         The reliabilities that were tried.
     classes_ : (G,) array
         Labels.
-    n_features_in_ : int
-        Number of samples of a series, d.
+    n_features_in_, n_channels_, n_timepoints_ : int
+        As in `ReliableClassifier`.
 
     Raises
     ------
@@ -122,8 +124,8 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : (n, d) array-like
-            Complete series.
+        X : (n, d) or (n, channels, samples) array-like, or list of series
+            Complete series, as in `ReliableClassifier.fit`.
         y : (n,) array-like
             Labels.
 
@@ -134,7 +136,11 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
         """
         self._validate_params()
         with unchanged_on_error(self):
-            X, y = labelled_complete_rows(self, X, y)
+            series = series_of(X)
+            if series is None:
+                X, y = labelled_complete_rows(self, X, y)
+            else:
+                X, y = series, training_rows(self, series, y, None)[1]
             check_classification_targets(y)
             check_two_labels(np.unique(y))
             self._fit(X, y)
@@ -145,8 +151,8 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : (n, d) array-like
-            Finite rows.
+        X : (n, d) or (n, channels, samples) array-like, or list of series
+            Finite rows, or series that have ended.
 
         Returns
         -------
@@ -186,7 +192,7 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.best_estimator_.decide(X, target=target)
 
-    def _fit(self, X: NDArray[np.float64], y: NDArray[Any]) -> None:
+    def _fit(self, X: Any, y: NDArray[Any]) -> None:
         candidates = self._candidates()
         self.taus_ = np.array(TAUS) if self.tau is None else checked_taus(self.tau)
         self.harmonic_means_, failure = {}, None
@@ -207,15 +213,19 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
         chosen.set_params(reliability=self.reliability_, correct=False)
         self.best_estimator_ = chosen.fit(X, y)
         self.classes_ = self.best_estimator_.classes_
+        self.n_features_in_ = self.best_estimator_.n_features_in_
+        self.n_channels_ = self.best_estimator_.n_channels_
+        self.n_timepoints_ = self.best_estimator_.n_timepoints_
 
     def _harmonic_means(
-        self, model: ReliableClassifier, X: NDArray[np.float64], y: NDArray[Any]
+        self, model: ReliableClassifier, X: Any, y: NDArray[Any]
     ) -> NDArray[np.float64]:
         """Means over the folds, each as much as its rows."""
         total, rows = np.zeros(len(self.taus_)), 0
         for held in held_out(y, self.n_folds):
-            fitted = clone(model).set_params(correct=False).fit(X[~held], y[~held])
-            curve = reliability_curve(fitted, X[held], y[held], self.taus_)
+            fitted = clone(model).set_params(correct=False)._fit_given(X, y, ~held)
+            fresh = X[held] if isinstance(X, np.ndarray) else list(compress(X, held))
+            curve = reliability_curve(fitted, fresh, y[held], self.taus_)
             total += curve.harmonic_mean * held.sum()
             rows += int(held.sum())
         return np.asarray(total / rows)
@@ -240,5 +250,5 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
             )
         return dict(self.candidates)
 
-    def _checked(self, X: Any) -> NDArray[np.float64]:
-        return complete_rows(self, X)
+    def _checked(self, X: Any) -> Any:
+        return complete_rows(self, X) if series_of(X) is None else X

@@ -187,7 +187,10 @@ _RELIABLE = {
         "of SetRule PairwiseRule IdealRule SampledRule LearnedRule CorrectedRule ThresholdRule"
     ),
     "correction_": "of Correction Thresholds?",
+    "looks_": "whole p?",
     "realised_": "number?",
+    "n_samples_": "count?",
+    "largest_reliability_": "number?",
     "realised_bound_": "number?",
     "reliability_": "number?",
     "calibration_": "of Calibration?",

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Stream", "StreamDecision"]
 
+_FIRST = np.zeros(1, dtype=np.intp)
+
 
 @dataclass(frozen=True)
 class StreamDecision:
@@ -96,11 +98,13 @@ class Stream:
         if given.shape != shape:
             wanted = "a number" if channels == 1 else f"shape {shape}"
             raise ValueError(f"value: expected {wanted}, got shape {given.shape}")
-        if self.decision is None:
-            if np.isinf(given).any():
-                raise ValueError(f"value: expected finite numbers or NaN, got {given}")
-            self._streams.push(given[None], time=time)
-        return self.decision
+        one = self._streams
+        with one._lock:
+            if one._code[0] < 0:
+                if np.isinf(given).any():
+                    raise ValueError(f"value: expected finite numbers or NaN, got {given}")
+                one._take(_FIRST, given.reshape(1, channels), time)
+            return self.decision
 
     def finish(self) -> StreamDecision:
         """Decide the series, which has ended, by what is known of it: see `Streams.finish`."""

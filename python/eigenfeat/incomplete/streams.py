@@ -25,6 +25,9 @@ __all__ = ["Streams"]
 _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
 
+_NONE = np.empty(0, dtype=np.intp)
+_NOTHING = _NONE, _NONE, np.empty(0)
+
 
 class Streams:
     """Many series at once, each at a time of its own.
@@ -43,7 +46,8 @@ class Streams:
     reliability : float or (n_series,) array-like, optional
         tau; the model's by default.
     steps : ascending integers in 1..n_timepoints_, optional
-        After how many samples to look; after every one by default, and always after the last.
+        After how many samples to look, and always after the last; by default as in
+        `ReliableClassifier.predict_early`.
 
     Raises
     ------
@@ -70,7 +74,7 @@ class Streams:
         self._layout = model._layout
         d, length = self._layout.width, self._layout.length
         self._looks = np.zeros(length + 1, dtype=bool)
-        self._looks[ascending_steps(steps, length)] = True
+        self._looks[ascending_steps(model._looks_of(steps), length)] = True
         plan = plan_of(model)
         parts = len(plan.models)
         self._rows = np.full((n, d), np.nan)
@@ -156,22 +160,26 @@ class Streams:
         """
         with self._lock:
             where = self._numbers(at)
-            given = self._samples(values, where)
-            waiting = np.flatnonzero(self._code[where] < 0)
+            return self._take(where, self._samples(values, where), time)
+
+    def _take(self, where: _Codes, given: _Array, time: Any) -> _Codes:
+        """Push samples (m, channels) of the right shape."""
+        n = len(where)
+        waiting = (self._code[where] < 0).nonzero()[0]
+        if len(waiting) < n:
             where, given = where[waiting], given[waiting]
-            times = self._times(time, waiting, where, len(self._code) if at is None else len(at))
-            if np.isinf(given).any():
-                k, j = np.argwhere(np.isinf(given))[0]
-                raise ValueError(
-                    f"values: expected finite numbers or NaN, got {given[k, j]} for series "
-                    f"{where[k]}"
-                )
-            pushed = [
-                self._pushed(int(t), where[k], given[k]) for t, k in _by(times, self._seen[where])
-            ]
-            # Nothing fails from here on.
-            fresh = [self._keep(one) for one in pushed]
-            return np.sort(np.concatenate([*fresh, np.empty(0, dtype=np.intp)]))
+        times = self._times(time, waiting, where, n)
+        if np.isinf(given).any():
+            k, j = np.argwhere(np.isinf(given))[0]
+            raise ValueError(
+                f"values: expected finite numbers or NaN, got {given[k, j]} for series {where[k]}"
+            )
+        pushed = [
+            self._pushed(int(t), where[k], given[k]) for t, k in _by(times, self._seen[where])
+        ]
+        # Nothing fails from here on.
+        fresh = [self._keep(one) for one in pushed]
+        return fresh[0] if len(fresh) == 1 else np.sort(np.concatenate([_NONE, *fresh]))
 
     def finish(self, at: Any = None) -> _Codes:
         """Decide series that have ended, by what is known of them.
@@ -295,14 +303,19 @@ class Streams:
         entries = slice((time - 1) * channels, time * channels)
         whole = self._rows[rows]
         whole[:, entries] = samples
-        holes = self._holes[rows] | np.isnan(samples).any(axis=1) | (time > seen + 1)
+        absent = np.isnan(samples)
+        holes = self._holes[rows] | absent.any(axis=1)
+        if time > seen + 1:
+            holes[:] = True
+        plan = plan_of(self._model)
         innovations = np.ascontiguousarray(self._innovations[:, rows])
         means = np.ascontiguousarray(self._means[:, rows])
         densities = np.ascontiguousarray(self._densities[:, rows])
         if not holes.all():  # means of series with holes are not used any more
+            given = np.where(absent, 0.0, samples)
             for j in range(channels):
-                t, sample = entries.start + j, np.nan_to_num(samples[:, j])
-                for g, one in enumerate(plan_of(self._model).models):
+                t, sample = entries.start + j, np.ascontiguousarray(given[:, j])
+                for g, one in enumerate(plan.models):
                     one.step(t, sample, innovations[g], means[g], densities[g])
         items, code, reliability = self._judged(time, rows, holes, whole, means, densities)
         return _Pushed(
@@ -336,17 +349,19 @@ class Streams:
         model, n = self._model, len(rows)
         if time == self._layout.length:
             return np.arange(n), *model._at_the_end(whole)
+        if not self._looks[time]:
+            return _NOTHING
+        tau = self._tau[rows]
+        if time * self._layout.channels < model._rule.least_known(float(tau.min())):
+            return _NOTHING
         code, reliability = np.full(n, -1, dtype=np.intp), np.zeros(n)
-        least = model._rule.least_known(float(self._tau[rows].min()))
-        if self._looks[time] and time * self._layout.channels >= least:
-            for some, case in self._cases(time, holes, whole, means, densities):
-                found = model._rule.decides(case, self._tau[rows[some]])
-                at = np.flatnonzero(found.decided)
-                if len(at):
-                    largest = model._rule.largest(case.some(at), None)[0]
-                    code[some[at]] = model._discriminants.labels[found.guess[at]]
-                    reliability[some[at]] = np.maximum(largest, found.reliability[at])
-        items = np.flatnonzero(code >= 0)
+        for some, case in self._cases(time, holes, whole, means, densities):
+            found = model._rule.decides(case, tau[some])
+            at = found.decided.nonzero()[0]
+            if len(at):
+                code[some[at]] = model._discriminants.labels[found.guess[at]]
+                reliability[some[at]] = model._rule.surely(case, found, at)
+        items = (code >= 0).nonzero()[0]
         return items, code[items], reliability[items]
 
     def _cases(
@@ -358,15 +373,13 @@ class Streams:
         densities: _Array,
     ) -> Iterator[tuple[_Codes, Case]]:
         """Some of the series, and what is known of them: by their means, or by patterns."""
-        plain = np.flatnonzero(~holes)
+        entries, plan = seen * self._layout.channels, plan_of(self._model)
+        if not holes.any():
+            yield np.arange(len(holes)), plan.case(self._model, entries, means, densities)
+            return
+        plain = (~holes).nonzero()[0]
         if len(plain):
-            case = plan_of(self._model).case(
-                self._model,
-                seen * self._layout.channels,
-                means[:, plain],
-                densities[:, plain],
-            )
-            yield plain, case
+            yield plain, plan.case(self._model, entries, means[:, plain], densities[:, plain])
         for part in self._model._open_parts(holes.astype(np.intp)):
             yield part, self._model._case(rows[part])
 
@@ -391,6 +404,9 @@ class _Pushed:
 def _by(*keys: NDArray[np.int64]) -> Iterator[tuple[np.int64, _Codes]]:
     """Distinct values of the first key, with numbers of those that have all keys in common."""
     if not len(keys[0]):
+        return
+    if len(keys[0]) == 1 or all((key == key[0]).all() for key in keys):
+        yield keys[0][0], np.arange(len(keys[0]))
         return
     distinct, which = np.unique(np.stack(keys, axis=1), axis=0, return_inverse=True)
     for k, values in enumerate(distinct):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.validation import MOST, check_vector, check_whole, show
+from eigenfeat._base.validation import MOST, check_vector, check_whole, real_array, show
 from eigenfeat.incomplete import Calibration, EarlyCurve, ReliableClassifier
 from eigenfeat.plotting.arguments import axes_or_new, check_mapping, new_figure
 from eigenfeat.plotting.gem import ACCENT, MUTED
@@ -116,8 +116,8 @@ def plot_decision(
     ----------
     model : ReliableClassifier
         Fitted.
-    row : (d,) array-like
-        A complete series.
+    row : (d,) or (channels, samples) array-like
+        A complete series; of one with several channels, a row of pictures for each.
     reliability : float, optional
         tau; the model's by default.
     times : sequence of int in 1..d, optional
@@ -134,29 +134,32 @@ def plot_decision(
     if not isinstance(model, ReliableClassifier):
         raise ValueError(f"model: expected a fitted ReliableClassifier, got {show(model)}")
     check_is_fitted(model)
-    series = check_vector(row, model.n_features_in_, "row", positive=False)[None]
+    series = _checked_row(row, model.n_channels_, model.n_timepoints_)
     if times is not None:
-        times = _times(times, series.shape[1])
+        times = _times(times, series.shape[-1])
     tau = model.streams(1, reliability)._tau[0]
-    traced = model.predict_early(series, tau, trace=True)
-    time, d = int(traced.time[0]), series.shape[1]
+    traced = model.predict_early(series[None], tau, trace=True)
+    series = np.atleast_2d(series)
+    time, (channels, d) = int(traced.time[0]), series.shape
     shown = sorted({max(1, round(time / 3)), max(1, round(2 * time / 3)), time})
     shown = shown if times is None else list(times)
-    figure = new_figure(3.1 * max(len(shown), 2) + 0.6, 5.4)
-    grid = figure.add_gridspec(2, len(shown), height_ratios=[1.25, 1])
-    above = [figure.add_subplot(grid[0, k]) for k in range(len(shown))]
-    for ax, t in zip(above, shown, strict=True):
-        _draw_known(ax, model, series, t, decided=t >= time)
-        ax.sharey(above[0])
-        ax.set_title(_told(traced, t, tau), fontsize=9.5)
-    above[0].set_ylabel("value")
-    for ax in above[1:]:
-        ax.tick_params(labelleft=False)
+    figure = new_figure(3.1 * max(len(shown), 2) + 0.6, 5.4 + 2.2 * (channels - 1))
+    grid = figure.add_gridspec(channels + 1, len(shown), height_ratios=[1.25] * channels + [1])
+    for channel in range(channels):
+        above = [figure.add_subplot(grid[channel, k]) for k in range(len(shown))]
+        for ax, t in zip(above, shown, strict=True):
+            _draw_known(ax, model, series, channel, t, decided=t >= time)
+            ax.sharey(above[0])
+            if channel == 0:
+                ax.set_title(_told(traced, t, tau), fontsize=9.5)
+        above[0].set_ylabel("value" if channels == 1 else f"channel {channel}")
+        for ax in above[1:]:
+            ax.tick_params(labelleft=False)
     handles, names = above[0].get_legend_handles_labels()
     figure.legend(
         handles[::-1], names[::-1], loc="outside lower center", ncols=4, fontsize=9, frameon=False
     )
-    below = figure.add_subplot(grid[1, :])
+    below = figure.add_subplot(grid[channels, :])
     _draw_trace(below, traced, tau, time, shown)
     below.set_xlim(0, d + 0.5)
     return figure
@@ -202,6 +205,16 @@ def plot_calibration(calibration: Calibration, ax: Axes | None = None) -> Axes:
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(fontsize=9, loc="lower right")
     return axes
+
+
+def _checked_row(row: Any, channels: int, length: int) -> NDArray[np.float64]:
+    """A complete row, (length,) of one channel and (channels, length) of several."""
+    if channels == 1:
+        return check_vector(row, length, "row", positive=False)
+    series = real_array(row, "row").astype(np.float64)
+    if series.shape != (channels, length):
+        raise ValueError(f"row: expected shape ({channels}, {length}), got {series.shape}")
+    return check_vector(series.ravel(), series.size, "row", positive=False).reshape(series.shape)
 
 
 def _times(times: Any, d: int) -> list[int]:
@@ -289,7 +302,7 @@ def _short(tau: float) -> str:
 
 
 def _told(traced: Any, t: int, tau: float) -> str:
-    k = int(np.searchsorted(traced.steps, t))
+    k = max(int(np.searchsorted(traced.steps, t, side="right")) - 1, 0)  # the last look
     label, sure = traced.trace_label[0, k], traced.trace_reliability[0, k]
     told = f"{sure:.2f}" if sure < 0.995 else "1" if sure == 1 else f"1 - {1 - sure:.0e}"
     if t >= traced.time[0]:
@@ -302,11 +315,20 @@ def _named(label: Any) -> str:
 
 
 def _draw_known(
-    ax: Axes, model: ReliableClassifier, series: NDArray[np.float64], t: int, *, decided: bool
+    ax: Axes,
+    model: ReliableClassifier,
+    series: NDArray[np.float64],
+    channel: int,
+    t: int,
+    *,
+    decided: bool,
 ) -> None:
-    d = series.shape[1]
-    known = model.completion_.condition_prefixes(series, [t]).at(0, n_columns=d)
-    mean, spread = known.mean[0], 2 * np.sqrt(known.variance[0])
+    """A channel of a series (channels, d) after t samples."""
+    channels, d = series.shape
+    row = series.T.reshape(1, -1)
+    known = model.completion_.condition_prefixes(row, [t * channels]).at(0, n_columns=row.size)
+    mine = slice(channel, None, channels)
+    mean, spread = known.mean[0, mine], 2 * np.sqrt(known.variance[0, mine])
     at = np.arange(1, d + 1)
     # From the last known sample on, where the band has no width.
     ahead = slice(t - 1, d)
@@ -320,8 +342,8 @@ def _draw_known(
         label="completion: two standard deviations",
     )
     ax.plot(at[ahead], mean[ahead], color=BAND, lw=1.4, label="completion: mean")
-    ax.plot(at[ahead], series[0, ahead], color=MUTED, lw=1.2, label="what will come")
-    ax.plot(at[:t], series[0, :t], color=KNOWN, lw=2.2, label="known")
+    ax.plot(at[ahead], series[channel, ahead], color=MUTED, lw=1.2, label="what will come")
+    ax.plot(at[:t], series[channel, :t], color=KNOWN, lw=2.2, label="known")
     ax.axvline(t, color=ACCENT if decided else MUTED, lw=1, ls="--")
     ax.set_xlim(0, d + 0.5)
     ax.spines[["top", "right"]].set_visible(False)

@@ -7,6 +7,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from eigenfeat.incomplete import (
@@ -15,6 +18,7 @@ from eigenfeat.incomplete import (
     ReliableClassifier,
     early_scores,
     effective_length,
+    interval_summaries,
 )
 from eigenfeat.incomplete._cost_tables import cost_tables
 from eigenfeat.incomplete._waiting import Regression, fitted_policy, views_of
@@ -218,3 +222,58 @@ def test_the_rest_adds_nothing():
     ):
         with pytest.raises(ValueError, match=message):
             effective_length(X, y, GaussianNB(), **options)
+
+
+@pytest.mark.parametrize("delay", [0.1, "harmonic"])
+def test_the_best_candidate_out_of_folds_is_taken(delay):
+    random = np.random.default_rng(3)
+    X, y, _ = told_late(random, 200)
+    noise = FunctionTransformer(lambda rows: rows[:, :1] * 0 + np.arange(len(rows))[:, None])
+    candidates = {
+        "blind": make_pipeline(noise, GaussianNB()),
+        "bayes": GaussianNB(),
+        "fails": KNeighborsClassifier(10_000),
+    }
+    model = MinimumCostClassifier(candidates, delay, n_times=4).fit(X, y)
+    assert model.best_candidate_ == "bayes"
+    assert list(model.candidate_scores_) == list(candidates)
+    assert np.isnan(model.candidate_scores_["fails"])
+    assert model.candidate_scores_["bayes"] > model.candidate_scores_["blind"]
+    alone = MinimumCostClassifier(GaussianNB(), delay, n_times=4).fit(X, y)
+    assert not hasattr(alone, "best_candidate_")
+    assert_array_equal(alone.predict_early(X).time, model.predict_early(X).time)
+    if delay == "harmonic":
+        assert model.harmonic_mean_ == model.candidate_scores_["bayes"] == alone.harmonic_mean_
+    else:
+        assert -1.1 < model.candidate_scores_["bayes"] < 0
+    again = model.set_params(classifier=None).fit(X, y)
+    assert not hasattr(again, "best_candidate_")
+
+
+def test_candidates_have_to_be_classifiers():
+    random = np.random.default_rng(3)
+    X, y, _ = told_late(random, 40)
+    for given in ({}, {"a": StandardScaler()}, {1: GaussianNB()}):
+        with pytest.raises(ValueError, match="classifier: expected names with classifiers"):
+            MinimumCostClassifier(given).fit(X, y)
+    with pytest.raises(ValueError, match="n_folds: expected folds that can be fitted, got none"):
+        MinimumCostClassifier({"a": KNeighborsClassifier(10_000)}).fit(X, y)
+
+
+@pytest.mark.parametrize("t", [1, 3, 4, 11])
+def test_interval_summaries_are_those_of_loops(t):
+    X = np.random.default_rng(t).standard_normal((5, t)) * 3 + 100
+    expected = [X, X[:, 1:] - X[:, :-1]]
+    for width in (4, 8):
+        starts = range(0, t - width + 1, width // 2)
+        parts = [X[:, b : b + width] for b in starts]
+        if parts:
+            place = np.arange(width)
+            expected += [
+                np.stack([part.mean(axis=1) for part in parts], axis=1),
+                np.stack([part.std(axis=1) for part in parts], axis=1),
+                np.stack([np.polyfit(place, part.T, 1)[0] for part in parts], axis=1),
+            ]
+    assert_allclose(interval_summaries(X), np.hstack(expected), rtol=1e-10, atol=1e-12)
+    with pytest.raises(ValueError, match="NaN"):
+        interval_summaries(np.full((2, 3), np.nan))

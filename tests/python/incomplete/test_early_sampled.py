@@ -136,14 +136,14 @@ def test_any_classifier_in_all_ways_of_asking(rng, name, tmp_path):
 def test_auto_is_sampled_where_there_are_no_discriminants(rng):
     X, y = walks(rng, 60)
     for name in ("gem", "pipeline", "forest", "neighbours", "svc"):
-        model = ReliableClassifier(CLASSIFIERS[name], n_samples=64, correct=False).fit(X, y)
+        model = ReliableClassifier(CLASSIFIERS[name], n_samples=128, correct=False).fit(X, y)
         assert model.set_ == "sampled"
         assert isinstance(model._discriminants, Opaque)
     assert ReliableClassifier(LogisticRegression(), correct=False).fit(X, y).set_ == "pairwise"
-    ideal = ReliableClassifier(CLASSIFIERS["forest"], set="ideal", n_samples=64, correct=False)
+    ideal = ReliableClassifier(CLASSIFIERS["forest"], set="ideal", n_samples=128, correct=False)
     assert ideal.fit(X, y).decide(X[:3]).decided.all()
     frozen = FrozenEstimator(CLASSIFIERS["forest"].fit(X, y))
-    assert ReliableClassifier(frozen, n_samples=64, correct=False).fit(X, y).set_ == "sampled"
+    assert ReliableClassifier(frozen, n_samples=128, correct=False).fit(X, y).set_ == "sampled"
 
 
 def test_bounds_are_near_those_of_the_closed_form(rng):
@@ -217,7 +217,7 @@ def test_saved_or_refused_clearly(rng, tmp_path):
         ef.save(model, tmp_path / "model.npz")
         again = ef.load(tmp_path / "model.npz")
         assert_array_equal(again.predict_early(rows).time, model.predict_early(rows).time)
-    forest = ReliableClassifier(CLASSIFIERS["forest"], n_samples=64, correct=False).fit(X, y)
+    forest = ReliableClassifier(CLASSIFIERS["forest"], n_samples=128, correct=False).fit(X, y)
     with pytest.raises((TypeError, ValueError), match="RandomForestClassifier"):
         ef.save(forest, tmp_path / "model.npz")
 

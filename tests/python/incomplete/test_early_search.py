@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -110,3 +111,38 @@ def test_errors_leave_the_estimator_as_it_was(series, parameters, message):
     with pytest.raises(ValueError, match=message):
         model.fit(X[:, :5], y)
     assert_array_equal(model.predict_early(X).time, before)
+
+
+@pytest.mark.parametrize("unequal", [False, True])
+def test_series_of_channels_are_searched_like_their_rows(series, unequal):
+    X, y = series
+    channels = [np.stack([row[::2], row[1::2]]) for row in X]
+    if unequal:  # the longest may be in any fold
+        channels = [one[:, : 6 - (i % 5 > 0)] for i, one in enumerate(channels)]
+    tau = [0.5, 0.8, 0.95]
+    given = channels if unequal else np.array(channels)
+    model = ReliableClassifierCV({"lda": LDA}, tau=tau, n_folds=3).fit(given, y)
+    assert (model.n_channels_, model.n_timepoints_, model.n_features_in_) == (2, 6, 12)
+    early = model.predict_early(given)
+    again = clone(LDA).set_params(correct=False, reliability=model.reliability_).fit(given, y)
+    assert_array_equal(early.time, again.predict_early(given).time)
+    assert_array_equal(model.predict(given), again.predict(given))
+    assert early.time.max() <= 6
+    if unequal:
+        assert np.isfinite(model.harmonic_means_["lda"]).all()
+        return
+    expected = np.zeros(3)
+    turn = np.empty(len(y), dtype=int)
+    turn[np.argsort(y, kind="stable")] = np.arange(len(y)) % 3
+    for fold in range(3):
+        held = turn == fold
+        fitted = clone(again).fit(given[~held], y[~held])
+        for k, value in enumerate(tau):
+            scores = early_scores(fitted.predict_early(given[held], value), 6, y=y[held])
+            expected[k] += scores.harmonic_mean * held.sum() / len(y)
+    assert_allclose(model.harmonic_means_["lda"], expected, rtol=1e-12)
+    with pytest.raises(ValueError, match="expected 2 channels, got 3"):
+        model.predict(np.zeros((2, 3, 6)))
+    with pytest.raises(ValueError, match="expected at least two series and as many labels"):
+        model.fit(given, y[:-1])
+    assert_array_equal(model.predict_early(given).time, early.time)

@@ -48,7 +48,7 @@ CLASSIFIERS = {
     [
         ReliableClassifier(LinearDiscriminantAnalysis()),
         ReliableClassifier(LocalQDA(4), set="box"),
-        ReliableClassifier(LinearDiscriminantAnalysis(), set="sampled", n_samples=64, n_folds=2),
+        ReliableClassifier(LinearDiscriminantAnalysis(), set="sampled", n_samples=128, n_folds=2),
         ReliableClassifier(LinearDiscriminantAnalysis(), set="learned", n_folds=2),
     ]
 )

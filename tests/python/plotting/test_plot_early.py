@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from numpy.testing import assert_allclose
+from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from eigenfeat.incomplete import MixtureCompletion, ReliableClassifier, calibrate, reliability_curve
@@ -67,6 +68,21 @@ def test_a_decision_shows_what_is_known_and_what_is_expected(model, series, tmp_
     assert f"decided\nas \u201c{early.label[0]}\u201d" in last.get_title()
     assert_allclose(below.lines[0].get_ydata(), early.trace_reliability[0])
     assert is_drawn(plot_decision(model, row), tmp_path)
+
+
+def test_a_decision_of_channels_has_a_row_for_each(model, series, tmp_path):
+    X, y = series
+    channels = np.stack([X[:, ::2], X[:, 1::2]], axis=1)
+    fitted = clone(model).fit(channels[:80], y[:80])
+    figure = plot_decision(fitted, channels[90], 0.9, times=[2, 5])
+    assert is_drawn(figure, tmp_path)
+    assert len(figure.axes) == 5
+    expected = fitted.completion_.transform([np.where(np.arange(16) < 4, X[90], np.nan)])[0]
+    for channel, first in enumerate(figure.axes[0:4:2]):
+        lines = {line.get_label(): line for line in first.lines}
+        assert_allclose(lines["known"].get_ydata(), channels[90, channel, :2])
+        assert_allclose(lines["completion: mean"].get_ydata(), expected[channel::2][1:])
+        assert first.get_ylabel() == f"channel {channel}"
 
 
 def test_a_calibration_shows_its_choice(model, series, tmp_path):

@@ -1,0 +1,61 @@
+"""How many samples a rule takes, and which reliabilities it can show with them.
+
+Where all n samples of a row are of one class, Clopper and Pearson's lower bound of its probability
+is ``level ** (1 / n)``: no larger tau can be decided with n samples, however certain the class is.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from eigenfeat._base.validation import show
+
+__all__ = ["FEWEST", "MOST_SAMPLES", "check_samples", "samples_of"]
+
+FEWEST = 1024  # that "auto" takes
+MOST_SAMPLES = 2**20
+
+Reach = Callable[[int], float]
+
+
+def check_samples(given: Any) -> None:
+    """A power of two, or "auto"."""
+    if given != "auto" and given & (given - 1):
+        raise ValueError(f"n_samples: expected a power of two or 'auto', got {show(given)}")
+
+
+def samples_of(given: Any, tau: float, reach: Reach) -> int:
+    """How many samples to take.
+
+    Parameters
+    ----------
+    given : int or "auto"
+        "auto": as many as can show a reliability half-way between tau and 1, so that rows are
+        decided of which some samples are of other classes.
+    tau : float
+    reach : callable
+        The largest reliability that a number of samples can show.
+
+    Returns
+    -------
+    int
+        With a warning where it cannot show tau.
+    """
+    n = FEWEST if given == "auto" else int(given)
+    if given == "auto":
+        while n < MOST_SAMPLES and reach(n) < (1 + tau) / 2:
+            n *= 2
+    if reach(n) < tau:
+        enough = n
+        while enough < MOST_SAMPLES and reach(enough) < tau:
+            enough *= 2
+        hint = f"at least {enough}" if reach(enough) >= tau else "a smaller reliability"
+        warnings.warn(
+            f"n_samples: expected {hint} for a reliability of {tau:g}, got {n}, which can decide "
+            f"up to {reach(n):.6f}; at {tau:g} rows are decided when they are complete",
+            UserWarning,
+            stacklevel=6,
+        )
+    return n

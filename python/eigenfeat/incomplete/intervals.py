@@ -1,0 +1,55 @@
+"""What intervals of series look like: features for classifiers that do not find them themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_array
+
+__all__ = ["interval_summaries"]
+
+SHORTEST = 4  # samples of an interval
+
+
+def interval_summaries(X: Any) -> NDArray[np.float64]:
+    """Samples, their differences, and means, spreads and slopes over intervals.
+
+    The intervals have 4, 8, 16, ... samples and overlap by half. For trees, as in a time series
+    forest, whose intervals are drawn at random.
+
+    Parameters
+    ----------
+    X : (n, t) array-like
+        Series, finite, of any number of samples.
+
+    Returns
+    -------
+    (n, p) array
+        t samples, t - 1 differences, and mean, standard deviation and least-squares slope of each
+        interval.
+
+    References
+    ----------
+    H. Deng, G. Runger, E. Tuv, M. Vladimir, "A time series forest for classification and feature
+    extraction", Information Sciences 239, 2013.
+
+    Examples
+    --------
+    >>> from eigenfeat.incomplete import interval_summaries
+    >>> interval_summaries([[0.0, 1.0, 2.0, 3.0]])[0, 4:]
+    array([1.        , 1.        , 1.        , 1.5       , 1.11803399,
+           1.        ])
+    """
+    rows = np.asarray(check_array(X, dtype=np.float64))
+    t = rows.shape[1]
+    found = [rows, np.diff(rows, axis=1)]
+    width = SHORTEST
+    while width <= t:
+        views = np.lib.stride_tricks.sliding_window_view(rows, width, axis=1)[:, :: width // 2]
+        place = np.arange(width) - (width - 1) / 2
+        slope = np.einsum("niw,w->ni", views, place) / (place**2).sum()
+        found += [views.mean(axis=2), views.std(axis=2), slope]
+        width *= 2
+    return np.concatenate(found, axis=1)

@@ -1,0 +1,88 @@
+"""How many samples a rule takes, and what it says where they cannot show what is asked."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+import eigenfeat as ef
+from eigenfeat.incomplete import ReliableClassifier
+
+
+def ramps(random, n):
+    y = random.integers(0, 2, n)
+    return random.standard_normal((n, 6)) + 6 * y[:, None], y
+
+
+def new(rule, **options):
+    return ReliableClassifier(LinearDiscriminantAnalysis(), set=rule, correct=False, **options)
+
+
+@pytest.mark.parametrize(
+    ("rule", "reach"),
+    [("sampled", (0.01 / 9) ** (1 / 8192)), ("ideal", 0.01 ** (1 / 8192))],
+)
+def test_what_can_be_reached(rng, rule, reach):
+    X, y = ramps(rng, 60)
+    model = new(rule, n_samples=8192, reliability=0.999).fit(X, y)
+    assert model.largest_reliability_ == pytest.approx(reach, abs=1e-12)
+    seen = X[:4].copy()
+    seen[:, 4:] = np.nan
+    assert model.reliabilities(seen).max() == pytest.approx(reach, abs=1e-12)
+    assert model.decide(seen).decided.all()
+    assert not model.decide(seen, model.largest_reliability_ + 1e-6).decided.any()
+
+
+@pytest.mark.parametrize("rule", ["sampled", "ideal"])
+@pytest.mark.parametrize("tau", [0.5, 0.95, 0.99, 0.999])
+def test_auto_reaches_what_is_asked(rng, rule, tau, tmp_path):
+    X, y = ramps(rng, 60)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = new(rule, reliability=tau).fit(X, y)
+    assert model.largest_reliability_ >= (1 + tau) / 2
+    assert model.n_samples_ >= 1024
+    seen = X[:4].copy()
+    seen[:, 4:] = np.nan
+    assert model.decide(seen).decided.all()
+    ef.save(model, tmp_path / "model.npz")
+    again = ef.load(tmp_path / "model.npz")
+    assert again.n_samples_ == model.n_samples_
+    assert again.largest_reliability_ == model.largest_reliability_
+
+
+@pytest.mark.parametrize(("rule", "enough"), [("sampled", 1024), ("ideal", 512)])
+def test_too_few_samples_are_told(rng, rule, enough):
+    X, y = ramps(rng, 60)
+    with pytest.warns(UserWarning, match=rf"n_samples: expected at least {enough} for .* got 256"):
+        model = new(rule, reliability=0.99, n_samples=256).fit(X, y)
+    assert model.largest_reliability_ < 0.99
+    assert np.all(model.predict_early(X).time == 6)
+    with pytest.warns(UserWarning, match="n_samples: expected a smaller reliability"):
+        new(rule, reliability=1 - 1e-9).fit(X[:20], y[:20])
+
+
+def test_closed_forms_take_none(rng):
+    X, y = ramps(rng, 60)
+    model = new("pairwise", n_samples=2, reliability=0.999).fit(X, y)
+    assert (model.n_samples_, model.largest_reliability_) == (0, 1.0)
+
+
+@pytest.mark.parametrize("given", [1000, 3, "many", 0, 2.0])
+def test_unfit_numbers(rng, given):
+    X, y = ramps(rng, 20)
+    with pytest.raises(ValueError, match="n_samples"):
+        new("sampled", n_samples=given).fit(X, y)
+
+
+def test_rows_enough_to_show_what_is_promised(rng):
+    """The more samples, the fewer rows are held out, but not fewer than can show tau."""
+    X, y = ramps(rng, 500)
+    model = ReliableClassifier(
+        LinearDiscriminantAnalysis(), set="sampled", reliability=0.99, n_samples=2048, n_folds=2
+    ).fit(X, y)
+    assert model.correction_.n >= 460
+    assert model.correction_.least_known(0.99) < 6
