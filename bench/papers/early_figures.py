@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bench.papers.figures import figures
+
 __all__ = ["FIRST_STEP", "QUICK_SETS", "SECONDS", "SETS", "FirstStep"]
 
 SETS = (
@@ -27,22 +29,10 @@ class FirstStep:
 
 
 FIRST_STEP = {
-    "ChlorineConcentration": FirstStep(42, 76, 4),
-    "ItalyPowerDemand": FirstStep(2, 2, 1),
-    "MedicalImages": FirstStep(11, 18, 2),
-    "SyntheticControl": FirstStep(7, 9, 1),
-    "TwoPatterns": FirstStep(22, 31, 2),
-    "Wafer": FirstStep(17, 55, 2),
+    name: FirstStep(*map(int, row.values())) for name, row in figures("thesis-5.4").items()
 }
 
 # Tables 5.2 and 5.3: seconds a test row at tau 0.9, for the first, third and fourth set above.
 SECONDS = {
-    "local QDA, Chebyshev": (1.8, 27.1, 12.45),
-    "local QDA, quadratic": (0.7, 2.7, 2.0),
-    "local QDA, box": (0.4, 1.4, 1.0),
-    "local QDA, quadratic, mixture": (0.9, 5.5, 3.4),
-    "linear SVM, Chebyshev": (0.4, 1.9, 1.8),
-    "linear SVM, quadratic": (0.3, 1.0, 0.5),
-    "linear SVM, box": (0.3, 0.8, 0.3),
-    "linear SVM, quadratic, mixture": (0.7, 2.7, 0.8),
+    method: tuple(map(float, row.values())) for method, row in figures("thesis-5.2-5.3").items()
 }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import os
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,6 +12,7 @@ from bench.papers.early_figures import FIRST_STEP, SECONDS, SETS
 from bench.papers.early_methods import METHODS, Point, Trial
 from bench.papers.protocol import Context
 from bench.papers.session import _print_whole as print_whole
+from bench.papers.writing import write_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -171,13 +170,7 @@ def calibration_table(trials: Sequence[Trial]) -> Table:
 
 def write_csv(trials: Sequence[Trial], context: Context, path: Path) -> None:
     """Write one line for each run; the file is replaced as a whole, or left as it was."""
-    unfinished = path.with_suffix(".csv.part")
-    with unfinished.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, FIELDS)
-        writer.writeheader()
-        for trial in trials:
-            writer.writerows(_lines(trial, context))
-    os.replace(unfinished, path)
+    write_lines(path, FIELDS, (line for trial in trials for line in _lines(trial, context)))
 
 
 def _lines(trial: Trial, context: Context) -> Iterator[dict[str, object]]:

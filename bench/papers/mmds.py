@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
@@ -25,6 +23,7 @@ from bench.papers.mmds_shifting import (
     scores_of,
 )
 from bench.papers.protocol import Context, DataError, NothingToRunError, Rows
+from bench.papers.writing import write_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -231,13 +230,8 @@ def _wanted(name: str, only: Sequence[str]) -> bool:
 
 def _write(outcomes: Sequence[Outcome], context: Context, path: Path) -> None:
     """Write one line for each outcome; the file is replaced as a whole."""
-    unfinished = path.with_suffix(".csv.part")
-    with unfinished.open("w", newline="", encoding="utf-8") as file:
-        lines = [asdict(outcome) | {"quick": context.quick} for outcome in outcomes]
-        writer = csv.DictWriter(file, list(lines[0]))
-        writer.writeheader()
-        writer.writerows(lines)
-    os.replace(unfinished, path)
+    lines = [asdict(outcome) | {"quick": context.quick} for outcome in outcomes]
+    write_lines(path, list(lines[0]), lines)
 
 
 def _tables(outcomes: Sequence[Outcome]) -> Iterator[Table]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+
+from bench.papers.figures import figures
 
 __all__ = ["CASES", "FACES", "STANDINS", "Case", "Faces"]
 
@@ -54,33 +57,20 @@ FACE_COMPONENTS = 10
 FACE_C = (10.0, 1000.0)  # few rows of few differences
 FACE_SCALES = (0.3, 0.6, 1.0, 2.0, 4.0)
 
-_TABLE_4 = {
-    ("MNIST", 5): ((64.4, 69.7), (43.8, 49.7), (64.4, 73.7)),
-    ("MNIST", 10): ((75.3, 79.2), (58.1, 76.3), (74.7, 81.7)),
-    ("MNIST", 20): ((81.5, 83.0), (77.7, 81.6), (81.0, 83.1)),
-    ("Digits", 5): ((58.3, 79.4), (73.5, 79.0), (70.8, 83.8)),
-    ("Digits", 10): ((79.6, 89.1), (87.4, 93.0), (85.8, 94.0)),
-    ("Digits", 20): ((86.8, 90.2), (92.7, 93.6), (91.9, 94.3)),
-    ("Letters", 5): ((35.1, 51.1), (35.4, 42.2), (38.4, 53.3)),
-    ("Letters", 10): ((53.6, 62.9), (50.7, 58.8), (53.4, 65.0)),
-    ("Letters", 20): ((65.5, 69.7), (61.2, 65.8), (62.9, 71.9)),
-}
-_MODELS = (("PCA", "rows"), ("AE", "rows"), ("KPCA", "kernel"))
-_TABLE_3 = {
-    "MNIST": ((57.8, 63.7), (30.3, 48.8), (48.1, 61.8), (64.9, 74.4), (38.3, 47.6)),
-    "Digits": ((62.8, 81.6), (63.5, 75.5), (63.2, 71.2), (70.0, 86.1), (28.4, 72.1)),
-    "Letters": ((31.6, 39.7), (26.9, 38.2), (17.9, 46.3), (38.5, 52.8), (31.0, 38.2)),
-}
-_EXTRACTORS = ("ICA", "SPCA", "KM", "FA", "NMF")
 
-CASES = tuple(
-    Case("Table 4", data, features, model, k, paper)
-    for (data, k), pairs in _TABLE_4.items()
-    for (model, features), paper in zip(_MODELS, pairs, strict=True)
-) + tuple(
-    Case("Table 3", data, "kernel", extractor, 5, paper)
-    for data, pairs in _TABLE_3.items()
-    for extractor, paper in zip(_EXTRACTORS, pairs, strict=True)
+def _cases(table: str, file: str, kernel: tuple[str, ...]) -> Iterator[Case]:
+    """Read pairs of accuracies; a row is named by its data and, but for 5, its dimension."""
+    for name, row in figures(file).items():
+        data, _, dimension = name.partition(" ")
+        for extractor in dict.fromkeys(column.split()[0] for column in row):
+            features = "kernel" if extractor in kernel else "rows"
+            paper = float(row[f"{extractor} rows"]), float(row[f"{extractor} moved"])
+            yield Case(table, data, features, extractor, int(dimension or 5), paper)
+
+
+CASES = (
+    *_cases("Table 4", "mmds-4", kernel=("KPCA",)),
+    *_cases("Table 3", "mmds-3", kernel=("ICA", "SPCA", "KM", "FA", "NMF")),
 )
 
 FACES = (

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import json
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +15,7 @@ from bench.papers.measuring import Outcome
 from bench.papers.protocol import Context, Problem, Protocol
 from bench.papers.splits import Score
 from bench.papers.three_nearest import best_or_tied
+from bench.papers.writing import write_lines
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -278,9 +277,9 @@ def write_splits(
     """Write one line a method and problem, and accuracies by dimension into a file beside it."""
     problems = {problem.name: problem for problem in protocol.problems}
     lines = [_line(problems[outcome.problem], outcome, context) for outcome in outcomes]
-    _write(path, FIELDS, lines)
+    write_lines(path, FIELDS, lines)
     curves = [line for outcome in outcomes for line in _curve_lines(outcome)]
-    _write(path.with_name(f"{path.stem}-curves.csv"), CURVE_FIELDS, curves)
+    write_lines(path.with_name(f"{path.stem}-curves.csv"), CURVE_FIELDS, curves)
 
 
 def _line(problem: Problem, outcome: Outcome, context: Context) -> dict[str, object]:
@@ -330,13 +329,3 @@ def _curve_lines(outcome: Outcome) -> Iterator[dict[str, object]]:
         values = [score.curve[m] for score in outcome.splits if m in score.curve]
         own = {"problem": outcome.problem, "method": outcome.method, "dimension": m}
         yield {**own, **_two("accuracy", values), "splits": len(values)}
-
-
-def _write(path: Path, fields: Sequence[str], lines: Iterable[dict[str, object]]) -> None:
-    """Replace a file as a whole, or leave it as it was."""
-    unfinished = path.with_suffix(".csv.part")
-    with unfinished.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, fields)
-        writer.writeheader()
-        writer.writerows(lines)
-    os.replace(unfinished, path)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import json
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +12,7 @@ import numpy as np
 from bench.papers.choosing import Scores
 from bench.papers.measuring import Outcome
 from bench.papers.protocol import Context, Method, Paper, Problem
+from bench.papers.writing import write_lines
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -95,15 +94,13 @@ def write_csv(
     problems: Sequence[Problem], outcomes: Sequence[Outcome], context: Context, path: Path
 ) -> None:
     """Write one line for each row of ours; the file is replaced as a whole, or left as it was."""
-    unfinished = path.with_suffix(".csv.part")
-    with unfinished.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, FIELDS)
-        writer.writeheader()
-        for problem in problems:
-            for name, paper, outcome, scores in _rows(problem, outcomes):
-                if outcome is not None:
-                    writer.writerow(_line(name, paper, outcome, scores, context))
-    os.replace(unfinished, path)
+    lines = (
+        _line(name, paper, outcome, scores, context)
+        for problem in problems
+        for name, paper, outcome, scores in _rows(problem, outcomes)
+        if outcome is not None
+    )
+    write_lines(path, FIELDS, lines)
 
 
 def _rows(

@@ -9,7 +9,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -144,7 +144,7 @@ class DiscriminativeGaussian(LDG):
         self.max_iter = max_iter
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any) -> DiscriminativeGaussian:
+    def fit(self, X: Any, y: ArrayLike) -> DiscriminativeGaussian:
         """Fit LDG, and search from its directions.
 
         Parameters

@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
@@ -167,7 +167,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.n_threads = n_threads
 
     @one_blas_thread()
-    def fit(self, X: Any, y: Any) -> LDG:
+    def fit(self, X: Any, y: ArrayLike) -> LDG:
         """Choose the parameters that are to be chosen, and solve for the directions.
 
         Parameters

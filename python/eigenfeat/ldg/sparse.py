@@ -9,7 +9,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -154,7 +154,7 @@ class SparseLDG(LDG):
         self.tol = tol
         self.max_iter = max_iter
 
-    def fit(self, X: Any, y: Any) -> SparseLDG:
+    def fit(self, X: Any, y: ArrayLike) -> SparseLDG:
         """Choose what is to be chosen as LDG does, and find the sparse directions.
 
         Parameters

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
@@ -130,7 +130,7 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         self.cv = cv
         self.unlabeled = unlabeled
 
-    def fit(self, X: Any, y: Any) -> MaxMarginShift:
+    def fit(self, X: Any, y: ArrayLike) -> MaxMarginShift:
         """Fit the SVM, move the rows, and fit the extractor to them.
 
         Parameters

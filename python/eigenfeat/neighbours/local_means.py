@@ -61,7 +61,7 @@ class LocalScatters(NamedTuple):
 
 def local_neighbours(
     X: Any,
-    codes: Any,
+    codes: npt.ArrayLike,
     n_classes: int,
     n_neighbors: int,
     *,

@@ -39,7 +39,7 @@ class CrawfordNumber:
     angle: float
 
 
-def crawford_number(A: Any, B: Any, tolerance: float = 1e-6) -> CrawfordNumber:
+def crawford_number(A: npt.ArrayLike, B: npt.ArrayLike, tolerance: float = 1e-6) -> CrawfordNumber:
     r"""Crawford number of a symmetric pencil, enclosed from both sides.
 
     The field of values is convex, so the number is the largest smallest eigenvalue of

@@ -84,8 +84,8 @@ class PencilResult:
 
 
 def generalized_eigh(
-    A: Any,
-    B: Any,
+    A: npt.ArrayLike,
+    B: npt.ArrayLike,
     n_vectors: int | None = None,
     threshold: float | None = None,
     solver: str = "auto",

@@ -263,7 +263,7 @@ def confusion_pairs(
 
 
 def confusion_pairs_from(
-    y_true: Any, y_pred: Any, n_pairs: int | None = None
+    y_true: npt.ArrayLike, y_pred: npt.ArrayLike, n_pairs: int | None = None
 ) -> list[tuple[Any, Any]]:
     """Pairs of the classes that a classifier confused most often.
 
@@ -306,7 +306,7 @@ def _encoded(
 
 
 def confusion_pairs_of(
-    confusion: Any, classes: Any = None, n_pairs: int | None = None
+    confusion: npt.ArrayLike, classes: npt.ArrayLike | None = None, n_pairs: int | None = None
 ) -> list[tuple[Any, Any]]:
     """Pairs of the classes that a confusion matrix says were confused most often.
 

@@ -12,7 +12,7 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
@@ -125,7 +125,7 @@ class RayleighTransformer(
 class UnsupervisedRayleigh(RayleighTransformer):
     """A member of the family that takes no labels."""
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Any:
         """Accumulate the moments and solve for directions.
 
         Parameters
@@ -146,7 +146,7 @@ class UnsupervisedRayleigh(RayleighTransformer):
             self._found()
         return self
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Any:
         """Add a batch of rows; directions are solved for when they are next needed.
 
         Parameters
@@ -194,7 +194,7 @@ class SupervisedRayleigh(RayleighTransformer):
 
     _supervised = True
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Any:
         """Accumulate the moments of the classes and solve for directions.
 
         Parameters
@@ -221,7 +221,9 @@ class SupervisedRayleigh(RayleighTransformer):
             self._found()
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+    def partial_fit(
+        self, X: Any, y: ArrayLike, classes: Any = None, sample_weight: ArrayLike | None = None
+    ) -> Any:
         """Add a batch of rows; directions are solved for when they are next needed.
 
         Parameters

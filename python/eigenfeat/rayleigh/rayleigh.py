@@ -22,6 +22,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval
 
@@ -251,7 +252,7 @@ class OrientedPCA(UnsupervisedRayleigh):
         self.n_threads = n_threads
 
     def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, noise: Any = None
+        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, noise: Any = None
     ) -> OrientedPCA:
         """Accumulate the moments of rows and noise, and solve for directions.
 
@@ -276,7 +277,7 @@ class OrientedPCA(UnsupervisedRayleigh):
         return self
 
     def partial_fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, noise: Any = None
+        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, noise: Any = None
     ) -> OrientedPCA:
         """Add a batch of rows, and of noise; directions are solved for when next needed.
 

@@ -94,10 +94,10 @@ class SignCertificate:
 
 
 def trust_region_minimum(
-    A: Any,
-    g: Any,
-    radius: Any,
-    constant: Any = 0.0,
+    A: npt.ArrayLike,
+    g: npt.ArrayLike,
+    radius: npt.ArrayLike,
+    constant: npt.ArrayLike = 0.0,
     *,
     diagonal: bool = False,
     n_threads: int | None = None,
@@ -168,10 +168,10 @@ def trust_region_minimum(
 
 
 def certified_sign(
-    A: Any,
-    g: Any,
-    constant: Any,
-    radius: Any,
+    A: npt.ArrayLike,
+    g: npt.ArrayLike,
+    constant: npt.ArrayLike,
+    radius: npt.ArrayLike,
     *,
     diagonal: bool = False,
     n_threads: int | None = None,
