@@ -210,7 +210,8 @@ class MulticlassSVM(LinearModel):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         before = self._start() if self.warm_start else None
-        X, codes, weight = self._labelled_rows(X, y, sample_weight)
+        rows = self._labelled_rows(X, y, sample_weight)
+        X, codes, weight = rows.block.X, rows.codes, rows.block.weight
         # Rows without weight were left out.
         kept, n = np.arange(len(codes)), len(codes)
         if weight is not None and np.ndim(sample_weight := np.asarray(sample_weight)) > 0:
