@@ -23,8 +23,9 @@ from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.gem import GEM
 from eigenfeat.gem.model_file import SavedEnsemble
 from eigenfeat.linear.linear import FromLogits
-from eigenfeat.rows.blocks import RowBlocks, is_blocks
-from eigenfeat.rows.out_of_core import given_blocks, over_blocks
+from eigenfeat.rows.blocks import is_blocks
+from eigenfeat.rows.labelled import LabelledRows
+from eigenfeat.rows.out_of_core import over_blocks
 
 __all__ = ["GEMEnsemble"]
 
@@ -174,43 +175,25 @@ class GEMEnsemble(FromLogits, ClassifierMixin, BaseEstimator):
     ) -> None:
         first = members[0]
         first._check_parameters()
-        blocks = given_blocks(X, y, sample_weight)
-        if blocks is None:
-            self._fit_rows(members, *first._training_rows(X, y, sample_weight, events))
-        else:
-            self._fit_blocks(members, blocks, events)
-
-    def _fit_rows(
-        self, members: list[GEMClassifier], X: Any, y: Any, weight: Any, groups: Any
-    ) -> None:
-        first = members[0]
-        gem, groups = first._first(X, groups)
-        gem.fit(X, groups, weight)
+        started = time.perf_counter()
+        rows, groups = first._rows(X, y, sample_weight, events)
+        gem, clusters = first._first(groups)
+        gem._learn(clusters, started)
         for number, member in enumerate(members):
             started = time.perf_counter()
             member.scale = gem.scale_
-            own = gem if number == 0 else self._sibling(member, gem, X, y, weight)
-            member._fit_rows(X, y, weight, groups, own)
+            own = gem if number == 0 else self._sibling(member, gem, groups, started)
+            member._fit(rows, groups, own)
             take_names(member, first)
             self._say(f"member {number + 1}: {len(own.ranks_)} directions", started)
 
-    def _fit_blocks(self, members: list[GEMClassifier], blocks: RowBlocks, events: Any) -> None:
-        first = members[0]
-        gem, rows, groups = first._surveyed(blocks, events)
-        for number, member in enumerate(members):
-            started = time.perf_counter()
-            member.scale = gem.scale_
-            own = gem if number == 0 else member._gem(0)._adopt(gem.moments_)
-            member._fit_surveyed(own, rows, groups)
-            self._say(f"member {number + 1}: {len(own.ranks_)} directions", started)
-
     @staticmethod
-    def _sibling(member: GEMClassifier, gem: GEM, X: Any, y: Any, weight: Any) -> GEM:
+    def _sibling(member: GEMClassifier, gem: GEM, groups: LabelledRows, started: float) -> GEM:
         """A member's extractor, from the first one's moments unless it has clusters of its own."""
         if member.n_clusters == 1:
             return member._gem(0)._adopt(gem.moments_)
-        own, groups = member._first(X, y)
-        return own.fit(X, groups, weight)
+        own, clusters = member._first(groups)
+        return own._learn(clusters, started)
 
     @over_blocks
     def decision_function(self, X: Any) -> NDArray[Any]:

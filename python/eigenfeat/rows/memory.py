@@ -12,6 +12,7 @@ import numpy.typing as npt
 from eigenfeat._base.labels import LabelTable
 from eigenfeat.expansion.features import ExpandedRows
 from eigenfeat.expansion.layers import Layer
+from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.rows.blocks import Block
 from eigenfeat.rows.labelled import LabelledRows
 from eigenfeat.rows.reading import Reading
@@ -151,11 +152,13 @@ class MemoryRows(LabelledRows):
         merge: Callable[[_Result, _Result], _Result],
         *arguments: Any,
     ) -> _Result:
-        """Call the function on all rows; merge it over pieces where layers hide."""
-        if not self.reading.hidden:
-            return function(self.block, *arguments)
-        results = (function(piece, *arguments) for piece in self.reading.features(self.block))
-        total = next(results)
-        for result in results:
-            total = merge(total, result)
-        return total
+        """Call the function on all rows."""
+        return function(self.block, *arguments)
+
+    def moments(self) -> ClassMoments:
+        """See `LabelledRows`: piece after piece, which gives the bits of all rows at once."""
+        found = ClassMoments()
+        for piece in self.reading.features(self.block) if self.reading.hidden else [self.block]:
+            labels = self.labels[piece.y]
+            found.update(piece.X, labels, piece.weight, n_threads=self.n_threads)
+        return found
