@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Iterator
 from numbers import Integral
@@ -18,6 +17,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.feature_names import take_names
+from eigenfeat._base.speaking import Speaks
 from eigenfeat._base.validation import MOST, show
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.gem import GEM
@@ -30,7 +30,7 @@ from eigenfeat.rows.out_of_core import over_blocks
 __all__ = ["GEMEnsemble"]
 
 
-class GEMEnsemble(FromLogits, ClassifierMixin, BaseEstimator):
+class GEMEnsemble(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
     r"""GEM classifiers that differ by chance, and the geometric mean of their probabilities.
 
     What differs is what each draws at random: pairs of classes (hypercubes), or, in a pipeline,
@@ -300,11 +300,6 @@ class GEMEnsemble(FromLogits, ClassifierMixin, BaseEstimator):
                 last = member[-1] if isinstance(member, Pipeline) else member
                 last.set_params(n_threads=self.n_threads)
         return members
-
-    def _say(self, text: str, started: float) -> None:
-        if self.verbose:
-            took = time.perf_counter() - started
-            print(f"[GEMEnsemble] {text} ({took:.1f} s)", file=sys.stderr, flush=True)
 
 
 def _reseeded(member: Any, seed: int) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -18,9 +17,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._base.feature_names import take_names
+from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.lazy import Lazy
+from eigenfeat._base.speaking import Speaks
 from eigenfeat._base.text_columns import naming_text
 from eigenfeat._base.unchanged import unchanged_on_error
+from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.waves import check_powers, expand
 from eigenfeat.gem.names import NamedFeatures
 from eigenfeat.gem.survey import tried_scales
@@ -33,7 +35,6 @@ from eigenfeat.pencils.solution import (
     FittedDirections,
     Settings,
     Solution,
-    check_two_classes,
     solve,
 )
 from eigenfeat.pencils.wide_rows import is_wide
@@ -43,10 +44,8 @@ from eigenfeat.rows.memory import MemoryRows
 from eigenfeat.rows.out_of_core import given_blocks, over_blocks, surveyed
 from eigenfeat.rows.row_weights import weighted_rows
 
-FLOATS = [np.float64, np.float32]
 
-
-class GEM(NamedFeatures, FittedDirections, TransformerMixin, BaseEstimator):
+class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimator):
     """Discriminative features from generalized eigenvectors, for any linear classifier.
 
     For ordered pairs (i, j) of classes it solves ``C_i u = lambda (C_j + r_j I) u``. Along `u` rows
@@ -247,8 +246,8 @@ class GEM(NamedFeatures, FittedDirections, TransformerMixin, BaseEstimator):
             started = time.perf_counter()
             rows: LabelledRows
             if blocks is None:
-                checked = self._checked(X, y, sample_weight, reset=True)
-                rows = MemoryRows.of(*checked, self.n_threads)
+                X, y, weight = self._checked(X, y, sample_weight, reset=True)
+                rows = MemoryRows.of(X, y, weight, self.n_threads)
             else:
                 rows = surveyed(blocks, moments=True, n_threads=self.n_threads)
                 self.__dict__.pop("feature_names_in_", None)
@@ -297,7 +296,7 @@ class GEM(NamedFeatures, FittedDirections, TransformerMixin, BaseEstimator):
         with unchanged_on_error(self):
             self._check_parameters()
             refuse_moments(self.solver)
-            check_two_classes(moments)
+            check_two_labels(moments.active_classes)
             take_names(self, moments)
             self._adopt(moments.copy())
         return self
@@ -413,8 +412,3 @@ class GEM(NamedFeatures, FittedDirections, TransformerMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         self._validate_params()
         check_powers(self.powers)
-
-    def _say(self, text: str, started: float | None = None) -> None:
-        if self.verbose:
-            took = "" if started is None else f" ({time.perf_counter() - started:.1f} s)"
-            print(f"[GEM] {text}{took}", file=sys.stderr, flush=True)

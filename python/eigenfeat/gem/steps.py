@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -13,13 +13,16 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.speaking import Speaks
 from eigenfeat._base.text_columns import naming_text
+from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.features import ExpandedRows
 from eigenfeat.expansion.layers import Layer, as_layer, layer_features
 from eigenfeat.expansion.waves import check_powers
 from eigenfeat.gem.clusters import class_clusters, cross_pairs
 from eigenfeat.gem.gem import GEM
-from eigenfeat.linear.linear import FromLogits, check_two_labels
+from eigenfeat.linear.linear import FromLogits
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.pencils.wide_rows import is_wide
 from eigenfeat.rows.blocks import ArrayBlocks, RowBlocks
@@ -31,7 +34,7 @@ from eigenfeat.rows.row_weights import class_weighted, weighted_rows
 __all__ = ["ClassifierSteps"]
 
 
-class ClassifierSteps(FromLogits, ClassifierMixin, BaseEstimator):
+class ClassifierSteps(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
     """What :class:`GEMClassifier` does one by one, and those that search or combine it.
 
     Its parameters are those of the classifier, which documents them.
@@ -99,12 +102,12 @@ class ClassifierSteps(FromLogits, ClassifierMixin, BaseEstimator):
     ) -> tuple[LabelledRows, LabelledRows]:
         """Likewise of blocks; whether the first pass takes the moments, too."""
         self._check_block_parameters()
-        options = {"small": True, "n_threads": self.n_threads}
+        first_pass = partial(surveyed, small=True, n_threads=self.n_threads)
         if events is None:
-            rows = groups = surveyed(blocks, moments=moments, **options)
+            rows = groups = first_pass(blocks, moments=moments)
         elif isinstance(blocks, ArrayBlocks):
-            groups = surveyed(blocks.relabelled(events, "events"), moments=True, **options)
-            rows = surveyed(blocks, **options)
+            groups = first_pass(blocks.relabelled(events, "events"), moments=True)
+            rows = first_pass(blocks)
         else:
             raise ValueError("events: expected None with blocks of rows, got others")
         check_two_labels(rows.classes)
@@ -125,7 +128,7 @@ class ClassifierSteps(FromLogits, ClassifierMixin, BaseEstimator):
         small = getattr(X, "dtype", None) in (np.uint8, np.int8, np.uint16, np.int16, np.bool_)
         options = {
             "accept_sparse": "csr",
-            "dtype": np.float32 if small else [np.float64, np.float32],
+            "dtype": np.float32 if small else FLOATS,
             "order": "C",
             "reset": reset,
         }
@@ -207,8 +210,3 @@ class ClassifierSteps(FromLogits, ClassifierMixin, BaseEstimator):
             random_state=self.random_state,
             n_threads=self.n_threads,
         )
-
-    def _say(self, text: str, started: float) -> None:
-        if self.verbose:
-            took = time.perf_counter() - started
-            print(f"[GEMClassifier] {text} ({took:.1f} s)", file=sys.stderr, flush=True)

@@ -26,7 +26,7 @@ def tried_scales(
         Of all rows.
     seed : int
     """
-    few = len(scale.active_classes(moments)) < 2
+    few = len(moments.active_classes) < 2
     d = moments.n_features_in_
     if gem.scale != "auto" or few or not scale.can_try(rows.n_rows, d):
         return None

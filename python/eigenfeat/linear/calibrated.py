@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -262,10 +261,6 @@ class CalibratedLeastSquares(LinearClassifier):
             elif number - best >= self.PATIENCE:
                 break
         return kept
-
-    def _say(self, text: str) -> None:
-        if self.verbose:
-            print(f"[CalibratedLeastSquares] {text}", file=sys.stderr, flush=True)
 
 
 @dataclass(frozen=True, eq=False)

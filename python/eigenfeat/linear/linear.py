@@ -13,8 +13,11 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.speaking import Speaks
 from eigenfeat._base.text_columns import naming_text
 from eigenfeat._base.unchanged import unchanged_on_error
+from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.features import ExpandedRows
 from eigenfeat.linear.logit_problem import LogitProblem, far_means
 from eigenfeat.rows.blocks import Block
@@ -23,9 +26,8 @@ from eigenfeat.rows.memory import MemoryRows
 from eigenfeat.rows.out_of_core import BlockScores, given_blocks, over_blocks, surveyed
 from eigenfeat.rows.row_weights import weighted_rows
 
-__all__ = ["FromLogits", "LinearClassifier", "LinearModel", "check_two_labels"]
+__all__ = ["FromLogits", "LinearClassifier", "LinearModel"]
 
-FLOATS = [np.float64, np.float32]
 _MOST_PERMUTED = 1 << 25  # rows: beyond, a permutation takes more memory than all else
 
 
@@ -139,7 +141,7 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
         return tags
 
 
-class LinearClassifier(LinearModel, FromLogits):
+class LinearClassifier(Speaks, LinearModel, FromLogits):
     """What the logits share: problems of all rows, of a sample, and of rows held out."""
 
     fit_intercept: bool
@@ -190,10 +192,3 @@ class LinearClassifier(LinearModel, FromLogits):
             np.arange(len(codes)), test_size=self.validation_fraction, **options
         )
         return [np.sort(part) for part in parts]
-
-
-def check_two_labels(classes: NDArray[Any]) -> None:
-    """Raise ValueError if all rows are of one class."""
-    if len(classes) < 2:
-        only = classes.tolist()[0]
-        raise ValueError(f"y: expected rows of at least two classes, got 1 class ({only!r})")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
 from collections.abc import Iterator, Sequence
@@ -386,10 +385,6 @@ class MultinomialLogit(LinearClassifier):
             return None
         W = np.vstack([self.coef_.T, self.intercept_])
         return self.classes_, np.hstack([-W, W]) / 2 if len(self.classes_) == 2 else W
-
-    def _say(self, text: str) -> None:
-        if self.verbose:
-            print(f"[MultinomialLogit] {text}", file=sys.stderr, flush=True)
 
 
 def _start(
