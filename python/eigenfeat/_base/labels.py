@@ -13,7 +13,7 @@ import numpy.typing as npt
 from eigenfeat._base.cached import cached_property
 from eigenfeat._base.validation import show
 
-__all__ = ["LabelTable", "UnknownClassError", "label_dtype"]
+__all__ = ["LabelTable", "UnknownClassError", "check_two_labels", "label_dtype"]
 
 WIDE_ENOUGH, SMALL_ENOUGH = 32, 4096  # letters of a label, bytes of all; see `label_dtype`
 
@@ -121,6 +121,13 @@ class LabelTable:
         if len(table._index) != len(labels) or len(table.classes) != len(labels):
             raise ValueError("labels occur twice")
         return table
+
+
+def check_two_labels(classes: npt.NDArray[Any], rows: str = "rows") -> None:
+    """Raise ValueError unless there are two labels at least; errors call what has them `rows`."""
+    if len(classes) < 2:
+        seen = f"1 class ({classes.tolist()[0]!r})" if len(classes) else "none"
+        raise ValueError(f"y: expected {rows} of at least two classes, got {seen}")
 
 
 def label_dtype(text: str, labels: Sequence[Any]) -> np.dtype[Any]:

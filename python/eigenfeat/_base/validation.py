@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "FLOATS",
     "MOST",
     "CsrRows",
     "Generator",
@@ -34,6 +35,7 @@ __all__ = [
 
 MOST = 2**31 - 1  # of counts: what every integer type on the way to the core can hold
 RealArray = npt.NDArray[Any]  # of float32 or float64
+FLOATS = [np.float64, np.float32]  # what validate_data leaves as it is; all else becomes the first
 Generator = np.random.RandomState | np.random.Generator
 
 

@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.lazy import Lazy
 from eigenfeat.gem.gem import GEM
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.pencils import scale as _scale
 from eigenfeat.pencils.scale import ScaleReport
-from eigenfeat.pencils.solution import Solution, check_two_classes
+from eigenfeat.pencils.solution import Solution
 
 __all__ = ["ClassComponents"]
 
@@ -142,8 +143,8 @@ class ClassComponents(GEM):
 
 def _by_class(moments: ClassMoments, settings: matrices.Settings, smallest: bool) -> Solution:
     """Directions class by class, in the units of the input."""
-    check_two_classes(moments)
-    labels = _scale.active_classes(moments)
+    labels = moments.active_classes
+    check_two_labels(labels)
     report: ScaleReport = _scale.settle(moments, settings.scale, None)
     scale = report.column_scale
     pooled = matrices.pool(moments).mean
@@ -163,12 +164,11 @@ def _by_class(moments: ClassMoments, settings: matrices.Settings, smallest: bool
         offsets.append(-(origin @ vectors))
         values.append(found)
         ranks.append(np.arange(len(found)))
-    owners: NDArray[Any] = moments.classes_[np.isin(moments.classes_, labels)]
     return Solution(
         np.ascontiguousarray(np.hstack(directions)),
         np.concatenate(offsets),
         np.concatenate(values),
-        np.repeat(owners, [len(r) for r in ranks])[:, None].repeat(2, axis=1),
+        np.repeat(labels, [len(r) for r in ranks])[:, None].repeat(2, axis=1),
         np.concatenate(ranks),
         report,
     )

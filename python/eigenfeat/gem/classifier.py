@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -18,8 +19,7 @@ from eigenfeat.gem.gem import GEM
 from eigenfeat.gem.model_file import SavedModel
 from eigenfeat.gem.steps import ClassifierSteps
 from eigenfeat.linear.logistic import MultinomialLogit
-from eigenfeat.pencils.wide_rows import is_wide
-from eigenfeat.rows.out_of_core import given_blocks, over_blocks
+from eigenfeat.rows.out_of_core import over_blocks
 
 __all__ = ["GEMClassifier"]
 
@@ -205,11 +205,10 @@ class GEMClassifier(ClassifierSteps):
         """
         self._check_parameters()
         with unchanged_on_error(self):
-            blocks = None if is_wide(X, "auto") else given_blocks(X, y, sample_weight)
-            if blocks is None:
-                self._fit_rows(*self._training_rows(X, y, sample_weight, events))
-            else:
-                self._fit_blocks(blocks, events)
+            started = time.perf_counter()
+            rows, groups = self._rows(X, y, sample_weight, events)
+            gem, clusters = self._first(groups)
+            self._fit(rows, groups, gem._learn(clusters, started))
         return self
 
     @over_blocks

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Iterator
 from numbers import Integral
@@ -18,18 +17,20 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.feature_names import take_names
+from eigenfeat._base.speaking import Speaks
 from eigenfeat._base.validation import MOST, show
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.gem import GEM
 from eigenfeat.gem.model_file import SavedEnsemble
 from eigenfeat.linear.linear import FromLogits
-from eigenfeat.rows.blocks import RowBlocks, is_blocks
-from eigenfeat.rows.out_of_core import given_blocks, over_blocks
+from eigenfeat.rows.blocks import is_blocks
+from eigenfeat.rows.labelled import LabelledRows
+from eigenfeat.rows.out_of_core import over_blocks
 
 __all__ = ["GEMEnsemble"]
 
 
-class GEMEnsemble(FromLogits, ClassifierMixin, BaseEstimator):
+class GEMEnsemble(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
     r"""GEM classifiers that differ by chance, and the geometric mean of their probabilities.
 
     What differs is what each draws at random: pairs of classes (hypercubes), or, in a pipeline,
@@ -174,43 +175,25 @@ class GEMEnsemble(FromLogits, ClassifierMixin, BaseEstimator):
     ) -> None:
         first = members[0]
         first._check_parameters()
-        blocks = given_blocks(X, y, sample_weight)
-        if blocks is None:
-            self._fit_rows(members, *first._training_rows(X, y, sample_weight, events))
-        else:
-            self._fit_blocks(members, blocks, events)
-
-    def _fit_rows(
-        self, members: list[GEMClassifier], X: Any, y: Any, weight: Any, groups: Any
-    ) -> None:
-        first = members[0]
-        gem, groups = first._first(X, groups)
-        gem.fit(X, groups, weight)
+        started = time.perf_counter()
+        rows, groups = first._rows(X, y, sample_weight, events)
+        gem, clusters = first._first(groups)
+        gem._learn(clusters, started)
         for number, member in enumerate(members):
             started = time.perf_counter()
             member.scale = gem.scale_
-            own = gem if number == 0 else self._sibling(member, gem, X, y, weight)
-            member._fit_rows(X, y, weight, groups, own)
+            own = gem if number == 0 else self._sibling(member, gem, groups, started)
+            member._fit(rows, groups, own)
             take_names(member, first)
             self._say(f"member {number + 1}: {len(own.ranks_)} directions", started)
 
-    def _fit_blocks(self, members: list[GEMClassifier], blocks: RowBlocks, events: Any) -> None:
-        first = members[0]
-        gem, rows, groups = first._surveyed(blocks, events)
-        for number, member in enumerate(members):
-            started = time.perf_counter()
-            member.scale = gem.scale_
-            own = gem if number == 0 else member._gem(0)._adopt(gem.moments_)
-            member._fit_surveyed(own, rows, groups)
-            self._say(f"member {number + 1}: {len(own.ranks_)} directions", started)
-
     @staticmethod
-    def _sibling(member: GEMClassifier, gem: GEM, X: Any, y: Any, weight: Any) -> GEM:
+    def _sibling(member: GEMClassifier, gem: GEM, groups: LabelledRows, started: float) -> GEM:
         """A member's extractor, from the first one's moments unless it has clusters of its own."""
         if member.n_clusters == 1:
             return member._gem(0)._adopt(gem.moments_)
-        own, groups = member._first(X, y)
-        return own.fit(X, groups, weight)
+        own, clusters = member._first(groups)
+        return own._learn(clusters, started)
 
     @over_blocks
     def decision_function(self, X: Any) -> NDArray[Any]:
@@ -317,11 +300,6 @@ class GEMEnsemble(FromLogits, ClassifierMixin, BaseEstimator):
                 last = member[-1] if isinstance(member, Pipeline) else member
                 last.set_params(n_threads=self.n_threads)
         return members
-
-    def _say(self, text: str, started: float) -> None:
-        if self.verbose:
-            took = time.perf_counter() - started
-            print(f"[GEMEnsemble] {text} ({took:.1f} s)", file=sys.stderr, flush=True)
 
 
 def _reseeded(member: Any, seed: int) -> Any:

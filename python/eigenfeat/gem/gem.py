@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -18,9 +17,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._base.feature_names import take_names
+from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.lazy import Lazy
+from eigenfeat._base.speaking import Speaks
 from eigenfeat._base.text_columns import naming_text
 from eigenfeat._base.unchanged import unchanged_on_error
+from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.waves import check_powers, expand
 from eigenfeat.gem.names import NamedFeatures
 from eigenfeat.gem.survey import tried_scales
@@ -33,19 +35,17 @@ from eigenfeat.pencils.solution import (
     FittedDirections,
     Settings,
     Solution,
-    check_two_classes,
     solve,
 )
 from eigenfeat.pencils.wide_rows import is_wide
 from eigenfeat.rows.blocks import RowBlocks
+from eigenfeat.rows.labelled import LabelledRows
+from eigenfeat.rows.memory import MemoryRows
 from eigenfeat.rows.out_of_core import given_blocks, over_blocks, surveyed
 from eigenfeat.rows.row_weights import weighted_rows
-from eigenfeat.rows.surveyed import SurveyedBlocks
-
-FLOATS = [np.float64, np.float32]
 
 
-class GEM(NamedFeatures, FittedDirections, TransformerMixin, BaseEstimator):
+class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimator):
     """Discriminative features from generalized eigenvectors, for any linear classifier.
 
     For ordered pairs (i, j) of classes it solves ``C_i u = lambda (C_j + r_j I) u``. Along `u` rows
@@ -240,12 +240,18 @@ class GEM(NamedFeatures, FittedDirections, TransformerMixin, BaseEstimator):
         with unchanged_on_error(self):
             wide = is_wide(X, self.solver) and not isinstance(X, RowBlocks)
             blocks = None if wide else given_blocks(X, y, sample_weight)
-            if blocks is None:
-                self._take(X, y, sample_weight, None, first=True, wide=True)
-                self._solve_now()
-            else:
+            if blocks is not None:
                 refuse_moments(self.solver)
-                self._survey(blocks)
+            self._check_parameters()
+            started = time.perf_counter()
+            rows: LabelledRows
+            if blocks is None:
+                X, y, weight = self._checked(X, y, sample_weight, reset=True)
+                rows = MemoryRows.of(X, y, weight, self.n_threads)
+            else:
+                rows = surveyed(blocks, moments=True, n_threads=self.n_threads)
+                self.__dict__.pop("feature_names_in_", None)
+            self._learn(rows, started)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> GEM:
@@ -290,16 +296,28 @@ class GEM(NamedFeatures, FittedDirections, TransformerMixin, BaseEstimator):
         with unchanged_on_error(self):
             self._check_parameters()
             refuse_moments(self.solver)
-            check_two_classes(moments)
+            check_two_labels(moments.active_classes)
+            take_names(self, moments)
             self._adopt(moments.copy())
         return self
 
-    def _adopt(self, moments: ClassMoments, rows: SurveyedBlocks | None = None) -> GEM:
+    def _learn(self, rows: LabelledRows, started: float, known: ClassMoments | None = None) -> GEM:
+        """Solve for directions of checked rows, from their moments if those are known."""
+        if isinstance(rows, MemoryRows) and is_wide(rows.block.X, self.solver):
+            self.n_features_in_ = rows.n_features
+            fit_wide(self, rows.block.X, rows.classes[rows.codes], rows.block.weight)
+            return self
+        moments = rows.moments() if known is None else known
+        if known is None:
+            self._say(f"moments: {rows.n_rows} rows, {rows.n_features} columns", started)
+        return self._adopt(moments, rows)
+
+    def _adopt(self, moments: ClassMoments, rows: LabelledRows | None = None) -> GEM:
         """Solve for directions from moments that nobody else will change.
 
         Scales are tried on rows, if those are given.
         """
-        take_names(self, moments)
+        self.n_features_in_ = moments.n_features_in_
         self._seed = self._draw_seed()
         trial = None if rows is None else tried_scales(self, rows, moments, self._seed)
         self._trial: ScaleReport | None = trial
@@ -351,38 +369,27 @@ class GEM(NamedFeatures, FittedDirections, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return self._solution()
 
-    def _take(
-        self, X: Any, y: Any, sample_weight: Any, classes: Any, *, first: bool, wide: bool = False
-    ) -> None:
-        """Check one batch and add it to the moments; the first one may decide the scale."""
-        self._check_parameters()
-        started = time.perf_counter()
-        options = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "reset": first}
+    def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Any:
+        """Rows, labels and weights, without rows of no weight."""
+        options = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "reset": reset}
         with naming_text(X):
             X, y = validate_data(self, X, y, **options)
         check_classification_targets(y)
-        X, y, sample_weight = weighted_rows(X, y, sample_weight)
-        if wide and is_wide(X, self.solver):
-            fit_wide(self, X, y, sample_weight)
-            return
+        return weighted_rows(X, y, sample_weight)
+
+    def _take(self, X: Any, y: Any, sample_weight: Any, classes: Any, *, first: bool) -> None:
+        """Check one batch and add it to the moments; the first one may decide the scale."""
+        self._check_parameters()
+        started = time.perf_counter()
+        X, y, weight = self._checked(X, y, sample_weight, reset=first)
         moments = ClassMoments(classes) if first else self.moments_
-        moments.update(X, y, sample_weight, n_threads=self.n_threads)
+        moments.update(X, y, weight, n_threads=self.n_threads)
         self._say(f"moments: {X.shape[0]} rows, {X.shape[1]} columns", started)
         if first:
             self._seed = self._draw_seed()
-            self._trial = tried_scales(self, (X, y, sample_weight), moments, self._seed)
+            rows = MemoryRows.of(X, y, weight, self.n_threads)
+            self._trial = tried_scales(self, rows, moments, self._seed)
         self._hold(moments)
-
-    def _survey(self, blocks: RowBlocks, *, small: bool = False) -> SurveyedBlocks:
-        """Solve for directions of blocks of rows, once those are checked; return what was found."""
-        self._check_parameters()
-        started = time.perf_counter()
-        rows = surveyed(blocks, small=small, moments=True, n_threads=self.n_threads)
-        moments = rows.survey.moments
-        assert moments is not None  # some row has weight
-        self._say(f"moments: {rows.n_rows} rows, {rows.survey.n_features} columns", started)
-        self._adopt(moments, rows)
-        return rows
 
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -405,8 +412,3 @@ class GEM(NamedFeatures, FittedDirections, TransformerMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         self._validate_params()
         check_powers(self.powers)
-
-    def _say(self, text: str, started: float | None = None) -> None:
-        if self.verbose:
-            took = "" if started is None else f" ({time.perf_counter() - started:.1f} s)"
-            print(f"[GEM] {text}{took}", file=sys.stderr, flush=True)

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.extras import installed
 from eigenfeat._base.feature_names import take_names
 from eigenfeat.gem.classifier import GEMClassifier
-from eigenfeat.gem.search_rows import SearchRows, rows_to_search
+from eigenfeat.gem.search_rows import SearchRows
 from eigenfeat.gem.search_splits import Trial
 from eigenfeat.rows.out_of_core import BlockScores
 from eigenfeat.rows.splits import checked_splitter
@@ -148,7 +148,7 @@ class GEMClassifierCV(BlockScores, ClassifierMixin, BaseEstimator):
         trials: list[Trial] = [
             {"params": params, "splits": []} for params in _candidates(base, grid)
         ]
-        rows = rows_to_search(base, trials, X, y, sample_weight)
+        rows = SearchRows(base, trials, X, y, sample_weight)
         self._try(trials, rows)
         results = sorted(map(_summary, trials), key=self._rank)
         self.results_ = results

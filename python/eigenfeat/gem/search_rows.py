@@ -1,41 +1,31 @@
-"""The rows that `GEMClassifierCV` searches with, in memory or in blocks, and their splits."""
+"""The rows that `GEMClassifierCV` searches with, wherever they are, and their splits."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from eigenfeat._base.feature_names import take_names
 from eigenfeat.gem.classifier import GEMClassifier
-from eigenfeat.gem.search_splits import ArraySplit, BlockSplit, Split, Trial, candidate
-from eigenfeat.linear.linear import check_two_labels
-from eigenfeat.pencils.wide_rows import is_wide
-from eigenfeat.rows.blocks import RowBlocks
-from eigenfeat.rows.out_of_core import given_blocks, surveyed
+from eigenfeat.gem.search_splits import Split, Trial, candidate
+from eigenfeat.rows.memory import MemoryRows
+from eigenfeat.rows.surveyed import SurveyedBlocks
 
-__all__ = ["SearchRows", "rows_to_search"]
+__all__ = ["SearchRows"]
 
 
-def rows_to_search(
-    base: GEMClassifier, trials: list[Trial], X: Any, y: Any, sample_weight: Any
-) -> SearchRows:
-    """Rows and the candidates' parameters, checked."""
-    models = [candidate(base, trial["params"]) for trial in trials]
-    blocks = None if is_wide(X, "auto") else given_blocks(X, y, sample_weight)
-    if blocks is None:
-        return _ArrayRows(base, X, y, sample_weight)
-    for model in models:
-        model._check_block_parameters()
-    return _BlockRows(base, blocks)
+class SearchRows:
+    """Checked rows with positive weight, and candidates whose parameters are checked.
 
-
-class SearchRows(ABC):
-    """Checked rows with positive weight.
+    Parameters
+    ----------
+    base : GEMClassifier
+    trials : list of Trial
+    X, y, sample_weight
+        As in `GEMClassifier.fit`.
 
     Attributes
     ----------
@@ -47,9 +37,15 @@ class SearchRows(ABC):
         If they have names.
     """
 
-    classes: NDArray[Any]
-    codes: NDArray[Any]
-    n_features_in_: int
+    def __init__(
+        self, base: GEMClassifier, trials: list[Trial], X: Any, y: Any, sample_weight: Any
+    ) -> None:
+        models = [candidate(base, trial["params"]) for trial in trials]
+        self.base, self._given = base, (X, y, sample_weight)
+        checked = max(models, key=lambda model: model.n_clusters)  # blocks refuse it at once
+        self.rows, _ = checked._rows(X, y, sample_weight, None, moments=False)
+        self.classes, self.codes = self.rows.classes, self.rows.codes
+        take_names(self, checked)
 
     def parts(self, splitter: Any) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
         """Numbers of the rows to train on and of those to hold out, split by split.
@@ -57,9 +53,10 @@ class SearchRows(ABC):
         A splitter of the caller's may know rows by their numbers among all that were given. So it
         splits them all, those without weight with the first label, and these are left out then.
         """
-        X, kept = self._given()
-        labels = self.classes[self.codes]
+        kept, labels = self._kept, self.classes[self.codes]
         if kept is None:
+            known = self.rows.block.X if isinstance(self.rows, MemoryRows) else None
+            X = np.empty((len(labels), 0)) if known is None else known
             yield from splitter.split(X, labels)
             return
         given = np.full(len(kept), self.classes[0], dtype=labels.dtype)
@@ -72,8 +69,20 @@ class SearchRows(ABC):
     @property
     def n_given(self) -> int:
         """Rows that were given, be it without weight."""
-        X, kept = self._given()
-        return int(X.shape[0] if kept is None else len(kept))
+        return len(self.codes if self._kept is None else self._kept)
+
+    @property
+    def _kept(self) -> NDArray[np.bool_] | None:
+        """Which rows were given with weight, if not all were."""
+        if isinstance(self.rows, SurveyedBlocks):
+            return self.rows.kept
+        weight = self._given[2]
+        kept = np.ones(1, bool) if weight is None else np.asarray(weight) > 0
+        return None if kept.all() else kept
+
+    def fit(self, model: GEMClassifier) -> None:
+        """Fit a classifier to all rows."""
+        model.fit(*self._given)
 
     def split(self, train: Any, held: Any) -> Split:
         """The candidates' work on a part to train on and a part held out, by rows' numbers."""
@@ -87,59 +96,10 @@ class SearchRows(ABC):
                 "cv: expected rows of every class to train on in every split, got none of "
                 f"class {label!r}"
             )
-        return self._split(train, held)
-
-    @abstractmethod
-    def _given(self) -> tuple[Any, NDArray[np.bool_] | None]:
-        """What splitters see of the rows; and which were given with weight, if not all were."""
-
-    @abstractmethod
-    def fit(self, model: GEMClassifier) -> None:
-        """Fit a classifier to all rows."""
-
-    @abstractmethod
-    def _split(self, train: NDArray[Any], held: NDArray[Any]) -> Split:
-        """As `split`, checked."""
-
-
-class _ArrayRows(SearchRows):
-    def __init__(self, base: GEMClassifier, X: Any, y: Any, sample_weight: Any) -> None:
-        self.base, self.given = base, (X, y, sample_weight)
-        checked = clone(base)
-        self.X, self.y, self.weight, _ = checked._training_rows(X, y, sample_weight, None)
-        self.classes, self.codes = np.unique(self.y, return_inverse=True)
-        take_names(self, checked)
-
-    def _given(self) -> tuple[Any, NDArray[np.bool_] | None]:
-        kept = np.ones(1, bool) if self.weight is None else np.asarray(self.given[2]) > 0
-        return self.X, None if kept.all() else kept
-
-    def fit(self, model: GEMClassifier) -> None:
-        model.fit(*self.given)
-
-    def _split(self, train: NDArray[Any], held: NDArray[Any]) -> Split:
-        return ArraySplit(self.base, self.X, self.y, self.codes, self.weight, train, held)
-
-
-class _BlockRows(SearchRows):
-    def __init__(self, base: GEMClassifier, blocks: RowBlocks) -> None:
-        self.base, self.blocks = base, blocks
-        self.rows = surveyed(blocks, small=True, n_threads=base.n_threads)
-        self.classes, self.codes = self.rows.classes, self.rows.codes
-        check_two_labels(self.classes)
-        self.n_features_in_ = self.rows.survey.n_features
-
-    def _given(self) -> tuple[Any, NDArray[np.bool_] | None]:
-        return np.empty((len(self.codes), 0)), self.rows.kept
-
-    def fit(self, model: GEMClassifier) -> None:
-        model.fit(self.blocks)
-
-    def _split(self, train: NDArray[Any], held: NDArray[Any]) -> Split:
         for rows in (train, held):
-            if (rows[1:] == rows[:-1]).any():
+            if not self.rows.in_memory and (rows[1:] == rows[:-1]).any():
                 raise ValueError("cv: expected splits that take a row once, of blocks, got others")
-        return BlockSplit(self.base, self.rows, train, held)
+        return Split(self.base, self.rows.subset(train), self.rows.subset(held))
 
 
 def _numbers(rows: Any) -> NDArray[np.int64]:

@@ -1,9 +1,8 @@
-"""What `GEMClassifierCV` does on one pair of training and held-out rows, wherever the rows are."""
+"""What `GEMClassifierCV` does on one pair of training and held-out rows."""
 
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -12,18 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from eigenfeat.expansion.features import ExpandedRows
-from eigenfeat.expansion.layers import Layer, as_layer, layer_features
+from eigenfeat.expansion.layers import Layer, as_layer
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.gem import GEM
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block
-from eigenfeat.rows.out_of_core import block_moments
-from eigenfeat.rows.surveyed import SurveyedBlocks
+from eigenfeat.rows.labelled import LabelledRows
 
-__all__ = ["ArraySplit", "BlockSplit", "Split", "Trial", "candidate", "held_out_losses"]
+__all__ = ["Split", "Trial", "candidate", "held_out_losses"]
 
 Trial = dict[str, Any]
 Fits = list[tuple[MultinomialLogit, float]]  # with the seconds that each took
@@ -33,23 +30,20 @@ _SELECTS = ("threshold", "n_directions")
 _EXPANDS = ("expansion", "powers", "include_input")
 
 
-class Split(ABC):
+class Split:
     """The candidates on one pair of training and held-out rows, from what they share outward.
-
-    Kinds of rows differ in how layers are fitted to those to train on, how both parts are seen
-    through layers, and which logits are scored together.
 
     Parameters
     ----------
     base : GEMClassifier
         Gives the parameters that a candidate leaves open.
-    y, weight : (n,) arrays, or None
-        Of the rows to train on, where those do not bring them.
+    train, held : LabelledRows
     """
 
-    def __init__(self, base: GEMClassifier, y: Any = None, weight: Any = None) -> None:
-        self.base, self.y, self.weight = base, y, weight
+    def __init__(self, base: GEMClassifier, train: LabelledRows, held: LabelledRows) -> None:
+        self.base, self.train, self.held = base, train, held
         self.scales: dict[str, str] = {}
+        self.moments: dict[Any, ClassMoments] = {}
 
     def run(self, trials: list[Trial], advance: Callable[[Trial], None]) -> None:
         """Append to every trial's `splits` how it did, group by group."""
@@ -59,9 +53,12 @@ class Split(ABC):
             asked = [
                 t["params"].get("include_input", self.base.include_input) for t in same_solution
             ]
-            self._project(layers, any(asked))
+            how = {"layers": tuple(layers), "include_input": any(asked)}
+            projected = [part.read_as(**how) for part in (self.train, self.held)]
             for model, mask, same_features in self._same_features(same_solution, layers[-1]):
-                train, held = self._features(model, layers, mask)
+                wave, powers = model._waves()
+                last = replace(layers[-1].kept(mask), wave=wave, powers=powers)
+                train, held = (part.narrowed(last, mask, model.include_input) for part in projected)
                 for trial, result in self._path(same_features, model, train, held):
                     trial["splits"].append(result | {"n_directions_kept": int(mask.sum())})
                     advance(trial)
@@ -78,9 +75,15 @@ class Split(ABC):
             groups.setdefault(key, (model, mask, []))[2].append(trial)
         return iter(groups.values())
 
-    @abstractmethod
     def _extractor(self, model: GEMClassifier) -> GEM:
         """The first layer's extractor, fitted to the training rows."""
+        gem, groups = model._first(self.train)
+        # Clusters depend on whether columns are scaled.
+        key = (model.n_clusters, model.n_clusters > 1 and model.scale)
+        gem._learn(groups, time.perf_counter(), self.moments.get(key))
+        if hasattr(gem, "moments_"):  # rows of a huge dimension have none
+            self.moments[key] = gem.moments_
+        return gem
 
     def _same_solution(self, trials: list[Trial], solves: tuple[str, ...]) -> Iterator[list[Trial]]:
         """Candidates that select among the same directions."""
@@ -88,31 +91,6 @@ class Split(ABC):
         for auto in (False, True):
             some = [t for t in trials if (t["params"].get("threshold", own) == "auto") == auto]
             yield from _groups(some, lambda name: name not in solves)
-
-    @abstractmethod
-    def _layer(self, model: GEMClassifier, layers: list[Layer], level: int) -> Layer:
-        """A later layer, likewise."""
-
-    @abstractmethod
-    def _project(self, layers: list[Layer], include_input: bool) -> None:
-        """Prepare for features of these layers."""
-
-    @abstractmethod
-    def _features(
-        self, model: GEMClassifier, layers: list[Layer], mask: NDArray[np.bool_]
-    ) -> tuple[Any, Any]:
-        """Both parts' features, as the logit reads them, of the last layer's directions in a mask.
-
-        The layers are those of the last call of `_project`.
-        """
-
-    @abstractmethod
-    def _batches(self, fits: Iterable[tuple[MultinomialLogit, float]]) -> Iterator[Fits]:
-        """Those of a path that are scored together."""
-
-    @abstractmethod
-    def _losses(self, held: Any, logits: list[MultinomialLogit]) -> tuple[NDArray[Any], float]:
-        """See `held_out_losses`."""
 
     def _solve(self, trials: list[Trial]) -> list[Layer]:
         """Layers with the most directions and the lowest threshold of these candidates."""
@@ -127,7 +105,7 @@ class Split(ABC):
         self.scales[asked] = gem.scale_
         layers = [as_layer(gem)]
         for level in range(1, model.depth):
-            layers.append(self._layer(model, layers, level))
+            layers.append(model._layer(self.train, layers, level))
         return layers
 
     def _path(
@@ -140,9 +118,10 @@ class Split(ABC):
 
         penalties = sorted(set(map(penalty, trials)), reverse=True)
         logit = model._logit(model.penalty)
-        fits = _timed(logit.iterate_path(train, self.y, penalties, self.weight))
-        for batch in self._batches(fits):
-            losses, total = self._losses(held, [fitted for fitted, _ in batch])
+        fits = _timed(logit.iterate_path(train, None, penalties))
+        for batch in _batches(fits, held):
+            logits = [fitted for fitted, _ in batch]
+            losses, total = held.reduce(held_out_losses, reductions.add, logits)
             for (fitted, seconds), (error, loss) in zip(batch, losses / total, strict=True):
                 result = {
                     "error": float(error),
@@ -153,123 +132,23 @@ class Split(ABC):
                 yield from ((one, result) for one in trials if penalty(one) == fitted.penalty)
 
 
-class ArraySplit(Split):
-    """Of rows in memory, whose projections are taken once for each solution.
+def _batches(fits: Iterable[tuple[MultinomialLogit, float]], held: LabelledRows) -> Iterator[Fits]:
+    """Those of a path that are scored together: all, where scores need another pass over blocks.
 
-    Parameters
-    ----------
-    base : GEMClassifier
-    X, y, codes, weight : arrays, or None
-        Rows, labels, their indices, and weights.
-    train, held : arrays of int
-        Numbers of rows.
+    After Ctrl-C what is finished of it.
     """
-
-    def __init__(
-        self, base: GEMClassifier, X: Any, y: Any, codes: Any, weight: Any, train: Any, held: Any
-    ) -> None:
-        super().__init__(base, y[train], None if weight is None else weight[train])
-        self.X, self.held_X = X[train], X[held]
-        self.held_codes = codes[held]
-        self.held_weight = None if weight is None else weight[held]
-        self.moments: dict[Any, ClassMoments] = {}
-
-    def _extractor(self, model: GEMClassifier) -> GEM:
-        gem, groups = model._first(self.X, self.y)
-        # Clusters depend on whether columns are scaled.
-        key = (model.n_clusters, model.n_clusters > 1 and model.scale)
-        if key in self.moments and model.scale != "auto":
-            return gem._adopt(self.moments[key])
-        gem.fit(self.X, groups, self.weight)
-        if hasattr(gem, "moments_"):  # rows of a huge dimension have none
-            self.moments[key] = gem.moments_
-        return gem
-
-    def _layer(self, model: GEMClassifier, layers: list[Layer], level: int) -> Layer:
-        return model._fit_layer(self.X, self.y, self.weight, layers, level)
-
-    def _project(self, layers: list[Layer], include_input: bool) -> None:
-        threads = self.base.n_threads
-        both = (layer_features(X, layers, include_input, threads) for X in (self.X, self.held_X))
-        self.rows: list[tuple[Any, Any]] = [(rows.X, rows.projections) for rows in both]
-
-    def _features(
-        self, model: GEMClassifier, layers: list[Layer], mask: NDArray[np.bool_]
-    ) -> tuple[ExpandedRows, Block]:
-        directions = layers[-1].kept(mask).directions
-        wave, powers = model._waves()
-        train, held = (
-            ExpandedRows(
-                inputs if model.include_input else None,
-                directions,
-                wave=wave,
-                powers=powers,
-                include_input=model.include_input,
-                projections=projections if mask.all() else projections[:, mask],
-            )
-            for inputs, projections in self.rows
-        )
-        return train, Block(held, self.held_codes, self.held_weight)
-
-    def _batches(self, fits: Iterable[tuple[MultinomialLogit, float]]) -> Iterator[Fits]:
-        return ([fit] for fit in fits)
-
-    def _losses(self, held: Block, logits: list[MultinomialLogit]) -> tuple[NDArray[Any], float]:
-        return held_out_losses(held, logits)
-
-
-class BlockSplit(Split):
-    """Of rows in blocks, which every layer, every iteration and every path's scores go through.
-
-    Parameters
-    ----------
-    base : GEMClassifier
-    rows : SurveyedBlocks
-    train, held : arrays of int
-        Numbers of rows, ascending.
-    """
-
-    def __init__(self, base: GEMClassifier, rows: SurveyedBlocks, train: Any, held: Any) -> None:
-        super().__init__(base)
-        self.train, self.held = rows.subset(train), rows.subset(held)
-        self.moments: ClassMoments | None = None
-
-    def _extractor(self, model: GEMClassifier) -> GEM:
-        if self.moments is None:
-            self.moments = block_moments(self.train)
-        return model._gem(0)._adopt(self.moments, self.train)
-
-    def _layer(self, model: GEMClassifier, layers: list[Layer], level: int) -> Layer:
-        return model._block_layer(self.train, layers, level)
-
-    def _project(self, layers: list[Layer], include_input: bool) -> None:
-        """Rows are projected in every pass, on those directions alone that it needs."""
-
-    def _features(
-        self, model: GEMClassifier, layers: list[Layer], mask: NDArray[np.bool_]
-    ) -> tuple[SurveyedBlocks, SurveyedBlocks]:
-        wave, powers = model._waves()
-        last = replace(layers[-1].kept(mask), wave=wave, powers=powers)
-        how = {"layers": (*layers[:-1], last), "include_input": model.include_input}
-        return self.train.read_as(**how), self.held.read_as(**how)
-
-    def _batches(self, fits: Iterable[tuple[MultinomialLogit, float]]) -> Iterator[Fits]:
-        """A path together, for one pass; after Ctrl-C what is finished of it."""
-        finished: Fits = []
-        try:
-            for fit in fits:
-                finished.append(fit)  # which counts, though the next may end early
-        except KeyboardInterrupt:
-            if finished:
-                yield finished
-            raise
-        yield finished
-
-    def _losses(
-        self, held: SurveyedBlocks, logits: list[MultinomialLogit]
-    ) -> tuple[NDArray[Any], float]:
-        found: tuple[NDArray[Any], float] = held.reduce(held_out_losses, reductions.add, logits)
-        return found
+    if held.in_memory:
+        yield from ([fit] for fit in fits)
+        return
+    finished: Fits = []
+    try:
+        for fit in fits:
+            finished.append(fit)  # which counts, though the next may end early
+    except KeyboardInterrupt:
+        if finished:
+            yield finished
+        raise
+    yield finished
 
 
 def candidate(base: GEMClassifier, params: dict[str, Any]) -> GEMClassifier:

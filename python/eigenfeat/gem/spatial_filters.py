@@ -14,12 +14,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import show
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.eigh import generalized_eigh
-from eigenfeat.pencils.scale import active_classes
-from eigenfeat.pencils.solution import check_two_classes
 
 __all__ = ["SpatialFilters"]
 
@@ -170,7 +169,7 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """
         with unchanged_on_error(self):
             self._take(X, y, sample_weight, None, first=True)
-            check_two_classes(self.moments_)
+            check_two_labels(self.moments_.active_classes)
             self._solve()
         return self
 
@@ -193,7 +192,7 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """
         with unchanged_on_error(self):
             self._take(X, y, sample_weight, classes, first=not hasattr(self, "moments_"))
-            if len(active_classes(self.moments_)) > 1:
+            if len(self.moments_.active_classes) > 1:
                 self._solve()
         return self
 
@@ -324,8 +323,8 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             )
 
     def _check_channels(self, moments: ClassMoments) -> None:
-        labels = active_classes(moments)
-        if not labels:
+        labels = moments.active_classes
+        if not len(labels):
             raise ValueError("sample_weight: expected a positive weight, got none")
         power = np.sum([np.diag(moments.second_moment(c)) for c in labels], axis=0)
         constant = np.flatnonzero(power <= 1e-20 * power.max())
@@ -337,7 +336,7 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _solve(self) -> None:
         """Filters of all problems, in the span of the mean covariance."""
-        labels = active_classes(self.moments_)
+        labels = self.moments_.active_classes
         matrices = np.array([self.moments_.second_moment(c) for c in labels])
         size = float(np.trace(matrices.mean(axis=0))) / self.n_channels_
         values, vectors = np.linalg.eigh(matrices.mean(axis=0) / size)
@@ -351,7 +350,7 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             * np.eye(self.rank_)
             / (self.rank_)
         )
-        above, below, names = _problems(inner, labels, self.pairs)
+        above, below, names = _problems(inner, list(labels), self.pairs)
         found = generalized_eigh(above, above + below, n_threads=self.n_threads)
         chosen = _both_ends(self.rank_, self.n_filters)
         filters, patterns = [], []

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.validation import show
 from eigenfeat.gem.wide_directions import Combination, WideDirections
 from eigenfeat.gem.wide_solver import INNER, Leading, Numerator, WidePencils
-from eigenfeat.linear.linear import check_two_labels
 from eigenfeat.pencils.class_matrices import SingularDenominatorError
 from eigenfeat.pencils.pairs import chosen_pairs
 from eigenfeat.pencils.scale import SPREAD, ScaleReport

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._base.cores import count_cores
+from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST, show
 from eigenfeat.incomplete._complete_rows import labelled_rows
@@ -22,7 +23,6 @@ from eigenfeat.incomplete._folds import held_out
 from eigenfeat.incomplete._waiting import Regression, fitted_policy, views_of
 from eigenfeat.incomplete.early_result import EarlyLabels
 from eigenfeat.incomplete.metrics import harmonic_mean
-from eigenfeat.linear.linear import check_two_labels
 
 __all__ = ["CostDecisions", "MinimumCostClassifier"]
 

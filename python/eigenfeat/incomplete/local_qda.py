@@ -11,11 +11,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST, check_vector
 from eigenfeat.incomplete._complete_rows import labelled_rows
 from eigenfeat.incomplete._row_blocks import blocks
-from eigenfeat.linear.linear import FromLogits, check_two_labels
+from eigenfeat.linear.linear import FromLogits
 from eigenfeat.neighbours.local_means import local_discriminants, local_gaussians, local_neighbours
 
 __all__ = ["LocalQDA"]

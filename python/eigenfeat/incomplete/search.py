@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST, show
 from eigenfeat.incomplete._complete_rows import complete_rows, labelled_complete_rows
@@ -25,7 +26,6 @@ from eigenfeat.incomplete.completion import MixtureCompletion
 from eigenfeat.incomplete.decision import ReliableClassifier
 from eigenfeat.incomplete.metrics import reliability_curve
 from eigenfeat.incomplete.results import Decisions, EarlyDecisions
-from eigenfeat.linear.linear import check_two_labels
 
 __all__ = ["ReliableClassifierCV"]
 

@@ -12,7 +12,9 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from eigenfeat._base.signs import signed
 from eigenfeat._base.unchanged import unchanged_on_error
+from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.waves import expand
 from eigenfeat.ldg._block_rows import class_rows
 from eigenfeat.ldg._scatters import Array, ClassRows
@@ -20,15 +22,11 @@ from eigenfeat.rows.blocks import RowBlocks, is_blocks
 from eigenfeat.rows.out_of_core import given_blocks, over_blocks
 
 __all__ = [
-    "FLOATS",
     "ClassReducer",
     "Reducer",
     "Reduction",
     "count_components",
-    "signed",
 ]
-
-FLOATS = [np.float64, np.float32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,12 +52,6 @@ def count_components(n_components: int | None, most: int, reason: str) -> int:
             f"n_components: expected at most {most} ({reason}), got {int(n_components)}"
         )
     return int(n_components)
-
-
-def signed(directions: Array) -> Array:
-    """Turn every column so that its entry of largest magnitude is positive."""
-    top = np.argmax(np.abs(directions), axis=0)
-    return directions * np.where(directions[top, np.arange(directions.shape[1])] < 0, -1.0, 1.0)
 
 
 class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenfeat._base.labels import check_two_labels
 from eigenfeat.ldg._scatters import Array, ClassRows, between_means, check_varies, triangle_of
-from eigenfeat.linear.linear import check_two_labels
 from eigenfeat.rows.blocks import Block, RowBlocks
 from eigenfeat.rows.out_of_core import surveyed
 

@@ -18,8 +18,8 @@ from scipy.linalg import qr
 from sklearn.utils.multiclass import check_classification_targets
 
 from eigenfeat._base.interruptible import interruptible
+from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.validation import RealArray
-from eigenfeat.linear.linear import check_two_labels
 from eigenfeat.pencils.eigh import generalized_eigh
 from eigenfeat.pencils.pencils import SingularDenominatorError
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from eigenfeat.ldg._base import signed
+from eigenfeat._base.signs import signed
 from eigenfeat.ldg._lapack import eigenpairs_between
 
 __all__ = ["SMALL", "smallest_eigenpairs"]

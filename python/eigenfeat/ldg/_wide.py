@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from eigenfeat._base.interruptible import interruptible
-from eigenfeat.ldg._base import signed
+from eigenfeat._base.signs import signed
 from eigenfeat.ldg._coordinates import Columns
 from eigenfeat.ldg._selection import knn_accuracy
 from eigenfeat.pencils.wide_denominator import Rows

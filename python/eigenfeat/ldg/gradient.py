@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
@@ -13,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from eigenfeat._base.signs import signed
+from eigenfeat._base.speaking import Speaks
 from eigenfeat._base.unchanged import unchanged_on_error
-from eigenfeat.ldg._base import signed
 from eigenfeat.ldg._descent import LocalGaussians, minimise
 from eigenfeat.ldg.linear import LDG
 from eigenfeat.neighbours.local_means import local_neighbours
@@ -22,7 +22,7 @@ from eigenfeat.neighbours.local_means import local_neighbours
 __all__ = ["DiscriminativeGaussian"]
 
 
-class DiscriminativeGaussian(LDG):
+class DiscriminativeGaussian(Speaks, LDG):
     r"""Directions that minimise a smooth leave-one-out error of local Gaussians.
 
     Algorithm 1: a gradient search over matrices B with :math:`B^T B = I` for a minimum of
@@ -204,10 +204,6 @@ class DiscriminativeGaussian(LDG):
         )
         priors = np.bincount(codes) / len(codes)
         return LocalGaussians(rows.astype(np.float64), codes, neighbours, priors)
-
-    def _say(self, text: str) -> None:
-        if self.verbose:
-            print(f"[DiscriminativeGaussian] {text}", file=sys.stderr, flush=True)
 
 
 def _principal(

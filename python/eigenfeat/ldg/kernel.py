@@ -18,11 +18,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._base.cores import count_cores
 from eigenfeat._base.interruptible import interruptible
+from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.signs import signed
 from eigenfeat._base.sparse_rows import in_order
 from eigenfeat._base.unchanged import unchanged_on_error
-from eigenfeat._base.validation import check_memory, show
+from eigenfeat._base.validation import FLOATS, check_memory, show
 from eigenfeat.expansion.waves import expand
-from eigenfeat.ldg._base import FLOATS, signed
 from eigenfeat.ldg._one_thread import one_blas_thread
 from eigenfeat.ldg.linear import LDG
 
@@ -180,8 +181,7 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             )
             X = in_order(X) if issparse(X) else X
             check_classification_targets(y)
-            if len(np.unique(y)) < 2:
-                raise ValueError("y: expected at least two classes, got 1 class")
+            check_two_labels(np.unique(y))
             check_memory("KernelLDG", _MATRICES, X.shape[0])
             self.origin_ = self._origin_of(X)
             kernel = self._kernel(X, X)

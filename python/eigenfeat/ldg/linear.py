@@ -16,8 +16,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import (
+    FLOATS,
     check_count,
     check_number,
     check_whole,
@@ -204,7 +206,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             self,
             X,
             accept_sparse="csr",
-            dtype=[np.float64, np.float32],
+            dtype=FLOATS,
             order="C",
             reset=False,
         )
@@ -240,9 +242,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _fit(self, X: Any, y: Any) -> None:
         self._validate_params()
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C"
-        )
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, order="C")
         check_classification_targets(y)
         problem, classes = self._problem(X, y)
         candidates = self._candidates(problem)
@@ -266,8 +266,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _problem(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         classes, codes = np.unique(y, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(f"y: expected at least two classes, got {len(classes)} class")
+        check_two_labels(classes)
         if is_wide(X, getattr(self, "solver", "exact")):
             return self._wide_problem(X, codes, len(classes)), classes
         columns, rows = standardise(X, self.standardize)

@@ -14,10 +14,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from eigenfeat._base.interruptible import interruptible
+from eigenfeat._base.signs import signed
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import check_memory
 from eigenfeat.ldg._admm import SparseDirection, sparse_direction
-from eigenfeat.ldg._base import signed
 from eigenfeat.ldg._coordinates import Basis
 from eigenfeat.ldg.linear import LDG
 from eigenfeat.neighbours.local_means import LocalScatters

@@ -22,6 +22,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
 from eigenfeat._base.cached import cached_property
+from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.validation import MOST, check_number, random_generator, show
 from eigenfeat.expansion.waves import expand
 from eigenfeat.ldg._base import Reduction, count_components
@@ -394,11 +395,7 @@ def _candidates(given: Any, name: str, by_default: tuple[float, ...], most: floa
 def _encode(y: Any, source: NDArray[np.bool_]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return the source's classes, and the codes of all rows."""
     classes = np.unique(y[source])
-    if len(classes) < 2:
-        raise ValueError(
-            "y: expected source rows of at least two classes, got 1 class "
-            f"({classes.tolist()[0]!r})"
-        )
+    check_two_labels(classes, "source rows")
     codes = np.searchsorted(classes, y).clip(max=len(classes) - 1)
     unknown = classes[codes] != y
     if unknown.any():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -16,15 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base import threads as _threads
 from eigenfeat._base.validation import MOST
-from eigenfeat.linear.calibrated_passes import (
-    Calibration,
-    Passes,
-    on_simplex,
-    passes_of,
-    row_slices,
-)
+from eigenfeat.linear.calibrated_passes import Calibration, Passes, on_simplex, row_slices
 from eigenfeat.linear.linear import LinearClassifier
-from eigenfeat.linear.logit_problem import LogitProblem, Penalty, uncentred
+from eigenfeat.linear.logit_problem import Penalty, uncentred
+from eigenfeat.rows.blocks import Block
 from eigenfeat.rows.out_of_core import over_blocks
 
 __all__ = ["CalibratedLeastSquares", "Calibration"]
@@ -196,8 +190,8 @@ class CalibratedLeastSquares(LinearClassifier):
         metric = problem.metric(Penalty(1.0, self.ridge, 0.0), 0.0, sample)
         self._say(f"metric: {problem.shape[0]} features ({time.perf_counter() - started:.1f} s)")
         self.n_rows_ = problem.total
-        validation = None if held_out is None else passes_of(held_out, first=False)
-        kept = self._iterate(passes_of(problem), metric, validation, centre)
+        validation = None if held_out is None else Passes(held_out)
+        kept = self._iterate(Passes(problem), metric, validation, centre)
         self.coef_ = np.ascontiguousarray(kept.W[: problem.varying].T)
         self.intercept_ = kept.W[-1].copy() if self.fit_intercept else np.zeros(problem.shape[1])
         self.calibration_, self.n_iter_ = kept.calibration, kept.number
@@ -236,27 +230,29 @@ class CalibratedLeastSquares(LinearClassifier):
     def _calibrated(self, X: Any) -> NDArray[Any]:
         check_is_fitted(self, "coef_")
         X = self._rows(X, reset=False)
-        problem = LogitProblem.reader(X, _threads.resolve(self.n_threads))
-        scores = problem.scores(np.vstack([self.coef_.T, self.intercept_]))
+        W = np.vstack([self.coef_.T, self.intercept_])
+        scores = Block(X).scores(W, True, self.n_threads)
         return self.calibration_.apply(scores)
 
     def _iterate(self, passes: Passes, metric: Any, held_out: Passes | None, centre: Any) -> _Step:
         """All steps; returns the one to keep."""
         threads = _threads.resolve(self.n_threads)
-        W = 0.5 * metric.solve(passes.products(), threads)
+        products = passes.of_labels()
+        W = 0.5 * metric.solve(products, threads)
         self.error_history_: list[float] = []
         self.validation_history_: list[float] = []
         best = 0
         for number in range(self.n_iterations + 1):
             if number:
-                W = W + metric.solve(passes.products(), threads)
+                W = W + metric.solve(products, threads)
             how = (self.calibration_powers, self.calibration_ridge)
-            calibration, error = passes.calibrate(W, *how)
+            calibration = passes.calibrate(W, *how)
+            error, products = passes.residuals(W, calibration, number < self.n_iterations)
             self.error_history_.append(error)
             step = _Step(number, uncentred(W, centre), calibration)
             text = f"step {number}: squared error {error:.5g}"
             if held_out is not None:
-                self.validation_history_.append(held_out.error(step.W, calibration))
+                self.validation_history_.append(held_out.residuals(step.W, calibration, False)[0])
                 text += f", held-out {self.validation_history_[-1]:.5g}"
                 best = int(np.argmin(self.validation_history_))
             self._say(text)
@@ -265,10 +261,6 @@ class CalibratedLeastSquares(LinearClassifier):
             elif number - best >= self.PATIENCE:
                 break
         return kept
-
-    def _say(self, text: str) -> None:
-        if self.verbose:
-            print(f"[CalibratedLeastSquares] {text}", file=sys.stderr, flush=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,8 +1,7 @@
-"""Passes of calibrated least squares: over rows in memory, and over blocks of rows."""
+"""Passes of calibrated least squares over rows, wherever they are."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve
 
-from eigenfeat.linear.block_logit import BlockLogit
 from eigenfeat.linear.logit_problem import LogitProblem
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block
 
-__all__ = ["Calibration", "Passes", "on_simplex", "passes_of", "row_slices"]
+__all__ = ["Calibration", "Passes", "on_simplex", "row_slices"]
 
 _Array = NDArray[np.float64]
 _BLOCK = 1 << 22  # numbers in a block of calibration features
@@ -52,15 +50,14 @@ class Calibration:
         weights = np.zeros((n_powers * len(low) + 1, len(low)))
         return cls(low.astype(np.float64), high.astype(np.float64), weights)
 
-    def sums(self, scores: NDArray[Any], problem: LogitProblem) -> tuple[_Array, _Array]:
+    def sums(self, scores: NDArray[Any], block: Block) -> tuple[_Array, _Array]:
         """Gram matrix of the powers of the scores, and their products with the indicators."""
-        assert problem.labels is not None
         gram, target = np.zeros((len(self.weights), len(self.weights))), np.zeros_like(self.weights)
         for rows in row_slices(len(scores), len(gram)):
             F = self._powers(scores[rows])
-            weighted = F if problem.weights is None else F * problem.weights[rows, None]
+            weighted = F if block.weight is None else F * block.weight[rows, None]
             gram += weighted.T @ F
-            target += weighted.T @ _indicators(problem.labels[rows], scores.shape[1])
+            target += weighted.T @ _indicators(block.y[rows], scores.shape[1])
         return gram, target
 
     def fitted(self, gram: _Array, target: _Array, ridge: float) -> Calibration:
@@ -89,132 +86,87 @@ class Calibration:
         return out
 
 
-class Passes(ABC):
-    """What the steps ask of the rows."""
+class Passes:
+    """What the steps ask of the rows: three passes a step, which hold nothing of their number.
 
-    @abstractmethod
-    def products(self) -> _Array:
-        """``Phi^T (Y - P)`` (p, k) after the latest step, rows weighted; Y alone before it."""
+    Rows in memory keep the scores of a step between its passes.
+    """
 
-    @abstractmethod
-    def calibrate(self, W: _Array, n_powers: int, ridge: float) -> tuple[Calibration, float]:
-        """Calibrate the scores at W, and find P; the mean squared error, too."""
-
-    @abstractmethod
-    def error(self, W: _Array, calibration: Calibration) -> float:
-        """Mean squared error of a model."""
-
-
-class MemoryPasses(Passes):
-    """Passes over rows in memory, whose scores and residuals are kept."""
-
-    def __init__(self, problem: LogitProblem, *, first: bool = True) -> None:
-        assert problem.labels is not None
+    def __init__(self, problem: LogitProblem) -> None:
         self._problem = problem
-        if first:
-            self._residuals = label_residuals(problem)
+        self._how = problem.shape[1], problem.constant, problem.rows.n_threads
 
-    def products(self) -> _Array:
-        """See `Passes`."""
-        return self._problem.products(self._residuals)
+    def of_labels(self) -> _Array:
+        """``Phi^T Y`` (p, k), rows weighted."""
+        found: _Array = self._sum(label_products)[0]
+        return found
 
-    def calibrate(self, W: _Array, n_powers: int, ridge: float) -> tuple[Calibration, float]:
-        """See `Passes`."""
-        scores = self._problem.scores(W)
-        mapped = Calibration.unfitted(scores.min(axis=0), scores.max(axis=0), n_powers)
-        gram, target = mapped.sums(scores, self._problem)
-        calibration = mapped.fitted(gram, target, ridge)
-        total = residuals(calibration, scores, self._problem, self._residuals)
-        return calibration, total / self._problem.total
-
-    def error(self, W: _Array, calibration: Calibration) -> float:
-        """See `Passes`."""
-        scores = self._problem.scores(W)
-        total = residuals(calibration, scores, self._problem, np.empty_like(scores))
-        return total / self._problem.total
-
-
-class BlockPasses(Passes):
-    """Passes over blocks of rows: three a step, which hold nothing of the rows' number."""
-
-    def __init__(self, problem: BlockLogit, *, first: bool = True) -> None:
-        self._problem = problem
-        self._how = problem.shape[1], problem.constant, problem.n_threads
-        if first:
-            (self._products,) = self._sum(block_labels)
-
-    def products(self) -> _Array:
-        """See `Passes`."""
-        return self._products
-
-    def calibrate(self, W: _Array, n_powers: int, ridge: float) -> tuple[Calibration, float]:
-        """See `Passes`."""
-        low, high = self._problem.rows.reduce(block_ranges, merge_ranges, *self._how, W)
+    def calibrate(self, W: _Array, n_powers: int, ridge: float) -> Calibration:
+        """Calibrate the scores at W."""
+        low, high = self._problem.rows.reduce(score_ranges, reductions.merge_ranges, *self._how, W)
         mapped = Calibration.unfitted(low, high, n_powers)
-        gram, target = self._sum(block_sums, W, mapped)
-        calibration = mapped.fitted(gram, target, ridge)
-        total, self._products = self._sum(block_residuals, W, calibration, True)
-        return calibration, total / self._problem.total
+        gram, target = self._sum(calibration_sums, W, mapped)
+        return mapped.fitted(gram, target, ridge)
 
-    def error(self, W: _Array, calibration: Calibration) -> float:
-        """See `Passes`."""
-        return float(self._sum(block_residuals, W, calibration, False)[0]) / self._problem.total
+    def residuals(self, W: _Array, calibration: Calibration, wanted: bool) -> tuple[float, _Array]:
+        """Mean squared error of a model and, if wanted, ``Phi^T (Y - P)`` (p, k)."""
+        total, products = self._sum(residual_products, W, calibration, wanted)
+        return float(total) / self._problem.total, products
 
     def _sum(self, function: Any, *arguments: Any) -> Any:
         return self._problem.rows.reduce(function, reductions.add, *self._how, *arguments)
 
 
-def passes_of(problem: Any, *, first: bool = True) -> Passes:
-    """Passes over the rows of a problem; those held out need no products at `first`."""
-    kind = BlockPasses if isinstance(problem, BlockLogit) else MemoryPasses
-    return kind(problem, first=first)
-
-
 # ---- what one block gives ------------------------------------------------------------------------
 
 
-def block_labels(block: Block, k: int, constant: bool, n_threads: int) -> tuple[_Array]:
+def label_products(block: Block, k: int, constant: bool, n_threads: int | None) -> tuple[_Array]:
     """``Phi^T Y`` of the rows of a block; merged by `reductions.add`, as the others."""
-    problem = LogitProblem.part(block, k, constant, n_threads)
-    return (problem.products(label_residuals(problem)),)
+    found = _indicators(block.y, k, np.float32 if block.X.dtype == np.float32 else np.float64)
+    if block.weight is not None:
+        found *= block.weight[:, None]
+    return (block.products(found, constant, n_threads),)
 
 
-def block_ranges(
-    block: Block, k: int, constant: bool, n_threads: int, W: _Array
+def score_ranges(
+    block: Block, k: int, constant: bool, n_threads: int | None, W: _Array
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Least and largest scores (k,) of the classes; for `merge_ranges`."""
-    scores = LogitProblem.part(block, k, constant, n_threads).scores(W)
+    """Least and largest scores (k,) of the classes; for `reductions.merge_ranges`."""
+    scores = block.scores(W, constant, n_threads)
     return scores.min(axis=0), scores.max(axis=0)
 
 
-def merge_ranges(a: Any, b: Any) -> Any:
-    """Those of the rows of both."""
-    return np.minimum(a[0], b[0]), np.maximum(a[1], b[1])
-
-
-def block_sums(
-    block: Block, k: int, constant: bool, n_threads: int, W: _Array, mapped: Calibration
+def calibration_sums(
+    block: Block, k: int, constant: bool, n_threads: int | None, W: _Array, mapped: Calibration
 ) -> tuple[_Array, _Array]:
     """What `Calibration.fitted` asks for."""
-    problem = LogitProblem.part(block, k, constant, n_threads)
-    return mapped.sums(problem.scores(W), problem)
+    return mapped.sums(block.scores(W, constant, n_threads), block)
 
 
-def block_residuals(
+def residual_products(
     block: Block,
     k: int,
     constant: bool,
-    n_threads: int,
+    n_threads: int | None,
     W: _Array,
     calibration: Calibration,
     wanted: bool,
 ) -> tuple[float, _Array]:
     """Sum of squared errors, and ``Phi^T (Y - P)`` if it is wanted."""
-    problem = LogitProblem.part(block, k, constant, n_threads)
-    scores = problem.scores(W)
-    out = np.empty_like(scores)
-    total = residuals(calibration, scores, problem, out)
-    return total, problem.products(out) if wanted else np.zeros(0)
+    scores = block.scores(W, constant, n_threads)
+    out, total = np.empty_like(scores), 0.0
+    calibrated = calibration.apply(scores)
+    for rows in row_slices(*scores.shape):
+        R = -on_simplex(calibrated[rows].astype(np.float64))
+        R[np.arange(len(R)), block.y[rows]] += 1.0
+        squares = (R**2).sum(axis=1)
+        if block.weight is None:
+            total += float(squares.sum())
+        else:
+            total += float(block.weight[rows] @ squares)
+            R *= block.weight[rows, None]
+        out[rows] = R
+    return total, block.products(out, constant, n_threads) if wanted else np.zeros(0)
 
 
 # ---- rows of scores ------------------------------------------------------------------------------
@@ -227,35 +179,6 @@ def on_simplex(scores: _Array) -> _Array:
     excess = (np.cumsum(falling, axis=1) - 1.0) / np.arange(1, k + 1)
     support = np.count_nonzero(falling > excess, axis=1)
     return np.maximum(scores - np.take_along_axis(excess, support[:, None] - 1, axis=1), 0.0)
-
-
-def label_residuals(problem: LogitProblem) -> NDArray[Any]:
-    """Weighted indicators of the labels: residuals where every probability is 0."""
-    assert problem.labels is not None
-    found = _indicators(problem.labels, problem.shape[1], problem.dtype)
-    if problem.weights is not None:
-        found *= problem.weights[:, None]
-    return found
-
-
-def residuals(
-    calibration: Calibration, scores: NDArray[Any], problem: LogitProblem, out: NDArray[Any]
-) -> float:
-    """Write weighted ``Y - P`` to `out` and return the weighted sum of its rows' squares."""
-    assert problem.labels is not None
-    total = 0.0
-    calibrated = calibration.apply(scores)
-    for rows in row_slices(*scores.shape):
-        R = -on_simplex(calibrated[rows].astype(np.float64))
-        R[np.arange(len(R)), problem.labels[rows]] += 1.0
-        squares = (R**2).sum(axis=1)
-        if problem.weights is None:
-            total += float(squares.sum())
-        else:
-            total += float(problem.weights[rows] @ squares)
-            R *= problem.weights[rows, None]
-        out[rows] = R
-    return total
 
 
 def row_slices(n: int, width: int) -> Iterator[slice]:

@@ -31,9 +31,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from eigenfeat._base.threads import resolve
 from eigenfeat.expansion.features import ExpandedRows, take_rows
-from eigenfeat.linear.logit_problem import LogitProblem, Penalty, centred
+from eigenfeat.linear.logit_problem import Penalty, far_means
 from eigenfeat.rows.blocks import Block
+from eigenfeat.rows.memory import MemoryRows
 
 __all__ = ["gap_bound"]
 
@@ -54,7 +56,7 @@ def gap_bound(
     *,
     constant: bool,
     steps: int,
-    n_threads: int,
+    n_threads: int | None,
 ) -> float:
     """Bound the objective at W (p, k) less its minimum; infinite where no penalty bounds it.
 
@@ -69,11 +71,10 @@ def gap_bound(
     constant : bool
     steps : int
         Most steps of conjugate gradients, each two products with all rows.
-    n_threads : int
-        As the core takes it.
+    n_threads : int or None
     """
     if constant:
-        centre = centred(X, weights)[1]
+        centre = far_means(MemoryRows.of(X, codes, weights, n_threads))
         if centre is not None:
             W = np.vstack([W[:-1], W[-1] + centre @ W[:-1]])
     else:
@@ -100,7 +101,7 @@ class _Passes:
         weights: _Array | None,
         n_classes: int,
         constant: bool,
-        n_threads: int,
+        n_threads: int | None,
     ) -> None:
         self._X, self._centre, self._n_threads = X, centre, n_threads
         self.codes, self.constant, self.n_classes = codes, constant, n_classes
@@ -108,22 +109,23 @@ class _Passes:
         self.total = float(self.weights.sum())
         size = max(1, int(_BLOCK_BYTES / 8 / max(X.shape[1], 1)))
         self._parts = [slice(i, i + size) for i in range(0, len(codes), size)]
+        threads = resolve(n_threads)
         sums = [
-            self._rows(part).rows.sums(np.ascontiguousarray(self.weights[part]), n_threads)
+            self._rows(part).core(constant).sums(np.ascontiguousarray(self.weights[part]), threads)
             for part in self._parts
         ]
         self.means = np.sum([one[0] for one in sums], axis=0) / self.total
         self.mean_squares = np.sum([one[1] for one in sums], axis=0) / self.total
         self.varying = len(self.means) - constant
 
-    def _rows(self, part: slice) -> LogitProblem:
+    def _rows(self, part: slice) -> Block:
         rows = _double(take_rows(self._X, part))
         if self._centre is not None:  # in float64: about float32 means rows would be others
             rows -= self._centre
-        return LogitProblem.part(Block(rows), self.n_classes, self.constant, self._n_threads)
+        return Block(rows)
 
     def quadratic(self, penalty: Penalty) -> _Array:
-        """Coefficients (p,) of ``|W_j|^2 / 2``, as `LogitObjective.quadratic` has them."""
+        """Coefficients (p,) of ``|W_j|^2 / 2``, as `LogitProblem.quadratic` has them."""
         squares = self.mean_squares
         if penalty.common and self.varying:
             squares = np.full_like(squares, squares[: self.varying].mean())
@@ -133,12 +135,14 @@ class _Passes:
 
     def scores(self, W: _Array) -> _Array:
         """``Phi W`` (n, k)."""
-        return np.vstack([self._rows(part).scores(W) for part in self._parts])
+        how = self.constant, self._n_threads
+        return np.vstack([self._rows(part).scores(W, *how) for part in self._parts])
 
     def products(self, rows: _Array) -> _Array:
         """``Phi^T diag(w) rows`` (p, k)."""
         weighted = self.weights[:, None] * rows
-        parts = [self._rows(part).products(weighted[part]) for part in self._parts]
+        how = self.constant, self._n_threads
+        parts = [self._rows(part).products(weighted[part], *how) for part in self._parts]
         summed: _Array = np.sum(parts, axis=0)
         return summed
 

@@ -13,19 +13,21 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from eigenfeat._base import threads
+from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.speaking import Speaks
 from eigenfeat._base.text_columns import naming_text
 from eigenfeat._base.unchanged import unchanged_on_error
-from eigenfeat.expansion.features import ExpandedRows, take_rows
-from eigenfeat.linear.block_logit import BlockLogit, block_centre
-from eigenfeat.linear.logit_problem import LogitObjective, LogitProblem, centred
+from eigenfeat._base.validation import FLOATS
+from eigenfeat.expansion.features import ExpandedRows
+from eigenfeat.linear.logit_problem import LogitProblem, far_means
+from eigenfeat.rows.blocks import Block
+from eigenfeat.rows.labelled import LabelledRows
+from eigenfeat.rows.memory import MemoryRows
 from eigenfeat.rows.out_of_core import BlockScores, given_blocks, over_blocks, surveyed
 from eigenfeat.rows.row_weights import weighted_rows
-from eigenfeat.rows.surveyed import SurveyedBlocks
 
-__all__ = ["FromLogits", "LinearClassifier", "LinearModel", "check_two_labels"]
+__all__ = ["FromLogits", "LinearClassifier", "LinearModel"]
 
-FLOATS = [np.float64, np.float32]
 _MOST_PERMUTED = 1 << 25  # rows: beyond, a permutation takes more memory than all else
 
 
@@ -89,8 +91,7 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "coef_")
         X = self._rows(X, reset=False)
         weights = np.vstack([self.coef_.T, self.intercept_])
-        problem = LogitProblem.reader(X, threads.resolve(self.n_threads))
-        scores = problem.scores(weights)
+        scores = Block(X).scores(weights, True, self.n_threads)
         finite = np.isfinite(scores).all(axis=1)
         if not finite.all():
             row = int(np.argmin(finite))
@@ -118,16 +119,14 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
         with naming_text(X):
             return validate_data(self, X, y, **options)
 
-    def _labelled_rows(
-        self, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[Any, NDArray[np.int32], NDArray[np.float64] | None]:
-        """Check rows, labels and weights; leave out rows without weight."""
+    def _labelled_rows(self, X: Any, y: Any, sample_weight: Any) -> MemoryRows:
+        """Check rows, labels and weights in memory; leave out rows without weight."""
         X, y = self._rows(X, reset=True, y=y)
         check_classification_targets(y)
-        X, y, weight = weighted_rows(X, y, sample_weight)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        check_two_labels(self.classes_)
-        return X, codes.astype(np.int32), weight
+        rows = MemoryRows.of(*weighted_rows(X, y, sample_weight), self.n_threads)
+        check_two_labels(rows.classes)
+        self.classes_ = rows.classes
+        return rows
 
     def _keep(self, W: NDArray[np.float64]) -> None:
         """Store the weights W (p, k), the constant's last."""
@@ -142,7 +141,7 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
         return tags
 
 
-class LinearClassifier(LinearModel, FromLogits):
+class LinearClassifier(Speaks, LinearModel, FromLogits):
     """What the logits share: problems of all rows, of a sample, and of rows held out."""
 
     fit_intercept: bool
@@ -150,46 +149,32 @@ class LinearClassifier(LinearModel, FromLogits):
     early_stopping: bool
     validation_fraction: float
 
-    def _problem(self, X: Any, codes: Any, weight: Any) -> LogitProblem:
-        return LogitProblem(
-            X,
-            codes,
-            weight,
-            len(self.classes_),
-            constant=self.fit_intercept,
-            n_threads=threads.resolve(self.n_threads),
-        )
-
     def _problems(
         self, X: Any, y: Any, sample_weight: Any, random: Any
-    ) -> tuple[LogitObjective, LogitObjective | None, NDArray[np.float64] | None]:
+    ) -> tuple[LogitProblem, LogitProblem | None, NDArray[np.float64] | None]:
         """Problems of the rows to fit and of those held out, and what columns are moved by."""
-        rows = X if isinstance(X, SurveyedBlocks) else None
-        if rows is None:
-            blocks = given_blocks(X, y, sample_weight)
-            rows = None if blocks is None else surveyed(blocks, n_threads=self.n_threads)
-        if rows is not None:
-            return self._block_problems(rows, random)
-        X, codes, weight = self._labelled_rows(X, y, sample_weight)
-        X, codes, weight, held_out = self._held_out(X, codes, weight, random)
-        X, centre = centred(X, weight) if self.fit_intercept else (X, None)
-        return self._problem(X, codes, weight), held_out, centre
-
-    def _block_problems(self, rows: SurveyedBlocks, random: Any) -> tuple[Any, Any, Any]:
-        self.classes_ = rows.classes
-        check_two_labels(self.classes_)
-        held_out = None
+        rows, held_out = self._any_rows(X, y, sample_weight), None
         if self.early_stopping:
-            parts = self._split(rows.codes, random)
-            rows, held = rows.subset(parts[0]), rows.subset(parts[1])
-            held_out = BlockLogit(held, constant=self.fit_intercept)
-        centre = block_centre(rows) if self.fit_intercept else None
+            rows, held = map(rows.subset, self._split(rows.codes, random))
+            held_out = LogitProblem(held, constant=self.fit_intercept)
+        centre = far_means(rows) if self.fit_intercept else None
         if centre is not None:
             rows = rows.read_as(centre=centre)
-        problem = BlockLogit(rows, constant=self.fit_intercept)
+        problem = LogitProblem(rows, constant=self.fit_intercept)
         self.n_features_in_ = problem.varying
-        self.__dict__.pop("feature_names_in_", None)
         return problem, held_out, centre
+
+    def _any_rows(self, X: Any, y: Any, sample_weight: Any) -> LabelledRows:
+        """Rows in memory or in blocks, checked."""
+        blocks = None if isinstance(X, LabelledRows) else given_blocks(X, y, sample_weight)
+        if blocks is not None:
+            X = surveyed(blocks, n_threads=self.n_threads)
+        if not isinstance(X, LabelledRows):
+            return self._labelled_rows(X, y, sample_weight)
+        check_two_labels(X.classes)
+        self.classes_ = X.classes
+        self.__dict__.pop("feature_names_in_", None)
+        return X
 
     def _sample(self, n: int, random: Any) -> NDArray[np.intp] | None:
         """Row numbers for the Gram matrix, or None for all."""
@@ -200,18 +185,6 @@ class LinearClassifier(LinearModel, FromLogits):
         few = np.random.default_rng(random.randint(2**31 - 1))
         return np.sort(few.choice(n, self.gram_rows, replace=False, shuffle=False))
 
-    def _held_out(
-        self, X: Any, codes: Any, weight: Any, random: Any
-    ) -> tuple[Any, Any, Any, LogitProblem | None]:
-        """Rows to fit, and with `early_stopping` the others."""
-        if not self.early_stopping:
-            return X, codes, weight, None
-        parts = [
-            (take_rows(X, rows), codes[rows], None if weight is None else weight[rows])
-            for rows in self._split(codes, random)
-        ]
-        return *parts[0], self._problem(*parts[1])
-
     def _split(self, codes: Any, random: Any) -> list[NDArray[np.intp]]:
         """Numbers of rows to fit and of rows to hold out, class by class."""
         options = {"stratify": codes, "random_state": random}
@@ -219,10 +192,3 @@ class LinearClassifier(LinearModel, FromLogits):
             np.arange(len(codes)), test_size=self.validation_fraction, **options
         )
         return [np.sort(part) for part in parts]
-
-
-def check_two_labels(classes: NDArray[Any]) -> None:
-    """Raise ValueError if all rows are of one class."""
-    if len(classes) < 2:
-        only = classes.tolist()[0]
-        raise ValueError(f"y: expected rows of at least two classes, got 1 class ({only!r})")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
 from collections.abc import Iterator, Sequence
@@ -18,12 +17,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base import threads
 from eigenfeat._base.validation import check_number, check_whole
 from eigenfeat.linear.gap_bound import gap_bound
 from eigenfeat.linear.lbfgs import Minimum, minimise
 from eigenfeat.linear.linear import LinearClassifier
-from eigenfeat.linear.logit_problem import LogitObjective, Penalty, uncentred
+from eigenfeat.linear.logit_problem import LogitProblem, Penalty, uncentred
 from eigenfeat.linear.logit_watch import Watch
 from eigenfeat.rows.out_of_core import given_blocks
 from eigenfeat.rows.row_weights import weighted_rows
@@ -306,7 +304,7 @@ class MultinomialLogit(LinearClassifier):
             self._weights(W.shape[1], self.penalty),
             constant=self.fit_intercept,
             steps=steps,
-            n_threads=threads.resolve(self.n_threads),
+            n_threads=self.n_threads,
         )
 
     def _path(
@@ -328,7 +326,7 @@ class MultinomialLogit(LinearClassifier):
             W = model._minimise(problem, metric, W, held_out, centre)
             yield model
 
-    def _metric(self, problem: LogitObjective, energy: float, random: Any) -> Any:
+    def _metric(self, problem: LogitProblem, energy: float, random: Any) -> Any:
         """From all rows it holds what the penalties add; from a sample it is damped."""
         sample = self._sample(problem.n_rows, random)
         damping = 0.0 if sample is None else self.ridge * np.sqrt(problem.total)
@@ -343,10 +341,10 @@ class MultinomialLogit(LinearClassifier):
 
     def _minimise(
         self,
-        problem: LogitObjective,
+        problem: LogitProblem,
         metric: Any,
         W: Any,
-        held_out: LogitObjective | None,
+        held_out: LogitProblem | None,
         centre: Any,
     ) -> NDArray[np.float64]:
         penalty = self._weights(problem.shape[1], self.penalty)
@@ -388,13 +386,9 @@ class MultinomialLogit(LinearClassifier):
         W = np.vstack([self.coef_.T, self.intercept_])
         return self.classes_, np.hstack([-W, W]) / 2 if len(self.classes_) == 2 else W
 
-    def _say(self, text: str) -> None:
-        if self.verbose:
-            print(f"[MultinomialLogit] {text}", file=sys.stderr, flush=True)
-
 
 def _start(
-    problem: LogitObjective, before: Any, classes: Any, intercept: bool, centre: Any
+    problem: LogitProblem, before: Any, classes: Any, intercept: bool, centre: Any
 ) -> NDArray[np.float64]:
     W = np.zeros(problem.shape)
     if before is None:

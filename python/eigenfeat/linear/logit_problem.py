@@ -9,11 +9,12 @@ The second line is the energy of the logits, ``penalty / 2 tr(W^T H W)`` in the 
 features (or, `common` to all, the root of their mean square), n the sum of the weights. It needs no
 Gram matrix: the logits are at hand in every pass. The Gram matrix only preconditions, so that a
 sample of the rows will do. The constant feature is in neither of the sums over j.
+
+An evaluation is a pass over the rows, wherever they are; see `eigenfeat.rows.labelled`.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -21,12 +22,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from eigenfeat._base import threads
 from eigenfeat._base.core import core
 from eigenfeat._base.validation import show
-from eigenfeat.expansion.features import core_rows, take_rows
+from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block
+from eigenfeat.rows.labelled import LabelledRows
 
-__all__ = ["Gram", "LogitObjective", "LogitProblem", "Penalty", "centred", "far_means", "uncentred"]
+__all__ = ["Gram", "LogitProblem", "Penalty", "far_means", "uncentred"]
 
 _Array = npt.NDArray[np.float64]
 
@@ -49,8 +52,15 @@ class Penalty:
     common: bool = False
 
 
-class LogitObjective(ABC):
-    """The objective and its metric, whatever passes over the rows are made of.
+class LogitProblem:
+    """The objective and its metric.
+
+    Parameters
+    ----------
+    rows : LabelledRows
+        Whose labels are those of the classes.
+    constant : bool
+        Whether there is a last feature of ones (the intercept).
 
     Attributes
     ----------
@@ -65,37 +75,47 @@ class LogitObjective(ABC):
         One over their roots, 1 where they are 0.
     dtype : numpy.dtype
         Type of the features, in which tiles are computed.
-    constant : bool
-        Whether there is a last feature of ones (the intercept).
     n_threads : int
         As the core takes it.
     """
 
-    shape: tuple[int, int]
-    n_rows: int
-    total: float
-    mean_squares: _Array
-    scale: _Array
-    dtype: np.dtype[Any]
-    constant: bool
-    n_threads: int
-
-    @abstractmethod
-    def terms(self, W: _Array, energy_weight: float) -> tuple[float, float, _Array]:
-        """Loss, energy of the logits, and the gradient of their weighted sum, at W (p, k)."""
-
-    @abstractmethod
-    def gram(self, sample: npt.NDArray[np.intp] | None, half: bool) -> Gram:
-        """What makes the metric: the Gram matrix of all rows, or of those with these numbers."""
-
-    def _hold(self, squares: _Array, total: float) -> None:
+    def __init__(self, rows: LabelledRows, *, constant: bool) -> None:
+        self.rows, self.constant = rows, constant
+        self.n_threads = threads.resolve(rows.n_threads)
+        self.n_rows, self.dtype = rows.n_rows, rows.dtype
+        self._how = constant, rows.n_threads  # None has a meaning of its own on a worker
+        squares, self.total = rows.reduce(reductions.squares, reductions.add, *self._how)
         if not np.isfinite(squares).all():
             column = int(np.argmin(np.isfinite(squares)))
             raise ValueError(f"X: expected finite features, got others in feature {column}")
-        self.total = total
-        self.mean_squares = squares / total
+        self.shape = (len(squares), len(rows.classes))
+        self.mean_squares = squares / self.total
         positive = self.mean_squares > 0
         self.scale = 1.0 / np.sqrt(np.where(positive, self.mean_squares, 1.0))
+
+    def terms(self, W: _Array, energy_weight: float) -> tuple[float, float, _Array]:
+        """Loss, energy of the logits, and the gradient of their weighted sum, at W (p, k)."""
+        found: tuple[float, float, _Array] = self.rows.reduce(
+            reductions.logit_terms, reductions.add, *self._how, energy_weight, W
+        )
+        return found
+
+    def gram(self, sample: npt.NDArray[np.intp] | None, half: bool) -> Gram:
+        """What makes the metric: the Gram matrix of all rows, or of those with these numbers.
+
+        Rows that are not in memory are brought here where they take fewer bytes than the matrix, or
+        where the dual needs them; otherwise the matrix is summed where the rows are.
+        """
+        rows = self.rows if sample is None else self.rows.subset(sample)
+        p = self.shape[0]
+        few = rows.n_rows < p or rows.n_rows * rows.n_features <= p * (p + 1)  # float32, float64
+        if rows.in_memory or few:
+            block = rows.together()
+            return Gram.of_rows(block, self.constant, self.scale, half, self.n_threads)
+        gram, squares, weight = rows.reduce(
+            reductions.scaled_gram, reductions.add, *self._how, self.scale, half
+        )
+        return Gram.summed(gram, squares, weight, self.scale, self.n_threads)
 
     @property
     def varying(self) -> int:
@@ -201,9 +221,10 @@ class Gram:
 
     @classmethod
     def of_rows(
-        cls, rows: Any, weights: _Array | None, scale: _Array, half: bool, n_threads: int
+        cls, block: Block, constant: bool, scale: _Array, half: bool, n_threads: int
     ) -> Gram:
-        """Of rows in memory, as the core reads them."""
+        """Of feature rows that are here."""
+        rows, weights = block.core(constant), block.weight
         dual = rows.n_rows < rows.n_columns
 
         def metric(diagonal: _Array, factor: float) -> Any:
@@ -227,104 +248,6 @@ class Gram:
         return cls(metric, lambda: squares, weight, False)
 
 
-class LogitProblem(LogitObjective):
-    """Rows in memory, labels and weights, and passes over them.
-
-    Parameters
-    ----------
-    X : (n, d) array, sparse matrix or ExpandedRows
-    labels : (n,) int32 array in [0, k), or None
-        None where only products are asked for.
-    weights : (n,) float64 array, or None
-    n_classes : int
-    constant : bool
-        Whether there is a last feature of ones (the intercept).
-    n_threads : int
-        As the core takes it.
-    """
-
-    def __init__(
-        self,
-        X: Any,
-        labels: npt.NDArray[np.int32],
-        weights: _Array | None,
-        n_classes: int,
-        *,
-        constant: bool,
-        n_threads: int,
-    ) -> None:
-        self.X, self.labels, self.weights = X, labels, weights
-        self.constant, self.n_threads = constant, n_threads
-        self._read(core_rows(X, constant))
-        self.shape = (self.rows.n_columns, n_classes)
-        total = float(self.n_rows if weights is None else weights.sum())
-        self._hold(self.rows.sums(weights, n_threads)[1], total)
-
-    @classmethod
-    def reader(cls, X: Any, n_threads: int) -> LogitProblem:
-        """For scores alone: no pass over the rows is made beforehand."""
-        made = cls.__new__(cls)
-        made.X, made.n_threads = X, n_threads
-        made._read(core_rows(X, True))
-        return made
-
-    @classmethod
-    def part(cls, block: Block, n_classes: int, constant: bool, n_threads: int) -> LogitProblem:
-        """For scores and products of a block of feature rows whose labels are indices."""
-        made = cls.__new__(cls)
-        made.X, made.labels, made.weights = block.X, block.y, block.weight
-        made.constant, made.n_threads = constant, n_threads
-        made._read(core_rows(block.X, constant))
-        made.shape = (made.rows.n_columns, n_classes)
-        return made
-
-    def _read(self, rows: Any) -> None:
-        self.rows, self.n_rows = rows, int(rows.n_rows)
-        self.dtype = np.dtype(np.float32 if type(rows).__name__.endswith("32") else np.float64)
-
-    def terms(self, W: _Array, energy_weight: float) -> tuple[float, float, _Array]:
-        """Loss, energy of the logits, and the gradient of their weighted sum, at W (p, k)."""
-        found: tuple[float, float, _Array] = self.rows.gradient(
-            self.labels, self.weights, energy_weight, W, self.n_threads
-        )
-        return found
-
-    def scores(self, W: _Array) -> npt.NDArray[Any]:
-        """Logits (n, k)."""
-        return self.rows.scores(np.ascontiguousarray(W, dtype=self.dtype), self.n_threads)
-
-    def products(self, residuals: npt.NDArray[Any]) -> _Array:
-        """``Phi^T residuals``, (p, k)."""
-        out: _Array = self.rows.products(
-            np.ascontiguousarray(residuals, dtype=self.dtype), self.n_threads
-        )
-        return out
-
-    def gram(self, sample: npt.NDArray[np.intp] | None, half: bool) -> Gram:
-        """What makes the metric: the Gram matrix of all rows, or of those with these numbers."""
-        rows, weights = self.rows, self.weights
-        if sample is not None:
-            rows = core_rows(take_rows(self.X, sample), self.constant)
-            weights = None if weights is None else weights[sample]
-        return Gram.of_rows(rows, weights, self.scale, half, self.n_threads)
-
-
-def centred(X: Any, weight: Any) -> tuple[Any, _Array | None]:
-    """Dense rows with those columns about their means whose means exceed ten deviations.
-
-    With an intercept the loss's optimum is the same; its float32 metric is not. Such a column's
-    mean square, in the energy's ridge, becomes its variance.
-    """
-    if not isinstance(X, np.ndarray):
-        return X, None
-    sums, squares = core_rows(X, False).sums(weight, 1)  # in float64, whatever X is
-    total = float(len(X) if weight is None else weight.sum())
-    mean = far_means(sums, squares, total, lambda: X.min(axis=0) < X.max(axis=0))
-    if mean is None:
-        return X, None
-    return np.subtract(X, mean, out=np.empty_like(X), casting="same_kind"), mean
-
-
 def uncentred(W: _Array, centre: _Array | None) -> _Array:
     """Weights for rows as they are, from those for rows about `centre`; the constant is last."""
     if centre is None:
@@ -334,14 +257,20 @@ def uncentred(W: _Array, centre: _Array | None) -> _Array:
     return out
 
 
-def far_means(
-    sums: _Array, squares: _Array, total: float, varies: Callable[[], npt.NDArray[np.bool_]]
-) -> _Array | None:
-    """Means (d,) of the columns that `centred` moves, 0 elsewhere; None where there are none."""
+def far_means(rows: LabelledRows) -> _Array | None:
+    """Means (d,) of those columns whose means exceed ten deviations, 0 elsewhere; None if none.
+
+    About these means, with an intercept, the loss's optimum is the same; its float32 metric is not.
+    Such a column's mean square, in the energy's ridge, becomes its variance.
+    """
+    if not rows.dense:
+        return None
+    sums, squares, total = rows.reduce(reductions.column_sums, reductions.add, rows.n_threads)
     mean: _Array = sums / total
     far = squares / total - mean**2 < 0.01 * mean**2
     if far.any():
-        far &= varies()
+        low, high = rows.reduce(reductions.column_ranges, reductions.merge_ranges)
+        far &= low < high
     if not far.any():
         return None
     mean[~far] = 0.0

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat.linear.lbfgs import Progress
-from eigenfeat.linear.logit_problem import LogitObjective
+from eigenfeat.linear.logit_problem import LogitProblem
 
 __all__ = ["Watch"]
 
@@ -22,7 +22,7 @@ class Watch:
 
     def __init__(
         self,
-        held_out: LogitObjective | None,
+        held_out: LogitProblem | None,
         uncentred: Callable[[_Array], _Array],
         say: Callable[[str], None],
     ) -> None:

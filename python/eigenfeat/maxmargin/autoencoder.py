@@ -15,11 +15,10 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._base.unchanged import unchanged_on_error
-from eigenfeat._base.validation import MOST
+from eigenfeat._base.validation import FLOATS, MOST
 
 __all__ = ["Autoencoder"]
 
-FLOATS = [np.float64, np.float32]
 _Parts = tuple[NDArray[np.float64], ...]
 
 

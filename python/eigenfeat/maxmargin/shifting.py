@@ -17,13 +17,12 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from eigenfeat._base.validation import show
+from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.maxmargin.svm import MulticlassSVM
 from eigenfeat.rows.splits import checked_splitter
 
 __all__ = ["MaxMarginShift"]
 
-FLOATS = [np.float64, np.float32]
 ROUGHLY = 1e-2  # gap of the SVMs by which scales are compared
 SCALES = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
 from numbers import Integral, Real
@@ -18,6 +17,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base import threads
+from eigenfeat._base.speaking import Speaks
 from eigenfeat._base.validation import MOST
 from eigenfeat.expansion.features import ExpandedRows
 from eigenfeat.linear.linear import LinearModel
@@ -28,7 +28,7 @@ __all__ = ["MulticlassSVM"]
 PATIENCE = 30  # epochs without progress that end a fit
 
 
-class MulticlassSVM(LinearModel):
+class MulticlassSVM(Speaks, LinearModel):
     r"""Multiclass SVM, solved in its dual until the duality gap is small.
 
     Minimises, over one weight vector a class,
@@ -210,7 +210,8 @@ class MulticlassSVM(LinearModel):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         before = self._start() if self.warm_start else None
-        X, codes, weight = self._labelled_rows(X, y, sample_weight)
+        rows = self._labelled_rows(X, y, sample_weight)
+        X, codes, weight = rows.block.X, rows.codes, rows.block.weight
         # Rows without weight were left out.
         kept, n = np.arange(len(codes)), len(codes)
         if weight is not None and np.ndim(sample_weight := np.asarray(sample_weight)) > 0:
@@ -255,7 +256,9 @@ class MulticlassSVM(LinearModel):
         while len(objectives) < self.max_iter and svm.run(1, self.tol) == 1:
             objectives.append(svm.primal)
             duals.append(svm.dual)
-            self._say(len(objectives), svm, time.perf_counter() - started)
+            text = f"epoch {len(objectives)}: objective {svm.primal:.6g}, gap "
+            text += f"{svm.gap / svm.primal:.1e}, {svm.support} support rows"
+            self._say(text, started)
             gaps.append(svm.gap)
             still = _at_rest(gaps, duals, svm.rounding * svm.primal)
             if still:
@@ -283,15 +286,6 @@ class MulticlassSVM(LinearModel):
                 f"earlier fit with warm_start, got {n} and {len(self.classes_)}"
             )
         return duals.toarray() if sp.issparse(duals) else duals
-
-    def _say(self, epoch: int, svm: DualSvm, seconds: float) -> None:
-        if self.verbose:
-            print(
-                f"[MulticlassSVM] epoch {epoch}: objective {svm.primal:.6g}, gap "
-                f"{svm.gap / svm.primal:.1e}, {svm.support} support rows ({seconds:.1f} s)",
-                file=sys.stderr,
-                flush=True,
-            )
 
 
 def _at_rest(gaps: list[float], duals: list[float], rounding: float) -> bool:

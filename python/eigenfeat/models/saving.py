@@ -67,7 +67,7 @@ def save(obj: Any, path: str | os.PathLike[str]) -> None:
     >>> X, y = load_iris(return_X_y=True)
     >>> model = eigenfeat.LDG(n_components=2).fit(X, y)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = os.path.join(folder, "model.npz")
+    ...     path = os.path.join(folder, "model.efm")
     ...     eigenfeat.save(model, path)
     ...     loaded = eigenfeat.load(path)
     >>> bool((loaded.transform(X) == model.transform(X)).all())

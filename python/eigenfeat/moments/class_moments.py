@@ -101,6 +101,12 @@ class ClassMoments:
         return self._table.classes
 
     @property
+    def active_classes(self) -> npt.NDArray[Any]:
+        """Those of the labels whose classes have weight."""
+        classes = self.classes_
+        return classes[np.array([self.weight(c) > 0 for c in classes.tolist()], dtype=bool)]
+
+    @property
     def n_features_in_(self) -> int:
         """Columns of the rows."""
         if self._core is None:

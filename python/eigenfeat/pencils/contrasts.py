@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.labels import LabelTable
+from eigenfeat._base.signs import signed
 from eigenfeat._base.validation import check_vector, real_array, show
 from eigenfeat.moments.class_moments import ClassMoments
 
@@ -203,7 +204,7 @@ def class_tree(moments: ClassMoments, *, scale: Any = None) -> Contrasts:
     """
     if not isinstance(moments, ClassMoments):
         raise ValueError(f"moments: expected ClassMoments, got {show(moments)}")
-    classes = _classes([c for c in moments.classes_.tolist() if moments.weight(c) > 0], "moments")
+    classes = _classes(moments.active_classes.tolist(), "moments")
     means = np.array([moments.mean(c) for c in classes])
     if scale is not None:
         means = means / check_vector(scale, means.shape[1], "scale", positive=True)
@@ -246,8 +247,7 @@ def _principal_axis(centred: _Array) -> _Array:
         if not norm > 0:
             break
         axis = longer / norm
-    positive: _Array = axis if axis[np.argmax(np.abs(axis))] >= 0 else -axis
-    return positive
+    return signed(axis[:, None])[:, 0]
 
 
 def _classes(labels: Any, name: str = "labels") -> tuple[Any, ...]:

@@ -241,7 +241,7 @@ def confusion_pairs(
     """
     if not isinstance(moments, ClassMoments):
         raise ValueError(f"moments: expected ClassMoments, got {show(moments)}")
-    labels = [c for c in moments.classes_.tolist() if moments.weight(c) > 0]
+    labels = moments.active_classes.tolist()
     k = len(labels)
     if k < 2:
         raise ValueError(f"moments: expected at least 2 classes with rows, got {show(labels)}")

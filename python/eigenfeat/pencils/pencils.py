@@ -261,14 +261,12 @@ def _settings(
 def _labels_with_weight(moments: ClassMoments) -> npt.NDArray[Any]:
     if not isinstance(moments, ClassMoments):
         raise ValueError(f"moments: expected ClassMoments, got {show(moments)}")
-    classes = moments.classes_
-    present = np.array([moments.weight(c) > 0 for c in classes.tolist()], dtype=bool)
-    if present.sum() < 2:
+    labels = moments.active_classes
+    if len(labels) < 2:
         raise ValueError(
             "moments: expected at least 2 classes with rows of positive weight, "
-            f"got {show(classes[present].tolist())}"
+            f"got {show(labels.tolist())}"
         )
-    labels: npt.NDArray[Any] = classes[present]
     return labels
 
 

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.validation import RealArray, real_array, symmetric_matrices
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import scale as _scale
 from eigenfeat.pencils.eigh import generalized_eigh
 from eigenfeat.pencils.pencils import SingularDenominatorError
-from eigenfeat.pencils.solution import check_two_classes
 
 Array = NDArray[np.float64]
 
@@ -120,14 +120,14 @@ def _between_rank(pooled: Pooled) -> tuple[int, str]:
 
 def check_weight(moments: ClassMoments, name: str) -> None:
     """Raise ValueError unless there are rows of positive weight."""
-    if not _scale.active_classes(moments):
+    if not len(moments.active_classes):
         raise ValueError(f"{name}: expected rows of positive weight, got none")
 
 
 def pool(moments: ClassMoments) -> Pooled:
     """Put all classes that have weight together. ValueError if there are none."""
     check_weight(moments, "X")
-    labels = _scale.active_classes(moments)
+    labels = moments.active_classes
     weights = np.array([moments.weight(c) for c in labels])
     shares = weights / weights.sum()
     means = np.array([moments.mean(c) for c in labels])
@@ -153,7 +153,7 @@ def solve(
         If the noise matrix is singular and the ridge too small.
     """
     if supervised:
-        check_two_classes(moments)
+        check_two_labels(moments.active_classes)
     pooled = pool(moments)
     scale = _scale.settle(moments, settings.scale, None).column_scale
     pencil = recipe(pooled, settings)

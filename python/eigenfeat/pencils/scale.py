@@ -80,14 +80,9 @@ class Trial:
     n_threads: int | None
 
 
-def active_classes(moments: ClassMoments) -> list[Any]:
-    """Return the labels of the classes that have weight."""
-    return [c for c in moments.classes_ if moments.weight(c) > 0]
-
-
 def column_deviations(moments: ClassMoments) -> Array:
     """Return the (d,) standard deviations of the columns over the rows of all classes together."""
-    labels = active_classes(moments)
+    labels = moments.active_classes
     weights = np.array([moments.weight(c) for c in labels])
     weights = weights / weights.sum()
     means = np.array([moments.mean(c) for c in labels])
@@ -195,7 +190,7 @@ def _held_out_losses(
     moments.update(X[fit], labels[fit], weights[fit], n_threads=trial.n_threads)
     found = pair_directions(
         moments,
-        pairs=_few_pairs(active_classes(moments), both_ways=X.shape[1] < WIDE),
+        pairs=_few_pairs(list(moments.active_classes), both_ways=X.shape[1] < WIDE),
         ridge=trial.ridge if isinstance(trial.ridge, str) else max(trial.ridge, 1e-3),
         n_directions=min(trial.n_directions, 5),
         threshold=1.0,

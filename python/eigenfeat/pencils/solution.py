@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenfeat._base.labels import check_two_labels
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import scale as _scale
 from eigenfeat.pencils.eigh import PencilResult
@@ -50,14 +51,6 @@ class Solution:
     scale: ScaleReport
 
 
-def check_two_classes(moments: ClassMoments) -> None:
-    """Raise ValueError unless two classes have weight."""
-    labels = _scale.active_classes(moments)
-    if len(labels) < 2:
-        seen = f"1 class ({np.asarray(labels[0]).item()!r})" if labels else "none"
-        raise ValueError(f"y: expected rows of at least two classes, got {seen}")
-
-
 def solve(
     moments: ClassMoments,
     settings: Settings,
@@ -75,7 +68,7 @@ def solve(
     SingularDenominatorError
         If a denominator cannot be factorised.
     """
-    check_two_classes(moments)
+    check_two_labels(moments.active_classes)
     scale = _scale.settle(moments, settings.scale, trial)
     found = pair_directions(
         moments,

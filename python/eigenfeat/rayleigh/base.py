@@ -19,19 +19,18 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._base.feature_names import take_names
+from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.lazy import Lazy
 from eigenfeat._base.unchanged import unchanged_on_error
+from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.waves import expand
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import rayleigh_matrices as matrices
-from eigenfeat.pencils.solution import check_two_classes
 from eigenfeat.rows.blocks import RowBlocks
 from eigenfeat.rows.out_of_core import given_blocks, over_blocks, pooled_moments, surveyed
 from eigenfeat.rows.row_weights import weighted_rows
 
-__all__ = ["FLOATS", "RayleighTransformer", "SupervisedRayleigh", "UnsupervisedRayleigh"]
-
-FLOATS = [np.float64, np.float32]
+__all__ = ["RayleighTransformer", "SupervisedRayleigh", "UnsupervisedRayleigh"]
 
 
 class RayleighTransformer(
@@ -66,7 +65,7 @@ class RayleighTransformer(
             self._validate_params()
             matrices.check_weight(moments, "moments")
             if self._supervised:
-                check_two_classes(moments)
+                check_two_labels(moments.active_classes)
             take_names(self, moments)
             self._hold(moments.copy())
             self._found()

@@ -27,10 +27,10 @@ from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval
 
 from eigenfeat._base.unchanged import unchanged_on_error
-from eigenfeat._base.validation import show
+from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import rayleigh_matrices as matrices
-from eigenfeat.rayleigh.base import FLOATS, UnsupervisedRayleigh
+from eigenfeat.rayleigh.base import UnsupervisedRayleigh
 from eigenfeat.rayleigh.discriminant import FisherLDA, SlicedInverseRegression
 from eigenfeat.rows.out_of_core import given_blocks, pooled_moments
 

@@ -10,7 +10,9 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from eigenfeat._base import threads
 from eigenfeat._base.validation import show
+from eigenfeat.expansion.features import core_rows, take_rows
 
 __all__ = [
     "ArrayBlocks",
@@ -53,7 +55,28 @@ class Block:
         """Some of these rows, by their numbers within the block."""
         y = None if self.y is None else np.asarray(self.y)[rows]
         weight = None if self.weight is None else np.asarray(self.weight)[rows]
-        return Block(self.X[rows], y, weight, self.start)
+        return Block(take_rows(self.X, rows), y, weight, self.start)
+
+    def core(self, constant: bool) -> Any:
+        """Rows as the core's linear model reads them, with a last feature of ones if asked for."""
+        return core_rows(self.X, constant)
+
+    def scores(
+        self, W: npt.NDArray[np.float64], constant: bool, n_threads: int | None
+    ) -> npt.NDArray[Any]:
+        """Logits (m, k) at the weights W (p, k), in the rows' type."""
+        weights = np.ascontiguousarray(W, dtype=_floating(self.X))
+        found: npt.NDArray[Any] = self.core(constant).scores(weights, threads.resolve(n_threads))
+        return found
+
+    def products(
+        self, residuals: npt.NDArray[Any], constant: bool, n_threads: int | None
+    ) -> npt.NDArray[np.float64]:
+        """``Phi^T residuals``, (p, k)."""
+        residuals = np.ascontiguousarray(residuals, dtype=_floating(self.X))
+        rows = self.core(constant)
+        found: npt.NDArray[np.float64] = rows.products(residuals, threads.resolve(n_threads))
+        return found
 
 
 class RowBlocks(ABC):
@@ -267,6 +290,10 @@ def _block_of(item: Any, start: int) -> Block:
     y, weight = [*parts[1:], None, None][:2]
     n = int(rows.shape[0])
     return Block(rows, _column(y, n, "y"), _column(weight, n, "sample_weight"), start)
+
+
+def _floating(X: Any) -> Any:
+    return np.float32 if X.dtype == np.float32 else np.float64
 
 
 def _column(values: Any, n: int, name: str) -> Any:

@@ -28,7 +28,6 @@ from eigenfeat.rows.surveyed import SurveyedBlocks
 __all__ = [
     "BlockScores",
     "all_targets",
-    "block_moments",
     "given_blocks",
     "over_blocks",
     "pooled_moments",
@@ -90,12 +89,6 @@ def surveyed(
     found = SurveyedBlocks.of(blocks, small=small, moments=moments, n_threads=n_threads)
     check_classification_targets(np.repeat(found.classes, 3))
     return found
-
-
-def block_moments(rows: SurveyedBlocks) -> ClassMoments:
-    """Moments of the classes of surveyed rows, as those are read."""
-    arguments = rows.classes, rows.reading.n_threads
-    return rows.reduce(reductions.labelled_moments, reductions.merge_moments, *arguments)
 
 
 def pooled_moments(

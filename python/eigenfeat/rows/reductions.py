@@ -20,7 +20,6 @@ import numpy.typing as npt
 from eigenfeat._base import threads as _threads
 from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.validation import check_weights
-from eigenfeat.expansion.features import core_rows
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.rows.blocks import Block
 from eigenfeat.rows.reading import Reading, Receipt, check_finite
@@ -29,12 +28,13 @@ __all__ = [
     "Piece",
     "Survey",
     "add",
+    "column_ranges",
     "column_sums",
     "labelled_moments",
     "logit_terms",
-    "merge_column_sums",
     "merge_moments",
     "merge_pooled",
+    "merge_ranges",
     "merge_surveys",
     "moments",
     "pooled_moments",
@@ -65,7 +65,7 @@ def merge_moments(a: ClassMoments, b: ClassMoments) -> ClassMoments:
 
 def labelled_moments(block: Block, classes: Any, n_threads: int | None = None) -> ClassMoments:
     """Class moments of feature rows whose labels are indices of `classes`."""
-    found = ClassMoments(classes)
+    found = ClassMoments()
     return found.update(block.X, classes[block.y], block.weight, n_threads=n_threads)
 
 
@@ -226,24 +226,24 @@ def add(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def squares(block: Block, constant: bool, n_threads: int | None = None) -> tuple[_Array, float]:
     """Sums of squares (p,) of the features, and the sum of the weights; merged by `add`."""
-    rows = core_rows(block.X, constant)
+    rows = block.core(constant)
     return rows.sums(block.weight, _threads.resolve(n_threads))[1], _total(block)
 
 
-def column_sums(block: Block, n_threads: int | None = None) -> tuple[_Array, _Array, float, _Array]:
-    """Sums and sums of squares of columns (d,), weight, and whether columns are constant.
-
-    For `merge_column_sums`; the last is ``(2, d)``, least and largest entries.
-    """
-    sums, squares = core_rows(block.X, False).sums(block.weight, _threads.resolve(n_threads))
-    ranges = np.stack([block.X.min(axis=0), block.X.max(axis=0)])
-    return sums, squares, _total(block), ranges.astype(np.float64)
+def column_sums(block: Block, n_threads: int | None = None) -> tuple[_Array, _Array, float]:
+    """Sums and sums of squares (d,) of columns, and the weight; merged by `add`."""
+    sums, squares = block.core(False).sums(block.weight, _threads.resolve(n_threads))
+    return sums, squares, _total(block)
 
 
-def merge_column_sums(a: Any, b: Any) -> Any:
+def column_ranges(block: Block) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Least and largest entries (d,) of the columns; for `merge_ranges`."""
+    return block.X.min(axis=0), block.X.max(axis=0)
+
+
+def merge_ranges(a: Any, b: Any) -> Any:
     """Those of the rows of both."""
-    ranges = np.stack([np.minimum(a[3][0], b[3][0]), np.maximum(a[3][1], b[3][1])])
-    return (*add(a[:3], b[:3]), ranges)
+    return np.minimum(a[0], b[0]), np.maximum(a[1], b[1])
 
 
 def logit_terms(
@@ -251,11 +251,10 @@ def logit_terms(
 ) -> tuple[float, float, _Array]:
     """Loss, energy of the logits, and gradient (p, k) at W (p, k); merged by `add`.
 
-    As the in-memory logit has them: ``sum_i w_i loss_i``, ``sum_i w_i |z_i|^2`` with
-    ``z_i = W^T phi_i``, and the gradient of the first plus ``energy_weight / 2`` times the second.
+    ``sum_i w_i loss_i``, ``sum_i w_i |z_i|^2`` with ``z_i = W^T phi_i``, and the gradient of the
+    first plus ``energy_weight / 2`` times the second.
     """
-    rows = core_rows(block.X, constant)
-    terms: tuple[float, float, _Array] = rows.gradient(
+    terms: tuple[float, float, _Array] = block.core(constant).gradient(
         block.y, block.weight, energy_weight, W, _threads.resolve(n_threads)
     )
     return terms
@@ -269,7 +268,7 @@ def scaled_gram(
     Entry (i, j) is at ``i (i + 1) / 2 + j``. Products are made in float32, or with `half` from 8
     bits of each feature where that is faster; sums are float64. Merged by `add`.
     """
-    rows, threads = core_rows(block.X, constant), _threads.resolve(n_threads)
+    rows, threads = block.core(constant), _threads.resolve(n_threads)
     gram = rows.gram(block.weight, scale, half, threads)
     return gram, rows.sums(block.weight, threads)[1], _total(block)
 

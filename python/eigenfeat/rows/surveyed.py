@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.cached import cached_property
 from eigenfeat._base.labels import LabelTable
+from eigenfeat.expansion.layers import Layer
+from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block, RowBlocks
+from eigenfeat.rows.labelled import LabelledRows
 from eigenfeat.rows.reading import Reading, merge_read, read
 from eigenfeat.rows.reductions import Piece, Survey
 
@@ -23,7 +26,7 @@ _Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, eq=False)
-class SurveyedBlocks:
+class SurveyedBlocks(LabelledRows):
     """Blocks of labelled rows, how they are read, and what the first pass over them has found.
 
     Rows without weight are left out. Those that are left are numbered from 0: `codes` and the
@@ -42,6 +45,8 @@ class SurveyedBlocks:
     reading: Reading
     survey: Survey
     rows: npt.NDArray[np.int64] | None = None
+
+    in_memory: ClassVar[bool] = False
 
     @classmethod
     def of(
@@ -109,6 +114,21 @@ class SurveyedBlocks:
         return sum(len(piece.codes) for piece in self.survey.pieces)
 
     @property
+    def n_features(self) -> int:
+        """Columns of the raw rows."""
+        return self.survey.n_features
+
+    @property
+    def n_threads(self) -> int | None:
+        """Threads of a pass."""
+        return self.reading.n_threads
+
+    @property
+    def dense(self) -> bool:
+        """Whether the features are arrays: not sparse, and not projected."""
+        return not (self.survey.sparse or self.reading.layers)
+
+    @property
     def dtype(self) -> np.dtype[Any]:
         """Type of the features."""
         return self.reading.dtype(self.survey.dtype)
@@ -116,6 +136,21 @@ class SurveyedBlocks:
     def read_as(self, **changes: Any) -> SurveyedBlocks:
         """The same rows, read in another way; see `Reading`."""
         return replace(self, reading=replace(self.reading, **changes))
+
+    def narrowed(
+        self, layer: Layer, mask: npt.NDArray[np.bool_], include_input: bool
+    ) -> SurveyedBlocks:
+        """See `LabelledRows`: passes project on these directions alone."""
+        layers = (*self.reading.layers[:-1], layer)
+        return self.read_as(layers=layers, include_input=include_input)
+
+    def moments(self) -> ClassMoments:
+        """See `LabelledRows`; those of all rows, once, from the first pass if it took them."""
+        found = self.survey.moments
+        if found is None or self.rows is not None or self.reading.layers:
+            return super().moments()
+        self.survey.moments = None
+        return found
 
     def subset(self, rows: npt.NDArray[Any]) -> SurveyedBlocks:
         """Some of the rows, by their numbers, ascending."""
@@ -163,9 +198,10 @@ class SurveyedBlocks:
         back = np.argsort(order)
         return Block(block.X[back], codes, None if block.weight is None else block.weight[back])
 
-    def features(self, raw: Block) -> Any:
-        """Features of raw rows that were taken, all at once."""
-        return self.reading.whole(raw.X)
+    def together(self) -> Block:
+        """All feature rows, brought here."""
+        raw = self.take(np.arange(self.n_rows))
+        return Block(self.reading.whole(raw.X), raw.y, raw.weight)
 
     def _global(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         chosen = rows if self.rows is None else self.rows[rows]

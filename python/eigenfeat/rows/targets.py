@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from eigenfeat._base.signs import signed
 from eigenfeat._base.validation import (
     check_vector,
     check_weights,
@@ -226,8 +227,7 @@ def supervised_contractions(
     total[np.diag_indices_from(total)] += 1e-6
     root = np.linalg.inv(np.linalg.cholesky(total))
     vectors = root.T @ np.linalg.eigh(root @ explained @ root.T)[1][:, ::-1][:, :count]
-    top = np.abs(vectors).argmax(axis=0)
-    vectors *= np.where(vectors[top, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)
+    vectors = signed(vectors)
     out = np.zeros((vectors.shape[1], outputs.shape[1]))
     out[:, varying] = vectors.T / deviation[varying]
     return out

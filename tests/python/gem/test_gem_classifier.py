@@ -232,8 +232,8 @@ def test_a_fit_of_given_moments_is_the_same(digits, options):
     X, y = digits
     model = GEMClassifier(**{**SMALL, "scale": "columns", **options})
     expected = GEMClassifier(**{**SMALL, "scale": "columns", **options}).fit(X, y)
-    model._checked(X, reset=True)
-    model._fit_rows(X, y, None, y, model._gem(0).fit_moments(ClassMoments().update(X, y)))
+    rows = model._rows(X, y, None, None)
+    model._fit(*rows, model._gem(0).fit_moments(ClassMoments().update(X, y)))
     assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
 
 

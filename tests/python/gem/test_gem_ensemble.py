@@ -310,3 +310,16 @@ def test_a_failed_fit_leaves_the_ensemble(digits):
     with pytest.raises(ValueError, match="expected rows of at least two classes"):
         model.fit(X[:, :3], np.ones(900))
     assert_array_equal(model.predict_proba(X), expected)
+
+
+def test_clusters_are_of_the_first_layer_alone():
+    """As in GEMClassifier, of which an ensemble of one member is a copy."""
+    X, y = load_digits(return_X_y=True)
+    options = {"n_clusters": 2, "pairs": ("random", 20), "depth": 2}
+    small = {"n_directions": 1, "hidden_directions": 1, "scale": "none"}
+    base = GEMClassifier(**options, **small)
+    (member,) = GEMEnsemble(base, n_members=1).fit(X, y).members_
+    alone = clone(base).set_params(random_state=member.random_state).fit(X, y)
+    assert len(np.unique(alone.layers_[0].pairs)) == 20
+    assert_array_equal(member.layers_[1].pairs, alone.layers_[1].pairs)
+    assert_array_equal(member.predict_proba(X), alone.predict_proba(X))

@@ -115,3 +115,15 @@ def test_progress_goes_to_stderr(digits, capsys):
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "1/1" in captured.err
+
+
+def test_pairs_of_row_numbers_with_class_weights(digits):
+    """No weights of rows were given, but there are some: of the classes."""
+    X, y = digits
+    base = GEMClassifier(n_directions=2, scale="none", class_weight="balanced")
+    pairs = [(np.arange(600), np.arange(600, 900))]
+    found = GEMClassifierCV(base, {"penalty": [0.1]}, cv=pairs, refit=False).fit(X, y)
+    alone = base.set_params(penalty=0.1).fit(X[:600], y[:600])
+    right = alone.predict(X[600:]) == y[600:]
+    weight = (len(y) / np.bincount(y))[y[600:]]
+    assert found.best_score_ == pytest.approx(1 - weight @ right / weight.sum())

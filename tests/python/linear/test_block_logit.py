@@ -9,8 +9,8 @@ from block_support import FarBlocks, mapped
 from logit_problems import problem
 
 from eigenfeat import ArrayBlocks, CalibratedLeastSquares, GeneratedBlocks, MultinomialLogit
-from eigenfeat.linear.block_logit import BlockLogit
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty
+from eigenfeat.rows.memory import MemoryRows
 from eigenfeat.rows.out_of_core import surveyed
 from eigenfeat.rows.surveyed import SurveyedBlocks
 
@@ -113,8 +113,8 @@ def test_a_path_and_a_warm_start_go_by_blocks(digits):
 def test_a_summed_gram_matrix_makes_the_metric_of_rows_in_memory(digits, dtype):
     X, y = digits[0].astype(dtype), digits[1]
     rows = surveyed(ArrayBlocks(X, y, block_rows=97))
-    ours = BlockLogit(rows, constant=True)
-    theirs = LogitProblem(X, y.astype(np.int32), None, 10, constant=True, n_threads=1)
+    ours = LogitProblem(rows, constant=True)
+    theirs = LogitProblem(MemoryRows.of(X, y, None, n_threads=1), constant=True)
     G = np.random.RandomState(1).randn(65, 10)
     penalty = Penalty(0.03, 0.5, 0.0)
     assert 600 * 64 > 65 * 66  # the matrix is smaller than the rows

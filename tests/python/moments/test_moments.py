@@ -281,3 +281,11 @@ def test_digits_agree_with_a_loop_over_classes(shared_data):
         rows = X[y == c].astype(float)
         second = rows.T @ rows / len(rows)
         assert_allclose(moments.second_moment(c), second, rtol=0, atol=1e-13 * second.max())
+
+
+def test_active_classes_have_weight():
+    moments = ClassMoments(["a", "b", "c"])
+    assert moments.active_classes.tolist() == ClassMoments().active_classes.tolist() == []
+    moments.update(np.eye(4), ["a", "c", "c", "b"], [1.0, 2.0, 0.0, 0.0])
+    assert moments.active_classes.tolist() == ["a", "c"]
+    assert moments.classes_.tolist() == ["a", "b", "c"]

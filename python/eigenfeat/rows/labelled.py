@@ -1,0 +1,100 @@
+"""Labelled rows that are checked, wherever they lie: what every fit goes through."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from eigenfeat.expansion.layers import Layer
+from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.rows import reductions
+from eigenfeat.rows.blocks import Block
+
+__all__ = ["LabelledRows"]
+
+_Result = TypeVar("_Result")
+
+
+class LabelledRows(ABC):
+    """Rows with labels and positive weights, numbered from 0, and how they are read.
+
+    Attributes
+    ----------
+    in_memory : bool
+        Whether a pass costs no reading, and what was made of the rows is kept between passes.
+    """
+
+    in_memory: ClassVar[bool]
+
+    @property
+    @abstractmethod
+    def classes(self) -> npt.NDArray[Any]:
+        """Labels (k,), sorted."""
+
+    @property
+    @abstractmethod
+    def codes(self) -> npt.NDArray[Any]:
+        """Indices (n,) of the labels."""
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int:
+        """Number of rows."""
+
+    @property
+    @abstractmethod
+    def n_features(self) -> int:
+        """Columns of the rows before they are projected."""
+
+    @property
+    @abstractmethod
+    def n_threads(self) -> int | None:
+        """Threads of a pass."""
+
+    @property
+    @abstractmethod
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the features."""
+
+    @property
+    @abstractmethod
+    def dense(self) -> bool:
+        """Whether the features are arrays: not sparse, and not projected."""
+
+    @abstractmethod
+    def read_as(self, **changes: Any) -> LabelledRows:
+        """The same rows, read in another way; see `Reading`."""
+
+    @abstractmethod
+    def narrowed(self, layer: Layer, mask: npt.NDArray[np.bool_], include_input: bool) -> Any:
+        """Projected rows with some of the last layer's directions, which make `layer`."""
+
+    @abstractmethod
+    def subset(self, rows: npt.NDArray[Any]) -> LabelledRows:
+        """Some of the rows, by their numbers."""
+
+    @abstractmethod
+    def take(self, rows: npt.NDArray[Any]) -> Block:
+        """The rows with these numbers, in this order, checked; labels as indices."""
+
+    @abstractmethod
+    def together(self) -> Block:
+        """All feature rows as one block."""
+
+    @abstractmethod
+    def reduce(
+        self,
+        function: Callable[..., _Result],
+        merge: Callable[[_Result, _Result], _Result],
+        *arguments: Any,
+    ) -> _Result:
+        """Merge ``function(piece, *arguments)`` over pieces of feature rows."""
+
+    def moments(self) -> ClassMoments:
+        """Moments of the classes, of the rows as they are read; nobody else has them."""
+        arguments = self.classes, self.n_threads
+        return self.reduce(reductions.labelled_moments, reductions.merge_moments, *arguments)

@@ -1,0 +1,164 @@
+"""Labelled rows in memory: one block, kept together with what passes make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from eigenfeat._base.labels import LabelTable
+from eigenfeat.expansion.features import ExpandedRows
+from eigenfeat.expansion.layers import Layer
+from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.rows.blocks import Block
+from eigenfeat.rows.labelled import LabelledRows
+from eigenfeat.rows.reading import Reading
+
+__all__ = ["MemoryRows"]
+
+_Result = TypeVar("_Result")
+
+
+class KeptBlock(Block):
+    """A block that later passes read again: what the core reads is made once."""
+
+    def core(self, constant: bool) -> Any:
+        """See `Block.core`."""
+        held = self.__dict__.setdefault("_cores", {})
+        if constant not in held:
+            held[constant] = super().core(constant)
+        return held[constant]
+
+    def scores(
+        self, W: npt.NDArray[Any], constant: bool, n_threads: int | None
+    ) -> npt.NDArray[Any]:
+        """See `Block.scores`; those of the same weights are computed once."""
+        held = self.__dict__.get("_scores")
+        if held is None or held[0] is not W:
+            held = W, super().scores(W, constant, n_threads)
+            self.__dict__["_scores"] = held
+        return held[1]
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryRows(LabelledRows):
+    """Checked rows in memory.
+
+    Attributes
+    ----------
+    block : Block
+        Features; labels as int32 indices.
+    labels : (k,) array
+        Sorted.
+    reading : Reading
+        Of what is not in `block` yet: layers that hide, by whose features every pass goes.
+    """
+
+    block: Block
+    labels: npt.NDArray[Any]
+    reading: Reading
+
+    in_memory: ClassVar[bool] = True
+
+    @classmethod
+    def of(cls, X: Any, y: Any, weight: Any, n_threads: int | None) -> MemoryRows:
+        """Rows, labels and weights that are checked, the weights positive or None."""
+        labels, codes = np.unique(y, return_inverse=True)
+        block = KeptBlock(X, codes.astype(np.int32), weight)
+        return cls(block, labels, Reading(n_threads=n_threads))
+
+    def relabelled(self, y: npt.NDArray[Any]) -> MemoryRows:
+        """The same rows with other labels, which are checked here."""
+        LabelTable().encode(y, self.n_rows)
+        return MemoryRows.of(self.block.X, y, self.block.weight, self.n_threads)
+
+    @property
+    def classes(self) -> npt.NDArray[Any]:
+        """Labels (k,), sorted."""
+        return self.labels
+
+    @property
+    def codes(self) -> npt.NDArray[Any]:
+        """Indices (n,) of the labels."""
+        return np.asarray(self.block.y)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.block)
+
+    @property
+    def n_features(self) -> int:
+        """Columns of the rows."""
+        return int(self.block.X.shape[1])
+
+    @property
+    def n_threads(self) -> int | None:
+        """Threads of a pass."""
+        return self.reading.n_threads
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the features."""
+        return np.dtype(self.block.X.dtype)
+
+    @property
+    def dense(self) -> bool:
+        """Whether the features are an array."""
+        return isinstance(self.block.X, np.ndarray)
+
+    def read_as(self, **changes: Any) -> MemoryRows:
+        """The same rows, read in another way: at once, but for layers that hide."""
+        reading = replace(self.reading, **changes)
+        if reading.hidden:
+            return replace(self, reading=reading)
+        return self._holding(reading.whole(self.block.X))
+
+    def _holding(self, X: Any) -> MemoryRows:
+        return replace(self, block=KeptBlock(X, self.block.y, self.block.weight))
+
+    def narrowed(self, layer: Layer, mask: npt.NDArray[np.bool_], include_input: bool) -> Any:
+        """See `LabelledRows`: of the projections that are kept."""
+        rows = self.block.X
+        found = ExpandedRows(
+            rows.X if include_input else None,
+            layer.directions,
+            wave=layer.wave,
+            powers=layer.powers,
+            include_input=include_input,
+            projections=rows.projections if mask.all() else rows.projections[:, mask],
+        )
+        return self._holding(found)
+
+    def subset(self, rows: npt.NDArray[Any]) -> MemoryRows:
+        """Some of the rows, by their numbers."""
+        part = self.block.take(rows)
+        return replace(self, block=KeptBlock(part.X, part.y, part.weight))
+
+    def take(self, rows: npt.NDArray[Any]) -> Block:
+        """The rows with these numbers, in this order; labels as indices."""
+        return self.block.take(rows)
+
+    def together(self) -> Block:
+        """All rows."""
+        return self.block
+
+    def reduce(
+        self,
+        function: Callable[..., _Result],
+        merge: Callable[[_Result, _Result], _Result],
+        *arguments: Any,
+    ) -> _Result:
+        """Call the function on all rows."""
+        return function(self.block, *arguments)
+
+    def moments(self) -> ClassMoments:
+        """See `LabelledRows`: piece after piece, which gives the bits of all rows at once."""
+        found = ClassMoments()
+        for piece in self.reading.features(self.block) if self.reading.hidden else [self.block]:
+            labels = self.labels[piece.y]
+            found.update(piece.X, labels, piece.weight, n_threads=self.n_threads)
+        return found
