@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from eigenfeat._base.cached import cached_property
 from eigenfeat.incomplete._folds import held_out, spread_over_classes
 from eigenfeat.incomplete._rules import Case, Judgement, Rule
 from eigenfeat.incomplete._series import Rows
