@@ -28,7 +28,6 @@ from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import show
 from eigenfeat.gem.gem import GEM
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.pencils.scale import active_classes
 
 __all__ = ["GEMPatches"]
 
@@ -198,7 +197,7 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """
         with unchanged_on_error(self):
             self._take(X, y, sample_weight, classes, first=not hasattr(self, "moments_"))
-            if len(active_classes(self.moments_)) > 1:
+            if len(self.moments_.active_classes) > 1:
                 self._solve()
         return self
 
