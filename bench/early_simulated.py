@@ -89,7 +89,8 @@ def _lines(correlation: float, mixture: bool, options: argparse.Namespace) -> An
     fresh = _drawn(random, gaussians, options.rows)
     masks = {"prefix": np.arange(COLUMNS) < 4, "mask": random.permutation(COLUMNS) < 5}
     for rule in options.rules:
-        for name, classifier in CLASSIFIERS.items():
+        for name in options.classifiers:
+            classifier = CLASSIFIERS[name]
             model = ReliableClassifier(
                 classifier,
                 completion,
@@ -178,6 +179,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rules", nargs="+", default=("sampled",))
     parser.add_argument("--correlation", nargs="+", type=float, default=(0.0, 0.5, 0.8, 0.95))
+    parser.add_argument("--classifiers", nargs="+", default=[*CLASSIFIERS], choices=[*CLASSIFIERS])
     parser.add_argument("--rows", type=int, default=2000)
     parser.add_argument("--samples", type=int, default=8192, help="0.999 takes 8,192")
     parser.add_argument("--seed", type=int, default=0)
