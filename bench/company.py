@@ -1,20 +1,28 @@
 """How much slower fits become beside processes that keep cores busy, ours and our peers'.
 
     python bench/company.py --data DIR --busy 0 1 2
+    python bench/company.py --data DIR --one-core
 
 Every task runs alone first, then beside one endless loop in a process of its own, then beside two.
 In each state implementations take turns, and the median counts. `slower` is the time in company
 over the time alone; `ratio` is our `slower` over that of the peer, which does the same kind of work
 with BLAS's threads or with scikit-learn's.
+
+With `--one-core` the tasks run in processes with all cores, with one thread on all cores, and with
+one core alone by affinity (Linux). What is lost to threads that have no core is the third time over
+the second: the same work, with the same one core doing it. The third over the first says only how
+much the other cores had helped, which is most for the program that uses them best.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -154,6 +162,43 @@ def table(task: Task, counts: list[int]) -> list[dict[str, object]]:
     return rows
 
 
+def one_core(names: list[str], data: Path | None) -> None:
+    """Seconds with all cores, with one thread, and with one core, each in a process of its own."""
+    single = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    core = min(os.sched_getaffinity(0))
+    states: dict[str, tuple[dict[str, str], set[int]]] = {
+        "all cores": ({}, os.sched_getaffinity(0)),
+        "one thread": (single, os.sched_getaffinity(0)),
+        "one core": ({}, {core}),
+    }
+    found: dict[str, list[dict[str, str]]] = {}
+    for state, (environment, allowed) in states.items():
+        with tempfile.TemporaryDirectory() as folder:
+            csv_file = Path(folder) / "rows.csv"
+            command = [sys.executable, __file__, *names, "--busy", "0", "--csv", str(csv_file)]
+            if data is not None:
+                command += ["--data", str(data)]
+            subprocess.run(
+                command,
+                env={**os.environ, **environment},
+                preexec_fn=lambda cores=allowed: os.sched_setaffinity(0, cores),  # type: ignore[misc]
+                stdout=subprocess.DEVNULL,
+                check=True,
+            )
+            with csv_file.open(newline="") as file:
+                found[state] = list(csv.DictReader(file))
+    for rows in zip(*found.values(), strict=True):
+        print(f"\n{rows[0]['task']}; peer: {rows[0]['peer']}")
+        for who in ("seconds", "peer_seconds"):
+            many, thread, core_alone = (float(row[who]) for row in rows)
+            print(
+                f"  {'peer' if 'peer' in who else 'ours'}: all cores {many:.3f} s, "
+                f"one thread {thread:.3f} s, one core {core_alone:.3f} s; "
+                f"one core / one thread {core_alone / thread:.2f}, / all {core_alone / many:.2f}",
+                flush=True,
+            )
+
+
 def main() -> None:
     """Measure the tasks that were named."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -161,7 +206,11 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="folder with mnist.npz")
     parser.add_argument("--busy", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--csv", type=Path)
+    parser.add_argument("--one-core", action="store_true")
     given = parser.parse_args()
+    if given.one_core:
+        one_core(given.tasks, given.data)
+        return
     known = tasks(digits(given.data))
     unknown = set(given.tasks) - set(known)
     if unknown:

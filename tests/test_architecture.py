@@ -62,7 +62,18 @@ BENCH_MAY = {"papers": "eigenfeat._base."}
 
 # From the bottom up: a room may include only those before it, be it through a private header.
 CPP_ROOMS = (
-    *("view", "vector", "status", "tier", "scratch", "processors", "parallel", "lapack", "moments"),
+    *(
+        "view",
+        "vector",
+        "status",
+        "tier_kind",
+        "tier",
+        "scratch",
+        "processors",
+        "parallel",
+        "lapack",
+        "moments",
+    ),
     *("pencil", "expansion", "features", "logit", "local_means", "local_affinity"),
     *("prefix_gaussian", "trust_region", "box", "dominance", "crammer_singer", "sparse_rows"),
 )

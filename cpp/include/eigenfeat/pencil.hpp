@@ -10,7 +10,8 @@
 //   full    LAPACK's sygvd: every eigenpair. The reference for the other two. About 9 d^3 flops.
 //   subset  sygst to L^-1 A L^-T, then syevr for the wanted range. About 3 d^3 flops.
 //   krylov  block Lanczos with full reorthogonalisation and thick restart on the operator
-//           x -> W (A (W^T x)), W = L^-1; see krylov.hpp. About 4 d^2 flops a column.
+//           x -> W (A (W^T x)), W = L^-1; see krylov.hpp. About 4 d^2 flops a column; rows that are
+//           zero in A, or in B but for the diagonal, are left out where they are many.
 //   automatic  the cheapest by a cost model fitted to bench_pencil.
 //
 // Wanted: the n_vectors largest, of these only those with lambda >= threshold.
@@ -29,8 +30,8 @@
 //
 // Threads: parallel over items; a batch with fewer items than threads and large d is tiled inside
 // each item. Tiles have fixed sizes: every thread count gives the same bits.
-// Scratch: 3 d^2 numbers for each factor held (d^2 without krylov) and (d + m) m for each thread,
-// m <= max(3 n_vectors, 160) + 64 (krylov), or d^2 for each thread (subset, full).
+// Scratch: 3 d^2 numbers for each factor held (d^2 without krylov) and at most d^2 + (d + m) m for
+// each thread, m <= max(3 n_vectors, 160) + 64 (krylov), or d^2 for each thread (subset, full).
 // T is float or double. Misuse throws std::invalid_argument; numerical outcomes are a Status per
 // item.
 #pragma once

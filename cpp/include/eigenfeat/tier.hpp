@@ -13,11 +13,10 @@
 
 #include <string>
 
+#include "eigenfeat/tier_kind.hpp"
 #include "eigenfeat/vector.hpp"
 
 namespace eigenfeat {
-
-enum class Tier { baseline = 0, v3 = 1, v4 = 2 };
 
 const char* name_of(Tier tier);
 Vector<std::string> names_of(const Vector<Tier>& tiers);

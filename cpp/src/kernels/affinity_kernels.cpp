@@ -6,7 +6,7 @@ namespace eigenfeat {
 namespace EIGENFEAT_TIER {
 
 using Numbers = Vec<double>;
-using Bits = Vector<double>::integers;
+using Bits = Register<double>::integers;
 
 constexpr index_t kLine = kWidth<double>, kLines = kTileWidth / kLine;  // vectors of a tile's row
 constexpr double kInfinity = __builtin_inf();

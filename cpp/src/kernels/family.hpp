@@ -12,7 +12,7 @@
 // tier, and the linker keeps one of the copies, be it one that the machine cannot run.
 #pragma once
 
-#include "eigenfeat/tier.hpp"
+#include "eigenfeat/tier_kind.hpp"
 #include "eigenfeat/view.hpp"
 
 namespace eigenfeat {

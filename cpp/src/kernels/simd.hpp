@@ -63,19 +63,19 @@ inline constexpr bool kFused = false;
 #endif
 
 template <class T>
-struct Vector;
+struct Register;
 template <>
-struct Vector<double> {
+struct Register<double> {
   typedef double type __attribute__((vector_size(EIGENFEAT_VECTOR_BYTES)));
   typedef std::int64_t integers __attribute__((vector_size(EIGENFEAT_VECTOR_BYTES)));
 };
 template <>
-struct Vector<float> {
+struct Register<float> {
   typedef float type __attribute__((vector_size(EIGENFEAT_VECTOR_BYTES)));
   typedef std::int32_t integers __attribute__((vector_size(EIGENFEAT_VECTOR_BYTES)));
 };
 template <class T>
-using Vec = typename Vector<T>::type;
+using Vec = typename Register<T>::type;
 
 // Numbers in a vector, and vectors in a line.
 template <class T>

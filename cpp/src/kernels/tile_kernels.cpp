@@ -298,7 +298,9 @@ template <class T>
 void tile_scores(const T* tile, index_t stride, index_t rows, index_t columns, const T* w,
                  index_t width, index_t used, T* z) {
   const index_t tail = tail_of<T>(used, rows, columns);
-  const index_t most = used > tail ? kColumns : kLongest / static_cast<index_t>(sizeof(T));
+  // Every block has its sums to fetch and a tail to pack and to add up: of few columns, longer blocks.
+  const bool few = tail > 0 && used <= kFew;
+  const index_t most = few ? kLongest / static_cast<index_t>(sizeof(T)) : kColumns;
   for (index_t first = 0; first < columns;) {
     // No block is narrower than a vector.
     const index_t left = columns - first;

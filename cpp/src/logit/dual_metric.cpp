@@ -147,19 +147,8 @@ class DualMetric final : public Metric {
  private:
   // z <- diag(w)^1/2 K^-1 diag(w)^1/2 z
   void solve_kernel(MatrixView<T> z, int n_threads) const {
-    const index_t n = z.rows, k = z.cols, width = padded_width<double>(k);
-    const double order = static_cast<double>(n);
-    const int threads = threads_for(order * order * static_cast<double>(width) / 8.0, n_threads);
-    AlignedBuffer<double> x = AlignedBuffer<double>::zeros(std::max<index_t>(n * width, 1));
-    for (index_t i = 0; i < n; ++i) {
-      const double root = roots_.empty() ? 1.0 : roots_[i];
-      for (index_t c = 0; c < k; ++c) x[i * width + c] = root * static_cast<double>(z(i, c));
-    }
-    solve_tiles(kernel_, x.data(), width, k, threads);
-    for (index_t i = 0; i < n; ++i) {
-      const double root = roots_.empty() ? 1.0 : roots_[i];
-      for (index_t c = 0; c < k; ++c) z(i, c) = static_cast<T>(root * x[i * width + c]);
-    }
+    const auto root = [&](index_t i) { return roots_.empty() ? 1.0 : roots_[i]; };
+    solve_scaled<double, T>(kernel_, z, root, root, z, n_threads);
   }
 
   FeatureRows<T> features_;

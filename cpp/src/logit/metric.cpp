@@ -151,25 +151,15 @@ class TiledMetric final : public Metric {
 
   void solve(MatrixView<const double> b, MatrixView<double> out, int n_threads) const override {
     check_solve(*this, b, out);
-    const index_t p = order(), k = b.cols, width = padded_width<float>(k);
-    // A solve starts two regions a tile: each must be worth it.
-    const double work = static_cast<double>(p) * static_cast<double>(p * width) / 8.0;
-    const int threads = threads_for(work, n_threads);
+    const index_t p = order(), k = b.cols;
     double largest = 0.0;
     for (index_t i = 0; i < p; ++i) {
       for (index_t c = 0; c < k; ++c) largest = std::max(largest, std::abs(scale_[i] * b(i, c)));
     }
     const double unit = largest > 0.0 ? largest : 1.0;
-    AlignedBuffer<float> x = AlignedBuffer<float>::zeros(std::max<index_t>(p * width, 1));
-    for (index_t i = 0; i < p; ++i) {
-      const double factor = scale_[i] / unit;
-      for (index_t c = 0; c < k; ++c) x[i * width + c] = static_cast<float>(factor * b(i, c));
-    }
-    solve_tiles(factor_, x.data(), width, k, threads);
-    for (index_t i = 0; i < p; ++i) {
-      const double factor = scale_[i] * unit;
-      for (index_t c = 0; c < k; ++c) out(i, c) = factor * static_cast<double>(x[i * width + c]);
-    }
+    solve_scaled<float, double>(
+        factor_, b, [&](index_t i) { return scale_[i] / unit; },
+        [&](index_t i) { return scale_[i] * unit; }, out, n_threads);
   }
 
  private:

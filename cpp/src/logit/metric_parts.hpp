@@ -5,6 +5,8 @@
 #include <cmath>
 #include <string>
 
+#include "base/tile_products.hpp"
+#include "base/tiled_lower.hpp"
 #include "eigenfeat/logit.hpp"
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/status.hpp"
@@ -64,6 +66,29 @@ inline void check_solve(const Metric& metric, MatrixView<const double> b, Matrix
           std::to_string(b.rows));
   require(out.rows == p && out.cols == b.cols && out.is_row_major(), "out", "the shape of b",
           "another");
+}
+
+// out <- diag(after) (L L^T)^-1 diag(before) in, for the tiles of L; in and out may be the same.
+template <class Entry, class T, class Before, class After>
+void solve_scaled(const TiledLower<Entry>& factor, MatrixView<const T> in, Before&& before,
+                  After&& after, MatrixView<T> out, int n_threads) {
+  const index_t n = in.rows, k = in.cols, width = padded_width<Entry>(k);
+  // A solve starts two regions a tile: each must be worth it.
+  const double work = static_cast<double>(n) * static_cast<double>(n * width) / 8.0;
+  AlignedBuffer<Entry> x = AlignedBuffer<Entry>::zeros(std::max<index_t>(n * width, 1));
+  for (index_t i = 0; i < n; ++i) {
+    const double scale = before(i);
+    for (index_t c = 0; c < k; ++c) {
+      x[i * width + c] = static_cast<Entry>(scale * static_cast<double>(in(i, c)));
+    }
+  }
+  solve_tiles(factor, x.data(), width, k, threads_for(work, n_threads));
+  for (index_t i = 0; i < n; ++i) {
+    const double scale = after(i);
+    for (index_t c = 0; c < k; ++c) {
+      out(i, c) = static_cast<T>(scale * static_cast<double>(x[i * width + c]));
+    }
+  }
 }
 
 }  // namespace eigenfeat

@@ -63,7 +63,7 @@ int tiled_cholesky(MatrixView<T> a, int n_threads) {
 // Both ways round: the column-major array read by rows is W^T.
 template <class T>
 void invert(Factor<T>& factor, int n_threads) {
-  const index_t d = factor.matrix.rows, tiles = (d + kTile - 1) / kTile;
+  const index_t d = factor.order(), tiles = (d + kTile - 1) / kTile;
   for (AlignedBuffer<T>* inverse : {&factor.inverse_upper, &factor.inverse_lower}) {
     *inverse = AlignedBuffer<T>();  // the last factor's goes before the new one comes
     *inverse = AlignedBuffer<T>::zeros(d * d);
@@ -95,30 +95,30 @@ void invert(Factor<T>& factor, int n_threads) {
   });
 }
 
-// The largest eigenvalue of B + diag(shifts) by block power steps; every iterate gives a bound from
+// The largest eigenvalue of the compact B + diag(shifts) by block power steps; every iterate gives a bound from
 // below.
 template <class T>
 double norm_of(const Factor<T>& factor, int n_threads) {
-  const index_t d = factor.matrix.rows;
+  const MatrixView<const T> matrix = factor.compact.view();
+  const Vector<T>& shifts = factor.compact_shifts;
+  const index_t d = matrix.rows;
   constexpr index_t width = kLane<T>;
   AlignedBuffer<T> x(d * width), y(d * width);
   fill_random(x.data(), d * width, 0);
   // In units of the largest diagonal entry, the largest of all, so that no square leaves the range.
   double unit = 0.0;
   for (index_t j = 0; j < d; ++j) {
-    unit = std::max(
-        unit, static_cast<double>(factor.matrix(j, j)) + static_cast<double>(factor.shifts[j]));
+    unit = std::max(unit, static_cast<double>(matrix(j, j)) + static_cast<double>(shifts[j]));
   }
   double norm = 0.0;
   for (int step = 0; step < kNormSteps; ++step) {
-    multiply_narrow<T>(Shape::symmetric, factor.matrix, x.data(), width, y.data(), n_threads);
+    multiply_narrow<T>(Shape::symmetric, matrix, x.data(), width, y.data(), n_threads);
     for (index_t c = 0; c < width; ++c) {
       double before = 0.0, after = 0.0;
       for (index_t i = 0; i < d; ++i) {
         const double xi = static_cast<double>(x[i * width + c]);
         const double yi =
-            (static_cast<double>(y[i * width + c]) + static_cast<double>(factor.shifts[i]) * xi) /
-            unit;
+            (static_cast<double>(y[i * width + c]) + static_cast<double>(shifts[i]) * xi) / unit;
         before += xi * xi;
         after += yi * yi;
         x[i * width + c] = static_cast<T>(yi);
@@ -136,21 +136,36 @@ double norm_of(const Factor<T>& factor, int n_threads) {
 template <class T>
 void factorise(MatrixView<const T> matrix, VectorView<const T> shifts, bool with_inverse,
                int n_threads, Factor<T>& factor) {
-  const index_t d = matrix.rows;
   factor.matrix = matrix;
   factor.shifts = shifts;
+  if (with_inverse) {
+    factor.compact.read(matrix, Entries::beside_diagonal);
+  } else {
+    factor.compact.read_whole(matrix);
+  }
+  const MatrixView<const T> compact = factor.compact.view();
+  const index_t d = compact.rows;
+  factor.compact_shifts.clear();
+  for (const index_t i : factor.compact.rows()) factor.compact_shifts.push_back(shifts[i]);
   factor.lower.reserve(d * d);
   const MatrixView<T> lower = column_major(factor.lower.data(), d, d);
-  copy_shifted(matrix, shifts, lower, n_threads);
+  copy_shifted<T>(compact, {factor.compact_shifts.data(), d}, lower, n_threads);
   bool regular = tiled_cholesky(lower, n_threads) == 0;
-  const T smallest = static_cast<T>(d) * std::numeric_limits<T>::epsilon();
+  const T smallest = static_cast<T>(matrix.rows) * std::numeric_limits<T>::epsilon();
   for (index_t j = 0; regular && j < d; ++j) {
-    const T diagonal = matrix(j, j) + shifts[j];
+    const T diagonal = compact(j, j) + factor.compact_shifts[j];
     regular = lower(j, j) * lower(j, j) > smallest * diagonal && std::isfinite(lower(j, j));
+  }
+  double largest = 0.0;  // of the whole diagonal
+  for (index_t i = 0; regular && i < matrix.rows; ++i) {
+    const T diagonal = matrix(i, i) + shifts[i];
+    regular = diagonal > T(0) && std::isfinite(diagonal);
+    largest = std::max(largest, static_cast<double>(diagonal));
   }
   factor.status = regular ? Status::ok : Status::not_positive_definite;
   if (!regular) return;
   factor.norm = norm_of(factor, n_threads);
+  if (!factor.compact.is_whole()) factor.norm = std::max(factor.norm, largest);
   if (with_inverse) invert(factor, n_threads);
 }
 

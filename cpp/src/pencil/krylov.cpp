@@ -37,13 +37,11 @@ constexpr index_t kMaximumSweeps = 6;  // the work limit, in bases of full capac
 }  // namespace
 
 template <class T>
-void Krylov<T>::start(MatrixView<const T> a, const Factor<T>& factor, const Target& target,
-                      int n_threads) {
-  a_ = a;
-  factor_ = &factor;
+void Krylov<T>::start(ReducedOperator<T>& reduced, const Target& target, int n_threads) {
+  operator_ = &reduced;
   target_ = target;
   n_threads_ = n_threads;
-  d_ = a.rows;
+  d_ = reduced.order();
   capacity_ = krylov_capacity(target.n_vectors);
   // Nor more columns than a dense solver's work is worth.
   limit_ = std::min(kMaximumSweeps * capacity_, capacity_ + d_ / 2);
@@ -107,11 +105,7 @@ void Krylov<T>::step() {
     std::copy(block_.data() + i * width_, block_.data() + (i + 1) * width_, target.col(i));
   }
   size_ += width_;
-  const auto upper = row_major<const T>(factor_->inverse_upper.data(), d_, d_);
-  const auto lower = row_major<const T>(factor_->inverse_lower.data(), d_, d_);
-  multiply_narrow<T>(Shape::upper, upper, block_.data(), width_, image_.data(), n_threads_);
-  multiply_narrow<T>(Shape::symmetric, a_, image_.data(), width_, half_.data(), n_threads_);
-  multiply_narrow<T>(Shape::lower, lower, half_.data(), width_, image_.data(), n_threads_);
+  operator_->apply(block_.data(), width_, image_.data(), n_threads_);
   columns_applied_ += width_;
 
   T* column = projected_.data() + (size_ - width_) * capacity_;
@@ -322,20 +316,17 @@ void Krylov<T>::restart() {
 }
 
 template <class T>
-void Krylov<T>::write_vectors(T* groups) const {
-  for (index_t first = 0; first < n_wanted_; first += kGroup) {
-    const index_t count = std::min(kGroup, n_wanted_ - first);
-    T* group = groups + first * d_;
-    std::fill(group, group + kGroup * d_, T(0));
-    // Ranks descend, Ritz vectors ascend: a column-major block of s read backwards.
-    AlignedBuffer<T> chosen(size_ * count);
-    for (index_t c = 0; c < count; ++c) {
-      const T* s = ritz_vectors_.data() + (size_ - 1 - first - c) * size_;
-      std::copy(s, s + size_, chosen.data() + c * size_);
-    }
-    gemm<T>(Op::transpose, Op::none, T(1), column_major<const T>(chosen.data(), size_, count),
-            basis(size_), T(0), column_major(group, count, d_, kGroup));
+void Krylov<T>::write_vectors(index_t first, index_t width, T* group) const {
+  const index_t count = std::min(width, n_wanted_ - first);
+  std::fill(group, group + width * d_, T(0));
+  // Ranks descend, Ritz vectors ascend: a column-major block of s read backwards.
+  AlignedBuffer<T> chosen(size_ * count);
+  for (index_t c = 0; c < count; ++c) {
+    const T* s = ritz_vectors_.data() + (size_ - 1 - first - c) * size_;
+    std::copy(s, s + size_, chosen.data() + c * size_);
   }
+  gemm<T>(Op::transpose, Op::none, T(1), column_major<const T>(chosen.data(), size_, count),
+          basis(size_), T(0), column_major(group, count, d_, width));
 }
 
 template class Krylov<float>;

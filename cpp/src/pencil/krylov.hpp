@@ -17,8 +17,8 @@
 
 #include "eigenfeat/lapack.hpp"
 #include "eigenfeat/scratch.hpp"
-#include "pencil/factor.hpp"
 #include "pencil/narrow.hpp"
+#include "pencil/reduced_operator.hpp"
 
 namespace eigenfeat {
 
@@ -51,8 +51,8 @@ class Krylov {
     index_t first_check;  // columns at which to look first; 0: a guess
   };
 
-  // Starts afresh on A and the factor of B; both outlive the iteration.
-  void start(MatrixView<const T> a, const Factor<T>& factor, const Target& target, int n_threads);
+  // Starts afresh on M, which outlives the iteration.
+  void start(ReducedOperator<T>& reduced, const Target& target, int n_threads);
 
   // Advances to the next check. True: the wanted pairs look converged to slack times the tolerance.
   bool advance(double slack);
@@ -60,11 +60,10 @@ class Krylov {
   bool exhausted() const { return columns_applied_ >= limit_; }
   index_t columns_applied() const { return columns_applied_; }
 
-  // How many pairs are wanted, as the last check saw it, and their vectors u (d, count) as groups
-  // of kGroup columns, each group row-major (d, kGroup), padded with zeros.
+  // How many pairs are wanted, as the last check saw it, and their vectors u: those from rank
+  // `first` on, `width` columns row-major (d, width), padded with zeros.
   index_t n_wanted() const { return n_wanted_; }
-  static constexpr index_t kGroup = 2 * kLane<T>;
-  void write_vectors(T* groups) const;
+  void write_vectors(index_t first, index_t width, T* group) const;
 
  private:
   void step();
@@ -82,8 +81,7 @@ class Krylov {
     return column_major(basis_view_, columns, d_, capacity_);
   }
 
-  MatrixView<const T> a_;
-  const Factor<T>* factor_ = nullptr;
+  ReducedOperator<T>* operator_ = nullptr;
   Target target_{};
   int n_threads_ = 1;
   index_t d_ = 0, width_ = 0, capacity_ = 0, limit_ = 0;
@@ -100,7 +98,7 @@ class Krylov {
   T* basis_view_ = nullptr;
   AlignedBuffer<T> basis_;                 // Q, row-major (d, capacity)
   AlignedBuffer<T> spare_;                 // the same, for restarts
-  AlignedBuffer<T> block_, image_, half_;  // X, M X and what lies between, row-major (d, width)
+  AlignedBuffer<T> block_, image_, half_;  // X, M X and room, row-major (d, width)
   AlignedBuffer<T> projected_;             // H, column-major (capacity, capacity), upper triangle
   AlignedBuffer<T> ritz_vectors_;          // s, column-major (size, size)
   AlignedBuffer<T> ritz_values_;           // theta, ascending

@@ -254,7 +254,11 @@ double pencil_bytes(index_t d, index_t n_items, index_t n_denominators,
                                                    : d;
   const double vectors = static_cast<double>(n_items) * static_cast<double>(options.n_vectors) +
                          static_cast<double>(n_threads) * static_cast<double>(columns);
-  return static_cast<double>(held * each) +
+  // Krylov: a copy of A without its rows of zeros.
+  const double copies = krylov ? static_cast<double>(n_threads) * static_cast<double>(d * d) *
+                                     static_cast<double>(sizeof(T))
+                               : 0.0;
+  return static_cast<double>(held * each) + copies +
          vectors * static_cast<double>(d) * static_cast<double>(sizeof(T));
 }
 

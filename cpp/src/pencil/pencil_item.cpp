@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "eigenfeat/vector.hpp"
-#include "pencil/narrow.hpp"
 
 namespace eigenfeat {
 namespace {
@@ -14,11 +13,6 @@ namespace {
 // How far a Ritz estimate may lie above the tolerance for the true residual to be worth computing:
 // the estimate bounds it from above by the factor sqrt(||B||) ||v||, often a hundred.
 constexpr double kSlack = 128.0;
-
-template <class T>
-index_t group_count(index_t columns) {
-  return (columns + Krylov<T>::kGroup - 1) / Krylov<T>::kGroup;
-}
 
 }  // namespace
 
@@ -28,13 +22,15 @@ void ItemSolver<T>::solve(MatrixView<const T> a, const Factor<T>& factor,
   a_ = a;
   factor_ = &factor;
   n_threads_ = n_threads;
-  const index_t room = group_count<T>(options.n_vectors) * kGroup * a.rows;
-  for (AlignedBuffer<T>* buffer : {&reduced_, &vectors_, &av_, &bv_}) buffer->reserve(room);
+  group_ = krylov_block<T>(a.rows);
+  const index_t room = group_count(options.n_vectors) * group_ * a.rows;
+  for (AlignedBuffer<T>* buffer : {&vectors_, &av_, &bv_}) buffer->reserve(room);
   result.solver = options.solver;
   if (options.solver == Solver::krylov) {
     if (krylov_fits(a.rows, options.n_vectors) && by_krylov(options, result)) return;
     result.solver = Solver::subset;
   }
+  operator_.prepare_products(a, factor);
   const Status status =
       result.solver == Solver::full ? by_full(options, result) : by_subset(options, result);
   result.status = status;
@@ -49,18 +45,18 @@ void ItemSolver<T>::solve(MatrixView<const T> a, const Factor<T>& factor,
 // False where the wanted pairs do not reach the tolerance within the work limit.
 template <class T>
 bool ItemSolver<T>::by_krylov(const PencilOptions& options, ItemResult<T>& result) {
-  krylov_.start(a_, *factor_,
+  operator_.prepare(a_, *factor_, options.n_vectors, 2 * krylov_capacity(options.n_vectors));
+  krylov_.start(operator_,
                 {options.n_vectors, options.threshold, options.tolerance, expected_columns_},
                 n_threads_);
-  const auto upper = row_major<const T>(factor_->inverse_upper.data(), a_.rows, a_.rows);
+  reduced_.reserve(operator_.order() * group_);
   double slack = kSlack;
   while (!krylov_.exhausted()) {
     if (!krylov_.advance(slack)) continue;
-    krylov_.write_vectors(reduced_.data());
-    for (index_t group = 0; group < group_count<T>(krylov_.n_wanted()); ++group) {
-      const index_t at = group * kGroup * a_.rows;
-      multiply_narrow<T>(Shape::upper, upper, reduced_.data() + at, kGroup, vectors_.data() + at,
-                         n_threads_);
+    for (index_t group = 0; group < group_count(krylov_.n_wanted()); ++group) {
+      krylov_.write_vectors(group * group_, group_, reduced_.data());
+      operator_.back(reduced_.data(), group_, vectors_.data() + group * group_ * a_.rows,
+                     n_threads_);
     }
     result.iterations = krylov_.columns_applied();
     if (finish(options, krylov_.n_wanted(), result) <= options.tolerance) {
@@ -82,15 +78,34 @@ Status ItemSolver<T>::by_subset(const PencilOptions& options, ItemResult<T>& res
   const MatrixView<T> reduced = column_major(dense_.data(), d, d);
   for (index_t j = 0; j < d; ++j) std::copy(a_.row(j), a_.row(j) + d, reduced.col(j));
   const MatrixView<T> vectors = column_major(dense_vectors_.data(), d, m);
-  if (sygst<T>(Triangle::lower, reduced, factor_->lower_view()) != 0 ||
+  const MatrixView<const T> lower = whole_lower();
+  if (sygst<T>(Triangle::lower, reduced, lower) != 0 ||
       syevr_range<T>(Triangle::lower, reduced, d - m, d - 1, {eigenvalues_.data(), d}, vectors,
                      work_) != 0) {
     return by_full(options, result);  // syevr may fail on clusters of equal eigenvalues
   }
-  trsm<T>(Side::left, Triangle::lower, Op::transpose, T(1), factor_->lower_view(), vectors);
+  trsm<T>(Side::left, Triangle::lower, Op::transpose, T(1), lower, vectors);
   take_columns(vectors, m);
   result.iterations = 0;
   return Status::ok;
+}
+
+// L of the whole B: that of its coupled rows, and square roots on the diagonal of the others.
+template <class T>
+MatrixView<const T> ItemSolver<T>::whole_lower() {
+  if (factor_->compact.is_whole()) return factor_->lower_view();
+  const index_t d = a_.rows;
+  dense_b_.reserve(d * d);
+  const MatrixView<T> whole = column_major(dense_b_.data(), d, d);
+  std::fill(whole.data, whole.data + d * d, T(0));
+  for (index_t i = 0; i < d; ++i)
+    whole(i, i) = std::sqrt(factor_->matrix(i, i) + factor_->shifts[i]);
+  const Vector<index_t>& rows = factor_->compact.rows();
+  const MatrixView<const T> lower = factor_->lower_view();
+  for (index_t k = 0; k < rows.size(); ++k) {
+    for (index_t i = k; i < rows.size(); ++i) whole(rows[i], rows[k]) = lower(i, k);
+  }
+  return whole;
 }
 
 template <class T>
@@ -117,11 +132,11 @@ Status ItemSolver<T>::by_full(const PencilOptions& options, ItemResult<T>& resul
 template <class T>
 void ItemSolver<T>::take_columns(MatrixView<const T> ascending, index_t n_vectors) {
   const index_t d = ascending.rows;
-  std::fill(vectors_.data(), vectors_.data() + group_count<T>(n_vectors) * kGroup * d, T(0));
+  std::fill(vectors_.data(), vectors_.data() + group_count(n_vectors) * group_ * d, T(0));
   for (index_t rank = 0; rank < n_vectors; ++rank) {
     const T* column = ascending.col(ascending.cols - 1 - rank);
-    T* out = vectors_.data() + rank / kGroup * kGroup * d + rank % kGroup;
-    for (index_t i = 0; i < d; ++i) out[i * kGroup] = column[i];
+    T* out = vectors_.data() + rank / group_ * group_ * d + rank % group_;
+    for (index_t i = 0; i < d; ++i) out[i * group_] = column[i];
   }
 }
 
@@ -142,27 +157,24 @@ double ItemSolver<T>::finish(const PencilOptions& options, index_t count, ItemRe
   const index_t d = a_.rows;
   result.found = 0;
   if (count == 0) return 0.0;
-  for (index_t group = 0; group < group_count<T>(count); ++group) {
-    const index_t at = group * kGroup * d;
-    multiply_narrow<T>(Shape::symmetric, a_, vectors_.data() + at, kGroup, av_.data() + at,
-                       n_threads_);
-    multiply_narrow<T>(Shape::symmetric, factor_->matrix, vectors_.data() + at, kGroup,
-                       bv_.data() + at, n_threads_);
+  for (index_t group = 0; group < group_count(count); ++group) {
+    const index_t at = group * group_ * d;
+    operator_.numerator(vectors_.data() + at, group_, av_.data() + at, n_threads_);
+    operator_.denominator(vectors_.data() + at, group_, bv_.data() + at, n_threads_);
   }
   Vector<double> lambda(count), size(lambda.size()), residual(lambda.size());
   for (index_t rank = 0; rank < count; ++rank) {
-    const index_t at = rank / kGroup * kGroup * d + rank % kGroup;
+    const index_t at = rank / group_ * group_ * d + rank % group_;
     const index_t r = rank;
     double va = 0.0, vb = 0.0, vv = 0.0, rr = 0.0;
-    for (index_t j = 0, i = at; j < d; ++j, i += kGroup) {
-      bv_[i] += factor_->shifts[j] * vectors_[i];
+    for (index_t i = at; i < at + d * group_; i += group_) {
       const double v = static_cast<double>(vectors_[i]);
       va += v * static_cast<double>(av_[i]);
       vb += v * static_cast<double>(bv_[i]);
       vv += v * v;
     }
     lambda[r] = va / vb;
-    for (index_t i = at; i < at + d * kGroup; i += kGroup) {
+    for (index_t i = at; i < at + d * group_; i += group_) {
       const double entry = static_cast<double>(av_[i]) - lambda[r] * static_cast<double>(bv_[i]);
       rr += entry * entry;
     }
@@ -201,15 +213,15 @@ double ItemSolver<T>::finish(const PencilOptions& options, index_t count, ItemRe
 template <class T>
 void ItemSolver<T>::write_pair(index_t rank, double lambda, double residual, double norm,
                                ItemResult<T>& result) const {
-  const index_t d = a_.rows, at = rank / kGroup * kGroup * d + rank % kGroup, slot = result.found;
+  const index_t d = a_.rows, at = rank / group_ * group_ * d + rank % group_, slot = result.found;
   index_t peak = 0;
   for (index_t i = 0; i < d; ++i) {
-    if (std::abs(vectors_[at + i * kGroup]) > std::abs(vectors_[at + peak * kGroup])) peak = i;
+    if (std::abs(vectors_[at + i * group_]) > std::abs(vectors_[at + peak * group_])) peak = i;
   }
-  const double scale = (vectors_[at + peak * kGroup] < T(0) ? -1.0 : 1.0) / norm;
+  const double scale = (vectors_[at + peak * group_] < T(0) ? -1.0 : 1.0) / norm;
   T* out = result.vectors.row(slot);
   for (index_t i = 0; i < d; ++i)
-    out[i] = static_cast<T>(static_cast<double>(vectors_[at + i * kGroup]) * scale);
+    out[i] = static_cast<T>(static_cast<double>(vectors_[at + i * group_]) * scale);
   result.eigenvalues[slot] = static_cast<T>(lambda);
   result.residuals[slot] = static_cast<T>(residual);
 }

@@ -5,6 +5,7 @@
 #include "eigenfeat/scratch.hpp"
 #include "pencil/factor.hpp"
 #include "pencil/krylov.hpp"
+#include "pencil/reduced_operator.hpp"
 
 namespace eigenfeat {
 
@@ -36,11 +37,11 @@ class ItemSolver {
   void expect_columns(index_t columns) { expected_columns_ = columns; }
 
  private:
-  static constexpr index_t kGroup = Krylov<T>::kGroup;
-
   bool by_krylov(const PencilOptions& options, ItemResult<T>& result);
   Status by_subset(const PencilOptions& options, ItemResult<T>& result);
+  MatrixView<const T> whole_lower();
   Status by_full(const PencilOptions& options, ItemResult<T>& result);
+  index_t group_count(index_t columns) const { return (columns + group_ - 1) / group_; }
   void take_columns(MatrixView<const T> ascending, index_t n_vectors);
   double numerator_scale() const;
   double finish(const PencilOptions& options, index_t count, ItemResult<T>& result);
@@ -53,8 +54,10 @@ class ItemSolver {
   index_t expected_columns_ = 0;
   Krylov<T> krylov_;
   AlignedBuffer<T> dense_, dense_b_, dense_vectors_, eigenvalues_;
-  AlignedBuffer<T> reduced_;            // u by groups of kGroup columns, each row-major (d, kGroup)
-  AlignedBuffer<T> vectors_, av_, bv_;  // v, A v, B v likewise
+  ReducedOperator<T> operator_;
+  index_t group_ = 0;                   // columns of a group
+  AlignedBuffer<T> reduced_;            // u of one group, row-major (order, group_)
+  AlignedBuffer<T> vectors_, av_, bv_;  // v, A v, B v: all groups, each (d, group_)
   LapackWork<T> work_;
 };
 

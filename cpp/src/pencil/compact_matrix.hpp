@@ -1,0 +1,94 @@
+// Private to the pencils: a symmetric matrix without the rows and columns that say nothing.
+//
+// A column of the data that is zero throughout a class (a pixel at an image's edge, a word) is a zero
+// row and column of the class's moments. Products with what is left cost the square of its share.
+#pragma once
+
+#include <algorithm>
+
+#include "eigenfeat/scratch.hpp"
+#include "eigenfeat/vector.hpp"
+#include "eigenfeat/view.hpp"
+
+namespace eigenfeat {
+
+// What counts as an entry of a row that has to stay.
+enum class Entries { all, beside_diagonal };
+
+template <class T>
+class CompactMatrix {
+ public:
+  // Copies the rows and columns that stay, where they are few enough to be worth it; else refers to
+  // `matrix`, which outlives this.
+  void read(MatrixView<const T> matrix, Entries entries) {
+    const index_t d = matrix.rows;
+    matrix_ = matrix;
+    rows_.clear();
+    for (index_t i = 0; i < d; ++i) {
+      if (stays(matrix, i, entries)) rows_.push_back(i);
+    }
+    if (rows_.empty()) rows_.push_back(0);  // products of order zero would be a case of their own
+    whole_ = !worthwhile(rows_.size(), d);
+    if (whole_) {
+      rows_.resize(d);
+      for (index_t i = 0; i < d; ++i) rows_[i] = i;
+      return;
+    }
+    const index_t n = rows_.size();
+    copy_.reserve(n * n);
+    for (index_t i = 0; i < n; ++i) {
+      const T* from = matrix.row(rows_[i]);
+      T* to = copy_.data() + i * n;
+      for (index_t k = 0; k < n; ++k) to[k] = from[rows_[k]];
+    }
+  }
+  void read_whole(MatrixView<const T> matrix) {
+    matrix_ = matrix;
+    rows_.resize(matrix.rows);
+    for (index_t i = 0; i < matrix.rows; ++i) rows_[i] = i;
+    whole_ = true;
+  }
+
+  bool is_whole() const { return whole_; }
+  MatrixView<const T> view() const {
+    return whole_ ? matrix_ : row_major<const T>(copy_.data(), order(), order());
+  }
+  const Vector<index_t>& rows() const { return rows_; }  // of the matrix, ascending
+  index_t order() const { return rows_.size(); }
+
+ private:
+  // A factor with its inverse and a compact copy is then no larger than one of the whole matrix.
+  static bool worthwhile(index_t n, index_t d) { return 20 * n <= 17 * d; }
+
+  // NaN counts as an entry.
+  static bool stays(MatrixView<const T> matrix, index_t i, Entries entries) {
+    const T* row = matrix.row(i);
+    const auto entry = [](T x) { return !(x == T(0)); };
+    if (entries == Entries::all) return std::any_of(row, row + matrix.cols, entry);
+    return std::any_of(row, row + i, entry) || std::any_of(row + i + 1, row + matrix.cols, entry);
+  }
+
+  bool whole_ = true;
+  MatrixView<const T> matrix_;
+  Vector<index_t> rows_;
+  AlignedBuffer<T> copy_;
+};
+
+// out row k <- x row rows[k]; rows have `width` numbers.
+template <class T>
+void gather_rows(const Vector<index_t>& rows, const T* x, index_t width, T* out) {
+  for (index_t k = 0; k < rows.size(); ++k) {
+    std::copy(x + rows[k] * width, x + (rows[k] + 1) * width, out + k * width);
+  }
+}
+
+// out row rows[k] <- x row k, other rows of out (n_rows) zero
+template <class T>
+void scatter_rows(const Vector<index_t>& rows, const T* x, index_t width, index_t n_rows, T* out) {
+  std::fill(out, out + n_rows * width, T(0));
+  for (index_t k = 0; k < rows.size(); ++k) {
+    std::copy(x + k * width, x + (k + 1) * width, out + rows[k] * width);
+  }
+}
+
+}  // namespace eigenfeat
