@@ -76,7 +76,7 @@ class IdealRule(Rule):
     @staticmethod
     def reach(n_samples: int, risk: float) -> float:
         """The largest bound there is: all samples are of the class."""
-        return float(lower_bounds(n_samples, risk)[-1])
+        return float(risk ** (1 / n_samples))
 
     def judge(self, case: Case, tau: _Array, target: int | None) -> Judgement:
         bound, guess = self.largest(case, target)

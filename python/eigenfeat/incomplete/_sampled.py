@@ -60,8 +60,7 @@ class SampledRule(Rule):
     @staticmethod
     def reach(n_samples: int, risk: float) -> float:
         """The largest bound there is: all samples are of the class."""
-        sizes = _stages(n_samples)
-        return max(float(lower_bounds(size, risk / len(sizes))[-1]) for size in sizes)
+        return float((risk / len(_stages(n_samples))) ** (1 / n_samples))
 
     def judge(self, case: Case, tau: _Array, target: int | None) -> Judgement:
         bound, score = self.largest(case, target)

@@ -40,11 +40,11 @@ class Remembers(ClassifierMixin, BaseEstimator):
 @pytest.mark.parametrize("tau", [0.8, 0.9])
 def test_it_is_kept_as_often_as_is_promised(rule, tau):
     """With 30 rows to fit on, models of folds would differ much from that of all rows."""
-    kept, early, runs = 0, [], 60
+    kept, early, runs = 0, [], 40
     for seed in range(runs):
         random = np.random.default_rng([seed, 8])
         X, y = waves(random, 90)
-        fresh, _ = waves(random, 800)
+        fresh, _ = waves(random, 400)
         model = ReliableClassifier(
             LinearDiscriminantAnalysis(),
             set=rule,
