@@ -25,6 +25,7 @@
 #include "kernels/svm_kernels.hpp"
 #include "kernels/tile_kernels.hpp"
 #include "kernels/tridiagonal_kernels.hpp"
+#include "kernels/wave_kernels.hpp"
 #include "kernels/wave_product_kernels.hpp"
 
 namespace {
@@ -170,6 +171,34 @@ void waves() {
   }
 }
 
+// Half waves written out, in 10^9 of them a second, beside what could keep them from being faster:
+// the square roots, two for each projection, and, where they go to memory, its rate of writing.
+template <class T>
+void expansion() {
+  const index_t n = 512,
+                rows = (index_t{96} << 20) / (kWaves * n * static_cast<index_t>(sizeof(T)));
+  const int powers[] = {1, 2, 3};
+  const WaveKernels<T>& kernel = kernels<WaveKernels<T>>();
+  const std::string name = "half waves, 10^9 of them";
+  if (name.find(wanted) == std::string::npos) return;
+  AlignedBuffer<T> p = numbers<T>(n), some(kWaves * n), all(rows * kWaves * n);
+  const double written = static_cast<double>(kWaves * n);
+  const double roots = 3.0 * rate(2.0 * static_cast<double>(n), [&] {
+                         kernel.expand_row(Wave::half_wave, powers, 1, p.data(), n, some.data());
+                       });
+  const double near = rate(
+      written, [&] { kernel.expand_row(Wave::half_wave, powers, 3, p.data(), n, some.data()); });
+  print(name + ", in the first cache", near, roots, "roots");
+  // As often as the waves are written: the same addresses in the same order.
+  const double filled = rate(written * static_cast<double>(rows),
+                             [&] { std::fill(all.data(), all.data() + rows * kWaves * n, p[0]); });
+  const double far = rate(written * static_cast<double>(rows), [&] {
+    for (index_t r = 0; r < rows; ++r)
+      kernel.expand_row(Wave::half_wave, powers, 3, p.data(), n, all.data() + r * kWaves * n);
+  });
+  print(name + ", to memory", far, filled, "fill");
+}
+
 template <class T>
 void svm() {
   const index_t d = 784, k = 10;
@@ -185,11 +214,14 @@ void svm() {
   report_stream("svm row scores, a fifth of the columns", flops / 5, [&] {
     kernel.row_scores(rows.data(), columns.data(), some, w.data(), width, out.data());
   });
-  report("svm four row scores", 4 * flops,
-         [&] { kernel.four_row_scores(rows.data(), d, d, w.data(), width, out.data()); });
-  AlignedBuffer<T> full = numbers<T>(d * 16), scores(4 * 16);
-  report("svm four row scores, 16 classes", 4.0 * 2.0 * static_cast<double>(d * 16),
-         [&] { kernel.four_row_scores(rows.data(), d, d, full.data(), 16, scores.data()); });
+  for (const index_t classes : {2, 10, 16, 26}) {
+    const index_t apart = (d + kernel.unit - 1) / kernel.unit * kernel.unit;
+    AlignedBuffer<T> by_class = numbers<T>(classes * apart), scores(4 * 32);
+    const std::string told = ", " + std::to_string(classes) + " classes";
+    report("svm four row scores" + told, 4.0 * 2.0 * static_cast<double>(d * classes), [&] {
+      kernel.four_row_scores(rows.data(), d, d, by_class.data(), apart, classes, 32, scores.data());
+    });
+  }
   std::fill(out.data(), out.data() + width, T(1e-9));
   report_stream("svm add row", flops,
                 [&] { kernel.add_row(rows.data(), nullptr, d, out.data(), width, w.data()); });
@@ -241,6 +273,7 @@ void all() {
   narrow<T>();
   tiles<T>();
   waves<T>();
+  expansion<T>();
   svm<T>();
   nonzeros<T>();
   if constexpr (std::is_same_v<T, double>) tridiagonal();

@@ -175,15 +175,17 @@ void CrammerSinger<T>::State::full_pass(int n_threads) {
   Vector<Sums> sums((n + tile - 1) / tile);
   const double work = 2.0 * rows.entries() * static_cast<double>(width);
   const int threads = threads_for(work, n_threads);
+  const bool by_fours = rows.dense() && n >= 4;
+  if (by_fours) rows.sort_by_class(w.data(), k, width, n_threads, by_class);
   PerThread<AlignedBuffer<T>> scratch(threads);
   for_ranges(n, tile, threads, [&](index_t begin, index_t end, int thread) {
     AlignedBuffer<T>& g = scratch[thread];
     g.reserve(4 * width);
     Sums sum;
     for (index_t i = begin; i < end;) {
-      const index_t together = rows.dense() && i + 4 <= end ? 4 : 1;
+      const index_t together = by_fours && i + 4 <= end ? 4 : 1;
       if (together == 4) {
-        rows.scores_of_four(i, w.data(), width, g.data());
+        rows.scores_of_four(i, w.data(), by_class.data(), k, width, g.data());
       } else {
         rows.scores(i, w.data(), width, g.data());
       }

@@ -148,8 +148,23 @@ void SvmRows<T>::scores(index_t i, const T* w, index_t width, T* out) const {
 }
 
 template <class T>
-void SvmRows<T>::scores_of_four(index_t i, const T* w, index_t width, T* out) const {
-  kernels<SvmKernels<T>>().four_row_scores(dense_.row(i), dense_.row_stride, d_, w, width, out);
+void SvmRows<T>::sort_by_class(const T* w, index_t k, index_t width, int n_threads,
+                               AlignedBuffer<T>& by_class) const {
+  const index_t apart = svm_width<T>(d_);  // the padding is zero, for whole vectors are read
+  by_class.reserve(k * apart);
+  const double size = static_cast<double>(k) * static_cast<double>(apart);
+  for_blocks(k, threads_for(size, n_threads), [&](index_t c, int) {
+    T* line = by_class.data() + c * apart;
+    for (index_t j = 0; j < d_; ++j) line[j] = w[j * width + c];
+    std::fill(line + d_, line + apart, T(0));
+  });
+}
+
+template <class T>
+void SvmRows<T>::scores_of_four(index_t i, const T* w, const T* by_class, index_t k, index_t width,
+                                T* out) const {
+  kernels<SvmKernels<T>>().four_row_scores(dense_.row(i), dense_.row_stride, d_, by_class,
+                                           svm_width<T>(d_), k, width, out);
   if (constant_ == 0.0) return;
   const T* last = w + d_ * width;
   const T value = static_cast<T>(constant_);

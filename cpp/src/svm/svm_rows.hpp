@@ -2,7 +2,8 @@
 //
 // Weights W are row-major (p, width): all classes of a feature beside each other, in whole vectors
 // of the tier, the padding zero. A row's scores are then sum_j x_j W_j, a step is W_j += x_j delta, and
-// both cost one or a few vector operations for each entry that is not zero.
+// both cost one or a few vector operations for each entry that is not zero. Passes over all of many
+// dense rows, between which W stays as it is, read it by class instead: no padding is multiplied.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +39,12 @@ class SvmRows {
 
   // out (width) <- W^T x_i
   void scores(index_t i, const T* w, index_t width, T* out) const;
-  // out (4, width) likewise, for rows i .. i + 3 of dense ones.
-  void scores_of_four(index_t i, const T* w, index_t width, T* out) const;
+  // out (4, width) likewise, for rows i .. i + 3 of dense ones; by_class: w as sort_by_class gives it.
+  void scores_of_four(index_t i, const T* w, const T* by_class, index_t k, index_t width,
+                      T* out) const;
+  // The weights of each of k classes beside each other, without the constant's.
+  void sort_by_class(const T* w, index_t k, index_t width, int n_threads,
+                     AlignedBuffer<T>& by_class) const;
   // W += x_i delta^T, delta (width); changed: the classes where delta is not 0.
   template <class U>
   void add(index_t i, const U* delta, const Vector<index_t>& changed, index_t width, U* w) const;

@@ -57,6 +57,7 @@ struct CrammerSinger<T>::State {
   Vector<std::uint8_t> moved;                                // rows with a_i != 0
   AlignedBuffer<double> exact;                               // W, summed in the last full pass
   AlignedBuffer<T> w;                                        // W as the steps change it
+  AlignedBuffer<T> by_class;                                 // W of a pass over dense rows
   AlignedBuffer<T> mask;                                     // 0, in the padding -infinity
   double primal = 0.0, dual = 0.0, gap = 0.0, energy = 0.0;  // energy: |W|^2
   bool passed = false;  // whether there was a full pass since the last change from outside

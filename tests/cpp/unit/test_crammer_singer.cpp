@@ -24,8 +24,9 @@ struct Case {
   index_t k;
   double margin = 1.5, constant = 1.0;
 
-  Case(Random& random, index_t n, index_t d, index_t classes, double cost = 0.3)
-      : x(n, d), labels(random.labels(n, classes)), k(classes) {
+  Case(Random& random, index_t n, index_t d, index_t classes, double cost = 0.3,
+       index_t padding = 0)
+      : x(n, d, Order::rows, padding), labels(random.labels(n, classes)), k(classes) {
     for (index_t i = 0; i < n; ++i) {
       costs.push_back(cost * (0.5 + random.uniform()));
       for (index_t j = 0; j < d; ++j) {
@@ -98,6 +99,24 @@ TEST_CASE_TEMPLATE("primal, dual, gap and duals are what the formulas say", T, f
       check_state(found, data);
     }
   }
+}
+
+TEST_CASE_TEMPLATE("dense rows of any length, with any number of classes", T, float, double) {
+  // Passes take four rows, a few classes and so many features at a time; here are all their ends.
+  const auto check = [](index_t d, index_t k, index_t n) {
+    CAPTURE(d);
+    CAPTURE(k);
+    CAPTURE(n);
+    Random random(907);
+    const Case<T> data(random, n, d, k, 1.0 / static_cast<double>(d), 5);
+    CrammerSinger<T> found(data.x.read(), data.problem(), {}, 1);
+    found.run(2, 0.0, 1);
+    check_state(found, data);
+  };
+  for (const index_t d : {1, 2, 3, 4, 15, 16, 17, 63, 100, 511, 512, 513, 1023, 1024, 1025, 1100})
+    check(d, 10, 7);
+  for (const index_t k : {2, 3, 4, 5, 6, 7, 9, 11, 12, 13, 16, 26}) check(37, k, 11);
+  for (const index_t n : {1, 3, 4, 5, 8, 257, 260}) check(37, 6, n);
 }
 
 TEST_CASE("the gap closes, from any start, and no weights do better") {
