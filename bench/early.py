@@ -68,7 +68,7 @@ def main() -> None:
     """Run every classifier on every set, print a table and write a CSV file."""
     options = _options()
     names = options.sets or sorted(path.stem for path in (options.data / "ucr").glob("*.npz"))
-    lines = _lines_of(options.output)
+    lines = read_lines(options.output)
     done = {(line.problem, line.classifier) for line in lines}
     for peer in options.classifiers:
         for name in names:
@@ -86,7 +86,7 @@ def main() -> None:
     _print_ranks(lines)
 
 
-def _lines_of(path: Path) -> list[Line]:
+def read_lines(path: Path) -> list[Line]:
     if not path.exists():
         return []
     with path.open(newline="") as file:

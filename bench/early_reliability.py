@@ -124,8 +124,9 @@ def main() -> None:
                 if (name, rule) in done:
                     continue
                 data = np.load(options.data / "ucr" / f"{name}.npz")
+                model = make().set_params(correct=options.correct)
                 try:
-                    found = list(_lines(name, data, rule, make(), options))
+                    found = list(_lines(name, data, rule, model, options))
                 except (ValueError, MemoryError) as error:
                     print(f"{name}, {rule}: {error}", flush=True)
                     continue
@@ -151,7 +152,8 @@ def _lines(
     model.fit(X, y)
     fit_seconds = time.process_time() - begun
     complete = model.predict(T)
-    for told, one in (("raw", model.uncorrected()), ("corrected", model)):
+    corrected = "corrected" if options.correct is True else options.correct
+    for told, one in (("raw", model.uncorrected()), (corrected, model)):
         # From one look at every time, where there are enough for that; samples stop early at one.
         curve = told == "raw" and model.set_ not in ("ideal", "sampled") and options.tau == TAUS
         taus = (*SMALL, *TAUS) if curve else options.tau
@@ -245,6 +247,14 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--output", type=Path, required=True, help="a CSV file, which is added to")
     parser.add_argument("--sets", nargs="+", help="all that are there by default")
     parser.add_argument("--rules", default="", help="part of a rule's name")
+    parser.add_argument(
+        "--average",
+        dest="correct",
+        action="store_const",
+        const="average",
+        default=True,
+        help="correct for tau on average, not with confidence 0.9; to a file of its own",
+    )
     parser.add_argument("--tau", nargs="+", type=float, default=TAUS)
     parser.add_argument("--rows", type=int, default=1000, help="test rows, at most")
     parser.add_argument("--looks", type=int, default=60, help="times to look at, at most")

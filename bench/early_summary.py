@@ -32,8 +32,16 @@ def main() -> None:
     parts = [
         "# Early decisions, set by set\n",
         "Written by `bench/early_summary.py` from what `bench/early_reliability.py` measures; see "
-        "[benchmarks](benchmarks.md#whether-early-decisions-are-final-as-often-as-is-promised).\n",
+        "[benchmarks](benchmarks.md#whether-early-decisions-are-final-as-often-as-is-promised). "
+        "Models are fitted to the official training part and tried on the test part's rows. "
+        "Raw rules (`correct=False`) are tried at equally spaced times, corrected "
+        "ones (with confidence 0.9, the default) at `looks_`, at most 48 times.\n",
+        "In the tables by rule each cell is the share of early labels that are those of the "
+        "complete series, ± the standard error of a binomial share at tau, and the mean time of "
+        "decision as a share of the series; **bold** where the share is below tau by more than two "
+        "standard errors. A set that is missing was not reached.\n",
         "## How many sets are below tau by more than two standard errors\n",
+        "Each cell: how many of the sets, and the mean time of decision over the sets.\n",
         counts(lines),
         "## Earlier at equal realised agreement\n",
         earlier(lines),

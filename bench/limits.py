@@ -89,7 +89,7 @@ def fit(
     if warm:
         fits("small")[name]()  # what is imported late, threads, and buffers of BLAS
         # NumPy's BLAS starts its threads when it is loaded, and after a fork with its next large
-        # call, which ends the process where it cannot.
+        # call.
         np.linalg.solve(np.eye(600), np.ones((600, 600)))
     space = status_mebibytes("VmSize")
     if mebibytes is not None:
@@ -154,7 +154,9 @@ def interrupts(names: list[str], delays: list[float], size: str) -> bool:
 
 
 def memory(names: list[str], steps: int, size: str, patience: float) -> bool:
-    """Fit at `steps` limits between what a small fit has left and what this one takes.
+    """Fit at `steps` limits between what a small fit has left and 1.2 times what this one takes.
+
+    The last one must do: many fits need all that they take for their last arrays.
 
     Every fit gets `patience` seconds, and one under a limit ten times what the fit without one has
     taken as well: threads take turns there.
@@ -170,7 +172,8 @@ def memory(names: list[str], steps: int, size: str, patience: float) -> bool:
         # Under a limit BLAS makes certain of a buffer, also where the fit needs no more memory.
         needed = max(float(whole.split()[-2]), BUFFERS)
         seconds = patience + 10 * (time.perf_counter() - start)
-        ends = [limited(name, needed * i / steps, size, seconds) for i in range(steps)]
+        levels = np.linspace(0, 1.2 * needed, steps)
+        ends = [limited(name, level, size, seconds) for level in levels.tolist()]
         for i, end in enumerate(ends):
             if end.startswith("finished"):
                 ends[i] = "ok"
@@ -179,6 +182,9 @@ def memory(names: list[str], steps: int, size: str, patience: float) -> bool:
             else:
                 ends[i] = f"{end} !"
                 good = False
+        if ends[-1] == "MemoryError":
+            ends[-1] += " !"
+            good = False
         print(f"{name:30} {needed:5.0f} MiB: " + ", ".join(ends), flush=True)
     return good
 

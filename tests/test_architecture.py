@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 
 import pytest
+from project import ROOT, fail_on, matching, read, read_code
 
-ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "python/eigenfeat/"
 
 pytestmark = pytest.mark.skipif(
@@ -46,6 +45,14 @@ RANKS = tuple(
     )
 )
 RANK_OF = {folder: rank for rank, folders in enumerate(RANKS) for folder in folders}
+
+# From the bottom up: folders within a folder; "" is its own files. But for _base, for it alone.
+INNER_RANKS = {
+    "incomplete": ("_series", "_completion", "_classifiers", "_rules", "_early", ""),
+    "ldg": ("_solving", ""),
+    "_base": ("", "files"),
+}
+MAX_FILES = 20  # of a folder of the package
 
 # Libraries besides the standard one: from which rank on, and those that are imported in functions.
 LIBRARIES = {"numpy": "_base", "joblib": "_base", "scipy": "pencils", "sklearn": "rows"}
@@ -177,48 +184,6 @@ TEXT_RULES = (
 MAX_LINES = 420  # "about 400"
 
 
-# ---- reading -------------------------------------------------------------------------------------
-
-
-@cache
-def project_files() -> tuple[str, ...]:
-    """List the files that git tracks or would track; without git, all but builds and caches."""
-    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    try:
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True)
-        files = [name for name in done.stdout.split("\0") if name and (ROOT / name).is_file()]
-    except (OSError, subprocess.CalledProcessError):
-        files = []
-    if not files:
-        apart = re.compile(r"(^|/)(\.(?!ci/)[^/]*|__pycache__|build|dist|venv)/")
-        found = (path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*") if path.is_file())
-        files = [name for name in found if not apart.search(name)]
-    return tuple(sorted(files))
-
-
-def matching(*patterns: str) -> list[str]:
-    return [f for f in project_files() if any(fnmatch(f, pattern) for pattern in patterns)]
-
-
-@cache
-def read(name: str) -> str:
-    return (ROOT / name).read_bytes().decode("utf-8", errors="replace")
-
-
-@cache
-def read_code(name: str) -> str:
-    """Text of a file; if it is C++, without comments but with every line in its place."""
-    if not name.endswith((".cpp", ".hpp")):
-        return read(name)
-    token = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'|//[^\n]*|/\*.*?\*/', re.DOTALL)
-    return token.sub(lambda m: m[0] if m[0][0] != "/" else "\n" * m[0].count("\n"), read(name))
-
-
-def fail_on(broken: list[str]) -> None:
-    if broken:
-        pytest.fail("\n".join(dict.fromkeys(broken)), pytrace=False)
-
-
 # ---- any text ------------------------------------------------------------------------------------
 
 
@@ -312,6 +277,12 @@ def folder_of(module: str) -> str:
     return parts[1] if len(parts) > 1 else "__init__"
 
 
+def inner_of(module: str) -> str:
+    """The folder within a folder in which a module lies."""
+    folder, inner = folder_of(module), [*module.split("."), "", ""][2]
+    return inner if f"{PACKAGE}{folder}/{inner}/__init__.py" in modules().values() else ""
+
+
 def imports(path: str) -> Iterator[Import]:
     package = module_of(path).split(".")
     if not path.endswith("__init__.py"):
@@ -352,10 +323,8 @@ def violations(path: str) -> Iterator[str]:
                 yield f"{where} must import {found.name} from where it is written"
             elif target != folder and RANK_OF.get(target, len(RANKS)) >= rank:
                 yield f"{where}: {folder} must not import {found.module}, which is not below it"
-            inside = (
-                found.module.rpartition(".")[2] if target not in {folder, "_base", "_core"} else ""
-            )
-            if target != folder and any_private(inside, found.name):
+            inside = [] if target in {"_base", "_core"} else found.module.split(".")[2:]
+            if target != folder and any_private(*inside, found.name):
                 yield f"{where} reaches for a private part: {found.module} {found.name}"
             if modules().get(found.module) in APART:
                 yield f"{where} must not import {found.module}"
@@ -376,6 +345,27 @@ def test_every_folder_has_a_rank() -> None:
 def test_python_imports(folder: str) -> None:
     paths = [path for module, path in modules().items() if folder_of(module) == folder]
     fail_on([line for path in paths if folder != "__init__" for line in violations(path)])
+
+
+@pytest.mark.parametrize("folder", INNER_RANKS)
+def test_folders_within_a_folder(folder: str) -> None:
+    """Each imports those before it, and all of them have a place."""
+    ranks = INNER_RANKS[folder]
+    own = {m: path for m, path in modules().items() if folder_of(m) == folder}
+    broken = [f"{m} has no place in INNER_RANKS" for m in own if inner_of(m) not in ranks]
+    for module, path in own.items() if not broken else ():
+        broken += [
+            f"{path}:{found.line} must not import {found.module}"
+            for found in imports(path)
+            if folder_of(found.module) == folder and found.module.startswith("eigenfeat.")
+            if ranks.index(inner_of(found.module)) > ranks.index(inner_of(module))
+        ]
+    fail_on(broken)
+
+
+def test_folders_are_small() -> None:
+    files = Counter(path.rpartition("/")[0] for path in modules().values())
+    fail_on([f"{folder} has {n} files" for folder, n in files.items() if n > MAX_FILES])
 
 
 def test_no_circle_of_files() -> None:

@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from eigenfeat._base.persist import replacing
+from eigenfeat._base.files.persist import replacing
 
 __all__ = ["write_lines"]
 

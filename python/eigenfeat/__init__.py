@@ -3,7 +3,7 @@
 TYPE_CHECKING = False  # but for type checkers, which know the name: typing takes time to import
 
 if TYPE_CHECKING:
-    from ._base.persist import FileFormatError
+    from ._base.files.persist import FileFormatError
     from ._base.versions import show_versions
     from .expansion.features import ExpandedRows
     from .gem.class_components import ClassComponents
@@ -71,7 +71,7 @@ _HOMES = {
         "generalized_eigh",
         "pair_directions",
     ),
-    "_base.persist": ("FileFormatError",),
+    "_base.files.persist": ("FileFormatError",),
     "rayleigh.rayleigh": ("OrientedPCA", "RayleighPCA", "VanishingComponents"),
     "models.saving": ("load", "save"),
     "gem.spatial_filters": ("SpatialFilters",),

@@ -12,11 +12,11 @@ from dataclasses import replace
 import numpy as np
 import region_reference as reference
 
-from eigenfeat.incomplete._discriminants import Gaussians, Linear, Quadratic
-from eigenfeat.incomplete._rules import Case, square_roots
-from eigenfeat.incomplete._set_rule import SetRule
-from eigenfeat.incomplete.conditional import Conditional
-from eigenfeat.incomplete.sets import SETS
+from eigenfeat.incomplete._classifiers.discriminants import Gaussians, Linear, Quadratic
+from eigenfeat.incomplete._completion.conditional import Conditional
+from eigenfeat.incomplete._completion.sets import SETS
+from eigenfeat.incomplete._rules.rule import Case, square_roots
+from eigenfeat.incomplete._rules.set_rule import SetRule
 from eigenfeat.regions.dominance import SeparableClasses, box_minimum
 
 EPS = float(np.finfo(float).eps)

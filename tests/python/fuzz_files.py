@@ -296,7 +296,7 @@ def _repacked(name: str, whole: bytes, rng: np.random.Generator) -> bytes:
         contents[member] = damaged(data, list(contents.values()), rng)
     out = io.BytesIO()
     if name.endswith(".efm"):
-        from eigenfeat._base.archive import ArchiveWriter
+        from eigenfeat._base.files.archive import ArchiveWriter
 
         writer = ArchiveWriter(out)
         for key, value in contents.items():

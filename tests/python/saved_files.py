@@ -10,8 +10,8 @@ import numpy as np
 from fitted_models import MODELS
 
 import eigenfeat as ef
-from eigenfeat._base import archive as _archive
-from eigenfeat._base import persist
+from eigenfeat._base.files import archive as _archive
+from eigenfeat._base.files import persist
 
 
 def members(path):

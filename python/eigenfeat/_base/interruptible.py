@@ -8,11 +8,14 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
+from eigenfeat._base.blas import require_room
+
 __all__ = ["interruptible"]
 
 _Result = TypeVar("_Result")
 
 _LONG = 5e8  # floating-point operations: some tenths of a second on one slow core
+_ROOM = 256 << 20  # bytes of addresses: the thread's stack, its heap, and one more buffer of BLAS
 
 
 def interruptible(call: Callable[[], _Result], operations: float) -> _Result:
@@ -20,7 +23,9 @@ def interruptible(call: Callable[[], _Result], operations: float) -> _Result:
 
     A call that may take long is made in a thread of its own, for which the main thread waits. After
     KeyboardInterrupt that thread goes on until the call returns, keeps what it works on, and drops
-    the result. The process does not end before, because libraries are unloaded at its end.
+    the result. The process does not end before, because libraries are unloaded at its end. Under a
+    limit of addresses that leaves little room there is no such thread: OpenBLAS would end the
+    process for want of what it takes.
 
     Parameters
     ----------
@@ -34,6 +39,10 @@ def interruptible(call: Callable[[], _Result], operations: float) -> _Result:
         or threading.current_thread() is not threading.main_thread()
         or signal.getsignal(signal.SIGINT) is not signal.default_int_handler
     ):
+        return call()
+    try:
+        require_room(_ROOM)
+    except MemoryError:
         return call()
     done = threading.Event()
     results: list[_Result] = []

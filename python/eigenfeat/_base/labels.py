@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from eigenfeat._base.cached import cached_property
+from eigenfeat._base.lazy import cached_property
 from eigenfeat._base.validation import show
 
 __all__ = ["LabelTable", "UnknownClassError", "check_two_labels", "label_dtype"]

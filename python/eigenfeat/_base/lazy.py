@@ -1,13 +1,31 @@
-"""A value that is computed once, when it is first asked for, by whichever thread asks first."""
+"""Values that are computed once, when they are first asked for, also where processes fork."""
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
-from eigenfeat._base.locks import ProcessLock
+__all__ = ["Lazy", "ProcessLock", "cached_property"]
 
 T = TypeVar("T")
+
+
+class ProcessLock:
+    """``with lock():`` waits for other threads of this process.
+
+    A plain lock that some thread holds while another one forks stays locked in the child for ever.
+    What it guards must therefore be good at any moment, or be computed anew.
+    """
+
+    def __init__(self) -> None:
+        self._locks = {os.getpid(): threading.Lock()}
+
+    def __call__(self) -> threading.Lock:
+        process = os.getpid()
+        # setdefault: two threads that come first get the same lock.
+        return self._locks.get(process) or self._locks.setdefault(process, threading.Lock())
 
 
 class Lazy(Generic[T]):
@@ -41,3 +59,33 @@ class Lazy(Generic[T]):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._compute, self._value = state["compute"], state["value"]
         self._lock = ProcessLock()
+
+
+class cached_property(Generic[T]):  # noqa: N801, its name is that of functools's
+    """As `functools.cached_property` is since Python 3.12; before, it holds a lock.
+
+    All objects of a class share that lock. A process that is forked while any thread computes the
+    property has it locked for ever, and hangs when it computes the property itself. Without the
+    lock, threads that come at the same time may compute the same value each.
+    """
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self._compute = compute
+        self.__doc__ = compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> cached_property[T]: ...
+
+    @overload
+    def __get__(self, instance: Any, owner: type) -> T: ...
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            return self
+        value = self._compute(instance)
+        # The first value stays: whoever asks gets the same object. From now on Python finds it in
+        # the object's own attributes, and does not come here.
+        return vars(instance).setdefault(self._name, value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from eigenfeat._base import persist
+from eigenfeat._base.files import persist
 from eigenfeat.moments.class_moments import ClassMoments
 
 __all__ = ["KIND", "read_checkpoint", "write_checkpoint"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from eigenfeat.cli.options import (
@@ -14,6 +13,7 @@ from eigenfeat.cli.options import (
     add_run_options,
     add_talk,
     amount,
+    file_name,
     positive,
 )
 from eigenfeat.cli.parameters import add_parameters
@@ -149,7 +149,7 @@ def _add_moments(commands: Any) -> None:
     group = moments.add_argument_group("checkpoints")
     group.add_argument(
         "--checkpoint",
-        type=Path,
+        type=file_name,
         metavar="FILE",
         help="where checkpoints go (default: OUTPUT.checkpoint)",
     )

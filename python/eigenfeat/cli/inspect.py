@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from eigenfeat._base import persist
+from eigenfeat._base.files import persist
 from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.validation import show
 from eigenfeat.cli import checkpoint

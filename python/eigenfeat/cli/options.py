@@ -17,6 +17,7 @@ __all__ = [
     "amount",
     "column_names",
     "count",
+    "file_name",
     "natural",
     "open_data",
     "open_labelled",
@@ -27,7 +28,12 @@ __all__ = [
 def add_output(parser: Any, what: str) -> None:
     """Add -o."""
     parser.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="FILE", help=f"the file that {what}"
+        "-o",
+        "--output",
+        type=file_name,
+        required=True,
+        metavar="FILE",
+        help=f"the file that {what}",
     )
 
 
@@ -169,6 +175,10 @@ def open_labelled(options: argparse.Namespace) -> Any:
         raise none  # before the column of labels is taken for a feature
     rows = open_data(options)
     if rows.sources[0].label_kind is None:
+        if options.target is None and options.y_name != "y":
+            raise UsageError(
+                f"--y-name: expected an array of labels in {paths[0]}, got {options.y_name!r}"
+            )
         raise none
     return rows
 
@@ -184,6 +194,13 @@ def column_names(rows: Any) -> list[str] | None:
 def listed(texts: list[str]) -> list[str]:
     """The names in texts that are separated by commas."""
     return [name.strip() for text in texts for name in text.split(",") if name.strip()]
+
+
+def file_name(text: str) -> Path:
+    """A path that is not empty."""
+    if not text:
+        raise argparse.ArgumentTypeError("expected the name of a file, got ''")
+    return Path(text)
 
 
 def positive(text: str) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from eigenfeat._base import persist
+from eigenfeat._base.files import persist
 from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.validation import check_whole
 from eigenfeat.expansion.layers import Layer

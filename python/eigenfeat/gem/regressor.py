@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from eigenfeat._base.interruptible import interruptible
 from eigenfeat._base.text_columns import naming_text
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS, show
@@ -289,7 +290,8 @@ def _decomposed(rows: _Array, share: _Array) -> tuple[_Array, _Array, _Array]:
     if p == 0:
         return np.empty((0, 0)), np.empty(0), np.empty((n, 0))
     weighted = rows * np.sqrt(share)[:, None]
-    values, vectors = np.linalg.eigh(weighted.T @ weighted if p <= n else weighted @ weighted.T)
+    gram = weighted.T @ weighted if p <= n else weighted @ weighted.T
+    values, vectors = interruptible(lambda: np.linalg.eigh(gram), 9 * len(gram) ** 3)
     kept = values > max(n, p) * np.finfo(np.float64).eps * max(float(values[-1]), 1e-300)
     values, vectors = values[kept], vectors[:, kept]
     basis = vectors if p <= n else weighted.T @ vectors / np.sqrt(values)

@@ -3,27 +3,27 @@
 Parrish (2012), chapter 5.
 """
 
-from eigenfeat.incomplete.baselines import FixedTime
-from eigenfeat.incomplete.baselines_ects import ECTS
-from eigenfeat.incomplete.baselines_sprt import SPRT
-from eigenfeat.incomplete.calibration import Calibration, NotCertifiedError, calibrate
-from eigenfeat.incomplete.class_nearest import ClassNearest
-from eigenfeat.incomplete.completion import GaussianCompletion, MixtureCompletion
-from eigenfeat.incomplete.conditional import Conditional, PrefixConditional
-from eigenfeat.incomplete.costs import CostDecisions, MinimumCostClassifier
-from eigenfeat.incomplete.decision import ReliableClassifier
-from eigenfeat.incomplete.early_result import EarlyLabels
-from eigenfeat.incomplete.effective_length import EffectiveLength, effective_length
-from eigenfeat.incomplete.intervals import interval_summaries
-from eigenfeat.incomplete.local_qda import LocalQDA
-from eigenfeat.incomplete.metrics import (
+from eigenfeat.incomplete._classifiers.class_nearest import ClassNearest
+from eigenfeat.incomplete._classifiers.local_qda import LocalQDA
+from eigenfeat.incomplete._completion.conditional import Conditional, PrefixConditional
+from eigenfeat.incomplete._completion.models import GaussianCompletion, MixtureCompletion
+from eigenfeat.incomplete._early.costs import CostDecisions, MinimumCostClassifier
+from eigenfeat.incomplete._early.ects import ECTS
+from eigenfeat.incomplete._early.effective_length import EffectiveLength, effective_length
+from eigenfeat.incomplete._early.fixed_time import FixedTime
+from eigenfeat.incomplete._early.intervals import interval_summaries
+from eigenfeat.incomplete._early.metrics import (
     EarlyCurve,
     EarlyScores,
     early_scores,
     harmonic_mean,
     reliability_curve,
 )
-from eigenfeat.incomplete.results import Decisions, EarlyDecisions
+from eigenfeat.incomplete._early.sprt import SPRT
+from eigenfeat.incomplete._rules.calibration import Calibration, NotCertifiedError, calibrate
+from eigenfeat.incomplete._series.early_result import EarlyLabels
+from eigenfeat.incomplete._series.results import Decisions, EarlyDecisions
+from eigenfeat.incomplete.decision import ReliableClassifier
 from eigenfeat.incomplete.search import ReliableClassifierCV
 from eigenfeat.incomplete.stream import Stream, StreamDecision
 from eigenfeat.incomplete.streams import Streams

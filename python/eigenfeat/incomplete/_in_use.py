@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any, cast
 
-from eigenfeat.incomplete._rules import Rule
-from eigenfeat.incomplete.calibration import Calibration, NotCertifiedError, calibrate
+from eigenfeat.incomplete._rules.calibration import Calibration, NotCertifiedError, calibrate
+from eigenfeat.incomplete._rules.rule import Rule
 from eigenfeat.incomplete.stream import Stream
 from eigenfeat.incomplete.streams import Streams
 

@@ -8,14 +8,14 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat._base.locks import ProcessLock
-from eigenfeat.incomplete._completion import spectra_of
-from eigenfeat.incomplete._patterns import Pattern
-from eigenfeat.incomplete._rules import pair_variances
-from eigenfeat.incomplete.conditional import Conditional, Spectra
+from eigenfeat._base.lazy import ProcessLock
+from eigenfeat.incomplete._completion.conditional import Conditional, Spectra
+from eigenfeat.incomplete._completion.conditioning import spectra_of
+from eigenfeat.incomplete._completion.patterns import Pattern
+from eigenfeat.incomplete._rules.rule import pair_variances
 
 if TYPE_CHECKING:
-    from eigenfeat.incomplete._rules import Case
+    from eigenfeat.incomplete._rules.rule import Case
     from eigenfeat.incomplete.decision import ReliableClassifier
     from eigenfeat.regions.prefix_gaussian import PrefixGaussian
 

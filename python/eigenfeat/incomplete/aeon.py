@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
+from eigenfeat.incomplete._early.metrics import harmonic_mean
 from eigenfeat.incomplete.decision import ReliableClassifier
-from eigenfeat.incomplete.metrics import harmonic_mean
 
 __all__ = ["AeonEarlyClassifier"]
 
@@ -126,7 +126,7 @@ class AeonEarlyClassifier(BaseEarlyClassifier):
 
     @classmethod
     def _get_test_params(cls, parameter_set: str = "default") -> Any:
-        from eigenfeat.incomplete.baselines_ects import ECTS
+        from eigenfeat.incomplete._early.ects import ECTS
 
         return [{}, {"estimator": ECTS()}] if parameter_set == "default" else {}
 

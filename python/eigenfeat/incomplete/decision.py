@@ -14,15 +14,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST, real_array, show
-from eigenfeat.incomplete._early import EarlyRun, batches
-from eigenfeat.incomplete._fitting import Fitting
+from eigenfeat.incomplete._completion.sets import SETS
 from eigenfeat.incomplete._in_use import InUse
-from eigenfeat.incomplete._rules import Judgement
-from eigenfeat.incomplete._sample_sizes import MOST_SAMPLES, check_samples
-from eigenfeat.incomplete._series import known_rows, training_rows, whole_rows
-from eigenfeat.incomplete._steps import ascending_steps
-from eigenfeat.incomplete.results import Decisions, EarlyDecisions
-from eigenfeat.incomplete.sets import SETS
+from eigenfeat.incomplete._rules.early import EarlyRun, batches
+from eigenfeat.incomplete._rules.fitting import Fitting
+from eigenfeat.incomplete._rules.rule import Judgement
+from eigenfeat.incomplete._rules.sample_sizes import MOST_SAMPLES, check_samples
+from eigenfeat.incomplete._series.layout import known_rows, training_rows, whole_rows
+from eigenfeat.incomplete._series.results import Decisions, EarlyDecisions
+from eigenfeat.incomplete._series.steps import ascending_steps
 
 __all__ = ["ReliableClassifier"]
 

@@ -18,14 +18,14 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST, show
-from eigenfeat.incomplete._complete_rows import complete_rows, labelled_complete_rows
-from eigenfeat.incomplete._folds import held_out
-from eigenfeat.incomplete._series import series_of, training_rows
-from eigenfeat.incomplete._traces import checked_taus
-from eigenfeat.incomplete.completion import MixtureCompletion
+from eigenfeat.incomplete._completion.models import MixtureCompletion
+from eigenfeat.incomplete._early.metrics import reliability_curve
+from eigenfeat.incomplete._series.complete_rows import complete_rows, labelled_complete_rows
+from eigenfeat.incomplete._series.folds import held_out
+from eigenfeat.incomplete._series.layout import series_of, training_rows
+from eigenfeat.incomplete._series.results import Decisions, EarlyDecisions
+from eigenfeat.incomplete._series.traces import checked_taus
 from eigenfeat.incomplete.decision import ReliableClassifier
-from eigenfeat.incomplete.metrics import reliability_curve
-from eigenfeat.incomplete.results import Decisions, EarlyDecisions
 
 __all__ = ["ReliableClassifierCV"]
 

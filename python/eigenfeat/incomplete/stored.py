@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from eigenfeat._base.stored import Stored, fits
-from eigenfeat.incomplete._affine import Affine
-from eigenfeat.incomplete._correction import CorrectedRule, Correction
-from eigenfeat.incomplete._discriminants import (
+from eigenfeat._base.files.stored import Stored, fits
+from eigenfeat.incomplete._classifiers.class_nearest import ClassNearest
+from eigenfeat.incomplete._classifiers.discriminants import (
     Gaussians,
     Linear,
     Local,
@@ -17,25 +16,26 @@ from eigenfeat.incomplete._discriminants import (
     Opaque,
     Quadratic,
 )
-from eigenfeat.incomplete._ideal import ClassCodes, IdealRule
-from eigenfeat.incomplete._learned import LearnedRule, ThresholdRule, Thresholds
-from eigenfeat.incomplete._pairwise import PairwiseRule
-from eigenfeat.incomplete._patterns import PatternCache
-from eigenfeat.incomplete._sampled import SampledRule
-from eigenfeat.incomplete._series import Layout
-from eigenfeat.incomplete._set_rule import SetRule
-from eigenfeat.incomplete._waiting import Policy, Regression
-from eigenfeat.incomplete.baselines import FixedTime
-from eigenfeat.incomplete.baselines_ects import ECTS
-from eigenfeat.incomplete.baselines_sprt import SPRT
-from eigenfeat.incomplete.calibration import Calibration
-from eigenfeat.incomplete.class_nearest import ClassNearest
-from eigenfeat.incomplete.completion import GaussianCompletion, MixtureCompletion
-from eigenfeat.incomplete.costs import MinimumCostClassifier
+from eigenfeat.incomplete._classifiers.local_qda import LocalQDA
+from eigenfeat.incomplete._completion.affine import Affine
+from eigenfeat.incomplete._completion.models import GaussianCompletion, MixtureCompletion
+from eigenfeat.incomplete._completion.patterns import PatternCache
+from eigenfeat.incomplete._completion.sets import BoxSet, ChebyshevSet, MahalanobisSet, QuadraticSet
+from eigenfeat.incomplete._early.costs import MinimumCostClassifier
+from eigenfeat.incomplete._early.ects import ECTS
+from eigenfeat.incomplete._early.fixed_time import FixedTime
+from eigenfeat.incomplete._early.sprt import SPRT
+from eigenfeat.incomplete._early.waiting import Policy, Regression
+from eigenfeat.incomplete._rules.calibration import Calibration
+from eigenfeat.incomplete._rules.correction import CorrectedRule, Correction
+from eigenfeat.incomplete._rules.ideal import ClassCodes, IdealRule
+from eigenfeat.incomplete._rules.learned import LearnedRule, ThresholdRule, Thresholds
+from eigenfeat.incomplete._rules.pairwise import PairwiseRule
+from eigenfeat.incomplete._rules.sampled import SampledRule
+from eigenfeat.incomplete._rules.set_rule import SetRule
+from eigenfeat.incomplete._series.layout import Layout
 from eigenfeat.incomplete.decision import ReliableClassifier
-from eigenfeat.incomplete.local_qda import LocalQDA
 from eigenfeat.incomplete.search import ReliableClassifierCV
-from eigenfeat.incomplete.sets import BoxSet, ChebyshevSet, MahalanobisSet, QuadraticSet
 
 __all__ = ["STORED"]
 

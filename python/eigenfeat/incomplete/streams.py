@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.validation import check_whole, real_array, show
-from eigenfeat.incomplete._steps import ascending_steps
+from eigenfeat.incomplete._series.steps import ascending_steps
 from eigenfeat.incomplete._stream_plan import plan_of
 
 if TYPE_CHECKING:
-    from eigenfeat.incomplete._rules import Case
+    from eigenfeat.incomplete._rules.rule import Case
     from eigenfeat.incomplete.decision import ReliableClassifier
 
 __all__ = ["Streams"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from eigenfeat._base.interruptible import interruptible
-from eigenfeat.ldg._base import ClassReducer, Reduction, count_components
-from eigenfeat.ldg._scatters import ClassRows
+from eigenfeat.ldg._solving.base import ClassReducer, Reduction, count_components
+from eigenfeat.ldg._solving.scatters import ClassRows
 from eigenfeat.ldg.gsvd import check_means_differ, means_rounding
 
 __all__ = ["DirectLDA"]

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from eigenfeat.ldg._base import ClassReducer, Reduction, count_components
-from eigenfeat.ldg._scatters import Array, ClassRows, Span, largest_ratios
+from eigenfeat.ldg._solving.base import ClassReducer, Reduction, count_components
+from eigenfeat.ldg._solving.scatters import Array, ClassRows, Span, largest_ratios
 from eigenfeat.ldg.gsvd import between_rank, shares_of_variance
 
 __all__ = ["PCAFisher", "RegularizedFisher"]

@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from eigenfeat._base.signs import signed
 from eigenfeat._base.speaking import Speaks
 from eigenfeat._base.unchanged import unchanged_on_error
-from eigenfeat.ldg._descent import LocalGaussians, minimise
+from eigenfeat.ldg._solving.descent import LocalGaussians, minimise
 from eigenfeat.ldg.linear import LDG
 from eigenfeat.neighbours.local_means import local_neighbours
 

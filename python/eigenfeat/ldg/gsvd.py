@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eigenfeat.ldg._base import ClassReducer, Reduction, count_components
-from eigenfeat.ldg._scatters import EPS, Array, ClassRows, Span
+from eigenfeat.ldg._solving.base import ClassReducer, Reduction, count_components
+from eigenfeat.ldg._solving.scatters import EPS, Array, ClassRows, Span
 
 __all__ = ["GSVDDiscriminant"]
 

@@ -24,7 +24,7 @@ from eigenfeat._base.sparse_rows import in_order
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS, check_memory, show
 from eigenfeat.expansion.waves import expand
-from eigenfeat.ldg._one_thread import one_blas_thread
+from eigenfeat.ldg._solving.one_thread import one_blas_thread
 from eigenfeat.ldg.linear import LDG
 
 __all__ = ["KernelLDG"]

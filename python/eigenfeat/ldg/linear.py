@@ -27,12 +27,12 @@ from eigenfeat._base.validation import (
     show,
 )
 from eigenfeat.expansion.waves import expand
-from eigenfeat.ldg import _folds as by_folds
-from eigenfeat.ldg import _selection as selection
-from eigenfeat.ldg._coordinates import span_of, standardise
-from eigenfeat.ldg._one_thread import one_blas_thread
-from eigenfeat.ldg._problem import Problem
-from eigenfeat.ldg._wide import WideProblem, coordinates_of, wide_rows
+from eigenfeat.ldg._solving import folds as by_folds
+from eigenfeat.ldg._solving import selection
+from eigenfeat.ldg._solving.coordinates import span_of, standardise
+from eigenfeat.ldg._solving.one_thread import one_blas_thread
+from eigenfeat.ldg._solving.problem import Problem
+from eigenfeat.ldg._solving.wide import WideProblem, coordinates_of, wide_rows
 from eigenfeat.neighbours.local_means import LocalScatters
 from eigenfeat.pencils.wide_rows import is_wide
 

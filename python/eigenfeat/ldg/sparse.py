@@ -17,8 +17,8 @@ from eigenfeat._base.interruptible import interruptible
 from eigenfeat._base.signs import signed
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import check_memory
-from eigenfeat.ldg._admm import SparseDirection, sparse_direction
-from eigenfeat.ldg._coordinates import Basis
+from eigenfeat.ldg._solving.admm import SparseDirection, sparse_direction
+from eigenfeat.ldg._solving.coordinates import Basis
 from eigenfeat.ldg.linear import LDG
 from eigenfeat.neighbours.local_means import LocalScatters
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from eigenfeat._base.stored import Stored, fits
-from eigenfeat.ldg._domains import DomainScaler
+from eigenfeat._base.files.stored import Stored, fits
+from eigenfeat.ldg._solving.domains import DomainScaler
 from eigenfeat.ldg.direct import DirectLDA
 from eigenfeat.ldg.fisher import PCAFisher, RegularizedFisher
 from eigenfeat.ldg.gradient import DiscriminativeGaussian

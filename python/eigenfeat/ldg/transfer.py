@@ -21,15 +21,15 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
-from eigenfeat._base.cached import cached_property
 from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.lazy import cached_property
 from eigenfeat._base.validation import MOST, check_number, random_generator, show
 from eigenfeat.expansion.waves import expand
-from eigenfeat.ldg._base import Reduction, count_components
-from eigenfeat.ldg._domains import DomainScaler
-from eigenfeat.ldg._one_thread import one_blas_thread
-from eigenfeat.ldg._scatters import Array, Span
-from eigenfeat.ldg._selection import (
+from eigenfeat.ldg._solving.base import Reduction, count_components
+from eigenfeat.ldg._solving.domains import DomainScaler
+from eigenfeat.ldg._solving.one_thread import one_blas_thread
+from eigenfeat.ldg._solving.scatters import Array, Span
+from eigenfeat.ldg._solving.selection import (
     N_VOTES,
     NEIGHBORS,
     local_qda_accuracies,
@@ -37,7 +37,7 @@ from eigenfeat.ldg._selection import (
     stratified_folds,
     useful_counts,
 )
-from eigenfeat.ldg._spectrum import smallest_eigenpairs
+from eigenfeat.ldg._solving.spectrum import smallest_eigenpairs
 from eigenfeat.ldg.pooled import PooledReducer
 from eigenfeat.neighbours.local_means import LocalScatters, local_neighbours, scatters_of_neighbours
 

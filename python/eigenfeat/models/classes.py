@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 
+from eigenfeat._base.files.stored import Stored, fits
 from eigenfeat._base.lazy import Lazy
-from eigenfeat._base.stored import Stored, fits
 from eigenfeat.gem.class_components import ClassComponents
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.ensemble import GEMEnsemble

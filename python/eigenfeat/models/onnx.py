@@ -19,7 +19,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base import persist
+from eigenfeat._base.files import persist
 from eigenfeat._base.validation import check_path, show
 from eigenfeat._base.version import version
 from eigenfeat.expansion.waves import check_powers

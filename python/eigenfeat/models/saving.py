@@ -14,7 +14,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from eigenfeat._base import persist
+from eigenfeat._base.files import persist
 from eigenfeat._base.validation import show
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.ensemble import GEMEnsemble

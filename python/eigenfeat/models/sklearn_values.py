@@ -31,7 +31,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.svm import LinearSVC
 
-from eigenfeat._base.stored import Stored, fits
+from eigenfeat._base.files.stored import Stored, fits
 
 __all__ = ["SKLEARN", "build_neighbours", "pack_neighbours"]
 

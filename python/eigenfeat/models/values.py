@@ -23,8 +23,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from eigenfeat._base.files.stored import Stored
 from eigenfeat._base.labels import label_dtype
-from eigenfeat._base.stored import Stored
 from eigenfeat._base.validation import show
 
 __all__ = ["Decoder", "Encoder", "Registry"]

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from eigenfeat._base import persist
 from eigenfeat._base import threads as _threads
 from eigenfeat._base.core import core
 from eigenfeat._base.feature_names import check_same_names, checked_names, names_of
+from eigenfeat._base.files import persist
 from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.validation import check_dtype, check_memory, check_rows, check_weights, show
 from eigenfeat.moments.state import core_arrays, restored_core, same_class, update_core

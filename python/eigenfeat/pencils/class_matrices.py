@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.core import core
+from eigenfeat._base.interruptible import interruptible
 from eigenfeat._base.validation import show
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.contrasts import Contraction
@@ -243,7 +244,8 @@ class ClassMatrices:
         self.units[group] = unit
         if self._recipe.ridge is not None and not self._recipe.noise:
             return
-        values = np.linalg.eigvalsh(matrix[: self._d, : self._d])
+        part = matrix[: self._d, : self._d].copy()
+        values = interruptible(lambda: np.linalg.eigvalsh(part), 4 / 3 * self._d**3)
         self._spectra[group] = np.maximum(values, 0.0)
         if self._recipe.ridge is None:
             self.ridges[group] = quiet_ridge(self._spectra[group], self.rows(group))

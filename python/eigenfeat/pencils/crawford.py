@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from eigenfeat._base.interruptible import interruptible
 from eigenfeat._base.validation import check_number, real_array, symmetric_matrices
 
 __all__ = ["CrawfordNumber", "crawford_number", "eigenvalue_bounds"]
@@ -102,11 +103,17 @@ def _matrix(matrix: Any, name: str) -> _Array:
     return checked
 
 
+def _eigenpairs(matrix: _Array) -> tuple[_Array, _Array]:
+    found = interruptible(lambda: np.linalg.eigh(matrix), 9 * len(matrix) ** 3)
+    return found.eigenvalues, found.eigenvectors
+
+
 def _enclosed(a: _Array, b: _Array, tolerance: float, rounding: float) -> CrawfordNumber:
     points = np.empty((0, 2))
     best, at, angle = -np.inf, 0.0, np.pi / 4
     for _ in range(_MOST):
-        values, vectors = np.linalg.eigh(np.cos(angle) * a + np.sin(angle) * b)
+        turned = np.cos(angle) * a + np.sin(angle) * b
+        values, vectors = _eigenpairs(turned)
         if values[0] - rounding > best:
             best, at = float(values[0]) - rounding, angle
         x = vectors[:, 0]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from eigenfeat._base.interruptible import interruptible
 from eigenfeat.pencils.class_matrices import ClassMatrices, Wave
 from eigenfeat.pencils.crawford import crawford_number, eigenvalue_bounds
 from eigenfeat.pencils.pair_waves import Problems
@@ -73,4 +74,5 @@ def _with_shift(wave: Wave) -> _Array:
 
 
 def _error(matrix: _Array, rows: float) -> float:
-    return spread_error(np.maximum(np.linalg.eigvalsh(matrix), 0.0), rows)
+    values = interruptible(lambda: np.linalg.eigvalsh(matrix), 4 / 3 * len(matrix) ** 3)
+    return spread_error(np.maximum(values, 0.0), rows)

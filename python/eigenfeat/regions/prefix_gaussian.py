@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from eigenfeat._base.cached import cached_property
 from eigenfeat._base.core import core
+from eigenfeat._base.lazy import cached_property
 
 __all__ = ["PrefixGaussian"]
 

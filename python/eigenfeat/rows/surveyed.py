@@ -10,8 +10,8 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from eigenfeat._base.cached import cached_property
 from eigenfeat._base.labels import LabelTable
+from eigenfeat._base.lazy import cached_property
 from eigenfeat.expansion.layers import Layer
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.rows import reductions

@@ -121,6 +121,9 @@ def open_rows(
         raise OptionError("delimiter", f"expected one character, got {show(delimiter)}")
     if labels == "none" and target is not None:
         raise OptionError("labels", f"expected another kind with a target, got {show(labels)}")
+    for name, value in (("skip_bad", skip_bad), ("mark_bad", mark_bad)):
+        if not isinstance(value, (bool, np.bool_)):
+            raise OptionError(name, f"expected True or False, got {show(value)}")
     if skip_bad and mark_bad:
         raise OptionError("mark_bad", "expected False with skip_bad, got True")
     wanted = check_dtype(dtype)
@@ -181,7 +184,11 @@ def _default_rows(source: Source, dtype: np.dtype[Any]) -> int:
 
 def listed_files(path: Any, format: str | None = None) -> list[Path]:
     """All files that a path, or a list of paths, folders and patterns, names."""
-    given = [path] if isinstance(path, (str, os.PathLike)) else list(path)
+    if isinstance(path, (str, os.PathLike)):
+        path = [path]
+    given: list[Any] = list(path) if np.iterable(path) and not isinstance(path, dict) else [None]
+    if not all(isinstance(name, (str, os.PathLike)) for name in given):
+        raise TypeError(f"path: expected a path or a list of paths, got {show(path)}")
     found = [file for name in given for file in _files(Path(name), format)]
     if not found:
         raise ValueError("path: expected at least one file, got none")

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from eigenfeat._base.archive import array_header
-from eigenfeat._base.persist import taking_the_place_of
+from eigenfeat._base.files.archive import array_header
+from eigenfeat._base.files.persist import taking_the_place_of
 from eigenfeat.tables.errors import arrow
 
 __all__ = ["SUFFIXES", "Writer", "missing_in", "open_writer"]

@@ -49,6 +49,19 @@ def test_open_rows(tmp_path, file, name):
     assert unnamed(lambda value: ef.open_rows(path, **{name: value}), name) == {}
 
 
+@pytest.mark.parametrize("name", ["x_name", "y_name", "dtype", "skip_bad", "mark_bad"])
+def test_open_arrays(tmp_path, name):
+    np.savez(tmp_path / "rows.npz", X=X, y=Y)
+    assert unnamed(lambda value: ef.open_rows(tmp_path / "rows.npz", **{name: value}), name) == {}
+
+
+@pytest.mark.parametrize("label", sorted(set(ODD) - {"text"}))
+def test_paths_of_rows(label):
+    """A text is the name of a file, and an error about that file."""
+    with pytest.raises((TypeError, ValueError), match=r"^path: expected"):
+        ef.open_rows(ODD[label])
+
+
 @pytest.mark.parametrize("name", ["offset", "wave", "powers", "include_input", "n_threads"])
 def test_expand(name):
     assert unnamed(lambda value: expansion.expand(X, np.eye(4), **{name: value}), name) == {}

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import eigenfeat
-from eigenfeat._base.cached import cached_property
+from eigenfeat._base.lazy import cached_property
 
 pytestmark = pytest.mark.skipif(
     "fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork"

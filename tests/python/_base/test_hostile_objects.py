@@ -12,7 +12,7 @@ from fitted_models import FRAME, MODELS, outputs
 from saved_files import change_array, change_meta, header_of, refusal, saved
 
 import eigenfeat as ef
-from eigenfeat._base import persist
+from eigenfeat._base.files import persist
 
 EVERY_ARRAY = "EIGENFEAT_FUZZ" in os.environ
 

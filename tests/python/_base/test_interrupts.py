@@ -210,3 +210,35 @@ for delay in (0.05, 0.2, 0.35, 0.5):
 print(max(late))
 """
     assert float(run(code)[0]) < 1
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("ef.GEMRegressor(n_bins=2, n_directions=1).fit(X, X[:, 0])", "eigvalsh eigh"),
+        ("ef.supervised_contractions(X, X[:, :2])", "eigh"),
+        ("crawford_number(X.T @ X, np.eye(760))", "eigh"),
+    ],
+)
+def test_the_main_thread_does_not_wait_in_large_decompositions(call, expected):
+    """Ctrl-C would come only when they are done, after a second and more at 2,500 columns."""
+    code = f"""
+from eigenfeat.pencils.crawford import crawford_number
+X = rng.standard_normal((800, 760))
+waits, calls = [], []
+def noting(name):
+    call = getattr(np.linalg, name)
+    def noted(matrix):
+        if len(matrix) > 500:
+            calls.append(name)
+            if threading.current_thread() is threading.main_thread():
+                waits.append(name)
+        return call(matrix)
+    return noted
+for name in ("eigh", "eigvalsh"):
+    setattr(np.linalg, name, noting(name))
+{call}
+assert not waits, waits
+print(*sorted(set(calls), reverse=True))
+"""
+    assert run(code) == expected.split()

@@ -105,6 +105,24 @@ print(space() - before < 2**30)
     assert (done.returncode, done.stderr, done.stdout.strip()) == (0, "", "True")
 
 
+def test_calls_of_lapack_have_a_thread_only_where_there_is_plenty_of_room():
+    """Its stack and heap are missing otherwise where NumPy's BLAS ends the process without them."""
+    done = run("""
+import threading
+from eigenfeat._base.interruptible import interruptible
+def on_main():
+    return interruptible(lambda: threading.current_thread() is threading.main_thread(), 1e12)
+found = [on_main()]
+for mebibytes in (4, 40, 100, 4096):
+    limit(mebibytes)
+    found.append(on_main())
+    unlimited()
+print(*found)
+""")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split() == ["False", "True", "True", "True", "False"]
+
+
 def test_a_forked_child_works_under_a_limit():
     done = run("""
 expected = pairs(2)

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 import eigenfeat as ef
-from eigenfeat._base import persist
+from eigenfeat._base.files import persist
 from eigenfeat.incomplete import GaussianCompletion, ReliableClassifier, ReliableClassifierCV
 from eigenfeat.ldg import RegularizedFisher
 

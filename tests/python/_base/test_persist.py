@@ -13,8 +13,8 @@ import pytest
 from saved_files import change_header, members, npy, rewrite
 
 from eigenfeat import ClassMoments, FileFormatError
-from eigenfeat._base import archive as _archive
-from eigenfeat._base import persist
+from eigenfeat._base.files import archive as _archive
+from eigenfeat._base.files import persist
 
 
 @pytest.fixture

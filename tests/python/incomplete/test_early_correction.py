@@ -14,9 +14,9 @@ from sklearn.discriminant_analysis import (
 
 import eigenfeat as ef
 from eigenfeat.incomplete import GaussianCompletion, LocalQDA, ReliableClassifier
-from eigenfeat.incomplete._correction import Correction
-from eigenfeat.incomplete._ideal import IdealRule
-from eigenfeat.incomplete.calibration import lower_bound
+from eigenfeat.incomplete._rules.calibration import lower_bound
+from eigenfeat.incomplete._rules.correction import Correction
+from eigenfeat.incomplete._rules.ideal import IdealRule
 
 
 def walks(random, n, d=30):

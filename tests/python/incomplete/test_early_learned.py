@@ -19,8 +19,8 @@ from sklearn.svm import SVC
 
 import eigenfeat as ef
 from eigenfeat.incomplete import ReliableClassifier
-from eigenfeat.incomplete._learned import Thresholds
-from eigenfeat.incomplete.calibration import lower_bound
+from eigenfeat.incomplete._rules.calibration import lower_bound
+from eigenfeat.incomplete._rules.learned import Thresholds
 
 
 def bent(random, n, d=14):

@@ -23,8 +23,8 @@ from sklearn.svm import SVC
 
 import eigenfeat as ef
 from eigenfeat.incomplete import GaussianCompletion, LocalQDA, MixtureCompletion, ReliableClassifier
-from eigenfeat.incomplete._discriminants import Opaque
-from eigenfeat.incomplete._sampled import SampledRule
+from eigenfeat.incomplete._classifiers.discriminants import Opaque
+from eigenfeat.incomplete._rules.sampled import SampledRule
 
 D = 10
 CLASSIFIERS = {

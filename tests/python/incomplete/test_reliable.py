@@ -28,8 +28,8 @@ from eigenfeat.incomplete import (
     MixtureCompletion,
     ReliableClassifier,
 )
-from eigenfeat.incomplete._tails import quadratic_tail
-from eigenfeat.incomplete.sets import SETS
+from eigenfeat.incomplete._completion.sets import SETS
+from eigenfeat.incomplete._completion.tails import quadratic_tail
 
 RULES = ("pairwise", "chebyshev", "mahalanobis", "quadratic", "box", "ideal")
 CLASSIFIERS = {
@@ -302,7 +302,7 @@ def test_blocks_do_not_matter(series, monkeypatch):
         expected, found = model.reliabilities(rows), model.decide(rows)
         early = model.predict_early(X[:30])
         with monkeypatch.context() as patch:
-            patch.setattr("eigenfeat.incomplete._row_blocks.BLOCK_NUMBERS", 500)
+            patch.setattr("eigenfeat.incomplete._series.row_blocks.BLOCK_NUMBERS", 500)
             assert_allclose(model.reliabilities(rows), expected, rtol=1e-5, atol=1e-7)
             assert_array_equal(model.decide(rows).labels, found.labels)
             assert_array_equal(model.predict_early(X[:30]).time, early.time)

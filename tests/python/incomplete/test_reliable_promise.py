@@ -15,7 +15,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
 
 from eigenfeat.incomplete import GaussianCompletion, ReliableClassifier
-from eigenfeat.incomplete._chi_squares import (
+from eigenfeat.incomplete._completion.chi_squares import (
     _inverted,
     bounded_quantile,
     bounded_tail,
@@ -26,7 +26,7 @@ from eigenfeat.incomplete._chi_squares import (
     tail,
     tails,
 )
-from eigenfeat.incomplete._tails import quadratic_tail
+from eigenfeat.incomplete._completion.tails import quadratic_tail
 
 
 def one_factor(random, n, d, share):
@@ -193,7 +193,7 @@ def test_davies_bounds(rng):
 def test_many_features_take_the_bound(monkeypatch, latent):
     """Without eigenvalues the radius is larger, and the promise holds as well."""
     classifier, X, fresh = latent
-    monkeypatch.setattr("eigenfeat.incomplete._completion.MANY_FEATURES", 50)
+    monkeypatch.setattr("eigenfeat.incomplete._completion.conditioning.MANY_FEATURES", 50)
     model = ReliableClassifier(
         FrozenEstimator(classifier), GaussianCompletion(shrinkage=0), set="quadratic", correct=False
     ).fit(X, classifier.predict(X))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from eigenfeat.ldg._domains import DomainScaler, split_domains, stack_domains
+from eigenfeat.ldg._solving.domains import DomainScaler, split_domains, stack_domains
 
 
 def test_source_is_above_zero_and_target_below():

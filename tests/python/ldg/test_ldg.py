@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.neighbors import KNeighborsClassifier
 
 from eigenfeat.ldg import LDG
-from eigenfeat.ldg._coordinates import span_of, standardise
+from eigenfeat.ldg._solving.coordinates import span_of, standardise
 from eigenfeat.neighbours.local_means import local_scatters
 
 MEANS = np.array([[-0.1, -1.0], [0.1, 1.0]])  # section 3.2.1

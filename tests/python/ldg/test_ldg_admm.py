@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from eigenfeat.ldg import _admm
-from eigenfeat.ldg._admm import project_simplex, project_sum_ball, sparse_direction
+from eigenfeat.ldg._solving import admm as _admm
+from eigenfeat.ldg._solving.admm import project_simplex, project_sum_ball, sparse_direction
 
 EPS = np.finfo(float).eps
 

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.neighbors import KNeighborsClassifier
 
 from eigenfeat.ldg import LDG, KernelLDG, SparseLDG, _folds
-from eigenfeat.ldg._coordinates import span_of
+from eigenfeat.ldg._solving.coordinates import span_of
 
 SERIES = Path(__file__).resolve().parents[3] / "shared" / "data" / "ucr"
 

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from eigenfeat.ldg import LDG, DiscriminativeGaussian
-from eigenfeat.ldg._descent import LocalGaussians, minimise
+from eigenfeat.ldg._solving.descent import LocalGaussians, minimise
 from eigenfeat.neighbours.local_means import local_neighbours
 
 EPS = np.finfo(float).eps

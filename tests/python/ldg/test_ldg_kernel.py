@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from eigenfeat._base import validation as _validation
 from eigenfeat.ldg import LDG, KernelLDG
-from eigenfeat.ldg._selection import knn_accuracy
+from eigenfeat.ldg._solving.selection import knn_accuracy
 from eigenfeat.neighbours.local_means import local_neighbours
 
 EPS = np.finfo(float).eps

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.linalg import eigh
 
-from eigenfeat.ldg._lapack import eigenpairs_between
+from eigenfeat.ldg._solving.lapack import eigenpairs_between
 
 
 @pytest.mark.parametrize(("first", "last"), [(0, 0), (0, 5), (590, 599), (17, 40)])

@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from eigenfeat._base import validation as _validation
 from eigenfeat.ldg import LDG, SparseLDG
-from eigenfeat.ldg._admm import sparse_direction
+from eigenfeat.ldg._solving.admm import sparse_direction
 from eigenfeat.ldg.sparse import _others, orthonormally_deflated, sparsely_deflated
 from eigenfeat.neighbours.local_means import local_scatters
 

@@ -30,7 +30,7 @@ from eigenfeat.ldg import (
     PooledPCA,
     RegularizedFisher,
 )
-from eigenfeat.ldg._scatters import Span
+from eigenfeat.ldg._solving.scatters import Span
 from eigenfeat.neighbours.local_means import local_neighbours, scatters_of_neighbours
 
 MEMBERS = {

@@ -19,8 +19,8 @@ from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.svm import SVC
 
 import eigenfeat as ef
-from eigenfeat._base import persist
-from eigenfeat._base.stored import Stored
+from eigenfeat._base.files import persist
+from eigenfeat._base.files.stored import Stored
 from eigenfeat.models import saving
 from eigenfeat.models.classes import REGISTRY
 from eigenfeat.models.values import Decoder, Encoder

@@ -20,10 +20,10 @@ from dominance_reference import (
 )
 from numpy.testing import assert_array_equal
 
-from eigenfeat.incomplete._discriminants import Linear
-from eigenfeat.incomplete._rules import Case
-from eigenfeat.incomplete._set_rule import SetRule
-from eigenfeat.incomplete.sets import SETS
+from eigenfeat.incomplete._classifiers.discriminants import Linear
+from eigenfeat.incomplete._completion.sets import SETS
+from eigenfeat.incomplete._rules.rule import Case
+from eigenfeat.incomplete._rules.set_rule import SetRule
 from eigenfeat.regions.dominance import SeparableClasses
 
 long_double = pytest.mark.skipif(

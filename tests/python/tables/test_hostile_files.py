@@ -21,8 +21,8 @@ from fitted_models import MODELS
 from saved_files import header_of, members, refusal, rewrite, saved
 
 import eigenfeat as ef
-from eigenfeat._base import archive as _archive
-from eigenfeat._base import persist
+from eigenfeat._base.files import archive as _archive
+from eigenfeat._base.files import persist
 from eigenfeat.models import saving
 
 CASES = int(os.environ.get("EIGENFEAT_FUZZ", 10_000))

@@ -1,0 +1,1 @@
+"""Classifiers by nearest neighbours, whose discriminants move with the row."""

@@ -1,0 +1,249 @@
+"""Local quadratic discriminant analysis: a Gaussian for each class, from the nearest rows."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.unchanged import unchanged_on_error
+from eigenfeat._base.validation import MOST, check_vector
+from eigenfeat.incomplete._series.complete_rows import labelled_rows
+from eigenfeat.incomplete._series.row_blocks import blocks
+from eigenfeat.linear.linear import FromLogits
+from eigenfeat.neighbours.local_means import local_discriminants, local_gaussians, local_neighbours
+
+__all__ = ["LocalQDA"]
+
+_Array = NDArray[np.float64]
+
+
+class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
+    r"""Quadratic discriminants from the nearest training rows of each class.
+
+    For a row x, class g's mean :math:`\mu_g` and diagonal variances :math:`s_g^2` are those of its
+    `n_neighbors` training rows nearest to x, the variances plus `variance_floor`, and
+
+    .. math::
+
+        f_g(x) = \log p_g - \tfrac12 \sum_i (x_i - \mu_{gi})^2 / s_{gi}^2
+                 - \tfrac12 \sum_i \log s_{gi}^2
+
+    (Parrish 2012, sections 2.1.2 and 5.6.1, up to the factor 2).
+
+    Parameters
+    ----------
+    n_neighbors : int or "cv", default="cv"
+        Neighbours in each class, or all of a smaller class. "cv": of 1, 2, 4, ..., 128 the number
+        with the fewest errors in cross-validation, on ties the smallest.
+    variance_floor : float > 0, default=1e-4
+        Added to the variances, in the square of the columns' units.
+    priors : (G,) array-like or None, default=None
+        Probabilities of the classes; None: their shares of the training rows.
+    n_folds : int >= 2, default=5
+        Parts for the cross-validation; rows of each class are dealt to them in turn.
+    n_threads : int or None, default=None
+        Threads for distances; None means all that OpenMP gives. Results do not depend on it.
+
+    Attributes
+    ----------
+    classes_ : (G,) array
+        Labels, sorted.
+    n_neighbors_ : int
+        The number that is used.
+    cv_errors_ : dict of int to float
+        With "cv", the share of errors for each number.
+    priors_ : (G,) array
+        Probabilities of the classes.
+    n_features_in_ : int
+        Number of columns, d.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two classes, or rows, labels or parameters are unfit.
+
+    References
+    ----------
+    N. Parrish, "Supervised Dimensionality Reduction for Different Learning Architectures", PhD
+    thesis, University of Washington, 2012. E. K. Garcia et al., "Completely lazy learning",
+    IEEE TKDE 2010.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from eigenfeat.incomplete import LocalQDA
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LocalQDA().fit(X, y)
+    >>> model.n_neighbors_, model.score(X, y) > 0.95
+    (8, True)
+    """
+
+    CANDIDATES: ClassVar[tuple[int, ...]] = (1, 2, 4, 8, 16, 32, 64, 128)
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_neighbors": [Interval(Integral, 1, MOST, closed="both"), StrOptions({"cv"})],
+        "variance_floor": [Interval(Real, 0, None, closed="neither")],
+        "priors": ["array-like", None],
+        "n_folds": [Interval(Integral, 2, MOST, closed="both")],
+        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    def __init__(
+        self,
+        n_neighbors: Any = "cv",
+        *,
+        variance_floor: float = 1e-4,
+        priors: Any = None,
+        n_folds: int = 5,
+        n_threads: int | None = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.variance_floor = variance_floor
+        self.priors = priors
+        self.n_folds = n_folds
+        self.n_threads = n_threads
+
+    def fit(self, X: Any, y: Any) -> LocalQDA:
+        """Keep the rows, and choose the number of neighbours.
+
+        Parameters
+        ----------
+        X : (n, d) array-like
+            Finite rows.
+        y : (n,) array-like
+            Labels.
+
+        Returns
+        -------
+        LocalQDA
+            The estimator itself.
+        """
+        self._validate_params()
+        with unchanged_on_error(self):
+            X, y, self.classes_, codes = labelled_rows(self, X, y)
+            check_two_labels(self.classes_)
+            self.priors_, self._floor = self._priors(codes), float(self.variance_floor)
+            self._rows, self._codes, self._threads = X, codes, self.n_threads
+            self.__dict__.pop("cv_errors_", None)
+            if self.n_neighbors == "cv":
+                self.cv_errors_ = self._errors(X, codes)
+                self.n_neighbors_ = min(self.cv_errors_, key=lambda m: (self.cv_errors_[m], m))
+            else:
+                self.n_neighbors_ = int(self.n_neighbors)
+        return self
+
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Discriminants.
+
+        Parameters
+        ----------
+        X : (n, d) array-like
+            Finite rows.
+
+        Returns
+        -------
+        (n, G) array, or (n,) with two classes
+            :math:`f_g`; with two classes the second's less the first's.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        scores = np.empty((len(X), len(self.classes_)))
+        for part in blocks(len(X), self._numbers_per_row()):
+            scores[part] = self._scores(X[part], [self.n_neighbors_], self._rows, self._codes)[0]
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def local_gaussians(self, points: Any) -> tuple[_Array, _Array]:
+        """Means and variances of the classes' neighbours.
+
+        Parameters
+        ----------
+        points : (n, d) array-like
+            Finite rows, such as the means of completed ones.
+
+        Returns
+        -------
+        means, variances : (n, G, d) arrays
+            The floor is in the variances.
+        """
+        check_is_fitted(self)
+        points = validate_data(self, points, dtype=np.float64, order="C", reset=False)
+        shape = (len(points), len(self.classes_), points.shape[1])
+        means, variances = np.empty(shape), np.empty(shape)
+        for part in blocks(len(points), self._numbers_per_row()):
+            near = self._neighbours(points[part], self.n_neighbors_, self._rows, self._codes)
+            means[part], variances[part] = local_gaussians(
+                self._rows, near, ridge=self._floor, queries=points[part], n_threads=self._threads
+            )
+        return means, variances
+
+    def offsets(self, variances: _Array) -> _Array:
+        """The part of the discriminants that does not depend on x, (n, G).
+
+        Parameters
+        ----------
+        variances : (n, G, d) array
+            From `local_gaussians`.
+
+        Returns
+        -------
+        (n, G) array
+        """
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.priors_) - 0.5 * np.log(variances).sum(axis=2))
+
+    def _neighbours(
+        self, points: _Array, count: int, rows: _Array, codes: NDArray[np.intp]
+    ) -> NDArray[np.int64]:
+        return local_neighbours(
+            rows, codes, len(self.classes_), count, queries=points, n_threads=self._threads
+        )
+
+    def _scores(
+        self, points: _Array, counts: list[int], rows: _Array, codes: NDArray[np.intp]
+    ) -> _Array:
+        """Discriminants (numbers of neighbours, n, G) from one search for the largest number."""
+        near = self._neighbours(points, counts[-1], rows, codes)
+        scores = local_discriminants(
+            rows, near, counts, ridge=self._floor, queries=points, n_threads=self._threads
+        )
+        with np.errstate(divide="ignore"):
+            return np.asarray(scores + np.log(self.priors_))
+
+    def _numbers_per_row(self) -> int:
+        return len(self.classes_) * (self.n_neighbors_ + 3 * self.n_features_in_)
+
+    def _priors(self, codes: NDArray[np.intp]) -> _Array:
+        if self.priors is None:
+            return np.asarray(np.bincount(codes) / len(codes))
+        priors = check_vector(self.priors, len(self.classes_), "priors", positive=False)
+        if (priors < 0).any() or abs(priors.sum() - 1) > 1e-8:
+            raise ValueError(f"priors: expected probabilities that sum to 1, got {priors.tolist()}")
+        return priors
+
+    def _errors(self, X: _Array, codes: NDArray[np.intp]) -> dict[int, float]:
+        """Share of errors for each candidate, every row classified without its own fold."""
+        largest = int(np.bincount(codes).max())
+        counts = [m for m in self.CANDIDATES if m == 1 or m <= largest]
+        folds = np.empty(len(codes), dtype=np.intp)
+        for g in range(len(self.classes_)):
+            members = np.flatnonzero(codes == g)
+            folds[members] = np.arange(len(members)) % self.n_folds
+        wrong = np.zeros(len(counts))
+        for fold in range(min(self.n_folds, len(codes))):
+            held = np.flatnonzero(folds == fold)
+            kept = np.flatnonzero(folds != fold)
+            if not len(held) or not len(kept):
+                continue
+            X_kept, codes_kept = X[kept], codes[kept]
+            for part in blocks(len(held), len(self.classes_) * (counts[-1] + len(counts))):
+                rows = held[part]
+                scores = self._scores(X[rows], counts, X_kept, codes_kept)
+                wrong += (scores.argmax(axis=2) != codes[rows]).sum(axis=1)
+        return {m: float(w) / len(codes) for m, w in zip(counts, wrong, strict=True)}

@@ -1,0 +1,367 @@
+r"""Weighted sums of chi-squares, ``Q = sum_i w_i z_i^2`` with z standard normal and w >= 0.
+
+Tails are Laplace inversions
+
+.. math:: P(Q > x) = -\frac{1}{2 \pi i} \int \prod_i (1 + 2 p w_i)^{-1/2} e^{p x} \frac{dp}{p}
+
+(Imhof 1961), taken by the trapezoidal rule along the parabola of steepest descent through the
+saddle point, where nothing oscillates: all weights, few or many, take as many nodes.
+
+Quantiles, on which decisions rest, are bounds: the tail beyond them, with all that the rule can be
+off by (`_parabola`: Trefethen and Weideman 2014, Theorem 5.1), is at most the level. Where that
+cannot be shown the bound of Laurent and Massart (2000, Lemma 1)
+
+.. math:: P(Q > \sum w + 2 |w|_2 \sqrt{s} + 2 w_{max} s) \le e^{-s}
+
+stands in. It also serves vectors that are too wide for eigenvalues, of which it needs three
+moments alone.
+
+Tails, by which reliabilities are reported, have an estimated error: the rule is repeated with every
+third node, and as its error is cubed when the step is a third, the difference cubed says what is
+left. Where that is more than `TOLERANCE` of the tail, Laurent and Massart's bound stands in.
+
+References
+----------
+J. P. Imhof, "Computing the distribution of quadratic forms in normal variables", Biometrika 48,
+1961. B. Laurent, P. Massart, "Adaptive estimation of a quadratic functional by model selection",
+Annals of Statistics 28, 2000. L. N. Trefethen, J. A. C. Weideman, "The exponentially convergent
+trapezoidal rule", SIAM Review 56, 2014.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import CubicHermiteSpline
+from scipy.special import ndtr, ndtri
+
+from eigenfeat.incomplete._completion.parabola import error_bound
+
+__all__ = [
+    "bounded_quantile",
+    "bounded_tail",
+    "certified_tail",
+    "moments_of",
+    "quantile",
+    "tail",
+    "tails",
+]
+
+_Array = NDArray[np.float64]
+
+NODES = 60  # on half the parabola
+FEW_NODES = 30  # mostly enough for a tail
+TOLERANCE = 1e-6  # of a tail
+BLOCK = 2**20  # complex numbers at a time
+FEW = 96  # points of one sum that are not worth a table
+NODES_OF_TABLES = 81
+MOST_KEPT = 20_000
+
+BELOW = 5e-7  # share of a level that quantiles leave for errors
+# Quantiles are moved out by such shares, with so many nodes, until their tails are shown.
+WIDER = ((0.0, NODES), (0.0, 2 * NODES), (0.0, 4 * NODES), (1e-4, 4 * NODES), (1e-2, 4 * NODES))
+
+_KEPT: dict[tuple[bytes, float], float] = {}
+
+
+def tail(weights: _Array, x: _Array) -> _Array:
+    """P(Q > x), to within `TOLERANCE` of it, or a bound.
+
+    Parameters
+    ----------
+    weights : (n, m) array
+        At least 0; zeros add nothing.
+    x : (n,) array
+
+    Returns
+    -------
+    (n,) array
+    """
+    value, _, sure = _tails(weights, x)
+    return np.where(sure, value, np.minimum(bounded_tail(moments_of(weights), x), 1.0))
+
+
+def tails(weights: _Array, which: NDArray[np.intp], x: _Array) -> _Array:
+    """`tail` of many x for each of a few sums: from tables where there are more than `FEW`.
+
+    A table is over the cube root of x, in which normal scores are nearly straight, with slopes from
+    the density.
+
+    Parameters
+    ----------
+    weights : (q, m) array
+    which : (n,) array of int
+        The row of weights that each x belongs to.
+    x : (n,) array
+
+    Returns
+    -------
+    (n,) array
+    """
+    out = np.empty(len(x))
+    count = np.bincount(which, minlength=len(weights))
+    single = count[which] <= FEW
+    out[single] = tail(weights[which[single]], x[single])
+    for q in np.flatnonzero(count > FEW):
+        rows = np.flatnonzero(which == q)
+        out[rows] = _from_table(weights[q], x[rows])
+    return out
+
+
+def _from_table(weights: _Array, x: _Array) -> _Array:
+    ends = np.repeat(weights[None], 2, axis=0)
+    if not weights.any():
+        return tail(np.repeat(weights[None], len(x), axis=0), x)
+    low, high = quantile(ends, np.array([0.9, 1e-10]))
+    inside = (x > low) & (x < high)
+    out = np.empty(len(x))
+    outside = np.flatnonzero(~inside)
+    out[outside] = tail(np.repeat(weights[None], len(outside), axis=0), x[outside])
+    ends = np.cbrt([low, high])  # closer together below, where densities may rise steeply
+    root = ends[0] + (ends[1] - ends[0]) * np.linspace(0, 1, NODES_OF_TABLES) ** 2
+    value, density, _ = _tails(np.repeat(weights[None], NODES_OF_TABLES, axis=0), root**3)
+    score = -ndtri(value)
+    slope = 3 * root**2 * density * np.sqrt(2 * np.pi) * np.exp(0.5 * score**2)
+    out[inside] = ndtr(-CubicHermiteSpline(root, score, slope)(np.cbrt(x[inside])))
+    return out
+
+
+def quantile(weights: _Array, level: _Array) -> _Array:
+    """`fresh_quantile`, of which the last 20,000 or so are kept."""
+    out = np.empty(len(level))
+    keys = [
+        (blake2b(row.tobytes(), digest_size=16).digest(), float(one))
+        for row, one in zip(weights, level, strict=True)
+    ]
+    new = []
+    for i, key in enumerate(keys):
+        found = _KEPT.get(key)
+        if found is None:
+            new.append(i)
+        else:
+            out[i] = found
+    if new:
+        out[new] = fresh_quantile(weights[new], level[new])
+        if len(_KEPT) + len(new) > MOST_KEPT:
+            _KEPT.clear()
+        for i in new:
+            _KEPT[keys[i]] = float(out[i])
+    return out
+
+
+def fresh_quantile(weights: _Array, level: _Array) -> _Array:
+    """An x with ``P(Q > x) <= level``, by Newton's method on the logarithm of the tail.
+
+    Parameters
+    ----------
+    weights : (n, m) array
+    level : (n,) array in (0, 1)
+
+    Returns
+    -------
+    (n,) array
+        Mostly to within some `BELOW` of the level; 0 where all weights are.
+    """
+    wanted, level = level, (1 - BELOW) * level
+    moments = moments_of(weights)
+    bound = bounded_quantile(moments, level)
+    low, high = np.zeros_like(bound), bound.copy()
+    # Chi-squares of the same mean and variance, cube roots of which are nearly normal.
+    x = np.clip(_wilson_hilferty(moments, level), 1e-6 * bound, bound)
+    sure = np.ones(len(x), dtype=bool)
+    active = np.flatnonzero(bound > 0)
+    for _ in range(30):
+        if not len(active):
+            break
+        value, density, sure[active] = _tails(weights[active], x[active], (NODES,))
+        above = value > level[active]
+        low[active] = np.where(above, x[active], low[active])
+        high[active] = np.where(above, high[active], x[active])
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            step = np.log(value / level[active]) * value / density
+            trial = x[active] + step
+        inside = (trial > low[active]) & (trial < high[active])
+        trial = np.where(inside, trial, 0.5 * (low[active] + high[active]))
+        ended = np.abs(trial - x[active]) <= 1e-8 * x[active]
+        x[active] = trial
+        active = active[~ended & sure[active]]
+    out = bounded_quantile(moments, wanted)
+    left = np.flatnonzero(sure & (bound > 0))
+    for wider, nodes in WIDER:
+        trial = x[left] * (1 + wider)
+        shown = certified_tail(weights[left], trial, nodes) <= wanted[left]
+        out[left[shown]] = np.minimum(trial, out[left])[shown]
+        left = left[~shown]
+        if not len(left):
+            break
+    return out
+
+
+def moments_of(weights: _Array) -> _Array:
+    """(..., 3): the weights' sum, Euclidean length and largest."""
+    return np.stack(
+        [weights.sum(axis=-1), np.sqrt((weights**2).sum(axis=-1)), weights.max(axis=-1, initial=0)],
+        axis=-1,
+    )
+
+
+def bounded_quantile(moments: _Array, level: _Array) -> _Array:
+    """Laurent and Massart's x with ``P(Q > x) <= level``, from sum, length and largest weight."""
+    s = -np.log(level)
+    return np.asarray(moments[..., 0] + 2 * moments[..., 1] * np.sqrt(s) + 2 * moments[..., 2] * s)
+
+
+def bounded_tail(moments: _Array, x: _Array) -> _Array:
+    """The least level whose `bounded_quantile` is at most x; 1 up to the mean."""
+    apart, length, largest = x - moments[..., 0], moments[..., 1], moments[..., 2]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # The positive root of 2 largest r^2 + 2 length r = apart.
+        root = apart / (length + np.sqrt(length**2 + 2 * largest * np.maximum(apart, 0)))
+        out = np.exp(-(root**2))
+    return np.asarray(np.where(apart > 0, out, np.where(moments[..., 0] > 0, 1.0, 0.0)))
+
+
+def _wilson_hilferty(moments: _Array, level: _Array) -> _Array:
+    mean = np.maximum(moments[:, 0], 1e-300)
+    share = 2 * (moments[:, 1] / mean) ** 2 / 9  # 2 / (9 degrees of freedom)
+    return np.asarray(mean * np.maximum(1 - share - ndtri(level) * np.sqrt(share), 0.0) ** 3)
+
+
+def _tails(
+    weights: _Array, x: _Array, counts: tuple[int, ...] = (FEW_NODES, NODES)
+) -> tuple[_Array, _Array, NDArray[np.bool_]]:
+    """Tails, densities, and whether both are accurate."""
+    n, m = weights.shape
+    value, density = np.ones(n), np.zeros(n)
+    sure = np.ones(n, dtype=bool)
+    largest = weights.max(axis=1, initial=0.0)
+    value[(largest == 0) & (x >= 0)] = 0.0
+    some = np.flatnonzero((largest > 0) & (x > 0))
+    for nodes in counts:
+        width = max(1, BLOCK // (nodes * max(m, 1)))
+        for begin in range(0, len(some), width):
+            rows = some[begin : begin + width]
+            scale = largest[rows]
+            found = _inverted(weights[rows] / scale[:, None], x[rows] / scale, nodes)
+            value[rows], sure[rows] = found.value, found.sure
+            density[rows] = found.density / scale
+        some = some[~sure[some]]
+    return value, density, sure
+
+
+def certified_tail(weights: _Array, x: _Array, nodes: int = NODES) -> _Array:
+    """A bound of P(Q > x): the rule's value and its greatest error; 1 where there is none.
+
+    Parameters
+    ----------
+    weights : (n, m) array
+    x : (n,) array
+    nodes : int
+
+    Returns
+    -------
+    (n,) array
+    """
+    n, m = weights.shape
+    out = np.ones(n)
+    largest = weights.max(axis=1, initial=0.0)
+    out[(largest == 0) & (x >= 0)] = 0.0
+    some = np.flatnonzero((largest > 0) & (x > 0))
+    width = max(1, BLOCK // (nodes * max(m, 1)))
+    for begin in range(0, len(some), width):
+        rows = some[begin : begin + width]
+        # A little more weight, and as much less x, than rounding here can take away.
+        w = weights[rows] / largest[rows, None] * (1 + 1e-14)
+        found = _inverted(w, x[rows] / largest[rows] * (1 - 1e-14), nodes)
+        error = error_bound(w, *found.rule)
+        with np.errstate(over="ignore", invalid="ignore"):
+            upper = found.value + error * found.scale
+        out[rows] = np.where(np.isfinite(upper), np.minimum(upper, 1.0), 1.0)
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class _Inverted:
+    """Tails, densities, whether both are accurate, and what `error_bound` takes."""
+
+    value: _Array
+    density: _Array
+    sure: NDArray[np.bool_]
+    scale: _Array
+    rule: tuple[Any, ...]
+
+
+def _inverted(w: _Array, x: _Array, count: int) -> _Inverted:
+    """With largest weights of 1, for x > 0."""
+    # The pole at 0 is passed on the left for small tails, else on the right, and not too near.
+    unit = 1 / np.sqrt((w**2).sum(axis=1))
+    p = _saddle(w, x)
+    upper = p < -0.4 * unit
+    p = np.where(upper, p, np.maximum(p, 0.6 * unit))
+    ratio = w / (1 + 2 * p[:, None] * w)
+    second, third = 2 * (ratio**2).sum(axis=1), 8 * (ratio**3).sum(axis=1)
+    bend = third / (6 * second)
+    reach = np.sqrt(34.0 / np.maximum(bend * x, 0.25 * second))
+    nodes = np.arange(count) + 0.5
+    y = (reach / count)[:, None] * nodes
+    at = p[:, None] - bend[:, None] * y**2 + 1j * y
+    along = 1j - 2 * bend[:, None] * y
+    exponent = at * x[:, None]
+    for start in range(0, w.shape[1], 64):
+        part = w[:, start : start + 64]
+        exponent -= 0.5 * _log_product(1 + 2 * at[:, :, None] * part[:, None])
+    size = p * x - 0.5 * np.log1p(2 * p[:, None] * w).sum(axis=1)
+    integrand = np.exp(exponent - size[:, None]) * along
+    over = integrand / at
+    both = np.stack([over, integrand]).imag * (reach / count)[:, None] / np.pi
+    total, every_third = both.sum(axis=2), 3 * both[:, :, 1::3].sum(axis=2)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        scale = np.exp(size)
+        value, density = total * scale
+        left = np.abs(every_third[0] / total[0] - 1)
+    # Three times the step: the cube root of the error, at most.
+    sure = np.isfinite(left) & (left**3 <= TOLERANCE)
+    value = np.where(upper, -value, 1.0 - value)
+    rule = x, p, bend, reach / count, nodes, np.abs(over)
+    clipped = np.clip(value, 0.0, 1.0), np.maximum(density, 0.0)
+    return _Inverted(*clipped, sure, scale, rule)
+
+
+def _log_product(factors: NDArray[np.complex128]) -> NDArray[np.complex128]:
+    """Sums of the logarithms along the last axis, of arguments within (0, pi)."""
+    if factors.shape[-1] % 2:
+        factors = np.concatenate([factors, np.ones_like(factors[..., :1])], axis=-1)
+    pairs = factors[..., ::2] * factors[..., 1::2]  # of arguments within (0, 2 pi)
+    turn = np.arctan2(pairs.imag, pairs.real)
+    turn += np.where(turn < 0, 2 * np.pi, 0.0)
+    length = np.log(pairs.real**2 + pairs.imag**2)
+    return np.asarray(0.5 * length.sum(axis=-1) + 1j * turn.sum(axis=-1))
+
+
+def _saddle(w: _Array, x: _Array) -> _Array:
+    """The p > -1/2 at which ``sum w / (1 + 2 p w) = x``; largest weights are 1."""
+    # In q = 1 / (1 + 2 p), where the term of the largest weight is linear.
+    total = w.sum(axis=1)
+    low, high = np.zeros_like(x), x.copy()  # that term alone is at most x
+    q = np.clip(x / total, 0, high)
+    for _ in range(40):
+        # w / (1 + 2 p w) = w q / (q + w (1 - q))
+        bottom = q[:, None] + w * (1 - q[:, None])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = np.where(w > 0, w * q[:, None] / bottom, 0).sum(axis=1) - x
+            slope = np.where(w > 0, (w / bottom) ** 2, 0).sum(axis=1)
+        above = value > 0
+        low, high = np.where(above, low, q), np.where(above, q, high)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            trial = q - value / slope
+        inside = (trial > low) & (trial < high)
+        trial = np.where(inside, trial, 0.5 * (low + high))
+        if np.all(np.abs(trial - q) <= 1e-3 * q):
+            q = trial
+            break
+        q = trial
+    return np.asarray(0.5 * (1 / np.maximum(q, 1e-300) - 1))

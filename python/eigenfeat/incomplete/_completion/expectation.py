@@ -1,0 +1,142 @@
+"""Gaussians of the classes from incomplete rows, by expectation and maximisation."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from eigenfeat._base import threads as _threads
+from eigenfeat.incomplete._completion.covariance import class_gaussians
+from eigenfeat.incomplete._completion.patterns import patterns_of
+from eigenfeat.regions.prefix_gaussian import PrefixGaussian
+
+__all__ = ["Expectation", "fit_incomplete"]
+
+_Array = NDArray[np.float64]
+
+
+class Expectation(NamedTuple):
+    """Means (G, d), covariances (G, d, d), shrinkages (G,), and a log-likelihood an iteration."""
+
+    means: _Array
+    covariances: _Array
+    shrinkages: _Array
+    log_likelihoods: _Array
+
+
+def fit_incomplete(
+    X: _Array,
+    codes: NDArray[np.int32],
+    shrinkage: Any,
+    ridge: float,
+    max_iter: int,
+    tol: float,
+    n_threads: int | None,
+) -> Expectation:
+    """Estimate as `class_gaussians` does, from rows with NaN.
+
+    Each iteration fills rows with their conditional means, and adds the conditional covariances of
+    what was missing to those of the filled rows; one factor serves all rows of a class and pattern.
+    Shrinkage and ridge are applied anew each time.
+
+    Raises
+    ------
+    ValueError
+        If a class, or a column, has no known entry, or a covariance is not positive definite.
+    """
+    X, codes = _with_something_known(X, codes)
+    current = class_gaussians(_first_guess(X, codes), codes, shrinkage, ridge, n_threads)
+    likelihoods: list[float] = []
+    for _ in range(max_iter):
+        filled, spread, likelihood = _expected(X, codes, current, n_threads)
+        likelihoods.append(likelihood)
+        fresh = class_gaussians(filled, codes, shrinkage, ridge, n_threads, spread)
+        moved = _moved(current, fresh)
+        current = fresh
+        if moved <= tol:
+            break
+    else:
+        warnings.warn(
+            f"no convergence after max_iter={max_iter} iterations: the last one moved means or "
+            f"covariances by {moved:.2g} of their size, tol={tol:g}",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    return Expectation(*current, np.array(likelihoods))
+
+
+def _with_something_known(X: _Array, codes: NDArray[np.int32]) -> tuple[_Array, NDArray[np.int32]]:
+    """Without rows of which nothing is known: they say nothing, and would only slow the way."""
+    known = ~np.isnan(X)
+    empty = np.flatnonzero(~known.any(axis=0))
+    if len(empty):
+        raise ValueError(
+            f"X: expected a known entry in every column, got NaN only in column {empty[0]}"
+        )
+    kept = known.any(axis=1)
+    counts = np.bincount(codes[kept], minlength=int(codes.max()) + 1)
+    if not counts.all():
+        raise ValueError(
+            "X: expected a row with a known entry in every class, got NaN only in class number "
+            f"{int(counts.argmin())}"
+        )
+    return X[kept], codes[kept]
+
+
+def _first_guess(X: _Array, codes: NDArray[np.int32]) -> _Array:
+    """Rows filled with the means of their classes' known entries, or of all where there is none."""
+    filled = X.copy()
+    overall = np.nanmean(X, axis=0)
+    for g in range(int(codes.max()) + 1):
+        rows = np.flatnonzero(codes == g)
+        part = X[rows]
+        known = ~np.isnan(part)
+        counts = known.sum(axis=0)
+        sums = np.where(known, part, 0.0).sum(axis=0)
+        mean = np.where(counts > 0, sums / np.maximum(counts, 1), overall)
+        filled[rows] = np.where(known, part, mean)
+    return filled
+
+
+def _expected(
+    X: _Array,
+    codes: NDArray[np.int32],
+    current: tuple[_Array, _Array, _Array],
+    n_threads: int | None,
+) -> tuple[_Array, _Array, float]:
+    """Filled rows, mean conditional covariances (G, d, d), and the mean log density of a row."""
+    means, covariances, _ = current
+    threads = _threads.resolve(n_threads)
+    filled, spread, likelihood = X.copy(), np.zeros_like(covariances), 0.0
+    for g in range(len(means)):
+        rows = np.flatnonzero(codes == g)
+        for pattern, members in patterns_of(~np.isnan(X[rows])):
+            some, t = rows[members], pattern.known
+            model = PrefixGaussian.of(means[g], covariances[g], None, pattern.permutation, threads)
+            if model is None:
+                raise ValueError(
+                    "ridge: expected one that makes the covariances of incomplete rows positive "
+                    "definite, got a smaller one"
+                )
+            e = model.innovations(X[np.ix_(some, pattern.order[:t])], t)
+            likelihood += float(model.log_densities(e, t).sum())
+            if pattern.missing:
+                missing = pattern.order[t:]
+                filled[np.ix_(some, missing)] = model.means(e, t)[:, 0][:, missing]
+                spread[g] += len(some) * model.covariances(t)[0]
+        spread[g] /= len(rows)
+    return filled, spread, likelihood / len(X)
+
+
+def _moved(before: tuple[_Array, ...], after: tuple[_Array, ...]) -> float:
+    """The largest step of a covariance, and of a mean in standard deviations, of their sizes."""
+    steps = []
+    for mean, R, other, S in zip(*before[:2], *after[:2], strict=True):
+        size = np.trace(S)  # first, so that no square is out of range
+        steps.append(np.linalg.norm((S - R) / size) / np.linalg.norm(S / size))
+        steps.append(np.linalg.norm((other - mean) / np.sqrt(size)))
+    return float(max(steps))

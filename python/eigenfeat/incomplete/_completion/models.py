@@ -1,0 +1,200 @@
+"""Complete rows from incomplete ones: the conditional mean and covariance of what is missing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from eigenfeat._base.unchanged import unchanged_on_error
+from eigenfeat.incomplete._completion.conditioning import Completion
+
+__all__ = ["GaussianCompletion", "MixtureCompletion"]
+
+
+class GaussianCompletion(Completion):
+    r"""Missing entries as jointly Gaussian with the known ones.
+
+    Given the known part z of a row, the row is Gaussian with
+
+    .. math::
+
+        m = \bar x + \Sigma_{xz} \Sigma_{zz}^{-1} (z - \bar z), \qquad
+        R = \Sigma_{xx} - \Sigma_{xz} \Sigma_{zz}^{-1} \Sigma_{zx}
+
+    (Parrish 2012, (5.19)). With :math:`\Sigma = L L^T` in the order of the columns, every prefix is
+    served by the one factor L; any other pattern of missing entries takes one factor, of which rows
+    with the same pattern share the work, and which is kept (up to 128 MB) for later calls.
+
+    Training rows may be incomplete as well, wherever what is missing does not depend on it. Mean
+    and covariance are then those of expectation and maximisation (Little and Rubin, "Statistical
+    analysis with missing data", 2002, section 11.2), shrunk and with the ridge in each iteration.
+
+    Parameters
+    ----------
+    shrinkage : float in [0, 1] or "ledoit-wolf", default="ledoit-wolf"
+        Share of the mean variance times the identity in the covariance.
+    ridge : float >= 0, default=1e-6
+        Multiple of the mean variance that is added to the diagonal.
+    n_threads : int or None, default=None
+        Threads; None means all that OpenMP gives. Results do not depend on it.
+    max_iter : int >= 1, default=200
+        Iterations at most where training rows are incomplete.
+    tol : float >= 0, default=1e-4
+        They end once none moves a covariance, or a mean in standard deviations, by more.
+
+    Attributes
+    ----------
+    n_iter_ : int
+        Iterations; 1 where training rows were complete.
+    log_likelihoods_ : (n_iter_,) array
+        Mean log density of the known entries of a training row before each iteration; empty where
+        training rows were complete.
+    mean_ : (d,) array
+        Mean of the rows.
+    covariance_ : (d, d) array
+        Covariance, shrunk and with its ridge.
+    shrinkage_ : float
+        The share that was used.
+    n_features_in_ : int
+        Number of columns, d.
+
+    Raises
+    ------
+    ValueError
+        If training rows are all the same, a column is never known, parameters are unfit, or the
+        covariance is not positive definite.
+
+    References
+    ----------
+    N. Parrish, "Supervised Dimensionality Reduction for Different Learning Architectures", PhD
+    thesis, University of Washington, 2012, section 5.4.1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from eigenfeat.incomplete import GaussianCompletion
+    >>> X = np.array([[0.0, 0.0], [1.0, 2.0], [2.0, 4.0], [3.0, 6.0]])
+    >>> model = GaussianCompletion(shrinkage=0).fit(X)
+    >>> model.transform([[1.5, np.nan]]).round(3)
+    array([[1.5, 3. ]])
+    """
+
+    def fit(self, X: Any, y: Any = None) -> GaussianCompletion:
+        """Estimate mean and covariance.
+
+        Parameters
+        ----------
+        X : (n, d) array-like
+            Rows; NaN is missing.
+        y : ignored
+
+        Returns
+        -------
+        GaussianCompletion
+            The estimator itself.
+        """
+        self._validate_params()
+        with unchanged_on_error(self):
+            X = validate_data(self, X, **self._TRAINING)
+            shares = self._keep(X, np.zeros(len(X), dtype=np.int32))
+        self.mean_, self.covariance_ = self._means[0], self._covariances[0]
+        self.shrinkage_ = float(shares[0])
+        return self
+
+
+class MixtureCompletion(Completion):
+    r"""Missing entries from a mixture with one Gaussian for each class.
+
+    Given z, the row is a mixture of the classes' conditional Gaussians with weights
+    :math:`p(g|z) \propto w_g\, p(z|g)`. Its mean is :math:`m = \sum_g p(g|z) m_g` and its
+    covariance :math:`\sum_g p(g|z) (R_g + (m_g - m)(m_g - m)^T)` (Parrish 2012, (5.20) and
+    Appendix C).
+
+    Training rows may be incomplete, as in `GaussianCompletion`; labels must be known.
+
+    Parameters
+    ----------
+    shrinkage : float in [0, 1] or "ledoit-wolf", default="ledoit-wolf"
+        Share of the class's mean variance times the identity in its covariance.
+    ridge : float >= 0, default=1e-6
+        Multiple of the mean variance within classes that is added to every diagonal.
+    n_threads : int or None, default=None
+        Threads; None means all that OpenMP gives. Results do not depend on it.
+    max_iter : int >= 1, default=200
+        Iterations at most where training rows are incomplete.
+    tol : float >= 0, default=1e-4
+        They end once none moves a covariance, or a mean in standard deviations, by more.
+
+    Attributes
+    ----------
+    n_iter_ : int
+        Iterations; 1 where training rows were complete.
+    log_likelihoods_ : (n_iter_,) array
+        Mean log density of the known entries of a training row before each iteration; empty where
+        training rows were complete.
+    classes_ : (G,) array
+        Labels, sorted.
+    class_weights_ : (G,) array
+        Shares of the classes.
+    means_ : (G, d) array
+        Means of the classes.
+    covariances_ : (G, d, d) array
+        Their covariances, shrunk and with the ridge.
+    shrinkages_ : (G,) array
+        The shares that were used.
+    n_features_in_ : int
+        Number of columns, d.
+
+    Raises
+    ------
+    ValueError
+        If training rows are all the same, a column or a class is never known, parameters are unfit,
+        or a covariance is not positive definite.
+
+    References
+    ----------
+    N. Parrish (2012), section 5.4.2 and Appendix C.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from eigenfeat.incomplete import MixtureCompletion
+    >>> X = np.array([[0.0, 0.0], [0.1, 0.1], [5.0, -5.0], [5.1, -5.1]])
+    >>> model = MixtureCompletion().fit(X, [0, 0, 1, 1])
+    >>> model.transform([[5.0, np.nan]]).round(1)
+    array([[ 5., -5.]])
+    """
+
+    def fit(self, X: Any, y: Any) -> MixtureCompletion:
+        """Estimate the classes' weights, means and covariances.
+
+        Parameters
+        ----------
+        X : (n, d) array-like
+            Rows; NaN is missing.
+        y : (n,) array-like
+            Labels.
+
+        Returns
+        -------
+        MixtureCompletion
+            The estimator itself.
+        """
+        self._validate_params()
+        with unchanged_on_error(self):
+            X, y = validate_data(self, X, y, **self._TRAINING)
+            check_classification_targets(y)
+            classes, codes = np.unique(y, return_inverse=True)
+            shares = self._keep(X, codes.astype(np.int32))
+        self.classes_, self.class_weights_ = classes, self._weights
+        self.means_, self.covariances_ = self._means, self._covariances
+        self.shrinkages_ = shares
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags

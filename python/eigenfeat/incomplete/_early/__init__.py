@@ -1,0 +1,1 @@
+"""Early classifiers without that promise, costs of waiting, and scores."""

@@ -1,0 +1,405 @@
+"""Early decisions that cost least: what waiting costs against what it is expected to save."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from eigenfeat._base.cores import count_cores
+from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.unchanged import unchanged_on_error
+from eigenfeat._base.validation import MOST, show
+from eigenfeat.incomplete._early.cost_tables import cost_tables
+from eigenfeat.incomplete._early.metrics import harmonic_mean
+from eigenfeat.incomplete._early.waiting import Regression, fitted_policy, views_of
+from eigenfeat.incomplete._series.complete_rows import labelled_rows
+from eigenfeat.incomplete._series.early_result import EarlyLabels
+from eigenfeat.incomplete._series.folds import held_out
+
+__all__ = ["CostDecisions", "MinimumCostClassifier"]
+
+_Array = NDArray[np.float64]
+
+PRICES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
+
+
+@dataclass(frozen=True, eq=False)
+class CostDecisions(EarlyLabels):
+    """When and as what n series are decided, and what that is expected to cost.
+
+    Attributes
+    ----------
+    label, time : (n,) arrays
+        As in `EarlyLabels`.
+    cost : (n,) array
+        Expected at the time of decision, by the classifier's probabilities: of the wrong label and
+        of the delay.
+    """
+
+    cost: _Array
+
+
+class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
+    r"""Decide each series when waiting is expected to cost more than it saves.
+
+    A classifier of its own is fitted for each of several times, to what is seen then. A series is
+    decided as the class with the least expected cost at the first time t at which
+
+    .. math:: E[\text{value later} - \text{cost of deciding now} \mid p_t] \ge 0,
+
+    p_t being the classifier's probabilities. The expectation is a kernel ridge regression on rows
+    that the classifiers have not seen, by backward induction from the last time. It promises
+    nothing of single decisions; `predict_early` takes a `ReliableClassifier`, whose promise
+    decisions then keep as well.
+
+    Parameters
+    ----------
+    classifier : estimator, dict of str to estimator, or None, default=None
+        With `predict_proba`; cloned for each time. None: shrinkage LDA. A dict: candidates, of
+        which the one is taken that does best out of folds: with delay_cost="harmonic" by the
+        harmonic mean, otherwise by what its decisions cost.
+    delay_cost : float, callable, array-like or "harmonic", default=0.5
+        What waiting costs. A number: of the whole series, in proportion. A function of the number
+        of samples. A table of shape (d,) by samples - 1, or (d, G, G), by the true class and
+        the decided one, too. "harmonic": the number whose decisions have the largest harmonic mean
+        of accuracy and 1 - earliness out of folds.
+    misclassification_cost : float, (G, G) array-like or None, default=None
+        What a wrong label costs; a table by the true class, then the decided one, classes sorted.
+        None: 1.
+    times : ascending integers in 1..d or None, default=None
+        When to look; d is always among them. None: up to `n_times`, closer at first.
+    n_times : int, default=20
+    n_folds : int >= 2, default=5
+        Parts for what the classifiers have not seen; rows of each class are dealt to them in turn.
+
+    Attributes
+    ----------
+    classes_ : (G,) array
+        Labels, sorted.
+    classifiers_ : list of estimators
+        By time.
+    times_ : (p,) array of int
+    costs_ : (p, G, G) array
+        By time, true class and decided class.
+    delay_cost_ : float, callable or array
+        What was given, or chosen.
+    harmonic_mean_ : float
+        With "harmonic", that of the chosen price, out of folds.
+    best_candidate_ : str
+        With candidates, the name of the one that was taken.
+    candidate_scores_ : dict of str to float
+        With candidates, harmonic means, or means of what was paid with the sign turned; NaN of
+        those that could not be fitted.
+    n_features_in_ : int
+        Number of samples of a series, d.
+
+    Raises
+    ------
+    ValueError
+        If rows, labels, costs or parameters are unfit, or no fold can be fitted.
+
+    References
+    ----------
+    F. A. Longstaff, E. S. Schwartz, "Valuing American options by simulation: a simple least-squares
+    approach", Review of Financial Studies 14, 2001. J. M. Bilski, A. Jastrzebska, "CALIMERA: a new
+    early time series classification method", Information Processing and Management 60, 2023.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from eigenfeat.incomplete import MinimumCostClassifier
+    >>> random = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1], 40)
+    >>> X = np.outer(2 * y - 1, np.arange(10)) / 3 + random.standard_normal((80, 10))
+    >>> slow = MinimumCostClassifier(delay_cost=0.01).fit(X, y).predict_early(X)
+    >>> fast = MinimumCostClassifier(delay_cost=2.0).fit(X, y).predict_early(X)
+    >>> bool(fast.time.mean() < slow.time.mean())
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "classifier": [HasMethods(["fit", "predict_proba"]), dict, None],
+        "delay_cost": [Real, callable, "array-like", StrOptions({"harmonic"})],
+        "misclassification_cost": [Real, "array-like", None],
+        "times": ["array-like", None],
+        "n_times": [Interval(Integral, 1, MOST, closed="both")],
+        "n_folds": [Interval(Integral, 2, MOST, closed="both")],
+    }
+
+    def __init__(
+        self,
+        classifier: Any = None,
+        delay_cost: Any = 0.5,
+        misclassification_cost: Any = None,
+        *,
+        times: Any = None,
+        n_times: int = 20,
+        n_folds: int = 5,
+    ) -> None:
+        self.classifier = classifier
+        self.delay_cost = delay_cost
+        self.misclassification_cost = misclassification_cost
+        self.times = times
+        self.n_times = n_times
+        self.n_folds = n_folds
+
+    def fit(self, X: Any, y: Any) -> MinimumCostClassifier:
+        """Fit the classifiers, and learn what waiting saves.
+
+        Parameters
+        ----------
+        X : (n, d) array-like
+            Complete series.
+        y : (n,) array-like
+            Labels.
+
+        Returns
+        -------
+        MinimumCostClassifier
+            The estimator itself.
+        """
+        self._validate_params()
+        with unchanged_on_error(self):
+            X, y, self.classes_, codes = labelled_rows(self, X, y)
+            check_two_labels(self.classes_)
+            for name in ("harmonic_mean_", "best_candidate_", "candidate_scores_"):
+                self.__dict__.pop(name, None)
+            count_cores()
+            self.times_ = self._chosen_times(X.shape[1])
+            chosen, held, seen = self._chosen(X, y, codes)
+            self.costs_ = self._tables(self.delay_cost_)
+            regressions = [Regression(views_of(p)) for p in held[:-1]]
+            self._policy = fitted_policy(
+                regressions, held, self._paid(self.costs_, held, codes[seen])
+            )
+            self.classifiers_ = [clone(chosen).fit(X[:, :t], y) for t in self.times_]
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Labels of complete series: the class that is expected to cost least.
+
+        Parameters
+        ----------
+        X : (m, d) array-like
+            Finite rows.
+
+        Returns
+        -------
+        (m,) array
+        """
+        rows = self._checked(X)
+        return self.classes_[self._decided(len(self.times_) - 1, rows)[0]]
+
+    def predict_early(self, X: Any, *, promise: Any = None) -> CostDecisions:
+        """Decide series at the least expected cost.
+
+        Parameters
+        ----------
+        X : (m, d) array-like
+            Complete series, of which no more is looked at than each time allows.
+        promise : ReliableClassifier, optional
+            Fitted. Series then wait until it decides them as well, and get its label, which is
+            that of the complete series as often as it promises.
+
+        Returns
+        -------
+        CostDecisions
+            Labels, times and expected costs.
+        """
+        rows = self._checked(X)
+        code = np.zeros(len(rows), dtype=np.intp)
+        time = np.zeros(len(rows), dtype=np.int64)
+        cost = np.zeros(len(rows))
+        waiting = np.ones(len(rows), dtype=bool)
+        kept = None if promise is None else promise.predict_early(rows, steps=self.times_)
+        for k, t in enumerate(self.times_):
+            left = np.flatnonzero(waiting if kept is None else waiting & (kept.time <= t))
+            if not len(left):
+                continue
+            code[left], cost[left], probability = self._decided(k, rows[left])
+            if kept is not None:  # its label is what is decided, and paid for
+                code[left] = np.searchsorted(self.classes_, kept.label[left])
+                cost[left] = np.einsum("ni,in->n", probability, self.costs_[k][:, code[left]])
+            stop = np.ones(len(left), dtype=bool)
+            if k < len(self.times_) - 1:
+                stop = self._policy.saving(k, probability) <= 0
+            time[left[stop]] = t
+            waiting[left[stop]] = False
+        return CostDecisions(self.classes_[code], time, cost)
+
+    def waiting_saves(self, X: Any) -> _Array:
+        """What waiting on is expected to save, of series that are known up to one of `times_`.
+
+        Parameters
+        ----------
+        X : (m, t) array-like
+            The first t samples, t among `times_`.
+
+        Returns
+        -------
+        (m,) array
+            Positive where it is better to wait; 0 for complete series.
+        """
+        check_is_fitted(self)
+        rows = np.asarray(X, dtype=np.float64)
+        known = rows.shape[1] if rows.ndim == 2 else -1
+        k = int(np.searchsorted(self.times_, known))
+        if k == len(self.times_) or self.times_[k] != known or not np.isfinite(rows).all():
+            raise ValueError(
+                f"X: expected finite rows of as many samples as one of times_, got {rows.shape}"
+            )
+        if k == len(self.times_) - 1:
+            return np.zeros(len(rows))
+        return self._policy.saving(k, self._probability(self.classifiers_[k], rows))
+
+    def _candidates(self) -> dict[str, Any]:
+        if self.classifier is None:
+            return {"LDA": LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")}
+        if not isinstance(self.classifier, dict):
+            return {"classifier": self.classifier}
+        found = self.classifier
+        if not found or not all(
+            isinstance(name, str) and hasattr(one, "fit") and hasattr(one, "predict_proba")
+            for name, one in found.items()
+        ):
+            raise ValueError(
+                "classifier: expected names with classifiers that have predict_proba, at least "
+                f"one, got {show(found)}"
+            )
+        return found
+
+    def _chosen(
+        self, X: _Array, y: NDArray[Any], codes: NDArray[np.intp]
+    ) -> tuple[Any, list[_Array], NDArray[np.intp]]:
+        """The classifier, its probabilities by time of rows it has not seen, and which they are."""
+        candidates = self._candidates()
+        self.delay_cost_ = self.delay_cost
+        prices = PRICES if isinstance(self.delay_cost, str) else (self.delay_cost,)
+        best: tuple[float, str, Any, list[_Array], NDArray[np.intp]] | None = None
+        scores, failure = {}, None
+        for name, candidate in candidates.items():
+            try:
+                held, seen = self._held_out(candidate, X, y)
+            except ValueError as error:
+                scores[name], failure = float("nan"), failure or error
+                continue
+            price, score = self.delay_cost, 0.0
+            if len(prices) > 1 or len(candidates) > 1:
+                price, score = self._tried(prices, held, codes[seen], y[seen])
+            scores[name] = score
+            if best is None or score > best[0]:
+                best = score, name, price, held, seen
+        if best is None:
+            assert failure is not None
+            raise failure
+        score, name, self.delay_cost_, held, seen = best
+        if len(prices) > 1:
+            self.harmonic_mean_ = score
+        if isinstance(self.classifier, dict):
+            self.best_candidate_, self.candidate_scores_ = name, scores
+        return candidates[name], held, seen
+
+    def _chosen_times(self, d: int) -> NDArray[np.int64]:
+        if self.times is None:
+            count = min(int(self.n_times), d)
+            share = (np.arange(1, count + 1) / count) ** 1.5
+            return np.unique(np.maximum(np.ceil(share * d - 1e-9), 1)).astype(np.int64)
+        at = np.atleast_1d(np.asarray(self.times))
+        whole = at.ndim == 1 and at.size and at.dtype.kind in "iu"
+        if not whole or at[0] < 1 or at[-1] > d or np.any(np.diff(at) <= 0):
+            raise ValueError(f"times: expected ascending integers in 1..{d}, got {at}")
+        return np.union1d(at, [d]).astype(np.int64)
+
+    def _probability(self, model: Any, rows: _Array) -> _Array:
+        """(n, G), of all classes, also those that a fold had none of."""
+        out = np.zeros((len(rows), len(self.classes_)))
+        found = np.nan_to_num(np.asarray(model.predict_proba(rows), dtype=float))
+        out[:, np.searchsorted(self.classes_, model.classes_)] = found
+        total = out.sum(axis=1, keepdims=True)
+        return np.where(total > 0, out / np.where(total > 0, total, 1.0), 1 / out.shape[1])
+
+    def _held_out(
+        self, model: Any, X: _Array, y: NDArray[Any]
+    ) -> tuple[list[_Array], NDArray[np.intp]]:
+        """Probabilities by time of rows that were not seen, and which rows these are."""
+        parts: list[list[_Array]] = []
+        rows: list[NDArray[np.intp]] = []
+        failure = None
+        for held in held_out(y, self.n_folds):
+            try:
+                parts.append(
+                    [
+                        self._probability(
+                            clone(model).fit(X[~held][:, :t], y[~held]), X[held][:, :t]
+                        )
+                        for t in self.times_
+                    ]
+                )
+                rows.append(np.flatnonzero(held))
+            except ValueError as error:  # such as a class that is too small without the fold
+                failure = error
+        if not parts:
+            raise ValueError(f"n_folds: expected folds that can be fitted, got none ({failure})")
+        return [np.concatenate(p) for p in zip(*parts, strict=True)], np.concatenate(rows)
+
+    def _tables(self, delay_cost: Any) -> _Array:
+        d, k = self.n_features_in_, len(self.classes_)
+        return cost_tables(delay_cost, self.misclassification_cost, self.times_, d, k)
+
+    def _paid(self, tables: _Array, held: list[_Array], codes: NDArray[np.intp]) -> _Array:
+        """(p, n): what deciding at each time would have cost."""
+        return np.stack(
+            [
+                table[codes, (p @ table).argmin(axis=1)]
+                for table, p in zip(tables, held, strict=True)
+            ]
+        )
+
+    def _decided(self, k: int, rows: _Array) -> tuple[NDArray[np.intp], _Array, _Array]:
+        """Classes of least expected cost, that cost, and probabilities."""
+        probability = self._probability(self.classifiers_[k], rows[:, : self.times_[k]])
+        expected = probability @ self.costs_[k]
+        code = expected.argmin(axis=1)
+        return code, expected[np.arange(len(code)), code], probability
+
+    def _tried(
+        self, prices: Any, held: list[_Array], codes: NDArray[np.intp], y: NDArray[Any]
+    ) -> tuple[Any, float]:
+        """The price whose decisions do best, by policies of other folds, and how well."""
+        right = np.zeros((len(prices), len(codes)), dtype=bool)
+        time = np.zeros((len(prices), len(codes)))
+        cost = np.zeros(len(codes))
+        for out in held_out(y, self.n_folds):
+            kept, fresh = [p[~out] for p in held], [p[out] for p in held]
+            regressions = [Regression(views_of(p)) for p in kept[:-1]]
+            for i, price in enumerate(prices):
+                tables = self._tables(price)
+                paid = self._paid(tables, kept, codes[~out])
+                stop = fitted_policy(regressions, kept, paid).stops(fresh)
+                labels = np.stack(
+                    [(p @ t).argmin(axis=1) for p, t in zip(fresh, tables, strict=True)]
+                )
+                right[i, out] = labels[stop, np.arange(len(stop))] == codes[out]
+                time[i, out] = self.times_[stop]
+                cost[out] = self._paid(tables, fresh, codes[out])[stop, np.arange(len(stop))]
+        if len(prices) == 1:
+            return prices[0], -float(cost.mean())
+        means = [
+            harmonic_mean(float(r.mean()), float(t.mean()) / self.n_features_in_)
+            for r, t in zip(right, time, strict=True)
+        ]
+        best = int(np.argmax(means))
+        return prices[best], float(means[best])
+
+    def _checked(self, X: Any) -> _Array:
+        check_is_fitted(self)
+        count_cores()
+        return np.asarray(validate_data(self, X, dtype=np.float64, order="C", reset=False))

@@ -1,0 +1,205 @@
+"""Early classifiers to compare with: everything is decided at one time that is fixed beforehand."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from eigenfeat._base.cores import count_cores
+from eigenfeat._base.unchanged import unchanged_on_error
+from eigenfeat._base.validation import MOST, show
+from eigenfeat.incomplete._series.complete_rows import labelled_rows
+from eigenfeat.incomplete._series.early_result import EarlyLabels
+from eigenfeat.incomplete._series.folds import held_out
+
+__all__ = ["FixedTime"]
+
+_Array = NDArray[np.float64]
+
+MANY_TIMES = 20
+
+
+class FixedTime(ClassifierMixin, BaseEstimator):
+    """Any classifier on the first samples of a series: all are decided at the same time.
+
+    Parameters
+    ----------
+    classifier : estimator or None, default=None
+        Cloned, and fitted once on the first samples and once on complete series; None: the nearest
+        neighbour.
+    time : int or "cv", default="cv"
+        How many samples are waited for. "cv": the earliest of `candidates` whose accuracy in
+        cross-validation is within `tolerance` of the best.
+    candidates : ascending integers in 1..d or None, default=None
+        Times to choose out of; None: up to 20 evenly spread ones, d among them.
+    tolerance : float >= 0, default=0.01
+        Accuracy that may be given up for deciding earlier.
+    n_folds : int >= 2, default=5
+        Parts for the cross-validation; rows of each class are dealt to them in turn.
+
+    Attributes
+    ----------
+    classes_ : (G,) array
+        Labels, sorted.
+    time_ : int
+        The time of decision.
+    classifier_ : estimator
+        Fitted on the first `time_` samples.
+    complete_classifier_ : estimator
+        Fitted on complete series.
+    cv_accuracies_ : dict of int to float
+        With "cv", the share of right labels by time.
+    n_features_in_ : int
+        Number of samples of a series, d.
+
+    Raises
+    ------
+    ValueError
+        If rows, labels or parameters are unfit, or the times are not those of the series.
+
+    References
+    ----------
+    N. Parrish, "Supervised Dimensionality Reduction for Different Learning Architectures", PhD
+    thesis, University of Washington, 2012, section 5.6.5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from eigenfeat.incomplete import FixedTime
+    >>> X = np.array([[0.0, 1, 1, 1], [0, 1, 1, 2], [0, 5, 5, 5], [0, 5, 5, 6]])
+    >>> model = FixedTime(n_folds=2).fit(X, ["low", "low", "high", "high"])
+    >>> model.time_
+    2
+    >>> model.predict_early([[0, 1.2, 9, 9]]).label
+    array(['low'], dtype='<U4')
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "classifier": [HasMethods(["fit", "predict"]), None],
+        "time": [Interval(Integral, 1, None, closed="left"), StrOptions({"cv"})],
+        "candidates": ["array-like", None],
+        "tolerance": [Interval(Real, 0, None, closed="left")],
+        "n_folds": [Interval(Integral, 2, MOST, closed="both")],
+    }
+
+    def __init__(
+        self,
+        classifier: Any = None,
+        time: Any = "cv",
+        *,
+        candidates: Any = None,
+        tolerance: float = 0.01,
+        n_folds: int = 5,
+    ) -> None:
+        self.classifier = classifier
+        self.time = time
+        self.candidates = candidates
+        self.tolerance = tolerance
+        self.n_folds = n_folds
+
+    def fit(self, X: Any, y: Any) -> FixedTime:
+        """Choose the time, and fit the classifier on what is known then and on everything.
+
+        Parameters
+        ----------
+        X : (n, d) array-like
+            Complete series.
+        y : (n,) array-like
+            Labels.
+
+        Returns
+        -------
+        FixedTime
+            The estimator itself.
+        """
+        self._validate_params()
+        with unchanged_on_error(self):
+            X, y, self.classes_, _ = labelled_rows(self, X, y)
+            self.__dict__.pop("cv_accuracies_", None)
+            self.time_ = self._chosen_time(X, y)
+            self.complete_classifier_ = self._new().fit(X, y)
+            at_end = self.time_ == X.shape[1]
+            early = self.complete_classifier_ if at_end else self._new().fit(X[:, : self.time_], y)
+            self.classifier_ = early
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Labels of complete series.
+
+        Parameters
+        ----------
+        X : (m, d) array-like
+            Finite rows.
+
+        Returns
+        -------
+        (m,) array
+        """
+        rows = self._checked(X)
+        return np.asarray(self.complete_classifier_.predict(rows))
+
+    def predict_early(self, X: Any) -> EarlyLabels:
+        """Labels by the first `time_` samples.
+
+        Parameters
+        ----------
+        X : (m, d) array-like
+            Complete series, of which no more is looked at.
+
+        Returns
+        -------
+        EarlyLabels
+            Labels, and `time_` for each.
+        """
+        rows = self._checked(X)
+        label = np.asarray(self.classifier_.predict(rows[:, : self.time_]))
+        return EarlyLabels(label, np.full(len(rows), self.time_, dtype=np.int64))
+
+    def _new(self) -> Any:
+        count_cores()
+        return KNeighborsClassifier(1) if self.classifier is None else clone(self.classifier)
+
+    def _chosen_time(self, X: _Array, y: NDArray[Any]) -> int:
+        d = X.shape[1]
+        if self.time != "cv":
+            if self.time > d:
+                raise ValueError(f"time: expected an integer in 1..{d}, got {self.time}")
+            return int(self.time)
+        times = self._candidates(d)
+        right = [self._right(X[:, :t], y) for t in times]
+        self.cv_accuracies_ = {
+            int(t): float(count) / len(y) for t, count in zip(times, right, strict=True)
+        }
+        enough = max(self.cv_accuracies_.values()) - self.tolerance - 1e-12
+        return min(t for t, accuracy in self.cv_accuracies_.items() if accuracy >= enough)
+
+    def _candidates(self, d: int) -> NDArray[np.int64]:
+        if self.candidates is None:
+            return np.unique(np.ceil(np.linspace(0, d, min(d, MANY_TIMES) + 1)[1:]).astype(int))
+        at = np.atleast_1d(np.asarray(self.candidates))
+        whole = at.ndim == 1 and at.size and at.dtype.kind in "iu"
+        if not whole or at[0] < 1 or at[-1] > d or np.any(np.diff(at) <= 0):
+            raise ValueError(
+                f"candidates: expected ascending integers in 1..{d}, got {show(self.candidates)}"
+            )
+        return at
+
+    def _right(self, X: _Array, y: NDArray[Any]) -> int:
+        """How many rows are classified right by what the other folds teach."""
+        right = 0
+        for held in held_out(y, self.n_folds):
+            model = self._new().fit(X[~held], y[~held])
+            right += int(np.sum(np.asarray(model.predict(X[held])) == y[held]))
+        return right
+
+    def _checked(self, X: Any) -> _Array:
+        check_is_fitted(self)
+        count_cores()
+        return np.asarray(validate_data(self, X, dtype=np.float64, order="C", reset=False))

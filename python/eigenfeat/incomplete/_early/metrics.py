@@ -1,0 +1,209 @@
+r"""How good early decisions are: how often they are final, how often right, and how early.
+
+With :math:`t_i` the time at which series i is decided, :math:`\hat g(z_i)` the label it is then
+given, :math:`\hat g(x_i)` that of the complete series and :math:`g_i` the truth (Parrish 2012,
+section 5.6.1, for the first three):
+
+============== ===================================================================================
+reliability    share of :math:`\hat g(z_i) = \hat g(x_i)`
+mean time      mean of :math:`t_i`, 1 to d
+accuracy       share of :math:`\hat g(z_i) = g_i`
+earliness      mean of :math:`t_i / d`: 1 is as late as can be
+harmonic mean  of accuracy and 1 - earliness: :math:`2 a (1 - e) / (a + 1 - e)`; 0 where both are 0
+============== ===================================================================================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from eigenfeat._base.validation import check_number, check_rows, check_whole, show
+from eigenfeat.incomplete._series.traces import checked_taus, runs
+
+__all__ = [
+    "EarlyCurve",
+    "EarlyScores",
+    "early_scores",
+    "harmonic_mean",
+    "reliability_curve",
+]
+
+_Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class EarlyScores:
+    """Figures of one run; see the module for what they mean.
+
+    Attributes
+    ----------
+    n : int
+        How many series.
+    reliability : float or None
+        None where the labels of complete series were not given.
+    accuracy : float or None
+        None where the truth was not given.
+    mean_time : float
+    earliness : float
+    harmonic_mean : float or None
+        None without accuracy.
+    """
+
+    n: int
+    reliability: float | None
+    accuracy: float | None
+    mean_time: float
+    earliness: float
+    harmonic_mean: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class EarlyCurve:
+    """Figures at several reliabilities that were asked for.
+
+    Attributes
+    ----------
+    tau : (p,) array
+        Ascending.
+    reliability, accuracy, mean_time, earliness, harmonic_mean : (p,) arrays
+        See the module.
+    complete_accuracy : float
+        Accuracy of the labels of complete series.
+    """
+
+    tau: _Array
+    reliability: _Array
+    accuracy: _Array
+    mean_time: _Array
+    earliness: _Array
+    harmonic_mean: _Array
+    complete_accuracy: float
+
+    def __len__(self) -> int:
+        return len(self.tau)
+
+
+def harmonic_mean(accuracy: float, earliness: float) -> float:
+    """Of accuracy and 1 - earliness.
+
+    Parameters
+    ----------
+    accuracy, earliness : float in [0, 1]
+
+    Returns
+    -------
+    float
+        0 where accuracy is 0 and everything is decided at the end.
+
+    Raises
+    ------
+    ValueError
+        If one of them is not in [0, 1].
+    """
+    for name, value in (("accuracy", accuracy), ("earliness", earliness)):
+        if check_number(value, name, at_least=0.0) > 1:
+            raise ValueError(f"{name}: expected a number in [0, 1], got {show(value)}")
+    saved = 1.0 - earliness
+    return 2.0 * accuracy * saved / (accuracy + saved) if accuracy + saved > 0 else 0.0
+
+
+def early_scores(early: Any, n_samples: int, *, complete: Any = None, y: Any = None) -> EarlyScores:
+    """Score early decisions.
+
+    Parameters
+    ----------
+    early : EarlyDecisions, EarlyLabels, or anything with `label` and `time`
+        What an early classifier's `predict_early` returned.
+    n_samples : int
+        Samples of a complete series, d.
+    complete : (n,) array-like, optional
+        Labels of the complete series, from `predict`.
+    y : (n,) array-like, optional
+        True labels.
+
+    Returns
+    -------
+    EarlyScores
+
+    Raises
+    ------
+    ValueError
+        If there are no series, lengths differ, or a time is not in 1..d.
+    """
+    d = check_whole(n_samples, "n_samples", at_least=1)
+    if not hasattr(early, "label") or not hasattr(early, "time"):
+        raise ValueError(f"early: expected what predict_early returned, got {show(early)}")
+    label, time = np.asarray(early.label), np.asarray(early.time)
+    if label.ndim != 1 or not len(label) or time.shape != label.shape:
+        raise ValueError(
+            f"early: expected as many labels as times, at least one, got {label.shape} and "
+            f"{time.shape}"
+        )
+    if time.min() < 1 or time.max() > d:
+        raise ValueError(f"early: expected times in 1..{d}, got {time.min()}..{time.max()}")
+    accuracy = _share(label, y, "y")
+    earliness = float(time.mean()) / d
+    return EarlyScores(
+        n=len(label),
+        reliability=_share(label, complete, "complete"),
+        accuracy=accuracy,
+        mean_time=float(time.mean()),
+        earliness=earliness,
+        harmonic_mean=None if accuracy is None else harmonic_mean(accuracy, earliness),
+    )
+
+
+def reliability_curve(model: Any, X: Any, y: Any, tau: Any) -> EarlyCurve:
+    """Figures of a fitted `ReliableClassifier` at several reliabilities.
+
+    For many reliabilities every row is looked at once at each time, and decided at the first time
+    at which its largest tau reaches the one that is asked for.
+
+    Parameters
+    ----------
+    model : ReliableClassifier
+    X : (n, d) array-like
+        Complete series.
+    y : (n,) array-like
+        True labels.
+    tau : (p,) array-like
+        Ascending numbers in (0, 1).
+
+    Returns
+    -------
+    EarlyCurve
+
+    Raises
+    ------
+    ValueError
+        If reliabilities are unfit, or series and labels do not match.
+    """
+    if not hasattr(model, "predict_early"):
+        raise ValueError(f"model: expected a ReliableClassifier, got {show(model)}")
+    check_is_fitted(model)
+    asked = checked_taus(tau)
+    check_rows(X)
+    complete = np.asarray(model.predict(X))
+    scores = [
+        early_scores(run, model.n_timepoints_, complete=complete, y=y)
+        for run in runs(model, X, asked)
+    ]
+    figures = ("reliability", "accuracy", "mean_time", "earliness", "harmonic_mean")
+    columns = {name: np.array([getattr(one, name) for one in scores]) for name in figures}
+    return EarlyCurve(asked, complete_accuracy=_agreement(complete, y, "y"), **columns)
+
+
+def _share(label: NDArray[Any], others: Any, name: str) -> float | None:
+    return None if others is None else _agreement(label, others, name)
+
+
+def _agreement(label: NDArray[Any], others: Any, name: str) -> float:
+    labels = np.asarray(others)
+    if labels.shape != label.shape:
+        raise ValueError(f"{name}: expected {len(label)} labels, got shape {labels.shape}")
+    return float(np.mean(label == labels))

@@ -1,0 +1,184 @@
+"""Wald's sequential probability ratio test: the classical way to decide between two classes."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from eigenfeat._base.unchanged import unchanged_on_error
+from eigenfeat.incomplete._series.complete_rows import labelled_rows
+from eigenfeat.incomplete._series.early_result import EarlyLabels
+
+__all__ = ["SPRT"]
+
+_Array = NDArray[np.float64]
+
+FLOOR = 1e-9  # of variances, as a share of a column's
+
+
+class SPRT(ClassifierMixin, BaseEstimator):
+    r"""The sequential probability ratio test of two classes whose samples are independent.
+
+    .. math:: S_k = S_{k-1} + \log p(x_k | y_1) - \log p(x_k | y_2),
+
+    which is (5.21) of Parrish (2012) with equal priors. A series is decided as the first class as
+    soon as S is at least ``log((1 - error[1]) / error[0])``, as the second as soon as it is at most
+    ``log(error[1] / (1 - error[0]))``, and by its sign after the last sample. Each sample is
+    Gaussian, with a mean and a variance of its time and class.
+
+    Parameters
+    ----------
+    error : float or (float, float) in (0, 0.5), default=0.05
+        Shares of wrong labels that are allowed: of series of the second class called the first, and
+        of the first called the second. Wald's inequalities bound them by ``error[0] / (1 -
+        error[1])`` and ``error[1] / (1 - error[0])`` where samples are independent, the two
+        densities are the true ones, and the series does not end before the test does. Real series
+        keep to none of these.
+
+    Attributes
+    ----------
+    classes_ : (2,) array
+        Labels, sorted.
+    means_, variances_ : (2, d) arrays
+        By class and time.
+    n_features_in_ : int
+        Number of samples of a series, d.
+
+    Raises
+    ------
+    ValueError
+        If rows or labels are unfit, or there are not two classes.
+
+    References
+    ----------
+    A. Wald, "Sequential analysis", Wiley, 1947. N. Parrish, "Supervised Dimensionality Reduction
+    for Different Learning Architectures", PhD thesis, University of Washington, 2012, (5.21).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from eigenfeat.incomplete import SPRT
+    >>> random = np.random.default_rng(0)
+    >>> y = np.repeat(["low", "high"], 50)
+    >>> X = random.standard_normal((100, 20)) + np.where(y == "high", 1.0, -1.0)[:, None]
+    >>> bool(SPRT().fit(X, y).predict_early(X).time.mean() < 5)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "error": [Interval(Real, 0, 0.5, closed="neither"), "array-like"],
+    }
+
+    def __init__(self, error: Any = 0.05) -> None:
+        self.error = error
+
+    def fit(self, X: Any, y: Any) -> SPRT:
+        """Estimate means and variances.
+
+        Parameters
+        ----------
+        X : (n, d) array-like
+            Complete series.
+        y : (n,) array-like
+            Labels of two classes.
+
+        Returns
+        -------
+        SPRT
+            The estimator itself.
+        """
+        self._validate_params()
+        self._bounds()
+        with unchanged_on_error(self):
+            X, y, classes, codes = labelled_rows(self, X, y)
+            if len(classes) != 2:
+                # scikit-learn's words, which its checks look for
+                many = "Only binary classification is supported. " if len(classes) > 2 else ""
+                raise ValueError(f"{many}y: expected two classes, got {len(classes)} class(es)")
+            self.classes_ = classes
+            parts = [X[codes == g] for g in (0, 1)]
+            self.means_ = np.stack([part.mean(axis=0) for part in parts])
+            floor = np.maximum(FLOOR * X.var(axis=0), np.finfo(float).tiny)
+            # About their own means, with all rows where a class has one alone.
+            own = [part.var(axis=0) if len(part) > 1 else X.var(axis=0) for part in parts]
+            self.variances_ = np.maximum(np.stack(own), floor)
+        return self
+
+    def decision_function(self, X: Any) -> _Array:
+        """S after the last sample, positive for the second class as scikit-learn has it.
+
+        Parameters
+        ----------
+        X : (m, d) array-like
+            Finite rows.
+
+        Returns
+        -------
+        (m,) array
+        """
+        return -self._sums(X)[:, -1]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Labels of complete series, by the sign of S.
+
+        Parameters
+        ----------
+        X : (m, d) array-like
+            Finite rows.
+
+        Returns
+        -------
+        (m,) array
+        """
+        second = self.decision_function(X) > 0
+        return self.classes_[second.astype(int)]
+
+    def predict_early(self, X: Any) -> EarlyLabels:
+        """Decide each series as soon as S passes a threshold.
+
+        Parameters
+        ----------
+        X : (m, d) array-like
+            Complete series, of which no more is looked at than each time allows.
+
+        Returns
+        -------
+        EarlyLabels
+            Labels and times.
+        """
+        sums = self._sums(X)
+        low, high = self._bounds()
+        passed = (sums >= high) | (sums <= low)
+        first = np.where(passed.any(axis=1), passed.argmax(axis=1), sums.shape[1] - 1)
+        at = sums[np.arange(len(sums)), first]
+        return EarlyLabels(self.classes_[(at < 0).astype(int)], (first + 1).astype(np.int64))
+
+    def _bounds(self) -> tuple[float, float]:
+        """The thresholds of S."""
+        error = np.asarray(self.error, dtype=float)
+        if error.shape not in ((), (2,)) or not np.all((error > 0) & (error < 0.5)):
+            raise ValueError(f"error: expected one or two numbers in (0, 0.5), got {self.error!r}")
+        first, second = np.broadcast_to(error, (2,))
+        return float(np.log(second / (1 - first))), float(np.log((1 - second) / first))
+
+    def _sums(self, X: Any) -> _Array:
+        check_is_fitted(self)
+        rows = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        # Log-likelihood ratios of samples, with no more than a float holds.
+        apart = (rows[:, None, :] - self.means_) / np.sqrt(self.variances_)
+        with np.errstate(over="ignore"):
+            squares = np.minimum(apart**2, 1e300 / rows.shape[1])
+        steps = 0.5 * (squares[:, 1] - squares[:, 0])
+        steps += 0.5 * (np.log(self.variances_[1]) - np.log(self.variances_[0]))
+        return np.asarray(np.cumsum(steps, axis=1))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags

@@ -1,0 +1,1 @@
+"""Rules that decide incomplete rows, their correction and calibration."""

@@ -1,0 +1,223 @@
+r"""Which tau to ask for, so that early labels are final as often as wanted: learn, then test.
+
+tau is a promise of the model of completion. On rows that were not used for fitting, the share of
+early labels that are final is a mean of independent trials, whatever the model. Hypotheses "at
+:math:`\tau_j` the agreement is below what is wanted" are tested from the strictest :math:`\tau_j`
+to looser ones, each by the exact binomial (Clopper-Pearson) bound at the whole level, and the first
+that is not rejected ends the sequence. The probability that the last one rejected was true is at
+most 1 - confidence, however many there are: to reject a true one the first true one must have been
+rejected (fixed-sequence testing).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv, expit
+
+from eigenfeat._base.validation import check_number, show
+from eigenfeat.incomplete._series.traces import checked_taus, runs
+
+__all__ = ["Calibration", "NotCertifiedError", "calibrate", "lower_bound", "lower_bounds"]
+
+_Array = NDArray[np.float64]
+
+# Logits from 1 - 1e-6 to 1e-8: "quadratic" sets need as little as 1e-6 for what "pairwise" does
+# at 0.99.
+GRID = expit(np.linspace(-18.4, 13.8, 160))
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """What held-out rows say.
+
+    Attributes
+    ----------
+    agreement : float
+        What was wanted: the share of early labels that are those of the complete rows.
+    confidence : float
+    n : int
+        How many held-out rows.
+    tau : (p,) array
+        The grid, ascending.
+    realised : (p,) array
+        Agreement on the held-out rows at each tau.
+    lower : (p,) array
+        One-sided bounds: the agreement is at least that, with the confidence, for each alone.
+    mean_time : (p,) array
+        Samples to a decision.
+    accuracy : (p,) array or None
+        Of the early labels, where the truth was given.
+    chosen : int
+        Which tau was chosen: the agreement there is at least what is wanted, with the confidence.
+        -1 if there is none.
+    """
+
+    agreement: float
+    confidence: float
+    n: int
+    tau: _Array
+    realised: _Array
+    lower: _Array
+    mean_time: _Array
+    accuracy: _Array | None
+    chosen: int
+
+    @property
+    def reliability(self) -> float:
+        """The tau that was chosen; NaN if none."""
+        return float(self.tau[self.chosen]) if self.chosen >= 0 else float("nan")
+
+    def __str__(self) -> str:
+        wanted = f"agreement {self.agreement:g} with confidence {self.confidence:g}"
+        if self.chosen < 0:
+            return (
+                f"{wanted}: not shown by {self.n} rows; at the strictest tau {self.tau[-1]:.6g} "
+                f"{self.realised[-1]:.4f} agree, at least {self.lower[-1]:.4f}"
+            )
+        k = self.chosen
+        return (
+            f"{wanted}: tau {self.tau[k]:.6g}, at which {self.realised[k]:.4f} of {self.n} rows "
+            f"agree, at least {self.lower[k]:.4f}, after {self.mean_time[k]:.1f} samples"
+        )
+
+
+class NotCertifiedError(ValueError):
+    """Held-out rows do not show the agreement that is wanted at any tau.
+
+    Attributes
+    ----------
+    calibration : Calibration
+        What they show.
+    """
+
+    def __init__(self, calibration: Calibration) -> None:
+        super().__init__(calibration)
+        self.calibration = calibration
+
+    def __str__(self) -> str:
+        return f"agreement: expected one that held-out rows can show, got {self.calibration}"
+
+
+def lower_bound(successes: Any, n: int, confidence: float) -> _Array:
+    """Clopper and Pearson's one-sided lower bounds of a binomial probability.
+
+    Parameters
+    ----------
+    successes : array-like of int
+        0 to n.
+    n : int
+        Trials.
+    confidence : float in (0, 1)
+
+    Returns
+    -------
+    array
+        0 without a success.
+    """
+    count = np.asarray(successes, dtype=np.float64)
+    bound = betaincinv(np.maximum(count, 1.0), n - np.maximum(count, 1.0) + 1.0, 1.0 - confidence)
+    return np.asarray(np.where(count > 0, bound, 0.0))
+
+
+@lru_cache(maxsize=64)
+def lower_bounds(n: int, risk: float) -> _Array:
+    """(n + 1,): Clopper and Pearson's lower bounds for 0, ..., n successes; wrong with `risk`."""
+    won = np.arange(1, n + 1)
+    return np.append(0.0, betaincinv(won, n - won + 1, risk))
+
+
+def last_rejected(lower: _Array, agreement: float) -> int:
+    """Where a sequence from the end, of bounds at least the agreement, stops; -1 at once."""
+    passed = np.asarray(lower >= agreement)[::-1]
+    steps = len(passed) if passed.all() else int(passed.argmin())
+    return len(passed) - steps if steps else -1
+
+
+def calibrate(
+    model: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    agreement: float = 0.95,
+    confidence: float = 0.9,
+    tau: Any = None,
+    steps: Any = None,
+) -> Calibration:
+    """Find the loosest tau whose agreement is certified, on rows that were not used for fitting.
+
+    It is the tau of the rule without the correction of `ReliableClassifier.fit`, whose place this
+    takes. Certified: by Clopper and Pearson's bounds and fixed-sequence testing, for rows drawn
+    like the held-out ones, whatever their distribution.
+
+    Parameters
+    ----------
+    model : ReliableClassifier
+        Fitted on other rows.
+    X : (n, d) array-like
+        Complete rows, drawn like those to come.
+    y : (n,) array-like, optional
+        Labels, for the accuracy; the agreement takes none.
+    agreement : float in (0, 1), default=0.95
+        Share of early labels that are to be those of the complete rows.
+    confidence : float in (0, 1), default=0.9
+        Probability, over the choice of the held-out rows, with which it is to be reached.
+    tau : ascending numbers in (0, 1), optional
+        What to choose out of; 160 from 1e-8 to 1 - 1e-6 by default.
+    steps : ascending integers in 1..d, optional
+        When to look, as in `ReliableClassifier.predict_early`.
+
+    Returns
+    -------
+    Calibration
+        `chosen` is -1 where nothing is certified. log(1 - confidence) / log(agreement) rows that
+        all agree are the fewest with which anything can be.
+
+    Raises
+    ------
+    ValueError
+        If parameters are unfit, or rows and labels do not match.
+
+    References
+    ----------
+    A. Angelopoulos, S. Bates, E. Candes, M. Jordan, L. Lei, "Learn then test: calibrating
+    predictive algorithms to achieve risk control", 2021.
+    C. Clopper, E. Pearson, "The use of confidence or fiducial limits illustrated in the case of the
+    binomial", Biometrika 26, 1934.
+    """
+    for name, value in (("agreement", agreement), ("confidence", confidence)):
+        if not 0 < check_number(value, name) < 1:
+            raise ValueError(f"{name}: expected a number in (0, 1), got {show(value)}")
+    grid = GRID if tau is None else checked_taus(tau)
+    if hasattr(model, "uncorrected"):
+        model = model.uncorrected()
+    if not hasattr(model, "predict"):
+        raise ValueError(
+            f"model: expected a fitted classifier of incomplete rows, got {show(model)}"
+        )
+    complete = np.asarray(model.predict(X))
+    truth = None if y is None else np.asarray(y)
+    if truth is not None and truth.shape != complete.shape:
+        raise ValueError(f"y: expected {len(complete)} labels, got shape {truth.shape}")
+    agreed, times, right = [], [], []
+    for run in runs(model, X, grid, steps):
+        agreed.append(int(np.sum(run.label == complete)))
+        times.append(float(run.time.mean()))
+        if truth is not None:
+            right.append(float(np.mean(run.label == truth)))
+    lower = lower_bound(agreed, len(complete), confidence)
+    return Calibration(
+        agreement=float(agreement),
+        confidence=float(confidence),
+        n=len(complete),
+        tau=grid,
+        realised=np.array(agreed) / len(complete),
+        lower=lower,
+        mean_time=np.array(times),
+        accuracy=None if truth is None else np.array(right),
+        chosen=last_rejected(lower, agreement),
+    )

@@ -1,0 +1,293 @@
+r"""What held-out series say of a rule, and a rule that is held to it.
+
+Every training row is judged by a rule that was fitted without its fold, at several times and
+reliabilities. `since` is from how many known entries on the rule is never wrong about the row: the
+label that it would decide is always that of the complete row. A new row's `since` is as likely to
+have any rank among those of n held-out ones (exchangeability), so that the share of rows whose
+`since` is at most the j-th smallest is at least j / (n + 1) on average: the argument of conformal
+prediction (Vovk, Gammerman and Shafer 2005), here across folds (Vovk 2015), whose models are not
+quite the one that is used. With a confidence, the share is Clopper and Pearson's lower bound for j
+of n, which held-out rows of one fixed model would exceed with that confidence.
+
+A row waits until that share reaches tau.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from eigenfeat._base.lazy import cached_property
+from eigenfeat.incomplete._rules.calibration import lower_bounds
+from eigenfeat.incomplete._rules.rule import Case, Judgement, Rule
+from eigenfeat.incomplete._series.folds import held_out, spread_over_classes
+from eigenfeat.incomplete._series.layout import Rows
+from eigenfeat.incomplete._series.steps import spread_steps
+
+__all__ = ["CorrectedRule", "Correction", "Held", "corrected"]
+
+_Array = NDArray[np.float64]
+_Codes = NDArray[np.intp]
+
+GRID = (1e-12, 0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
+LOOKS = 48  # times at most
+ROWS = 3000  # held-out rows at most
+SLACK = 1e-12  # shares are compared with tau
+KEPT = 64  # reliabilities whose least numbers of entries are kept
+
+
+@dataclass(frozen=True, eq=False)
+class Correction:
+    """From how many known entries on held-out rows are never decided wrongly.
+
+    Attributes
+    ----------
+    tau : (p,) array
+        Reliabilities at which the rule was tried, ascending.
+    since : (p, n) array of int
+        By reliability, ascending: numbers of known entries; d for rows that are wrong up to the
+        last look.
+    length : int
+        How many entries complete rows have, d.
+    confidence : float
+        Of the bounds; 0 for shares on average.
+    """
+
+    tau: _Array
+    since: NDArray[np.int64]
+    length: int
+    confidence: float
+
+    @property
+    def n(self) -> int:
+        """How many rows were held out."""
+        return int(self.since.shape[1])
+
+    def share(self, tau: _Array, known: _Codes) -> _Array:
+        """(m,): what is shown of the agreement at tau (m,) with so many known entries (m,)."""
+        at = np.maximum(np.searchsorted(self.tau, tau, side="right") - 1, 0)
+        return self._share_at(at, known)
+
+    def cap(self, reliability: _Array, known: _Codes) -> _Array:
+        """(m,): the largest tau up to a rule's `reliability` that `share` supports; 0 if none."""
+        out = np.zeros(len(known))
+        upper = np.append(self.tau[1:], 1.0)
+        for k, (low, high) in enumerate(zip(self.tau, upper, strict=True)):
+            share = self._share_at(np.full(len(known), k), known) + SLACK
+            largest = np.minimum(np.minimum(reliability, high), share)
+            reached = np.where(largest >= low, np.minimum(largest, reliability), 0.0)
+            out = np.maximum(out, reached)
+        return np.where(known >= self.length, reliability, out)
+
+    def least_known(self, tau: float) -> int:
+        """From how many known entries on rows may be decided at tau."""
+        least = self._least.get(tau)
+        if least is None:
+            counts = np.arange(self.length)
+            enough = self.share(np.full(self.length, tau), counts) >= tau - SLACK
+            least = int(enough.argmax()) if enough.any() else self.length
+            if len(self._least) >= KEPT:
+                self._least.clear()
+            self._least[tau] = least
+        return least
+
+    @cached_property
+    def _least(self) -> dict[float, int]:
+        return {}
+
+    def _share_at(self, at: _Codes, known: _Codes) -> _Array:
+        stable = np.empty(len(known), dtype=np.intp)
+        for k in np.unique(at):
+            some = at == k
+            stable[some] = np.searchsorted(self.since[k], known[some], side="right")
+        if self.confidence > 0 and self.n:
+            return lower_bounds(self.n, 1.0 - self.confidence)[stable]
+        return np.asarray(stable / (self.n + 1))
+
+
+class CorrectedRule(Rule):
+    """A rule that waits as long as held-out rows do not support it."""
+
+    def __init__(self, rule: Rule, correction: Correction) -> None:
+        self.rule = rule
+        self.correction = correction
+
+    @property
+    def cost(self) -> int:  # type: ignore[override]
+        return self.rule.cost
+
+    def judge(self, case: Case, tau: _Array, target: int | None) -> Judgement:
+        return self._held_back(case, tau, self.rule.judge(case, tau, target))
+
+    def decides(self, case: Case, tau: _Array) -> Judgement:
+        found = self.rule.decides(case, tau)
+        if found.decided.any():
+            return self._held_back(case, tau, found)
+        return found
+
+    def largest(self, case: Case, target: int | None) -> tuple[_Array, _Codes]:
+        found, guess = self.rule.largest(case, target)
+        return self.correction.cap(found, self._known(case)), guess
+
+    def surely(self, case: Case, found: Judgement, items: _Codes) -> _Array:
+        largest = self.rule.surely(case, found, items)
+        capped = self.correction.cap(largest, self._known(case)[items])
+        return np.maximum(capped, found.reliability[items])
+
+    def least_known(self, tau: float) -> int:
+        return self.correction.least_known(tau)
+
+    def _held_back(self, case: Case, tau: _Array, found: Judgement) -> Judgement:
+        known = self._known(case)
+        shown = self.correction.share(tau, known) >= tau - SLACK
+        decided = found.decided & (shown | (known >= self.correction.length))
+        reliability = self.correction.cap(found.reliability, known)
+        return Judgement(found.guess, decided, reliability, found.checks, found.open)
+
+    def _known(self, case: Case) -> _Codes:
+        return self.correction.length - case.known.missing[case.known.pattern]
+
+
+@dataclass(frozen=True)
+class Held:
+    """How a corrected rule does on the rows that correct it.
+
+    Attributes
+    ----------
+    agreed, n : int
+        Rows whose decision is that of the complete row, of how many.
+    """
+
+    agreed: int
+    n: int
+
+
+def corrected(
+    model: Any,
+    given: Rows,
+    y: NDArray[Any],
+    tau: float,
+    n_folds: int,
+    confidence: float,
+    kept: Rows | None = None,
+) -> tuple[Correction, Held, NDArray[np.int64]]:
+    """Learn a correction of a model's rule from folds, or from rows that were kept from its fit.
+
+    Parameters
+    ----------
+    model : ReliableClassifier
+        With the parameters to fit with; it is cloned.
+    given, y
+        Rows and labels.
+    tau : float
+        The reliability that is promised.
+    n_folds : int
+    confidence : float
+        As in `Correction`.
+    kept : Rows, optional
+        They take the place of the folds.
+
+    Returns
+    -------
+    Correction, Held
+    times : (p,) array of int
+        After how many samples the rows were looked at.
+    """
+    n, d = (given if kept is None else kept).rows.shape
+    grid = np.union1d(GRID, [tau])
+    if model._rule.cost > 1:  # looser ones take more samples; what is shown of any tau serves them
+        grid = grid[(grid >= tau) | (grid == grid[0])]
+    channels, samples = model._layout.channels, model._layout.length
+    rows, looks = _sizes(model, n, samples, _fewest(tau, confidence))
+    steps = spread_steps(samples, looks)
+    times = steps * channels
+    trials = []
+    if len(times) and kept is not None:
+        trials = [_trial(model, kept.some(slice(0, rows)), grid, times)]
+    elif len(times):
+        trials = list(_trials(model, given, y, grid, times, rows, n_folds))
+    if not trials:
+        warnings.warn(
+            "correct: expected folds that the classifier can be fitted to, got none; rows are "
+            "decided when they are complete",
+            UserWarning,
+            stacklevel=5,
+        )
+        none = np.empty((len(grid), 0), np.int64)
+        return Correction(grid, none, d, confidence), Held(0, 0), steps
+    decided = np.concatenate([trial[0] for trial in trials], axis=1)
+    wrong = np.concatenate([trial[1] for trial in trials], axis=1)
+    last = len(times) - wrong[:, :, ::-1].argmax(axis=2)  # of the look after the last wrong one
+    since = np.where(wrong.any(axis=2), np.append(times, d)[last], 0)
+    found = Correction(grid, np.sort(since, axis=1), d, confidence)
+    at = int(np.searchsorted(grid, tau))
+    late = times >= found.least_known(tau)
+    first = (decided[at] & late).argmax(axis=1)
+    early = (decided[at] & late).any(axis=1)
+    disagreed = early & wrong[at][np.arange(len(first)), first]
+    return found, Held(int(len(first) - disagreed.sum()), len(first)), steps
+
+
+def _sizes(model: Any, n: int, d: int, fewest: int) -> tuple[int, int]:
+    """How many rows to hold out, and at how many times to look."""
+    looks = min(d - 1, LOOKS)
+    samples = model._rule.cost
+    if samples > 1:  # some millions of predictions, but rows enough to show what is promised
+        looks = min(looks, 16)
+        rows = max(100, int(4e6 / (samples * max(looks, 1))))
+        return min(n, rows if n < fewest else max(rows, 2 * fewest)), looks
+    return min(n, ROWS), looks
+
+
+def _fewest(tau: float, confidence: float) -> int:
+    """How many rows can show tau, if all of them agree."""
+    if confidence > 0:
+        return int(np.ceil(np.log1p(-confidence) / np.log(tau)))
+    return int(np.ceil(tau / (1 - tau)))
+
+
+def _trials(
+    model: Any,
+    given: Rows,
+    y: NDArray[Any],
+    grid: _Array,
+    times: NDArray[np.int64],
+    rows: int,
+    n_folds: int,
+) -> Any:
+    """For each fold (p, m, looks): whether rows would be decided, and wrongly."""
+    chosen = spread_over_classes(y, rows)
+    for held in held_out(y, n_folds):
+        own = np.flatnonzero(held & chosen)
+        if not len(own):
+            continue
+        try:
+            fitted = clone(model).set_params(correct=False)
+            fitted._fit_rows(given.some(~held), y[~held], model._layout)
+        except ValueError:  # such as a class that is too small without the fold
+            continue
+        yield _trial(fitted, given.some(own), grid, times)
+
+
+def _trial(
+    fitted: Any, given: Rows, grid: _Array, times: NDArray[np.int64]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """(p, m, looks): whether rows that the model has not seen would be decided, and wrongly."""
+    shown, final = fitted._held_out(given)
+    ends = given.ends[:, None]
+    decided = np.empty((len(grid), len(final), len(times)), dtype=bool)
+    wrong = np.empty_like(decided)
+    for begin in range(0, len(times), 8):
+        at = slice(begin, min(begin + 8, len(times)))
+        case = fitted._early_case(shown, times[at])
+        shape = len(final), at.stop - at.start
+        for k, (yes, score) in enumerate(fitted._rule.over(case, grid)):
+            label = fitted._discriminants.labels[score].reshape(shape)
+            decided[k, :, at] = yes.reshape(shape) & (times[at] < ends)
+            wrong[k, :, at] = decided[k, :, at] & (label != final[:, None])
+    return decided, wrong

@@ -1,0 +1,1 @@
+"""Rows, series and results that all of this family share."""

@@ -1,0 +1,1 @@
+"""What the LDG family solves, chooses and keeps."""

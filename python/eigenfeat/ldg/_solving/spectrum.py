@@ -1,0 +1,30 @@
+"""The smallest eigenpairs of one symmetric matrix."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from eigenfeat._base.signs import signed
+from eigenfeat.ldg._solving.lapack import eigenpairs_between
+
+__all__ = ["SMALL", "smallest_eigenpairs"]
+
+SMALL = 200  # orders below which all eigenpairs by division take less time than some by bisection
+
+
+def smallest_eigenpairs(
+    matrix: NDArray[np.float64], count: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Find the `count` smallest eigenvalues, ascending, and orthonormal eigenvectors in columns.
+
+    The entry of largest magnitude in each vector is positive, so that a sign never depends on the
+    solver.
+    """
+    if len(matrix) < SMALL:
+        values, vectors = linalg.eigh(matrix, driver="evd", check_finite=False)
+        values, vectors = values[:count], vectors[:, :count]
+    else:
+        values, vectors = eigenpairs_between(matrix, 0, count - 1)
+    return values, signed(vectors)
