@@ -20,8 +20,9 @@ data. A quick run checks that all works: its errors are of fewer rows. Of the GE
   mnist      handwritten digits, Table 2                            mnist.npz
   covertype  forest cover types, Table 3                            covtype_subset.npz
   speech     frames of spoken digits in place of TIMIT's, Table 4   fsdd.npz
-  defaults   four further data sets, nothing chosen                 uci_isolet.npz,
-                                        uci_satimage.npz, opencv_digits.npz, ocr_letters.npz
+  defaults   six further data sets, nothing chosen    uci_isolet.npz, uci_satimage.npz,
+                               opencv_digits.npz, ocr_letters.npz, uci_ringnorm_standardized.npz,
+                               covtype_subset.npz
 
 of Parrish's thesis (University of Washington, 2012), the first three over ten random splits:
 

@@ -131,6 +131,13 @@ def boosting(context: Context) -> Any:
     return HistGradientBoostingClassifier(random_state=context.seed)
 
 
+def extra_trees(context: Context) -> Any:
+    """Extremely randomised trees, on all cores."""
+    from sklearn.ensemble import ExtraTreesClassifier
+
+    return ExtraTreesClassifier(random_state=context.seed, n_jobs=-1)
+
+
 def standardised_logistic(context: Context) -> Any:
     """Logistic regression on standardised columns, with enough iterations to converge."""
     from sklearn.linear_model import LogisticRegression

@@ -1,4 +1,4 @@
-"""Defaults beside defaults: four data sets that the paper does not use, and nothing chosen."""
+"""Defaults beside defaults: data sets that the paper does not use, and nothing chosen."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.papers import builders, settings
+from bench.papers.covertype import N_REPEATED
 from bench.papers.protocol import (
     Context,
     Data,
@@ -18,7 +19,7 @@ from bench.papers.protocol import (
     subsample,
 )
 
-__all__ = ["PROTOCOL", "load_ocr", "load_official", "load_opencv"]
+__all__ = ["PROTOCOL", "load_cover", "load_half", "load_ocr", "load_official", "load_opencv"]
 
 
 def load_official(path: Path, context: Context) -> Data:
@@ -28,14 +29,19 @@ def load_official(path: Path, context: Context) -> Data:
 
 def load_opencv(path: Path, context: Context) -> Data:
     """Return a stratified random half for training, pixels in 0..1."""
-    from sklearn.model_selection import StratifiedShuffleSplit
-
     rows = _rows(path, "X", "y")
-    rows = Rows(rows.X / np.float32(255), rows.y)
-    share = settings.OPENCV_TEST_SHARE
-    splitter = StratifiedShuffleSplit(1, test_size=share, random_state=context.seed)
-    train, test = next(splitter.split(rows.y[:, None], rows.y))
-    return _data(rows[train], rows[test], context)
+    return _halves(Rows(rows.X / np.float32(255), rows.y), context)
+
+
+def load_half(path: Path, context: Context) -> Data:
+    """Return a stratified random half for training."""
+    return _halves(_rows(path, "X", "y"), context)
+
+
+def load_cover(path: Path, context: Context) -> Data:
+    """Return a stratified random half of a random sample for training."""
+    rows = _rows(path, "X_random50k", "y_random50k")
+    return _halves(rows[np.arange(N_REPEATED, len(rows.y))], context)
 
 
 def load_ocr(path: Path, context: Context) -> Data:
@@ -44,6 +50,15 @@ def load_ocr(path: Path, context: Context) -> Data:
     (fold,) = read_arrays(path, "fold")
     training = np.isin(fold, settings.OCR_TRAINING_FOLDS)
     return _data(rows[training], rows[~training], context)
+
+
+def _halves(rows: Rows, context: Context) -> Data:
+    from sklearn.model_selection import StratifiedShuffleSplit
+
+    share = settings.OPENCV_TEST_SHARE
+    splitter = StratifiedShuffleSplit(1, test_size=share, random_state=context.seed)
+    train, test = next(splitter.split(rows.y[:, None], rows.y))
+    return _data(rows[train], rows[test], context)
 
 
 def _rows(path: Path, X: str, y: str) -> Rows:
@@ -62,6 +77,8 @@ METHODS = (
     Method("GEM", builders.gem),
     Method("logistic regression", builders.standardised_logistic),
     Method("SVM, Gaussian kernel", builders.standardised_svc),
+    Method("extra trees", builders.extra_trees),
+    Method("boosted trees", builders.boosting, peer=True),
 )
 TWO_PARTS = {
     "X": "(n, d) rows for training",
@@ -73,7 +90,7 @@ WHOLE = {"X": "(n, d) pixels", "y": "(n,) labels"}
 
 PROTOCOL = Protocol(
     "defaults",
-    "four further data sets, all methods with their defaults",
+    "six further data sets, all methods with their defaults",
     (
         Problem(
             name="isolet",
@@ -109,6 +126,24 @@ PROTOCOL = Protocol(
             file="ocr_letters.npz",
             arrays={**WHOLE, "fold": "(n,) numbers 0..9"},
             load=load_ocr,
+            methods=METHODS,
+        ),
+        Problem(
+            name="ringnorm",
+            title="Ringnorm, two Gaussians about one centre",
+            split="random halves, stratified",
+            file="uci_ringnorm_standardized.npz",
+            arrays={"X": "(n, d) rows", "y": "(n,) labels"},
+            load=load_half,
+            methods=METHODS,
+        ),
+        Problem(
+            name="covertype",
+            title="Covertype, 24,140 rows",
+            split="random halves of 48,280 rows, stratified",
+            file="covtype_subset.npz",
+            arrays={"X_random50k": "(50000, d) rows", "y_random50k": "(50000,) labels"},
+            load=load_cover,
             methods=METHODS,
         ),
     ),

@@ -119,7 +119,7 @@ SPEECH_GEM = Hyperparameters(
 # ---- defaults ------------------------------------------------------------------------------------
 
 DEFAULTS_QUICK_ROWS = 1_500
-OPENCV_TEST_SHARE = 0.5
+OPENCV_TEST_SHARE = 0.5  # and of ringnorm and Covertype
 OCR_TRAINING_FOLDS = (0,)  # the other folds are for testing
 
 # ---- peers ---------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ def write_ldg(folder, rng):
     """Write the further data sets of LDG's experiments."""
     names = ("pima", "wine", "german_numeric", "ionosphere", "dermatology")
     for name in (*names, "ringnorm_standardized", "twonorm_standardized"):
-        X, y = blobs(rng, 60, 6, 3, np.float32)
+        X, y = blobs(rng, 160 if name == "ringnorm_standardized" else 60, 6, 3, np.float32)
         X[::20, -1] = np.nan if name == "dermatology" else X[::20, -1]
         np.savez(folder / f"uci_{name}.npz", X=X, y=y)
     X, y = blobs(rng, 40, 70, 2, np.uint16)

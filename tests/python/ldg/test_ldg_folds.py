@@ -10,10 +10,11 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn.neighbors import KNeighborsClassifier
 
-from eigenfeat.ldg import LDG, KernelLDG, SparseLDG, _folds
+from eigenfeat.ldg import LDG, KernelLDG, SparseLDG
+from eigenfeat.ldg._solving import folds as _folds
 from eigenfeat.ldg._solving.coordinates import span_of
 
-SERIES = Path(__file__).resolve().parents[3] / "shared" / "data" / "ucr"
+SERIES = Path(__file__).resolve().parents[4] / "shared" / "data" / "ucr"
 
 
 def blobs(n, d, k, seed=0, dtype=np.float64):

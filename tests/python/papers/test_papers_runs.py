@@ -94,7 +94,7 @@ def test_the_command_prints_a_table_and_writes_a_file(folder, tmp_path, capsys, 
     out = capsys.readouterr().out
     for problem in PROTOCOLS["defaults"].problems:
         assert problem.title in out
-    assert len(lines_of(tmp_path / "new" / "defaults-quick.csv")) == 4
+    assert len(lines_of(tmp_path / "new" / "defaults-quick.csv")) == 6
 
 
 @pytest.mark.parametrize(

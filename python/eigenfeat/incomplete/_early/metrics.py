@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.validation import check_number, check_rows, check_whole, show
+from eigenfeat.incomplete._series.layout import series_of
 from eigenfeat.incomplete._series.traces import checked_taus, runs
 
 __all__ = [
@@ -187,7 +188,8 @@ def reliability_curve(model: Any, X: Any, y: Any, tau: Any) -> EarlyCurve:
         raise ValueError(f"model: expected a ReliableClassifier, got {show(model)}")
     check_is_fitted(model)
     asked = checked_taus(tau)
-    check_rows(X)
+    if series_of(X) is None:
+        check_rows(X)
     complete = np.asarray(model.predict(X))
     scores = [
         early_scores(run, model.n_timepoints_, complete=complete, y=y)
