@@ -230,7 +230,9 @@ bool memory_is_limited() {
 void touch_thread_variables() {
   volatile int* const ours = &depth;
   *ours = 0;
-  (void)std::uncaught_exceptions();
+  // Kept in a volatile variable: the function is declared pure, and its call would be left out.
+  volatile int in_flight = std::uncaught_exceptions();
+  (void)in_flight;
 }
 
 int reserve_blas_buffers(int n_calls) {
@@ -268,11 +270,15 @@ BlasCall::BlasCall() {
     Buffers& there = buffers();
     std::unique_lock<std::mutex> lock(there.mutex);
     if (there.mapped == 0 && !map_first(there)) throw std::bad_alloc();
-    // The variables that OpenBLAS has for each thread (140 kB) are made when it first calls; the
-    // system's library ends the process where it cannot.
-    if (!called && !there_is_room(kOfThread)) throw std::bad_alloc();
-    called = true;
     there.one_is_free.wait(lock, [&] { return there.inside < there.mapped; });
+    // The variables that OpenBLAS has for each thread (140 kB) are made when it first calls; the
+    // system's library ends the process where it cannot. Asked after the wait: those that were
+    // inside have taken memory meanwhile.
+    if (!called && !there_is_room(kOfThread)) {
+      there.one_is_free.notify_one();  // the next one does not wait for this call
+      throw std::bad_alloc();
+    }
+    called = true;
     ++there.inside;
     counted_ = true;
   } catch (...) {

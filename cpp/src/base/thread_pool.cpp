@@ -27,8 +27,10 @@ namespace {
 // long before it sleeps, and a caller so long before it sleeps until its last thread is done.
 constexpr std::chrono::microseconds kAwake{50};
 
-// What must be left for one more thread where memory is limited: a stack, and what it takes to begin.
-constexpr std::size_t kThread = std::size_t{16} << 20;
+// What must be left for one more thread where memory is limited: a stack, what it takes to begin, and so
+// much besides that it is still there when the thread first calls BLAS, whose variables of a thread the C
+// library makes then, or ends the process.
+constexpr std::size_t kThread = std::size_t{64} << 20;
 
 void pause() {
 #if defined(__x86_64__) || defined(__i386__)
