@@ -32,9 +32,8 @@ constexpr std::size_t kBuffer = std::size_t{32} << 20;
 constexpr std::size_t kBuffer = std::size_t{128} << 20;
 #endif
 constexpr std::size_t kBeside = std::size_t{4} << 20;  // what the first call takes besides
-// What the first call of a thread takes (140 kB), with room to spare: where its heap cannot grow, the C
-// library maps a mebibyte at least, and other threads allocate at the same time.
-constexpr std::size_t kOfThread = std::size_t{4} << 20;
+// What the first call of a thread takes.
+constexpr std::size_t kOfThread = std::size_t{1} << 18;
 constexpr std::size_t kPlenty = std::size_t{512} << 20;  // must be left after further buffers
 
 bool limits_are_set() {
