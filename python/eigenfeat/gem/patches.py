@@ -273,6 +273,8 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def _images(self, X: Any, *, first: bool) -> NDArray[Any]:
         """Checked rows of shape (n, *grid, channels), float32 or float64."""
+        if isinstance(X, (list, tuple)) and len({np.shape(row) for row in X}) > 1:
+            raise ValueError("X: expected rows of one shape, got rows of different shapes")
         X = check_array(
             X, dtype=[np.float64, np.float32], ensure_2d=False, allow_nd=True, input_name="X"
         )

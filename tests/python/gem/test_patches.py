@@ -180,6 +180,7 @@ def test_bad_rows_leave_the_model_as_it_was():
     for X, y, message in (
         (bad, LABELS, "NaN"),
         (IMAGES[:, :-1], LABELS, "expecting 63 features"),
+        ([IMAGES[0], IMAGES[1][:5]], LABELS[:2], "X: expected rows of one shape"),
         (IMAGES, LABELS[:-1], "inconsistent"),
         (IMAGES, np.stack([LABELS, LABELS], 1), "y should be a 1d array"),
         (IMAGES[None, None], LABELS, "signals or images|expecting"),
