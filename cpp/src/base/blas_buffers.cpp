@@ -230,7 +230,7 @@ void touch_thread_variables() {
   volatile int* const ours = &depth;
   *ours = 0;
   // Kept in a volatile variable: the function is declared pure, and its call would be left out.
-  volatile int in_flight = std::uncaught_exceptions();
+  const volatile int in_flight = std::uncaught_exceptions();
   (void)in_flight;
 }
 
