@@ -151,7 +151,7 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         "learned", which score is asked for: ``correction_.threshold(tau)``.
     looks_ : (p,) array of int
         After how many samples the rows that correct the rule were looked at, and so are series by
-        default; n_timepoints_ is the last.
+        default; `n_timepoints_` is the last.
     calibration_ : Calibration
         After `calibrate`, which takes the place of the correction: what `reliability_` rests on.
     n_features_in_ : int
@@ -353,7 +353,7 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
             decided. Only those of `fit`'s second and third kind may lack samples.
         reliability : float or (n,) array-like, optional
             tau; that of the estimator by default.
-        steps : ascending integers in 1..n_timepoints_, optional
+        steps : ascending integers in ``1..n_timepoints_``, optional
             When to look; the end is always among them. By default at `looks_`, for which a
             correction holds, and after every sample where the rule is not corrected.
         trace : bool, default=False

@@ -60,9 +60,9 @@ class DiscriminativeGaussian(Speaks, LDG):
 
     Attributes
     ----------
-    components_ : (n_components_, d) array
+    components_ : (n_components, d) array
         Orthonormal directions in standardised columns, one a row.
-    eigenvalues_ : (n_components_,) array
+    eigenvalues_ : (n_components,) array
         Ascending eigenvalues of B^T times the gradient, by which directions are told apart: of the
         subspace's bases, the one in which that is diagonal.
     objective_ : float

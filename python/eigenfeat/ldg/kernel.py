@@ -79,10 +79,10 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     Attributes
     ----------
-    dual_coef_ : (n, n_components_) array
+    dual_coef_ : (n, n_components) array
         F: projections are ``centred kernel with the training rows @ dual_coef_``. The entry of
         largest magnitude in each column is positive.
-    eigenvalues_ : (n_components_,) array
+    eigenvalues_ : (n_components,) array
         Of :math:`V - \gamma A` in the feature space, ascending.
     kernel_eigenvalues_ : (r,) array
         Eigenvalues of the centred kernel matrix that are kept, descending.
@@ -208,7 +208,7 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
         Returns
         -------
-        (m, n_components_) array of float32 or float64, as `X`
+        (m, n_components) array of float32 or float64, as `X`
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=False)

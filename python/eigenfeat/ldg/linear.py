@@ -78,12 +78,12 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
-    components_ : (n_components_, d) array
+    components_ : (n_components, d) array
         Orthonormal directions in standardised columns, one a row.
     mean_, scale_ : (d,) arrays
         Rows become ``(X - mean_) / scale_``; scales are 1 without `standardize`, and for constant
         columns, on which no direction has weight.
-    eigenvalues_ : (n_components_,) array
+    eigenvalues_ : (n_components,) array
         Eigenvalues of ``V - gamma A``, ascending.
     gamma_, n_neighbors_, n_components_ : float, int, int
         What was given or chosen.
@@ -199,7 +199,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        (n, n_components_) array of float32 or float64, as `X`
+        (n, n_components) array of float32 or float64, as `X`
         """
         check_is_fitted(self)
         X = validate_data(

@@ -70,20 +70,20 @@ class SparseLDG(LDG):
 
     Attributes
     ----------
-    components_ : (n_components_, d) array
+    components_ : (n_components, d) array
         Unit directions in standardised columns, one a row; exactly 0 in columns not used.
-    eigenvalues_ : (n_components_,) array
+    eigenvalues_ : (n_components,) array
         ``b^T (V - gamma A) b`` of the directions b, in the order in which they were found.
-    sparsity_ : (n_components_,) array of int
+    sparsity_ : (n_components,) array of int
         Columns with weight.
-    gap_ : (n_components_,) array
+    gap_ : (n_components,) array
         ``tr(Z M)`` less a certified lower bound of the relaxation's minimum, over the spread of Z's
         eigenvalues.
-    leading_ : (n_components_,) array
+    leading_ : (n_components,) array
         Largest eigenvalue of M, whose sum is 1. Where it is 1 the relaxation is exact.
-    residuals_ : (n_components_, 2) array
+    residuals_ : (n_components, 2) array
         Primal and dual residual, relative.
-    steps_ : (n_components_,) array of int
+    steps_ : (n_components,) array of int
         Steps of the solver; 0 where a plain eigenvector is sparse enough.
     n_iter_ : int
         The largest of them, but at least 1.

@@ -36,7 +36,7 @@ class BallMinimum:
         mu >= max(0, -a_min) with ``(A + mu I) x = -g`` and ``mu (radius - |x|) = 0``. Infinite for
         a radius of 0 and a slope that is not.
     hard_case : ndarray of bool, shape (n,)
-        Whether mu is ``-a_min`` to working precision, d eps |A|.
+        Whether mu is ``-a_min`` to working precision, ``d eps |A|``.
     gap : ndarray of shape (n,)
         How far `value` may be from the minimum: ``|q(x) - dual bound at mu|``, and an allowance for
         rounding, ``4 sqrt(d) eps (|A| radius^2 + 2 |g| radius)`` for dense matrices and 8 eps times

@@ -49,7 +49,7 @@ class GaussianCompletion(Completion):
     ----------
     n_iter_ : int
         Iterations; 1 where training rows were complete.
-    log_likelihoods_ : (n_iter_,) array
+    log_likelihoods_ : (n_iter,) array
         Mean log density of the known entries of a training row before each iteration; empty where
         training rows were complete.
     mean_ : (d,) array
@@ -132,7 +132,7 @@ class MixtureCompletion(Completion):
     ----------
     n_iter_ : int
         Iterations; 1 where training rows were complete.
-    log_likelihoods_ : (n_iter_,) array
+    log_likelihoods_ : (n_iter,) array
         Mean log density of the known entries of a training row before each iteration; empty where
         training rows were complete.
     classes_ : (G,) array

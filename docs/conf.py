@@ -1,0 +1,113 @@
+"""Sphinx's configuration: `sphinx-build -W -b html docs docs/_build/html`."""
+
+import os
+import warnings
+from datetime import date
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+from sphinx_gallery.scrapers import figure_rst
+from sphinx_gallery.sorting import ExplicitOrder, FileNameSortKey
+
+import eigenfeat
+
+mpl.use("Agg")
+# Processes that an example starts say nothing of what a newer library will do one day.
+warnings.filterwarnings("ignore", category=FutureWarning)
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+project = "eigenfeat"
+author = "The eigenfeat developers"
+copyright = f"{date.today().year}, {author}"
+release = eigenfeat.__version__
+version = release
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "examples", "gallery", "**/sg_execution_times.rst", "*.cast"]
+templates_path = ["_templates"]
+root_doc = "index"
+default_role = "code"  # single backticks in docstrings are names of Python
+nitpicky = False
+
+autosummary_generate = True
+autodoc_typehints = "none"  # numpydoc's sections say what is taken and returned
+autodoc_member_order = "groupwise"
+autodoc_mock_imports = ["aeon"]  # the adapter's page needs no aeon
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+suppress_warnings = ["config.cache"]
+
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+
+def returned_figures(block, block_vars, gallery_conf):
+    """Save the figures that `eigenfeat.plotting` returned: pyplot does not know them.
+
+    A block of an example calls its figure `figure`; each is saved once.
+    """
+    figure = block_vars["example_globals"].pop("figure", None)
+    if not isinstance(figure, Figure):
+        return ""
+    path = next(block_vars["image_path_iterator"])
+    figure.savefig(path, dpi=100)
+    return figure_rst([path], gallery_conf["src_dir"])
+
+
+sphinx_gallery_conf = {
+    "image_scrapers": ("matplotlib", returned_figures),
+    "examples_dirs": "gallery",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"plot_",
+    "subsection_order": ExplicitOrder(
+        [f"gallery/{part}" for part in ("features", "reduction", "early", "scale", "solvers")]
+    ),
+    "within_subsection_order": FileNameSortKey,
+    "backreferences_dir": "api/backreferences",
+    "doc_module": ("eigenfeat",),
+    "reference_url": {"eigenfeat": None},
+    "inspect_global_variables": True,
+    "show_memory": False,
+    "min_reported_time": 5,
+    "matplotlib_animations": True,
+    "plot_gallery": "True",
+    "abort_on_example_error": True,
+    "remove_config_comments": True,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "eigenfeat"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_theme_options = {
+    "logo": {"text": "eigenfeat"},
+    "show_prev_next": False,
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "header_links_before_dropdown": 6,
+}
+
+
+def skip_routing(app, what, name, obj, skip, options):
+    """Leave out the methods that scikit-learn generates for metadata routing."""
+    generated = name.startswith("set_") and name.endswith("_request")
+    return True if generated or name == "get_metadata_routing" else skip
+
+
+def setup(app):
+    app.connect("autodoc-skip-member", skip_routing)

@@ -1,0 +1,33 @@
+"""
+What waiting costs
+==================
+
+``MinimumCostClassifier`` decides at the first time at which waiting is expected to cost more than
+it saves. The dearer the delay, the earlier it decides and the more errors it makes.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from eigenfeat.demo.early import signals
+from eigenfeat.incomplete import MinimumCostClassifier
+
+rng = np.random.default_rng(0)
+X, y = signals(300, rng)
+rows, truth = signals(500, rng)
+lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+
+costs = [0.03, 0.1, 0.3, 1.0, 3.0]
+fig, ax = plt.subplots(figsize=(6.5, 4), layout="constrained")
+times, errors = [], []
+for cost in costs:
+    early = MinimumCostClassifier(lda, delay_cost=cost).fit(X, y).predict_early(rows)
+    times.append(early.time.mean())
+    errors.append(100 * np.mean(early.label != truth))
+    ax.annotate(
+        f"delay costs {cost:g}", (times[-1], errors[-1]), (6, 4), textcoords="offset points"
+    )
+ax.plot(times, errors, "o-")
+ax.set(xlabel="mean number of samples before the decision", ylabel="errors in %", xlim=(0, 68))
+plt.show()

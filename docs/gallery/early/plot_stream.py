@@ -1,0 +1,33 @@
+"""
+Many streams at once
+====================
+
+Sensors send their samples at times of their own. ``streams`` follows all of them; each is decided
+by itself, and a missing sample is NaN.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from eigenfeat.demo.early import signals
+from eigenfeat.incomplete import ReliableClassifier
+
+rng = np.random.default_rng(2)
+X, y = signals(300, rng)
+rows, _ = signals(150, rng)
+rows[rng.random(rows.shape) < 0.05] = np.nan
+lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+model = ReliableClassifier(lda, reliability=0.9).fit(X, y)
+
+streams = model.streams(len(rows))
+waiting = [len(rows)]
+for values in rows.T:
+    streams.push(values)
+    waiting.append(sum(label is None for label in streams.labels))
+
+fig, ax = plt.subplots(figsize=(6.5, 3.6), layout="constrained")
+ax.fill_between(range(len(waiting)), waiting, step="post", alpha=0.3)
+ax.step(range(len(waiting)), waiting, where="post")
+ax.set(xlabel="samples sent", ylabel="streams that still wait", ylim=(0, None))
+plt.show()

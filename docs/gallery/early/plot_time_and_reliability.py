@@ -1,0 +1,43 @@
+"""
+Time against reliability, beside other early classifiers
+========================================================
+
+At each tau, how early are series decided, and how often is that label final? ``ECTS`` (nearest
+neighbours with minimum prediction lengths) and a fixed number of samples are the classical ways.
+"""
+
+import numpy as np
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from eigenfeat import plotting
+from eigenfeat.demo.early import signals
+from eigenfeat.incomplete import (
+    ECTS,
+    FixedTime,
+    ReliableClassifier,
+    early_scores,
+    reliability_curve,
+)
+
+rng = np.random.default_rng(0)
+X, y = signals(200, rng)
+rows, truth = signals(400, rng)
+length = X.shape[1]
+
+
+def point(model):
+    early = model.fit(X, y).predict_early(rows)
+    scores = early_scores(early, length, complete=model.predict(rows), y=truth)
+    return scores.mean_time, scores.reliability
+
+
+lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+model = ReliableClassifier(lda, correct=False).fit(X, y)
+curves = {
+    "ReliableClassifier": reliability_curve(model, rows, truth, [0.3, 0.5, 0.7, 0.9, 0.95, 0.99]),
+    "ECTS": np.transpose([point(ECTS(support)) for support in (0.0, 0.2, 0.8)]),
+    "fixed time, nearest neighbour": np.transpose(
+        [point(FixedTime(time=time)) for time in (6, 12, 18, 24, 36, 48, 60)]
+    ),
+}
+figure = plotting.plot_early_curves(curves, n_samples=length, named=1).figure

@@ -1,0 +1,57 @@
+"""
+GEM projections beside the columns, for boosted trees
+=====================================================
+
+Trees split one column at a time. Where classes differ along oblique directions, projections from
+second moments spare them many splits. Where they do not, the further columns are of no use: the
+last set shows that, too.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_breast_cancer, load_wine, make_classification
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+
+from eigenfeat import GEM
+
+rng = np.random.default_rng(0)
+rotation = np.linalg.qr(rng.normal(size=(12, 12)))[0]
+spread = np.where(np.arange(12) < 2, 3.0, 0.7)
+A = rng.normal(size=(400, 12)) * spread
+B = rng.normal(size=(400, 12)) * spread[::-1]
+sets = {
+    "rotated Gaussians": (np.concatenate([A, B]) @ rotation, np.repeat([0, 1], 400)),
+    "wine": load_wine(return_X_y=True),
+    "breast cancer": load_breast_cancer(return_X_y=True),
+    "made by columns": make_classification(
+        800, 12, n_informative=4, n_redundant=0, shuffle=False, random_state=0
+    ),
+}
+trees = HistGradientBoostingClassifier(max_iter=30, max_leaf_nodes=8, random_state=0)
+with_gem = make_pipeline(
+    GEM(n_directions=2, powers=(1,), include_input=True, random_state=0), trees
+)
+
+# %%
+# Accuracy in three folds, of the trees alone and with the half waves of two directions a pair.
+
+found = {
+    name: [cross_val_score(model, X, y, cv=3).mean() for model in (trees, with_gem)]
+    for name, (X, y) in sets.items()
+}
+for name, (alone, together) in found.items():
+    print(f"{name:20} {alone:.3f} -> {together:.3f}")
+
+fig, ax = plt.subplots(figsize=(7, 3), layout="constrained")
+for place, (alone, together) in enumerate(found.values()):
+    ax.annotate("", (together, place), (alone, place), arrowprops={"arrowstyle": "->", "lw": 2})
+    ax.plot(alone, place, "o", color="tab:gray")
+    ax.plot(together, place, "o", color="tab:blue")
+ax.set(yticks=range(len(found)), yticklabels=list(found), xlabel="accuracy in three folds")
+ax.plot([], [], "o", color="tab:gray", label="boosted trees")
+ax.plot([], [], "o", color="tab:blue", label="with GEM projections")
+ax.legend(loc="lower left")
+ax.margins(y=0.2)
+plt.show()

@@ -1,0 +1,35 @@
+"""
+What the directions of digits look like
+=======================================
+
+``GEM`` solves a generalized eigenvalue problem for each ordered pair of classes. On images of
+digits, a direction is an image itself: large on the first digit of its pair, and small on the
+second.
+"""
+
+# %%
+# Red and blue strokes lie where the first digit has ink and the second has none, or cancel on the
+# second.
+
+from sklearn.datasets import load_digits
+
+from eigenfeat import GEM, plotting
+
+X, y = load_digits(return_X_y=True)
+gem = GEM(random_state=0).fit(X / 16, y)
+figure = plotting.plot_filters(
+    gem, pairs=[(0, 1), (3, 8), (4, 9), (7, 1)], n_filters=6, image_shape=(8, 8)
+)
+
+# %%
+# An eigenvalue is the ratio of mean squares over the two classes. The largest ones belong to the
+# pairs that are easy to tell apart.
+
+figure = plotting.plot_spectrum(gem)
+
+# %%
+# All digits, projected on the leading direction of one pair. The sign does not matter: what tells
+# the classes apart is the size of the projection, which a linear classifier on the pixels cannot
+# see.
+
+figure = plotting.plot_projections(gem, X / 16, y, pair=(0, 1)).figure

@@ -1,0 +1,34 @@
+"""
+How many dimensions are needed
+==============================
+
+Fisher's discriminants are at most one fewer than classes. ``LDG`` has as many as columns, and its
+components are nested: a fit with ten contains those with fewer.
+"""
+
+from sklearn.datasets import load_wine
+from sklearn.decomposition import PCA
+from sklearn.model_selection import StratifiedShuffleSplit
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import StandardScaler
+
+from eigenfeat import LDG, plotting
+from eigenfeat.ldg import LocalFisher, RegularizedFisher
+
+X, y = load_wine(return_X_y=True)
+methods = {
+    "LDG": (LDG(8, random_state=0), 8),
+    "PCA": (PCA(8), 8),
+    "RegularizedFisher": (RegularizedFisher(), 2),
+    "LocalFisher": (LocalFisher(8), 8),
+}
+curves = {name: {m: [] for m in range(1, most + 1)} for name, (_, most) in methods.items()}
+for train, test in StratifiedShuffleSplit(8, test_size=0.5, random_state=0).split(X, y):
+    scaler = StandardScaler().fit(X[train])
+    for name, (method, most) in methods.items():
+        Z = method.fit(scaler.transform(X[train]), y[train]).transform(scaler.transform(X))
+        for m in range(1, most + 1):
+            neighbours = KNeighborsClassifier(3).fit(Z[train, :m], y[train])
+            curves[name][m].append(neighbours.score(Z[test, :m], y[test]))
+axes = plotting.plot_accuracy(curves, title="wine, three nearest neighbours, eight splits")
+figure = axes.figure

@@ -1,0 +1,40 @@
+"""
+Curved classes: LDG in a kernel's feature space
+===============================================
+
+Two spirals that no linear reduction can part, reduced to one dimension.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from eigenfeat import LDG, plotting
+from eigenfeat.ldg import KernelLDG
+
+rng = np.random.default_rng(0)
+t = np.sqrt(rng.uniform(0.1, 1, 300)) * 2.2 * np.pi
+arm = np.c_[t * np.cos(t), t * np.sin(t)]
+X = np.concatenate([arm, -arm]) + 0.25 * rng.normal(size=(600, 2))
+y = np.repeat([0, 1], 300)
+
+fig, axes = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained")
+plotting.plot_embedding(X, y, ax=axes[0], title="rows", legend=False)
+linear = LDG(1, random_state=0).fit(X, y)
+plotting.plot_embedding(linear.transform(X), y, ax=axes[1], title="LDG(1)", legend=False)
+kernel = KernelLDG(1, kernel="rbf", kernel_gamma=0.3, gamma=0.5, n_neighbors=8).fit(X, y)
+plotting.plot_embedding(kernel.transform(X), y, ax=axes[2], title="KernelLDG(1)", legend=False)
+plt.show()
+
+# %%
+# The component as a function of the plane.
+
+grid = np.stack(np.meshgrid(*[np.linspace(-8, 8, 120)] * 2), axis=-1).reshape(-1, 2)
+fig, ax = plt.subplots(figsize=(5, 4.5), layout="constrained")
+values = kernel.transform(grid)[:, 0].reshape(120, 120)
+size = np.abs(values).max()
+ax.contourf(
+    np.linspace(-8, 8, 120), np.linspace(-8, 8, 120), values, 20, cmap="RdBu", vmin=-size, vmax=size
+)
+ax.scatter(*X.T, c=y, cmap="RdBu_r", s=8, edgecolors="k", linewidths=0.3)
+ax.set(aspect="equal", xticks=[], yticks=[])
+plt.show()

@@ -1,0 +1,86 @@
+"""What the guide and docstrings show runs as it stands, and every public name has a page."""
+
+import doctest
+import importlib
+import re
+import warnings
+from pathlib import Path
+
+import pytest
+
+import eigenfeat
+
+ROOT = Path(__file__).parents[3]
+DOCS = ROOT / "docs"
+FAMILIES = ["", ".ldg", ".incomplete", ".maxmargin", ".distributed", ".plotting", ".models"]
+
+pytestmark = pytest.mark.skipif(
+    not DOCS.is_dir(), reason="docs/ is not there: the tests run from a source distribution"
+)
+
+
+def blocks(path):
+    """Return the Python blocks of a Markdown page, each at its line for tracebacks."""
+    found = re.finditer(r"^```python\n(.*?)^```", text := path.read_text(), re.M | re.S)
+    return ["\n" * text[: one.start(1)].count("\n") + one.group(1) for one in found]
+
+
+PAGES = [DOCS / "quick_start.md", *sorted((DOCS / "guide").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+def test_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": "page"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # such as few rows, or a limit of iterations
+        for block in blocks(page):
+            exec(compile(block, str(page), "exec"), names)
+
+
+def modules_with_examples():
+    """Return the names of the modules whose files show examples, without importing them."""
+    package = Path(eigenfeat.__file__).parent
+    return [
+        ".".join(path.relative_to(package).with_suffix("").parts)
+        for path in sorted(package.rglob("*.py"))
+        if ">>> " in path.read_text() and path.name != "aeon.py"
+    ]
+
+
+@pytest.mark.parametrize("module", modules_with_examples())
+def test_docstrings_show_what_is_computed(module, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = []
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    for test in finder.find(importlib.import_module(f"eigenfeat.{module}")):
+        runner.run(test, out=said.append)
+    assert runner.tries > 0
+    assert runner.failures == 0, "".join(said)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_public_name_has_a_page(family):
+    module = importlib.import_module(f"eigenfeat{family}")
+    listed, current = set(), ""
+    for page in set((DOCS / "api").glob("*.rst")) - {DOCS / "api" / "index.rst"}:
+        for line in page.read_text().splitlines():
+            if line.startswith(".. currentmodule:: "):
+                current = line.split()[-1]
+            elif re.fullmatch(r"   \w+", line):
+                listed.add((current, line.strip()))
+    shown = {getattr(importlib.import_module(home), name) for home, name in listed}
+    missing = [
+        name
+        for name in module.__all__
+        if name != "__version__" and getattr(module, name) not in shown
+    ]
+    assert missing == []
+
+
+def test_examples_say_what_they_show():
+    examples = sorted((DOCS / "gallery").glob("*/plot_*.py"))
+    assert len(examples) >= 15
+    for example in examples:
+        assert re.match(r'"""\n.+\n=+\n\n', example.read_text()), example.name
