@@ -42,7 +42,8 @@ class Context:
     """How to run: `quick` means fewer rows and candidates; `directions` is another method's count.
 
     `rows` are as many test rows as are taken at most, where a task takes a part of them, None for
-    the task's own number. `threads` are those of everything in a method's process, None for the machine's default.
+    the task's own number. `threads` are those of everything in a method's process, None for the
+    machine's default.
     """
 
     quick: bool = False
