@@ -85,7 +85,7 @@ def main() -> None:
 
 def _lines(correlation: float, mixture: bool, options: argparse.Namespace) -> Any:
     random = np.random.default_rng([int(1000 * correlation), mixture, options.seed])
-    X, y, completion, gaussians = _problem(random, correlation, mixture)
+    X, y, completion, gaussians = _problem(random, correlation, mixture, options.apart)
     fresh = _drawn(random, gaussians, options.rows)
     masks = {"prefix": np.arange(COLUMNS) < 4, "mask": random.permutation(COLUMNS) < 5}
     for rule in options.rules:
@@ -137,11 +137,11 @@ def _line(
     return Line(rule, classifier, completion, correlation, mask, tau, count, agreement)
 
 
-def _problem(random: Any, correlation: float, mixture: bool) -> Any:
+def _problem(random: Any, correlation: float, mixture: bool, apart: float) -> Any:
     """Labelled rows, a completion for them, and the Gaussians that it has fitted."""
     y = random.integers(0, CLASSES, TRAINING)
     scale = np.linspace(0.6, 1.6, CLASSES)[:, None] if mixture else np.ones((CLASSES, 1))
-    means = random.standard_normal((CLASSES, COLUMNS)) * 0.7
+    means = random.standard_normal((CLASSES, COLUMNS)) * apart
     rows = np.sqrt(correlation) * random.standard_normal((TRAINING, 1))
     rows = rows + np.sqrt(1 - correlation) * random.standard_normal((TRAINING, COLUMNS))
     X = means[y] + scale[y] * rows
@@ -182,6 +182,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--classifiers", nargs="+", default=[*CLASSIFIERS], choices=[*CLASSIFIERS])
     parser.add_argument("--rows", type=int, default=2000)
     parser.add_argument("--samples", type=int, default=8192, help="0.999 takes 8,192")
+    parser.add_argument(
+        "--apart", type=float, default=0.7, help="standard deviation of the classes' means"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, help="a CSV file")
     return parser.parse_args()

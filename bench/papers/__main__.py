@@ -90,6 +90,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--threads", type=count, metavar="N", help="threads of every method (default: all)"
     )
+    parser.add_argument(
+        "--rows", type=count, metavar="N", help="test rows of each set of `early`, at most"
+    )
     return parser
 
 
@@ -106,7 +109,9 @@ def _run(options: argparse.Namespace) -> int:
     from bench import papers
     from bench.papers import early, mmds, settings
 
-    context = papers.Context(quick=options.quick, threads=options.threads, seed=settings.SEED)
+    context = papers.Context(
+        quick=options.quick, threads=options.threads, seed=settings.SEED, rows=options.rows
+    )
     where = options.data, options.output
     try:
         if options.task == "mmds":

@@ -51,6 +51,7 @@ def load(name: str, folder: Path, context: Context) -> EarlyData:
     data = official(_path(name, folder), context)
     test = data.test()
     limit = settings.EARLY_QUICK_ROWS if context.quick else settings.EARLY_TEST_ROWS
+    limit = limit if context.rows is None else context.rows
     # Shuffled even where all are taken, so that the first ones are a random part.
     test = test[np.random.RandomState(context.seed).permutation(len(test))[:limit]]
     wide = data.train.X.astype(np.float64), test.X.astype(np.float64)

@@ -41,13 +41,16 @@ class NothingToRunError(ValueError):
 class Context:
     """How to run: `quick` means fewer rows and candidates; `directions` is another method's count.
 
-    `threads` are those of everything in a method's process, None for the machine's default.
+    `rows` are as many test rows as are taken at most, where a task takes a part of them, None for
+    the task's own number. `threads` are those of everything in a method's process, None for the
+    machine's default.
     """
 
     quick: bool = False
     threads: int | None = None
     seed: int = 0
     directions: int | None = None
+    rows: int | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.lazy import ProcessLock
-from eigenfeat.incomplete._completion.conditional import Conditional, Spectra
+from eigenfeat.incomplete._completion.conditional import Conditional
 from eigenfeat.incomplete._completion.conditioning import spectra_of
 from eigenfeat.incomplete._completion.patterns import Pattern
-from eigenfeat.incomplete._rules.rule import pair_variances
+from eigenfeat.incomplete._rules.rule import Shared, pair_variances
 
 if TYPE_CHECKING:
     from eigenfeat.incomplete._rules.rule import Case
@@ -46,12 +46,8 @@ class Plan:
             stacks = [one.covariances(times) for one in self.models]
             self.covariances = np.stack(stacks, axis=1)
         self.by_spectra = model._needs_spectra
-        pairwise = model.set_ == "pairwise" and model._scores is not None
-        self._pairs: list[_Array | None] | None = [None] * (d + 1) if pairwise and few else None
-
-    def spectra(self, t: int) -> Spectra | None:
-        """After t entries, if there is need of it."""
-        return spectra_of([(self.models, t)]) if self.by_spectra else None
+        self._paired = self.covariances is not None and model._scores is not None
+        self._kept: list[tuple[dict[str, Any], Shared] | None] = [None] * (d + 1)
 
     def covariance(self, t: int) -> _Array | None:
         """(1, parts, ell, ell) after t entries, if there is need of it."""
@@ -61,39 +57,47 @@ class Plan:
             return self.covariances[t : t + 1]
         return np.stack([one.covariances(t) for one in self.models], axis=1)
 
-    def pair_variances(self, t: int) -> _Array | None:
-        """(parts, k, k) of differences of scores after t entries, computed once."""
-        if self._pairs is None:
-            return None
-        found = self._pairs[t]
+    def after(self, t: int) -> tuple[dict[str, Any], Shared]:
+        """What conditionals and cases have in common after t entries, computed once."""
+        found = self._kept[t]
         if found is None:
-            covariance = self.covariance(t)
-            assert covariance is not None
-            k = covariance.shape[-1]
-            every = np.arange(k)
-            parts = [
-                pair_variances(np.repeat(one[None], k, axis=0), every) for one in covariance[0]
-            ]
-            found = self._pairs[t] = np.stack(parts)
+            common = {
+                "variances": self.variances[t : t + 1],
+                "covariances": None if self.covariances is None else self.covariance(t),
+                "missing": np.array([len(self._kept) - 1 - t], dtype=np.intp),
+                "spectra": spectra_of([(self.models, t)]) if self.by_spectra else None,
+                "gaussians": [(self.models, t)],
+            }
+            found = self._kept[t] = common, Shared(self._pair_variances(t))
         return found
+
+    def _pair_variances(self, t: int) -> _Array | None:
+        """(parts, k, k) of differences of scores."""
+        if not self._paired:
+            return None
+        covariance = self.covariance(t)
+        assert covariance is not None
+        k = covariance.shape[-1]
+        every = np.arange(k)
+        return np.stack(
+            [pair_variances(np.repeat(one[None], k, axis=0), every) for one in covariance[0]]
+        )
 
     def case(
         self, model: ReliableClassifier, entries: int, means: _Array, densities: _Array
     ) -> Case:
         """The rule's case of (parts, m, ell) means after so many entries."""
-        m = means.shape[1]
-        parts = list(densities[:, :, None]) if len(densities) > 1 else []
+        m, alone = means.shape[1], len(means) == 1
+        common, shared = self.after(entries)
+        if self.wanted and self.covariances is None:
+            common = common | {"covariances": self.covariance(entries)}
         known = Conditional(
-            weights=model.completion_._posterior(parts, (m, 1))[:, 0] if parts else np.ones((m, 1)),
+            weights=np.ones((m, 1)) if alone else model.completion_._shares(densities.T),
             means=np.ascontiguousarray(means.transpose(1, 0, 2)),
-            variances=self.variances[entries : entries + 1],
-            covariances=self.covariance(entries),
             pattern=np.zeros(m, dtype=np.intp),
-            missing=np.array([model.n_features_in_ - entries], dtype=np.intp),
-            spectra=self.spectra(entries),
-            gaussians=[(self.models, entries)],
+            **common,
         )
-        return model._case_of(known, self.pair_variances(entries))
+        return model._case_of(known, shared)
 
 
 _PLANS: WeakKeyDictionary[Any, Plan] = WeakKeyDictionary()

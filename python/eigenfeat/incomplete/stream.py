@@ -103,7 +103,7 @@ class Stream:
             if one._code[0] < 0:
                 if np.isinf(given).any():
                     raise ValueError(f"value: expected finite numbers or NaN, got {given}")
-                one._take(_FIRST, given.reshape(1, channels), time)
+                one._take(_FIRST, given.reshape(1, channels), time, finite=True)
             return self.decision
 
     def finish(self) -> StreamDecision:

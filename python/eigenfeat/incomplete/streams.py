@@ -27,6 +27,7 @@ _Codes = NDArray[np.intp]
 
 _NONE = np.empty(0, dtype=np.intp)
 _NOTHING = _NONE, _NONE, np.empty(0)
+_MADE = "_lock", "_plan"  # anew, where streams are loaded
 
 
 class Streams:
@@ -75,7 +76,7 @@ class Streams:
         d, length = self._layout.width, self._layout.length
         self._looks = np.zeros(length + 1, dtype=bool)
         self._looks[ascending_steps(model._looks_of(steps), length)] = True
-        plan = plan_of(model)
+        self._plan = plan = plan_of(self._model)
         parts = len(plan.models)
         self._rows = np.full((n, d), np.nan)
         self._holes = np.zeros(n, dtype=bool)
@@ -93,13 +94,12 @@ class Streams:
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
-            state = {
-                name: copy.copy(value) for name, value in self.__dict__.items() if name != "_lock"
-            }
-        return state
+            kept = {name: value for name, value in vars(self).items() if name not in _MADE}
+            return {name: copy.copy(value) for name, value in kept.items()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        self._plan = plan_of(self._model)
         self._lock = threading.RLock()
 
     @property
@@ -162,14 +162,14 @@ class Streams:
             where = self._numbers(at)
             return self._take(where, self._samples(values, where), time)
 
-    def _take(self, where: _Codes, given: _Array, time: Any) -> _Codes:
-        """Push samples (m, channels) of the right shape."""
+    def _take(self, where: _Codes, given: _Array, time: Any, finite: bool = False) -> _Codes:
+        """Push samples (m, channels) of the right shape, which may be known to be finite."""
         n = len(where)
         waiting = (self._code[where] < 0).nonzero()[0]
         if len(waiting) < n:
             where, given = where[waiting], given[waiting]
         times = self._times(time, waiting, where, n)
-        if np.isinf(given).any():
+        if not finite and np.isinf(given).any():
             k, j = np.argwhere(np.isinf(given))[0]
             raise ValueError(
                 f"values: expected finite numbers or NaN, got {given[k, j]} for series {where[k]}"
@@ -253,7 +253,7 @@ class Streams:
         with self._lock:
             where = self._numbers(at)
             self._rows[where], self._holes[where] = np.nan, False
-            self._means[:, where] = plan_of(self._model).start[:, None]
+            self._means[:, where] = self._plan.start[:, None]
             self._densities[:, where] = 0.0
             self._seen[where] = self._time[where] = 0
             self._code[where] = -1
@@ -301,21 +301,25 @@ class Streams:
         """What the sample makes of series that have seen as many, of which nothing changes yet."""
         channels, seen = self._layout.channels, int(self._seen[rows[0]])
         entries = slice((time - 1) * channels, time * channels)
-        whole = self._rows[rows]
+        one_alone = len(self) == 1
+        whole = self._rows.copy() if one_alone else self._rows[rows]
         whole[:, entries] = samples
         absent = np.isnan(samples)
         holes = self._holes[rows] | absent.any(axis=1)
         if time > seen + 1:
             holes[:] = True
-        plan = plan_of(self._model)
-        innovations = np.ascontiguousarray(self._innovations[:, rows])
-        means = np.ascontiguousarray(self._means[:, rows])
-        densities = np.ascontiguousarray(self._densities[:, rows])
+        if one_alone:  # innovations that were not kept yet are written over, and read by nobody
+            innovations = self._innovations
+            means, densities = self._means.copy(), self._densities.copy()
+        else:
+            innovations = np.ascontiguousarray(self._innovations[:, rows])
+            means = np.ascontiguousarray(self._means[:, rows])
+            densities = np.ascontiguousarray(self._densities[:, rows])
         if not holes.all():  # means of series with holes are not used any more
             given = np.where(absent, 0.0, samples)
             for j in range(channels):
                 t, sample = entries.start + j, np.ascontiguousarray(given[:, j])
-                for g, one in enumerate(plan.models):
+                for g, one in enumerate(self._plan.models):
                     one.step(t, sample, innovations[g], means[g], densities[g])
         items, code, reliability = self._judged(time, rows, holes, whole, means, densities)
         return _Pushed(
@@ -326,8 +330,11 @@ class Streams:
     def _keep(self, one: _Pushed) -> _Codes:
         rows = one.rows
         self._rows[rows, one.entries], self._holes[rows] = one.samples, one.holes
-        self._innovations[:, rows, one.entries] = one.innovations[:, :, one.entries]
-        self._means[:, rows], self._densities[:, rows] = one.means, one.densities
+        if one.innovations is self._innovations:
+            self._means, self._densities = one.means, one.densities
+        else:
+            self._innovations[:, rows, one.entries] = one.innovations[:, :, one.entries]
+            self._means[:, rows], self._densities[:, rows] = one.means, one.densities
         self._seen[rows] = one.time
         decided = rows[one.items]
         self._decide(decided, one.code, one.reliability, one.time)
@@ -373,7 +380,7 @@ class Streams:
         densities: _Array,
     ) -> Iterator[tuple[_Codes, Case]]:
         """Some of the series, and what is known of them: by their means, or by patterns."""
-        entries, plan = seen * self._layout.channels, plan_of(self._model)
+        entries, plan = seen * self._layout.channels, self._plan
         if not holes.any():
             yield np.arange(len(holes)), plan.case(self._model, entries, means, densities)
             return
@@ -384,7 +391,7 @@ class Streams:
             yield part, self._model._case(rows[part])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class _Pushed:
     """One sample more of some series that have seen as many, and those of them it decides."""
 

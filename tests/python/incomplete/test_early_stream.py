@@ -135,6 +135,49 @@ def test_outlook_is_the_trace(fitted):
     assert (before.label, before.time) == (known.label[0], 0)
 
 
+@pytest.mark.parametrize("correct", [True, False])
+@pytest.mark.parametrize("kind", ["pairwise", "mixture", "mahalanobis", "quadratic", "box"])
+def test_one_series_is_as_one_of_many(series, kind, correct):
+    X, y = series
+    completion = MixtureCompletion() if kind == "mixture" else None
+    rule = "pairwise" if kind == "mixture" else kind
+    lda = LinearDiscriminantAnalysis()
+    model = ReliableClassifier(lda, completion, rule, 0.9, correct=correct).fit(X[:100], y[:100])
+    rows = X[100:112]
+    many = model.streams(len(rows))
+    for t in range(D):
+        many.push(rows[:, t])
+    for i, row in enumerate(rows):
+        stream = model.stream()
+        decision = [stream.push(value) for value in row][-1]
+        assert (decision.label, decision.time) == (many.labels[i], many.time[i])
+        # Bisection ends where all rows are close enough.
+        assert decision.reliability == pytest.approx(many.reliability[i], rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["pairwise", "mixture"])
+def test_a_step_whose_rule_fails_changes_nothing(series, kind, monkeypatch):
+    X, y = series
+    model = model_of(kind).set_params(correct=False, reliability=0.999).fit(X[:100], y[:100])
+    row = next(row for row in X[100:] if model.predict_early(row[None]).time[0] > 6)
+    broken, whole = model.stream(), model.stream()
+    for value in row[:3]:
+        broken.push(value)
+        whole.push(value)
+    with monkeypatch.context() as patch:
+        patch.setattr(type(model._rule), "decides", fails)
+        with pytest.raises(MemoryError):
+            broken.push(row[3] + 100.0)
+    assert broken.seen == 3
+    for value in row[3:]:
+        assert broken.push(value) == whole.push(value)
+        assert broken.outlook() == whole.outlook()
+
+
+def fails(*_):
+    raise MemoryError
+
+
 @pytest.mark.parametrize("kind", ["pairwise", "quadratic", "mixture"])
 def test_pickled_half_way(series, kind):
     X, y = series

@@ -82,6 +82,14 @@ def test_every_method_runs_on_its_sets(finished):
     assert set(lines[0]) == set(early_tables.FIELDS)
 
 
+def test_as_many_test_rows_as_are_asked_for(folder):
+    few = early.load("Wafer", folder, Context(seed=4, rows=7))
+    more = early.load("Wafer", folder, Context(quick=True, seed=4))
+    assert few.X_test.shape == (7, 10)
+    np.testing.assert_array_equal(few.X_test, more.X_test[:7])
+    np.testing.assert_array_equal(few.X_train, more.X_train)
+
+
 def test_figures_are_those_of_the_estimators(finished, folder):
     trials, text, output = finished
     name = "ItalyPowerDemand"

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -221,7 +220,13 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """p(g | z), (n, p, G)."""
         if not densities:
             return np.ones((*shape, 1))
-        return np.asarray(softmax(np.log(self._weights) + np.stack(densities, axis=-1), axis=-1))
+        return self._shares(np.stack(densities, axis=-1))
+
+    def _shares(self, densities: _Array) -> _Array:
+        """p(g | z) of log densities, the parts along the last axis."""
+        logs = np.log(self._weights) + densities
+        shares = np.exp(logs - logs.max(axis=-1, keepdims=True))
+        return np.asarray(shares / shares.sum(axis=-1, keepdims=True))
 
     def _models(self, pattern: Pattern, affine: Affine | None) -> list[PrefixGaussian]:
         key = b"" if affine is None else affine.key

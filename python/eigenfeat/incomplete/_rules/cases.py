@@ -22,7 +22,7 @@ from eigenfeat.incomplete._completion.conditional import Conditional
 from eigenfeat.incomplete._completion.conditioning import Completion
 from eigenfeat.incomplete._rules.early import flattened
 from eigenfeat.incomplete._rules.ideal import ClassCodes
-from eigenfeat.incomplete._rules.rule import Case, Rule
+from eigenfeat.incomplete._rules.rule import Case, Rule, Shared
 from eigenfeat.incomplete._series.layout import Layout, Rows
 from eigenfeat.incomplete._series.row_blocks import blocks
 
@@ -93,11 +93,11 @@ class Cases:
         )
         return self._case_of(known)
 
-    def _case_of(self, known: Conditional, pair_variances: _Array | None = None) -> Case:
+    def _case_of(self, known: Conditional, shared: Shared | None = None) -> Case:
         threads = _threads.resolve(self.n_threads)
         by_scores = self._scores is not None
         width = self._width()
-        return Case(self._discriminants, known, width, by_scores, threads, pair_variances)
+        return Case(self._discriminants, known, width, by_scores, threads, shared)
 
     def _early_case(self, rows: _Array, times: NDArray[np.int64]) -> Case:
         """Every row at every time, row by row."""

@@ -27,11 +27,19 @@ _Codes = NDArray[np.intp]
 
 
 def over_set(
-    case: Case, kind: ConfidenceSet, radius: _Array, best: _Codes, allowed: NDArray[np.bool_]
+    case: Case,
+    kind: ConfidenceSet,
+    radius: _Array,
+    best: _Codes,
+    allowed: NDArray[np.bool_],
+    counted: bool = True,
 ) -> tuple[NDArray[np.bool_], NDArray[np.intp], NDArray[np.intp]]:
-    """Whether the guesses dominate over sets of the radii; checks, and those left open."""
+    """Whether the guesses dominate over sets of the radii; checks, and those left open.
+
+    Unless `counted`, the latter two may be 0.
+    """
     if isinstance(case.functions, Linear) and kind.full_covariance:
-        return _linear_over_ellipsoid(case, radius, best, allowed)
+        return _linear_over_ellipsoid(case, radius, best, allowed, counted)
     if case.separable is None or kind.full_covariance:
         return _pair_by_pair(case, kind, radius, best, allowed)
     widths = np.sqrt(case.known.variance)
@@ -43,21 +51,29 @@ def over_set(
 
 
 def _linear_over_ellipsoid(
-    case: Case, radius: _Array, best: _Codes, allowed: NDArray[np.bool_]
+    case: Case, radius: _Array, best: _Codes, allowed: NDArray[np.bool_], counted: bool
 ) -> tuple[NDArray[np.bool_], NDArray[np.intp], NDArray[np.intp]]:
     """Proposition 2: (f_c - f_h)(m) against radius |R^(1/2) (beta_c - beta_h)|."""
     scores = case.scores
-    if case.by_scores:
+    shared = case.shared
+    if shared is not None and shared.pair_variances is not None and len(shared.pair_variances) == 1:
+        variance = shared.pair_variances[0, best]
+    elif case.by_scores:
         variance = pair_variances(case.known.covariance, best)
     else:
         variance = slope_variances(case, case.known.covariance, np.arange(len(best)), best)
     spread = np.sqrt(variance)
-    margin = scores[np.arange(len(best)), best][:, None] - scores
-    size = case.magnitudes + case.magnitudes[np.arange(len(best)), best][:, None]
+    rows = np.arange(len(best))
+    margin = scores[rows, best][:, None] - scores
+    size = case.magnitudes + case.magnitudes[rows, best][:, None]
     fall = radius[:, None] * spread
     least, reach = margin - fall, share(case.n_features) * (size + fall)
     rivals = rivals_of(case.discriminants.labels, best)
-    holds, near = ~rivals | (least >= reach), rivals & (np.abs(least) < reach)
+    holds = ~rivals | (least >= reach)
+    if not counted:
+        none = np.zeros(len(best), dtype=np.intp)
+        return holds.all(axis=1) & allowed, none, none
+    near = rivals & (np.abs(least) < reach)
     checks = _checks_until_failure(holds, rivals, scores)
     return holds.all(axis=1) & allowed, checks, near.sum(axis=1)
 

@@ -43,6 +43,11 @@ class PairwiseRule(Rule):
         none = np.zeros(len(guess), dtype=np.intp)
         return Judgement(guess, bound >= tau, bound, rivals.sum(axis=1), none)
 
+    def decides(self, case: Case, tau: _Array) -> Judgement:
+        bound, guess = self.largest(case, None)
+        none = np.zeros(len(guess), dtype=np.intp)
+        return Judgement(guess, bound >= tau, bound, none, none)
+
     def largest(self, case: Case, target: int | None) -> tuple[_Array, _Codes]:
         guess = _guesses(case.scores, case.discriminants.labels, target)
         return self._bounds(case, guess, rivals_of(case.discriminants.labels, guess)), guess
@@ -53,6 +58,12 @@ class PairwiseRule(Rule):
 
     def _bounds(self, case: Case, guess: _Codes, rivals: NDArray[np.bool_]) -> _Array:
         total = np.zeros(len(guess))
+        if case.shared is not None and case.shared.pair_variances is not None:
+            variances = case.shared.pair_variances[:, guess].swapaxes(0, 1)
+            tails = _normal_tails(case.known.means, variances, guess, rivals[:, None]).sum(axis=2)
+            for g in range(tails.shape[1]):
+                total += case.known.weights[:, g] * tails[:, g]
+            return np.maximum(1.0 - total, 0.0)
         for g in range(case.known.weights.shape[1]):
             total += case.known.weights[:, g] * self._tails(case, g, guess, rivals).sum(axis=1)
         return np.maximum(1.0 - total, 0.0)
@@ -86,8 +97,6 @@ class PairwiseRule(Rule):
 def _linear_tails(case: Case, g: int, guess: _Codes, rivals: Any) -> _Array:
     covariances, means = case.known.covariances, case.known.means[:, g]
     assert covariances is not None
-    if case.pair_variances is not None:
-        return _normal_tails(means, case.pair_variances[g][guess], guess, rivals)
     if case.by_scores:
         variance = pair_variances(covariances[:, g][case.known.pattern], guess)
         return _normal_tails(means, variance, guess, rivals)
@@ -96,7 +105,8 @@ def _linear_tails(case: Case, g: int, guess: _Codes, rivals: Any) -> _Array:
 
 
 def _normal_tails(scores: _Array, variance: _Array, guess: _Codes, rivals: Any) -> _Array:
-    behind = scores - scores[np.arange(len(guess)), guess][:, None]
+    """Of (n, k) scores, or of (n, parts, k)."""
+    behind = scores - scores[np.arange(len(guess)), ..., guess][..., None]
     random = variance > 0
     deviation = np.sqrt(np.where(random, variance, 1.0))
     # Nothing is random: the class with the larger score, and on a tie the guess.

@@ -9,7 +9,7 @@ rules by a set about the conditional mean (`_set_rule`), by probabilities of pai
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ __all__ = [
     "Case",
     "Judgement",
     "Rule",
+    "Shared",
     "first_scores",
     "pair_variances",
     "rivals_of",
@@ -36,6 +37,23 @@ _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
 
 EPS = float(np.finfo(float).eps)
+KEPT_RADII = 256  # by reliability
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """What the cases of all rows that know the same entries have in common, computed once.
+
+    Attributes
+    ----------
+    pair_variances : (parts, k, k) array or None
+        Variances of differences of scores.
+    radii : dict
+        Of a single Gaussian's sets, by kind and tau.
+    """
+
+    pair_variances: _Array | None = None
+    radii: dict[tuple[ConfidenceSet, float], _Array] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +69,7 @@ class Case:
     n_features: int
     by_scores: bool
     n_threads: int
-    # (parts, k, k): variances of differences of scores, where all rows have those of one time
-    pair_variances: _Array | None = None
+    shared: Shared | None = None
 
     def degrees(self, kind: ConfidenceSet) -> NDArray[np.intp]:
         """(n,) what the kind's radius goes by.
@@ -70,6 +87,18 @@ class Case:
 
     def radius(self, kind: ConfidenceSet, tau: _Array) -> _Array:
         """(n,) of sets about the mean of a single Gaussian, or of any distribution."""
+        if self.shared is None or len(tau) > 1 or self.known.means.shape[1] > 1:
+            return self._radius(kind, tau)
+        kept, key = self.shared.radii, (kind, float(tau[0]))
+        found = kept.get(key)
+        if found is None:
+            found = self._radius(kind, tau)
+            if len(kept) >= KEPT_RADII:
+                kept.clear()
+            kept[key] = found
+        return found
+
+    def _radius(self, kind: ConfidenceSet, tau: _Array) -> _Array:
         known = self.known
         return kind.radius(tau, self.degrees(kind), known.spectra, known.pattern)
 
@@ -81,9 +110,9 @@ class Case:
     def part(self, g: int, rows: _Codes) -> Case:
         """Some of the rows as if they were of part g of the mixture; the same functions."""
         if self.by_scores:
-            return replace(self, known=self.known.part(g, rows), pair_variances=None)
+            return replace(self, known=self.known.part(g, rows), shared=None)
         functions = self.functions.some(rows)
-        return replace(self, known=self.known.part(g, rows), discriminants=functions)
+        return replace(self, known=self.known.part(g, rows), discriminants=functions, shared=None)
 
     @cached_property
     def mean(self) -> _Array:
@@ -163,7 +192,7 @@ class Rule:
         raise NotImplementedError
 
     def decides(self, case: Case, tau: _Array) -> Judgement:
-        """`judge`, where guesses for rows that wait are of no interest."""
+        """`judge`, where guesses for rows that wait, and counts of checks, are of no interest."""
         return self.judge(case, tau, None)
 
     def surely(self, case: Case, found: Judgement, items: _Codes) -> _Array:

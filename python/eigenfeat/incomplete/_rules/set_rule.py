@@ -29,11 +29,17 @@ class SetRule(Rule):
         self.kind = kind
 
     def judge(self, case: Case, tau: _Array, target: int | None) -> Judgement:
+        return self._judged(case, tau, target, counted=True)
+
+    def decides(self, case: Case, tau: _Array) -> Judgement:
+        return self._judged(case, tau, None, counted=False)
+
+    def _judged(self, case: Case, tau: _Array, target: int | None, counted: bool) -> Judgement:
         if self._in_parts(case):
             return self._judge_parts(case, tau, target)
         best, allowed = self._best(case, target)
         radius = case.radius(self.kind, tau)
-        decided, checks, open_ = over_set(case, self.kind, radius, best, allowed)
+        decided, checks, open_ = over_set(case, self.kind, radius, best, allowed, counted)
         return Judgement(best, decided, np.where(decided, tau, 0.0), checks, open_)
 
     def largest(self, case: Case, target: int | None) -> tuple[_Array, _Codes]:
@@ -135,7 +141,7 @@ class SetRule(Rule):
 
         def holds(radius: _Array) -> NDArray[np.bool_]:
             everyone = np.ones(len(best), dtype=bool)
-            return over_set(case, self.kind, radius, best, everyone)[0]
+            return over_set(case, self.kind, radius, best, everyone, counted=False)[0]
 
         below, above = np.zeros_like(limit), limit.copy()
         trial = np.minimum(limit, 1.0)
