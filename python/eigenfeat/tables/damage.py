@@ -67,7 +67,7 @@ def _check_text(column: Any) -> None:
     places = np.frombuffer(offsets, number, count, start)
     if places[0] < 0 or (len(column) > 0 and places[-1] > size):
         raise pa.ArrowInvalid("text lies beyond its column")
-    if (places[1:] < places[:-1]).any():
+    if np.less(places[1:], places[:-1]).any():
         raise pa.ArrowInvalid("a text ends before it begins")
 
 
