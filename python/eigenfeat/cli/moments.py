@@ -118,7 +118,8 @@ def merge_files(options: argparse.Namespace) -> int:
 
 
 def _moments_of(options: argparse.Namespace, rows: FileRows, output: Output) -> int:
-    check_folder(options.output)
+    for path in (options.output, _checkpoint_path(options)):
+        check_folder(path)
     checkpoint = Checkpoint(_checkpoint_path(options), rows, options.every)
     moments, position = _start(options, rows, checkpoint, output)
     resumed_from = position.rows if position else 0

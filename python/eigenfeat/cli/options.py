@@ -197,9 +197,9 @@ def listed(texts: list[str]) -> list[str]:
 
 
 def file_name(text: str) -> Path:
-    """A path that is not empty."""
-    if not text:
-        raise argparse.ArgumentTypeError("expected the name of a file, got ''")
+    """A path that is not empty and can be one."""
+    if not text or "\0" in text:
+        raise argparse.ArgumentTypeError(f"expected the name of a file, got {text!r}")
     return Path(text)
 
 
@@ -233,6 +233,10 @@ def _character(text: str) -> str:
     character = {"tab": "\t", "\\t": "\t", "space": " "}.get(text, text)
     if len(character) != 1:
         raise argparse.ArgumentTypeError(f"expected one character or 'tab', got {text!r}")
+    if not character.isascii() or character in '\0\n\r"':
+        raise argparse.ArgumentTypeError(
+            f"expected a character of ASCII that can separate, got {text!r}"
+        )
     return character
 
 

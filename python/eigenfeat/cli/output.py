@@ -287,6 +287,8 @@ def remove_leftovers(path: Path) -> None:
 
 
 def check_folder(path: Path) -> None:
-    """Refuse, before any work, a file in a folder that is not there."""
+    """Refuse, before any work, a file in a folder that is not there, or that is a folder."""
     if not path.parent.is_dir():
         raise FileNotFoundError(2, "No such file or directory", str(path.parent))
+    if path.is_dir():
+        raise IsADirectoryError(21, "Is a directory", str(path))

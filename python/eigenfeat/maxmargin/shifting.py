@@ -11,13 +11,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
-from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._base.validation import FLOATS, show
+from eigenfeat.maxmargin._components import fitted_components
 from eigenfeat.maxmargin.svm import MulticlassSVM
 from eigenfeat.rows.splits import checked_splitter
 
@@ -44,7 +44,7 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     Parameters
     ----------
     extractor : transformer or None, default=None
-        What is fitted to the moved rows; None means `PCA`.
+        What is fitted to the moved rows; None means `PCA()`, for which Ctrl-C does not wait.
     sigma2 : float >= 0 or "cv", default="cv"
         How far rows move. "cv" tries each of `scales` in cross-validation: an SVM moves the rows
         of a fold's training part, the extractor learns from these, `classifier` from their
@@ -147,7 +147,7 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         before = self.__dict__.copy()
         try:
             moved = self._moved(X, y)
-            self.extractor_ = clone(self._extractor()).fit(moved)
+            self.extractor_ = self._extracted(moved)
         except (Exception, KeyboardInterrupt):
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -189,8 +189,11 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self, "extractor_")
         return self.extractor_.get_feature_names_out()
 
-    def _extractor(self) -> Any:
-        return PCA() if self.extractor is None else self.extractor
+    def _extracted(self, moved: NDArray[Any]) -> Any:
+        """The extractor, fitted to moved rows."""
+        if self.extractor is None:
+            return fitted_components(moved)
+        return clone(self.extractor).fit(moved)
 
     def _rows(self, X: Any, *, reset: bool, y: Any = "no_validation") -> Any:
         return validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, order="C", reset=reset)
@@ -275,7 +278,7 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _score(self, moved: Any, X: Any, y: Any, train: Any, test: Any) -> float:
         """Accuracy on rows `test`, of features learnt from the moved rows of the others."""
-        extractor = clone(self._extractor()).fit(moved)
+        extractor = self._extracted(moved)
         classifier = clone(self.svm_ if self.classifier is None else self.classifier)
         if self.classifier is None:
             classifier.set_params(tol=max(classifier.tol, ROUGHLY))

@@ -20,6 +20,7 @@ from eigenfeat.tables.source import LABEL_KINDS, Options, Source
 __all__ = ["listed_files", "open_rows"]
 
 _BLOCK_BYTES = 32e6
+_NO_DELIMITERS = '\0\n\r"'  # they end the text, the row, or are around fields
 _KINDS = {"target": "a column by name or number, or a path", "delimiter": "one character"}
 
 
@@ -119,6 +120,10 @@ def open_rows(
         raise OptionError("labels", f"expected one of {kinds}, got {show(labels)}")
     if delimiter is not None and len(delimiter) != 1:
         raise OptionError("delimiter", f"expected one character, got {show(delimiter)}")
+    if delimiter is not None and (not delimiter.isascii() or delimiter in _NO_DELIMITERS):
+        raise OptionError(
+            "delimiter", f"expected a character of ASCII that can separate, got {show(delimiter)}"
+        )
     if labels == "none" and target is not None:
         raise OptionError("labels", f"expected another kind with a target, got {show(labels)}")
     for name, value in (("skip_bad", skip_bad), ("mark_bad", mark_bad)):

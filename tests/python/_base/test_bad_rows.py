@@ -274,6 +274,11 @@ def test_arguments_that_do_not_fit(tmp_path):
         ({"labels": "none"}, r"^labels: expected another kind with a target, got 'none'$"),
         ({"block_rows": 0}, r"^block_rows: expected an integer >= 1, got 0$"),
         ({"dtype": "int32"}, r"^dtype: expected None, float32 or float64, got 'int32'$"),
+        (
+            {"delimiter": "\u00e9"},
+            r"^delimiter: expected a character of ASCII that can sep.*, got '.'$",
+        ),
+        ({"delimiter": "\n"}, r"^delimiter: expected a character of ASCII that can separate, got"),
         ({"delimiter": ";;"}, r"^delimiter: expected one character, got ';;'$"),
         ({"format": "xls"}, r"expected a name that ends in one of \.csv"),
     ):

@@ -15,6 +15,8 @@ import os, signal, sys, threading, time
 import numpy as np
 import eigenfeat as ef
 
+# A job that a script has started in the background ignores SIGINT, and so do its children.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 rng = np.random.default_rng(0)
 X, y = rng.standard_normal((4000, 200)), np.arange(4000) % 40
 moments = ef.ClassMoments().update(X, y)

@@ -108,8 +108,9 @@ print(space() - before < 2**30)
 def test_calls_of_lapack_have_a_thread_only_where_there_is_plenty_of_room():
     """Its stack and heap are missing otherwise where NumPy's BLAS ends the process without them."""
     done = run("""
-import threading
+import signal, threading
 from eigenfeat._base.interruptible import interruptible
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 def on_main():
     return interruptible(lambda: threading.current_thread() is threading.main_thread(), 1e12)
 found = [on_main()]

@@ -146,6 +146,20 @@ def test_inner_estimators_stay_as_they_are(name):
     assert [vars(one) for one in inner] == before
 
 
+def test_an_autoencoder_that_runs_out_of_memory_stays_new(monkeypatch):
+    """Bad rows are found before it has set anything: only what comes later tells."""
+
+    def fail(*_):
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(maxmargin.Autoencoder, "_scaled", fail)
+    autoencoder = maxmargin.Autoencoder(2)
+    before = dict(vars(autoencoder))
+    with pytest.raises(MemoryError):
+        autoencoder.fit(X)
+    assert vars(autoencoder) == before
+
+
 HASTY = {
     "MultinomialLogit": lambda: ef.MultinomialLogit(max_iter=1, tol=1e-12),
     "GEMClassifier": lambda: ef.GEMClassifier(**SMALL_GEM, tol=1e-14),

@@ -221,6 +221,31 @@ def test_text_that_is_none(tmp_path):
     assert found.startswith(f"ValueError: {path}: "), found
 
 
+@pytest.mark.parametrize("form", ["string", "large_string"])
+@pytest.mark.parametrize("name", ["rows.arrow", "stream.arrow", "rows.parquet"])
+@pytest.mark.parametrize(
+    "text", [b"\xff", b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xe2"]
+)
+def test_labels_whose_bytes_are_no_text(tmp_path, name, form, text):
+    """Bytes that never occur, too long a form, a surrogate, beyond Unicode, and an end too soon."""
+    pa = arrow_modules()
+    kind = getattr(pa, form)()
+    kinds = [b"a", b"b", b"a", text, b"b", b"a"]
+    offsets = np.cumsum([0, *map(len, kinds)]).astype(np.int32 if form == "string" else np.int64)
+    buffers = [None, pa.py_buffer(offsets.tobytes()), pa.py_buffer(b"".join(kinds))]
+    labels = pa.Array.from_buffers(kind, 6, buffers)
+    table = pa.table({"x0": np.arange(6.0), "kind": labels})
+    path = tmp_path / name
+    if path.suffix == ".parquet":
+        pa.parquet.write_table(table, path)
+    else:
+        make = pa.ipc.new_stream if "stream" in name else pa.ipc.new_file
+        with make(str(path), table.schema) as writer:
+            writer.write_table(table)
+    found = read(path, target="kind")
+    assert found.startswith(f"ValueError: {path}: it is damaged"), found
+
+
 def cut(data):
     return data[:-30]
 

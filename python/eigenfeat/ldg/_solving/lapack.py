@@ -1,20 +1,15 @@
-"""Some eigenpairs of a symmetric matrix by a call that gives up Python's lock.
-
-`scipy.linalg.eigh` keeps the lock, so that no other thread runs meanwhile and Ctrl-C waits. SciPy
-offers the same routine to Cython as a C function, which ctypes calls without the lock.
-"""
+"""Some eigenpairs of a symmetric matrix by a call that gives up Python's lock."""
 
 from __future__ import annotations
 
 import ctypes
-from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cython_lapack, eigh
+from scipy.linalg import LinAlgError, eigh
 
 from eigenfeat._base.interruptible import interruptible
+from eigenfeat._base.unlocked_lapack import by_reference, routine
 
 __all__ = ["eigenpairs_between"]
 
@@ -54,27 +49,27 @@ def _dsyevr(a: _Array, first: int, last: int) -> tuple[_Array, _Array]:
     lwork, liwork = -1, -1
     work, iwork = np.empty(1), np.empty(1, dtype=np.intc)
     for _ in range(2):  # the first call says how large its work arrays are to be
-        _routine()(
+        routine("dsyevr", 3, 18)(
             b"V",
             b"I",
             b"L",
-            _integer(n),
+            by_reference(n),
             a.ctypes.data,
-            _integer(n),
+            by_reference(n),
             ctypes.byref(ctypes.c_double()),
             ctypes.byref(ctypes.c_double()),
-            _integer(first + 1),
-            _integer(last + 1),
+            by_reference(first + 1),
+            by_reference(last + 1),
             ctypes.byref(ctypes.c_double()),
             ctypes.byref(found),
             values.ctypes.data,
             vectors.ctypes.data,
-            _integer(n),
+            by_reference(n),
             support.ctypes.data,
             work.ctypes.data,
-            _integer(lwork),
+            by_reference(lwork),
             iwork.ctypes.data,
-            _integer(liwork),
+            by_reference(liwork),
             ctypes.byref(info),
         )
         if info.value == 0 and lwork < 0:
@@ -83,18 +78,3 @@ def _dsyevr(a: _Array, first: int, last: int) -> tuple[_Array, _Array]:
     if info.value != 0 or found.value != count:
         raise LinAlgError(f"Eigenvalues did not converge: dsyevr's info is {info.value}")
     return values[:count].copy(), np.ascontiguousarray(vectors)
-
-
-def _integer(value: int) -> Any:
-    return ctypes.byref(ctypes.c_int(value))
-
-
-@cache
-def _routine() -> Any:
-    capsule = ctypes.py_object(cython_lapack.__pyx_capi__["dsyevr"])
-    name = ctypes.pythonapi.PyCapsule_GetName
-    name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    types = [ctypes.c_char_p] * 3 + [ctypes.c_void_p] * 18
-    return ctypes.CFUNCTYPE(None, *types)(pointer(capsule, name(capsule)))

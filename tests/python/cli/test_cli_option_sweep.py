@@ -1,0 +1,159 @@
+"""Every option of every command with values that are missing, huge, text, NaN and the like.
+
+A value that is refused ends with status 2, or 1 for a file, in one line that names the option, the
+argument it stands for or the file, and nothing is written. No value ends in a traceback.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+import pytest
+from command_line import cli, run
+from table_files import arrow_modules, csv_text
+
+import eigenfeat as ef
+
+HUGE = "9" * 26
+VALUES = ["none.file", "folder", "-1", f"-{HUGE}", HUGE, "1e999", "-inf", "word", "nan", "", "0"]
+VALUES += ["3.5", "é", "a\nb", "\0", "tab", "x0", "kind"]
+
+COMMANDS = {
+    "demo": ["demo"],
+    "moments": ["moments", "rows.csv", "--target", "kind", "-o", "out.efm"],
+    "moments merge": ["moments", "merge", "rows.efm", "rows.efm", "-o", "out.efm"],
+    "inspect": ["inspect", "rows.csv"],
+    "fit": ["fit", "rows.csv", "--target", "kind", "-o", "out.efm"],
+    "predict": ["predict", "model.efm", "rows.csv", "--columns", "x0,x1,x2", "-o", "out.csv"],
+    "transform": [
+        "transform",
+        "features.efm",
+        "rows.csv",
+        "--columns",
+        "x0,x1,x2",
+        "-o",
+        "out.npy",
+    ],
+}
+
+
+def choices():
+    """The parsers of all commands, by their names."""
+    (commands,) = (
+        action
+        for action in cli._parser()._actions
+        if isinstance(action, argparse._SubParsersAction)
+    )
+    return commands.choices
+
+
+OPTIONS = [
+    (name, max(action.option_strings, key=len))
+    for name, parser in choices().items()
+    for action in parser._actions
+    if action.option_strings and action.nargs != 0
+]
+
+
+# Columns and separators are wrong only in the light of what the files have: the message is about
+# the column of labels, the columns of the model, or what is in a field.
+ALSO_TOLD_AS = {
+    "--delimiter": ("--target: ", "--columns: ", "rows.csv: "),
+    "--target": ("label", "--target"),
+    "--columns": ("rows.csv: ", "--drop: ", "--columns"),
+    "--drop": ("rows.csv: ", "--columns"),
+    "--header": ("rows.csv: ", "--target: "),
+    "--format": ("rows.csv: ",),
+}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    arrow_modules()
+    folder = tmp_path_factory.mktemp("sweep")
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 3
+    X = rng.standard_normal((90, 3)) * (1 + y[:, None])
+    (folder / "rows.csv").write_text(csv_text(X, y))
+    (folder / "folder").mkdir()
+    ef.save(ef.GEMClassifier(n_directions=1).fit(X, y), folder / "model.efm")
+    ef.save(ef.GEM(n_directions=1).fit(X, y), folder / "features.efm")
+    ef.ClassMoments().update(X, y).save(folder / "rows.efm")
+    return folder
+
+
+def test_every_command_is_swept():
+    assert set(COMMANDS) == set(choices())
+    assert len(OPTIONS) > 60
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_commands_do_without_further_options(files, name, monkeypatch):
+    monkeypatch.chdir(files)
+    monkeypatch.setattr(cli, "_load_demo", lambda: lambda _: 0)
+    status, _, err = run(*COMMANDS[name])
+    assert (status, err) == (0, "")
+    clear(files)
+
+
+def clear(folder):
+    """Take away what commands have written; the names of what was left over."""
+    known = {"rows.csv", "folder", "model.efm", "features.efm", "rows.efm"}
+    found = [path for path in folder.iterdir() if path.name not in known]
+    for path in found:
+        path.unlink()
+    return [path.name for path in found]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("name", "option"), OPTIONS)
+def test_odd_values_of_options(files, name, option, monkeypatch):
+    monkeypatch.chdir(files)
+    # A demonstration takes long: here it is what its options are that is of interest.
+    monkeypatch.setattr(cli, "_load_demo", lambda: lambda _: 0)
+    wrong = []
+    for value in VALUES:
+        if "\n" in value and option == "--output":
+            continue  # a name of a file like others
+        status, _, err = run(*COMMANDS[name], f"{option}={value}")
+        left = clear(files)
+        if status == 0:
+            continue
+        last = (err.splitlines() or [""])[-1]
+        named = (option, *ALSO_TOLD_AS.get(option, ()))
+        about_file = status == 1 and value and value in last
+        told = any(text in last for text in named) or about_file
+        # argparse prints how the command is used before what is wrong with it.
+        lines = len(err.splitlines()) if "usage:" not in err else 1
+        good = status in (1, 2) and told and "Traceback" not in err and lines == 1 and not left
+        if not good:
+            wrong.append((value, status, lines, left, last))
+    assert wrong == []
+    assert sorted(path.name for path in (files / "folder").iterdir()) == []
+
+
+@pytest.mark.parametrize("command", ["moments", "fit", "predict"])
+@pytest.mark.parametrize("place", ["folder", "nodir/x"])
+@pytest.mark.parametrize("option", ["--output", "--checkpoint"])
+def test_places_are_looked_at_before_rows_are(files, command, place, option, monkeypatch):
+    """Rows that are bad in the middle would be complained of if they had been read first."""
+    if option == "--checkpoint" and command != "moments":
+        pytest.skip("a command without checkpoints")
+    if command == "predict":
+        place += ".csv"
+        (files / "folder.csv").mkdir(exist_ok=True)
+    monkeypatch.chdir(files)
+    lines = (files / "rows.csv").read_text().splitlines()
+    lines[50] = "word,1,1,0"
+    (files / "bad.csv").write_text("\n".join(lines) + "\n")
+    given = [command, "bad.csv", *COMMANDS[command][2:], f"{option}={place}"]
+    if command == "predict":
+        given[1:3] = ["model.efm", "bad.csv"]
+    status, _, err = run(*given)
+    assert status == 1
+    assert err.splitlines()[-1].startswith(f"eigenfeat: {place.split('/')[0]}: "), err
+    (files / "bad.csv").unlink()
+    if command == "predict":
+        (files / "folder.csv").rmdir()
+    assert clear(files) == []
