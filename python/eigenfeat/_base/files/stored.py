@@ -120,7 +120,7 @@ class Stored:
             value.__dict__.update(state)
             fitted = state
         if set(fitted) - {_SET_OUTPUT} or not self._is_estimator:
-            self._check_parts(value)
+            self.check_parts(value)
         return value
 
     def _made_again(self, value: Any) -> set[str]:
@@ -147,7 +147,8 @@ class Stored:
             return True
         return bool(_FITTED.fullmatch(name)) and not hasattr(self.cls, name)
 
-    def _check_parts(self, value: Any) -> None:
+    def check_parts(self, value: Any) -> None:
+        """ValueError unless the attributes are what the table says, and fit together."""
         held = vars(value)
         lengths = _own_lengths(self.name, held) if self._is_estimator else {}
         for name, what in self.parts.items():
