@@ -116,7 +116,7 @@ def _first(options: argparse.Namespace) -> None:
                 begun = time.process_time()
                 model.decide(rows)
                 told.append(1e3 * (time.process_time() - begun) / len(rows))
-        width = model._affine.B.shape[1]
+        width = model.fitted_.affine.B.shape[1]
         print(
             f"{problem}, first sample: {told[0]:.3g} ms a row with all samples ({whole} in the "
             f"thesis), {told[1]:.3g} with {width} features ({few} with {count})",

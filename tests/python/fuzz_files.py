@@ -296,12 +296,9 @@ def _repacked(name: str, whole: bytes, rng: np.random.Generator) -> bytes:
         contents[member] = damaged(data, list(contents.values()), rng)
     out = io.BytesIO()
     if name.endswith(".efm"):
-        from eigenfeat._base.files.archive import ArchiveWriter
+        from eigenfeat._base.files.archive import write_members
 
-        writer = ArchiveWriter(out)
-        for key, value in contents.items():
-            writer.add(key, [value])
-        writer.finish()
+        write_members(out, ((key, [value]) for key, value in contents.items()))
     else:
         way = zipfile.ZIP_DEFLATED if name.startswith("compressed") else zipfile.ZIP_STORED
         with zipfile.ZipFile(out, "w", way) as archive:

@@ -4,10 +4,10 @@ Once a release, from its own commit:
 
     python tests/python/golden_files.py 0.2.0
 
-writes `tests/python/golden/0.2.0/<case>.npz` and beside each what its model predicts, but for cases
+writes `tests/python/golden/0.2.0/<case>.efm` and beside each what its model predicts, but for cases
 that are there already: once a release is out, its files are never written again.
-`test_golden_files.py` loads all of them. Those in `0.1.0` that
-have rows of their own in the JSON were written by the code before files were laid out byte by byte.
+`test_golden_files.py` loads all of them. Those in `0.1.0` that end in ``.npz`` are of version 1 of
+the format; those that have rows of their own in the JSON were written by the code before that.
 """
 
 from __future__ import annotations
@@ -38,24 +38,29 @@ def slug(name):
     return name.lower().replace(",", "").replace(" ", "-")
 
 
+def expected_of(path):
+    """Where it says what a file's model predicted."""
+    return path.with_suffix(".json") if path.suffix == ".npz" else path.with_suffix(".efm.json")
+
+
 def write(release):
     folder = GOLDEN / release
     folder.mkdir(parents=True, exist_ok=True)
     for name in CASES:
-        path = folder / f"{slug(name)}.npz"
+        path = folder / f"{slug(name)}.efm"
         if path.exists():
             continue
         model = MODELS[name]()
         ef.save(model, path)
         expected = {key: value.tolist() for key, value in outputs(model).items()}
         text = json.dumps({"class": type(model).__name__, "expected": expected}, indent=None)
-        path.with_suffix(".json").write_text(text + "\n")
+        expected_of(path).write_text(text + "\n")
 
 
 def read(path):
     """The model of a golden file, what it predicts now, and what it predicted then."""
     model = ef.load(path)
-    then = json.loads(path.with_suffix(".json").read_text())
+    then = json.loads(expected_of(path).read_text())
     if "rows" not in then:
         return model, outputs(model), then
     rows = np.array(then["rows"])

@@ -21,12 +21,9 @@ def members(path):
 
 
 def rewrite(path, contents):
-    """Lay an archive out as `eigenfeat` would."""
-    with open(path, "wb") as file:
-        archive = _archive.ArchiveWriter(file)
-        for name, data in contents.items():
-            archive.add(name, [data])
-        archive.finish()
+    """Write an archive as `eigenfeat` would, with the digest of what is in it."""
+    with open(path, "w+b") as file:
+        _archive.write_members(file, ((name, [data]) for name, data in contents.items()))
 
 
 def header_of(path):
@@ -52,13 +49,8 @@ def change_array(path, name, array):
     """Put another array into the file, with checksums and all."""
     buffer = io.BytesIO()
     persist._write_archive(buffer, "one", {}, [(name, array)])
-    contents = members(path)
-    header = json.loads(contents[persist.HEADER])
-    one = members(buffer)
-    header["arrays"] |= json.loads(one[persist.HEADER])["arrays"]
-    contents[f"{name}.npy"] = one[f"{name}.npy"]
-    contents[persist.HEADER] = json.dumps(header, sort_keys=True).encode()
-    rewrite(path, contents)
+    one = f"{name}.npy"
+    rewrite(path, members(path) | {one: members(buffer)[one]})
 
 
 def npy(array, **options):

@@ -52,15 +52,13 @@ def _is_ours(path: Path, format: str | None) -> bool:
 def _saved(path: Path) -> dict[str, Any]:
     """What a file that `persist` wrote holds; all its checksums are compared."""
     with persist.read(path, None) as file:
-        found: dict[str, Any] = {"kind": file.kind, "format_version": persist.VERSION}
-        arrays = {name: file.array(name, None, None) for name in file.contents if name == "weights"}
-        for name in file.contents:
-            file.array(name, None, None)
-        size = sum(
-            int(np.prod([1, *s], dtype=object)) * np.dtype(t).itemsize
-            for s, t in file.contents.values()
-        )
-        found |= {"arrays": len(file.contents), "array_bytes": size}
+        found: dict[str, Any] = {"kind": file.kind, "format_version": file.version}
+        size, weights = 0, None
+        for name in file.names:
+            array = file.array(name, None, None)
+            size += array.nbytes
+            weights = array if name == "weights" else weights
+        found |= {"arrays": len(file.names), "array_bytes": size}
         meta = file.meta
     if found["kind"] == checkpoint.KIND:
         position = meta["progress"]["position"]
@@ -68,7 +66,7 @@ def _saved(path: Path) -> dict[str, Any]:
         found |= {"rows": position["rows"], "skipped": position["skipped"], "of_files": files}
         meta = meta["moments"]
     if found["kind"] in (checkpoint.KIND, "class moments"):
-        return found | _moments(meta, arrays.get("weights"))
+        return found | _moments(meta, weights)
     return found | _estimator(load(path))
 
 

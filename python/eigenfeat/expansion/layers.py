@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenfeat._base.files.stored import Stored, fits
 from eigenfeat.expansion.features import ExpandedRows
-from eigenfeat.expansion.waves import expand
+from eigenfeat.expansion.waves import WAVES, check_powers, expand
 
-__all__ = ["Layer", "as_layer", "layer_features", "project_rows", "row_blocks"]
+__all__ = ["LAYER", "Layer", "as_layer", "layer_features", "project_rows", "row_blocks"]
 
 _BLOCK_BYTES = 128e6  # features of a block of rows
 
@@ -152,3 +153,29 @@ def layer_features(
         include_input=include_input,
         projections=projections,
     )
+
+
+# ---- files ---------------------------------------------------------------------------------------
+
+
+def _check(layer: Layer) -> None:
+    found, what = layer.directions, "Layer.directions"
+    if not hasattr(found, "project"):
+        fits(isinstance(found, np.ndarray) and found.ndim == 2 and found.dtype.kind == "f", what)
+        fits(np.isfinite(found).all(), what)
+    fits(found.shape[1] == len(layer.offset), what)
+    fits(layer.wave in WAVES and type(layer.powers) is tuple, "Layer.wave")
+    check_powers(layer.powers)
+
+
+_LAYER = {
+    "directions": "value",
+    "offset": "numbers F",
+    "eigenvalues": "floats F",
+    "pairs": "labels F 2",
+    "ranks": "whole F",
+    "wave": "text",
+    "powers": "value",
+}
+
+LAYER = Stored("Layer", Layer, _LAYER, _check)

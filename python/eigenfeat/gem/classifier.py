@@ -13,15 +13,21 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from eigenfeat._base.files.stored import Stored, fits
+from eigenfeat._base.files.values import Registry, read_object, write_object
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST
+from eigenfeat.expansion.layers import LAYER
 from eigenfeat.gem.gem import GEM
-from eigenfeat.gem.model_file import SavedModel
 from eigenfeat.gem.steps import ClassifierSteps
+from eigenfeat.gem.version1 import classifier_state
+from eigenfeat.gem.wide_directions import WIDE
 from eigenfeat.linear.logistic import MultinomialLogit
+from eigenfeat.linear.stored import STORED as OF_LINEAR
+from eigenfeat.pencils.stored import STORED as OF_PENCILS
 from eigenfeat.rows.out_of_core import over_blocks
 
-__all__ = ["GEMClassifier"]
+__all__ = ["CLASSIFIER", "REGISTRY", "GEMClassifier"]
 
 
 class GEMClassifier(ClassifierSteps):
@@ -231,23 +237,23 @@ class GEMClassifier(ClassifierSteps):
         return out
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what predictions need to a file, without pickle.
+        """Write a fitted classifier to a file, without pickle, as :func:`eigenfeat.save` does.
 
         Parameters
         ----------
         path : str or path-like
-            Where to; an older file there is replaced once the new one is complete. A parameter
-            that JSON cannot hold (a random generator, contrasts) has its default when loaded.
+            Where to; an older file there is replaced once the new one is complete. A random
+            generator among the parameters has its default when loaded.
 
         Raises
         ------
         ValueError
-            If a label is not a number or a string.
+            If a parameter or a label is none that files can hold; it says which.
         OSError
             If the file cannot be written.
         """
         check_is_fitted(self, "logit_")
-        self._saved().write(path)
+        write_object(path, self, REGISTRY)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> GEMClassifier:
@@ -258,33 +264,48 @@ class GEMClassifier(ClassifierSteps):
         FileFormatError
             If the file is foreign or damaged.
         """
-        return cls._restored(SavedModel.read(path, cls._get_param_names()))
+        found: GEMClassifier = read_object(path, REGISTRY, GEMClassifier)
+        return found
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
 
-    def _saved(self) -> SavedModel:
-        names = getattr(self, "feature_names_in_", None)
-        return SavedModel(
-            self.get_params(deep=False),
-            self.classes_,
-            self.n_features_in_,
-            None if names is None else names.tolist(),
-            self.layers_,
-            self.logit_.coef_,
-            self.logit_.intercept_,
-        )
 
-    @classmethod
-    def _restored(cls, saved: SavedModel) -> GEMClassifier:
-        model = cls(**saved.parameters)
-        model.classes_, model.layers_ = saved.classes, saved.layers
-        model.n_features_in_ = saved.n_features
-        if saved.feature_names is not None:
-            model.feature_names_in_ = np.array(saved.feature_names, dtype=object)
-        model.logit_ = model._logit(model.penalty)
-        model.logit_.coef_, model.logit_.intercept_ = saved.coef, saved.intercept
-        model.logit_.classes_, model.logit_.n_features_in_ = saved.classes, saved.coef.shape[1]
-        return model
+# ---- files ---------------------------------------------------------------------------------------
+
+
+def _check(model: GEMClassifier) -> None:
+    """ValueError unless columns, layers and weights fit together."""
+    layers, logit = model.layers_, model.logit_
+    fits(layers, "GEMClassifier.layers_")
+    widths = [model.n_features_in_, *(layer.width for layer in layers)]
+    if model.include_input:
+        widths[-1] += widths[-2]
+    fits([layer.directions.shape[0] for layer in layers] == widths[:-1], "GEMClassifier.layers_")
+    fits(logit.coef_.shape[1] == logit.n_features_in_ == widths[-1], "GEMClassifier.logit_")
+    fits(np.array_equal(logit.classes_, model.classes_), "GEMClassifier.classes_")
+
+
+def _upgraded(state: dict[str, Any]) -> dict[str, Any]:
+    def logit(parameters: dict[str, Any]) -> MultinomialLogit:
+        model = GEMClassifier(**parameters)
+        return model._logit(model.penalty)
+
+    return classifier_state(state, logit)
+
+
+CLASSIFIER = Stored(
+    "GEMClassifier",
+    GEMClassifier,
+    {
+        "classes_": "labels k",
+        "n_features_in_": "count",
+        "layers_": "many Layer",
+        "logit_": "of MultinomialLogit",
+    },
+    _check,
+    upgrade=_upgraded,
+)
+REGISTRY = Registry((*OF_PENCILS, *OF_LINEAR, LAYER, WIDE, CLASSIFIER))

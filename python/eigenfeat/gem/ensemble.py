@@ -17,17 +17,19 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.feature_names import take_names
+from eigenfeat._base.files.stored import Stored, fits
+from eigenfeat._base.files.values import read_object, write_object
 from eigenfeat._base.speaking import Speaks
 from eigenfeat._base.validation import MOST, show
-from eigenfeat.gem.classifier import GEMClassifier
+from eigenfeat.gem.classifier import CLASSIFIER, REGISTRY, GEMClassifier
 from eigenfeat.gem.gem import GEM
-from eigenfeat.gem.model_file import SavedEnsemble
+from eigenfeat.gem.version1 import ensemble_state
 from eigenfeat.linear.linear import FromLogits
 from eigenfeat.rows.blocks import is_blocks
 from eigenfeat.rows.labelled import LabelledRows
 from eigenfeat.rows.out_of_core import over_blocks
 
-__all__ = ["GEMEnsemble"]
+__all__ = ["ENSEMBLE", "GEMEnsemble"]
 
 
 class GEMEnsemble(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
@@ -224,18 +226,18 @@ class GEMEnsemble(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
         return isinstance(self.members_[0], Pipeline)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what predictions need to a file, without pickle.
+        """Write a fitted ensemble to a file, without pickle, as :func:`eigenfeat.save` does.
 
         Parameters
         ----------
         path : str or path-like
-            Where to; an older file there is replaced once the new one is complete. A parameter
-            that JSON cannot hold (a random generator, contrasts) has its default when loaded.
+            Where to; an older file there is replaced once the new one is complete. A random
+            generator among the parameters has its default when loaded.
 
         Raises
         ------
         ValueError
-            If a label is not a number or a string, or members are pipelines, which
+            If a parameter or a label is none that files can hold, or members are pipelines, which
             :func:`eigenfeat.save` writes.
         OSError
             If the file cannot be written.
@@ -246,7 +248,7 @@ class GEMEnsemble(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
                 "members_: expected GEM classifiers, got pipelines: eigenfeat.save(model, path) "
                 "writes them, and eigenfeat.load(path) reads them"
             )
-        self._saved().write(path)
+        write_object(path, self, REGISTRY.joined(ENSEMBLE))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> GEMEnsemble:
@@ -257,25 +259,8 @@ class GEMEnsemble(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
         FileFormatError
             If the file is foreign or damaged.
         """
-        read = SavedEnsemble.read(path, cls._own_names(), GEMClassifier._get_param_names())
-        return cls._restored(read)
-
-    def _saved(self) -> SavedEnsemble:
-        own = self.get_params(deep=False)
-        estimator = own.pop("estimator")
-        chosen = None if estimator is None else estimator.get_params(deep=False)
-        return SavedEnsemble(own, chosen, [member._saved() for member in self.members_])
-
-    @classmethod
-    def _restored(cls, saved: SavedEnsemble) -> GEMEnsemble:
-        chosen = None if saved.estimator is None else GEMClassifier(**saved.estimator)
-        model = cls(estimator=chosen, **saved.parameters)
-        return model._adopt([GEMClassifier._restored(member) for member in saved.members])
-
-    @classmethod
-    def _own_names(cls) -> set[str]:
-        """Parameters but the estimator, which files describe apart."""
-        return set(cls._get_param_names()) - {"estimator"}
+        found: GEMEnsemble = read_object(path, REGISTRY.joined(ENSEMBLE), GEMEnsemble)
+        return found
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -309,3 +294,28 @@ def _reseeded(member: Any, seed: int) -> Any:
     draw = check_random_state(seed)
     names = [name for name in sorted(member.get_params()) if name.endswith("__random_state")]
     return member.set_params(**{name: int(draw.randint(2**31 - 1)) for name in names})
+
+
+# ---- files ---------------------------------------------------------------------------------------
+
+
+def _check(model: GEMEnsemble) -> None:
+    """ValueError unless members are of one kind, and have the same labels and columns."""
+    what, members = "GEMEnsemble.members_", model.members_
+    fits(type(members) is list and members, what)
+    pipelines = type(members[0]) is Pipeline
+    for member in members:
+        fits(type(member) is (Pipeline if pipelines else GEMClassifier), what)
+        fits(type(member[-1] if pipelines else member) is GEMClassifier, what)
+        check_is_fitted(member)
+        fits(np.array_equal(member.classes_, model.classes_), what)
+        fits(member.n_features_in_ == model.n_features_in_, what)
+
+
+ENSEMBLE = Stored(
+    "GEMEnsemble",
+    GEMEnsemble,
+    {"members_": "value", "classes_": "labels k", "n_features_in_": "count"},
+    _check,
+    upgrade=lambda state: ensemble_state(state, CLASSIFIER.restored),
+)

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from eigenfeat._base.files.stored import Stored, held
 from eigenfeat._base.sparse_rows import SparseRows
 from eigenfeat._base.validation import physical_memory
-from eigenfeat.gem.model_file import DIRECTIONS
 from eigenfeat.pencils.wide_rows import WideClasses
 
-__all__ = ["Combination", "WideDirections"]
+__all__ = ["WIDE", "Combination", "WideDirections"]
 
 Array = NDArray[np.float64]
 
@@ -282,4 +282,12 @@ def _finite(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-DIRECTIONS[KIND] = WideDirections.of_parts
+def _pack(value: WideDirections) -> dict[str, Any]:
+    return {"meta": value.meta(), "arrays": dict(value.arrays())}
+
+
+def _build(state: dict[str, Any]) -> WideDirections:
+    return WideDirections.of_parts(state["meta"], held(state["arrays"]))
+
+
+WIDE = Stored("WideDirections", WideDirections, pack=_pack, build=_build)

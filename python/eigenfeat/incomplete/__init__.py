@@ -22,10 +22,10 @@ from eigenfeat.incomplete._early.metrics import (
 from eigenfeat.incomplete._early.sprt import SPRT
 from eigenfeat.incomplete._rules.calibration import Calibration, NotCertifiedError, calibrate
 from eigenfeat.incomplete._series.early_result import EarlyLabels
-from eigenfeat.incomplete._series.results import Decisions, EarlyDecisions
+from eigenfeat.incomplete._series.results import Decisions, EarlyDecisions, StreamDecision
 from eigenfeat.incomplete.decision import ReliableClassifier
 from eigenfeat.incomplete.search import ReliableClassifierCV
-from eigenfeat.incomplete.stream import Stream, StreamDecision
+from eigenfeat.incomplete.stream import Stream
 from eigenfeat.incomplete.streams import Streams
 
 __all__ = [

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from eigenfeat.incomplete._rules.calibration import Calibration, NotCertifiedError, calibrate
-from eigenfeat.incomplete._rules.rule import Rule
+from eigenfeat.incomplete._rules.fitted import Fitted
 from eigenfeat.incomplete.stream import Stream
 from eigenfeat.incomplete.streams import Streams
 
@@ -32,7 +33,7 @@ class InUse:
     reliability: float
     reliability_: float
     calibration_: Calibration
-    _rule: Rule
+    fitted_: Fitted
 
     def calibrate(self, X: Any, y: Any = None, **options: Any) -> ReliableClassifier:
         """Take the loosest tau whose agreement held-out rows certify as the default from now on.
@@ -79,7 +80,8 @@ class InUse:
         plain = copy.copy(self)
         for name in _LEARNED:
             plain.__dict__.pop(name, None)
-        plain._rule = getattr(self._rule, "rule", self._rule)
+        rule = self.fitted_.rule
+        plain.fitted_ = replace(self.fitted_, rule=getattr(rule, "rule", rule))
         return cast("ReliableClassifier", plain)
 
     def stream(self, reliability: Any = None, *, steps: Any = None) -> Stream:
@@ -116,12 +118,6 @@ class InUse:
             With `push`, which returns the numbers of the series that are decided by it.
         """
         return Streams(cast("ReliableClassifier", self), n_series, reliability, steps=steps)
-
-    def _looks_of(self, steps: Any) -> Any:
-        return getattr(self, "looks_", None) if steps is None else steps
-
-    def _default_reliability(self) -> float:
-        return getattr(self, "reliability_", self.reliability)
 
     def _forget_calibration(self) -> None:
         for name in _LEARNED:

@@ -1,7 +1,8 @@
-"""What all streams of a fitted model share."""
+"""What all streams of a fitted model share, and what a sample makes of some."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -15,11 +16,11 @@ from eigenfeat.incomplete._completion.patterns import Pattern
 from eigenfeat.incomplete._rules.rule import Shared, pair_variances
 
 if TYPE_CHECKING:
+    from eigenfeat.incomplete._rules.fitted import Fitted
     from eigenfeat.incomplete._rules.rule import Case
-    from eigenfeat.incomplete.decision import ReliableClassifier
     from eigenfeat.regions.prefix_gaussian import PrefixGaussian
 
-__all__ = ["plan_of"]
+__all__ = ["Pushed", "plan_of"]
 
 _Array = NDArray[np.float64]
 
@@ -29,24 +30,23 @@ KEPT_NUMBERS = 2**22  # of all times' covariances; more are computed time by tim
 class Plan:
     """What all streams of a fitted model share: its Gaussians, and spreads at every time."""
 
-    def __init__(self, model: ReliableClassifier) -> None:
-        affine = model._affine if model._scores is None else model._scores
-        d = model.n_features_in_
-        self.models: list[PrefixGaussian] = model.completion_._models(
-            Pattern(np.ones(d, dtype=bool)), affine
+    def __init__(self, core: Fitted) -> None:
+        d = core.n_features
+        self.models: list[PrefixGaussian] = core.completion._models(
+            Pattern(np.ones(d, dtype=bool)), core.seen_as
         )
         times = np.arange(d + 1)
         self.variances = np.stack([one.variance_table for one in self.models], axis=1)
         self.start = np.stack([one.feature_mean for one in self.models])
         ell = self.start.shape[1]
-        self.wanted = model._needs_covariance
+        self.wanted = core.needs_covariance
         few = len(times) * len(self.models) * ell * ell <= KEPT_NUMBERS
         self.covariances = None
         if self.wanted and few:
             stacks = [one.covariances(times) for one in self.models]
             self.covariances = np.stack(stacks, axis=1)
-        self.by_spectra = model._needs_spectra
-        self._paired = self.covariances is not None and model._scores is not None
+        self.by_spectra = core.needs_spectra
+        self._paired = self.covariances is not None and core.scores is not None
         self._kept: list[tuple[dict[str, Any], Shared] | None] = [None] * (d + 1)
 
     def covariance(self, t: int) -> _Array | None:
@@ -83,33 +83,48 @@ class Plan:
             [pair_variances(np.repeat(one[None], k, axis=0), every) for one in covariance[0]]
         )
 
-    def case(
-        self, model: ReliableClassifier, entries: int, means: _Array, densities: _Array
-    ) -> Case:
+    def case(self, core: Fitted, entries: int, means: _Array, densities: _Array) -> Case:
         """The rule's case of (parts, m, ell) means after so many entries."""
         m, alone = means.shape[1], len(means) == 1
         common, shared = self.after(entries)
         if self.wanted and self.covariances is None:
             common = common | {"covariances": self.covariance(entries)}
         known = Conditional(
-            weights=np.ones((m, 1)) if alone else model.completion_._shares(densities.T),
+            weights=np.ones((m, 1)) if alone else core.completion._shares(densities.T),
             means=np.ascontiguousarray(means.transpose(1, 0, 2)),
             pattern=np.zeros(m, dtype=np.intp),
             **common,
         )
-        return model._case_of(known, shared)
+        return core.case_of(known, shared)
+
+
+@dataclass(eq=False, slots=True)
+class Pushed:
+    """One sample more of some series that have seen as many, and those of them it decides."""
+
+    time: int
+    rows: NDArray[np.intp]
+    entries: slice
+    samples: _Array
+    holes: NDArray[np.bool_]
+    innovations: _Array
+    means: _Array
+    densities: _Array
+    items: NDArray[np.intp]
+    code: NDArray[np.intp]
+    reliability: _Array
 
 
 _PLANS: WeakKeyDictionary[Any, Plan] = WeakKeyDictionary()
 _PLANS_LOCK = ProcessLock()
 
 
-def plan_of(model: ReliableClassifier) -> Plan:
+def plan_of(core: Fitted) -> Plan:
     """The model's plan, by its rule, which every fit makes anew."""
     with _PLANS_LOCK():
-        plan = _PLANS.get(model._rule)
+        plan = _PLANS.get(core.rule)
     if plan is None:
-        plan = Plan(model)
+        plan = Plan(core)
         with _PLANS_LOCK():
-            plan = _PLANS.setdefault(model._rule, plan)
+            plan = _PLANS.setdefault(core.rule, plan)
     return plan

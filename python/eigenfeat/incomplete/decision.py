@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -13,16 +14,17 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._base.unchanged import unchanged_on_error
-from eigenfeat._base.validation import MOST, real_array, show
+from eigenfeat._base.validation import MOST, show
 from eigenfeat.incomplete._completion.sets import SETS
 from eigenfeat.incomplete._in_use import InUse
 from eigenfeat.incomplete._rules.early import EarlyRun, batches
+from eigenfeat.incomplete._rules.fitted import Fitted
 from eigenfeat.incomplete._rules.fitting import Fitting
 from eigenfeat.incomplete._rules.rule import Judgement
 from eigenfeat.incomplete._rules.sample_sizes import MOST_SAMPLES, check_samples
 from eigenfeat.incomplete._series.layout import known_rows, training_rows, whole_rows
 from eigenfeat.incomplete._series.results import Decisions, EarlyDecisions
-from eigenfeat.incomplete._series.steps import ascending_steps
+from eigenfeat.incomplete._series.steps import looks_of, taus_of
 
 __all__ = ["ReliableClassifier"]
 
@@ -154,6 +156,8 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         default; `n_timepoints_` is the last.
     calibration_ : Calibration
         After `calibrate`, which takes the place of the correction: what `reliability_` rests on.
+    fitted_ : object
+        All that decisions rest on, in one piece that nothing changes: streams and files share it.
     n_features_in_ : int
         Number of columns, d; of series ``n_channels_ * n_timepoints_``: all channels of the first
         sample, then all of the second, which is how the classifier sees them.
@@ -282,9 +286,9 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         -------
         (n,) array
         """
-        check_is_fitted(self)
-        rows = self._filled(whole_rows(self, X, self._layout).rows)
-        return np.asarray(self.classifier_.predict(self._features_of(rows)))
+        core = self._core()
+        rows = core.filled(whole_rows(self, X, core.layout).rows)
+        return np.asarray(core.classifier.predict(core.features_of(rows)))
 
     def decide(self, X: Any, reliability: Any = None, *, target: Any = None) -> Decisions:
         """Decide rows, or let them wait.
@@ -303,15 +307,15 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         Decisions
             Labels, and what is certain of them.
         """
-        rows = self._rows(X)
-        tau = self._taus(reliability, len(rows))
+        core, rows = self._core(), self._rows(X)
+        tau = taus_of(self, reliability, len(rows))
         wanted = self._target(target)
         missing = np.isnan(rows).sum(axis=1)
-        labels, sure = self._complete(rows, missing, wanted)
+        labels, sure = core.complete(rows, missing, wanted)
         out = Judgement(labels, sure.copy(), sure.astype(float), *np.zeros((2, len(rows)), np.intp))
-        for part in self._open_parts(missing):
-            found = self._rule.judge(self._case(rows[part]), tau[part], wanted)
-            out.guess[part] = self._discriminants.labels[found.guess]
+        for part in core.open_parts(missing):
+            found = core.rule.judge(core.case(rows[part]), tau[part], wanted)
+            out.guess[part] = core.discriminants.labels[found.guess]
             out.decided[part] = found.decided
             out.reliability[part] = found.reliability
             out.checks[part], out.open[part] = found.checks, found.open
@@ -333,12 +337,12 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         (n,) array
             0 where a row would be decided at none; 1 for complete rows.
         """
-        rows = self._rows(X)
+        core, rows = self._core(), self._rows(X)
         wanted = self._target(target)
         missing = np.isnan(rows).sum(axis=1)
-        out = self._complete(rows, missing, wanted)[1].astype(float)
-        for part in self._open_parts(missing):
-            out[part] = self._rule.largest(self._case(rows[part]), wanted)[0]
+        out = core.complete(rows, missing, wanted)[1].astype(float)
+        for part in core.open_parts(missing):
+            out[part] = core.rule.largest(core.case(rows[part]), wanted)[0]
         return out
 
     def predict_early(
@@ -364,43 +368,37 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         EarlyDecisions
             Labels, times and reliabilities.
         """
-        check_is_fitted(self)
-        layout = self._layout
+        core = self._core()
+        layout = core.layout
         found = whole_rows(self, X, layout)
-        tau = self._taus(reliability, len(found.rows))
-        looks = ascending_steps(self._looks_of(steps), layout.length)
+        tau = taus_of(self, reliability, len(found.rows))
+        looks = looks_of(self, steps, layout.length)
         times = np.union1d(looks[looks > 0], [layout.length]).astype(np.int64) * layout.channels
         if not trace:
-            least = self._rule.least_known(float(tau.min(initial=1.0)))
+            least = core.rule.least_known(float(tau.min(initial=1.0)))
             times = times[np.searchsorted(times[:-1], least) :]
         holes = found.have_holes
         # Of series without holes what comes after their end is not looked at.
-        full = np.where(holes[:, None], found.rows, self._filled(found.rows))
-        run = EarlyRun(full, tau, times, found.ends, *self._at_the_end(found.rows))
-        together = 16 if self._rule.cost == 1 else 1  # times that may be looked at in vain
+        full = np.where(holes[:, None], found.rows, core.filled(found.rows))
+        run = EarlyRun(full, tau, times, found.ends, *core.at_the_end(found.rows))
+        together = 16 if core.rule.cost == 1 else 1  # times that may be looked at in vain
         for group in (np.flatnonzero(~holes), np.flatnonzero(holes)):
-            for rows, at in batches(len(group), len(times) - 1, self._numbers(), together):
-                run.advance(self._rule, self._early_case, group[rows], at, trace)
+            for rows, at in batches(len(group), len(times) - 1, core.numbers(), together):
+                run.advance(core.rule, core.early_case, group[rows], at, trace)
         return run.result(self.classes_, layout.channels)
 
     def _rows(self, X: Any) -> _Array:
         check_is_fitted(self)
-        rows = known_rows(X, self._layout)
+        rows = known_rows(X, self.fitted_.layout)
         if rows is not None:
             return rows
         options = {"dtype": np.float64, "order": "C", "ensure_all_finite": "allow-nan"}
         return np.asarray(validate_data(self, X, reset=False, **options))
 
-    def _taus(self, reliability: Any, n: int) -> _Array:
-        given = (
-            getattr(self, "reliability_", self.reliability) if reliability is None else reliability
-        )
-        tau = real_array(given, "reliability", np.dtype(np.float64))
-        if tau.ndim > 1 or (tau.ndim == 1 and len(tau) != n):
-            raise ValueError(f"reliability: expected a number or shape ({n},), got {tau.shape}")
-        if not np.all((tau > 0) & (tau < 1)):
-            raise ValueError(f"reliability: expected numbers in (0, 1), got {show(given)}")
-        return np.ascontiguousarray(np.broadcast_to(tau, (n,)))
+    def _core(self) -> Fitted:
+        """What was fitted, with the threads of today."""
+        check_is_fitted(self)
+        return replace(self.fitted_, n_threads=self.n_threads)
 
     def _target(self, target: Any) -> int | None:
         if target is None:

@@ -28,6 +28,7 @@ from eigenfeat.incomplete._early.sprt import SPRT
 from eigenfeat.incomplete._early.waiting import Policy, Regression
 from eigenfeat.incomplete._rules.calibration import Calibration
 from eigenfeat.incomplete._rules.correction import CorrectedRule, Correction
+from eigenfeat.incomplete._rules.fitted import Fitted
 from eigenfeat.incomplete._rules.ideal import ClassCodes, IdealRule
 from eigenfeat.incomplete._rules.learned import LearnedRule, ThresholdRule, Thresholds
 from eigenfeat.incomplete._rules.pairwise import PairwiseRule
@@ -125,25 +126,47 @@ def _width(found: Any) -> int:
     return int(rows.shape[-1])
 
 
-def _check_reliable(value: ReliableClassifier) -> None:
-    d, found = value.n_features_in_, value._discriminants
-    if not hasattr(value, "_layout"):  # of files from before there were series
-        value._layout, value.n_channels_, value.n_timepoints_ = Layout(1, d, True), 1, d
-    layout = value._layout
-    told = value.n_channels_, value.n_timepoints_
-    fits(layout.width == d and told == (layout.channels, layout.length), "Layout")
-    affine, scores = value._affine, value._scores
+def _check_fitted(value: Fitted) -> None:
+    d, found = value.layout.width, value.discriminants
+    affine, scores, rule = value.affine, value.scores, value.rule
     width = d if affine is None else affine.B.shape[1]
-    rule = value._rule
-    whole = not isinstance(rule, CorrectedRule) or rule.correction.length == d
-    fits(whole, "ReliableClassifier._rule")
-    fits(affine is None or affine.B.shape[0] == d, "ReliableClassifier._affine")
-    fits(isinstance(found, Opaque) or _width(found) == width, "ReliableClassifier._discriminants")
-    fits(found.labels.max() < len(value.classes_), "ReliableClassifier._discriminants")
-    fits(scores is None or scores.B.shape == (d, found.count), "ReliableClassifier._scores")
-    fits(value.completion_._means.shape[1] == d, "ReliableClassifier.completion_")
-    same = np.array_equal(value.classifier_.classes_, value.classes_)
-    fits(same, "ReliableClassifier.classifier_")
+    fits(not isinstance(rule, CorrectedRule) or rule.correction.length == d, "Fitted.rule")
+    fits(affine is None or affine.B.shape[0] == d, "Fitted.affine")
+    fits(isinstance(found, Opaque) or _width(found) == width, "Fitted.discriminants")
+    fits(found.labels.max() < len(value.classes), "Fitted.discriminants")
+    fits(scores is None or scores.B.shape == (d, found.count), "Fitted.scores")
+    fits(value.completion.n_features_in_ == d, "Fitted.completion")
+    fits(np.array_equal(value.classifier.classes_, value.classes), "Fitted.classifier")
+
+
+def _check_reliable(value: ReliableClassifier) -> None:
+    layout = value.fitted_.layout
+    fits(value.n_features_in_ == layout.width, "Layout")
+    fits((value.n_channels_, value.n_timepoints_) == (layout.channels, layout.length), "Layout")
+    fits(np.array_equal(value.classes_, value.fitted_.classes), "ReliableClassifier.classes_")
+
+
+def _upgraded(state: dict[str, Any]) -> dict[str, Any]:
+    """Of files of version 1, which had the parts one by one."""
+    if "_rule" not in state:
+        return state
+    state = dict(state)
+    rows = Layout(1, state["n_features_in_"], True)  # of files from before there were series
+    layout = state.pop("_layout", rows)
+    parts = {name: state.pop(f"_{name}") for name in ("affine", "scores", "discriminants", "rule")}
+    core = Fitted(
+        layout=layout,
+        classes=state["classes_"],
+        classifier=state["classifier_"],
+        completion=state["completion_"],
+        features=state["features_"],
+        set=state["set_"],
+        n_threads=state.get("n_threads"),
+        **parts,
+    )
+    _FITTED_ENTRY.check_parts(core)
+    told = {"n_channels_": layout.channels, "n_timepoints_": layout.length}
+    return told | state | {"fitted_": core}
 
 
 def _check_minimum_cost(value: MinimumCostClassifier) -> None:
@@ -171,21 +194,29 @@ _COMPLETION = {
     "_weights": "numbers g",
     "_cache": "of PatternCache",
 }
+_FITTED = {
+    "layout": "of Layout",
+    "classes": "labels k",
+    "classifier": "value",
+    "completion": "of GaussianCompletion MixtureCompletion",
+    "features": "value?",
+    "set": "text",
+    "affine": "of Affine?",
+    "scores": "of Affine?",
+    "discriminants": "of Linear Gaussians Local LocalMeans Quadratic Opaque",
+    "rule": "of SetRule PairwiseRule IdealRule SampledRule LearnedRule CorrectedRule ThresholdRule",
+    "n_threads": "count?",
+}
+_FITTED_ENTRY = Stored("Fitted", Fitted, _FITTED, _check_fitted)
 _RELIABLE = {
     "classes_": "labels k",
     "classifier_": "value",
     "completion_": "of GaussianCompletion MixtureCompletion",
     "features_": "value?",
     "set_": "text",
-    "_layout": "of Layout?",
-    "n_channels_": "count?",
-    "n_timepoints_": "count?",
-    "_affine": "of Affine?",
-    "_scores": "of Affine?",
-    "_discriminants": "of Linear Gaussians Local LocalMeans Quadratic Opaque",
-    "_rule": (
-        "of SetRule PairwiseRule IdealRule SampledRule LearnedRule CorrectedRule ThresholdRule"
-    ),
+    "fitted_": "of Fitted",
+    "n_channels_": "count",
+    "n_timepoints_": "count",
     "correction_": "of Correction Thresholds?",
     "looks_": "whole p?",
     "realised_": "number?",
@@ -261,7 +292,8 @@ STORED = (
         {"time_": "count", "classifier_": "value", "complete_classifier_": "value"},
         _check_fixed_time,
     ),
-    Stored("ReliableClassifier", ReliableClassifier, _RELIABLE, _check_reliable),
+    _FITTED_ENTRY,
+    Stored("ReliableClassifier", ReliableClassifier, _RELIABLE, _check_reliable, upgrade=_upgraded),
     Stored(
         "ReliableClassifierCV",
         ReliableClassifierCV,

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from eigenfeat._base.validation import real_array
+from eigenfeat.incomplete._series.results import StreamDecision
 from eigenfeat.incomplete.streams import Streams
 
 if TYPE_CHECKING:
     from eigenfeat.incomplete.decision import ReliableClassifier
 
-__all__ = ["Stream", "StreamDecision"]
-
-_FIRST = np.zeros(1, dtype=np.intp)
-
-
-@dataclass(frozen=True)
-class StreamDecision:
-    """A series' label, how many samples it took, and the largest tau that held then."""
-
-    label: Any
-    time: int
-    reliability: float
+__all__ = ["Stream"]
 
 
 class Stream:
@@ -55,6 +44,7 @@ class Stream:
         self, model: ReliableClassifier, reliability: Any = None, *, steps: Any = None
     ) -> None:
         self._streams = Streams(model, 1, reliability, steps=steps)
+        self._channels = int(model.n_channels_)
 
     @property
     def seen(self) -> int:
@@ -64,12 +54,7 @@ class Stream:
     @property
     def decision(self) -> StreamDecision | None:
         """The decision, once there is one."""
-        one = self._streams
-        with one._lock:
-            if one._code[0] < 0:
-                return None
-            label = one._model.classes_[one._code[0]]
-            return StreamDecision(label, int(one._time[0]), float(one._reliability[0]))
+        return self._streams.decision(0)
 
     def push(self, value: Any, *, time: int | None = None) -> StreamDecision | None:
         """Give the next sample.
@@ -93,18 +78,14 @@ class Stream:
             pushed then.
         """
         given = real_array(value, "value", np.dtype(np.float64))
-        channels = self._streams._layout.channels
+        channels = self._channels
         shape = () if channels == 1 else (channels,)
         if given.shape != shape:
             wanted = "a number" if channels == 1 else f"shape {shape}"
             raise ValueError(f"value: expected {wanted}, got shape {given.shape}")
-        one = self._streams
-        with one._lock:
-            if one._code[0] < 0:
-                if np.isinf(given).any():
-                    raise ValueError(f"value: expected finite numbers or NaN, got {given}")
-                one._take(_FIRST, given.reshape(1, channels), time, finite=True)
-            return self.decision
+        if np.isinf(given).any() and self.decision is None:
+            raise ValueError(f"value: expected finite numbers or NaN, got {given}")
+        return self._streams.push_one(0, given.reshape(channels), time)
 
     def finish(self) -> StreamDecision:
         """Decide the series, which has ended, by what is known of it: see `Streams.finish`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.validation import check_whole, real_array, show
-from eigenfeat.incomplete._series.steps import ascending_steps
-from eigenfeat.incomplete._stream_plan import plan_of
+from eigenfeat.incomplete._series.results import StreamDecision
+from eigenfeat.incomplete._series.steps import looks_of, taus_of
+from eigenfeat.incomplete._stream_plan import Pushed, plan_of
 
 if TYPE_CHECKING:
     from eigenfeat.incomplete._rules.rule import Case
@@ -70,13 +71,13 @@ class Streams:
     ) -> None:
         check_is_fitted(model)
         n = check_whole(n_series, "n_series", at_least=1)
-        self._tau = model._taus(reliability, n)
-        self._model = copy.copy(model)
-        self._layout = model._layout
+        self._tau = taus_of(model, reliability, n)
+        self._core = core = replace(model.fitted_, n_threads=model.n_threads)
+        self._layout = core.layout
         d, length = self._layout.width, self._layout.length
         self._looks = np.zeros(length + 1, dtype=bool)
-        self._looks[ascending_steps(model._looks_of(steps), length)] = True
-        self._plan = plan = plan_of(self._model)
+        self._looks[looks_of(model, steps, length)] = True
+        self._plan = plan = plan_of(core)
         parts = len(plan.models)
         self._rows = np.full((n, d), np.nan)
         self._holes = np.zeros(n, dtype=bool)
@@ -99,7 +100,7 @@ class Streams:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._plan = plan_of(self._model)
+        self._plan = plan_of(self._core)
         self._lock = threading.RLock()
 
     @property
@@ -112,7 +113,7 @@ class Streams:
     def labels(self) -> NDArray[Any]:
         """(n,) array of objects: the labels, None where undecided."""
         with self._lock:
-            out = self._model.classes_[np.maximum(self._code, 0)].astype(object)
+            out = self._core.classes[np.maximum(self._code, 0)].astype(object)
             out[self._code < 0] = None
             return out
 
@@ -127,6 +128,14 @@ class Streams:
         """(n,): the largest tau that held at the time of decision; 0 where undecided."""
         with self._lock:
             return self._reliability.copy()
+
+    def decision(self, number: int) -> StreamDecision | None:
+        """The decision of one series, once there is one."""
+        with self._lock:
+            if self._code[number] < 0:
+                return None
+            label = self._core.classes[self._code[number]]
+            return StreamDecision(label, int(self._time[number]), float(self._reliability[number]))
 
     @property
     def seen(self) -> NDArray[np.int64]:
@@ -162,14 +171,21 @@ class Streams:
             where = self._numbers(at)
             return self._take(where, self._samples(values, where), time)
 
-    def _take(self, where: _Codes, given: _Array, time: Any, finite: bool = False) -> _Codes:
-        """Push samples (m, channels) of the right shape, which may be known to be finite."""
+    def push_one(self, number: int, sample: _Array, time: Any) -> StreamDecision | None:
+        """Give one series a sample (channels,), unless it is decided; return its decision."""
+        with self._lock:
+            if self._code[number] < 0:
+                self._take(np.array([number]), sample[None], time)
+            return self.decision(number)
+
+    def _take(self, where: _Codes, given: _Array, time: Any) -> _Codes:
+        """Push samples (m, channels) of the right shape."""
         n = len(where)
         waiting = (self._code[where] < 0).nonzero()[0]
         if len(waiting) < n:
             where, given = where[waiting], given[waiting]
         times = self._times(time, waiting, where, n)
-        if not finite and np.isinf(given).any():
+        if np.isinf(given).any():
             k, j = np.argwhere(np.isinf(given))[0]
             raise ValueError(
                 f"values: expected finite numbers or NaN, got {given[k, j]} for series {where[k]}"
@@ -214,7 +230,7 @@ class Streams:
             if self._layout.held:
                 for row, seen in zip(rows, self._seen[where], strict=True):
                     self._layout.hold(row.reshape(-1, self._layout.channels), int(seen))
-            code, reliability = self._model._at_the_end(rows)
+            code, reliability = self._core.at_the_end(rows)
             self._decide(where, code, reliability, self._seen[where])
             return where
 
@@ -238,9 +254,9 @@ class Streams:
                     self._means[:, rows],
                     self._densities[:, rows],
                 ):
-                    reliability[rows[some]], score = self._model._rule.largest(case, None)
-                    code[rows[some]] = self._model._discriminants.labels[score]
-            return self._model.classes_[code], reliability
+                    reliability[rows[some]], score = self._core.rule.largest(case, None)
+                    code[rows[some]] = self._core.discriminants.labels[score]
+            return self._core.classes[code], reliability
 
     def reset(self, at: Any = None) -> None:
         """Begin some series, or all, anew.
@@ -297,7 +313,7 @@ class Streams:
             )
         return times
 
-    def _pushed(self, time: int, rows: _Codes, samples: _Array) -> _Pushed:
+    def _pushed(self, time: int, rows: _Codes, samples: _Array) -> Pushed:
         """What the sample makes of series that have seen as many, of which nothing changes yet."""
         channels, seen = self._layout.channels, int(self._seen[rows[0]])
         entries = slice((time - 1) * channels, time * channels)
@@ -322,12 +338,12 @@ class Streams:
                 for g, one in enumerate(self._plan.models):
                     one.step(t, sample, innovations[g], means[g], densities[g])
         items, code, reliability = self._judged(time, rows, holes, whole, means, densities)
-        return _Pushed(
+        return Pushed(
             time, rows, entries, samples, holes, innovations, means, densities,
             items, code, reliability,
         )  # fmt: skip
 
-    def _keep(self, one: _Pushed) -> _Codes:
+    def _keep(self, one: Pushed) -> _Codes:
         rows = one.rows
         self._rows[rows, one.entries], self._holes[rows] = one.samples, one.holes
         if one.innovations is self._innovations:
@@ -353,21 +369,21 @@ class Streams:
         densities: _Array,
     ) -> tuple[_Codes, _Codes, _Array]:
         """Which of some series are decided now, as what, and how surely."""
-        model, n = self._model, len(rows)
+        core, n = self._core, len(rows)
         if time == self._layout.length:
-            return np.arange(n), *model._at_the_end(whole)
+            return np.arange(n), *core.at_the_end(whole)
         if not self._looks[time]:
             return _NOTHING
         tau = self._tau[rows]
-        if time * self._layout.channels < model._rule.least_known(float(tau.min())):
+        if time * self._layout.channels < core.rule.least_known(float(tau.min())):
             return _NOTHING
         code, reliability = np.full(n, -1, dtype=np.intp), np.zeros(n)
         for some, case in self._cases(time, holes, whole, means, densities):
-            found = model._rule.decides(case, tau[some])
+            found = core.rule.decides(case, tau[some])
             at = found.decided.nonzero()[0]
             if len(at):
-                code[some[at]] = model._discriminants.labels[found.guess[at]]
-                reliability[some[at]] = model._rule.surely(case, found, at)
+                code[some[at]] = core.discriminants.labels[found.guess[at]]
+                reliability[some[at]] = core.rule.surely(case, found, at)
         items = (code >= 0).nonzero()[0]
         return items, code[items], reliability[items]
 
@@ -382,30 +398,13 @@ class Streams:
         """Some of the series, and what is known of them: by their means, or by patterns."""
         entries, plan = seen * self._layout.channels, self._plan
         if not holes.any():
-            yield np.arange(len(holes)), plan.case(self._model, entries, means, densities)
+            yield np.arange(len(holes)), plan.case(self._core, entries, means, densities)
             return
         plain = (~holes).nonzero()[0]
         if len(plain):
-            yield plain, plan.case(self._model, entries, means[:, plain], densities[:, plain])
-        for part in self._model._open_parts(holes.astype(np.intp)):
-            yield part, self._model._case(rows[part])
-
-
-@dataclass(eq=False, slots=True)
-class _Pushed:
-    """One sample more of some series that have seen as many, and those of them it decides."""
-
-    time: int
-    rows: _Codes
-    entries: slice
-    samples: _Array
-    holes: NDArray[np.bool_]
-    innovations: _Array
-    means: _Array
-    densities: _Array
-    items: _Codes
-    code: _Codes
-    reliability: _Array
+            yield plain, plan.case(self._core, entries, means[:, plain], densities[:, plain])
+        for part in self._core.open_parts(holes.astype(np.intp)):
+            yield part, self._core.case(rows[part])
 
 
 def _by(*keys: NDArray[np.int64]) -> Iterator[tuple[np.int64, _Codes]]:

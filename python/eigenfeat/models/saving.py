@@ -1,10 +1,10 @@
 """Any fitted estimator in a file, and back, without pickle.
 
 One function to save and one to load. The format is that of `persist`: an uncompressed npz archive
-with a JSON header. Files of class moments, GEM classifiers and ensembles of them are those that
-their own `save` writes; all others are of the kind "object", whose header describes the object's
-attributes by a closed set of kinds of values (`saving_values`). Classes are looked up by name in a
-table (`models.classes`); a file cannot name anything else, and nothing in it is run.
+with a JSON header. Files of class moments are those that their own `save` writes, class by class;
+all others are of the kind "object", whose header describes the object's attributes by a closed set
+of kinds of values (`_base.files.values`). Classes are looked up by name in a table
+(`models.classes`); a file cannot name anything else, and nothing in it is run.
 """
 
 from __future__ import annotations
@@ -15,11 +15,8 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from eigenfeat._base.files import persist
+from eigenfeat._base.files.values import Registry, restored, write_object
 from eigenfeat._base.validation import show
-from eigenfeat.gem.classifier import GEMClassifier
-from eigenfeat.gem.ensemble import GEMEnsemble
-from eigenfeat.gem.model_file import SavedEnsemble, SavedModel
-from eigenfeat.models.values import Decoder, Encoder, Registry
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.contrasts import Contrasts
 from eigenfeat.pencils.eigh import PencilResult
@@ -27,9 +24,7 @@ from eigenfeat.pencils.pencils import PairDirections
 
 __all__ = ["load", "save", "trusted_types"]
 
-_KIND = "object"
 _NO_ESTIMATORS = (ClassMoments, Contrasts, PairDirections, PencilResult)
-_WITH_FILES_OF_THEIR_OWN = (ClassMoments, GEMClassifier, GEMEnsemble)
 
 
 def save(obj: Any, path: str | os.PathLike[str]) -> None:
@@ -37,8 +32,7 @@ def save(obj: Any, path: str | os.PathLike[str]) -> None:
 
     The same object gives the same bytes. What is written: parameters, and everything that `fit`
     made and predictions or `partial_fit` need. Random generators among the parameters
-    (`RandomState`) are left out and have their default when loaded; `GEMClassifier` and
-    `GEMEnsemble` keep what their own `save` keeps.
+    (`RandomState`) are left out and have their default when loaded.
 
     Parameters
     ----------
@@ -73,14 +67,12 @@ def save(obj: Any, path: str | os.PathLike[str]) -> None:
     >>> bool((loaded.transform(X) == model.transform(X)).all())
     True
     """
-    if type(obj) in _WITH_FILES_OF_THEIR_OWN and not _of_pipelines(obj):
+    if type(obj) is ClassMoments:
         obj.save(path)
         return
     if not _is_public(obj):
         raise ValueError(f"obj: expected an estimator or a result of eigenfeat, got {show(obj)}")
-    encoder = Encoder(_registry())
-    tree = encoder.encode(obj, type(obj).__name__)
-    persist.write(path, _KIND, {"object": tree}, encoder.arrays.items())
+    write_object(path, obj, _registry())
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -113,16 +105,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 def _loaded(file: persist.Reader) -> Any:
     if file.kind == "class moments":
         return ClassMoments._restored(file.meta, file.array)
-    names = GEMClassifier._get_param_names()
-    if file.kind == "gem classifier":
-        return GEMClassifier._restored(SavedModel.of(file.meta, file.array, names))
-    if file.kind == "gem ensemble":
-        own = GEMEnsemble._own_names()
-        return GEMEnsemble._restored(SavedEnsemble.of(file.meta, file.array, own, names))
-    if file.kind != _KIND or set(file.meta) != {"object"}:
-        raise persist.FileFormatError(f"it holds {file.kind!r}, which this release does not know")
-    decoder = Decoder(_registry(), lambda name: file.array(name, None, None))
-    value = decoder.decode(file.meta["object"])
+    value = restored(file, _registry())
     if not _is_public(value):
         raise persist.FileFormatError("it holds no object of this package")
     return value
@@ -133,11 +116,6 @@ def _registry() -> Registry:
     from eigenfeat.models.classes import REGISTRY
 
     return REGISTRY
-
-
-def _of_pipelines(value: Any) -> bool:
-    fitted = isinstance(value, GEMEnsemble) and hasattr(value, "members_")
-    return fitted and value._has_pipelines()
 
 
 def _is_public(value: object) -> bool:
@@ -161,5 +139,5 @@ def trusted_types() -> list[str]:
     ours = {f"{one.cls.__module__}.{one.cls.__qualname__}" for one in OURS}
     arrays = {f"scipy.sparse._{kind}.{kind}_array" for kind in ("csr", "csc")}
     wide = {"_base.sparse_rows.SparseRows", "gem.wide_directions.Combination"}
-    inside = {f"eigenfeat.{name}" for name in ("expansion.layers.Layer", *wide)}
+    inside = {f"eigenfeat.{name}" for name in wide}
     return sorted({*ours, *arrays, *inside, "numpy.dtype"})

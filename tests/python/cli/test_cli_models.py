@@ -270,7 +270,7 @@ def test_inspecting_a_model(files, capsys):
     found = json.loads(said)
     assert status == 0
     model = eigenfeat.load(files / "model.efm")
-    assert found["kind"] == "gem classifier"
+    assert found["kind"] == "object"
     assert found["estimator"] == "GEMClassifier"
     assert found["parameters"]["ridge"] == 0.2
     assert found["parameters"]["powers"] == [1, 2, 3]
@@ -280,7 +280,7 @@ def test_inspecting_a_model(files, capsys):
     assert found["layers"] == [{"directions": shape, "wave": "half_wave"}]
     assert found["bytes"] == (files / "model.efm").stat().st_size
     text = run(capsys, "inspect", files / "model.efm")[1]
-    for line in ("kind: gem classifier", "3 classes: 'ant', 'bee', 'moth'", "ridge: 0.2"):
+    for line in ("kind: object", "3 classes: 'ant', 'bee', 'moth'", "ridge: 0.2"):
         assert line in text
     damaged = bytearray((files / "model.efm").read_bytes())
     damaged[len(damaged) // 2] ^= 1

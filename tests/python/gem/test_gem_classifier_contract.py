@@ -147,13 +147,13 @@ def test_files_hold_parameters_as_they_are(tmp_path, changed):
     assert_array_equal(clone(loaded).fit(X, y).predict_proba(X), model.predict_proba(X))
 
 
-def test_parameters_that_files_cannot_hold_are_defaults(tmp_path, digits):
+def test_files_hold_contrasts_and_no_generators(tmp_path, digits):
     X, y = digits
     model = GEMClassifier(pairs=one_vs_rest(range(10)), random_state=np.random.RandomState(3))
     model.fit(X, y)
     model.save(tmp_path / "model")
     loaded = GEMClassifier.load(tmp_path / "model")
-    assert loaded.pairs == "all"
+    assert loaded.pairs.names.tolist() == model.pairs.names.tolist()
     assert loaded.random_state == 0
     assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
 
@@ -180,7 +180,7 @@ def test_damaged_files_are_refused(saved):
 def test_foreign_files_are_refused(tmp_path):
     path = tmp_path / "foreign"
     ClassMoments().update([[1.0], [2.0]], [0, 1]).save(path)
-    with pytest.raises(FileFormatError, match=f"^{path}: .*holds 'class moments', not 'gem clas"):
+    with pytest.raises(FileFormatError, match=f"^{path}: .*holds 'class moments', not 'GEMClas"):
         GEMClassifier.load(path)
     for content in (b"", b"text", pickle.dumps({"a": 1})):
         path.write_bytes(content)
@@ -190,33 +190,46 @@ def test_foreign_files_are_refused(tmp_path):
         GEMClassifier.load(tmp_path / "missing")
 
 
+def labels(dtype, values):
+    return {"labels": dtype, "shape": [len(values)], "values": values}
+
+
+def layer(state):
+    return state["layers_"][1]["state"]
+
+
 @pytest.mark.parametrize(
     "change",
     [
-        lambda meta: meta["parameters"].update(unheard_of=1),
-        lambda meta: meta["parameters"].update(powers={"set": [1]}),
-        lambda meta: meta["parameters"].update(include_input=True),
-        lambda meta: meta.pop("parameters"),
-        lambda meta: meta.update(n_features=12),
-        lambda meta: meta.update(feature_names=["a"]),
-        lambda meta: meta.update(layers=[]),
-        lambda meta: meta["layers"].reverse(),
-        lambda meta: meta["layers"].pop(),
-        lambda meta: meta["layers"][1].update(wave="square"),
-        lambda meta: meta["layers"][1].update(wave="none"),
-        lambda meta: meta["layers"][1].update(powers=[1, 1]),
-        lambda meta: meta["layers"][1].update(powers=[]),
-        lambda meta: meta["layers"][1]["names"]["values"].pop(),
-        lambda meta: meta["layers"][1]["names"]["values"].append(["int", 0]),
-        lambda meta: meta["classes"]["values"].pop(),
-        lambda meta: meta["classes"].update(values=[["complex", 1]]),
-        lambda meta: meta.update(coef=[1, 2]),
-        lambda meta: meta.update(coef=3),
+        lambda state: state.update(unheard_of=1),
+        lambda state: state.update(powers={"set": [1]}),
+        lambda state: state.update(include_input=True),
+        lambda state: state.pop("layers_"),
+        lambda state: state.pop("logit_"),
+        lambda state: state.update(n_features_in_=12),
+        lambda state: state.update(feature_names_in_=labels("|O", ["a"])),
+        lambda state: state.update(layers_=[]),
+        lambda state: state["layers_"].reverse(),
+        lambda state: state["layers_"].pop(),
+        lambda state: layer(state).update(wave="square"),
+        lambda state: layer(state).update(wave="none"),
+        lambda state: layer(state).update(powers={"tuple": [1, 1]}),
+        lambda state: layer(state).update(powers={"tuple": []}),
+        lambda state: layer(state).update(powers=[1]),
+        lambda state: layer(state).pop("pairs"),
+        lambda state: layer(state).update(offset=layer(state)["directions"]),
+        lambda state: layer(state).update(directions=layer(state)["offset"]),
+        lambda state: state.update(classes_=labels("|O", [0, 1])),
+        lambda state: state.update(classes_=labels("|O", [2, 1, 0])),
+        lambda state: state.update(classes_=labels("<c16", [1, 2, 3])),
+        lambda state: state["logit_"]["state"].update(coef_=state["logit_"]["state"]["intercept_"]),
+        lambda state: state["logit_"]["state"].update(n_features_in_=3),
+        lambda state: state.update(logit_=state["layers_"][0]),
     ],
 )
 def test_headers_that_do_not_fit_are_refused(saved, change):
     GEMClassifier.load(saved)
-    change_meta(saved, change)
+    change_meta(saved, lambda meta: change(meta["object"]["state"]))
     with pytest.raises(FileFormatError, match=f"^{saved}: "):
         GEMClassifier.load(saved)
 
@@ -225,7 +238,7 @@ def test_labels_that_files_cannot_hold_are_named(tmp_path, digits):
     X, y = digits
     model = GEMClassifier(**SMALL).fit(X, y)
     model.classes_ = np.array([(c, c) for c in range(10)], dtype="i4,i4")
-    with pytest.raises(ValueError, match="classes: expected numbers or strings"):
+    with pytest.raises(ValueError, match=r"GEMClassifier\.classes_: expected what files can hold"):
         model.save(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
 

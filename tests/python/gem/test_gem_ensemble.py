@@ -243,17 +243,31 @@ def test_files_and_pickles_hold_every_bit(tmp_path, kind):
     assert_array_equal(clone(loaded).fit(X, model.predict(X)).classes_, model.classes_)
 
 
+def relabel(state):
+    for one in (state, state["logit_"]["state"]):
+        one.update(classes_={"labels": "|O", "shape": [3], "values": [5, 6, 7]})
+
+
 @pytest.mark.parametrize(
     "change",
     [
-        lambda meta: meta.update(members=[]),
-        lambda meta: meta.pop("members"),
-        lambda meta: meta["parameters"].update(estimator=None),
-        lambda meta: meta["parameters"].update(unheard_of=1),
-        lambda meta: meta.update(estimator={"unheard_of": 1}),
-        lambda meta: meta["members"][1]["parameters"].update(unheard_of=1),
-        lambda meta: meta["members"][1]["classes"].update(values=[["int", c] for c in (5, 6, 7)]),
-        lambda meta: meta["members"][1].update(layers=[]),
+        lambda state: state.update(members_=[]),
+        lambda state: state.pop("members_"),
+        lambda state: state.update(members_={"tuple": state["members_"]}),
+        lambda state: state.update(members_=[1, 2]),
+        lambda state: state["members_"].append({"object": "GEMClassifier", "id": 99, "state": {}}),
+        lambda state: state.update(unheard_of=1),
+        lambda state: state["estimator"]["state"].update(unheard_of=1),
+        lambda state: state["members_"][1]["state"].update(unheard_of=1),
+        lambda state: [
+            one.update(classes_={"labels": "|O", "shape": [3], "values": [5, 6, 7]})
+            for one in (
+                state["members_"][1]["state"],
+                state["members_"][1]["state"]["logit_"]["state"],
+            )
+        ],
+        lambda state: state["members_"][1]["state"].update(layers_=[]),
+        lambda state: state.update(n_features_in_=12),
     ],
 )
 def test_headers_that_do_not_fit_are_refused(tmp_path, change):
@@ -261,7 +275,7 @@ def test_headers_that_do_not_fit_are_refused(tmp_path, change):
     X, y = load_wine(return_X_y=True)
     GEMEnsemble(GEMClassifier(n_directions=1), n_members=2).fit(X, y).save(path)
     GEMEnsemble.load(path)
-    change_meta(path, change)
+    change_meta(path, lambda meta: change(meta["object"]["state"]))
     with pytest.raises(FileFormatError, match=f"^{path}: "):
         GEMEnsemble.load(path)
 
@@ -269,10 +283,10 @@ def test_headers_that_do_not_fit_are_refused(tmp_path, change):
 def test_other_files_are_refused(tmp_path, model):
     path = tmp_path / "model"
     model.members_[0].save(path)
-    with pytest.raises(FileFormatError, match=f"^{path}: .*'gem classifier', not 'gem ensemble'"):
+    with pytest.raises(FileFormatError, match=f"^{path}: .*'GEMClassifier', not 'GEMEnsemble'"):
         GEMEnsemble.load(path)
     model.save(path)
-    with pytest.raises(FileFormatError, match=f"^{path}: .*'gem ensemble', not 'gem classifier'"):
+    with pytest.raises(FileFormatError, match=f"^{path}: .*'GEMEnsemble', not 'GEMClassifier'"):
         GEMClassifier.load(path)
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])

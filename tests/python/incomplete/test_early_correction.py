@@ -145,12 +145,15 @@ def test_all_ways_of_asking_agree(rng, rule, tmp_path):
 def test_a_curtailed_test_decides_as_the_whole_one(rng):
     X, y = walks(rng, 60, 10)
     model = lda(set="ideal", n_samples=256, correct=False).fit(X, y)
-    assert isinstance(model._rule, IdealRule)
+    assert isinstance(model.fitted_.rule, IdealRule)
     rows, _ = walks(rng, 60, 10)
-    case = model._early_case(rows, np.array([2, 6, 8]))
+    case = model.fitted_.early_case(rows, np.array([2, 6, 8]))
     for tau in (0.3, 0.9, 0.97, 0.999):
         taus = np.full(180, tau)
-        whole, curtailed = model._rule.judge(case, taus, None), model._rule.decides(case, taus)
+        whole, curtailed = (
+            model.fitted_.rule.judge(case, taus, None),
+            model.fitted_.rule.decides(case, taus),
+        )
         assert_array_equal(curtailed.decided, whole.decided)
         assert_array_equal(curtailed.guess[whole.decided], whole.guess[whole.decided])
         assert_array_equal(curtailed.reliability[whole.decided], whole.reliability[whole.decided])

@@ -53,8 +53,8 @@ def test_the_largest_bound_of_all_stages_holds(share):
     classifier = Threshold(norm.isf(share))
     model = ReliableClassifier(classifier, known, set="sampled", correct=False, n_samples=256)
     model.fit(np.array([[-1.0, -1], [1, -1], [-1, 1], [1, 1]]), [0, 0, 1, 1])
-    rule, too_large, n = model._rule, 0, 2000
-    case = model._case(np.array([[0.0, np.nan]]))
+    rule, too_large, n = model.fitted_.rule, 0, 2000
+    case = model.fitted_.case(np.array([[0.0, np.nan]]))
     truth = 1 - norm.cdf(
         (classifier.at - case.known.mean[0, 1]) / np.sqrt(case.known.variance[0, 1])
     )
@@ -138,7 +138,7 @@ def test_auto_is_sampled_where_there_are_no_discriminants(rng):
     for name in ("gem", "pipeline", "forest", "neighbours", "svc"):
         model = ReliableClassifier(CLASSIFIERS[name], n_samples=128, correct=False).fit(X, y)
         assert model.set_ == "sampled"
-        assert isinstance(model._discriminants, Opaque)
+        assert isinstance(model.fitted_.discriminants, Opaque)
     assert ReliableClassifier(LogisticRegression(), correct=False).fit(X, y).set_ == "pairwise"
     ideal = ReliableClassifier(CLASSIFIERS["forest"], set="ideal", n_samples=128, correct=False)
     assert ideal.fit(X, y).decide(X[:3]).decided.all()
@@ -169,29 +169,29 @@ def test_the_test_stops_early_and_decides_the_same(rng):
     model = ReliableClassifier(
         CLASSIFIERS["pipeline"], MixtureCompletion(), n_samples=512, correct=False
     ).fit(X, y)
-    case = model._early_case(rows, np.array([2, 5, 8]))
+    case = model.fitted_.early_case(rows, np.array([2, 5, 8]))
     asked = []
 
     def counted(inputs):
         asked.append(len(inputs))
         return plain(inputs)
 
-    plain, model._rule.predict = model._rule.predict, counted
+    plain, model.fitted_.rule.predict = model.fitted_.rule.predict, counted
     for tau in (0.3, 0.9, 0.97, 0.999):
         taus = np.full(90, tau)
         asked.clear()
-        whole = model._rule.judge(case, taus, None)
+        whole = model.fitted_.rule.judge(case, taus, None)
         most = sum(asked)
         assert most == 90 * (512 + 32)
         asked.clear()
-        stopped = model._rule.decides(case, taus)
+        stopped = model.fitted_.rule.decides(case, taus)
         assert sum(asked) < 0.7 * most
         assert_array_equal(stopped.decided, whole.decided)
         assert_array_equal(stopped.guess, whole.guess)
     grid = np.array([1e-12, 0.5, 0.9, 0.97])
-    for tau, (decided, _) in zip(grid, model._rule.over(case, grid), strict=True):
+    for tau, (decided, _) in zip(grid, model.fitted_.rule.over(case, grid), strict=True):
         assert_array_equal(
-            decided, model._rule.judge(case, np.full(90, tau), None).decided | (tau < 0.1)
+            decided, model.fitted_.rule.judge(case, np.full(90, tau), None).decided | (tau < 0.1)
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
@@ -269,3 +270,22 @@ def test_other_misuse(fitted):
     while stream.push(rows[0, stream.seen]) is None:
         pass
     assert stream.push(np.nan) == stream.decision  # not looked at any more
+
+
+def test_what_was_fitted_is_frozen_and_shared(series):
+    X, y = series
+    model = ReliableClassifier(LinearDiscriminantAnalysis(), n_threads=1).fit(X, y)
+    core, plain = model.fitted_, model.uncorrected()
+    with pytest.raises(FrozenInstanceError):
+        core.rule = None
+    assert plain.fitted_.completion is core.completion is model.completion_
+    assert plain.fitted_.rule is core.rule.rule
+    assert model.fitted_ is core
+    early = model.predict_early(X[:20])
+    streams = model.streams(20)
+    model.fit(X[::2], y[::2])
+    assert model.fitted_ is not core
+    for values in X[:20].T:
+        streams.push(values)
+    assert_array_equal(streams.time, early.time)
+    assert_array_equal(streams.labels, early.label)

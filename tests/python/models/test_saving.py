@@ -21,9 +21,9 @@ from sklearn.svm import SVC
 import eigenfeat as ef
 from eigenfeat._base.files import persist
 from eigenfeat._base.files.stored import Stored
+from eigenfeat._base.files.values import Decoder, Encoder
 from eigenfeat.models import saving
 from eigenfeat.models.classes import REGISTRY
-from eigenfeat.models.values import Decoder, Encoder
 
 FITTED = {}
 

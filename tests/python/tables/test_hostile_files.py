@@ -6,6 +6,7 @@ others.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
@@ -21,7 +22,6 @@ from fitted_models import MODELS
 from saved_files import header_of, members, refusal, rewrite, saved
 
 import eigenfeat as ef
-from eigenfeat._base.files import archive as _archive
 from eigenfeat._base.files import persist
 from eigenfeat.models import saving
 
@@ -41,6 +41,11 @@ def refusal_of(data):
     except ef.FileFormatError as error:
         return str(error)
     return None
+
+
+def sealed(data):
+    """The bytes with the digest that they should have."""
+    return data[:-64] + hashlib.sha256(data[:-64]).hexdigest().encode()
 
 
 # ---- damage --------------------------------------------------------------------------------------
@@ -132,6 +137,8 @@ def test_a_bomb_is_not_unpacked(tmp_path):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("weights.npy", bytes(2**26))
         archive.writestr(persist.HEADER, bytes(2**26))
+        archive.comment = bytes(64)
+    path.write_bytes(sealed(path.read_bytes()))
     tracemalloc.start()
     assert "not stored uncompressed" in refusal(path)
     assert tracemalloc.get_traced_memory()[1] < 2**20
@@ -141,45 +148,63 @@ def test_a_bomb_is_not_unpacked(tmp_path):
 @pytest.mark.parametrize(
     "name", ["../up.npy", "/etc/passwd", "a/b.npy", "a.npy\0.json", "A.npy", "a.npz", "", "a" * 300]
 )
-def test_names_of_members_are_plain(tmp_path, name, monkeypatch):
+def test_names_of_members_are_plain(tmp_path, name):
     path = saved(tmp_path, "moments")
-    monkeypatch.setattr(_archive, "MEMBER", _archive.re.compile(".*", _archive.re.DOTALL))
-    rewrite(path, members(path) | {name: b"x"})
-    monkeypatch.undo()
+    plain = "Z" * len(name)  # zipfile would change some of the names
+    rewrite(path, members(path) | {plain: b"x"})
+    whole = path.read_bytes()
+    assert whole.count(plain.encode()) == 2 or not name
+    path.write_bytes(sealed(whole.replace(plain.encode(), name.encode()) if name else whole))
     assert "it has a member called" in refusal(path)
+
+
+def end_of(whole):
+    """Where the directory begins, and where its end record does."""
+    end = len(whole) - 86
+    return struct.unpack_from("<L", whole, end + 16)[0], end
 
 
 def test_members_neither_overlap_nor_repeat(tmp_path):
     path = saved(tmp_path, "moments")
     whole = path.read_bytes()
-    begin = struct.unpack("<L", whole[-6:-2])[0]
-    tail = whole[begin:]
-    lines = tail.split(b"PK\1\2")[1:]
-    twice = b"PK\1\2" + lines[0] + tail
-    count, size = len(lines) + 1, len(twice) - 22
-    end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, count, count, size, begin, 0)
-    path.write_bytes(whole[:begin] + twice[:-22] + end)
-    assert "two members have the same name" in refusal(path)
-    pieces = [b"PK\1\2" + line for line in lines]
-    pieces[1] = pieces[1][:42] + pieces[0][42:46] + pieces[1][46:]  # where it begins
-    path.write_bytes(whole[:begin] + b"".join(pieces))
-    assert "directory is not as it was written" in refusal(path)
+    begin, end = end_of(whole)
+    lines = [b"PK\1\2" + line for line in whole[begin:end].split(b"PK\1\2")[1:]]
+
+    def with_lines(lines):
+        directory, count = b"".join(lines), len(lines)
+        record = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, count, count, len(directory), begin, 64)
+        path.write_bytes(sealed(whole[:begin] + directory + record + bytes(64)))
+        return refusal(path)
+
+    assert with_lines(lines) is None
+    assert "two members have the same name" in with_lines([*lines, lines[0]])
+    at = [line[42:46] for line in lines]  # where each begins
+    for there in (at[0], at[2], struct.pack("<L", begin - 1), struct.pack("<L", begin)):
+        other = [lines[0], lines[1][:42] + there + lines[1][46:], *lines[2:]]
+        assert with_lines(other) is not None
+    quine = [line[:20] + struct.pack("<2L", begin, begin) + line[28:] for line in lines]
+    assert "overlap" in with_lines(quine)
 
 
 def test_declared_sizes_are_not_believed(tmp_path):
     path = saved(tmp_path, "moments")
     whole = path.read_bytes()
-    begin = struct.unpack("<L", whole[-6:-2])[0]
+    begin, end = end_of(whole)
     for field, size in ((20, 4), (24, 4), (42, 4), (28, 2), (30, 2), (32, 2)):
         for value in (b"\xff" * size, b"\xfe" * size, bytes(size)):
             at = begin + field
-            path.write_bytes(whole[:at] + value + whole[at + size :])
-            assert path.read_bytes() == whole or refusal(path) is not None
-    huge = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 2**16 - 1, 2**16 - 1, 2**32 - 1, 2**32 - 1, 0)
-    wide = struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, 2**40, 2**40, 2**60, 2**63)
+            data = sealed(whole[:at] + value + whole[at + size :])
+            path.write_bytes(data)
+            assert data == whole or refusal(path) is not None
+    huge = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 2**16 - 1, 2**16 - 1, 2**32 - 1, 2**32 - 1, 64)
     where = struct.pack("<4sLQL", b"PK\6\7", 0, 2**62, 1)
-    path.write_bytes(whole[:-22] + wide + where + huge)
-    assert "directory is missing" in refusal(path)
+    for size in (2**60, 2**26 + 1):
+        wide = struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, 2**40, 2**40, size, 2**63)
+        for last in (huge, whole[end:-64]):
+            path.write_bytes(sealed(whole[:end] + wide + where + last + bytes(64)))
+            assert "directory is missing or too long" in refusal(path)
+    path.write_bytes(sealed(whole[:end] + bytes(56) + where + huge + bytes(64)))
+    assert "directory is missing or too long" in refusal(path)
 
 
 def test_a_sparse_file_of_many_gigabytes_takes_no_memory(tmp_path):
@@ -189,7 +214,12 @@ def test_a_sparse_file_of_many_gigabytes_takes_no_memory(tmp_path):
         file.seek(0, os.SEEK_END)
         file.write(struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 1, 1, 0, 0, 0))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    assert "directory is missing or too long" in refusal(path)
+    assert "there is no header.json in it" in refusal(path)
+    with open(path, "wb") as file:
+        file.truncate(2**28)
+        file.seek(0, os.SEEK_END)
+        file.write(struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 1, 1, 0, 0, 64) + bytes(64))
+    assert "does not match its digest" in refusal(path)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2**16  # KiB
 
 
@@ -244,8 +274,8 @@ def test_a_header_has_one_spelling(tmp_path):
         json.dumps(backwards),
         json.dumps(header, sort_keys=True, indent=1),
         text + " ",
-        text.replace('"version": 1', '"version": 1, "version": 1'),
-        text.replace('"version": 1', '"version": 1.0'),
+        text.replace('"version": 2', '"version": 2, "version": 2'),
+        text.replace('"version": 2', '"version": 2.0'),
         text.replace("1.5", "1.50"),
         text.replace("elm", "\\u0065lm"),
     ):
@@ -255,10 +285,10 @@ def test_a_header_has_one_spelling(tmp_path):
 
 def test_files_of_the_future_say_so(tmp_path):
     path = saved(tmp_path, "GEM")
-    header = header_of(path) | {"version": 2, "more": [1]}
+    header = header_of(path) | {"version": 3, "more": [1]}
     text = with_header(path, json.dumps(header).encode())
-    assert "of version 2, newer than 1, the newest that this release reads" in text
-    header = header_of(path) | {"version": 1, "kind": "planet"}
+    assert "of version 3, newer than 2, the newest that this release reads" in text
+    header = header_of(path) | {"version": 2, "kind": "planet"}
     header.pop("more")
     text = with_header(path, json.dumps(header, sort_keys=True).encode())
     assert "it holds 'planet', which this release does not know" in text

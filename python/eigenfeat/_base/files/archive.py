@@ -1,156 +1,120 @@
-"""The zip archive of a file, as `persist` writes it and nothing else: one layout for one content.
+"""The container of a file: a zip archive of stored members, with one digest over the whole.
 
-Members lie one after the other without gaps, uncompressed, each after its local header; then the
-central directory and the end record. Dates are 1980's first, access rights are 0600, there are no
-comments, and extra fields only where sizes need 64 bits (those of arrays have them always, so that
-they may grow). That is what Python's `zipfile` writes on Unix when told to. Reading takes names,
-checksums and sizes from the directory, lays out the archive that they would give, and compares: a
-single byte that differs, be it in a field that everyone else ignores, makes the file a damaged one.
+Python's `zipfile` writes and reads it. The archive's comment is the SHA-256 of all bytes before it:
+a file that was damaged anywhere is refused before anything in it is looked at. A stranger's file
+may have the right digest: members must have plain names that occur once, be stored uncompressed and
+not overlap, so that they hold no more than the file is long. Dates, rights and systems are always
+the same: one content has one sequence of bytes. Files of version 1 have no digest here.
 """
 
 from __future__ import annotations
 
+import hashlib
+import io
+import os
 import re
 import struct
-import zlib
-from collections.abc import Iterable
-from dataclasses import dataclass
-from itertools import accumulate
+import zipfile
+from collections.abc import Iterable, Sequence
+from math import prod
 from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib import format as npy
 
-__all__ = ["HEADER", "ArchiveReader", "ArchiveWriter", "array_header"]
+__all__ = ["HEADER", "ArchiveReader", "array_header", "write_members"]
 
 HEADER = "header.json"
 MEMBER = re.compile(r"[a-z][a-z0-9_]{0,99}\.npy|header\.json")
+NUMBERS = ["<f8", "<f4", "<f2", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1", "|b1"]
 MAX_DIRECTORY = 64 * 2**20
-MAX_NPY_HEADER = 4096
 
-_LOCAL = struct.Struct("<4s5H3L2H")
-_CENTRAL = struct.Struct("<4s6H3L5H2L")
+_DIGEST = 64  # hexadecimal digits
 _END = struct.Struct("<4s4H2LH")
-_END64 = struct.Struct("<4sQ2H2L4Q")
-_LOCATOR = struct.Struct("<4sLQL")
+_WIDE_END = struct.Struct("<4sQ2H2L4Q")
+_LOCATOR_SIZE, _LOCAL_SIZE = 20, 30
 _NPY = struct.Struct("<8sH")
-
-_FIELD_LIMIT = 2**31 - 1  # beyond which sizes and offsets go to a field of 64 bits
-_COUNT_LIMIT = 2**16 - 1
-_FULL = 2**32 - 1
-_FIRST_DAY = 33
+_ARRAY = re.compile(
+    rb"\{'descr': '([<|]\w\d)', 'fortran_order': False, "
+    rb"'shape': \(((?:\d{1,19},)?|\d{1,19}(?:, \d{1,19}){1,7})\), \} *\n"
+)
 _UNIX = 3
-_RIGHTS = 0o600 << 16
-_MAGIC = b"\x93NUMPY\x01\x00"
-_CHUNK = 2**24
+_CHUNK = 2**19
 
 
-@dataclass(frozen=True)
-class Member:
-    """Name, CRC-32 and length of one member."""
-
-    name: str
-    crc: int
-    size: int
-
-    @property
-    def version(self) -> int:
-        """Which version of zip it takes to read this member."""
-        return 45 if self.name != HEADER or self.size > _FIELD_LIMIT else 20
-
-    def local_header(self) -> bytes:
-        """What precedes the content."""
-        name, extra, sizes = self.name.encode(), b"", (self.size, self.size)
-        if self.version == 45:
-            extra, sizes = struct.pack("<2H2Q", 1, 16, self.size, self.size), (_FULL, _FULL)
-        fields = (b"PK\3\4", self.version, 0, 0, 0, _FIRST_DAY, self.crc, *sizes)
-        return _LOCAL.pack(*fields, len(name), len(extra)) + name + extra
-
-    def directory_entry(self, offset: int) -> bytes:
-        """The line of the central directory."""
-        wide = [self.size, self.size] if self.size > _FIELD_LIMIT else []
-        size = _FULL if wide else self.size
-        if offset > _FIELD_LIMIT:
-            wide, offset = [*wide, offset], _FULL
-        extra = struct.pack(f"<2H{len(wide)}Q", 1, 8 * len(wide), *wide) if wide else b""
-        version = 45 if wide else self.version
-        system = version | _UNIX << 8
-        fields = (b"PK\1\2", system, version, 0, 0, 0, _FIRST_DAY, self.crc, size, size)
-        lengths = (len(self.name), len(extra), 0, 0, 0)
-        return _CENTRAL.pack(*fields, *lengths, _RIGHTS, offset) + self.name.encode() + extra
+# ---- writing -------------------------------------------------------------------------------------
 
 
-def _offsets(members: list[Member]) -> list[int]:
-    """Where each member begins, and where the last one ends."""
-    lengths = (len(member.local_header()) + member.size for member in members)
-    return list(accumulate(lengths, initial=0))
+def write_members(
+    file: IO[bytes], members: Iterable[tuple[str, Sequence[bytes | memoryview]]]
+) -> None:
+    """Write an archive to an empty file that can be read, too.
 
-
-def _tail(members: list[Member]) -> bytes:
-    """All that follows the members."""
-    *starts, begin = _offsets(members)
-    entries = zip(members, starts, strict=True)
-    directory = b"".join(member.directory_entry(start) for member, start in entries)
-    count, size = len(members), len(directory)
-    wide = b""
-    if count > _COUNT_LIMIT or begin > _FIELD_LIMIT or size > _FIELD_LIMIT:
-        wide = _END64.pack(b"PK\6\6", 44, 45, 45, 0, 0, count, count, size, begin)
-        wide += _LOCATOR.pack(b"PK\6\7", 0, begin + size, 1)
-    few = min(count, 2**16 - 1)
-    end = _END.pack(b"PK\5\6", 0, 0, few, few, min(size, _FULL), min(begin, _FULL), 0)
-    return directory + wide + end
+    Parameters
+    ----------
+    file : binary file
+    members : iterable of (name, parts)
+        The content is the parts in a row.
+    """
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.comment = bytes(_DIGEST)  # room for it
+        for name, parts in members:
+            info = zipfile.ZipInfo(name)
+            info.create_system = _UNIX
+            info.file_size = sum(memoryview(part).nbytes for part in parts)
+            with archive.open(info, "w") as member:
+                for part in parts:
+                    member.write(part)
+    end = file.seek(-_DIGEST, os.SEEK_END)
+    digest = _digest(file, end)
+    file.seek(end)
+    file.write(digest)
 
 
 def array_header(shape: tuple[int, ...], dtype: str) -> bytes:
-    """The header of an ``.npy`` file of version 1.0, as NumPy pads it."""
-    text = _described(shape, dtype)
-    text += b" " * (21 - len(repr(shape[0])) if shape else 0)  # room for the length to grow
-    padding = -(_NPY.size + len(text) + 1) % 64
-    text += b" " * (padding or 64) + b"\n"
-    return _NPY.pack(_MAGIC, len(text)) + text
+    """The header of an ``.npy`` file of version 1.0; its length is that of any number of rows."""
+    out = io.BytesIO()
+    about = {"descr": dtype, "fortran_order": False, "shape": shape}
+    npy.write_array_header_1_0(out, about)
+    return out.getvalue()
 
 
-def _described(shape: tuple[int, ...], dtype: str) -> bytes:
-    return f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape!r}, }}".encode()
+def _digest(file: IO[bytes], end: int) -> bytes:
+    """SHA-256 of the file's first `end` bytes, as the archive's comment has it."""
+    found = hashlib.sha256()
+    buffer = memoryview(bytearray(min(_CHUNK, end)))
+    file.seek(0)
+    for begin in range(0, end, _CHUNK):
+        part = buffer[: end - begin]
+        found.update(part[: file.readinto(part)])  # type: ignore[attr-defined]
+    return found.hexdigest().encode()
 
 
-class ArchiveWriter:
-    """Writes members one after the other to a file, then the directory."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self._members: list[Member] = []
-
-    def add(self, name: str, parts: Iterable[bytes | memoryview]) -> None:
-        """Write one member, whose content is the parts in a row."""
-        parts = list(parts)
-        crc = 0
-        for part in parts:
-            crc = zlib.crc32(part, crc)
-        member = Member(name, crc, sum(memoryview(part).nbytes for part in parts))
-        self._file.write(member.local_header())
-        for part in parts:
-            self._file.write(part)
-        self._members.append(member)
-
-    def finish(self) -> None:
-        """Write what follows the members."""
-        self._file.write(_tail(self._members))
+# ---- reading -------------------------------------------------------------------------------------
 
 
 class ArchiveReader:
-    """Members by name, each read and checked when asked for; ValueError where a byte is wrong."""
+    """Members by name; ValueError, or one of zipfile's errors, for what is no such archive.
 
-    def __init__(self, file: IO[bytes], size: int) -> None:
-        self._file = file
-        members, tail = _directory(file, size)
-        if len({member.name for member in members}) != len(members):
+    ``sealed`` says whether there is a digest, which was right then.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.sealed = _check_end(file)
+        self._file, self._archive = file, zipfile.ZipFile(file)
+        members = self._archive.infolist()
+        self._members = {member.filename: member for member in members}
+        if len(self._members) != len(members):
             raise ValueError("two members have the same name")
-        *starts, begin = _offsets(members)
-        if begin != size - len(tail) or _tail(members) != tail:
-            raise ValueError("the archive's directory is not as it was written")
-        entries = zip(members, starts, strict=True)
-        self._members = {member.name: (member, start) for member, start in entries}
+        end = 0
+        for member in sorted(members, key=lambda member: member.header_offset):
+            _check_member(member)
+            if member.header_offset < end:
+                raise ValueError("its members overlap")
+            end = member.header_offset + _LOCAL_SIZE + len(member.filename) + member.file_size
+        if end > self._archive.start_dir:
+            raise ValueError("its members overlap")
 
     def names(self) -> set[str]:
         """Names of the members."""
@@ -158,88 +122,71 @@ class ArchiveReader:
 
     def size(self, name: str) -> int:
         """Length of a member; KeyError if there is none of that name."""
-        return self._members[name][0].size
+        return self._members[name].file_size
 
     def content(self, name: str) -> bytes:
         """All of a member."""
-        member = self._begin(name)
-        data = self._file.read(member.size)
-        if len(data) != member.size or zlib.crc32(data) != member.crc:
-            raise ValueError(f"{name} does not match its checksum")
-        return data
+        return self._archive.read(self._members[name])
 
-    def array(self, name: str, shape: tuple[int, ...], dtype: str) -> npt.NDArray[Any]:
-        """A member that holds an array of this shape and dtype, and nothing else."""
-        member = self._begin(name)
-        start = self._file.read(min(_NPY.size, member.size))
+    def array(self, name: str) -> npt.NDArray[Any]:
+        """A member that holds an array of numbers, and nothing else."""
+        member = self._members[name]
+        self._file.seek(member.header_offset)
+        local = self._file.read(_LOCAL_SIZE)
+        if local[:4] != b"PK\3\4":
+            raise ValueError(f"what precedes {name} is not as it was written")
+        self._file.seek(sum(struct.unpack_from("<2H", local, 26)), os.SEEK_CUR)
+        start = self._file.read(_NPY.size)
         magic, length = _NPY.unpack(start)
-        wanted = int(np.prod([1, *shape], dtype=object)) * np.dtype(dtype).itemsize
-        if magic != _MAGIC or length > MAX_NPY_HEADER or (_NPY.size + length) % 64:
-            raise ValueError(f"{name} is not a plain array")
-        if member.size != _NPY.size + length + wanted:
-            raise ValueError(f"{name} is {member.size} bytes long, too few or too many")
-        text, described = self._file.read(length), _described(shape, dtype)
-        if text[: len(described)] != described or text[len(described) :].strip(b" ") != b"\n":
-            raise ValueError(f"{name} is an array of another shape or dtype")
+        header = _ARRAY.fullmatch(self._file.read(length))
+        if magic != b"\x93NUMPY\x01\x00" or header is None or header[1].decode() not in NUMBERS:
+            raise ValueError(f"{name} is not a plain array of numbers")
+        dtype, shape = np.dtype(header[1].decode()), tuple(map(int, re.findall(rb"\d+", header[2])))
+        wanted = prod(shape) * dtype.itemsize
+        if member.file_size != _NPY.size + length + wanted:
+            raise ValueError(f"{name} is {member.file_size} bytes long, too few or too many")
         array = np.empty(shape, dtype=dtype)
-        crc = self._fill(array, zlib.crc32(text, zlib.crc32(start)))
-        if crc != member.crc:
-            raise ValueError(f"{name} does not match its checksum")
+        if self._file.readinto(array.reshape(-1).view(np.uint8).data) != wanted:  # type: ignore[attr-defined]
+            raise ValueError("the file ends early")
         return array
 
-    def _begin(self, name: str) -> Member:
-        """Go to the content of a member."""
-        member, start = self._members[name]
-        self._file.seek(start)
-        header = member.local_header()
-        if self._file.read(len(header)) != header:
-            raise ValueError(f"what precedes {name} is not as it was written")
-        return member
 
-    def _fill(self, array: npt.NDArray[Any], crc: int) -> int:
-        """Read the array's bytes; the CRC-32 up to their end."""
-        view = array.reshape(-1).view(np.uint8).data
-        for begin in range(0, len(view), _CHUNK):
-            part = view[begin : begin + _CHUNK]
-            if self._file.readinto(part) != len(part):  # type: ignore[attr-defined]
-                raise ValueError("the file ends early")
-            crc = zlib.crc32(part, crc)
-        return crc
+def _check_member(member: zipfile.ZipInfo) -> None:
+    if not MEMBER.fullmatch(member.orig_filename):
+        raise ValueError(f"it has a member called {member.orig_filename[:40]!r}")
+    stored = member.compress_type == zipfile.ZIP_STORED and not member.flag_bits
+    if not stored or member.compress_size != member.file_size:
+        raise ValueError(f"member {member.filename} is not stored uncompressed")
 
 
-def _directory(file: IO[bytes], size: int) -> tuple[list[Member], bytes]:
-    """The members that the directory lists, not yet believed, and all of the file from there on."""
-    if size < _END.size:
-        raise ValueError("it is too short")
-    file.seek(size - _END.size)
-    signature, *_, begin, comment = _END.unpack(file.read(_END.size))
-    if signature != b"PK\5\6" or comment:
-        raise ValueError("its end is missing")
-    wide_size = _END64.size + _LOCATOR.size + _END.size
-    if size >= wide_size:
-        file.seek(size - wide_size)
-        wide = _END64.unpack(file.read(_END64.size))
-        begin = wide[-1] if wide[0] == b"PK\6\6" else begin
-    if not 0 <= size - begin <= MAX_DIRECTORY:
-        raise ValueError("its directory is missing or too long")
+def _check_end(file: IO[bytes]) -> bool:
+    """Whether the file ends in a digest, and the right one; ValueError if it is no archive."""
+    size = file.seek(0, os.SEEK_END)
+    for length in (_DIGEST, 0):
+        begin = size - _END.size - length
+        if begin < 0:
+            continue
+        file.seek(begin)
+        tail = file.read(_END.size + length)
+        signature, *_, directory, _, comment = _END.unpack_from(tail)
+        if signature != b"PK\5\6" or comment != length:
+            continue
+        if max(directory, _wide_directory(file, begin)) > MAX_DIRECTORY:
+            raise ValueError("its directory is missing or too long")
+        if length and tail[-length:] != _digest(file, size - length):
+            raise ValueError("it does not match its digest")
+        return length > 0
+    raise ValueError("its end is missing")
+
+
+def _wide_directory(file: IO[bytes], end: int) -> int:
+    """Length of the directory by the end record of 64 bits, if there is one before `end`."""
+    begin = end - _LOCATOR_SIZE - _WIDE_END.size
+    if begin < 0:
+        return 0
     file.seek(begin)
-    tail = file.read(size - begin)
-    return list(_listed(tail)), tail
-
-
-def _listed(tail: bytes) -> Iterable[Member]:
-    position = 0
-    while tail[position : position + 4] == b"PK\1\2":
-        fields = _CENTRAL.unpack_from(tail, position)
-        method, crc, length, name_length, extra_length = (fields[i] for i in (4, 7, 9, 10, 11))
-        position += _CENTRAL.size
-        name = tail[position : position + name_length].decode("ascii")
-        extra = tail[position + name_length : position + name_length + extra_length]
-        position += name_length + extra_length
-        if not MEMBER.fullmatch(name):
-            raise ValueError(f"it has a member called {name[:40]!r}")
-        if method:
-            raise ValueError(f"member {name} is not stored uncompressed")
-        if length == _FULL:
-            length = struct.unpack_from("<Q", extra, 4)[0]
-        yield Member(name, crc, length)
+    record = file.read(end - begin)
+    if record[_WIDE_END.size :][:4] != b"PK\6\7":
+        return 0
+    signature, *_, directory, _ = _WIDE_END.unpack_from(record)
+    return int(directory) if signature == b"PK\6\6" else MAX_DIRECTORY + 1

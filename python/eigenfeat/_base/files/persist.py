@@ -1,13 +1,14 @@
 """Safe files: arrays and a JSON header in one npz archive, with no pickle inside.
 
-A file is an uncompressed zip archive. ``header.json`` holds the format's name and version, the
-kind of object, its own data (``meta``), and for every array its shape, dtype and SHA-256; every
-array is a member ``<name>.npy``, so that ``numpy.load`` reads it too. One content has one sequence
-of bytes, whatever the day, the versions of Python and NumPy or the machine; every byte is checked
-(see `_archive`), so that a damaged file is never taken for a whole one. Files are written under
-another name in the same folder, flushed to the disk and then renamed: a reader sees the old file or
-the new one, never a part. Reading checks names, counts and sizes before it takes memory for an
-array, and takes no more than some 60 times the header's length for it.
+``header.json`` holds the format's name and version, the kind of object and its own data (``meta``);
+every array is a member ``<name>.npy``, so that ``numpy.load`` reads it too. One content has one
+sequence of bytes, whatever the day, the versions of Python and NumPy or the machine, and a digest
+over all of them (see `archive`), so that a damaged file is never taken for a whole one. Files are
+written under another name in the same folder, flushed to the disk and then renamed: a reader sees
+the old file or the new one, never a part. Reading checks names, counts and sizes before it takes
+memory for an array, and takes no more than some 60 times the header's length for it.
+
+Files of version 1 have a SHA-256 for each array in the header, ``arrays``, in place of the digest.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import os
 import re
 import secrets
 import struct
+import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -27,7 +29,13 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from eigenfeat._base.files.archive import HEADER, ArchiveReader, ArchiveWriter, array_header
+from eigenfeat._base.files.archive import (
+    HEADER,
+    NUMBERS,
+    ArchiveReader,
+    array_header,
+    write_members,
+)
 from eigenfeat._base.validation import check_path
 
 __all__ = [
@@ -41,10 +49,9 @@ __all__ = [
 ]
 
 FORMAT = "eigenfeat"
-VERSION = 1
+VERSION = 2
 MAX_HEADER_BYTES = 64 * 2**20
-MAX_DIMENSIONS = 8
-NUMBERS = ["<f8", "<f4", "<f2", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1", "|b1"]
+_ARRAYS: dict[int, dict[str, type]] = {1: {"arrays": dict}, 2: {}}  # in headers of a version
 NAME = re.compile(r"[a-z][a-z0-9_]{0,99}")
 
 _MALFORMED = (
@@ -57,6 +64,7 @@ _MALFORMED = (
     RuntimeError,
     TypeError,
     ValueError,
+    zipfile.BadZipFile,
 )
 
 
@@ -95,7 +103,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     If the block raises, or the disk is full, the old file stays as it was.
     """
     target = Path(check_path(path))
-    with taking_the_place_of(target) as scratch, open(scratch, "xb") as file:
+    with taking_the_place_of(target) as scratch, open(scratch, "x+b") as file:
         yield file
         file.flush()
         os.fsync(file.fileno())
@@ -135,21 +143,22 @@ def _write_archive(
     meta: dict[str, Any],
     arrays: Iterable[tuple[str, npt.NDArray[Any]]],
 ) -> None:
-    table: dict[str, Any] = {}
-    archive = ArchiveWriter(file)
-    for name, array in arrays:
-        data = np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
-        dtype = data.dtype.str
-        if not NAME.fullmatch(name) or name in table or dtype not in NUMBERS:
-            raise ValueError(f"arrays: unexpected name or dtype: {name!r}, {data.dtype}")
-        archive.add(f"{name}.npy", [array_header(data.shape, dtype), _bytes(data)])
-        table[name] = {"shape": list(data.shape), "dtype": dtype, "sha256": _checksum(data)}
-    header = {"format": FORMAT, "version": VERSION, "kind": kind, "meta": meta, "arrays": table}
-    text = _text(header)
+    text = _text({"format": FORMAT, "version": VERSION, "kind": kind, "meta": meta})
     if len(text) > MAX_HEADER_BYTES:
         raise ValueError(f"meta: expected at most {MAX_HEADER_BYTES} bytes, got {len(text)}")
-    archive.add(HEADER, [text])
-    archive.finish()
+
+    def members() -> Iterator[tuple[str, list[bytes | memoryview]]]:
+        yield HEADER, [text]
+        taken: set[str] = set()
+        for name, array in arrays:
+            data = np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
+            dtype = data.dtype.str
+            if not NAME.fullmatch(name) or name in taken or dtype not in NUMBERS:
+                raise ValueError(f"arrays: unexpected name or dtype: {name!r}, {data.dtype}")
+            taken.add(name)
+            yield f"{name}.npy", [array_header(data.shape, dtype), _bytes(data)]
+
+    write_members(file, members())
 
 
 def _text(header: dict[str, Any]) -> bytes:
@@ -158,10 +167,6 @@ def _text(header: dict[str, Any]) -> bytes:
 
 def _bytes(array: npt.NDArray[Any]) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
-
-
-def _checksum(array: npt.NDArray[Any]) -> str:
-    return hashlib.sha256(_bytes(array)).hexdigest()
 
 
 def _sync_folder(folder: Path) -> None:
@@ -187,33 +192,27 @@ class Reader:
         self.kind: str = header["kind"]
         if self.kind != kind and kind is not None:
             raise FileFormatError(f"it holds {self.kind!r}, not {kind!r}")
+        self.version: int = header["version"]
         self.meta: dict[str, Any] = header["meta"]
-        self._arrays: dict[str, Any] = header["arrays"]
-        self._unread = set(self._arrays)
-        if archive.names() != {HEADER} | {f"{name}.npy" for name in self._arrays}:
+        self.names = sorted(name[:-4] for name in archive.names() - {HEADER})
+        self._unread = set(self.names)
+        self._digests = header.get("arrays", {})  # of version 1
+        if self.version == 1 and self._digests.keys() != self._unread:
             raise FileFormatError("its members are not those that its header lists")
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._arrays
-
-    @property
-    def contents(self) -> dict[str, tuple[tuple[int, ...], str]]:
-        """Shape and dtype of every array, by name."""
-        return {name: (tuple(e["shape"]), e["dtype"]) for name, e in self._arrays.items()}
 
     def array(
         self, name: str, shape: tuple[int, ...] | None = None, dtype: str | None = "<f8"
     ) -> npt.NDArray[Any]:
         """One array, which must have this shape and dtype; None takes what there is."""
-        entry = self._arrays.get(name)
-        if entry is None:
+        if name not in self.names:
             raise FileFormatError(f"array {name} is missing")
-        found = tuple(entry["shape"]), entry["dtype"]
-        if shape not in (None, found[0]) or dtype not in (None, found[1]):
+        array = self._archive.array(f"{name}.npy")
+        if shape not in (None, array.shape) or dtype not in (None, array.dtype.str):
             raise FileFormatError(f"array {name} has an unexpected shape or dtype")
-        array = self._archive.array(f"{name}.npy", *found)
-        if _checksum(array) != entry["sha256"]:
-            raise FileFormatError(f"array {name} does not match its checksum")
+        if self.version == 1:
+            found = hashlib.sha256(_bytes(array)).hexdigest()
+            if self._digests[name]["sha256"] != found:
+                raise FileFormatError(f"array {name} does not match its checksum")
         self._unread.discard(name)
         return array
 
@@ -225,7 +224,7 @@ class Reader:
 
 def _header(archive: ArchiveReader) -> dict[str, Any]:
     if HEADER not in archive.names():
-        raise FileFormatError(f"there is no {HEADER} in it")
+        raise ValueError(f"there is no {HEADER} in it")
     if archive.size(HEADER) > MAX_HEADER_BYTES:
         raise FileFormatError(f"its header is longer than {MAX_HEADER_BYTES} bytes")
     text = archive.content(HEADER)
@@ -239,29 +238,14 @@ def _header(archive: ArchiveReader) -> dict[str, Any]:
         raise FileFormatError(
             f"it is of version {version}, newer than {VERSION}, the newest that this release reads"
         )
+    if archive.sealed != (version > 1):
+        raise ValueError("its end is not that of its version")
     if _text(header) != text:
         raise FileFormatError("its header is not as it was written")
-    if set(header) != {"format", "version", "kind", "meta", "arrays"}:
+    types = {"format": str, "version": int, "kind": str, "meta": dict}
+    if {name: type(part) for name, part in header.items()} != types | _ARRAYS[version]:
         raise FileFormatError("its header is incomplete or has more than it may")
-    kinds = [type(header[name]) for name in ("kind", "meta", "arrays")]
-    if kinds != [str, dict, dict]:
-        raise FileFormatError("its header is incomplete")
-    for name, entry in header["arrays"].items():
-        if not NAME.fullmatch(name) or not _is_array_entry(entry):
-            raise FileFormatError("its header lists an array that this format does not know")
     return header
-
-
-def _is_array_entry(entry: Any) -> bool:
-    if type(entry) is not dict or set(entry) != {"shape", "dtype", "sha256"}:
-        return False
-    shape = entry["shape"]
-    sizes = type(shape) is list and len(shape) <= MAX_DIMENSIONS
-    return (
-        sizes
-        and all(type(size) is int and 0 <= size < 2**62 for size in shape)
-        and entry["dtype"] in NUMBERS
-    )
 
 
 @contextmanager
@@ -297,7 +281,7 @@ def read(path: str | os.PathLike[str], kind: str | None) -> Iterator[Reader]:
 def opened(file: IO[bytes], name: str | bytes, kind: str | None) -> Iterator[Reader]:
     """What `read` does, with a binary file that is open, called `name` in errors."""
     try:
-        reader = Reader(ArchiveReader(file, file.seek(0, os.SEEK_END)), kind)
+        reader = Reader(ArchiveReader(file), kind)
         yield reader
         reader.finish()
     except FileFormatError as error:

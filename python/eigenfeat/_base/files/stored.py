@@ -29,8 +29,11 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-__all__ = ["Stored", "fits"]
+from eigenfeat._base.lazy import cached_property
+
+__all__ = ["Stored", "fits", "held"]
 
 _FITTED = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,98}_")
 _SET_OUTPUT = "_sklearn_output_config"
@@ -41,6 +44,17 @@ def fits(condition: object, what: str) -> None:
     """ValueError unless the condition holds."""
     if not condition:
         raise ValueError(f"{what} does not fit")
+
+
+def held(arrays: dict[str, npt.NDArray[Any]]) -> Callable[..., npt.NDArray[Any]]:
+    """Arrays by name, as an open file gives them."""
+
+    def array(name: str, shape: tuple[int, ...], dtype: str = "<f8") -> npt.NDArray[Any]:
+        found = arrays[name]
+        fits(found.shape == tuple(shape) and found.dtype.str == dtype, f"array {name}")
+        return found
+
+    return array
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +73,8 @@ class Stored:
         Takes the object that was put together; raises ValueError if its parts do not fit.
     pack, build : callables, optional
         Where attributes are not enough: from an object to a dictionary, and back.
+    upgrade : callable, optional
+        From what an older file keeps of an object to what `state` says today.
     """
 
     name: str
@@ -67,6 +83,7 @@ class Stored:
     check: Callable[[Any], None] | None = None
     pack: Callable[[Any], dict[str, Any]] | None = None
     build: Callable[[dict[str, Any]], Any] | None = None
+    upgrade: Callable[[dict[str, Any]], dict[str, Any]] | None = None
 
     def state(self, value: Any) -> dict[str, Any]:
         """What a file keeps; ValueError if the object has attributes that files do not know."""
@@ -89,10 +106,12 @@ class Stored:
         """The object again; ValueError or TypeError if the state is not one of its class."""
         if self.build is not None:
             return self.build(state)
+        if self.upgrade is not None:
+            state = self.upgrade(state)
         unknown = [name for name in state if not self._may_have(name)]
         fits(not unknown, f"{self.name}.{unknown[0]}" if unknown else "")
         if self._is_estimator:
-            names = set(self.cls._get_param_names())
+            names = self._names
             value = self.cls(**{name: part for name, part in state.items() if name in names})
             fitted = {name: part for name, part in state.items() if name not in names}
             value.__dict__.update(fitted)
@@ -101,14 +120,19 @@ class Stored:
             value.__dict__.update(state)
             fitted = state
         if set(fitted) - {_SET_OUTPUT} or not self._is_estimator:
-            self._check_parts(value)
+            self.check_parts(value)
         return value
 
     def _made_again(self, value: Any) -> set[str]:
         """Attributes that the constructor makes besides parameters, as one of a base class."""
-        names = self.cls._get_param_names()
+        names = self._names
         made = vars(self.cls(**{name: getattr(value, name) for name in names}))
         return {name for name in made if name not in names and name not in self.parts}
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        """Names of an estimator's parameters, which take scikit-learn long to find."""
+        return frozenset(self.cls._get_param_names())
 
     @property
     def _is_estimator(self) -> bool:
@@ -119,11 +143,12 @@ class Stored:
             return True
         if not self._is_estimator:
             return False
-        if name == _SET_OUTPUT or name in self.cls._get_param_names():
+        if name == _SET_OUTPUT or name in self._names:
             return True
         return bool(_FITTED.fullmatch(name)) and not hasattr(self.cls, name)
 
-    def _check_parts(self, value: Any) -> None:
+    def check_parts(self, value: Any) -> None:
+        """ValueError unless the attributes are what the table says, and fit together."""
         held = vars(value)
         lengths = _own_lengths(self.name, held) if self._is_estimator else {}
         for name, what in self.parts.items():
@@ -140,7 +165,7 @@ def _own_lengths(owner: str, held: dict[str, Any]) -> dict[str, int]:
     lengths = {}
     if "n_features_in_" in held:
         d = held["n_features_in_"]
-        fits(isinstance(d, Integral) and not isinstance(d, bool) and int(d) >= 1, "n_features_in_")
+        fits(isinstance(d, Integral) and not isinstance(d, bool) and int(d) >= 0, "n_features_in_")
         lengths["d"] = int(d)
     if held.get("classes_") is not None:
         classes = held["classes_"]

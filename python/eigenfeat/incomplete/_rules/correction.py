@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from eigenfeat._base.lazy import cached_property
 from eigenfeat.incomplete._rules.calibration import lower_bounds
+from eigenfeat.incomplete._rules.fitted import Fitted, Refit
 from eigenfeat.incomplete._rules.rule import Case, Judgement, Rule
 from eigenfeat.incomplete._series.folds import held_out, spread_over_classes
 from eigenfeat.incomplete._series.layout import Rows
@@ -168,7 +168,8 @@ class Held:
 
 
 def corrected(
-    model: Any,
+    core: Fitted,
+    refit: Refit,
     given: Rows,
     y: NDArray[Any],
     tau: float,
@@ -180,8 +181,9 @@ def corrected(
 
     Parameters
     ----------
-    model : ReliableClassifier
-        With the parameters to fit with; it is cloned.
+    core : Fitted
+    refit : callable
+        Fits to all rows but those whose flags it is given.
     given, y
         Rows and labels.
     tau : float
@@ -200,17 +202,17 @@ def corrected(
     """
     n, d = (given if kept is None else kept).rows.shape
     grid = np.union1d(GRID, [tau])
-    if model._rule.cost > 1:  # looser ones take more samples; what is shown of any tau serves them
+    if core.rule.cost > 1:  # looser ones take more samples; what is shown of any tau serves them
         grid = grid[(grid >= tau) | (grid == grid[0])]
-    channels, samples = model._layout.channels, model._layout.length
-    rows, looks = _sizes(model, n, samples, _fewest(tau, confidence))
+    channels, samples = core.layout.channels, core.layout.length
+    rows, looks = _sizes(core, n, samples, _fewest(tau, confidence))
     steps = spread_steps(samples, looks)
     times = steps * channels
     trials = []
     if len(times) and kept is not None:
-        trials = [_trial(model, kept.some(slice(0, rows)), grid, times)]
+        trials = [_trial(core, kept.some(slice(0, rows)), grid, times)]
     elif len(times):
-        trials = list(_trials(model, given, y, grid, times, rows, n_folds))
+        trials = list(_trials(refit, given, y, grid, times, rows, n_folds))
     if not trials:
         warnings.warn(
             "correct: expected folds that the classifier can be fitted to, got none; rows are "
@@ -233,10 +235,10 @@ def corrected(
     return found, Held(int(len(first) - disagreed.sum()), len(first)), steps
 
 
-def _sizes(model: Any, n: int, d: int, fewest: int) -> tuple[int, int]:
+def _sizes(core: Fitted, n: int, d: int, fewest: int) -> tuple[int, int]:
     """How many rows to hold out, and at how many times to look."""
     looks = min(d - 1, LOOKS)
-    samples = model._rule.cost
+    samples = core.rule.cost
     if samples > 1:  # some millions of predictions, but rows enough to show what is promised
         looks = min(looks, 16)
         rows = max(100, int(4e6 / (samples * max(looks, 1))))
@@ -252,7 +254,7 @@ def _fewest(tau: float, confidence: float) -> int:
 
 
 def _trials(
-    model: Any,
+    refit: Refit,
     given: Rows,
     y: NDArray[Any],
     grid: _Array,
@@ -267,27 +269,26 @@ def _trials(
         if not len(own):
             continue
         try:
-            fitted = clone(model).set_params(correct=False)
-            fitted._fit_rows(given.some(~held), y[~held], model._layout)
+            fitted = refit(held)
         except ValueError:  # such as a class that is too small without the fold
             continue
         yield _trial(fitted, given.some(own), grid, times)
 
 
 def _trial(
-    fitted: Any, given: Rows, grid: _Array, times: NDArray[np.int64]
+    fitted: Fitted, given: Rows, grid: _Array, times: NDArray[np.int64]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """(p, m, looks): whether rows that the model has not seen would be decided, and wrongly."""
-    shown, final = fitted._held_out(given)
+    shown, final = fitted.held_out(given)
     ends = given.ends[:, None]
     decided = np.empty((len(grid), len(final), len(times)), dtype=bool)
     wrong = np.empty_like(decided)
     for begin in range(0, len(times), 8):
         at = slice(begin, min(begin + 8, len(times)))
-        case = fitted._early_case(shown, times[at])
+        case = fitted.early_case(shown, times[at])
         shape = len(final), at.stop - at.start
-        for k, (yes, score) in enumerate(fitted._rule.over(case, grid)):
-            label = fitted._discriminants.labels[score].reshape(shape)
+        for k, (yes, score) in enumerate(fitted.rule.over(case, grid)):
+            label = fitted.discriminants.labels[score].reshape(shape)
             decided[k, :, at] = yes.reshape(shape) & (times[at] < ends)
             wrong[k, :, at] = decided[k, :, at] & (label != final[:, None])
     return decided, wrong

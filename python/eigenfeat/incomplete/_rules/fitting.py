@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -22,8 +23,8 @@ from eigenfeat.incomplete._completion.affine import affine_of
 from eigenfeat.incomplete._completion.models import GaussianCompletion
 from eigenfeat.incomplete._completion.sets import SETS
 from eigenfeat.incomplete._rules.calibration import lower_bound
-from eigenfeat.incomplete._rules.cases import Cases, rule_for, scores_of
 from eigenfeat.incomplete._rules.correction import CorrectedRule, Correction, Held, corrected
+from eigenfeat.incomplete._rules.fitted import Fitted, filled, rule_for, scores_of
 from eigenfeat.incomplete._rules.ideal import ClassCodes, IdealRule
 from eigenfeat.incomplete._rules.learned import (
     LOOKS,
@@ -55,7 +56,7 @@ RISK = 0.01  # of what is sampled
 ASKING = ("ideal", "sampled", "learned")
 
 
-class Fitting(Cases):
+class Fitting:
     """Methods of `ReliableClassifier` that `fit` is made of."""
 
     classifier: Any
@@ -69,64 +70,23 @@ class Fitting(Cases):
     looks_: NDArray[np.int64]
     n_folds: int
     n_samples: Any
-    n_samples_: int
-    largest_reliability_: float
     random_state: Any
-    n_channels_: int
-    n_timepoints_: int
-    _rule: Rule
+    n_threads: int | None
+    fitted_: Fitted
     correction_: Correction | Thresholds
 
     def _fit_rows(self, found: Rows, y: NDArray[Any], layout: Layout) -> None:
         """Fit everything but the correction to rows that are checked; NaN is missing."""
-        self.n_features_in_, self._layout = layout.width, layout
+        core = self.fitted_ = fitted_to(self, found, y, layout)
+        self.n_features_in_ = layout.width
         self.n_channels_, self.n_timepoints_ = layout.channels, layout.length
-        given = GaussianCompletion(n_threads=self.n_threads)
-        completion = given if self.completion is None else clone(self.completion)
-        self.completion_ = completion.fit(found.rows, y)
-        X = self._filled(found.rows)
-        self.features_ = None if self.features is None else clone(self.features).fit(X, y)
-        self._affine = affine_of(self.features_, X.shape[1])
-        inputs = self._features_of(X)
-        self.classifier_ = clone(self.classifier).fit(inputs, y)
-        self.classes_ = _classes_of(self.classifier_, y)
-        self._discriminants = self._read(inputs)
-        linear = isinstance(self._discriminants, Linear)
-        self.set_ = self.set if self.set != "auto" else rule_for(self._discriminants)
-        self._rule = self._make_rule(found, y)
-        few = linear and self._discriminants.count <= MANY_SCORES
-        self._scores = None
-        if few and self.set_ in ("pairwise", "chebyshev", "mahalanobis"):
-            self._scores = scores_of(self._discriminants, self._affine, X.shape[1])
-
-    def _read(self, inputs: _Array) -> Discriminants:
-        """The classifier's discriminants, where the rule needs any."""
-        opaque = Opaque(np.arange(len(self.classes_)))
-        if self.set in ASKING:
-            return opaque
-        plain = self.classifier_
-        plain = plain.estimator if isinstance(plain, FrozenEstimator) else plain
-        try:
-            return discriminants_of(plain, inputs)
-        except ValueError:
-            if self.set != "auto":
-                raise
-            return opaque
-
-    def _make_rule(self, found: Rows, y: NDArray[Any]) -> Rule:
-        self.n_samples_, self.largest_reliability_ = 0, 1.0
-        if self.set_ in SETS:
-            return SetRule(SETS[self.set_])
-        if self.set_ == "pairwise":
-            return PairwiseRule(self.tail)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        predict = ClassCodes(self.classes_, self.classifier_)
-        if self.set_ == "learned":
-            return LearnedRule(predict, *learned(self, found, y, seed), seed)
-        kind = SampledRule if self.set_ == "sampled" else IdealRule
-        n = samples_of(self.n_samples, self.reliability, partial(kind.reach, risk=RISK))
-        self.n_samples_, self.largest_reliability_ = n, kind.reach(n, RISK)
-        return kind(predict, n, RISK, seed)
+        self.completion_, self.features_ = core.completion, core.features
+        self.classifier_, self.classes_, self.set_ = core.classifier, core.classes, core.set
+        sampling = core.rule if isinstance(core.rule, IdealRule) else None
+        self.n_samples_ = 0 if sampling is None else sampling.n_samples
+        self.largest_reliability_ = (
+            1.0 if sampling is None else sampling.reach(sampling.n_samples, RISK)
+        )
 
     def _kept_out(self, n: int) -> NDArray[np.bool_] | None:
         """(n,): which rows are kept from the fit; None if folds correct the rule, or nothing."""
@@ -146,21 +106,101 @@ class Fitting(Cases):
         """Hold the rule to what folds show, or rows that were kept from the fit."""
         confidence = {"average": 0.0, True: CONFIDENCE}.get(self.correct, self.correct)
         self.reliability_ = float(self.reliability)
-        if isinstance(self._rule, LearnedRule):
-            critical = self._rule.critical if kept is None else critical_of(self, kept)
+        core = self.fitted_
+        if isinstance(core.rule, LearnedRule):
+            critical = core.rule.critical if kept is None else critical_of(core, kept)
             thresholds = Thresholds(critical, confidence)
-            steps = spread_steps(self._layout.length, LOOKS)
+            steps = spread_steps(core.layout.length, LOOKS)
             held = Held(thresholds.agreed(self.reliability_), thresholds.n)
-            self.correction_, self._rule = thresholds, ThresholdRule(self._rule, thresholds)
+            self.correction_ = thresholds
+            self.fitted_ = replace(core, rule=ThresholdRule(core.rule, thresholds))
         else:
+            refit = partial(_without, self, found, y, core.layout)
             tau, folds = self.reliability, self.n_folds
-            correction, held, steps = corrected(self, found, y, tau, folds, confidence, kept)
-            self.correction_, self._rule = correction, CorrectedRule(self._rule, correction)
-        self.looks_ = np.append(steps, self._layout.length)
+            correction, held, steps = corrected(core, refit, found, y, tau, folds, confidence, kept)
+            self.correction_ = correction
+            self.fitted_ = replace(core, rule=CorrectedRule(core.rule, correction))
+        self.looks_ = np.append(steps, core.layout.length)
         self.realised_, self.realised_bound_ = float("nan"), 0.0
         if held.n:
             self.realised_ = held.agreed / held.n
             self.realised_bound_ = float(lower_bound(held.agreed, held.n, CONFIDENCE))
+
+
+def fitted_to(model: Any, found: Rows, y: NDArray[Any], layout: Layout) -> Fitted:
+    """Fit what the parameters of a `ReliableClassifier` say to rows; NaN is missing."""
+    given = GaussianCompletion(n_threads=model.n_threads)
+    completion = given if model.completion is None else clone(model.completion)
+    completion = completion.fit(found.rows, y)
+    X = filled(completion, found.rows)
+    features = None if model.features is None else clone(model.features).fit(X, y)
+    affine = affine_of(features, X.shape[1])
+    inputs = X if features is None else features.transform(X)
+    classifier = clone(model.classifier).fit(inputs, y)
+    classes = _classes_of(classifier, y)
+    discriminants = _read(model.set, classifier, classes, inputs)
+    set_ = model.set if model.set != "auto" else rule_for(discriminants)
+    rule = _rule(model, set_, ClassCodes(classes, classifier), found, y, layout)
+    few = isinstance(discriminants, Linear) and discriminants.count <= MANY_SCORES
+    scores = None
+    if few and set_ in ("pairwise", "chebyshev", "mahalanobis"):
+        scores = scores_of(discriminants, affine, X.shape[1])
+    return Fitted(
+        layout=layout,
+        classes=classes,
+        classifier=classifier,
+        completion=completion,
+        features=features,
+        set=set_,
+        affine=affine,
+        scores=scores,
+        discriminants=discriminants,
+        rule=rule,
+        n_threads=model.n_threads,
+    )
+
+
+def _without(
+    model: Any,
+    found: Rows,
+    y: NDArray[Any],
+    layout: Layout,
+    held: NDArray[np.bool_],
+    **changes: Any,
+) -> Fitted:
+    """Fit to the rows that are not held out; ValueError where that cannot be done."""
+    plain = clone(model).set_params(correct=False, **changes)
+    return fitted_to(plain, found.some(~held), y[~held], layout)
+
+
+def _read(wanted: str, classifier: Any, classes: NDArray[Any], inputs: _Array) -> Discriminants:
+    """The classifier's discriminants, where the rule needs any."""
+    opaque = Opaque(np.arange(len(classes)))
+    if wanted in ASKING:
+        return opaque
+    plain = classifier.estimator if isinstance(classifier, FrozenEstimator) else classifier
+    try:
+        return discriminants_of(plain, inputs)
+    except ValueError:
+        if wanted != "auto":
+            raise
+        return opaque
+
+
+def _rule(
+    model: Any, set_: str, predict: ClassCodes, found: Rows, y: NDArray[Any], layout: Layout
+) -> Rule:
+    if set_ in SETS:
+        return SetRule(SETS[set_])
+    if set_ == "pairwise":
+        return PairwiseRule(model.tail)
+    seed = int(check_random_state(model.random_state).randint(2**31 - 1))
+    if set_ == "learned":
+        refit = partial(_without, model, found, y, layout, set="ideal")
+        return LearnedRule(predict, *learned(refit, layout, found, y, model.n_folds, seed), seed)
+    kind = SampledRule if set_ == "sampled" else IdealRule
+    n = samples_of(model.n_samples, model.reliability, partial(kind.reach, risk=RISK))
+    return kind(predict, n, RISK, seed)
 
 
 def _classes_of(classifier: Any, y: NDArray[Any]) -> NDArray[Any]:

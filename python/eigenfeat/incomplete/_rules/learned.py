@@ -24,15 +24,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
-from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from eigenfeat.incomplete._completion.draws import completions
 from eigenfeat.incomplete._rules.calibration import lower_bounds
+from eigenfeat.incomplete._rules.fitted import Fitted, Refit
 from eigenfeat.incomplete._rules.ideal import ClassCodes
 from eigenfeat.incomplete._rules.rule import Case, Judgement, Rule
 from eigenfeat.incomplete._series.folds import held_out, spread_over_classes
-from eigenfeat.incomplete._series.layout import Rows
+from eigenfeat.incomplete._series.layout import Layout, Rows
 from eigenfeat.incomplete._series.steps import spread_steps
 
 __all__ = ["LOOKS", "LearnedRule", "ThresholdRule", "Thresholds", "critical_of", "learned"]
@@ -144,16 +144,19 @@ class ThresholdRule(Rule):
         return self.correction.share(score), label
 
 
-def learned(model: Any, given: Rows, y: NDArray[Any], seed: int) -> tuple[_Array, _Array]:
+def learned(
+    refit: Refit, layout: Layout, given: Rows, y: NDArray[Any], n_folds: int, seed: int
+) -> tuple[_Array, _Array]:
     """Learn from folds.
 
     Parameters
     ----------
-    model : ReliableClassifier
-        With the parameters to fit with; it is cloned.
+    refit : callable
+        Fits to all rows but those whose flags it is given.
+    layout : Layout
     given, y
         Rows and labels.
-    seed : int
+    n_folds, seed : int
 
     Returns
     -------
@@ -162,7 +165,7 @@ def learned(model: Any, given: Rows, y: NDArray[Any], seed: int) -> tuple[_Array
     critical : (n,) array
         Of held-out rows, by weights that were learned without their fold.
     """
-    folds = list(_records(model, given, y, seed))
+    folds = list(_records(refit, _times(layout), given, y, n_folds, seed))
     if not folds:
         warnings.warn(
             "set: expected folds that the classifier can be fitted to, got none; rows are decided "
@@ -178,12 +181,13 @@ def learned(model: Any, given: Rows, y: NDArray[Any], seed: int) -> tuple[_Array
     return _weights(folds), np.sort(np.concatenate(critical))
 
 
-def critical_of(model: Any, kept: Rows) -> _Array:
+def critical_of(core: Fitted, kept: Rows) -> _Array:
     """(n,) ascending: of rows that the model has not seen, by its own rule."""
-    rule, times = model._rule, _times(model)
+    rule, times = core.rule, _times(core.layout)
+    assert isinstance(rule, LearnedRule)
     if not len(times):
         return np.empty(0)
-    return np.sort(_critical(*_record(model, kept, rule.predict, times, rule.seed), rule.weights))
+    return np.sort(_critical(*_record(core, kept, rule.predict, times, rule.seed), rule.weights))
 
 
 def sights(case: Case, predict: ClassCodes, seed: int) -> tuple[_Array, _Codes]:
@@ -251,32 +255,34 @@ def _weights(folds: list[tuple[_Array, NDArray[np.bool_]]]) -> _Array:
 
 
 def _records(
-    model: Any, given: Rows, y: NDArray[Any], seed: int
+    refit: Refit,
+    times: NDArray[np.int64],
+    given: Rows,
+    y: NDArray[Any],
+    n_folds: int,
+    seed: int,
 ) -> Iterator[tuple[_Array, NDArray[np.bool_]]]:
     """For each fold what is seen (m, looks, p), and whether labels are final (m, looks)."""
-    times = _times(model)
     if not len(times):
         return
     chosen = spread_over_classes(y, ROWS)
-    for held in held_out(y, model.n_folds):
+    for held in held_out(y, n_folds):
         own = np.flatnonzero(held & chosen)
         if not len(own):
             continue
-        fitted = clone(model).set_params(correct=False, set="ideal")
         try:
-            fitted._fit_rows(given.some(~held), y[~held], model._layout)
+            fitted = refit(held)
         except ValueError:  # such as a class that is too small without the fold
             continue
-        predict = ClassCodes(fitted.classes_, fitted.classifier_)
-        yield _record(fitted, given.some(own), predict, times, seed)
+        yield _record(fitted, given.some(own), fitted.predict, times, seed)
 
 
 def _record(
-    fitted: Any, given: Rows, predict: ClassCodes, times: NDArray[np.int64], seed: int
+    fitted: Fitted, given: Rows, predict: ClassCodes, times: NDArray[np.int64], seed: int
 ) -> tuple[_Array, NDArray[np.bool_]]:
     """What is seen of rows (m, looks, p), and whether labels are final (m, looks)."""
-    shown, final = fitted._held_out(given)
-    cases = (fitted._early_case(shown, times[k : k + 1]) for k in range(len(times)))
+    shown, final = fitted.held_out(given)
+    cases = (fitted.early_case(shown, times[k : k + 1]) for k in range(len(times)))
     parts = [sights(case, predict, seed) for case in cases]
     seen = np.stack([part[0] for part in parts], axis=1)
     right = np.stack([part[1] for part in parts], axis=1) == final[:, None]
@@ -290,9 +296,9 @@ def _critical(seen: _Array, right: NDArray[np.bool_], weights: _Array) -> _Array
     return np.asarray(np.where(right, 0.0, score).max(axis=1))
 
 
-def _times(model: Any) -> NDArray[np.int64]:
+def _times(layout: Layout) -> NDArray[np.int64]:
     """After how many entries rows are looked at."""
-    return spread_steps(model._layout.length, LOOKS) * model._layout.channels
+    return spread_steps(layout.length, LOOKS) * layout.channels
 
 
 def _judgement(label: _Codes, decided: NDArray[np.bool_], reliability: _Array) -> Judgement:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from eigenfeat.incomplete._series.early_result import EarlyLabels
 
-__all__ = ["Decisions", "EarlyDecisions"]
+__all__ = ["Decisions", "EarlyDecisions", "StreamDecision"]
 
 _Array = NDArray[np.float64]
 
@@ -77,3 +77,12 @@ class EarlyDecisions(EarlyLabels):
     steps: NDArray[np.int64]
     trace_label: NDArray[Any] | None = None
     trace_reliability: _Array | None = None
+
+
+@dataclass(frozen=True)
+class StreamDecision:
+    """A series' label, how many samples it took, and the largest tau that held then."""
+
+    label: Any
+    time: int
+    reliability: float

@@ -1,4 +1,4 @@
-"""Numbers of samples after which to look."""
+"""Numbers of samples after which to look, and with which reliability."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat._base.validation import show
+from eigenfeat._base.validation import real_array, show
 
-__all__ = ["ascending_steps", "spread_steps"]
+__all__ = ["ascending_steps", "looks_of", "spread_steps", "taus_of"]
 
 
 def ascending_steps(steps: Any, length: int) -> NDArray[np.int64]:
@@ -29,3 +29,21 @@ def spread_steps(length: int, most: int) -> NDArray[np.int64]:
         return np.empty(0, dtype=np.int64)
     at = np.linspace(1, length - 1, min(length - 1, most))
     return np.unique(at.round().astype(np.int64))
+
+
+def looks_of(model: Any, steps: Any, length: int) -> NDArray[np.int64]:
+    """After how many samples to look: None means where a fitted model's correction holds."""
+    return ascending_steps(getattr(model, "looks_", None) if steps is None else steps, length)
+
+
+def taus_of(model: Any, reliability: Any, n: int) -> NDArray[np.float64]:
+    """(n,): a tau in (0, 1) for each row; None means that of a fitted model."""
+    given = (
+        getattr(model, "reliability_", model.reliability) if reliability is None else reliability
+    )
+    tau = real_array(given, "reliability", np.dtype(np.float64))
+    if tau.ndim > 1 or (tau.ndim == 1 and len(tau) != n):
+        raise ValueError(f"reliability: expected a number or shape ({n},), got {tau.shape}")
+    if not np.all((tau > 0) & (tau < 1)):
+        raise ValueError(f"reliability: expected numbers in (0, 1), got {show(given)}")
+    return np.ascontiguousarray(np.broadcast_to(tau, (n,)))

@@ -15,37 +15,51 @@ occurred before.
 from __future__ import annotations
 
 import math
+import os
 import re
-from collections.abc import Callable
-from typing import Any, ClassVar, Protocol
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from eigenfeat._base.files import persist
 from eigenfeat._base.files.stored import Stored
 from eigenfeat._base.labels import label_dtype
 from eigenfeat._base.validation import show
 
-__all__ = ["Decoder", "Encoder", "Registry"]
+__all__ = ["Decoder", "Encoder", "Registry", "read_object", "restored", "write_object"]
+
+KIND = "object"
+OLD_KINDS = {"gem classifier": "GEMClassifier", "gem ensemble": "GEMEnsemble"}  # of version 1
 
 MAX_DEPTH = 60
-SPARSE = {
-    name: getattr(sp, name) for name in ("csr_matrix", "csc_matrix", "csr_array", "csc_array")
-}
+SPARSE = ("csr_matrix", "csc_matrix", "csr_array", "csc_array")
 DTYPE = re.compile(r"[|<][biuf]\d")
 _PLAIN = (type(None), bool, str)
 _LABELS = (*_PLAIN, int, float, bytes)
 
 
-class Registry(Protocol):
+class Registry:
     """Classes that may occur, by their objects and by their names."""
+
+    def __init__(self, stored: Iterable[Stored]) -> None:
+        stored = tuple(stored)
+        self._by_class = {one.cls: one for one in stored}
+        self._by_name = {one.name: one for one in stored}
+        assert len(self._by_class) == len(self._by_name) == len(stored)
+
+    def joined(self, *more: Stored) -> Registry:
+        """A registry with more classes."""
+        return Registry((*self._by_name.values(), *more))
 
     def of(self, value: object) -> Stored | None:
         """Description of the object's class, if files may hold it."""
+        return self._by_class.get(type(value))
 
     def named(self, name: str) -> Stored | None:
         """Description of the class that files call so."""
+        return self._by_name.get(name)
 
 
 class Encoder:
@@ -81,7 +95,7 @@ class Encoder:
             return self._array(value, path)
         if isinstance(value, np.dtype):
             return {"dtype": value.str}
-        if sp.issparse(value):
+        if kind.__name__ in SPARSE:
             return self._sparse(value, path)
         return self._object(value, path)
 
@@ -125,7 +139,7 @@ class Encoder:
 
     def _sparse(self, value: Any, path: str) -> Any:
         name = type(value).__name__
-        if type(value) is not SPARSE.get(name):
+        if type(value) is not _sparse_class(name):
             raise self._refuse(value, path)
         parts = {
             part: self.encode(getattr(value, part), f"{path}.{part}")
@@ -234,7 +248,7 @@ class Decoder:
         if any(part.dtype.kind not in "iu" for part in parts[1:]):
             raise ValueError("a sparse matrix without whole indices")
         rows, columns = node["shape"]
-        matrix = SPARSE[node["sparse"]](tuple(parts), shape=(rows, columns), copy=False)
+        matrix = _sparse_class(node["sparse"])(tuple(parts), shape=(rows, columns), copy=False)
         matrix.check_format(full_check=True)
         return matrix
 
@@ -266,6 +280,14 @@ class Decoder:
     }
 
 
+def _sparse_class(name: str) -> Any:
+    from scipy import sparse
+
+    if name not in SPARSE:
+        raise ValueError("a sparse matrix of an unknown class")
+    return getattr(sparse, name)
+
+
 def _text(value: Any) -> str:
     if type(value) is not str:
         raise ValueError(f"expected text, got {show(value)}")
@@ -276,3 +298,37 @@ def _listed(value: Any) -> list[Any]:
     if type(value) is not list:
         raise ValueError(f"expected a list, got {show(value)}")
     return value
+
+
+# ---- files of one object -------------------------------------------------------------------------
+
+
+def write_object(path: str | os.PathLike[str], value: Any, registry: Registry) -> None:
+    """Write an object to a file; ValueError, with the attribute's name, for what none can hold."""
+    encoder = Encoder(registry)
+    tree = encoder.encode(value, type(value).__name__)
+    persist.write(path, KIND, {"object": tree}, encoder.arrays.items())
+
+
+def read_object(path: str | os.PathLike[str], registry: Registry, cls: type[Any]) -> Any:
+    """Read an object of this class that `write_object` wrote; FileFormatError for all else."""
+    with persist.read(path, None) as file:
+        what = OLD_KINDS.get(file.kind, file.kind)
+        what = _text(file.meta["object"]["object"]) if what == KIND else what
+        if what != cls.__name__:
+            raise persist.FileFormatError(f"it holds {what[:40]!r}, not {cls.__name__!r}")
+        return restored(file, registry)
+
+
+def restored(file: persist.Reader, registry: Registry) -> Any:
+    """The object of an open file."""
+    old = registry.named(OLD_KINDS.get(file.kind, "")) if file.version == 1 else None
+    if old is not None:
+        arrays = {name: file.array(name, None, None) for name in file.names}
+        return old.restored({"meta": file.meta, "arrays": arrays})
+    if file.kind != KIND:
+        raise persist.FileFormatError(f"it holds {file.kind!r}, which this release does not know")
+    if set(file.meta) != {"object"}:
+        raise persist.FileFormatError("its header is incomplete or has more than it may")
+    decoder = Decoder(registry, lambda name: file.array(name, None, None))
+    return decoder.decode(file.meta["object"])

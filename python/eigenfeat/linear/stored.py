@@ -1,0 +1,45 @@
+"""What files keep of linear models on features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eigenfeat._base.files.stored import Stored, fits
+from eigenfeat.linear.calibrated import CalibratedLeastSquares, Calibration
+from eigenfeat.linear.logistic import MultinomialLogit
+
+__all__ = ["LOGIT", "STORED", "check_linear"]
+
+
+def check_linear(value: Any) -> None:
+    """One row of weights for each class, or one for two of them."""
+    k = len(value.classes_)
+    fits(k >= 2 and len(value.coef_) == (1 if k == 2 else k), f"{type(value).__name__}.coef_")
+
+
+def _check_calibrated(value: CalibratedLeastSquares) -> None:
+    check_linear(value)
+    k, weights = len(value.classes_), value.calibration_.weights
+    sound = len(value.calibration_.low) == k == weights.shape[1] and len(weights) % k == 1 % k
+    fits(sound, "CalibratedLeastSquares.calibration_")
+
+
+LOGIT = {"classes_": "labels k", "coef_": "numbers q d", "intercept_": "numbers q"}
+_CALIBRATION = {
+    "low": "numbers k",
+    "high": "numbers k",
+    "weights": "numbers * k",
+    "middle": "numbers k",
+    "slope": "numbers k",
+}
+
+STORED = (
+    Stored("MultinomialLogit", MultinomialLogit, LOGIT, check_linear),
+    Stored(
+        "CalibratedLeastSquares",
+        CalibratedLeastSquares,
+        LOGIT | {"calibration_": "of Calibration"},
+        _check_calibrated,
+    ),
+    Stored("Calibration", Calibration, _CALIBRATION),
+)
