@@ -48,140 +48,6 @@ EIGENFEAT_INLINE void panels_of_row(const T* x, const std::uint32_t* columns, in
   }
 }
 
-// Keeps a vector that is used more than once in a register: the compiler would rather read it again
-// for each use, and loads are what these loops are short of.
-template <class T>
-EIGENFEAT_INLINE Vec<T> in_register(Vec<T> v) {
-#if defined(__GNUC__) && defined(__x86_64__)
-  asm("" : "+x"(v));
-#elif defined(__GNUC__) && defined(__aarch64__)
-  asm("" : "+w"(v));
-#endif
-  return v;
-}
-
-// Four floats or two doubles.
-template <class T>
-struct Small;
-template <>
-struct Small<float> {
-  typedef float type __attribute__((vector_size(16)));
-};
-template <>
-struct Small<double> {
-  typedef double type __attribute__((vector_size(16)));
-};
-
-#if defined(__clang__) || __GNUC__ >= 12
-#define EIGENFEAT_PICK(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#else
-#define EIGENFEAT_PICK(a, b, ...) __builtin_shuffle(a, b, decltype(a < b){__VA_ARGS__})
-#endif
-
-// out[i] <- the sum of v[i]'s numbers, for as many v as a small vector has numbers.
-EIGENFEAT_INLINE void sums_of_small(const Small<float>::type* v, float* out) {
-  using V = Small<float>::type;
-  const V a = EIGENFEAT_PICK(v[0], v[1], 0, 4, 1, 5) + EIGENFEAT_PICK(v[0], v[1], 2, 6, 3, 7);
-  const V b = EIGENFEAT_PICK(v[2], v[3], 0, 4, 1, 5) + EIGENFEAT_PICK(v[2], v[3], 2, 6, 3, 7);
-  const V sum = EIGENFEAT_PICK(a, b, 0, 1, 4, 5) + EIGENFEAT_PICK(a, b, 2, 3, 6, 7);
-  __builtin_memcpy(out, &sum, sizeof sum);
-}
-EIGENFEAT_INLINE void sums_of_small(const Small<double>::type* v, double* out) {
-  using V = Small<double>::type;
-  const V sum = EIGENFEAT_PICK(v[0], v[1], 0, 2) + EIGENFEAT_PICK(v[0], v[1], 1, 3);
-  __builtin_memcpy(out, &sum, sizeof sum);
-}
-
-// The sum of a vector's parts, always in the same order.
-template <class T>
-EIGENFEAT_INLINE typename Small<T>::type folded(const Vec<T>& v) {
-  constexpr index_t parts = EIGENFEAT_VECTOR_BYTES / 16;
-  typename Small<T>::type part[parts];
-  __builtin_memcpy(part, &v, sizeof v);
-  for (index_t half = parts / 2; half > 0; half /= 2) {
-    for (index_t l = 0; l < half; ++l) part[l] += part[l + half];
-  }
-  return part[0];
-}
-
-// kRows rows times kClasses classes, along the features: no class needs padding. ends: what is left
-// of each row after its whole vectors, with zeros behind; the classes have such zeros, too.
-template <class T, index_t kRows, index_t kClasses>
-EIGENFEAT_INLINE void sums_along(const T* __restrict x, index_t stride, index_t n,
-                                 const T* __restrict ends, const T* __restrict w, index_t apart,
-                                 index_t width, T* __restrict out) {
-  Vec<T> sum[kRows][kClasses] = {};
-  index_t j = 0;
-  for (; j + kWidth<T> <= n; j += kWidth<T>) {
-    Vec<T> row[kRows];
-    for (index_t r = 0; r < kRows; ++r) row[r] = load(x + r * stride + j);
-    for (index_t c = 0; c < kClasses; ++c) {
-      const Vec<T> line = in_register<T>(load(w + c * apart + j));
-      for (index_t r = 0; r < kRows; ++r) sum[r][c] += row[r] * line;
-    }
-  }
-  if (j < n) {
-    for (index_t c = 0; c < kClasses; ++c) {
-      const Vec<T> line = load(w + c * apart + j);
-      for (index_t r = 0; r < kRows; ++r) sum[r][c] += load(ends + r * kWidth<T>) * line;
-    }
-  }
-  constexpr index_t some = 16 / sizeof(T), all = (kRows * kClasses + some - 1) / some * some;
-  typename Small<T>::type small[all] = {};
-  for (index_t r = 0; r < kRows; ++r) {
-    for (index_t c = 0; c < kClasses; ++c) small[r * kClasses + c] = folded<T>(sum[r][c]);
-  }
-  T totals[all];
-  for (index_t i = 0; i < all; i += some) sums_of_small(small + i, totals + i);
-  for (index_t r = 0; r < kRows; ++r) {
-    for (index_t c = 0; c < kClasses; ++c) out[r * width + c] += totals[r * kClasses + c];
-  }
-}
-
-template <class T, index_t kRows>
-EIGENFEAT_INLINE void classes_along(index_t count, const T* x, index_t stride, index_t n,
-                                    const T* ends, const T* w, index_t apart, index_t width,
-                                    T* out) {
-  for (index_t r = 0; r < 4; r += kRows) {
-    const T *rows = x + r * stride, *end = ends + r * kWidth<T>;
-    T* to = out + r * width;
-    if (count == 1) sums_along<T, kRows, 1>(rows, stride, n, end, w, apart, width, to);
-    if (count == 2) sums_along<T, kRows, 2>(rows, stride, n, end, w, apart, width, to);
-    if (count == 3) sums_along<T, kRows, 3>(rows, stride, n, end, w, apart, width, to);
-    if (count == 4) sums_along<T, kRows, 4>(rows, stride, n, end, w, apart, width, to);
-    if (count == 5) sums_along<T, kRows, 5>(rows, stride, n, end, w, apart, width, to);
-  }
-}
-
-// Features whose weights for some classes stay in the first cache.
-template <class T>
-constexpr index_t kFeatures = 4096 / sizeof(T);
-
-template <class T>
-void four_row_scores(const T* x, index_t stride, index_t n, const T* w, index_t apart, index_t k,
-                     index_t width, T* out) {
-  for (index_t i = 0; i < 4 * width; ++i) out[i] = T(0);
-  for (index_t begin = 0; begin < n; begin += kFeatures<T>) {
-    const index_t some = least(kFeatures<T>, n - begin), whole = some / kWidth<T> * kWidth<T>;
-    alignas(64) T ends[4 * kWidth<T>] = {};
-    for (index_t r = 0; r < 4; ++r) {
-      for (index_t j = whole; j < some; ++j)
-        ends[r * kWidth<T> + j - whole] = x[r * stride + begin + j];
-    }
-    for (index_t c = 0; c < k;) {
-      const index_t count = even_part(k - c, 5);
-      const T* lines = w + c * apart + begin;
-      // Twice as many rows where the registers hold their sums.
-      if (kRegisters == 32 || count <= 2) {
-        classes_along<T, 4>(count, x + begin, stride, some, ends, lines, apart, width, out + c);
-      } else {
-        classes_along<T, 2>(count, x + begin, stride, some, ends, lines, apart, width, out + c);
-      }
-      c += count;
-    }
-  }
-}
-
 template <class T, class U, index_t kVectors, bool kSparse>
 EIGENFEAT_INLINE void add_panel(const T* __restrict x, const std::uint32_t* __restrict columns,
                                 index_t n, const U* __restrict delta, index_t width,
@@ -308,16 +174,14 @@ void add_and_clear(T factor, T* __restrict x, index_t n, T* __restrict w) {
 }  // namespace EIGENFEAT_TIER
 
 EIGENFEAT_DEFINE_FAMILY(SvmKernels<float>) = {
-    EIGENFEAT_TIER::kWidth<float>,          EIGENFEAT_TIER::row_scores<float>,
-    EIGENFEAT_TIER::four_row_scores<float>, EIGENFEAT_TIER::add_row<float, float>,
-    EIGENFEAT_TIER::add_row<float, double>, EIGENFEAT_TIER::count_row<float>,
-    EIGENFEAT_TIER::sum_of_squares<float>,  EIGENFEAT_TIER::add_and_clear<float>,
-    EIGENFEAT_TIER::masked_greatest<float>};
+    EIGENFEAT_TIER::kWidth<float>,         EIGENFEAT_TIER::row_scores<float>,
+    EIGENFEAT_TIER::add_row<float, float>, EIGENFEAT_TIER::add_row<float, double>,
+    EIGENFEAT_TIER::count_row<float>,      EIGENFEAT_TIER::sum_of_squares<float>,
+    EIGENFEAT_TIER::add_and_clear<float>,  EIGENFEAT_TIER::masked_greatest<float>};
 EIGENFEAT_DEFINE_FAMILY(SvmKernels<double>) = {
     EIGENFEAT_TIER::kWidth<double>,          EIGENFEAT_TIER::row_scores<double>,
-    EIGENFEAT_TIER::four_row_scores<double>, EIGENFEAT_TIER::add_row<double, double>,
-    EIGENFEAT_TIER::add_row<double, double>, EIGENFEAT_TIER::count_row<double>,
-    EIGENFEAT_TIER::sum_of_squares<double>,  EIGENFEAT_TIER::add_and_clear<double>,
-    EIGENFEAT_TIER::masked_greatest<double>};
+    EIGENFEAT_TIER::add_row<double, double>, EIGENFEAT_TIER::add_row<double, double>,
+    EIGENFEAT_TIER::count_row<double>,       EIGENFEAT_TIER::sum_of_squares<double>,
+    EIGENFEAT_TIER::add_and_clear<double>,   EIGENFEAT_TIER::masked_greatest<double>};
 
 }  // namespace eigenfeat

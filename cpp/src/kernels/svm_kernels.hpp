@@ -20,10 +20,6 @@ struct SvmKernels {
   // out (width) <- sum_e x[e] w[column of e]
   void (*row_scores)(const T* x, const std::uint32_t* columns, index_t n, const T* w, index_t width,
                      T* out);
-  // The same for k classes of four dense rows, out (4, width), from weights by class: those of class
-  // c at w + c apart, with zeros up to a multiple of `unit`.
-  void (*four_row_scores)(const T* x, index_t stride, index_t n, const T* w, index_t apart,
-                          index_t k, index_t width, T* out);
   // w[column of e] += x[e] delta
   void (*add_row)(const T* x, const std::uint32_t* columns, index_t n, const T* delta,
                   index_t width, T* w);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "eigenfeat/parallel.hpp"
+#include "eigenfeat/tier.hpp"
 
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && __GNUC__ >= 12
 #define EIGENFEAT_HALF_PRODUCTS 1
@@ -75,8 +76,8 @@ EIGENFEAT_HALF_TARGET void micro_kernel(const std::uint16_t* wide, index_t apart
 }  // namespace
 
 bool has_half_products() {
-  return __builtin_cpu_supports("avx512bf16") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
-         __builtin_cpu_supports("avx512vl") != 0;
+  return tier_in_use() == Tier::v4 && __builtin_cpu_supports("avx512bf16") != 0 &&
+         __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512vl") != 0;
 }
 
 void HalfPanel::pack(MatrixView<const float> rows, int n_threads) {

@@ -11,6 +11,7 @@
 #include "eigenfeat/status.hpp"
 #include "eigenfeat/vector.hpp"
 #include "kernels/svm_kernels.hpp"
+#include "kernels/svm_pass_kernels.hpp"
 
 namespace eigenfeat {
 namespace {
@@ -150,12 +151,18 @@ void SvmRows<T>::scores(index_t i, const T* w, index_t width, T* out) const {
 template <class T>
 void SvmRows<T>::sort_by_class(const T* w, index_t k, index_t width, int n_threads,
                                AlignedBuffer<T>& by_class) const {
+  if (kernels<SvmPassKernels<T>>().is_by_feature(k)) return;
   const index_t apart = svm_width<T>(d_);  // the padding is zero, for whole vectors are read
-  by_class.reserve(k * apart);
-  const double size = static_cast<double>(k) * static_cast<double>(apart);
-  for_blocks(k, threads_for(size, n_threads), [&](index_t c, int) {
+  const index_t lines = k == 2 ? 1 : k;
+  by_class.reserve(lines * apart);
+  const double size = static_cast<double>(lines) * static_cast<double>(apart);
+  for_blocks(lines, threads_for(size, n_threads), [&](index_t c, int) {
     T* line = by_class.data() + c * apart;
-    for (index_t j = 0; j < d_; ++j) line[j] = w[j * width + c];
+    if (k == 2) {
+      for (index_t j = 0; j < d_; ++j) line[j] = w[j * width + 1] - w[j * width];
+    } else {
+      for (index_t j = 0; j < d_; ++j) line[j] = w[j * width + c];
+    }
     std::fill(line + d_, line + apart, T(0));
   });
 }
@@ -163,8 +170,15 @@ void SvmRows<T>::sort_by_class(const T* w, index_t k, index_t width, int n_threa
 template <class T>
 void SvmRows<T>::scores_of_four(index_t i, const T* w, const T* by_class, index_t k, index_t width,
                                 T* out) const {
-  kernels<SvmKernels<T>>().four_row_scores(dense_.row(i), dense_.row_stride, d_, by_class,
-                                           svm_width<T>(d_), k, width, out);
+  const SvmPassKernels<T>& kernel = kernels<SvmPassKernels<T>>();
+  const T* x = dense_.row(i);
+  if (kernel.is_by_feature(k)) {
+    kernel.four_row_scores_by_feature(x, dense_.row_stride, d_, w, width, out);
+  } else {
+    kernel.four_row_scores_by_class(x, dense_.row_stride, d_, by_class, svm_width<T>(d_),
+                                    k == 2 ? 1 : k, width, out);
+    for (index_t r = 0; k == 2 && r < 4; ++r) std::swap(out[r * width], out[r * width + 1]);
+  }
   if (constant_ == 0.0) return;
   const T* last = w + d_ * width;
   const T value = static_cast<T>(constant_);

@@ -3,7 +3,7 @@
 // Weights W are row-major (p, width): all classes of a feature beside each other, in whole vectors
 // of the tier, the padding zero. A row's scores are then sum_j x_j W_j, a step is W_j += x_j delta, and
 // both cost one or a few vector operations for each entry that is not zero. Passes over all of many
-// dense rows, between which W stays as it is, read it by class instead: no padding is multiplied.
+// dense rows, between which W stays as it is, read it by class instead where much would be padding.
 #pragma once
 
 #include <cstdint>
@@ -39,10 +39,12 @@ class SvmRows {
 
   // out (width) <- W^T x_i
   void scores(index_t i, const T* w, index_t width, T* out) const;
-  // out (4, width) likewise, for rows i .. i + 3 of dense ones; by_class: w as sort_by_class gives it.
+  // out (4, width) likewise, for rows i .. i + 3 of dense ones, up to a number for each row that all
+  // of its classes have in common; by_class: of the same w, as sort_by_class gives it.
   void scores_of_four(index_t i, const T* w, const T* by_class, index_t k, index_t width,
                       T* out) const;
-  // The weights of each of k classes beside each other, without the constant's.
+  // The weights of each of k classes beside each other, without the constant's; of two classes only
+  // their difference, and nothing where classes fill vectors.
   void sort_by_class(const T* w, index_t k, index_t width, int n_threads,
                      AlignedBuffer<T>& by_class) const;
   // W += x_i delta^T, delta (width); changed: the classes where delta is not 0.

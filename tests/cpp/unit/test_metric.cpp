@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "eigenfeat/logit.hpp"
+#include "eigenfeat/tier.hpp"
 #include "eigenfeat/vector.hpp"
 #include "unit/features_support.hpp"
 
@@ -141,6 +142,16 @@ TEST_CASE_TEMPLATE("products in bfloat16 are near", T, float, double) {
   // The Gram matrix's norm is about (sqrt n + sqrt p)^2, the diagonal n.
   const double norm = 0.5 * std::pow(std::sqrt(n) + std::sqrt(p), 2.0);
   CHECK(std::sqrt(error / size) <= 0x1p-8 * (norm + n) / n);
+}
+
+// A narrower tier by name is a narrower one throughout.
+TEST_CASE("a tier below AVX-512 has no products in bfloat16") {
+  Random random(332);
+  const Features<float> features(random, Kind::dense, 60, 600, false);
+  const Matrix<double> b = random.normal_matrix<double>(600, 2);
+  const auto exact = solved<float>(features.rows, b, Metric::Products::single, 1);
+  const auto found = solved<float>(features.rows, b, Metric::Products::half, 1);
+  if (tier_in_use() != Tier::v4) CHECK(found == exact);
 }
 
 TEST_CASE_TEMPLATE("columns and right sides of any size", T, float, double) {
