@@ -70,7 +70,11 @@ def test_every_public_name_has_a_page(family):
                 current = line.split()[-1]
             elif re.fullmatch(r"   \w+", line):
                 listed.add((current, line.strip()))
-    shown = {getattr(importlib.import_module(home), name) for home, name in listed}
+    shown = {
+        getattr(importlib.import_module(home), name)
+        for home, name in listed
+        if not home.endswith(".aeon")  # which is an extra
+    }
     missing = [
         name
         for name in module.__all__

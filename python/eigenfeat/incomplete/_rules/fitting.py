@@ -82,7 +82,7 @@ class Fitting:
         self.n_channels_, self.n_timepoints_ = layout.channels, layout.length
         self.completion_, self.features_ = core.completion, core.features
         self.classifier_, self.classes_, self.set_ = core.classifier, core.classes, core.set
-        sampling = core.rule if isinstance(core.rule, IdealRule) else None
+        sampling = core.rule if isinstance(core.rule, IdealRule | SampledRule) else None
         self.n_samples_ = 0 if sampling is None else sampling.n_samples
         self.largest_reliability_ = (
             1.0 if sampling is None else sampling.reach(sampling.n_samples, RISK)
