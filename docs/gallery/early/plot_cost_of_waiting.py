@@ -18,7 +18,7 @@ X, y = signals(300, rng)
 rows, truth = signals(500, rng)
 lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
 
-costs = [0.03, 0.1, 0.3, 1.0, 3.0]
+costs = [0.1, 0.7, 1.2, 1.6, 2.2]
 fig, ax = plt.subplots(figsize=(6.5, 4), layout="constrained")
 times, errors = [], []
 for cost in costs:
