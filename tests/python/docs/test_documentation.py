@@ -6,7 +6,12 @@ import re
 import warnings
 from pathlib import Path
 
+import dask.array as da
+import numpy as np
+import pandas as pd
 import pytest
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
 
 import eigenfeat
 
@@ -36,6 +41,36 @@ def test_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
         warnings.simplefilter("ignore")  # such as few rows, or a limit of iterations
         for block in blocks(page):
             exec(compile(block, str(page), "exec"), names)
+
+
+def test_the_readme_runs(tmp_path, monkeypatch):
+    """Its blocks, in their order, with the names that stand for a reader's own data."""
+    monkeypatch.chdir(tmp_path)
+    X, y = load_digits(n_class=3, return_X_y=True)
+    X_train, X_test, y_train, y_test = train_test_split(X[:, ::4], y, random_state=0)
+    table = pd.DataFrame(X_train, columns=[f"x{i}" for i in range(16)])
+    table.assign(label=y_train).to_parquet("rows.parquet")
+    np.save("rows.npy", X_train)
+    moments = eigenfeat.ClassMoments().update(X_train, y_train)
+    names = {
+        "__name__": "readme",
+        "X_train": X_train,
+        "X_test": X_test,
+        "y_train": y_train,
+        "y_test": y_test,
+        "memory_mapped_X": np.load("rows.npy", mmap_mode="r"),
+        "y": y_train,
+        "dask_X": da.from_array(X_train, chunks=(100, 16)),
+        "dask_y": da.from_array(y_train, chunks=100),
+        "X_incomplete": np.where(np.arange(16) < 12, X_test, np.nan),
+        "A": np.stack([moments.covariance(label) for label in range(3)]),
+        "B": np.eye(16),
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for block in blocks(ROOT / "README.md"):
+            text = block.replace("n_vectors=20", "n_vectors=8")  # of 16 columns
+            exec(compile(text, "README.md", "exec"), names)
 
 
 def modules_with_examples():
