@@ -46,7 +46,9 @@ class Page(HTMLParser):
 
 
 def broken_links(site):
-    pages = {path: Page(path.read_text()) for path in site.rglob("*.html")}
+    # The theme keeps templates among its static files.
+    found = (path for path in site.rglob("*.html") if "_static" not in path.parts)
+    pages = {path: Page(path.read_text()) for path in found}
     for path, page in pages.items():
         for link in page.links:
             where, anchor = urldefrag(link.split("?")[0])
