@@ -117,6 +117,24 @@ rows_per_second.
 
 {STATUS}"""
 
+EVALUATE = f"""\
+Compares the predictions of a classifier with the labels of files: accuracy with its standard error,
+log loss if the model gives probabilities, recall and precision of each class, and the pairs of
+classes that are confused most often. Rows whose labels the model does not know are counted and
+left out. Columns are found as predict finds them.
+
+{DATA}"""
+
+EVALUATE_EXAMPLES = f"""\
+examples:
+  eigenfeat evaluate model.efm test.csv --target kind
+  eigenfeat evaluate model.efm test.parquet --target kind --json
+
+with --json: status, command, rows, skipped, unknown_labels, accuracy, standard_error, errors,
+log_loss, classes, confusion (a row a true class, a column a predicted one), seconds.
+
+{STATUS}"""
+
 TRANSFORM = f"""\
 Writes the features of every row, with a model that makes some: of eigenfeat fit --features or
 --moments, or any transformer that eigenfeat.save wrote. With --skip-bad the line of a bad row is
@@ -131,6 +149,7 @@ def add_commands(commands: Any) -> None:
     _add_inspect(commands)
     _add_fit(commands)
     _add_predict(commands)
+    _add_evaluate(commands)
     _add_transform(commands)
 
 
@@ -255,6 +274,20 @@ def _add_predict(commands: Any) -> None:
     predict.set_defaults(command=_predict)
 
 
+def _add_evaluate(commands: Any) -> None:
+    evaluate = commands.add_parser(
+        "evaluate",
+        help="compare predictions with the labels of files",
+        usage="%(prog)s MODEL DATA... --target COLUMN [options]",
+        description=EVALUATE,
+        epilog=EVALUATE_EXAMPLES,
+    )
+    _add_inputs(evaluate)
+    add_data_options(evaluate, model=True)
+    add_run_options(evaluate)
+    evaluate.set_defaults(command=_evaluate)
+
+
 def _add_transform(commands: Any) -> None:
     transform = commands.add_parser(
         "transform",
@@ -266,11 +299,15 @@ def _add_transform(commands: Any) -> None:
     transform.set_defaults(command=_transform)
 
 
-def _add_model(parser: Any, what: str) -> None:
+def _add_inputs(parser: Any) -> None:
     parser.add_argument("model", metavar="MODEL", help="a file that fit, or eigenfeat.save, wrote")
     parser.add_argument("data", nargs="+", metavar="DATA", help="files, folders or patterns")
+
+
+def _add_model(parser: Any, what: str) -> None:
+    _add_inputs(parser)
     add_output(parser, f"gets the {what}: .csv, .parquet or .npy")
-    add_data_options(parser, target=False)
+    add_data_options(parser, target=False, model=True)
     add_run_options(parser)
 
 
@@ -279,6 +316,13 @@ def _predict() -> Command:
     from eigenfeat.models import classes  # noqa: F401
 
     return models.predict
+
+
+def _evaluate() -> Command:
+    from eigenfeat.cli import evaluate
+    from eigenfeat.models import classes  # noqa: F401
+
+    return evaluate.evaluate
 
 
 def _transform() -> Command:

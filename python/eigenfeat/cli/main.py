@@ -31,6 +31,7 @@ examples:
   eigenfeat demo --splits 20 --seed 1 --output pictures
   eigenfeat demo early              decide signals before they have ended
   eigenfeat fit rows.csv --target kind -o model.efm
+  eigenfeat evaluate model.efm test.csv --target kind
   eigenfeat predict model.efm new.csv -o predictions.csv
   eigenfeat moments 'part-*.parquet' --target kind -o rows.efm --resume
 """

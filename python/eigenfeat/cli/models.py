@@ -27,7 +27,7 @@ from eigenfeat.tables import FileRows, described, listed_files, open_rows
 from eigenfeat.tables.rows import finite_rows
 from eigenfeat.tables.writers import SUFFIXES, open_writer
 
-__all__ = ["fit", "predict", "transform"]
+__all__ = ["fit", "opened", "predict", "transform"]
 
 
 # ---- fit -----------------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ def predict(options: argparse.Namespace) -> int:
     """Write what a classifier says of every row."""
     output = Output("predict", options.json, options.progress)
     _check_output(options.output)
-    model, rows = _opened(options, "predict_proba" if options.proba else "predict")
+    model, rows = opened(options, "predict_proba" if options.proba else "predict")
     _forget_names(model)
     classes = np.asarray(getattr(model, "classes_", []))
     only_one = options.output.suffix.lower() == ".npy"
@@ -185,7 +185,7 @@ def transform(options: argparse.Namespace) -> int:
     """Write the features of every row."""
     output = Output("transform", options.json, options.progress)
     _check_output(options.output)
-    model, rows = _opened(options, "transform")
+    model, rows = opened(options, "transform")
     try:
         names = [str(name) for name in model.get_feature_names_out()]
     except (AttributeError, ValueError):
@@ -202,8 +202,10 @@ def transform(options: argparse.Namespace) -> int:
     return _write(options, rows, names, found, output, {"columns": len(names)})
 
 
-def _opened(options: argparse.Namespace, method: str) -> tuple[Any, FileRows]:
-    """The model, and the rows with its columns."""
+def opened(
+    options: argparse.Namespace, method: str, *, labelled: bool = False
+) -> tuple[Any, FileRows]:
+    """The model, and the rows with its columns, and their labels if these are wanted."""
     model = load(options.model)
     for part in (model, getattr(model, "logit_", None)):
         if options.threads is not None and part is not None and hasattr(part, "n_threads"):
@@ -215,7 +217,8 @@ def _opened(options: argparse.Namespace, method: str) -> tuple[Any, FileRows]:
         }.get(method, "a classifier")
         raise ValueError(f"{options.model}: expected {hint}, got {type(model).__name__}")
     known = getattr(model, "feature_names_in_", None)
-    rows = _rows_for(options, None if known is None else [str(name) for name in known], model)
+    names = None if known is None else [str(name) for name in known]
+    rows = _rows_for(options, names, model, labelled)
     if rows.n_features != model.n_features_in_:
         raise ValueError(
             f"{rows.sources[0].path}: expected the {model.n_features_in_} columns of "
@@ -224,7 +227,9 @@ def _opened(options: argparse.Namespace, method: str) -> tuple[Any, FileRows]:
     return model, rows
 
 
-def _rows_for(options: argparse.Namespace, known: list[str] | None, model: Any) -> FileRows:
+def _rows_for(
+    options: argparse.Namespace, known: list[str] | None, model: Any, labelled: bool
+) -> FileRows:
     chosen: dict[str, Any] = {}
     if known is not None and options.columns is None:
         first = listed_files(options.data, options.format)[0]
@@ -241,6 +246,9 @@ def _rows_for(options: argparse.Namespace, known: list[str] | None, model: Any) 
             )
     if options.n_features is None:
         chosen["n_features"] = int(model.n_features_in_)
+    if labelled:
+        rows: FileRows = open_labelled(options, **chosen)
+        return rows
     chosen |= {"skip_bad": False, "mark_bad": options.skip_bad, "labels": "none"}
     return open_data(options, **chosen)
 

@@ -57,7 +57,7 @@ def add_talk(group: Any) -> None:
     group.add_argument("--json", action="store_true", help="print the result as one JSON object")
 
 
-def add_data_options(parser: Any, *, target: bool = True) -> None:
+def add_data_options(parser: Any, *, target: bool = True, model: bool = False) -> None:
     """Add how files of rows are read."""
     group = parser.add_argument_group("reading")
     if target:
@@ -72,7 +72,7 @@ def add_data_options(parser: Any, *, target: bool = True) -> None:
         action="append",
         metavar="A,B,...",
         help="the features: names or numbers of columns "
-        f"(default: {'all but the target' if target else 'those that the model was fitted on'})",
+        f"(default: {'those that the model was fitted on' if model else 'all but the target'})",
     )
     group.add_argument(
         "--drop", action="append", default=[], metavar="A,B,...", help="columns to leave out"
@@ -163,7 +163,7 @@ def open_data(options: argparse.Namespace, **changed: Any) -> Any:
         raise UsageError(f"--{error.option.replace('_', '-')}: {error.text}") from None
 
 
-def open_labelled(options: argparse.Namespace) -> Any:
+def open_labelled(options: argparse.Namespace, **changed: Any) -> Any:
     """Open the rows that the options name, which have to have labels."""
     from eigenfeat.tables import listed_files
     from eigenfeat.tables.formats import WITH_LABELS, format_of
@@ -173,7 +173,7 @@ def open_labelled(options: argparse.Namespace) -> Any:
     bare = {options.format or format_of(path) for path in paths}.isdisjoint([*WITH_LABELS, None])
     if options.target is None and bare and paths[0].exists():
         raise none  # before the column of labels is taken for a feature
-    rows = open_data(options)
+    rows = open_data(options, **changed)
     if rows.sources[0].label_kind is None:
         if options.target is None and options.y_name != "y":
             raise UsageError(

@@ -26,6 +26,15 @@ COMMANDS = {
     "inspect": ["inspect", "rows.csv"],
     "fit": ["fit", "rows.csv", "--target", "kind", "-o", "out.efm"],
     "predict": ["predict", "model.efm", "rows.csv", "--columns", "x0,x1,x2", "-o", "out.csv"],
+    "evaluate": [
+        "evaluate",
+        "model.efm",
+        "rows.csv",
+        "--target",
+        "kind",
+        "--columns",
+        "x0,x1,x2",
+    ],
     "transform": [
         "transform",
         "features.efm",
@@ -60,7 +69,7 @@ OPTIONS = [
 # the column of labels, the columns of the model, or what is in a field.
 ALSO_TOLD_AS = {
     "--delimiter": ("--target: ", "--columns: ", "rows.csv: "),
-    "--target": ("label", "--target"),
+    "--target": ("label", "--target", "--columns: "),
     "--columns": ("rows.csv: ", "--drop: ", "--columns"),
     "--drop": ("rows.csv: ", "--columns"),
     "--header": ("rows.csv: ", "--target: "),

@@ -1,0 +1,120 @@
+"""``eigenfeat evaluate``: a classifier's predictions beside the labels of files."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenfeat._base.validation import show
+from eigenfeat.cli.models import opened
+from eigenfeat.cli.output import Output
+
+__all__ = ["evaluate"]
+
+_Counts = NDArray[np.int64]
+
+NAMED_PAIRS = 5  # of classes that are confused most often
+
+
+def evaluate(options: argparse.Namespace) -> int:
+    """Print accuracy, log loss and what is confused."""
+    output = Output("evaluate", options.json, options.progress)
+    model, rows = opened(options, "predict", labelled=True)
+    if not hasattr(model, "classes_"):
+        raise ValueError(f"{options.model}: expected a classifier, got {type(model).__name__}")
+    classes = np.asarray(model.classes_)
+    model.__dict__.pop("feature_names_in_", None)  # columns were matched when the file was opened
+    confusion = np.zeros((len(classes), len(classes)), dtype=np.int64)
+    unknown: dict[Any, int] = {}
+    loss, probable = 0.0, callable(getattr(model, "predict_proba", None))
+    with output.rows("evaluating") as advance:
+        for block, position in rows.blocks():
+            where = _codes(block.y, classes)
+            for label in block.y[where < 0].tolist():
+                unknown[label] = unknown.get(label, 0) + 1
+            known, X = where >= 0, block.X
+            if known.any():
+                code, part = _predicted(model, X[known], where[known], classes, probable)
+                np.add.at(confusion, (where[known], code), 1)
+                loss += part
+            advance(len(block), rows.fraction(position))
+    n = int(confusion.sum())
+    if n == 0:
+        raise ValueError(
+            f"{rows.sources[0].path}: expected labels among those of {options.model}, "
+            f"{show(classes.tolist(), 200)}, got "
+            + (f"{show(sorted(unknown, key=str), 200)}" if unknown else "no rows")
+        )
+    found = _figures(confusion, classes, loss / n if probable else None, unknown)
+    found |= {"skipped": rows.n_skipped, "seconds": advance.seconds}
+    output.result(found, _text(str(options.model), confusion, classes, found))
+    return 0
+
+
+def _codes(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
+    """The class of each label, -1 where the model does not know it."""
+    by_label = {label: code for code, label in enumerate(classes.tolist())}
+    return np.array([by_label.get(label, -1) for label in labels.tolist()], dtype=np.intp)
+
+
+def _predicted(
+    model: Any, X: Any, truth: NDArray[np.intp], classes: NDArray[Any], probable: bool
+) -> tuple[NDArray[np.intp], float]:
+    """Predicted classes, and the sum of negative logarithms of the true ones' probabilities."""
+    if not probable:
+        return _codes(np.asarray(model.predict(X)), classes), 0.0
+    chances = np.asarray(model.predict_proba(X), dtype=float)
+    true = chances[np.arange(len(truth)), truth]
+    least = np.finfo(np.float32).tiny  # a probability of 0 that was wrong is a large loss
+    return chances.argmax(axis=1), float(-np.log(np.maximum(true, least)).sum())
+
+
+def _figures(
+    confusion: _Counts, classes: NDArray[Any], log_loss: float | None, unknown: dict[Any, int]
+) -> dict[str, Any]:
+    n, right = int(confusion.sum()), int(np.trace(confusion))
+    accuracy = right / n
+    found: dict[str, Any] = {
+        "rows": n + sum(unknown.values()),
+        "unknown_labels": {str(label): count for label, count in unknown.items()},
+        "accuracy": accuracy,
+        "standard_error": float(np.sqrt(accuracy * (1 - accuracy) / n)),
+        "errors": n - right,
+        "classes": classes.tolist(),
+        "confusion": confusion.tolist(),
+    }
+    return found | ({} if log_loss is None else {"log_loss": log_loss})
+
+
+def _text(name: str, confusion: _Counts, classes: NDArray[Any], found: dict[str, Any]) -> str:
+    labels = [str(label) for label in classes.tolist()]
+    width = max(5, *(len(label) for label in labels))
+    lines = [
+        f"{name}: accuracy {found['accuracy']:.4f} (standard error {found['standard_error']:.4f}), "
+        f"{found['errors']:,} errors in {int(confusion.sum()):,} rows"
+        + (f", log loss {found['log_loss']:.4f}" if "log_loss" in found else "")
+    ]
+    if found["unknown_labels"]:
+        lines.append(
+            f"{sum(found['unknown_labels'].values()):,} rows have labels that the model does not "
+            f"know, and were left out: {show(list(found['unknown_labels']), 200)[1:-1]}"
+        )
+    if found["skipped"]:
+        lines.append(f"{found['skipped']:,} bad rows were left out")
+    lines.append(f"{'class':{width}}  {'rows':>9}  {'recall':>7}  {'precision':>9}")
+    for code, label in enumerate(labels):
+        rows, predicted = int(confusion[code].sum()), int(confusion[:, code].sum())
+        right = int(confusion[code, code])
+        recall = f"{right / rows:.4f}" if rows else "-"
+        precision = f"{right / predicted:.4f}" if predicted else "-"
+        lines.append(f"{label:{width}}  {rows:>9,}  {recall:>7}  {precision:>9}")
+    wrong = confusion - np.diag(np.diag(confusion))
+    order = np.argsort(-wrong, axis=None, kind="stable")[:NAMED_PAIRS]
+    pairs = [divmod(int(at), len(labels)) for at in order]
+    told = [f"{labels[i]} as {labels[j]} ({wrong[i, j]:,})" for i, j in pairs if wrong[i, j]]
+    if told:
+        lines.append(f"most often confused: {', '.join(told)}")
+    return "\n".join(lines)
