@@ -95,19 +95,24 @@ def test_docstrings_show_what_is_computed(module, tmp_path, monkeypatch):
     assert runner.failures == 0, "".join(said)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_every_public_name_has_a_page(family):
-    module = importlib.import_module(f"eigenfeat{family}")
-    listed, current = set(), ""
+def listed():
+    """Return (module, name) of everything that has an API page."""
+    found, module = set(), ""
     for page in set((DOCS / "api").glob("*.rst")) - {DOCS / "api" / "index.rst"}:
         for line in page.read_text().splitlines():
             if line.startswith(".. currentmodule:: "):
-                current = line.split()[-1]
+                module = line.split()[-1]
             elif re.fullmatch(r"   \w+", line):
-                listed.add((current, line.strip()))
+                found.add((module, line.strip()))
+    return found
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_public_name_has_a_page(family):
+    module = importlib.import_module(f"eigenfeat{family}")
     shown = {
         getattr(importlib.import_module(home), name)
-        for home, name in listed
+        for home, name in listed()
         if not home.endswith(".aeon")  # which is an extra
     }
     missing = [
@@ -116,6 +121,13 @@ def test_every_public_name_has_a_page(family):
         if name != "__version__" and getattr(module, name) not in shown
     ]
     assert missing == []
+
+
+def test_references_lead_to_pages():
+    pages = {f"{module}.{name}" for module, name in listed()}
+    for page in PAGES:
+        for name in re.findall(r"{(?:class|func)}`~([\w.]+)`", page.read_text()):
+            assert name in pages, f"{page.name}: {name}"
 
 
 def test_examples_say_what_they_show():
