@@ -71,22 +71,22 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
 
     @over_blocks
     def decision_function(self, X: Any) -> NDArray[Any]:
-        """Logits.
+        """Logits of the classes.
 
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix, ExpandedRows or RowBlocks
-            Finite rows. Of blocks the result comes block by block, by an iterator.
+            Finite rows. For blocks, an iterator over the results of the blocks is returned.
 
         Returns
         -------
         (n, k) array, or (n,) with two classes
-            With two classes the logit of the second over the first.
+            With two classes, the logit of the second class over the first.
 
         Raises
         ------
         ValueError
-            If features, or logits in their type, are not finite.
+            If features, or logits in the type of the features, are not finite.
         """
         check_is_fitted(self, "coef_")
         X = self._rows(X, reset=False)
