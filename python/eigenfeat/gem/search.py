@@ -170,7 +170,8 @@ class GEMClassifierCV(BlockScores, ClassifierMixin, BaseEstimator):
         return GEMClassifier() if self.estimator is None else clone(self.estimator)
 
     def _try(self, trials: list[Trial], rows: SearchRows) -> None:
-        """Fill in every trial's `splits`; where that ends early, `results_` are what is there."""
+        """Fill in the `splits` of every trial; after an early end, `results_` has the finished
+        ones."""
         splits = list(self._splits(rows))
         try:
             with _bar(len(trials) * len(splits), self.verbose) as advance:

@@ -28,7 +28,7 @@ _BLOCK = 64  # rows at a time, so that temporaries stay small
 
 
 class SingularDenominatorError(np.linalg.LinAlgError, ValueError):
-    """A class's matrix is no denominator; says which class's, and which ridge would do."""
+    """A class's matrix is singular as a denominator; the message names the class and a ridge."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,14 +12,14 @@ __all__ = ["BadRowError", "OptionError", "arrow", "missing_value", "unfit_label"
 
 
 class BadRowError(ValueError):
-    """A row that cannot be taken as it is. Names the file, the row or line and the column.
+    """Error for an invalid row. The message names the file, the row or line and the column.
 
     Attributes
     ----------
     path : str
-        The file.
+        Path of the file.
     row : int
-        Number of the row from 0, or of the line from 1.
+        Index of the row from 0, or number of the line from 1.
     """
 
     def __init__(
@@ -31,14 +31,14 @@ class BadRowError(ValueError):
 
 
 class OptionError(ValueError):
-    """An argument of `open_rows` that does not fit, be it with the files or with the others.
+    """Error for an argument of `open_rows` that does not match the files or other arguments.
 
     Attributes
     ----------
     option : str
-        Its name.
+        Name of the argument.
     text : str
-        The message without it.
+        The message without the name.
     """
 
     def __init__(self, option: str, text: str) -> None:
