@@ -170,8 +170,7 @@ class GEMClassifierCV(BlockScores, ClassifierMixin, BaseEstimator):
         return GEMClassifier() if self.estimator is None else clone(self.estimator)
 
     def _try(self, trials: list[Trial], rows: SearchRows) -> None:
-        """Fill in the `splits` of every trial; after an early end, `results_` has the finished
-        ones."""
+        """Fill in the `splits` of every trial; if it ends early, `results_` is partial."""
         splits = list(self._splits(rows))
         try:
             with _bar(len(trials) * len(splits), self.verbose) as advance:
