@@ -1,4 +1,4 @@
-"""What is installed and used here, for reports of errors and of speed."""
+"""Versions and libraries in use, for reports of errors and of speed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _installed(package: str) -> str | None:
 
 
 def _libraries() -> list[dict[str, Any]]:
-    """List the BLAS and OpenMP libraries of this process, as threadpoolctl finds them."""
+    """List the BLAS and OpenMP libraries of this process, found by threadpoolctl."""
     from threadpoolctl import threadpool_info
 
     return sorted(threadpool_info(), key=lambda library: str(library["filepath"]))

@@ -1,4 +1,4 @@
-"""Principal and vanishing components of each class alone, expanded as GEM expands its directions.
+"""Principal and vanishing components of each class, expanded as in GEM.
 
 What Karampatziakis and Mineiro (2014, section 2) weigh GEM against: nothing says that a direction
 of one class is specific to it.

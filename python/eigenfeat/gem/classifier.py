@@ -1,4 +1,4 @@
-"""GEM from rows to predictions: moments, directions, expansion and logit in one estimator."""
+"""GEM classifier: moments, directions, expansion and logit in one estimator."""
 
 from __future__ import annotations
 

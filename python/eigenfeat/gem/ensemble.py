@@ -1,4 +1,4 @@
-"""Several GEM classifiers that differ in what they draw at random, as one."""
+"""Ensembles of GEM classifiers with different random draws."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GEM on patches of images and signals, pooled over regions: features that bear small shifts."""
+"""GEM on patches of images and signals, pooled over regions: features robust to small shifts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choice of a GEM classifier's parameters, at little more than the cost of the fits' last steps."""
+"""Choice of a GEM classifier's parameters, with computations shared between candidates."""
 
 from __future__ import annotations
 

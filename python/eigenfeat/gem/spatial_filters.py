@@ -1,4 +1,4 @@
-"""Common spatial patterns: GEM for epochs of many channels, as of EEG."""
+"""Common spatial patterns: GEM for epochs of many channels, such as EEG."""
 
 from __future__ import annotations
 

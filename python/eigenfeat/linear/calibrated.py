@@ -1,4 +1,4 @@
-"""Calibrated least squares: a classifier of few steps, each of them a least squares fit."""
+"""Calibrated least squares: a classifier fitted in a few least-squares steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limited-memory BFGS in a given metric, for convex functions whose every evaluation is dear.
+"""Limited-memory BFGS in a given metric, for convex functions with expensive evaluations.
 
 SciPy's has no metric: its first steps follow the plain gradient. Here the inverse Hessian is built
 on ``gamma H^-1`` (Nocedal and Wright 2006, algorithm 7.4), H being a bound on the Hessian whose

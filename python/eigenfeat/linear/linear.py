@@ -1,4 +1,4 @@
-"""What linear classifiers share: rows of any kind in, logits, probabilities and labels out."""
+"""Base classes of the linear classifiers: logits, probabilities and labels of rows."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class FromLogits(BlockScores):
 
 
 class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
-    """What the linear classifiers share: rows in, ``X @ coef_.T + intercept_`` out."""
+    """Base class of linear classifiers, with scores ``X @ coef_.T + intercept_``."""
 
     classes_: NDArray[Any]
     coef_: NDArray[np.float64]
@@ -142,7 +142,7 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
 
 
 class LinearClassifier(Speaks, LinearModel, FromLogits):
-    """What the logits share: problems of all rows, of a sample, and of rows held out."""
+    """Base class of the fits: problems of all rows, of a sample, and of held-out rows."""
 
     fit_intercept: bool
     gram_rows: int | None

@@ -1,4 +1,4 @@
-"""Multinomial logistic regression with second-order steps, on rows or on features never formed."""
+"""Multinomial logistic regression with second-order steps, on rows or on implicit features."""
 
 from __future__ import annotations
 

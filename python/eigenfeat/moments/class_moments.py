@@ -1,4 +1,4 @@
-"""Class moments: the second-order statistics from which everything else is computed."""
+"""Class moments: the second-order statistics that estimators are computed from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the Rayleigh quotient family shares: from rows to moments, from directions to projections.
+"""Base classes of the Rayleigh quotient estimators: moments, directions and projections.
 
 The family itself is in the room ``rayleigh``; here are the base classes for those of its members
 that take labels and those that take none.
@@ -36,7 +36,7 @@ __all__ = ["RayleighTransformer", "SupervisedRayleigh", "UnsupervisedRayleigh"]
 class RayleighTransformer(
     ClassNamePrefixFeaturesOutMixin, matrices.FittedPencil, TransformerMixin, BaseEstimator
 ):
-    """What the family shares: moments in, directions when first needed, projections out."""
+    """Base class: moments, directions computed when first needed, and projections."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), None],

@@ -1,4 +1,4 @@
-r"""Quadratics over balls: global minima, and signs that are certain.
+r"""Quadratics over balls: global minima, and proved signs.
 
 The trust-region subproblem :math:`\min x^T A x + 2 g^T x,\ |x| \le r` with any symmetric
 :math:`A`, alone and in stacks.

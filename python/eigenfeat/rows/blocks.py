@@ -1,4 +1,4 @@
-"""Rows that need not fit into memory, in blocks that can be gone through again and again."""
+"""Rows that need not fit into memory, in blocks that can be read repeatedly."""
 
 from __future__ import annotations
 

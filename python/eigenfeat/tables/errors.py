@@ -1,4 +1,4 @@
-"""What is wrong with a file, or missing to read it."""
+"""Errors of files, and of packages missing to read them."""
 
 from __future__ import annotations
 
@@ -50,17 +50,17 @@ class OptionError(ValueError):
 
 
 def missing_value(label: bool = False) -> str:
-    """What to say of an empty field."""
+    """Message for an empty field."""
     return f"expected a {'label' if label else 'number'}, got a missing value"
 
 
 def unfit_value(value: Any, dtype: Any) -> str:
-    """What to say of a value that is no finite number, or none that fits the type."""
+    """Message for a value that is not a finite number, or does not fit the type."""
     return f"expected a finite {dtype} number, got {show(value)}"
 
 
 def unfit_label(value: Any, kind: str) -> str:
-    """What to say of a label of another kind than the file's first labels."""
+    """Message for a label of another kind than the first labels of the file."""
     article = "an" if kind == "int" else "a"
     return f"expected {article} {kind} label like those before, got {show(value)}"
 

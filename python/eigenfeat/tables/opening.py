@@ -1,4 +1,4 @@
-"""From the names of files to their rows."""
+"""Opening files of rows by their names."""
 
 from __future__ import annotations
 
