@@ -67,8 +67,8 @@ class GEMClassifier(ClassifierSteps):
         Ridge of the hidden layers; None means `ridge`. On MNIST, three to four times `ridge` works.
     n_clusters : int >= 1, default=1
         Number of clusters of each class. The first layer solves for directions between clusters of
-        different classes, with ``pairs="all"`` or ``("random", n)``. This helps if a class has
-        several shapes; see :mod:`eigenfeat.gem.clusters`.
+        different classes, with ``pairs="all"`` or ``("random", n)``. This gives more and finer
+        moments for classes of several shapes; see :mod:`eigenfeat.gem.clusters`.
     class_weight : dict, "balanced" or None, default=None
         Factors of the row weights by label; "balanced" gives all classes the same weight. They
         change the logit and the mean and deviations of all rows, but not the moments of a class.

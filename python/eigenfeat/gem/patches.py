@@ -344,7 +344,7 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return tuple(min(p, n) for p, n in zip(size, self._lengths(), strict=True))
 
     def _places(self) -> tuple[int, ...]:
-        """How many patches there are along each axis."""
+        """Number of patches along each axis."""
         stride = _per_axis(self.stride, len(self.grid_shape_), "stride")
         sizes = zip(self._lengths(), self._patch(), stride, strict=True)
         return tuple((n - p) // s + 1 for n, p, s in sizes)
@@ -370,7 +370,7 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
 
 def _edges(length: int, cells: int) -> NDArray[np.intp]:
-    """Where each cell of an axis begins."""
+    """Start of each cell along an axis."""
     return np.arange(cells) * length // cells
 
 

@@ -183,7 +183,7 @@ class GEMClassifierCV(BlockScores, ClassifierMixin, BaseEstimator):
             raise
 
     def _rank(self, result: dict[str, Any]) -> tuple[float, float]:
-        """What is least for the best candidate."""
+        """Sort key of a candidate; the best has the smallest."""
         pair = result["error"], result["log_loss"]
         return pair if self.scoring == "error" else pair[::-1]
 

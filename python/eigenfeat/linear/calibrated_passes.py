@@ -87,7 +87,7 @@ class Calibration:
 
 
 class Passes:
-    """What the steps ask of the rows: three passes a step, which hold nothing of their number.
+    """Passes over the rows, three per step, with memory independent of the number of rows.
 
     Rows in memory keep the scores of a step between its passes.
     """
@@ -139,7 +139,7 @@ def score_ranges(
 def calibration_sums(
     block: Block, k: int, constant: bool, n_threads: int | None, W: _Array, mapped: Calibration
 ) -> tuple[_Array, _Array]:
-    """What `Calibration.fitted` asks for."""
+    """Sums for `Calibration.fitted`."""
     return mapped.sums(block.scores(W, constant, n_threads), block)
 
 

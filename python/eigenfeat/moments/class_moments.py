@@ -223,7 +223,7 @@ class ClassMoments:
         return self._core.n_features
 
     def _with_room(self, n_classes: int, n_features: int) -> core.ClassMoments:
-        """The core with at least so many classes; further empty ones do not show anywhere."""
+        """The core with at least this many classes; additional empty ones are not visible."""
         check_memory("ClassMoments", n_classes, n_features)
         if self._core is None:
             return core.ClassMoments(n_classes, n_features)
@@ -286,7 +286,7 @@ class ClassMoments:
         return self.merge(other) if isinstance(other, ClassMoments) else NotImplemented
 
     def __eq__(self, other: object) -> bool:
-        """The same classes and numbers, bit for bit, in whatever order they came; names aside."""
+        """Equal classes and numbers, bit for bit, in any order of classes; names may differ."""
         if not isinstance(other, ClassMoments):
             return NotImplemented
         with _both_locked(self, other):

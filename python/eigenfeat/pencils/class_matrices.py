@@ -33,7 +33,7 @@ class SingularDenominatorError(np.linalg.LinAlgError, ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """How matrices are made; validated arguments of `pair_directions`."""
+    """Options of the matrices; validated arguments of `pair_directions`."""
 
     denominator: str  # "second_moment" or "covariance"
     ridge: float | None  # None: each denominator's own, by `quiet_ridge`

@@ -1,4 +1,4 @@
-r"""How far eigenvalues of a definite pencil can move when its matrices are not known exactly.
+r"""Perturbation bounds for the eigenvalues of a definite pencil.
 
 The Crawford number of symmetric A and B is the distance of their field of values from the origin,
 :math:`c(A, B) = \min_{|x| = 1} |x^* (A + i B) x|`. (Karampatziakis and Mineiro 2014, section 2.2,

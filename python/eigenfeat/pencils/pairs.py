@@ -1,4 +1,4 @@
-"""Which ordered pairs of classes directions are solved for.
+"""Choice of the ordered pairs of classes.
 
 A pair (numerator, denominator) yields detectors that are large on the numerator's rows and small on
 the denominator's. Every way of choosing makes sure that each class occurs in some pair.

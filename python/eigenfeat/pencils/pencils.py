@@ -230,7 +230,7 @@ def pair_conditions(
     Returns
     -------
     PairConditions
-        Its method `bounds` encloses the eigenvalues for infinitely many rows.
+        Its method `bounds` estimates intervals of the eigenvalues for infinitely many rows.
 
     Raises
     ------

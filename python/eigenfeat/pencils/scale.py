@@ -72,7 +72,7 @@ class ScaleReport:
 
 @dataclass(frozen=True)
 class Trial:
-    """What a trial takes over from the estimator that asks for it."""
+    """Parameters of an estimator for a trial."""
 
     ridge: float | str
     n_directions: int

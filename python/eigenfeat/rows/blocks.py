@@ -236,7 +236,7 @@ def is_blocks(X: Any) -> bool:
 
 
 def check_no_list(X: Any) -> None:
-    """Refuse a list of blocks, which is no array, and say what takes it; ValueError."""
+    """Raise ValueError for a list of blocks, with a hint to the right class."""
     if not isinstance(X, (list, tuple)) or not X:
         return
     first = X[0][0] if isinstance(X[0], tuple) and 2 <= len(X[0]) <= 3 else X[0]

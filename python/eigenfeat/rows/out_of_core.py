@@ -198,7 +198,7 @@ def _checked_block(estimator: Any, block: Block) -> Block:
 
 
 def _of_block(method: Callable[..., Any], estimator: Any, X: Any) -> Any:
-    """What a method makes of a block, which may have no rows."""
+    """Result of a method for a block, which may have no rows."""
     if X.shape[0]:
         return method(estimator, X)
     return method(estimator, np.zeros((1, X.shape[1]), dtype=getattr(X, "dtype", float)))[:0]

@@ -99,7 +99,7 @@ class SurveyedBlocks(LabelledRows):
 
     @property
     def kept(self) -> npt.NDArray[np.bool_] | None:
-        """Which of all rows have weight; None if all have."""
+        """Mask of the rows with weight; None if all have."""
         pieces = self.survey.pieces
         if all(piece.kept is None for piece in pieces):
             return None

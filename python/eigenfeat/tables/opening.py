@@ -54,8 +54,8 @@ def open_rows(
         sparse rows).
     target : str or int, optional
         Column of labels, by name or number; for NumPy files, also another file of labels (.npy).
-        svmlight files, and .npz files with an array `y_name`, have labels without it. Without a
-        target, blocks have no labels.
+        svmlight files, and .npz files with an array `y_name`, have labels without it. All other
+        blocks have no labels without a target.
     columns, drop : sequences of str or int
         The feature columns, in this order, or the columns to leave out. By default, all columns
         except the target are features.

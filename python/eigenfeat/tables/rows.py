@@ -276,7 +276,7 @@ def _block(X: npt.NDArray[Any], labels: list[Any], start: int) -> Block:
 
 
 def finite_rows(X: npt.NDArray[Any]) -> npt.NDArray[np.bool_] | None:
-    """Which rows are finite; None if all are."""
+    """Mask of the finite rows; None if all are."""
     # A sum that is finite has no other terms, and takes no array of flags.
     with np.errstate(over="ignore", invalid="ignore"):
         total = X.sum()
