@@ -131,10 +131,10 @@ class MultinomialLogit(LinearClassifier):
 
     `gap_` was too small by a factor of at most 4.1 in 400 fits with a penalty of 0.001 or more or
     an l2 of 1 or more, on four common data sets and, with the default penalty, on separable rows;
-    and of 5 in 48 fits with an l2 of 0.01. On separable rows with more columns than rows and only
-    an l2 penalty, the search crosses plateaus: `gap_` was too small by a factor of up to 53 with an
-    l2 of 1, and up to 200 with 0.01 (384 fits). Use a smaller `tol` there; `gap_bound` shows how
-    small.
+    and by a factor of at most 5 in 48 fits with an l2 of 0.01. On separable rows with more columns
+    than rows and only an l2 penalty, the search crosses plateaus: `gap_` was too small by a factor
+    of up to 53 with an l2 of 1, and up to 200 with 0.01 (384 fits). Use a smaller `tol` there;
+    `gap_bound` shows how small.
 
     References
     ----------
