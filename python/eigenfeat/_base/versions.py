@@ -1,4 +1,4 @@
-"""What is installed and used here, for reports of errors and of speed."""
+"""Versions and libraries in use, for reports of errors and of speed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _installed(package: str) -> str | None:
 
 
 def _libraries() -> list[dict[str, Any]]:
-    """List the BLAS and OpenMP libraries of this process, as threadpoolctl finds them."""
+    """List the BLAS and OpenMP libraries of this process, found by threadpoolctl."""
     from threadpoolctl import threadpool_info
 
     return sorted(threadpool_info(), key=lambda library: str(library["filepath"]))
@@ -52,22 +52,23 @@ def _versions() -> dict[str, Any]:
 
 
 def show_versions(as_dict: bool = False) -> dict[str, Any] | None:
-    """Print the versions, the processor's tier and the libraries that are in use.
+    """Print the versions, the processor tier and the libraries in use.
 
     The tier is the instruction set that the compiled kernels use: ``baseline`` (SSE2 on x86-64,
-    NEON on aarch64), ``v3`` (AVX2 and FMA) or ``v4`` (AVX-512). It is the best of the machine's,
-    or the one that the environment variable ``EIGENFEAT_CPU`` names when the package is imported.
+    NEON on aarch64), ``v3`` (AVX2 and FMA) or ``v4`` (AVX-512). It is the best tier of the machine,
+    or the value of the environment variable ``EIGENFEAT_CPU`` when the package is imported.
 
     Parameters
     ----------
     as_dict : bool, default=False
-        Return what would be printed, and print nothing.
+        Whether to return the information instead of printing it.
 
     Returns
     -------
     dict or None
-        ``"system"``, ``"core"`` and ``"dependencies"`` by name, a package that is missing as None;
-        ``"libraries"``: the BLAS and OpenMP libraries of this process, as threadpoolctl tells them.
+        ``"system"``, ``"core"`` and ``"dependencies"`` by name, with None for missing packages;
+        ``"libraries"``: the BLAS and OpenMP libraries of this process, as reported by
+        threadpoolctl.
     """
     found = _versions()
     if as_dict:

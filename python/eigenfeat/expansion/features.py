@@ -29,7 +29,7 @@ __all__ = ["ExpandedRows", "core_rows", "take_rows"]
 
 @dataclass(frozen=True, eq=False)
 class ExpandedRows:
-    """Features ``expansion(X @ directions + offset)``, computed by tiles wherever they are used.
+    """Features ``expansion(X @ directions + offset)``, computed by tiles when they are used.
 
     Parameters
     ----------
@@ -43,14 +43,14 @@ class ExpandedRows:
     powers : distinct integers out of 1, 2, 3
         The exponents `a`.
     include_input : bool
-        Whether the columns of `X` come first.
+        Whether the features are preceded by the columns of `X`.
     projections : (n, F) array, optional
-        ``X @ directions + offset``, if they are known; see `stored`.
+        ``X @ directions + offset``, if known; see `stored`.
 
     Raises
     ------
     ValueError
-        If shapes do not fit, or a parameter is out of range.
+        If shapes do not match, or a parameter is out of range.
     """
 
     X: Any
@@ -96,7 +96,7 @@ class ExpandedRows:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and features."""
+        """Numbers of rows and features."""
         rows = self.projections if self.projections is not None else self.X
         d, n_directions = self.directions.shape
         signs = {"none": 1, "polynomial": len(self.powers)}
@@ -113,9 +113,9 @@ class ExpandedRows:
         return self.shape[0]
 
     def stored(self, n_threads: int | None = None) -> ExpandedRows:
-        """The same with its projections computed, in the rows' type: n F numbers.
+        """Copy with stored projections, n F numbers in the type of the rows.
 
-        A pass over the features then costs no product with the directions.
+        A pass over the features then needs no product with the directions.
         """
         if self.projections is not None:
             return self
@@ -123,13 +123,13 @@ class ExpandedRows:
         return replace(self, X=self.X if self.include_input else None, projections=projected)
 
     def take(self, rows: Any) -> ExpandedRows:
-        """The rows with these numbers, or where this mask is true."""
+        """Select rows by their numbers or by a mask."""
         X = None if self.X is None else self.X[rows]
         stored = None if self.projections is None else self.projections[rows]
         return replace(self, X=X, projections=stored)
 
     def toarray(self) -> RealArray:
-        """All features as one array (n, p)."""
+        """All features as an array of shape (n, p)."""
         wave = {"wave": self.wave, "powers": self.powers}
         if self.projections is None:
             return expand(
@@ -147,7 +147,7 @@ class ExpandedRows:
         return np.hstack([X.astype(self.dtype, copy=False), waves])
 
     def core(self, constant: bool) -> Any:
-        """What the core reads, with a last feature of ones if asked for."""
+        """Rows for the compiled core, optionally with a last feature of ones."""
         dtype = self.dtype
         arguments: dict[str, Any] = {
             "wave": self.wave,

@@ -20,13 +20,13 @@ _BLOCK_BYTES = 128e6  # features of a block of rows
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """Directions (d, F), offsets and where they came from, and their expansion.
+    """Directions of one layer, their pairs of classes, and their expansion.
 
     Attributes
     ----------
     directions : (d, F) array
-        In the units of the rows: projections are ``X @ directions + offset``. Of sparse rows of a
-        huge dimension, an object that can ``project`` rows and be turned into an array.
+        In the units of the rows: projections are ``X @ directions + offset``. For sparse rows of
+        huge dimension, an object with a method ``project`` that can be converted to an array.
     offset : (F,) array
     eigenvalues : (F,) array
     pairs : (F, 2) array
@@ -51,7 +51,7 @@ class Layer:
         return len(self.offset) * signs.get(self.wave, 2 * len(self.powers))
 
     def transform(self, X: Any, n_threads: int | None) -> NDArray[Any]:
-        """Expanded features of rows, all of them at once."""
+        """Expanded features of rows, as one array."""
         waves = {"wave": self.wave, "powers": self.powers}
         if hasattr(self.directions, "project"):
             wide = self.project(X, n_threads)
@@ -65,7 +65,7 @@ class Layer:
         return expand(X, self.directions, self.offset, wave="none", n_threads=n_threads)
 
     def kept(self, mask: NDArray[np.bool_]) -> Layer:
-        """The layer with the directions where the mask is true."""
+        """The layer restricted to the directions for which the mask is true."""
         wide = hasattr(self.directions, "project")
         some = self.directions[:, mask]
         return Layer(
@@ -80,7 +80,7 @@ class Layer:
 
 
 def as_layer(gem: Any) -> Layer:
-    """What a classifier keeps of a fitted extractor."""
+    """Convert a fitted extractor to a layer."""
     return Layer(
         gem.directions_,
         gem.offset_,
@@ -93,7 +93,7 @@ def as_layer(gem: Any) -> Layer:
 
 
 def row_blocks(n: int, width: int) -> Iterator[slice]:
-    """Cut n rows so that a block of rows has some hundred MB with `width` float32 columns."""
+    """Slices of n rows; a block with `width` float32 columns has about a hundred MB."""
     size = int(np.clip(_BLOCK_BYTES / (4 * max(width, 1)) // 512 * 512, 512, 1 << 17))
     return (slice(begin, min(begin + size, n)) for begin in range(0, n, size))
 
@@ -101,7 +101,7 @@ def row_blocks(n: int, width: int) -> Iterator[slice]:
 def hidden_features(
     X: Any, layers: Sequence[Layer], n_threads: int | None
 ) -> Iterator[tuple[slice, Any]]:
-    """Rows as the layer after `layers` sees them, block by block."""
+    """Input of the layer after `layers`, block by block."""
     width = max([X.shape[1], *(2 * len(layer.offset) for layer in layers)])
     for rows in row_blocks(X.shape[0], width):
         block = X[rows]
@@ -112,7 +112,7 @@ def hidden_features(
 
 
 def project_rows(X: Any, layers: Sequence[Layer], n_threads: int | None) -> NDArray[np.float32]:
-    """Projections (n, F) on the last layer, float32; nothing wider is formed for all rows."""
+    """Projections (n, F) on the last layer, float32; wider arrays are formed only for blocks."""
     n, last = X.shape[0], layers[-1]
     out: NDArray[np.float32] | None = None
     for rows, block in hidden_features(X, layers[:-1], n_threads):
@@ -138,7 +138,7 @@ def _last_input(X: Any, layers: Sequence[Layer], n_threads: int | None) -> Any:
 def layer_features(
     X: Any, layers: Sequence[Layer], include_input: bool, n_threads: int | None
 ) -> ExpandedRows:
-    """The last layer's features of rows, by their projections; its input's columns come first."""
+    """Features of the last layer from projections, preceded by the columns of its input."""
     last = layers[-1]
     inputs = _last_input(X, layers, n_threads) if include_input else None
     if inputs is not None and len(layers) > 1:

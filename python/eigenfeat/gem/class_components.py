@@ -1,4 +1,4 @@
-"""Principal and vanishing components of each class alone, expanded as GEM expands its directions.
+"""Principal and vanishing components of each class, expanded as in GEM.
 
 What Karampatziakis and Mineiro (2014, section 2) weigh GEM against: nothing says that a direction
 of one class is specific to it.
@@ -28,49 +28,50 @@ __all__ = ["ClassComponents"]
 
 
 class ClassComponents(GEM):
-    """Features from principal or vanishing components of each class by itself.
+    """Features from the principal or vanishing components of each class.
 
-    For each class c the directions of unit length with the largest ("principal") or smallest
-    ("vanishing") mean square ``v^T C_c v`` of the class's rows: PCA by class, as in SIMCA, and the
-    linear polynomials of vanishing component analysis. Projections are expanded as in
-    :class:`GEM`, which takes the ratio of two classes' mean squares instead
-    and made fewer errors on all sets on which they were compared (see the user guide).
+    For each class c, the directions are the unit vectors with the largest ("principal") or smallest
+    ("vanishing") mean square ``v^T C_c v`` of the rows of the class. These are PCA by class, as in
+    SIMCA, and the linear polynomials of vanishing component analysis. Projections are expanded as
+    in :class:`GEM`, which uses the ratio of two classes' mean squares instead and made fewer errors
+    on all data sets of the comparison in the user guide.
 
     Parameters
     ----------
     kind : {"principal", "vanishing"}, default="principal"
-        Which end of each class's spectrum.
+        The end of each class's spectrum that is used.
     n_directions : int >= 1, default=10
-        Directions of a class, at most d; principal ones only as many as have any variance.
+        Number of directions of a class, at most d. Principal directions without variance are
+        dropped.
     center : {"class", "all"}, default="class"
         The origin of ``C_c``: the class's mean (a covariance) or the mean of all rows.
     scale : {"none", "columns"}, default="columns"
-        Whether columns are divided by their standard deviations first. Directions have unit length
-        in these units.
+        Whether to divide columns by their standard deviations first. Directions have unit length in
+        these units.
     expansion : {"half_wave", "shifted", "polynomial", "none"}, default="shifted"
-        As in :class:`GEM`. "shifted" is smooth at 0, where projections on vanishing components
-        lie: roots of half waves would make features of rounding there.
+        As in :class:`GEM`. "shifted" is smooth at 0, where projections on vanishing components lie.
+        Roots of half waves would amplify rounding errors there.
     powers, include_input, n_threads, verbose
         As in :class:`GEM`.
 
     Attributes
     ----------
     directions_ : (d, F) array
-        One direction a column; projections are ``X @ directions_ + offset_``.
+        One direction per column; projections are ``X @ directions_ + offset_``.
     offset_ : (F,) array
-        Minus the projections of the origins.
+        Negative projections of the origins.
     eigenvalues_ : (F,) array
-        Mean squares of the projections over the rows of their class; of a class descending if
+        Mean squares of the projections over the rows of their class; within a class, descending if
         principal, else ascending.
     pairs_ : (F, 2) array
-        The class of each direction, twice.
+        Class of each direction, in both columns.
     ranks_, classes_, moments_, column_scale_, n_features_in_, feature_names_in_
         As in :class:`GEM`.
 
     Raises
     ------
     ValueError
-        If there are fewer than two classes, or rows, labels, weights or parameters are unfit.
+        If there are fewer than two classes, or rows, labels, weights or parameters are invalid.
 
     References
     ----------

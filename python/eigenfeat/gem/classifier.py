@@ -1,4 +1,4 @@
-"""GEM from rows to predictions: moments, directions, expansion and logit in one estimator."""
+"""GEM classifier: moments, directions, expansion and logit in one estimator."""
 
 from __future__ import annotations
 
@@ -31,50 +31,51 @@ __all__ = ["CLASSIFIER", "REGISTRY", "GEMClassifier"]
 
 
 class GEMClassifier(ClassifierSteps):
-    """GEM features and multinomial logistic regression on them, in one pass of small memory.
+    """Multinomial logistic regression on GEM features, without storing the features.
 
-    To the tolerance and the rounding of float32 it is ``make_pipeline(GEM(...),
-    MultinomialLogit(ridge_scale="common", tol=1e-3))``; with `include_input` and one layer,
-    ``ridge_scale="columns"``. But features are never formed: only the projections of the rows, one
-    float32 number for each row and direction.
+    Up to the tolerance and float32 rounding, it is equivalent to ``make_pipeline(GEM(...),
+    MultinomialLogit(ridge_scale="common", tol=1e-3))``, with ``ridge_scale="columns"`` for
+    `include_input` and one layer. The features are never formed: only the projections are stored,
+    one float32 number for each row and direction.
 
     Parameters
     ----------
     ridge, pairs, denominator, constant, scale
         As in :class:`GEM`.
     n_directions : int >= 1, default=10
-        Most directions to keep for a pair.
+        Maximum number of directions to keep for a pair.
     threshold : float, "auto" or None, default=1.5
         Directions of the last layer with a smaller eigenvalue are dropped; see :class:`GEM`.
     expansion : {"auto", "half_wave", "shifted", "polynomial"}, default="auto"
-        What the logit sees of the projections p. "auto" is "half_wave" with `depth` 1, and
-        "shifted", which is smooth at 0, for deeper ones.
+        Expansion of the projections, as in :class:`GEM`. "auto" is "half_wave" with `depth` 1, and
+        "shifted", which is smooth at 0, with a larger `depth`.
     powers : distinct numbers out of 1, 2, 3, default=(1, 2, 3)
-        The expansion's exponents.
+        Exponents of the expansion.
     include_input : bool, default=False
-        Whether the logit also reads what the last layer projects: the rows' own columns or, with
-        `depth` over 1, the features of the layer before it.
+        Whether the logit also uses the input of the last layer: the columns of X or, with `depth`
+        over 1, the features of the previous layer.
     penalty : float >= 0, default=0.03
-        Weight of the logit's energy, see :class:`MultinomialLogit`.
+        Weight of the energy of the logits, see :class:`MultinomialLogit`.
     tol : float > 0, default=1e-3
-        How near the logit's optimum is, likewise; nearer, held-out errors hardly change.
+        Tolerance of the logit, see :class:`MultinomialLogit`. Smaller values hardly change held-out
+        errors.
     depth : int >= 1, default=1
-        Layers. Those before the last hand on 1 and ``sqrt(1 + max(0, s p)) - 1`` for both signs s.
+        Number of layers. Hidden layers output 1 and ``sqrt(1 + max(0, s p)) - 1`` for both signs s.
     hidden_directions : int >= 1, default=20
-        Directions a pair of the layers before the last, which have no threshold.
+        Number of directions per pair in the hidden layers, which have no threshold.
     hidden_ridge : float >= 0, "auto" or None, default=None
-        Their ridge; None means `ridge`. On MNIST three to four times the last layer's does.
+        Ridge of the hidden layers; None means `ridge`. On MNIST, three to four times `ridge` works.
     n_clusters : int >= 1, default=1
-        Clusters of each class that the first layer's directions are solved between, in place of the
-        classes, for pairs across classes: ``pairs="all"`` of them or ``("random", n)``. More and
-        finer moments where a class has several shapes; see :mod:`eigenfeat.gem.clusters`.
+        Number of clusters of each class. The first layer solves for directions between clusters of
+        different classes, with ``pairs="all"`` or ``("random", n)``. This gives more and finer
+        moments for classes of several shapes; see :mod:`eigenfeat.gem.clusters`.
     class_weight : dict, "balanced" or None, default=None
-        Factors of the rows' weights by label, or such that all classes weigh the same. Each class's
-        own moments do not depend on it; the logit does, and the mean and deviations of all rows.
+        Factors of the row weights by label; "balanced" gives all classes the same weight. They
+        change the logit and the mean and deviations of all rows, but not the moments of a class.
     random_state : int, RandomState or None, default=0
-        For `scale`, clusters, pairs drawn at random, and the rows of the logit's metric.
+        Seed for `scale`, clusters, random pairs, and the rows of the logit's metric.
     n_threads : int or None, default=None
-        Threads; None means all that OpenMP gives. Results do not depend on it.
+        Number of threads; None means all OpenMP threads. Results do not depend on it.
     verbose : int, default=0
         1 prints a line for each step on stderr.
 
@@ -94,15 +95,15 @@ class GEMClassifier(ClassifierSteps):
     Raises
     ------
     ValueError
-        If there are fewer than two classes, or rows, labels, weights or parameters are unfit.
+        If there are fewer than two classes, or rows, labels, weights or parameters are invalid.
     SingularDenominatorError
-        If a class's matrix is singular and `ridge` too small; it says which ridge would do.
+        If a class's matrix is singular and `ridge` too small; the message gives a sufficient ridge.
 
     Notes
     -----
-    Integer rows of up to 16 bits are taken as float32, which holds them exactly; float64 rows keep
-    their precision up to the projections. Memory beyond the rows, with F directions and p features:
-    4 n F bytes of projections, 4 p^2 of the logit's metric, and 8 k d^2 of moments, d being the
+    Integer rows of up to 16 bits are converted to float32, which is exact; float64 rows keep their
+    precision up to the projections. Memory beyond the rows, with F directions and p features: 4 n F
+    bytes for projections, 4 p^2 for the logit's metric, and 8 k d^2 for moments, where d is the
     width of the widest layer's input.
 
     References
@@ -189,20 +190,20 @@ class GEMClassifier(ClassifierSteps):
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, events: Any = None
     ) -> GEMClassifier:
-        """Fit directions, layer by layer, and the logit on their expansion.
+        """Fit the directions of each layer, then the logit on their expansion.
 
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Finite rows. Blocks, and memory-mapped arrays, are gone through again for every layer
-            and in every iteration of the logit: neither rows nor their projections are kept.
+            Finite rows. Blocks and memory-mapped arrays are read again for every layer and in every
+            iteration of the logit; neither rows nor projections are kept in memory.
         y : (n,) array-like
-            Labels; None with blocks, which bring their own, and their weights.
+            Labels; None with blocks, which contain labels and weights.
         sample_weight : (n,) array-like, optional
             Nonnegative weights of the rows.
         events : (n,) array-like, optional
-            What the moments are conditioned on, if not on the labels: any grouping of the rows, as
-            of a continuous target's bins or of clusters within classes.
+            Groups of rows that the moments are conditioned on instead of the labels, for example
+            bins of a continuous target or clusters within classes.
 
         Returns
         -------
@@ -224,12 +225,12 @@ class GEMClassifier(ClassifierSteps):
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Finite rows. Of blocks the result comes block by block, by an iterator.
+            Finite rows. For blocks, an iterator over the results of the blocks is returned.
 
         Returns
         -------
         (n, k) array, or (n,) with two classes
-            With two classes the logit of the second over the first.
+            With two classes, the logit of the second class over the first.
         """
         check_is_fitted(self, "logit_")
         X = self._checked(X, reset=False)
@@ -242,13 +243,13 @@ class GEMClassifier(ClassifierSteps):
         Parameters
         ----------
         path : str or path-like
-            Where to; an older file there is replaced once the new one is complete. A random
-            generator among the parameters has its default when loaded.
+            Path of the file. An existing file is replaced once the new one is complete. A random
+            generator among the parameters is not saved: the loaded classifier has the default.
 
         Raises
         ------
         ValueError
-            If a parameter or a label is none that files can hold; it says which.
+            If a parameter or a label cannot be stored in a file; the message names it.
         OSError
             If the file cannot be written.
         """
@@ -257,12 +258,12 @@ class GEMClassifier(ClassifierSteps):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> GEMClassifier:
-        """Read a classifier that `save` wrote; its predictions are the same bits.
+        """Read a classifier written by `save`; its predictions are identical bit for bit.
 
         Raises
         ------
         FileFormatError
-            If the file is foreign or damaged.
+            If the file has another format or is damaged.
         """
         found: GEMClassifier = read_object(path, REGISTRY, GEMClassifier)
         return found

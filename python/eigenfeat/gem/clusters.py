@@ -23,8 +23,8 @@ def class_clusters(
 ) -> tuple[NDArray[np.str_], list[list[str]]]:
     """Split every class into clusters by k-means.
 
-    The paper's section 5 conditions moments on other events than classes; a cluster's second moment
-    is closer to one shape than its class's.
+    Section 5 of the paper conditions moments on events other than classes. A cluster is usually
+    closer to a single shape than its class.
 
     Parameters
     ----------
@@ -33,11 +33,12 @@ def class_clusters(
     y : (n,) array
         Labels.
     n_clusters : int >= 1
-        Most clusters of a class; classes with fewer than 50 rows for each get fewer.
+        Maximum number of clusters of a class; classes with fewer than 50 rows per cluster get
+        fewer.
     scaled : bool
-        Whether columns are divided by their standard deviations.
+        Whether to divide columns by their standard deviations.
     random_state : int, RandomState or None
-        For k-means.
+        Seed for k-means.
 
     Returns
     -------
@@ -73,11 +74,11 @@ def cross_pairs(
     Parameters
     ----------
     of_classes : list of list of str
-        As `class_clusters` returns them; of two classes at least.
+        Clusters from `class_clusters`, of at least two classes.
     n_pairs : int or None
-        How many, drawn such that every cluster is above equally often; None means all.
+        Number of pairs, drawn such that every cluster is equally often numerator; None means all.
     random_state : int, RandomState or None
-        For the draw.
+        Seed for drawing pairs.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Several GEM classifiers that differ in what they draw at random, as one."""
+"""Ensembles of GEM classifiers with different random draws."""
 
 from __future__ import annotations
 
@@ -33,37 +33,38 @@ __all__ = ["ENSEMBLE", "GEMEnsemble"]
 
 
 class GEMEnsemble(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
-    r"""GEM classifiers that differ by chance, and the geometric mean of their probabilities.
+    r"""Ensemble of randomised GEM classifiers, with the geometric mean of their probabilities.
 
-    What differs is what each draws at random: pairs of classes (hypercubes), or, in a pipeline,
+    The members differ in their random draws: pairs of classes (hypercubes) or, in a pipeline,
     random features before the classifier.
 
-    The probabilities that minimise the mean of the Kullback-Leibler divergences to the M members',
-    :math:`\frac1M \sum_m D(q \,\|\, p_m)`, are
+    The probabilities q that minimise the mean Kullback-Leibler divergence to those of the M
+    members, :math:`\frac1M \sum_m D(q \,\|\, p_m)`, are
 
     .. math:: q_c \propto \prod_m p_{m,c}^{1/M},
 
-    whose logits are the means of the members'. Their cross-entropy is at most the mean of the
-    members', row by row.
+    Their logits are the means of the members' logits. For each row, their cross-entropy is at most
+    the mean of the members' cross-entropies.
 
     Parameters
     ----------
     estimator : GEMClassifier, Pipeline that ends with one, or None, default=None
-        What the members are clones of; None means ``GEMClassifier(pairs="hypercube")``. If neither
-        pairs nor another step are drawn at random the members are nearly the same.
+        Estimator to clone for each member; None means ``GEMClassifier(pairs="hypercube")``. If
+        neither the pairs nor another step is random, the members are nearly the same.
     n_members : int >= 1, default=5
-        How many, M.
+        Number of members, M.
     random_state : int, RandomState or None, default=0
-        Draws the members' `random_state`, and those of each step of a pipeline.
+        Seed for the `random_state` of each member, and of each step of a pipeline.
     n_threads : int or None, default=None
-        Threads of each member; None leaves those of `estimator`. Results do not depend on it.
+        Number of threads of each member; None keeps the value of `estimator`. Results do not depend
+        on it.
     verbose : int, default=0
         1 prints a line for each member on stderr.
 
     Attributes
     ----------
     members_ : list of GEMClassifier or of Pipeline
-        Fitted. Each would be the same, bit for bit, if it were fitted alone.
+        Fitted members. Each is identical, bit for bit, to the same member fitted alone.
     classes_ : (k,) array
         Labels, sorted.
     n_features_in_ : int
@@ -74,15 +75,15 @@ class GEMEnsemble(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
     Raises
     ------
     ValueError
-        If there are fewer than two classes, or rows, labels, weights or parameters are unfit.
+        If there are fewer than two classes, or rows, labels, weights or parameters are invalid.
     SingularDenominatorError
-        If a class's matrix is singular and `ridge` too small; it says which ridge would do.
+        If a class's matrix is singular and `ridge` too small; the message gives a sufficient ridge.
 
     Notes
     -----
-    The rows' moments are accumulated once, and `scale` is decided once, by the first member;
-    pipelines, whose classifiers see other features each, share nothing. The members are fitted one
-    after the other: beside what they keep, memory is that of one.
+    Moments are accumulated once, and `scale` is decided once, by the first member. Pipelines share
+    nothing, since their classifiers have different features. The members are fitted one after the
+    other: memory is that of one fit, plus the fitted members.
 
     References
     ----------
@@ -98,7 +99,7 @@ class GEMEnsemble(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
     >>> GEMEnsemble(n_members=2).fit(X[:1000], y[:1000]).score(X[1000:], y[1000:]) > 0.95
     True
 
-    On random Fourier features, others for each member:
+    With random Fourier features, drawn anew for each member:
 
     >>> from eigenfeat import GEMClassifier
     >>> from sklearn.kernel_approximation import RBFSampler
@@ -138,8 +139,9 @@ class GEMEnsemble(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X, y, sample_weight, events
-            As in :meth:`GEMClassifier.fit`. A pipeline takes no blocks, but memory-mapped arrays as
-            its first step does; weights and events go to its classifier.
+            As in :meth:`GEMClassifier.fit`. A pipeline does not accept blocks; it accepts
+            memory-mapped arrays as its first step does. Weights and events are passed to its
+            classifier.
 
         Returns
         -------
@@ -199,17 +201,17 @@ class GEMEnsemble(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
 
     @over_blocks
     def decision_function(self, X: Any) -> NDArray[Any]:
-        """Logits of the classes, the means of the members'.
+        """Logits of the classes: means of the members' logits.
 
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Finite rows. Of blocks the result comes block by block, by an iterator.
+            Finite rows. For blocks, an iterator over the results of the blocks is returned.
 
         Returns
         -------
         (n, k) array, or (n,) with two classes
-            With two classes the logit of the second over the first.
+            With two classes, the logit of the second class over the first.
         """
         check_is_fitted(self, "members_")
         return np.asarray(sum(self._logits(X)) / len(self.members_))
@@ -231,14 +233,14 @@ class GEMEnsemble(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         path : str or path-like
-            Where to; an older file there is replaced once the new one is complete. A random
-            generator among the parameters has its default when loaded.
+            Path of the file. An existing file is replaced once the new one is complete. A random
+            generator among the parameters is not saved: the loaded ensemble has the default.
 
         Raises
         ------
         ValueError
-            If a parameter or a label is none that files can hold, or members are pipelines, which
-            :func:`eigenfeat.save` writes.
+            If a parameter or a label cannot be stored in a file, or members are pipelines; use
+            :func:`eigenfeat.save` for those.
         OSError
             If the file cannot be written.
         """
@@ -252,12 +254,12 @@ class GEMEnsemble(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> GEMEnsemble:
-        """Read an ensemble that `save` wrote; its predictions are the same bits.
+        """Read an ensemble written by `save`; its predictions are identical bit for bit.
 
         Raises
         ------
         FileFormatError
-            If the file is foreign or damaged.
+            If the file has another format or is damaged.
         """
         found: GEMEnsemble = read_object(path, REGISTRY.joined(ENSEMBLE), GEMEnsemble)
         return found

@@ -48,91 +48,93 @@ from eigenfeat.rows.row_weights import weighted_rows
 class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimator):
     """Discriminative features from generalized eigenvectors, for any linear classifier.
 
-    For ordered pairs (i, j) of classes it solves ``C_i u = lambda (C_j + r_j I) u``. Along `u` rows
-    of class i are large on average (lambda) and rows of class j small (1). By default `C_c` is the
-    second moment of rows ``(x - m, 1)``, m the mean of all rows: ``[[M_c, a_c], [a_c^T, 1]]`` with
-    ``M_c = E[(x - m)(x - m)^T | y = c]`` and ``a_c = E[x - m | y = c]``; the ridge is added to M_j
-    alone, ``r_j = ridge * trace(M_j) / d``. The features are powers of both half waves of the
-    projections ``p = u^T (x - m, 1)``, which are ``max(0, s p)^(a/2)``.
+    For ordered pairs (i, j) of classes, GEM solves ``C_i u = lambda (C_j + r_j I) u``. The
+    projections on `u` have mean square lambda for rows of class i, and 1 for class j with its
+    ridge. By default `C_c` is the second moment of rows ``(x - m, 1)``, m the mean of all rows:
+    ``[[M_c, a_c], [a_c^T, 1]]`` with ``M_c = E[(x - m)(x - m)^T | y = c]`` and
+    ``a_c = E[x - m | y = c]``. The ridge is added only to M_j, ``r_j = ridge * trace(M_j) / d``.
+    The features are powers ``max(0, s p)^(a/2)`` of both half waves (s = 1 and -1) of the
+    projections ``p = u^T (x - m, 1)``.
 
     Parameters
     ----------
     ridge : float >= 0 or "auto", default=0.2
         Multiple of a denominator's mean eigenvalue that is added to its diagonal. 0 needs more
-        independent rows than columns in every class. "auto" chooses one for each class, of .03 to
-        1, by its spectrum and its number of rows: see :func:`eigenfeat.pair_directions`.
+        independent rows than columns in every class. "auto" chooses one between .03 and 1 for each
+        class from its spectrum and its number of rows: see :func:`eigenfeat.pair_directions`.
     n_directions : int >= 1, default=10
-        Most directions to keep for a pair.
+        Maximum number of directions to keep for a pair.
     threshold : float, "auto" or None, default=1.5
-        Directions with a smaller eigenvalue are dropped; with "auto", those that sampling noise is
-        expected to give by itself, pair by pair.
+        Directions with a smaller eigenvalue are dropped. "auto" drops, for each pair, the
+        directions that are expected from sampling noise alone.
     pairs : str, tuple, list or Contrasts, default="all"
-        Which pairs: all ordered ones, k (k - 1); those of neighbours on a cube on whose corners the
-        classes are put at random, O(k log k); or as many random ones, with "stratified" such that
-        every class is equally often above and below. A list holds (numerator, denominator) labels.
-        For many classes: "confusion", each class with those whose means are nearest, O(k); and
-        problems between groups of classes, "one_vs_rest", 2 k, "class_tree", 2 (k - 1), or
-        `Contrasts` with weights of your own. ``("random", n)``, ``("stratified", n)`` and
-        ``("confusion", n)`` say how many.
+        The pairs of classes. "all": all k (k - 1) ordered pairs. "hypercube": neighbours on a cube,
+        with the classes at random corners, O(k log k). "random": as many pairs drawn at random.
+        "stratified": the same, with every class equally often numerator and denominator. A list
+        holds (numerator, denominator) labels. For many classes: "confusion" pairs each class with
+        those whose means are nearest, O(k). Problems between groups of classes: "one_vs_rest", 2 k;
+        "class_tree", 2 (k - 1); or `Contrasts` with your own weights. ``("random", n)``,
+        ``("stratified", n)`` and ``("confusion", n)`` set the number of pairs.
     denominator : {"second_moment", "covariance"}, default="second_moment"
-        The matrix below; with "covariance" both are about class j's mean, see `pair_directions`.
+        The denominator matrix. With "covariance", both matrices are about class j's mean; see
+        `pair_directions`.
     constant : bool, default=True
         Whether rows are ``(x - m, 1)``, so that a direction has an offset and may cancel a class's
-        mean. If not, `C_c` is the second moment of x. No part with a covariance.
+        mean. If False, `C_c` is the second moment of x. It has no effect with "covariance".
     scale : {"auto", "none", "columns"}, default="auto"
-        Whether columns are divided by their standard deviations before directions are solved for.
-        Columns of one unit (pixels) are better left alone, columns of mixed units standardised.
-        "auto" tries both on at most 3,000 rows, half of which are held out in turn, and takes
-        "none" on a tie. With fewer than 300 rows, with more than 5,000 columns and in
-        `fit_moments` it takes "columns" if the largest deviation exceeds five times the median one.
+        Whether to divide columns by their standard deviations before solving for directions. Use
+        "none" for columns of one unit (pixels) and "columns" for columns of mixed units. "auto"
+        tries both on at most 3,000 rows, half of which are held out in turn, and uses "none" on a
+        tie. With fewer than 300 rows, with more than 5,000 columns and in `fit_moments` it uses
+        "columns" if the largest deviation exceeds five times the median one.
     expansion : {"half_wave", "shifted", "polynomial", "none"}, default="half_wave"
-        ``max(0, s p)^(a/2)``; ``(sqrt(1 + max(0, s p)) - 1)^a``, which is smooth at 0; ``p^a``; or
-        the projections ``p = v^T x + offset`` themselves, for trees and networks.
+        In this order: ``max(0, s p)^(a/2)``; ``(sqrt(1 + max(0, s p)) - 1)^a``, which is smooth at
+        0; ``p^a``; or the projections ``p = v^T x + offset`` themselves, for trees and networks.
     powers : distinct numbers out of 1, 2, 3, default=(1, 2, 3)
         The exponents `a`.
     include_input : bool, default=False
-        Whether the input's own columns come before the features.
+        Whether the features are preceded by the input columns.
     solver : {"auto", "full", "subset", "krylov", "randomized"}, default="auto"
-        See :func:`eigenfeat.generalized_eigh`. "randomized" solves on the rows themselves, without
-        moments or any matrix of d x d; "auto" takes it for sparse and memory-mapped rows with more
+        See :func:`eigenfeat.generalized_eigh`. "randomized" works on the rows themselves, without
+        moments or any d x d matrix; "auto" chooses it for sparse and memory-mapped rows with more
         than 20,000 columns.
     random_state : int, RandomState or None, default=0
-        For the rows on which `scale` is decided, and for pairs drawn at random.
+        Seed for drawing the rows on which `scale` is decided, and for random pairs.
     n_threads : int or None, default=None
-        Threads; None means all that OpenMP gives. Results do not depend on it.
+        Number of threads; None means all OpenMP threads. Results do not depend on it.
     verbose : int, default=0
         1 prints a line for each step on stderr.
 
     Attributes
     ----------
     directions_ : (d, F) array
-        One direction a column, in the units of the input; projections are
+        One direction per column, in the units of the input. Projections are
         ``X @ directions_ + offset_``.
     offset_ : (F,) array
-        o; zeros without `constant`, but with "covariance".
+        Offsets of the projections; zeros if `constant` is False, except with "covariance".
     eigenvalues_ : (F,) array
         Eigenvalues, descending within a pair.
     pairs_ : (F, 2) array
-        Numerator and denominator label of each direction; with groups of classes, their names
-        (str): labels, "rest", or nodes of the tree, see :func:`eigenfeat.class_tree`.
+        Numerator and denominator label of each direction. Groups of classes have names (str):
+        labels, "rest", or nodes of the tree, see :func:`eigenfeat.class_tree`.
     ranks_ : (F,) array
         Rank of each direction within its pair, from 0.
     classes_ : (k,) array
         Labels, sorted.
     moments_ : ClassMoments
-        What the directions are solved from; not with "randomized", which has `residuals_` instead:
-        (F,) numbers ``|C_i v - lambda B v| / (lambda |B v|)``, B the denominator.
+        Moments that the directions are computed from. "randomized" has `residuals_` of shape (F,)
+        instead, ``|C_i v - lambda B v| / (lambda |B v|)`` with denominator B.
     scale_ : {"none", "columns"}
-        Which choice was made.
+        The choice made.
     column_scale_ : (d,) array
-        What the columns were divided by when directions were solved for.
+        Divisors of the columns in the solved problems.
     scale_report_ : ScaleReport
-        How the choice was made: basis, held-out errors, rows.
+        Reasons for the choice: basis, held-out errors, rows.
     pair_conditions_ : PairConditions
         Crawford number of each pair's pencil, and an estimate of the sampling error of its
-        matrices; computed when asked for. Not with "randomized".
+        matrices. Computed at each access; not available with "randomized".
     eigenvalue_bounds_ : (F, 2) array
-        Where the eigenvalues may be with infinitely many rows, if that estimate holds.
+        Interval of each eigenvalue for infinitely many rows, if that estimate holds.
     n_features_in_ : int
         Number of input columns, d.
     feature_names_in_ : (d,) array of str
@@ -141,15 +143,15 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
     Raises
     ------
     ValueError
-        If there are fewer than two classes, or rows, labels, weights or parameters are unfit.
+        If there are fewer than two classes, or rows, labels, weights or parameters are invalid.
     SingularDenominatorError
-        If a class's matrix is singular and `ridge` too small; it says which ridge would do.
+        If a class's matrix is singular and `ridge` too small; the message gives a sufficient ridge.
 
     Notes
     -----
     Sparse rows are never densified as a whole. float32 rows give float32 features. Directions are
-    solved at the end of `fit` and `fit_moments`, and after `partial_fit` when first needed; that
-    is safe from many threads at once, but not during a concurrent `partial_fit`.
+    computed at the end of `fit` and `fit_moments`, and after `partial_fit` when first needed.
+    Several threads may trigger this computation at once, but not during a concurrent `partial_fit`.
 
     References
     ----------
@@ -225,10 +227,9 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Finite rows. Blocks are gone through once, and once more where rows are drawn to decide
-            `scale` on.
+            Finite rows. Blocks are read once, and once more if rows are drawn to decide `scale`.
         y : (n,) array-like
-            Labels of any sortable type; None with blocks, which bring their own, and their weights.
+            Labels of any sortable type; None with blocks, which contain labels and weights.
         sample_weight : (n,) array-like, optional
             Nonnegative weights of the rows.
 
@@ -255,22 +256,23 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> GEM:
-        """Add a batch of rows to the moments; directions are solved when they are next needed.
+        """Add a batch of rows to the moments; directions are computed when next needed.
 
-        If `scale` is "auto" and the first batch has at least 300 rows, that batch decides it.
+        If `scale` is "auto" and the first batch has at least 300 rows, the choice is made on that
+        batch.
 
         Parameters
         ----------
         X, y, sample_weight
             As in `fit`.
         classes : array-like, optional
-            At the first batch, every label there will be; another label is then an error. Without
-            it new labels may come at any time. Classes without rows take no part in the pairs.
+            All labels, given with the first batch; any other label is then an error. Without it,
+            any batch may add labels. Classes without rows are in no pair.
 
         Returns
         -------
         GEM
-            The estimator itself. After an error it is as before the call.
+            The estimator itself. An error leaves it unchanged.
         """
         with unchanged_on_error(self):  # moments are as they were, too, if they cannot be updated
             refuse_moments(self.solver)
@@ -278,18 +280,18 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
         return self
 
     def fit_moments(self, moments: ClassMoments) -> GEM:
-        """Solve for directions from moments that were accumulated, or merged, elsewhere.
+        """Solve for directions from given moments.
 
         Parameters
         ----------
         moments : ClassMoments
-            Copied, so that later batches of either do not touch the other. Names of columns become
-            `feature_names_in_`.
+            Moments, copied: later batches of either object do not change the other. Names of
+            columns become `feature_names_in_`.
 
         Returns
         -------
         GEM
-            The estimator itself. After an error it is as before the call.
+            The estimator itself. An error leaves it unchanged.
         """
         if not isinstance(moments, ClassMoments):
             raise TypeError(f"moments: expected ClassMoments, got {type(moments).__name__}")
@@ -332,7 +334,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Finite rows. Of blocks the result comes block by block, by an iterator.
+            Finite rows. For blocks, an iterator over the results of the blocks is returned.
 
         Returns
         -------

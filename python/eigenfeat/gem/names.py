@@ -15,7 +15,7 @@ __all__ = ["NamedFeatures"]
 
 
 class NamedFeatures:
-    """`get_feature_names_out` of an estimator that expands directions of class pairs."""
+    """Mixin with `get_feature_names_out` for estimators that expand directions of class pairs."""
 
     expansion: str
     powers: Sequence[int]
@@ -31,7 +31,7 @@ class NamedFeatures:
         Parameters
         ----------
         input_features : (d,) array-like of str, optional
-            Names of the input's columns; they must be those seen in `fit`, if there were any.
+            Names of the input columns; they must be those seen in `fit`, if it saw names.
 
         Returns
         -------

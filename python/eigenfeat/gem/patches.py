@@ -1,4 +1,4 @@
-"""GEM on patches of images and signals, pooled over regions: features that bear small shifts."""
+"""GEM on patches of images and signals, pooled over regions: features robust to small shifts."""
 
 from __future__ import annotations
 
@@ -37,67 +37,67 @@ _BLOCK = 1 << 22  # numbers in the patches and features that are held at a time
 class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """GEM's features of small patches, pooled over the regions of an image or a signal.
 
-    Each patch of a row has the row's label. `GEM` is fitted on the patches of all rows, whose
-    second moments are summed in blocks; its features are computed at every place of a row, as a
-    convolution would, and their mean or maximum is taken within each cell of a coarse grid. An
-    object that moves within a cell keeps its features.
+    Each patch of a row has the label of the row. `GEM` is fitted on the patches of all rows, whose
+    second moments are summed in blocks. Its features are computed at every place of a row, as in a
+    convolution, and pooled by their mean or maximum within each cell of a coarse grid. An object
+    that moves within a cell keeps its features.
 
     Parameters
     ----------
     gem : GEM or None, default=None
-        What is fitted on patches; cloned. None means ``GEM(n_directions=1, powers=(1,))``.
+        Estimator to clone and fit on the patches. None means ``GEM(n_directions=1, powers=(1,))``.
     patch_size : int or tuple of int, default=9
-        Length of a patch along each axis of the padded grid; longer ones are cut to it.
+        Length of a patch along each axis; at most the length of the padded grid is used.
     padding : int or tuple of int, default=0
-        Zeros that are put at both ends of each axis, so that patches may reach beyond the grid;
-        less than the patch and no more than the grid.
+        Number of zeros added at both ends of each axis; less than the patch size and at most the
+        grid size.
     stride : int or tuple of int, default=1
-        Steps between patches along each axis.
+        Step between patches along each axis.
     pool : int or tuple of int, default=3
-        Cells along each axis, at most as many as there are places of a patch.
+        Number of cells along each axis; at most the number of patch positions is used.
     pooling : {"mean", "max"}, default="mean"
-        What is kept of a feature within a cell.
+        Pooling of a feature within a cell.
     grid_shape : tuple of 1 or 2 int, or None, default=None
-        Length and, for images, width of the grid, where rows of X are flat or have channels. None
-        takes X of shape (n, T) as signals, (n, H, W) as images, and (n, H, W, C) as images with
+        Length and, for images, width of the grid, if rows of X are flat or have channels. With
+        None, X of shape (n, T) has signals, (n, H, W) images, and (n, H, W, C) images with
         channels.
     channels : {"last", "first"}, default="last"
-        Where the channels lie, in rows that have ``grid_shape`` and more.
+        Position of the channel axis, if rows have channels in addition to ``grid_shape``.
 
     Attributes
     ----------
     gem_ : GEM
-        Fitted on the patches' moments.
+        Estimator fitted on the moments of the patches.
     moments_ : ClassMoments
-        Of the patches.
+        Moments of the patches.
     grid_shape_ : tuple of int
         The grid.
     n_channels_ : int
-        Numbers at each place of the grid.
+        Number of channels at each place of the grid.
     cells_ : tuple of int
-        Cells along each axis.
+        Number of cells along each axis.
     classes_ : (k,) array
         Labels, sorted.
     n_features_in_ : int
-        Numbers of a row: the grid's size times the channels.
+        Number of values in a row: grid size times number of channels.
 
     Raises
     ------
     ValueError
-        If X has no such grid, is not finite or unlike that of `fit`; if there are fewer than two
-        classes; or parameters are unfit.
+        If X does not have this grid, is not finite or differs in shape from that of `fit`; if there
+        are fewer than two classes; or if parameters are invalid.
 
     Notes
     -----
-    Features are ordered by cell first, row by row, then as those of `gem_`. With ``stride=1`` the
-    work is that of one product of ``places x patch`` by ``patch x directions`` numbers for each
-    row. Memory does not grow with the number of rows, but for the result.
+    Features are ordered by cell, row by row, then as those of `gem_`. With ``stride=1``, the cost
+    for each row is that of one product of a ``places x patch`` and a ``patch x directions`` matrix.
+    Apart from the result, memory does not grow with the number of rows.
 
     References
     ----------
     N. Karampatziakis and P. Mineiro, "Discriminative Features via Generalized Eigenvectors", ICML
-    2014: Algorithm 1 for the directions. Section 6 names invariances as what is missing; patches
-    and pooling are the usual way to them.
+    2014: Algorithm 1 for the directions. Section 6 names invariances as missing; patches and
+    pooling are the usual remedy.
 
     Examples
     --------
@@ -157,7 +157,7 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
         Parameters
         ----------
-        X : array-like of shape (n, T), (n, H, W), (n, H, W, C), or as `grid_shape` says
+        X : array-like of shape (n, T), (n, H, W), (n, H, W, C), or as set by `grid_shape`
             Finite rows.
         y : (n,) array-like
             Labels.
@@ -167,7 +167,7 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         Returns
         -------
         GEMPatches
-            The estimator itself. After an error it is as before the call.
+            The estimator itself. An error leaves it unchanged.
         """
         with unchanged_on_error(self):
             self._take(X, y, sample_weight, None, first=True)
@@ -181,19 +181,19 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> GEMPatches:
-        """Add the patches of a batch of rows; `gem_` is there once two classes are.
+        """Add the patches of a batch of rows; `gem_` is available once there are two classes.
 
         Parameters
         ----------
         X, y, sample_weight
             As in `fit`.
         classes : array-like, optional
-            At the first batch, every label there will be; another label is then an error.
+            All labels, given with the first batch; any other label is then an error.
 
         Returns
         -------
         GEMPatches
-            The estimator itself. After an error it is as before the call.
+            The estimator itself. An error leaves it unchanged.
         """
         with unchanged_on_error(self):
             self._take(X, y, sample_weight, classes, first=not hasattr(self, "moments_"))
@@ -202,7 +202,7 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return self
 
     def transform(self, X: ArrayLike) -> NDArray[Any]:
-        """Pooled features of the patches.
+        """Compute the pooled features of the patches.
 
         Parameters
         ----------
@@ -344,7 +344,7 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return tuple(min(p, n) for p, n in zip(size, self._lengths(), strict=True))
 
     def _places(self) -> tuple[int, ...]:
-        """How many patches there are along each axis."""
+        """Number of patches along each axis."""
         stride = _per_axis(self.stride, len(self.grid_shape_), "stride")
         sizes = zip(self._lengths(), self._patch(), stride, strict=True)
         return tuple((n - p) // s + 1 for n, p, s in sizes)
@@ -370,7 +370,7 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
 
 def _edges(length: int, cells: int) -> NDArray[np.intp]:
-    """Where each cell of an axis begins."""
+    """Start of each cell along an axis."""
     return np.arange(cells) * length // cells
 
 

@@ -31,52 +31,52 @@ _Array = NDArray[np.float64]
 class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Ridge regression on GEM features of bins of the target.
 
-    The target, or each of several contractions ``y @ u`` of a target of many outputs, is cut into
-    bins of about equal weight. GEM solves for directions between pairs of bins, along which the
-    rows' mean squares differ, and a ridge regression reads powers of both half waves of their
-    projections, beside the rows' own columns.
+    The target, or each of several contractions ``y @ u`` of a target with many outputs, is divided
+    into bins of about equal weight. GEM solves for directions along which the mean squares of two
+    bins differ. A ridge regression is fitted to powers of both half waves of the projections,
+    together with the columns of X.
 
     Parameters
     ----------
     n_bins : int >= 2, default=5
-        Most bins of a contraction.
+        Maximum number of bins of a contraction.
     n_contractions : int >= 1, default=5
-        Most contractions of a target of several outputs.
+        Maximum number of contractions of a target with several outputs.
     contraction : {"supervised", "random"}, default="supervised"
-        Which: those of :func:`eigenfeat.supervised_contractions`, or random unit vectors.
+        Contractions: those of :func:`eigenfeat.supervised_contractions`, or random unit vectors.
     ridge : float >= 0 or "auto", default="auto"
-        As in :class:`GEM`, where 0.2 is the default: targets are smooth, and columns usually few.
+        As in :class:`GEM`, whose default is 0.2; targets are smooth, and columns usually few.
     threshold, pairs, scale
-        As in :class:`GEM`; pairs are of bins, from 0.
+        As in :class:`GEM`; the labels in `pairs` are bins, numbered from 0.
     n_directions : int >= 1, default=5
-        Most directions of a pair of bins.
+        Maximum number of directions of a pair of bins.
     expansion, powers
         As in :class:`GEM`.
     include_input : bool, default=True
-        Whether the regression also reads the rows' own columns.
+        Whether the regression also uses the columns of X.
     penalty : float >= 0 or "auto", default="auto"
-        Ridge of the regression on standardised features, relative to the weight of all rows.
-        "auto" takes the best of 33 by the leave-one-out error, which one decomposition gives for
-        all of them.
+        Ridge of the regression on standardised features, relative to the weight of all rows. "auto"
+        chooses the best of 33 values by the leave-one-out error, computed for all of them from one
+        decomposition.
     random_state : int, RandomState or None, default=0
-        For `scale`, and random contractions.
+        Seed for `scale` and for random contractions.
     n_threads : int or None, default=None
-        Threads; None means all that OpenMP gives. Results do not depend on it.
+        Number of threads; None means all OpenMP threads. Results do not depend on it.
 
     Attributes
     ----------
     directions_ : (d, F) array
-        Directions of all contractions, one a column.
+        Directions of all contractions, one per column.
     offset_ : (F,) array
         Projections are ``X @ directions_ + offset_``.
     coef_ : (p,) or (q, p) array
-        Of the features, in their own units.
+        Coefficients of the features, in their own units.
     intercept_ : float or (q,) array
     penalty_ : float
-        The penalty chosen, or given.
+        The penalty that was chosen or given.
     loo_error_ : float
-        Mean square of its leave-one-out residuals over the variance of the outputs; directions are
-        not left out, so that it is somewhat too small.
+        Mean square of the leave-one-out residuals divided by the variance of the outputs. It is
+        somewhat too small, since the directions are fitted to all rows.
     n_features_in_ : int
         Number of input columns, d.
     feature_names_in_ : (d,) array of str
@@ -85,13 +85,13 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     Raises
     ------
     ValueError
-        If rows, targets, weights or parameters are unfit.
+        If rows, targets, weights or parameters are invalid.
     SingularDenominatorError
         If a bin's matrix is singular and `ridge` too small.
 
     Notes
     -----
-    Features of all rows are formed: ``8 n p`` bytes, and ``8 min(n, p)^2``.
+    The features of all rows are stored: ``8 n p`` bytes, and ``8 min(n, p)^2`` more.
 
     References
     ----------
@@ -157,7 +157,7 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.n_threads = n_threads
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GEMRegressor:
-        """Fit directions between bins of the target, and the regression on their expansion.
+        """Fit directions between bins of the target, then the regression on their expansion.
 
         Parameters
         ----------
@@ -171,7 +171,7 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Returns
         -------
         GEMRegressor
-            The estimator itself. After an error it is as before the call.
+            The estimator itself. An error leaves it unchanged.
         """
         self._validate_params()
         check_powers(self.powers)

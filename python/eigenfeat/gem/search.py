@@ -1,4 +1,4 @@
-"""Choice of a GEM classifier's parameters, at little more than the cost of the fits' last steps."""
+"""Choice of a GEM classifier's parameters, with computations shared between candidates."""
 
 from __future__ import annotations
 
@@ -29,59 +29,59 @@ GRID = {"ridge": (0.1, 0.5), "threshold": (1.0, 1.5), "penalty": (0.02, 0.1, 0.4
 
 
 class GEMClassifierCV(BlockScores, ClassifierMixin, BaseEstimator):
-    """GEM classifier whose parameters are chosen on held-out rows, then fitted to all rows.
+    """GEM classifier with parameters chosen on held-out rows, then fitted to all rows.
 
-    Candidates share what they can: moments are taken once for a split; directions are solved for
-    once for each ridge, with the lowest threshold and the most directions, and those of every other
-    candidate are among them; projections are taken once for each ridge; one Gram matrix serves all
-    penalties, each of which starts from the weights of the one before; and what keeps the same
-    directions is fitted once. Of blocks projections are not kept, all else is the same.
+    Candidates share computations. Moments are computed once per split. Directions and projections
+    are computed once per ridge, with the lowest threshold and the largest number of directions; all
+    other candidates use a subset of them. One Gram matrix serves all penalties, and each fit starts
+    from the weights of the previous penalty. Candidates with the same directions are fitted once.
+    Projections of blocks are not kept; everything else is the same.
 
     Parameters
     ----------
     estimator : GEMClassifier, optional
-        Gives the parameters that are not in the grid; `GEMClassifier()` by default.
+        Estimator with the parameters that are not in the grid; `GEMClassifier()` by default.
     grid : mapping of str to sequence, optional
-        Values to try of any of its parameters. By default ``ridge`` 0.1 and 0.5, ``threshold`` 1
-        and 1.5, ``penalty`` 0.02, 0.1 and 0.4.
+        Values to try for each parameter. By default ``ridge`` 0.1 and 0.5, ``threshold`` 1 and 1.5,
+        ``penalty`` 0.02, 0.1 and 0.4.
     cv : int, splitter or None, default=None
-        Folds; None holds one part out.
+        Number of folds, or a splitter. None holds out one part of the rows.
     validation_fraction : float, default=1/6
-        How large that part is; class by class.
+        Fraction of rows held out with ``cv=None``, class by class.
     scoring : {"error", "log_loss"}, default="error"
-        What is to be least; the other one breaks ties.
+        Criterion to minimise; the other one breaks ties.
     refit : bool, default=True
         Whether the best candidate is fitted to all rows.
     random_state : int, RandomState or None, default=0
-        For the held-out part.
+        Seed for drawing the held-out part.
     verbose : int, default=0
         1 shows a progress bar on stderr.
 
     Attributes
     ----------
     results_ : list of dict
-        For each candidate its parameters, `error` and `log_loss` (means over the splits),
-        `errors` (of each split), `n_directions_kept`, `n_iter` and `seconds` of the logit. Best
-        first. After Ctrl-C, or an error in the middle, it holds what was finished, in order of
-        trying. Of blocks, penalties of the same features are scored together, in one more pass
-        over the rows, also after Ctrl-C; a second one ends at once.
+        Parameters of each candidate, `error` and `log_loss` (means over the splits), `errors` (of
+        each split), `n_directions_kept`, `n_iter` and `seconds` of the logit. Best first. After
+        Ctrl-C or an error, it holds the finished candidates in the order in which they were tried.
+        For blocks, penalties of the same features are scored together, in one more pass over the
+        rows, also after Ctrl-C; a second Ctrl-C stops at once.
     best_params_ : dict
     best_score_ : float
-        Its held-out error or log loss.
+        Held-out error or log loss of the best candidate.
     best_estimator_ : GEMClassifier
-        With `refit`.
+        The best candidate fitted to all rows; only with `refit`.
     classes_ : (k,) array
 
     Raises
     ------
     ValueError
-        If the grid names no parameter of the estimator, rows or labels are unfit, or a split has
-        no rows of some class to train on.
+        If the grid has a name that is not a parameter of the estimator, rows or labels are invalid,
+        or a split has no training rows of some class.
 
     References
     ----------
     N. Karampatziakis and P. Mineiro, "Discriminative Features via Generalized Eigenvectors",
-    ICML 2014, section 4.1: parameters by a held-out part, then all rows.
+    ICML 2014, section 4.1: parameters chosen on held-out rows, then fitted to all rows.
 
     Examples
     --------
@@ -130,17 +130,17 @@ class GEMClassifierCV(BlockScores, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Finite rows. Blocks, and memory-mapped arrays, are gone through again and again, as by
-            `GEMClassifier`, and once more for the scores of each path of penalties.
+            Finite rows. Blocks and memory-mapped arrays are read many times, as by `GEMClassifier`,
+            and once more to score each path of penalties.
         y : (n,) array-like
-            Labels; None with blocks, which bring their own, and their weights.
+            Labels; None with blocks, which contain labels and weights.
         sample_weight : (n,) array-like, optional
-            Nonnegative weights of the rows, in fitting and in scoring.
+            Nonnegative weights of the rows, used for fitting and for scoring.
 
         Returns
         -------
         GEMClassifierCV
-            The estimator itself. After an error it is as before the call, but for `results_`.
+            The estimator itself. An error leaves it unchanged, except for `results_`.
         """
         self._validate_params()
         base = self._base()
@@ -170,7 +170,7 @@ class GEMClassifierCV(BlockScores, ClassifierMixin, BaseEstimator):
         return GEMClassifier() if self.estimator is None else clone(self.estimator)
 
     def _try(self, trials: list[Trial], rows: SearchRows) -> None:
-        """Fill in every trial's `splits`; where that ends early, `results_` are what is there."""
+        """Fill in the `splits` of every trial; if it ends early, `results_` is partial."""
         splits = list(self._splits(rows))
         try:
             with _bar(len(trials) * len(splits), self.verbose) as advance:
@@ -183,7 +183,7 @@ class GEMClassifierCV(BlockScores, ClassifierMixin, BaseEstimator):
             raise
 
     def _rank(self, result: dict[str, Any]) -> tuple[float, float]:
-        """What is least for the best candidate."""
+        """Sort key of a candidate; the best has the smallest."""
         pair = result["error"], result["log_loss"]
         return pair if self.scoring == "error" else pair[::-1]
 

@@ -1,4 +1,4 @@
-"""The rows that `GEMClassifierCV` searches with, wherever they are, and their splits."""
+"""Rows of a search by `GEMClassifierCV`, in memory or in blocks, and their splits."""
 
 from __future__ import annotations
 

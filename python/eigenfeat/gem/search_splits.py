@@ -1,4 +1,4 @@
-"""What `GEMClassifierCV` does on one pair of training and held-out rows."""
+"""Fits and scores of `GEMClassifierCV` on one pair of training and held-out rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Common spatial patterns: GEM for epochs of many channels, as of EEG."""
+"""Common spatial patterns: GEM for epochs of many channels, such as EEG."""
 
 from __future__ import annotations
 
@@ -27,54 +27,55 @@ _BLOCK = 1 << 22  # numbers of epochs that are turned into rows at a time
 
 
 class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Common spatial patterns (CSP) of epochs, for two classes or many.
+    """Common spatial patterns (CSP) of epochs, for two or more classes.
 
-    For each problem, a class i against the others or two classes i and j, filters w solve
-    ``C_i w = lambda (C_i + C_j) w`` with the mean covariances of the classes' epochs: where lambda
-    is near 1, epochs of class i have power and the others none, and near 0 the other way round. The
-    features are the logarithms of the filtered epochs' power. These are GEM's pencils, with both
-    ends of each spectrum: lambda / (1 - lambda) is GEM's eigenvalue.
+    Each problem has a class i against the others, or two classes i and j. Its filters w solve
+    ``C_i w = lambda (C_i + C_j) w`` with the mean covariances of the classes' epochs. If lambda is
+    near 1, only epochs of class i have power; if it is near 0, only the other epochs have. The
+    features are the logarithms of the power of the filtered epochs. The pencils are those of GEM,
+    but both ends of each spectrum are used: lambda / (1 - lambda) is GEM's eigenvalue.
 
     Parameters
     ----------
     n_filters : int >= 1, default=4
-        Filters of each problem, from both ends of the spectrum in turn, lambda near 1 first.
+        Number of filters of each problem, alternately from both ends of the spectrum, lambda near 1
+        first.
     pairs : {"one_vs_rest", "all"}, default="one_vs_rest"
-        One problem for each class, with the mean of the other classes' covariances as C_j, or one
-        for each two classes. With two classes there is one problem either way.
+        One problem for each class, where C_j is the mean of the other classes' covariances, or one
+        for each pair of classes. With two classes, both options give one problem.
     covariance : {"concat", "epoch"}, default="concat"
-        The covariance of a class: that of all its samples, or the mean of its epochs' covariances,
-        each divided by its trace.
+        Covariance of a class: that of all its samples, or the mean of its epochs' covariances, each
+        divided by its trace.
     center : bool, default=True
         Whether each channel's mean over an epoch is subtracted from it.
     ridge : float >= 0, default=0.01
         Multiple of a covariance's mean eigenvalue that is added to its eigenvalues in the span of
         the signals.
     rank_tol : float in (0, 1), default=1e-8
-        Directions in which the mean covariance has less than that share of its largest eigenvalue
-        are no signal: filters have no part in them. For float32 epochs at least 1e-5. After an
-        average reference, or with ICA components removed, channels span fewer dimensions.
+        Filters exclude the directions in which the mean covariance is below this fraction of its
+        largest eigenvalue. At least 1e-5 is used for float32 epochs. After an average reference, or
+        with ICA components removed, channels span fewer dimensions.
     log : bool, default=True
-        Whether power is given as its natural logarithm.
+        Whether to return the natural logarithm of the power.
     n_threads : int or None, default=None
-        Threads of the covariances; None means all that OpenMP gives.
+        Number of threads for the covariances; None means all OpenMP threads.
 
     Attributes
     ----------
     filters_ : (F, channels) array
-        One filter a row, scaled to a mean power of 1 over its problem's two sides together,
-        ``w^T (C_i + C_j) w = 1``, and in MNE's layout.
+        One filter per row, as in MNE. Filters are scaled to a total power of 1 over both sides of
+        the problem, ``w^T (C_i + C_j) w = 1``.
     patterns_ : (F, channels) array
-        One pattern a row: how a source that the filter finds shows in the channels,
-        ``(C_i + C_j) w``. (Of a complete set of filters, the pseudoinverse.)
+        One pattern per row: the signal in the channels from the source that the filter extracts,
+        ``(C_i + C_j) w``. For a complete set of filters this is the pseudoinverse.
     evals_ : (F,) array
         lambda of each filter.
     pairs_ : (F, 2) array
-        The label of the class whose share of power lambda is, and that of the other, or "rest".
+        Label of the class whose share of the power is lambda, and label of the other, or "rest".
     rank_ : int
-        Dimensions that the signals span.
+        Dimension of the span of the signals.
     moments_ : ClassMoments
-        Of the samples; "rows" of channels.
+        Moments of the samples; each sample is a row of channels.
     classes_ : (k,) array
         Labels, sorted.
     n_channels_ : int
@@ -82,13 +83,13 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     Raises
     ------
     ValueError
-        If X is not made of epochs of one number of channels and one length, is not finite, or a
-        channel is constant; if there are fewer than two classes; or parameters are unfit.
+        If the epochs in X differ in number of channels or in length, are not finite, or a channel
+        is constant; if there are fewer than two classes; or if parameters are invalid.
 
     Notes
     -----
-    `moments_` keep k matrices of channels by channels, whatever the number of epochs. Batches may
-    differ in the length of their epochs, which count by their samples with "concat".
+    `moments_` stores k matrices of channels by channels, for any number of epochs. Batches may
+    differ in the length of their epochs; with "concat", epochs count by their number of samples.
 
     References
     ----------
@@ -165,7 +166,7 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         Returns
         -------
         SpatialFilters
-            The estimator itself. After an error it is as before the call.
+            The estimator itself. An error leaves it unchanged.
         """
         with unchanged_on_error(self):
             self._take(X, y, sample_weight, None, first=True)
@@ -176,19 +177,19 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> SpatialFilters:
-        """Add a batch of epochs; filters are there once two classes are.
+        """Add a batch of epochs; filters are available once there are two classes.
 
         Parameters
         ----------
         X, y, sample_weight
             As in `fit`.
         classes : array-like, optional
-            At the first batch, every label there will be; another label is then an error.
+            All labels, given with the first batch; any other label is then an error.
 
         Returns
         -------
         SpatialFilters
-            The estimator itself. After an error it is as before the call.
+            The estimator itself. An error leaves it unchanged.
         """
         with unchanged_on_error(self):
             self._take(X, y, sample_weight, classes, first=not hasattr(self, "moments_"))
@@ -197,7 +198,7 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return self
 
     def transform(self, X: Any) -> NDArray[Any]:
-        """Power of filtered epochs.
+        """Compute the power of filtered epochs.
 
         Parameters
         ----------
@@ -207,7 +208,7 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         Returns
         -------
         (n, F) array of float32 or float64, as `X`
-            Mean squares over an epoch, or their logarithms. An epoch without any power has the
+            Mean squares over an epoch, or their logarithms. For an epoch without power, this is the
             logarithm of the smallest normal number.
         """
         check_is_fitted(self, "filters_")
@@ -222,7 +223,7 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return np.log(np.maximum(out, np.finfo(X.dtype).tiny)) if self.log else out
 
     def apply(self, X: Any) -> NDArray[Any]:
-        """Filtered epochs, (n, F, times): the sources in place of the channels.
+        """Filter epochs: sources in place of channels, shape (n, F, times).
 
         Parameters
         ----------

@@ -35,7 +35,7 @@ __all__ = ["ClassifierSteps"]
 
 
 class ClassifierSteps(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
-    """What :class:`GEMClassifier` does one by one, and those that search or combine it.
+    """Single steps of :class:`GEMClassifier`, also used for searches and ensembles.
 
     Its parameters are those of the classifier, which documents them.
     """

@@ -38,7 +38,7 @@ BATCH = 32  # directions that are formed at a time
 
 @dataclass(frozen=True, eq=False)
 class WideSolution:
-    """What `Solution` holds, and how far off the directions are.
+    """The fields of `Solution`, and the residuals of the directions.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What `GEM` calls for rows of a huge dimension."""
+"""Fit of `GEM` on rows of huge dimension."""
 
 from __future__ import annotations
 

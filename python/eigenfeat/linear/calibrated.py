@@ -1,4 +1,4 @@
-"""Calibrated least squares: a classifier of few steps, each of them a least squares fit."""
+"""Calibrated least squares: a classifier fitted in a few least-squares steps."""
 
 from __future__ import annotations
 
@@ -27,45 +27,46 @@ _Array = NDArray[np.float64]
 
 
 class CalibratedLeastSquares(LinearClassifier):
-    r"""Classifier by a few preconditioned steps on a link function that is learned on the way.
+    r"""Classifier that alternates least-squares steps and the fit of a link function.
 
     With :math:`\Phi` (n, p) the features, Y (n, k) the labels' indicators and the metric
 
     .. math:: H = \tfrac12 \Phi^T \Phi + \lambda \sqrt n D^2,
               \qquad D = \mathrm{diag}(r), \; r_j^2 = \tfrac1n \sum_i \Phi_{ij}^2,
 
-    it begins with the ridge regression :math:`W = (2H)^{-1} \Phi^T Y` and then alternates
+    it starts from the ridge regression :math:`W = (2H)^{-1} \Phi^T Y` and then alternates
 
     .. math:: P = \Pi\bigl([1, T, T^2, T^3, T^4] A\bigr), \qquad
               W \leftarrow W + H^{-1} \Phi^T (Y - P),
 
     where T (n, k) are the scores :math:`\Phi W` mapped to [-1, 1] by their ranges, A (4k + 1, k) is
     the small ridge regression of Y on these powers (the calibration), and :math:`\Pi` projects each
-    row on the simplex of probabilities. Steps add up in W, so that a model is W and its last A.
+    row on the probability simplex. The steps are summed in W, so that a model consists of W and the
+    last A.
 
     Parameters
     ----------
     n_iterations : int >= 0, default=6
-        Steps after the ridge regression.
+        Number of steps after the ridge regression.
     ridge : float >= 0, default=0.5
-        lambda: damping of every step. The steps being few, it is also what regularises.
+        lambda: damping of every step. As there are few steps, it also regularises.
     calibration_powers : int >= 1, default=4
         Highest power of the scores in the calibration.
     calibration_ridge : float > 0, default=1e-2
-        Penalty of the calibration's weights, as a share of the powers' mean squares.
+        Penalty on the calibration's weights, as a fraction of the mean squares of the powers.
     fit_intercept : bool, default=True
-        Whether there is a constant feature, which has no part in D.
+        Whether to add a constant feature, which is left out of D.
     gram_rows : int or None, default=20000
-        Rows from which the Gram matrix in H is made. None means all.
+        Number of rows for the Gram matrix in H. None means all.
     early_stopping : bool, default=False
-        Whether to hold rows out, stop once their squared error has not fallen for three steps, and
-        keep the step for which it was least.
+        Whether to hold out rows, stop once their squared error has not decreased for three steps,
+        and keep the step with the smallest held-out error.
     validation_fraction : float, default=0.1
-        Share of rows to hold out, class by class.
+        Fraction of rows to hold out, class by class.
     random_state : int, RandomState or None, default=0
-        For the rows of the Gram matrix and those held out.
+        Seed for drawing the rows of the Gram matrix and the held-out rows.
     n_threads : int or None, default=None
-        Threads; None means all that OpenMP gives. Results do not depend on it.
+        Number of threads; None means all OpenMP threads. Results do not depend on it.
     verbose : int, default=0
         1 prints a line for each step on stderr.
 
@@ -75,40 +76,41 @@ class CalibratedLeastSquares(LinearClassifier):
         Weights in the units of the features, also with two classes.
     intercept_ : (k,) array
     calibration_ : Calibration
-        From scores to what `decision_function` returns.
+        Map from scores to the values that `decision_function` returns.
     classes_ : (k,) array
         Labels, sorted.
     n_iter_ : int
-        Steps in `coef_`.
+        Number of steps in `coef_`.
     error_history_ : list of float
-        Mean ``|Y_i - P_i|^2`` of the rows after the ridge regression and after every step.
+        Mean ``|Y_i - P_i|^2`` over the rows after the ridge regression and after every step.
     validation_history_ : list of float
-        With `early_stopping`, the same of the held-out rows.
+        With `early_stopping`, the same for the held-out rows.
     n_rows_ : float
-        Number of rows that it was fitted to, or their weight.
+        Number of training rows, or their total weight.
     n_features_in_ : int
         Number of features, p.
 
     Raises
     ------
     ValueError
-        If there are fewer than two classes, or rows, labels, weights or parameters are unfit.
+        If there are fewer than two classes, or rows, labels, weights or parameters are invalid.
 
     Notes
     -----
     `X` may be an array, a sparse matrix, or :class:`ExpandedRows`. Memory: a (p, p) float32 matrix
-    and two arrays (n, k) of the features' type. Every step is two passes over the features.
-    New rows' scores are clipped to the ranges that the training rows had.
+    and two arrays (n, k) of the features' type. Every step makes two passes over the features.
+    Scores of new rows are clipped to the ranges of the training rows.
 
-    A projection on the simplex makes probabilities of exactly 0, whose logarithm no loss survives:
-    `predict_proba` adds half a row of each class to the n rows, ``(n P + 1/2) / (n + k/2)``.
+    The projection on the simplex gives probabilities of exactly 0, for which the log loss is
+    infinite. `predict_proba` therefore adds half a row of each class to the n rows,
+    ``(n P + 1/2) / (n + k/2)``.
 
     References
     ----------
     A. Agarwal, S. Kakade, N. Karampatziakis, L. Song and G. Valiant, "Least Squares Revisited:
     Scalable Approaches for Multi-class Prediction", ICML 2014: calibrated least squares. J. Duchi,
     S. Shalev-Shwartz, Y. Singer and T. Chandra, "Efficient Projections onto the l1-Ball", ICML
-    2008: the projection on the simplex.
+    2008: projection on the simplex.
 
     Examples
     --------
@@ -167,9 +169,9 @@ class CalibratedLeastSquares(LinearClassifier):
         Parameters
         ----------
         X : (n, p) array-like, sparse matrix, ExpandedRows or RowBlocks
-            Finite features. Blocks, and memory-mapped arrays, are gone through three times a step.
+            Finite features. Blocks and memory-mapped arrays are read three times per step.
         y : (n,) array-like
-            Labels; None with blocks, which bring their own, and their weights.
+            Labels; None with blocks, which contain labels and weights.
         sample_weight : (n,) array-like, optional
             Nonnegative weights of the rows.
 
@@ -198,17 +200,17 @@ class CalibratedLeastSquares(LinearClassifier):
 
     @over_blocks
     def decision_function(self, X: Any) -> NDArray[Any]:
-        """Calibrated scores: probabilities before they are projected on the simplex.
+        """Calibrated scores: probabilities before the projection on the simplex.
 
         Parameters
         ----------
         X : (n, p) array-like, sparse matrix, ExpandedRows or RowBlocks
-            Finite features. Of blocks the result comes block by block, by an iterator.
+            Finite features. For blocks, an iterator over the results of the blocks is returned.
 
         Returns
         -------
         (n, k) array, or (n,) with two classes
-            With two classes that of the second minus that of the first.
+            With two classes, the score of the second class minus that of the first.
         """
         scores = self._calibrated(X)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores

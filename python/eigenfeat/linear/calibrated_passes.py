@@ -1,4 +1,4 @@
-"""Passes of calibrated least squares over rows, wherever they are."""
+"""Passes of calibrated least squares over rows in memory or in blocks."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _BLOCK = 1 << 22  # numbers in a block of calibration features
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """A map from scores (n, k) to probabilities (n, k) that need a projection yet.
+    """Map from scores (n, k) to probabilities (n, k) before the projection on the simplex.
 
     Attributes
     ----------
     low, high : (k,) arrays
         Ranges of the scores; scores are clipped to them and mapped to [-1, 1].
     weights : (m k + 1, k) array
-        For powers 1 to m of the k mapped scores, power by power, and the constant.
+        Weights of the powers 1 to m of the k mapped scores, power by power, and of the constant.
     """
 
     low: _Array
@@ -46,7 +46,7 @@ class Calibration:
 
     @classmethod
     def unfitted(cls, low: NDArray[Any], high: NDArray[Any], n_powers: int) -> Calibration:
-        """The map of scores to [-1, 1], without weights yet."""
+        """The map of scores to [-1, 1], without weights."""
         weights = np.zeros((n_powers * len(low) + 1, len(low)))
         return cls(low.astype(np.float64), high.astype(np.float64), weights)
 
@@ -70,7 +70,7 @@ class Calibration:
         return Calibration(self.low, self.high, solved / size[:, None])
 
     def apply(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """Calibrated scores, (n, k), of the scores' type."""
+        """Calibrated scores, (n, k), in the type of the scores."""
         out = np.empty_like(scores)
         for rows in row_slices(len(scores), len(self.weights)):
             out[rows] = self._powers(scores[rows]) @ self.weights
@@ -87,7 +87,7 @@ class Calibration:
 
 
 class Passes:
-    """What the steps ask of the rows: three passes a step, which hold nothing of their number.
+    """Passes over the rows, three per step, with memory independent of the number of rows.
 
     Rows in memory keep the scores of a step between its passes.
     """
@@ -139,7 +139,7 @@ def score_ranges(
 def calibration_sums(
     block: Block, k: int, constant: bool, n_threads: int | None, W: _Array, mapped: Calibration
 ) -> tuple[_Array, _Array]:
-    """What `Calibration.fitted` asks for."""
+    """Sums for `Calibration.fitted`."""
     return mapped.sums(block.scores(W, constant, n_threads), block)
 
 
@@ -173,7 +173,7 @@ def residual_products(
 
 
 def on_simplex(scores: _Array) -> _Array:
-    """Project rows (n, k) on the simplex: nonnegative, of sum 1, nearest in Euclid's distance."""
+    """Project rows (n, k) on the probability simplex, in the Euclidean distance."""
     k = scores.shape[1]
     falling = -np.sort(-scores, axis=1)
     excess = (np.cumsum(falling, axis=1) - 1.0) / np.arange(1, k + 1)

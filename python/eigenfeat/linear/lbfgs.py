@@ -1,4 +1,4 @@
-"""Limited-memory BFGS in a given metric, for convex functions whose every evaluation is dear.
+"""Limited-memory BFGS in a given metric, for convex functions with expensive evaluations.
 
 SciPy's has no metric: its first steps follow the plain gradient. Here the inverse Hessian is built
 on ``gamma H^-1`` (Nocedal and Wright 2006, algorithm 7.4), H being a bound on the Hessian whose
@@ -43,7 +43,7 @@ class Progress:
 
 @dataclass
 class Minimum:
-    """Where the search ended, and how.
+    """Result of the search, and reason for stopping.
 
     ``reason``: "converged" (estimated gap within the tolerance), "precision" (no step decreases the
     objective in this arithmetic), "stopped" (by the callback) or "iterations".
@@ -165,7 +165,7 @@ def _dot(a: _Array, b: _Array) -> float:
 
 
 def _gamma(pairs: deque[_Pair]) -> float:
-    """How much larger the inverse Hessian is than the metric's, along the last step."""
+    """Ratio of the inverse Hessian to the inverse metric along the last step."""
     if not pairs:
         return 1.0
     last = pairs[-1]

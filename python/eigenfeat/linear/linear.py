@@ -1,4 +1,4 @@
-"""What linear classifiers share: rows of any kind in, logits, probabilities and labels out."""
+"""Base classes of the linear classifiers: logits, probabilities and labels of rows."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class FromLogits(BlockScores):
 
 
 class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
-    """What the linear classifiers share: rows in, ``X @ coef_.T + intercept_`` out."""
+    """Base class of linear classifiers, with scores ``X @ coef_.T + intercept_``."""
 
     classes_: NDArray[Any]
     coef_: NDArray[np.float64]
@@ -71,22 +71,22 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
 
     @over_blocks
     def decision_function(self, X: Any) -> NDArray[Any]:
-        """Logits.
+        """Logits of the classes.
 
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix, ExpandedRows or RowBlocks
-            Finite rows. Of blocks the result comes block by block, by an iterator.
+            Finite rows. For blocks, an iterator over the results of the blocks is returned.
 
         Returns
         -------
         (n, k) array, or (n,) with two classes
-            With two classes the logit of the second over the first.
+            With two classes, the logit of the second class over the first.
 
         Raises
         ------
         ValueError
-            If features, or logits in their type, are not finite.
+            If features, or logits in the type of the features, are not finite.
         """
         check_is_fitted(self, "coef_")
         X = self._rows(X, reset=False)
@@ -142,7 +142,7 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
 
 
 class LinearClassifier(Speaks, LinearModel, FromLogits):
-    """What the logits share: problems of all rows, of a sample, and of rows held out."""
+    """Base class of the fits: problems of all rows, of a sample, and of held-out rows."""
 
     fit_intercept: bool
     gram_rows: int | None

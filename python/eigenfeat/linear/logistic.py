@@ -1,4 +1,4 @@
-"""Multinomial logistic regression with second-order steps, on rows or on features never formed."""
+"""Multinomial logistic regression with second-order steps, on rows or on implicit features."""
 
 from __future__ import annotations
 
@@ -30,55 +30,57 @@ __all__ = ["MultinomialLogit"]
 
 
 class MultinomialLogit(LinearClassifier):
-    r"""Multinomial logistic regression by L-BFGS in the metric of its own curvature bound.
+    r"""Multinomial logistic regression by L-BFGS, preconditioned with a bound on the curvature.
 
-    Minimises, over weights W with logits ``z_i = W^T phi_i + b``,
+    The objective, minimised over weights W with logits ``z_i = W^T phi_i + b``, is
 
     .. math::
 
         \sum_i w_i \ell_i + \tfrac{\mu}{2} \Bigl( \tfrac12 \sum_i w_i |z_i|^2
         + \lambda \sqrt{n} \sum_j r_j^2 |W_j|^2 \Bigr) + \tfrac{\alpha}{2} \sum_j |W_j|^2
 
-    with :math:`\ell` the logistic loss and :math:`r_j` the root mean square of feature j; or, in
-    arrays and with an intercept, its deviation where its mean exceeds ten of them. The term with
-    :math:`\mu` is the energy of the logits: the penalty ``tr(W^T H W)`` in the metric
-    ``H = 1/2 Phi^T Phi + lambda sqrt(n) D^2`` that bounds the loss's curvature. It does not depend
-    on the units of the features, nor, but for :math:`\lambda`, on how they are mixed. With
-    ``ridge_scale="common"`` all :math:`r_j^2` are their mean.
+    where :math:`\ell` is the logistic loss and :math:`r_j` the root mean square of feature j. For
+    arrays and with an intercept, it is the standard deviation if the mean exceeds ten standard
+    deviations. The term with :math:`\mu` is the energy of the logits: the penalty ``tr(W^T H W)``
+    in the metric ``H = 1/2 Phi^T Phi + lambda sqrt(n) D^2`` that bounds the curvature of the loss.
+    It does not depend on the units of the features nor, except for :math:`\lambda`, on invertible
+    linear maps of them. With ``ridge_scale="common"``, all :math:`r_j^2` are replaced by their
+    mean.
 
     Parameters
     ----------
     penalty : float >= 0, default=0.03
-        Logit energy's weight, mu.
+        Weight of the energy of the logits, mu.
     l2 : float >= 0, default=0
-        Plain penalty's weight, alpha; scikit-learn's ``1 / C``.
+        Weight of the L2 penalty, alpha; ``1 / C`` in scikit-learn.
     ridge : float >= 0, default=0.5
-        lambda: damping of the metric, and its part of the penalty.
+        lambda: damping of the metric, also part of the penalty.
     ridge_scale : {"columns", "common"}, default="columns"
-        What lambda is relative to: every feature's own mean square, which fits features of mixed
-        units, or the mean of them all, which fits features of one unit, such as GEM's: then it
-        holds back those that are nearly always small.
+        Scale of lambda: the mean square of each feature, for features of mixed units, or the mean
+        over all features, for features of one unit, such as GEM's. "common" shrinks the weights of
+        features that are nearly always small.
     fit_intercept : bool, default=True
-        Whether there is a constant feature; it has no part in the sums over j.
+        Whether to add a constant feature, which is left out of the sums over j.
     gram_rows : int or None, default=20000
-        Rows from which the metric's Gram matrix is made: the optimum does not depend on them, the
-        number of iterations does. None means all. With fewer than features the matrix is never
-        formed: some 2,000 are cheapest where a few iterations do, or p^2 numbers are too many.
+        Number of rows for the Gram matrix of the metric. The optimum does not depend on it; the
+        number of iterations does. None means all. With fewer rows than features, the matrix is
+        never formed. About 2,000 rows are cheapest if a few iterations suffice or p^2 numbers do
+        not fit into memory.
     tol : float > 0, default=1e-4
-        Stops when the estimate `gap_` is at most so large a share of the objective.
+        Iterations stop when the estimate `gap_` is at most this fraction of the objective.
     max_iter : int >= 1, default=200
-        Most iterations.
+        Maximum number of iterations.
     early_stopping : bool, default=False
-        Whether to hold rows out, stop once their loss has not fallen for three iterations, and
-        keep the weights for which it was least.
+        Whether to hold out rows, stop once their loss has not decreased for three iterations, and
+        keep the weights with the smallest held-out loss.
     validation_fraction : float, default=0.1
-        Share of rows to hold out, class by class.
+        Fraction of rows to hold out, class by class.
     warm_start : bool, default=False
-        Whether `fit` starts from the weights there are.
+        Whether `fit` starts from the existing weights.
     random_state : int, RandomState or None, default=0
-        For the rows of the Gram matrix and those held out.
+        Seed for drawing the rows of the Gram matrix and the held-out rows.
     n_threads : int or None, default=None
-        Threads; None means all that OpenMP gives. Results do not depend on it.
+        Number of threads; None means all OpenMP threads. Results do not depend on it.
     verbose : int, default=0
         1 prints a line for each iteration on stderr.
 
@@ -90,7 +92,7 @@ class MultinomialLogit(LinearClassifier):
     classes_ : (k,) array
         Labels, sorted.
     n_iter_ : (1,) array of int
-        Iterations.
+        Number of iterations.
     objective_ : float
         The objective at `coef_`.
     objective_history_ : list of float
@@ -98,46 +100,47 @@ class MultinomialLogit(LinearClassifier):
     gradient_norm_ : float
         Norm of the gradient in the metric, ``sqrt(tr G^T H^-1 G)``.
     gap_ : float
-        Estimate of how far the objective lies above its minimum, and no bound: the larger of what
-        the search's quadratic model promises and what its last steps have brought. See Notes.
+        Estimate, not a bound, of the objective's excess over its minimum: the larger of the
+        decrease predicted by the quadratic model and the decrease in the last steps. See Notes.
     stop_reason_ : {"converged", "precision", "stopped", "iterations"}
-        Why the search ended: the estimated gap, the arithmetic's rounding, held-out rows, or
-        `max_iter`.
+        Reason for stopping: estimated gap, rounding errors, held-out rows, or `max_iter`.
     validation_history_ : list of float
-        With `early_stopping`, mean loss of the held-out rows, likewise.
+        With `early_stopping`, mean loss of the held-out rows at the start and after every
+        iteration.
     n_features_in_ : int
         Number of features, p.
 
     Raises
     ------
     ValueError
-        If there are fewer than two classes, or rows, labels, weights or parameters are unfit.
+        If there are fewer than two classes, or rows, labels, weights or parameters are invalid.
 
     Warns
     -----
     ConvergenceWarning
-        If `max_iter` iterations were not enough.
+        If the search did not converge in `max_iter` iterations.
 
     Notes
     -----
-    `X` may be an array, a sparse matrix, or :class:`ExpandedRows`, features that are computed by
-    tiles and never formed. float32 features are multiplied in float32, with sums in float64. One
-    Cholesky factor of a (p, p) float32 matrix is kept during `fit`: 2 p^2 bytes, twice that while
-    it is summed; or, with m = `gram_rows` below p, one of an (m, m) float64 matrix, 4 m^2 bytes,
-    and some 100 MB while it is summed. Such a metric is damped by an m-th of a share of its trace,
-    as the directions are that m rows cannot tell apart.
+    `X` may be an array, a sparse matrix, or :class:`ExpandedRows`, whose features are computed by
+    tiles and never stored. float32 features are multiplied in float32, with sums in float64. One
+    Cholesky factor of a (p, p) float32 matrix is kept during `fit`: 2 p^2 bytes, and twice that
+    while it is summed. With m = `gram_rows` below p, it is one of an (m, m) float64 matrix: 4 m^2
+    bytes, and about 100 MB while it is summed. Such a metric is damped by a fraction of its trace
+    divided by m, the level of the directions that m rows do not determine.
 
-    `gap_` was too small by at most 4.1 times in 400 fits with a penalty of 0.001 or more or an
-    l2 of 1 or more, of four usual data sets and, with the default penalty, of separable rows, and
-    of 5 in 48 with an l2 of 0.01. On separable rows with more columns than rows and no penalty but
-    an l2 the search crosses plateaus: there it was up to 53 times too small with an l2 of 1, and up
-    to 200 times with 0.01 (384 fits). Such a fit wants a smaller `tol`; `gap_bound` says how small.
+    `gap_` was too small by a factor of at most 4.1 in 400 fits with a penalty of 0.001 or more or
+    an l2 of 1 or more, on four common data sets and, with the default penalty, on separable rows;
+    and by a factor of at most 5 in 48 fits with an l2 of 0.01. On separable rows with more columns
+    than rows and only an l2 penalty, the search crosses plateaus: `gap_` was too small by a factor
+    of up to 53 with an l2 of 1, and up to 200 with 0.01 (384 fits). Use a smaller `tol` there;
+    `gap_bound` shows how small.
 
     References
     ----------
-    N. Karampatziakis and P. Mineiro, "Discriminative Features via Generalized Eigenvectors",
-    ICML 2014, Algorithm 1, line 8. D. Boehning, "Multinomial logistic regression algorithm",
-    Annals of the Institute of Statistical Mathematics 44, 1992: the bound on the curvature.
+    N. Karampatziakis and P. Mineiro, "Discriminative Features via Generalized Eigenvectors", ICML
+    2014, Algorithm 1, line 8. D. Boehning, "Multinomial logistic regression algorithm", Annals of
+    the Institute of Statistical Mathematics 44, 1992: bound on the curvature.
 
     Examples
     --------
@@ -203,10 +206,10 @@ class MultinomialLogit(LinearClassifier):
         Parameters
         ----------
         X : (n, p) array-like, sparse matrix, ExpandedRows or RowBlocks
-            Finite features. Blocks, and memory-mapped arrays, are gone through in every iteration;
-            what is held does not grow with their number but for one to four bytes a row.
+            Finite features. Blocks and memory-mapped arrays are read in every iteration; memory
+            grows with the number of rows by only one to four bytes per row.
         y : (n,) array-like
-            Labels; None with blocks, which bring their own, and their weights.
+            Labels; None with blocks, which contain labels and weights.
         sample_weight : (n,) array-like, optional
             Nonnegative weights of the rows.
 
@@ -221,9 +224,9 @@ class MultinomialLogit(LinearClassifier):
     def fit_path(
         self, X: Any, y: Any, penalties: Sequence[float], sample_weight: Any = None
     ) -> list[MultinomialLogit]:
-        """Fit one model for each of several penalties, with one Gram matrix for all.
+        """Fit one model for each of several penalties, with a common Gram matrix.
 
-        Each starts from the weights of the penalty before it, best from large to small.
+        Each fit starts from the weights of the previous penalty; decreasing penalties work best.
 
         Parameters
         ----------
@@ -235,14 +238,14 @@ class MultinomialLogit(LinearClassifier):
         Returns
         -------
         list of MultinomialLogit
-            Fitted; the estimator itself is fitted to the last penalty.
+            Fitted models; the estimator itself is fitted with the last penalty.
         """
         return list(self.iterate_path(X, y, penalties, sample_weight))
 
     def iterate_path(
         self, X: Any, y: Any, penalties: Sequence[float], sample_weight: Any = None
     ) -> Iterator[MultinomialLogit]:
-        """Like `fit_path`, one model after the other, as they are finished."""
+        """Iterate over the models of `fit_path`, each as soon as it is fitted."""
         self._validate_params()
         penalties = list(penalties)
         for value in penalties:
@@ -253,35 +256,35 @@ class MultinomialLogit(LinearClassifier):
             yield from self._path(X, y, penalties, sample_weight)
 
     def gap_bound(self, X: Any, y: Any, sample_weight: Any = None, *, steps: int = 10) -> float:
-        """Bound how far the objective of some rows lies above its minimum at the fitted weights.
+        """Upper bound on the objective at the fitted weights minus its minimum, for given rows.
 
-        Unlike `gap_` it is no estimate but the gap to a feasible point of Fenchel's dual, computed
-        in float64 with a bound on its rounding. It was 2 to 13 times the excess on digits, iris and
-        separable rows with more columns than rows, with the default penalty and with an l2 alone.
+        Unlike `gap_`, it is not an estimate but the gap to a feasible point of the Fenchel dual,
+        computed in float64 with a bound on rounding errors. It was 2 to 13 times the true excess on
+        digits, iris and separable rows with more columns than rows, with the default penalty and
+        with an l2 alone.
 
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or ExpandedRows
-            The rows that the weights were fitted to; with `early_stopping`, those without the
-            held-out ones.
+            Rows that the weights were fitted to; with `early_stopping`, without the held-out rows.
         y : (n,) array-like
-            Labels, of all classes that the weights were fitted to.
+            Labels. Every class of the fit must occur.
         sample_weight : (n,) array-like, optional
             Nonnegative weights of the rows.
         steps : int >= 0, default=10
-            Most steps of conjugate gradients that tighten the bound where `penalty` is positive,
-            of four products with the rows each.
+            Maximum number of conjugate gradient steps that tighten the bound if `penalty` is
+            positive. Each needs four products with the rows.
 
         Returns
         -------
         float
-            Infinite where neither `l2` nor `penalty` with a `ridge` holds back every weight.
+            The bound; infinite if neither `l2` nor `penalty` with a `ridge` penalises every weight.
 
         Notes
         -----
-        With a `penalty` it is the least value of the tangent and the quadratic penalties, bounded
-        from below by Jensen's inequality; with an `l2` alone the constant's weights are moved to
-        their optimum first. The equations stand in ``eigenfeat/linear/gap_bound.py``.
+        With a `penalty`, it uses the minimum of the tangent plus the quadratic penalties, bounded
+        from below by Jensen's inequality. With an `l2` alone, the constant's weights are first
+        moved to their optimum. The equations are in ``eigenfeat/linear/gap_bound.py``.
         """
         check_is_fitted(self, "coef_")
         steps = check_whole(steps, "steps", at_least=0)

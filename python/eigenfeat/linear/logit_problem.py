@@ -101,7 +101,7 @@ class LogitProblem:
         return found
 
     def gram(self, sample: npt.NDArray[np.intp] | None, half: bool) -> Gram:
-        """What makes the metric: the Gram matrix of all rows, or of those with these numbers.
+        """Gram matrix for the metric, of all rows or of those with these numbers.
 
         Rows that are not in memory are brought here where they take fewer bytes than the matrix, or
         where the dual needs them; otherwise the matrix is summed where the rows are.

@@ -1,4 +1,4 @@
-"""Watching a multinomial logit's search: what it says, and when held-out rows end it."""
+"""Monitor of a multinomial logit's search: messages, and early stopping on held-out rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Array = NDArray[np.float64]
 
 
 class Watch:
-    """Says how it goes, and stops when the held-out rows' loss no longer falls."""
+    """Reports progress, and stops when the loss of the held-out rows no longer decreases."""
 
     PATIENCE = 3
 

@@ -1,4 +1,4 @@
-"""What files keep of linear models on features."""
+"""State of linear models on features in files."""
 
 from __future__ import annotations
 

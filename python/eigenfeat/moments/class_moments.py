@@ -1,4 +1,4 @@
-"""Class moments: the second-order statistics from which everything else is computed."""
+"""Class moments: the second-order statistics that estimators are computed from."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _Array = npt.NDArray[np.float64]
 
 
 class ClassMoments:
-    r"""Weight, mean and second moments of the rows of every class.
+    r"""Weights, means and second moments of the rows of each class.
 
-    Per class :math:`c`, over its rows :math:`x_i` with weights :math:`w_i`:
+    For each class :math:`c` with rows :math:`x_i` and weights :math:`w_i`:
 
     .. math::
 
@@ -36,36 +36,35 @@ class ClassMoments:
         S_c = \sum_i w_i (x_i - \mu_c)(x_i - \mu_c)^T
 
     The second moment is :math:`C_c = S_c / W_c + \mu_c \mu_c^T` (Karampatziakis and Mineiro 2014,
-    eq. 2), the covariance :math:`S_c / W_c`. Rows may arrive in batches of any size: batches and
-    whole accumulators are merged by the rule of Chan, Golub and LeVeque (1983), which is right for
-    means far from zero as well. However the rows are split, the results differ by rounding only;
-    the number of threads does not change a single bit.
+    eq. 2), the covariance :math:`S_c / W_c`. Rows may arrive in batches of any size. Batches and
+    accumulators are merged by the rule of Chan, Golub and LeVeque (1983), which is accurate for
+    means far from zero as well. Results for different batches differ only by rounding; the number
+    of threads does not change any bit.
 
     Parameters
     ----------
     classes : array-like of shape (k,), optional
-        All labels there are. A label outside is then an error. By default every label that comes
-        makes a class.
+        All labels. Any other label is then an error. By default, every new label adds a class.
     dtype : {None, float32, float64}
-        Arithmetic type of the products of rows. None: as the rows come, float32 for float32
-        rows, float64 for all else. Sums are kept in float64 always.
+        Arithmetic type of the products of rows. None: float32 for float32 rows, float64 for all
+        others. Sums are always in float64.
     feature_names : sequence of str, optional
-        Names of the columns, by default those of the first data frame. Files keep them, `merge`
-        compares them, and estimators that fit on the moments have them from here.
+        Names of the columns, by default those of the first data frame. They are saved in files,
+        compared by `merge`, and passed on to estimators that are fitted to the moments.
 
     Attributes
     ----------
     classes_ : ndarray of shape (k,)
-        Labels seen, or given, sorted.
+        Labels seen or given, sorted.
     n_features_in_ : int
-        Columns of the rows; not there before the first batch.
+        Number of columns; not defined before the first batch.
     feature_names_in_ : ndarray of shape (d,)
-        Names of the columns; not there if they have none.
+        Names of the columns; not defined if they have none.
 
     Notes
     -----
-    An update or merge that raises leaves the object as it was. Several Python threads may use one
-    object: its methods wait for each other. Memory: ``k * d * d * 8`` bytes.
+    An update or merge that raises leaves the object unchanged. Several Python threads may use one
+    object: its methods hold a lock. Memory: ``k * d * d * 8`` bytes.
 
     Examples
     --------
@@ -97,18 +96,18 @@ class ClassMoments:
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
-        """Labels seen, or given, sorted; shape (k,)."""
+        """Labels seen or given, sorted; shape (k,)."""
         return self._table.classes
 
     @property
     def active_classes(self) -> npt.NDArray[Any]:
-        """Those of the labels whose classes have weight."""
+        """Labels of the classes with weight."""
         classes = self.classes_
         return classes[np.array([self.weight(c) > 0 for c in classes.tolist()], dtype=bool)]
 
     @property
     def n_features_in_(self) -> int:
-        """Columns of the rows."""
+        """Number of columns."""
         if self._core is None:
             raise AttributeError("ClassMoments has no n_features_in_ before its first update")
         return self._core.n_features
@@ -122,27 +121,26 @@ class ClassMoments:
 
     @property
     def dtype(self) -> np.dtype[Any] | None:
-        """Arithmetic type of the products, or None: as the rows come."""
+        """Arithmetic type of the products, or None for that of the rows."""
         return self._dtype
 
     def update(
         self, X: Any, y: Any, sample_weight: Any = None, *, n_threads: int | None = None
     ) -> ClassMoments:
-        """Take in a batch of rows.
+        """Add a batch of rows.
 
         Parameters
         ----------
         X : array-like or sparse matrix, shape (n, d)
             Rows. float32 and float64 are used as they are, other numbers become float64. CSR
-            matrices are never made dense as a whole. Contiguous columns (Fortran order) take a
-            copy, and give the same bits as contiguous rows.
+            matrices are never densified as a whole. Arrays in Fortran order are copied, with the
+            same results, bit for bit, as in C order.
         y : array-like of shape (n,)
-            Labels: numbers or strings, whatever can be ordered.
+            Labels: numbers, strings or other values that can be ordered.
         sample_weight : array-like of shape (n,), optional
-            Weights >= 0; all 1 by default. A row of weight 0 makes its class known and nothing
-            else.
+            Weights >= 0; all 1 by default. A row of weight 0 only adds its class.
         n_threads : int, optional
-            Threads; all by default.
+            Number of threads; all by default.
 
         Returns
         -------
@@ -152,11 +150,11 @@ class ClassMoments:
         Raises
         ------
         ValueError
-            On NaN or infinity (says row and column), another number of columns than before, a
-            data frame with other names of columns or another order, a label that is missing or
-            not among the given classes, a negative weight.
+            If X has NaN or infinity (the message gives row and column), another number of columns
+            than before, or other column names or another order of them; if a label is missing or
+            not among the given classes; or if a weight is negative.
         MemoryError
-            If the matrices of all classes would not fit into the machine's memory.
+            If the matrices of all classes would not fit into memory.
         """
         threads = _threads.resolve(n_threads)
         with self._lock:
@@ -172,16 +170,16 @@ class ClassMoments:
         return self
 
     def merge(self, other: ClassMoments, *, n_threads: int | None = None) -> ClassMoments:
-        """Take in all rows that another accumulator has seen.
+        """Add all rows of another accumulator.
 
-        Associative and commutative to rounding. `other` stays as it is.
+        Associative and commutative up to rounding. `other` is not changed.
 
         Parameters
         ----------
         other : ClassMoments
             Moments of rows with the same columns.
         n_threads : int, optional
-            Threads; all by default.
+            Number of threads; all by default.
 
         Returns
         -------
@@ -191,8 +189,8 @@ class ClassMoments:
         Raises
         ------
         ValueError
-            If the numbers of columns differ, or their names where both sides have some, or `other`
-            has classes that this object does not take.
+            If the numbers of columns differ, or their names if both objects have names, or `other`
+            has classes that this object does not accept.
         """
         if not isinstance(other, ClassMoments):
             raise ValueError(f"other: expected ClassMoments, got {show(other)}")
@@ -225,7 +223,7 @@ class ClassMoments:
         return self._core.n_features
 
     def _with_room(self, n_classes: int, n_features: int) -> core.ClassMoments:
-        """The core with at least so many classes; further empty ones do not show anywhere."""
+        """The core with at least this many classes; additional empty ones are not visible."""
         check_memory("ClassMoments", n_classes, n_features)
         if self._core is None:
             return core.ClassMoments(n_classes, n_features)
@@ -240,7 +238,7 @@ class ClassMoments:
         return self._core, index
 
     def weight(self, c: Any) -> float:
-        """Sum of the weights of class `c`'s rows: their number, if all weights are 1."""
+        """Sum of the weights of the rows of class `c`: their number if all weights are 1."""
         with self._lock:
             index = self._table.index(c)
             return 0.0 if self._core is None else self._core.weight(index)
@@ -288,7 +286,7 @@ class ClassMoments:
         return self.merge(other) if isinstance(other, ClassMoments) else NotImplemented
 
     def __eq__(self, other: object) -> bool:
-        """The same classes and numbers, bit for bit, in whatever order they came; names aside."""
+        """Equal classes and numbers, bit for bit, in any order of classes; names may differ."""
         if not isinstance(other, ClassMoments):
             return NotImplemented
         with _both_locked(self, other):
@@ -311,7 +309,7 @@ class ClassMoments:
             return f"ClassMoments({classes}, {features}, weight {total:.12g})"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write to a file: npz with a JSON header, no pickle inside, replaced atomically.
+        """Write to a file: npz with a JSON header, without pickle, replaced atomically.
 
         Parameters
         ----------
@@ -323,21 +321,21 @@ class ClassMoments:
         ValueError
             If a label is not a number, a string or bytes.
         OSError
-            If the file cannot be written; an older one is then untouched.
+            If the file cannot be written; an existing file is then left unchanged.
         """
         with self._lock:
             persist.write(path, _KIND, self._meta(), self._arrays())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> ClassMoments:
-        """Read what `save` wrote; every bit is as it was.
+        """Read moments written by `save`, identical bit for bit.
 
         Raises
         ------
         FileFormatError
-            If the file is foreign, truncated, damaged or of a newer version.
+            If the file has another format, is truncated or damaged, or has a newer version.
         OSError
-            If it cannot be read.
+            If the file cannot be read.
         """
         with persist.read(path, _KIND) as file:
             return cls._restored(file.meta, file.array)

@@ -29,22 +29,22 @@ def affinity_sums(
 ) -> _Array:
     """Return ``sum_c X_c^T (laplacian[s, c] L_c + plain[s, c] I) X_c`` for every s.
 
-    Rows that have `n_neighbors` equals or more, to rounding, have no affinity to others. The
-    affinities of a class are kept while they are computed if it has up to 2,048 rows of more than
-    32 columns, 32 MiB of them at a time.
+    Rows with at least `n_neighbors` equal rows, to rounding, have no affinity to others. The
+    affinities of a class are stored while they are computed if it has up to 2,048 rows of more than
+    32 columns, at most 32 MiB at a time.
 
     Parameters
     ----------
     X : (n, d) array
         Rows sorted by class, which should be about the mean of their class.
     counts : (k,) array of int
-        Rows of each class, in order.
+        Number of rows of each class, in order.
     n_neighbors : int
-        Which neighbour's distance is sigma; the farthest one's in classes of fewer rows.
+        Sigma is the distance to this neighbour, or to the farthest one in classes of fewer rows.
     laplacian, plain : (m, k) arrays
         Weights of the classes in the sums.
     n_threads : int or None, default=None
-        Threads; None means all. Results are the same bits for every count.
+        Number of threads; None means all. Results do not depend on it, bit for bit.
 
     Returns
     -------

@@ -41,7 +41,7 @@ _METHODS = ("auto", "rows", "graph")
 
 
 class LocalScatters(NamedTuple):
-    """LDG's two matrices, and the classes that had too few rows.
+    """The two matrices of LDG, and the classes with too few rows.
 
     Attributes
     ----------
@@ -50,8 +50,8 @@ class LocalScatters(NamedTuple):
     weighted : ndarray of shape (d, d), float64
         A of (3.10): rows about the local means of all classes, weighted by priors.
     short_classes : ndarray of int, shape (s,)
-        Codes of the classes in which some row found fewer neighbours than asked for. Their means
-        are of those that there are; where there is none, the pair adds nothing.
+        Codes of the classes in which some row has fewer neighbours than requested. Their means are
+        over the existing neighbours; a pair without neighbours adds nothing.
     """
 
     within: npt.NDArray[np.float64]
@@ -69,43 +69,44 @@ def local_neighbours(
     groups: Any = None,
     n_threads: int | None = None,
 ) -> npt.NDArray[np.int64]:
-    """Find the nearest rows of every class, for each query.
+    """Find the nearest rows of every class for each query.
 
     Parameters
     ----------
     X : array-like of shape (n, d)
-        References: finite, below 1e150 in magnitude. float32 stays that; all else is float64.
+        References: finite, below 1e150 in magnitude. float32 is kept; all other types become
+        float64.
     codes : array-like of int, shape (n,)
         Class of each reference, 0 to ``n_classes - 1``.
     n_classes : int
-        How many classes there are, at least 1.
+        Number of classes, at least 1.
     n_neighbors : int
-        How many of each class, at least 1.
+        Number of neighbours in each class, at least 1.
     queries : array-like of shape (m, d), optional
-        Rows to find neighbours of. None means the references themselves, none of which is its own
-        neighbour (a duplicate of it may well be).
+        Rows to find neighbours of. None means the references, where no row is its own neighbour,
+        but a duplicate of it may be.
     groups : array-like of int, shape (n,), optional
-        Without `queries`: rows of equal group are no neighbours of each other, as the folds of a
-        cross-validation ask for.
+        Without `queries`: rows of the same group are not neighbours of each other, as needed for
+        the folds of a cross-validation.
     n_threads : int, optional
-        Threads; all by default. The result is the same for every number.
+        Number of threads; all by default. The result does not depend on it.
 
     Returns
     -------
     ndarray of int64, shape (m, n_classes, n_neighbors)
-        Row numbers of references, nearest first; of equally distant ones the lower number comes
-        first. -1, last, where a class has fewer rows.
+        Row indices of references, nearest first; ties are in order of the index. The last entries
+        are -1 if a class has fewer rows.
 
     Raises
     ------
     ValueError
-        If shapes do not fit, entries are not finite, or codes are out of range.
+        If shapes do not match, entries are not finite, or codes are out of range.
 
     Notes
     -----
-    The order is that of squared distances which are computed in float64 from the rows as given,
-    with a relative error of (d + 2) 2^-53. Most are told apart by a matrix product's cheaper
-    distances, whose error is bounded; where the bounds overlap, the accurate ones decide.
+    The order is that of squared distances computed in float64 from the given rows, with a relative
+    error of (d + 2) 2^-53. Most distances are compared by cheaper values from a matrix product,
+    whose error is bounded. If the bounds overlap, the accurate distances are used.
 
     Examples
     --------
@@ -157,13 +158,13 @@ def local_scatters(
     X, codes, n_classes, n_neighbors, n_threads
         As in `local_neighbours`.
     priors : array-like of shape (n_classes,), optional
-        Weights p_j >= 0 of the classes; by default their shares of the references.
+        Weights p_j >= 0 of the classes; by default, their fractions of the references.
     queries : array-like of shape (m, d), optional
-        The rows x_i; by default the references, each of which is left out of its own local mean.
+        The rows x_i; by default the references, each left out of its own local mean.
     query_codes : array-like of int, shape (m,)
-        Classes of the queries; needed with `queries`, and only there.
+        Classes of the queries; required with `queries`, and not allowed without.
     method : {"auto", "rows", "graph"}
-        How A is summed. rows: the rows D by rank updates. graph: ``X^T (L X)`` with the sparse
+        Summation of A. rows: rank updates with the rows D. graph: ``X^T (L X)`` with the sparse
         Laplacian of (3.25), whose number of matrix products does not grow with the classes; its
         error is relative to ``|X - mean| |D|`` instead of ``|D|^2``. auto: the cheaper one. V is
         always summed by rows.
@@ -176,7 +177,7 @@ def local_scatters(
     Raises
     ------
     ValueError
-        If shapes do not fit, entries are not finite, or codes, priors or method are out of range.
+        If shapes do not match, entries are not finite, or codes, priors or method are out of range.
 
     Examples
     --------
@@ -219,17 +220,17 @@ def scatters_of_neighbours(
     n_threads: int | None = None,
     method: str = "auto",
 ) -> LocalScatters:
-    """`local_scatters` from neighbours that `local_neighbours` found.
+    """`local_scatters` from the neighbours found by `local_neighbours`.
 
-    Neighbours come nearest first: those of any smaller number are ``neighbours[:, :, :number]``,
-    so that one search serves several numbers of neighbours.
+    Neighbours are sorted by distance. For a smaller number of them, use
+    ``neighbours[:, :, :number]``; one search serves several numbers.
 
     Parameters
     ----------
     X, codes, priors, queries, query_codes, n_threads, method
         As in `local_scatters`.
     neighbours : array-like of int, shape (m, n_classes, n_neighbors)
-        Row numbers of references; -1, last, for none.
+        Row indices of references; the last entries are -1 for missing neighbours.
 
     Returns
     -------
@@ -239,7 +240,7 @@ def scatters_of_neighbours(
     Raises
     ------
     ValueError
-        As `local_scatters`, and if neighbours are no row numbers.
+        As `local_scatters`, and if neighbours are not row indices.
     """
     rows = _dense(X, "X")
     others = None if queries is None else _dense(queries, "queries", rows)
@@ -277,17 +278,17 @@ def local_discriminants(
 ) -> npt.NDArray[np.float64]:
     """Log densities of queries under diagonal Gaussians of their neighbours, class by class.
 
-    What local QDA decides by, without priors: the mean and the variances (of maximum likelihood)
-    are those of the nearest rows of a class, for several numbers of them in one pass.
+    These are the scores of local QDA without priors. Means and maximum-likelihood variances are
+    those of the nearest rows of a class, for several numbers of neighbours in one pass.
 
     Parameters
     ----------
     X : array-like of shape (n, d)
         References.
     neighbours : array-like of int, shape (m, n_classes, n_neighbors)
-        As `local_neighbours` gives them, nearest first.
+        As returned by `local_neighbours`, nearest first.
     counts : array-like of int, shape (k,)
-        Numbers of neighbours to use, ascending. A class with fewer uses what it has.
+        Numbers of neighbours to use, ascending. A class with fewer rows uses all of them.
     ridge : float
         Added to every variance; positive.
     queries, n_threads
@@ -297,12 +298,12 @@ def local_discriminants(
     -------
     ndarray of float64, shape (k, m, n_classes)
         ``-1/2 sum_j ((x_j - mean_j)^2 / s_j + log s_j)`` with ``s = variance + ridge``; minus
-        infinity where a class has no neighbours.
+        infinity if a class has no neighbours.
 
     Raises
     ------
     ValueError
-        If shapes do not fit, or counts or ridge are out of range.
+        If shapes do not match, or counts or ridge are out of range.
     """
     rows, others, lists = _pairs(X, queries, neighbours)
     numbers = _whole_numbers(counts, "counts")
@@ -329,17 +330,17 @@ def local_gaussians(
     X, ridge, queries, n_threads
         As in `local_discriminants`.
     neighbours : array-like of int, shape (m, n_classes, n_neighbors)
-        As `local_neighbours` gives them; all of them are used.
+        As returned by `local_neighbours`; all of them are used.
 
     Returns
     -------
     means, variances : ndarray of float64, shape (m, n_classes, d)
-        The ridge is in the variances. NaN where a class has no neighbours.
+        The variances include the ridge. NaN if a class has no neighbours.
 
     Raises
     ------
     ValueError
-        If shapes do not fit, or ridge is out of range.
+        If shapes do not match, or ridge is out of range.
     """
     rows, others, lists = _pairs(X, queries, neighbours)
     return core.local_gaussians(

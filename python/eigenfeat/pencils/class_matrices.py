@@ -28,12 +28,12 @@ _BLOCK = 64  # rows at a time, so that temporaries stay small
 
 
 class SingularDenominatorError(np.linalg.LinAlgError, ValueError):
-    """A class's matrix is no denominator; says which class's, and which ridge would do."""
+    """A class's matrix is singular as a denominator; the message names the class and a ridge."""
 
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """How matrices are made; validated arguments of `pair_directions`."""
+    """Options of the matrices; validated arguments of `pair_directions`."""
 
     denominator: str  # "second_moment" or "covariance"
     ridge: float | None  # None: each denominator's own, by `quiet_ridge`

@@ -56,19 +56,19 @@ class Contraction:
 class Contrasts:
     """Eigenproblems between groups of classes, for `pair_directions` and `GEM`.
 
-    Made by `one_vs_rest`, by `class_tree`, or from given weights by `Contrasts.of`.
+    Create it with `one_vs_rest`, `class_tree`, or from given weights with `Contrasts.of`.
 
     Attributes
     ----------
     above, below : tuple of Contraction, length P
         Numerator and denominator of each problem.
     names : ndarray of str, shape (P, 2)
-        What to call them: the pairs of `PairDirections` and of `GEM`.
+        Names of both sides, used as the pairs of `PairDirections` and `GEM`.
     classes : tuple of labels, or None
-        What the indices of the contractions refer to, and what "others" are the others of; None:
-        the sorted classes of the moments that the problems will be solved for.
+        Labels that the indices and "others" of the contractions refer to. None: the sorted classes
+        of the moments that the problems are solved for.
     n_classes : int, or None
-        How many classes there must be, where the weights said it.
+        Required number of classes, if the weights determine it.
     """
 
     above: tuple[Contraction, ...]
@@ -81,7 +81,7 @@ class Contrasts:
     def of(
         cls, weights_above: Any, weights_below: Any, names: Any = None, classes: Any = None
     ) -> Contrasts:
-        """Problems with given weights.
+        """Create problems from given weights.
 
         Parameters
         ----------
@@ -91,7 +91,7 @@ class Contrasts:
         names : array-like of str, shape (P, 2), optional
             Distinct pairs of names; by default "above0", "below0" and so on.
         classes : array-like of shape (k,), optional
-            Labels that the columns stand for; by default the sorted classes of the moments.
+            Labels of the columns; by default, the sorted classes of the moments.
 
         Returns
         -------
@@ -101,8 +101,8 @@ class Contrasts:
         Raises
         ------
         ValueError
-            If shapes do not fit, a weight is negative or not finite, an index out of range, a
-            contraction without weight, or a name there twice.
+            If shapes do not match, a weight is negative or not finite, an index is out of range, a
+            contraction has no weight, or a pair of names is repeated.
 
         Examples
         --------
@@ -128,7 +128,7 @@ class Contrasts:
         return f"Contrasts({len(self)} problem{'s' if len(self) != 1 else ''})"
 
     def weights(self, n_classes: int | None = None) -> tuple[_Array, _Array]:
-        """All weights above and below, shape (P, k) each; k has to be said without `classes`."""
+        """All weights above and below, shape (P, k) each; k is required without `classes`."""
         k = n_classes if self.n_classes is None else self.n_classes
         if k is None:
             raise ValueError("n_classes: expected a number where there are no classes, got None")
@@ -136,7 +136,7 @@ class Contrasts:
         return above, below
 
     def members(self, name: str) -> list[Any]:
-        """Labels (without `classes`: indices) of the classes in the contraction of that name."""
+        """Labels (without `classes`: indices) of the classes in the contraction of this name."""
         sides = zip(self.names.ravel().tolist(), _alternating(self.above, self.below), strict=True)
         for found, contraction in sides:
             if found == name:
@@ -147,7 +147,7 @@ class Contrasts:
 
 
 def one_vs_rest(labels: Any) -> Contrasts:
-    """Each class above the rest, and the rest above each class: 2 k problems for k classes.
+    """Problems of each class against the rest, both ways: 2 k problems for k classes.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def one_vs_rest(labels: Any) -> Contrasts:
     Returns
     -------
     Contrasts
-        Named by labels and "rest"; two classes make the two pairs that they are.
+        Named by labels and "rest"; two classes give their two ordered pairs.
 
     Raises
     ------
@@ -177,30 +177,29 @@ def one_vs_rest(labels: Any) -> Contrasts:
 
 
 def class_tree(moments: ClassMoments, *, scale: Any = None) -> Contrasts:
-    """Problems of a binary tree of classes: left above right and right above left at each node.
+    """Problems of a binary tree of classes: left against right, both ways, at each node.
 
     The classes with weight are split along the principal axis of their means, at the widest gap
-    that leaves at least a quarter on either side, and so on down to single classes:
-    2 (k - 1) problems. Depends neither on the order nor on the sizes of the classes.
+    that leaves at least a quarter on either side. Splitting continues down to single classes: 2 (k
+    - 1) problems. The tree depends neither on the order nor on the sizes of the classes.
 
     Parameters
     ----------
     moments : ClassMoments
-        Of at least two classes with weight.
+        Moments of at least two classes with weight.
     scale : array-like of shape (d,), optional
-        Positive column scales: splits the means over these.
+        Positive column scales; the means are divided by them.
 
     Returns
     -------
     Contrasts
-        From the root down. A side of one class has its label for a name, others are "node1",
-        "node2" and so on, the number of the node at which they are split next; `members` tells
-        their classes.
+        Problems from the root down. A side with one class is named by its label; other sides are
+        named "node1", "node2", ... by the node that splits them. `members` returns their classes.
 
     Raises
     ------
     ValueError
-        If there are fewer than two classes with weight, or `scale` is unfit.
+        If there are fewer than two classes with weight, or `scale` is invalid.
     """
     if not isinstance(moments, ClassMoments):
         raise ValueError(f"moments: expected ClassMoments, got {show(moments)}")

@@ -1,4 +1,4 @@
-r"""How far eigenvalues of a definite pencil can move when its matrices are not known exactly.
+r"""Perturbation bounds for the eigenvalues of a definite pencil.
 
 The Crawford number of symmetric A and B is the distance of their field of values from the origin,
 :math:`c(A, B) = \min_{|x| = 1} |x^* (A + i B) x|`. (Karampatziakis and Mineiro 2014, section 2.2,
@@ -25,14 +25,14 @@ _MOST = 100  # tangents; some ten are usual
 
 @dataclass(frozen=True)
 class CrawfordNumber:
-    """What `crawford_number` finds.
+    """Result of `crawford_number`.
 
     Attributes
     ----------
     lower, upper : float
-        The number is between; both 0 if the pencil is not definite.
+        Bounds of the Crawford number; both 0 if the pencil is not definite.
     angle : float
-        Where ``cos(angle) A + sin(angle) B`` has the eigenvalue `lower` as its smallest.
+        Angle at which the smallest eigenvalue of ``cos(angle) A + sin(angle) B`` is `lower`.
     """
 
     lower: float
@@ -41,25 +41,25 @@ class CrawfordNumber:
 
 
 def crawford_number(A: npt.ArrayLike, B: npt.ArrayLike, tolerance: float = 1e-6) -> CrawfordNumber:
-    r"""Crawford number of a symmetric pencil, enclosed from both sides.
+    r"""Lower and upper bounds of the Crawford number of a symmetric pencil.
 
-    The field of values is convex, so the number is the largest smallest eigenvalue of
-    ``cos(t) A + sin(t) B`` over all angles t (Cheng and Higham 1999, Theorem 2.2): every angle
-    gives a lower bound. Its eigenvector gives a point of the field, and the hull of such points
-    an upper bound, and the next angle.
+    The field of values is convex, so the Crawford number is the maximum over all angles t of the
+    smallest eigenvalue of ``cos(t) A + sin(t) B`` (Cheng and Higham 1999, Theorem 2.2). Every angle
+    gives a lower bound. Its eigenvector gives a point of the field; the hull of such points gives
+    an upper bound and the next angle.
 
     Parameters
     ----------
     A, B : array-like of shape (d, d)
         Symmetric matrices.
     tolerance : float > 0
-        Stop where the two bounds differ by so much of the upper one.
+        Stop when the difference of the bounds is this fraction of the upper one.
 
     Returns
     -------
     CrawfordNumber
-        In exact arithmetic `lower` is a bound whatever the tolerance; what rounding may have added
-        to eigenvalues has been subtracted.
+        In exact arithmetic, `lower` is a bound for every tolerance. An allowance for rounding
+        errors of eigenvalues is subtracted from it.
 
     Raises
     ------
@@ -147,9 +147,9 @@ def _surrounded(points: _Array, nearest: _Array) -> bool:
 
 
 def eigenvalue_bounds(eigenvalues: Any, crawford: float, perturbation: float) -> _Array:
-    r"""Where the eigenvalues of a pencil can be if its matrices are off by no more than so much.
+    r"""Intervals that contain the eigenvalues of a pencil under a bounded perturbation.
 
-    Stewart (1979): if A and B are moved by symmetric E and F with
+    Stewart (1979): if A and B are perturbed by symmetric E and F with
     :math:`\epsilon = \sqrt{|E|_2^2 + |F|_2^2} < c(A, B)`, the pencil is still definite, and the
     angles :math:`\arctan \lambda` of its eigenvalues, in order, move by at most
     :math:`\arcsin(\epsilon / c)`.
@@ -159,20 +159,20 @@ def eigenvalue_bounds(eigenvalues: Any, crawford: float, perturbation: float) ->
     eigenvalues : array-like of shape (m,)
         Eigenvalues of ``A v = lambda B v``, with B positive definite.
     crawford : float >= 0
-        Crawford number of the same pencil, or a lower bound of it.
+        Crawford number of the pencil, or a lower bound of it.
     perturbation : float >= 0
         Bound on epsilon.
 
     Returns
     -------
     ndarray of shape (m, 2)
-        Lower and upper ends. They hold for eigenvalues of the moved pencil if its second matrix is
-        positive definite as well, as class matrices are; infinite where nothing is known.
+        Lower and upper ends. They hold for eigenvalues of the perturbed pencil if its second matrix
+        is also positive definite, as class matrices are. Ends without a bound are infinite.
 
     Raises
     ------
     ValueError
-        If an argument is negative or no number.
+        If an argument is negative or not a number.
 
     References
     ----------

@@ -42,23 +42,23 @@ class Status(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class PencilResult:
-    """Eigenpairs of n pencils; of a single one without the leading axis.
+    """Eigenpairs of n pencils; for a single pencil, without the leading axis.
 
     Attributes
     ----------
     eigenvalues : ndarray of shape (n, m)
         Descending; NaN beyond ``found``.
     vectors : ndarray of shape (n, d, m)
-        Eigenvectors in columns, as `scipy.linalg.eigh` has them. The entry of largest magnitude
-        is positive.
+        Eigenvectors in columns, as in `scipy.linalg.eigh`. The entry of largest magnitude is
+        positive.
     residuals : ndarray of shape (n, m)
         ``|A v - lambda B v| / (max(|lambda|, |lambda_1| / 1000) |B| |v|)``.
     found : ndarray of int, shape (n,), or int
-        How many eigenpairs there are: at most m, and only those with eigenvalue >= threshold.
+        Number of eigenpairs: at most m, and only those with eigenvalue >= threshold.
     iterations : ndarray of int, shape (n,), or int
-        Columns to which the operator was applied (krylov), else 0.
+        Number of columns the operator was applied to (krylov), else 0.
     solver : ndarray of str, shape (n,), or str
-        The solver that made the result: "full", "subset" or "krylov".
+        Solver of the result: "full", "subset" or "krylov".
     status : ndarray of int, shape (n,), or Status
         Outcome of each pencil.
     """
@@ -96,41 +96,41 @@ def generalized_eigh(
     Parameters
     ----------
     A : array-like of shape (d, d) or (n, d, d)
-        Symmetric matrices. float32 if `A` and `B` both are, else computed in float64.
+        Symmetric matrices. Computed in float32 if `A` and `B` both are, else in float64.
     B : array-like of shape (d, d) or (n, d, d)
-        Symmetric positive definite matrices. One matrix serves all pencils of a stack, and is
-        factorised once; so does one `A`.
+        Symmetric positive definite matrices. A single `B` is used for all pencils of a stack and
+        factorised once. A single `A` is also used for all.
     n_vectors : int, optional
-        How many eigenpairs, 1 to d; all by default.
+        Number of eigenpairs, 1 to d; all by default.
     threshold : float, optional
-        Only eigenpairs with eigenvalues of at least that.
+        Minimum eigenvalue.
     solver : {"auto", "full", "subset", "krylov"}
         full: LAPACK's sygvd. subset: reduction to standard form, then syevr for the wanted range.
-        krylov: block Lanczos; small problems (d below some 450), and those in which it does not
-        converge, it leaves to subset. auto: the cheapest by a measured cost model.
+        krylov: block Lanczos, with subset for small problems (d below about 450) and for those in
+        which it does not converge. auto: the cheapest by a measured cost model.
     n_threads : int, optional
-        Threads; all by default. The result is the same bits for every number.
+        Number of threads; all by default. The result does not depend on it, bit for bit.
 
     Returns
     -------
     PencilResult
-        Eigenvalues descending, vectors with ``v^T B v = 1``, and per pencil status, residuals and
-        iterations.
+        Eigenvalues in descending order, vectors with ``v^T B v = 1``, and status, residuals and
+        iterations for each pencil.
 
     Raises
     ------
     ValueError
-        If shapes do not fit, a matrix is not symmetric to rounding or not finite (says item and
-        entry), or another argument is out of range.
+        If shapes do not match, a matrix is not symmetric to rounding or not finite (the message
+        gives item and entry), or another argument is out of range.
     numpy.linalg.LinAlgError
-        If no pencil at all has a result: a single one with a `B` that is not positive definite to
-        working precision, or a stack of nothing but these.
+        If no pencil has a result: a single one with a `B` that is not positive definite to working
+        precision, or a stack of only such pencils.
 
     Warns
     -----
     RuntimeWarning
         If some pencils of a stack have no result (their numbers are NaN), or a residual is above
-        the tolerance (1e-10 in float64, 1e-4 in float32). ``status`` says which.
+        the tolerance (1e-10 in float64, 1e-4 in float32). ``status`` shows which.
 
     Examples
     --------

@@ -21,18 +21,19 @@ _Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class PairConditions:
-    """How well P pencils determine their eigenvalues; see `pair_conditions`.
+    """Conditioning of the eigenvalues of P pencils; see `pair_conditions`.
 
     Attributes
     ----------
     pairs : ndarray of labels, shape (P, 2)
         Numerator and denominator.
     crawford : ndarray of shape (P,)
-        Crawford number of each pencil, ridge included: a lower bound, to 1e-6.
+        Crawford number of each pencil, including the ridge: a lower bound, to 1e-6.
     sampling_error : ndarray of shape (P,)
-        About how far the two matrices together are from those of infinitely many rows:
-        ``sqrt(|E_i|^2 + (1 + ridge)^2 |E_j|^2)`` with ``|E_c| = |C_c| (2 sqrt(r_c / n_c) +
-        r_c / n_c)`` and the effective rank ``r_c = tr C_c / |C_c|``. An estimate for Gaussian rows.
+        Estimated distance of the two matrices together from those of infinitely many rows:
+        ``sqrt(|E_i|^2 + (1 + ridge)^2 |E_j|^2)`` with
+        ``|E_c| = |C_c| (2 sqrt(r_c / n_c) + r_c / n_c)`` and the effective rank
+        ``r_c = tr C_c / |C_c|``. An estimate for Gaussian rows.
     """
 
     pairs: npt.NDArray[Any]
@@ -40,10 +41,10 @@ class PairConditions:
     sampling_error: _Array
 
     def bounds(self, pairs: Any, eigenvalues: Any) -> _Array:
-        """Ends (F, 2) of what `eigenvalues` (F,) of `pairs` (F, 2) are of infinitely many rows.
+        """Ends (F, 2) of the `eigenvalues` (F,) of `pairs` (F, 2) for infinitely many rows.
 
-        Those of `eigenvalue_bounds`, as sure as `sampling_error` is; infinite where it is not less
-        than the Crawford number, as it is with few rows.
+        They are those of `eigenvalue_bounds`, and as reliable as the estimate `sampling_error`.
+        They are infinite if it is not less than the Crawford number, as with few rows.
         """
         known = {tuple(pair): at for at, pair in enumerate(self.pairs.tolist())}
         out = np.empty((len(eigenvalues), 2))

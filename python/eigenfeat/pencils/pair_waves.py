@@ -54,7 +54,7 @@ class Problems:
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What to find of each problem; validated arguments of `pair_directions`."""
+    """Requested results of each problem; validated arguments of `pair_directions`."""
 
     n_directions: int
     threshold: float | None  # None: where each problem's noise ends

@@ -1,4 +1,4 @@
-"""Which ordered pairs of classes directions are solved for.
+"""Choice of the ordered pairs of classes.
 
 A pair (numerator, denominator) yields detectors that are large on the numerator's rows and small on
 the denominator's. Every way of choosing makes sure that each class occurs in some pair.
@@ -48,26 +48,26 @@ def class_pairs(
         - ``"hypercube"``: the labels are put at random on corners of a cube of ceil(log2 k)
           dimensions; neighbours (Hamming distance 1) make pairs, both ways (section 4.3). Drawn
           again until every class has a neighbour. O(k log k) pairs.
-        - ``"random"``: drawn uniformly without repetition, after each class was put into one pair.
+        - ``"random"``: drawn uniformly without repetition, after placing each class in one pair.
         - ``"stratified"``: every class is equally often numerator and denominator; `n_pairs` is
           rounded up to a multiple of k.
         - a sequence of (numerator, denominator) labels.
     n_pairs : int, optional
-        How many, for "random" (at least k / 2, rounded up) and "stratified"; at most k (k - 1). By
-        default as many as "hypercube" gives with the same `random_state`.
+        Number of pairs for "random" (at least k / 2, rounded up) and "stratified"; at most k (k -
+        1). The default is that of "hypercube" with the same `random_state`.
     random_state : None, int or NumPy generator
         Source of random numbers, as in scikit-learn.
 
     Returns
     -------
     ndarray of int64, shape (P, 2)
-        Numerators and denominators; in lexicographic order, an explicit list in its own.
+        Numerators and denominators in lexicographic order; an explicit list keeps its order.
 
     Raises
     ------
     ValueError
-        If there are fewer than two classes, or in an explicit list an unknown label, a pair of
-        equal labels or one that occurs twice, or a class that is in no pair (named).
+        If there are fewer than two classes, or if an explicit list has an unknown label, a pair of
+        equal labels, a repeated pair, or leaves out a class (the message names it).
     """
     try:
         return chosen_pairs(classes, kind, n_pairs=n_pairs, random_state=random_state)
@@ -207,25 +207,26 @@ def confusion_pairs(
     ridge: float = 0.1,
     scale: Any = None,
 ) -> list[tuple[Any, Any]]:
-    """Pairs of the classes that linear discriminants would confuse most; O(k) pairs, no rows.
+    """Pairs of the classes that linear discriminants would confuse most: O(k) pairs, from moments.
 
-    Classes are as far apart as their means are, in the Mahalanobis distance of the pooled
-    covariance (with a ridge): two Gaussian classes with that covariance, equally frequent, are
+    The distance of two classes is the Mahalanobis distance of their means, with the pooled
+    covariance (plus a ridge). Two equally frequent Gaussian classes with that covariance are
     confused with probability Phi(-distance / 2).
 
     Parameters
     ----------
     moments : ClassMoments
-        Of at least two classes with weight; classes without take no part.
+        Moments of at least two classes with weight; classes without weight are ignored.
     neighbours : int, optional
-        Each class makes a pair with so many nearest ones, both ways; 3 by default, at most k - 1.
+        Number of nearest classes that each class is paired with, both ways; 3 by default, at most k
+        - 1.
     n_pairs : int, optional
-        Instead of `neighbours`, how many pairs: the nearest ones, once every class is in some
-        pair, which comes first and may take more. Rounded up to an even number.
+        Number of pairs, instead of `neighbours`. Every class is placed in some pair first, which
+        may take more pairs; the nearest pairs follow. Rounded up to an even number.
     ridge : float >= 0
-        What is added to the pooled covariance's diagonal, relative to its mean.
+        Added to the diagonal of the pooled covariance, relative to the mean of the diagonal.
     scale : array-like of shape (d,), optional
-        Positive column scales: distances of x / scale.
+        Positive column scales; distances are between means of x / scale.
 
     Returns
     -------
@@ -270,17 +271,17 @@ def confusion_pairs_from(
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n,)
-        True and predicted labels of rows, held-out ones best.
+        True and predicted labels of rows, preferably held-out rows.
     n_pairs : int, optional
-        How many pairs: those confused most often either way, once every class that occurs is in
-        some pair, which comes first and may take more. Rounded up to an even number. By default
-        all that were confused at all.
+        Number of pairs. Every class that occurs is placed in some pair first, which may take more
+        pairs; the pairs confused most often, either way, follow. Rounded up to an even number. By
+        default, all confused pairs.
 
     Returns
     -------
     list of (label, label)
-        Each pair both ways, in lexicographic order. Classes that were confused with none make
-        pairs with one another, or with the first class.
+        Each pair both ways, in lexicographic order. Classes that were never confused are paired
+        with one another, or with the first class.
 
     Raises
     ------

@@ -45,32 +45,32 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class PairDirections:
-    """Directions of class pairs; F of them, of P pairs, for d features.
+    """F directions of P class pairs, for d features.
 
     Attributes
     ----------
     vectors : ndarray of shape (d, F)
-        One direction a column, in the units of the rows: projections are ``X @ vectors``, plus
-        ``offset`` if there is one.
+        One direction per column, in the units of the rows: projections are ``X @ vectors``, plus
+        ``offset`` if it is not None.
     eigenvalues : ndarray of shape (F,)
-        Descending within a pair: mean square of the projection over the numerator's rows, over
+        Descending within a pair: mean square of the projections of the numerator's rows, divided by
         that of the (regularised) denominator.
     pairs : ndarray of labels, shape (F, 2)
-        Numerator and denominator class of each direction; for groups of classes, the names that
-        `Contrasts` gives them.
+        Numerator and denominator class of each direction; for groups of classes, their names in
+        `Contrasts`.
     ranks : ndarray of int, shape (F,)
         Rank within its pair, from 0.
     residuals : ndarray of shape (F,)
         As in `PencilResult`.
     offset : ndarray of shape (F,), or None
-        With ``constant=True``, what the constant column contributes; with the covariance below,
-        minus the projection of the denominator's mean.
+        With ``constant=True``, the contribution of the constant column; with the covariance as
+        denominator, minus the projection of the denominator's mean.
     solved_pairs : ndarray of labels, shape (P, 2)
-        The pairs that were solved, whether or not they gave directions.
+        All solved pairs, including those without directions.
     status, iterations : ndarray of int, shape (P,)
-        Outcome (`Status`) of each solved pair, and the work of krylov.
+        Outcome (`Status`) of each solved pair, and the iterations of krylov as in `PencilResult`.
     solver : ndarray of str, shape (P,)
-        Which solver made it.
+        Solver of each solved pair.
     """
 
     vectors: npt.NDArray[np.float64]
@@ -104,9 +104,9 @@ def pair_directions(
     random_state: Any = None,
     solve_with: Callable[..., PencilResult] | None = None,
 ) -> PairDirections:
-    r"""Directions along which one class of a pair is large and the other small.
+    r"""Directions with a large mean square for one class of a pair and a small one for the other.
 
-    For an ordered pair (i, j) the largest eigenpairs of
+    For an ordered pair (i, j), these are the leading eigenvectors of
 
     .. math::
 
@@ -114,10 +114,10 @@ def pair_directions(
         \quad v^T (C_j + r_j I) v = 1
 
     (Karampatziakis and Mineiro 2014, eq. 3 and Algorithm 1, lines 1-5), with one Cholesky
-    factorisation a denominator class. Here :math:`C_c` is the second moment of the rows of class
-    c as they are. `constant` gives every row an entry 1 and takes second moments about the mean
-    of all rows; with ``denominator="covariance"`` (footnote 1) both matrices are second moments
-    about the denominator's mean:
+    factorisation for each denominator class. Here :math:`C_c` is the uncentred second moment of the
+    rows of class c. `constant` appends an entry 1 to every row and uses second moments about the
+    mean of all rows. With ``denominator="covariance"`` (footnote 1), both matrices are second
+    moments about the denominator's mean:
 
     .. math::
 
@@ -127,61 +127,62 @@ def pair_directions(
     Parameters
     ----------
     moments : ClassMoments
-        Of at least two classes with weight; classes without take no part.
+        Moments of at least two classes with weight; classes without weight are ignored.
     pairs : str, tuple, sequence of (label, label) or Contrasts
-        Which pairs (numerator, denominator): what `class_pairs` takes, with ``("random", n)`` and
-        ``("stratified", n)`` for so many; "confusion" or ``("confusion", n)``, see
-        `confusion_pairs`; or problems between groups of classes: "one_vs_rest", "class_tree", see
-        the functions of these names, or `Contrasts`.
+        The (numerator, denominator) pairs: a kind or a list as in `class_pairs`, where
+        ``("random", n)`` and ``("stratified", n)`` set the number of pairs; "confusion" or
+        ``("confusion", n)``, see `confusion_pairs`; or problems between groups of classes:
+        "one_vs_rest", "class_tree", see the functions of these names, or `Contrasts`.
     ridge : float >= 0 or "auto"
-        Ridge, relative to a denominator's mean eigenvalue. Where that is 0, as for a class of zeros
-        or the covariance of one row, the mean over all classes serves instead. "auto": for each
-        denominator the smallest, of .03 to 1, with which sampling noise alone would give no
-        eigenvalue above 3, by its spectrum and its number of rows (the sum of their weights).
+        Ridge, relative to a denominator's mean eigenvalue. If that is 0, as for a class of zeros or
+        the covariance of one row, the mean over all classes is used instead. "auto": for each
+        denominator, the smallest ridge between .03 and 1 with which sampling noise alone would give
+        no eigenvalue above 3, estimated from its spectrum and its number of rows (the sum of their
+        weights).
     n_directions : int >= 1
-        At most so many directions a pair, and no more than there are dimensions.
+        Maximum number of directions per pair; no more than there are dimensions.
     threshold : float or "auto", optional
-        Only directions with eigenvalues of at least that; the paper advises more than 1. "auto":
-        only those a fifth above what two classes of one distribution would be expected to give,
-        with these numbers of rows, this spectrum and this ridge; an estimate for Gaussian rows.
+        Minimum eigenvalue; the paper advises more than 1. "auto": a fifth above the largest
+        eigenvalue expected for two classes of the same distribution, with these numbers of rows,
+        this spectrum and this ridge; an estimate for Gaussian rows.
     denominator : {"second_moment", "covariance"}
-        Matrix below; covariance is the paper's footnote 1. Its trace is the one that scales the
-        ridge. Projections then are ``v^T (x - mu_j)``: two classes of the same rows have no
-        eigenvalue above 1, wherever the others are. Each pair has a numerator of its own, which
+        Denominator matrix; "covariance" is the paper's footnote 1. Its trace scales the ridge. With
+        "covariance", projections are ``v^T (x - mu_j)``, and two classes of the same rows have no
+        eigenvalue above 1, whatever the other classes. Each pair then has its own numerator, which
         takes more time to form than class matrices that pairs share.
     solver : {"auto", "full", "subset", "krylov"}
         See `generalized_eigh`.
     n_threads : int, optional
-        Threads; all by default.
+        Number of threads; all by default.
     constant : bool
-        Solve for rows (x - m, 1), with m the mean of all rows: with the second moment of these,
-        ``[[C, mu], [mu^T, 1]]``, each direction may cancel a class's mean, and neither it nor
-        what the ridge is a multiple of depends on where the origin is. The constant gets no ridge;
-        the offset returned is for x. It changes nothing with ``denominator="covariance"``, where
-        the offset is ``-v^T mu_j``.
+        Solve for rows (x - m, 1), where m is the mean of all rows. With their second moment
+        ``[[C, mu], [mu^T, 1]]``, a direction may cancel a class's mean. Neither the directions nor
+        the scale of the ridge depends on the origin. The constant gets no ridge; the returned
+        offset is for x. It has no effect with ``denominator="covariance"``, where the offset is
+        ``-v^T mu_j``.
     scale : array-like of shape (d,), optional
-        Positive column scales: solved for x / scale; the directions returned are for x.
+        Positive column scales. Pairs are solved for x / scale; the returned directions are for x.
     random_state : None, int or NumPy generator
-        For pairs drawn at random.
+        Seed for random pairs.
     solve_with : callable, optional
-        What solves many pencils in place of ``eigenfeat.pencils.eigh.solve``, with its arguments
-        and its result: as `eigenfeat.distributed` spreads them over workers.
+        Replacement for ``eigenfeat.pencils.eigh.solve`` with the same arguments and result; used by
+        `eigenfeat.distributed` to solve pencils on workers.
 
     Returns
     -------
     PairDirections
-        Directions pair by pair. Signs are such that in the units solved for, the entry of largest
-        magnitude (the constant's counts) is positive.
+        Directions, pair by pair. Signs are such that, in the units of the solved problem, the entry
+        of largest magnitude (including the constant's) is positive.
 
     Raises
     ------
     SingularDenominatorError
-        If a denominator is singular to working precision. Names the class and the smallest of
-        1, 2, 5, 10, ... times a power of ten that is enough as ridge.
+        If a denominator is singular to working precision. The message names the class and the
+        smallest of 1, 2, 5, 10, ... times a power of ten that suffices as ridge.
     ValueError
         If there are fewer than two classes with weight, or an argument is out of range.
     numpy.linalg.LinAlgError
-        If no pair at all could be solved.
+        If no pair could be solved.
 
     Warns
     -----
@@ -218,18 +219,18 @@ def pair_conditions(
     scale: Any = None,
     random_state: Any = None,
 ) -> PairConditions:
-    """Crawford numbers of the pencils that `pair_directions` solves with the same arguments.
+    """Crawford numbers of the pencils of `pair_directions` with the same arguments.
 
     Parameters
     ----------
     moments, pairs, ridge, denominator, constant, scale, random_state
-        As in `pair_directions`. Some ten decompositions of a matrix of the columns are needed for
-        each pair.
+        As in `pair_directions`. Each pair needs about ten decompositions of a matrix of the
+        columns.
 
     Returns
     -------
     PairConditions
-        With `bounds`, which says where eigenvalues may be with infinitely many rows.
+        Its method `bounds` estimates intervals of the eigenvalues for infinitely many rows.
 
     Raises
     ------

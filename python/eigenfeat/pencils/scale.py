@@ -34,21 +34,22 @@ RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 
 @dataclass(frozen=True)
 class ScaleReport:
-    """How `scale` was decided.
+    """Report on the choice of `scale`.
 
     Attributes
     ----------
     choice : {"none", "columns"}
     basis : {"given", "trial", "rule"}
-        As the caller said; by errors on held-out rows; by the spread of the standard deviations.
+        Given by the caller, chosen by errors on held-out rows, or by the spread of the standard
+        deviations.
     column_scale : (d,) array
-        What columns are divided by: ones, or the standard deviations.
+        Divisors of the columns: ones, or the standard deviations.
     errors : dict of float
         With a trial, the held-out error rate under each choice.
     n_rows : int
-        With a trial, the rows that it used.
+        Number of rows used in a trial.
     spread : float
-        Largest standard deviation over the median of the positive ones.
+        Largest standard deviation divided by the median of the positive ones.
     """
 
     choice: str
@@ -71,7 +72,7 @@ class ScaleReport:
 
 @dataclass(frozen=True)
 class Trial:
-    """What a trial takes over from the estimator that asks for it."""
+    """Parameters of an estimator for a trial."""
 
     ridge: float | str
     n_directions: int
@@ -121,7 +122,7 @@ def _spread(deviations: Array) -> float:
 
 
 def can_try(n_rows: int, n_features: int) -> bool:
-    """Whether a trial on so many rows and columns is worth its time."""
+    """Whether a trial is worthwhile for these numbers of rows and columns."""
     return n_rows >= FEWEST_ROWS and n_features <= MOST_FEATURES
 
 

@@ -114,7 +114,7 @@ class FittedDirections:
 
     @property
     def directions_(self) -> NDArray[np.float64]:
-        """(d, F) directions, one a column."""
+        """(d, F) directions, one per column."""
         return self._found().directions
 
     @property
@@ -129,7 +129,7 @@ class FittedDirections:
 
     @property
     def pairs_(self) -> NDArray[Any]:
-        """(F, 2) labels of the numerator and the denominator class, or names of contrasts."""
+        """(F, 2) labels of the numerator and denominator classes, or names of contrasts."""
         return self._found().pairs
 
     @property
@@ -139,7 +139,7 @@ class FittedDirections:
 
     @property
     def pair_conditions_(self) -> PairConditions:
-        """Crawford numbers and sampling errors of the pencils; computed anew when asked for."""
+        """Crawford numbers and sampling errors of the pencils; computed at each access."""
         found = self._found()
         if not hasattr(self, "moments_"):
             raise AttributeError("pair_conditions_ needs moments, which 'randomized' has none of")
@@ -147,17 +147,17 @@ class FittedDirections:
 
     @property
     def eigenvalue_bounds_(self) -> NDArray[np.float64]:
-        """(F, 2) ends of what the eigenvalues may be with infinitely many rows."""
+        """(F, 2) ends of the eigenvalues for infinitely many rows, if the estimate holds."""
         return self.pair_conditions_.bounds(self.pairs_, self.eigenvalues_)
 
     @property
     def scale_report_(self) -> ScaleReport:
-        """How `scale` was decided."""
+        """Report on the choice of `scale`."""
         return self._found().scale
 
     @property
     def scale_(self) -> str:
-        """The choice that `scale` came to, "none" or "columns"."""
+        """The choice made for `scale`, "none" or "columns"."""
         return self._found().scale.choice
 
     @property

@@ -1,4 +1,4 @@
-"""What the Rayleigh quotient family shares: from rows to moments, from directions to projections.
+"""Base classes of the Rayleigh quotient estimators: moments, directions and projections.
 
 The family itself is in the room ``rayleigh``; here are the base classes for those of its members
 that take labels and those that take none.
@@ -36,7 +36,7 @@ __all__ = ["RayleighTransformer", "SupervisedRayleigh", "UnsupervisedRayleigh"]
 class RayleighTransformer(
     ClassNamePrefixFeaturesOutMixin, matrices.FittedPencil, TransformerMixin, BaseEstimator
 ):
-    """What the family shares: moments in, directions when first needed, projections out."""
+    """Base class: moments, directions computed when first needed, and projections."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
@@ -47,17 +47,17 @@ class RayleighTransformer(
     _supervised = False
 
     def fit_moments(self, moments: ClassMoments) -> Any:
-        """Solve for directions from moments that were accumulated, or merged, elsewhere.
+        """Solve for directions from given moments.
 
         Parameters
         ----------
         moments : ClassMoments
-            Copied. What takes no labels puts the classes together.
+            Moments, copied. Unsupervised estimators merge the classes.
 
         Returns
         -------
         object
-            The estimator itself. After an error it is as before the call.
+            The estimator itself. An error leaves it unchanged.
         """
         if not isinstance(moments, ClassMoments):
             raise TypeError(f"moments: expected ClassMoments, got {type(moments).__name__}")
@@ -78,7 +78,7 @@ class RayleighTransformer(
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Finite rows. Of blocks the result comes block by block, by an iterator.
+            Finite rows. For blocks, an iterator over the results of the blocks is returned.
 
         Returns
         -------
@@ -122,7 +122,7 @@ class RayleighTransformer(
 
 
 class UnsupervisedRayleigh(RayleighTransformer):
-    """A member of the family that takes no labels."""
+    """Base class of the estimators without labels."""
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Any:
         """Accumulate the moments and solve for directions.
@@ -130,15 +130,15 @@ class UnsupervisedRayleigh(RayleighTransformer):
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Finite rows. Blocks, and memory-mapped arrays, are gone through once.
+            Finite rows. Blocks and memory-mapped arrays are read once.
         y : ignored
         sample_weight : (n,) array-like, optional
-            Nonnegative weights of the rows; None with blocks, which bring their own.
+            Nonnegative weights of the rows; None with blocks, which contain weights.
 
         Returns
         -------
         object
-            The estimator itself. After an error it is as before the call.
+            The estimator itself. An error leaves it unchanged.
         """
         with unchanged_on_error(self):
             self._take(X, sample_weight, first=True)
@@ -146,7 +146,7 @@ class UnsupervisedRayleigh(RayleighTransformer):
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Any:
-        """Add a batch of rows; directions are solved for when they are next needed.
+        """Add a batch of rows; directions are computed when next needed.
 
         Parameters
         ----------
@@ -156,7 +156,7 @@ class UnsupervisedRayleigh(RayleighTransformer):
         Returns
         -------
         object
-            The estimator itself. After an error it is as before the call.
+            The estimator itself. An error leaves it unchanged.
         """
         with unchanged_on_error(self):
             self._take(X, sample_weight, first=not hasattr(self, "moments_"))
@@ -189,7 +189,7 @@ class UnsupervisedRayleigh(RayleighTransformer):
 
 
 class SupervisedRayleigh(RayleighTransformer):
-    """A member of the family that takes labels."""
+    """Base class of the estimators with labels."""
 
     _supervised = True
 
@@ -199,17 +199,17 @@ class SupervisedRayleigh(RayleighTransformer):
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Finite rows. Blocks, and memory-mapped arrays, are gone through once; twice for a
-            continuous target.
+            Finite rows. Blocks and memory-mapped arrays are read once; twice for a continuous
+            target.
         y : (n,) array-like
-            Targets; None with blocks, which bring their own, and their weights.
+            Targets; None with blocks, which contain targets and weights.
         sample_weight : (n,) array-like, optional
             Nonnegative weights of the rows.
 
         Returns
         -------
         object
-            The estimator itself. After an error it is as before the call.
+            The estimator itself. An error leaves it unchanged.
         """
         with unchanged_on_error(self):
             blocks = given_blocks(X, y, sample_weight)
@@ -223,20 +223,20 @@ class SupervisedRayleigh(RayleighTransformer):
     def partial_fit(
         self, X: Any, y: ArrayLike, classes: Any = None, sample_weight: ArrayLike | None = None
     ) -> Any:
-        """Add a batch of rows; directions are solved for when they are next needed.
+        """Add a batch of rows; directions are computed when next needed.
 
         Parameters
         ----------
         X, y, sample_weight
             As in `fit`.
         classes : array-like, optional
-            At the first batch, every label there will be; another label is then an error. Without
-            it new labels may come at any time.
+            All labels, given with the first batch; any other label is then an error. Without it,
+            any batch may add labels.
 
         Returns
         -------
         object
-            The estimator itself. After an error it is as before the call.
+            The estimator itself. An error leaves it unchanged.
         """
         with unchanged_on_error(self):
             self._take(X, y, classes, sample_weight, first=not hasattr(self, "moments_"))

@@ -30,36 +30,37 @@ __all__ = ["FisherLDA", "SlicedInverseRegression"]
 
 
 class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
-    """Fisher's discriminant directions: S between class means, N within classes, plus a ridge.
+    """Fisher's discriminant directions: S between class means, N within classes plus a ridge.
 
-    At most k - 1 directions. With ``ridge=0`` those of scikit-learn's
-    ``LinearDiscriminantAnalysis(solver="eigen")``, scaled to unit variance within classes, with
-    its predictions; this one streams, and takes weights and sparse rows. Classes count by their
-    weight; `sample_weight` can balance them.
+    There are at most k - 1 directions. With ``ridge=0``, directions and predictions are those of
+    scikit-learn's ``LinearDiscriminantAnalysis(solver="eigen")``, with directions scaled to unit
+    variance within classes. This class also supports batches, weights and sparse rows. Classes
+    count by their weight; `sample_weight` can balance them.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Directions to keep, at most min(d, k - 1); by default those whose signal is not rounding.
+        Number of directions to keep, at most min(d, k - 1). By default, all directions whose signal
+        exceeds rounding errors.
     ridge : float >= 0, default=1e-3
         Multiple of the mean eigenvalue of N that is added to its diagonal. 0 makes projections
         invariant to invertible linear maps of the rows, and needs a nonsingular N.
     scale : {"none", "columns"}, default="columns"
-        Whether columns are divided by their standard deviations first, so that the ridge is fair
-        to columns of different units.
+        Whether to divide columns by their standard deviations first, so that the ridge suits
+        columns of different units.
     solver : {"auto", "full", "subset", "krylov"}, default="auto"
         See :func:`eigenfeat.generalized_eigh`.
     n_threads : int or None, default=None
-        Threads; None means all that OpenMP gives. Results do not depend on it.
+        Number of threads; None means all OpenMP threads. Results do not depend on it.
 
     Attributes
     ----------
     directions_ : (d, m) array
-        One direction a column, in the units of the input.
+        One direction per column, in the units of the input.
     offset_, mean_ : (m,) and (d,) arrays
-        The mean of all rows is projected to zero.
+        Offsets of the projections, and the mean of all rows, which is projected to zero.
     eigenvalues_ : (m,) array
-        Variance between over variance within classes, descending.
+        Variance between classes divided by variance within classes, descending.
     classes_ : (k,) array
         Labels, sorted.
     column_scale_, moments_, n_features_in_
@@ -68,14 +69,14 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
     Raises
     ------
     ValueError
-        If there are fewer than two classes, or rows, labels, weights or parameters are unfit.
+        If there are fewer than two classes, or rows, labels, weights or parameters are invalid.
     SingularDenominatorError
-        If N is singular and `ridge` too small; it says which ridge would do.
+        If N is singular and `ridge` too small; the message gives a sufficient ridge.
 
     References
     ----------
-    N. Karampatziakis and P. Mineiro (ICML 2014), Table 1; here the classes' covariances in N are
-    weighted as their means in S are.
+    N. Karampatziakis and P. Mineiro (ICML 2014), Table 1; here the class covariances in N have the
+    same weights as the means in S.
 
     Examples
     --------
@@ -108,18 +109,18 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
 
     @over_blocks
     def decision_function(self, X: Any) -> NDArray[Any]:
-        """Logits of Gaussian classes with one covariance, N plus the ridge, and priors by weight.
+        """Logits of Gaussian classes with a common covariance, N plus ridge, and priors by weight.
 
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Finite rows. Of blocks the result comes block by block, by an iterator.
+            Finite rows. For blocks, an iterator over the results of the blocks is returned.
 
         Returns
         -------
         (n, k) array, or (n,) with two classes
-            With two classes the logit of the second over the first. A class without rows has minus
-            infinity.
+            With two classes, the logit of the second class over the first. A class without rows has
+            minus infinity.
         """
         projections = self.transform(X)
         moments, labels = self.moments_, self.classes_
@@ -139,53 +140,56 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
 
 
 class SlicedInverseRegression(SupervisedRayleigh):
-    """Directions on which the whitened rows' mean depends on y: S between slices, N = Cov[x].
+    """Sliced inverse regression: S = between-slice covariance of the means, N = Cov[x].
 
-    Slices are classes, or bins of a continuous target. With classes and ``ridge=0`` the directions
-    are Fisher's with another scale and the eigenvalue ``lambda / (1 + lambda)``. scikit-learn has
-    no counterpart.
+    It finds the directions along which the mean of the whitened rows depends on y. Slices are
+    classes, or bins of a continuous target. With classes and ``ridge=0``, the directions are those
+    of Fisher with another scale, and the eigenvalues are ``lambda / (1 + lambda)``. scikit-learn
+    has no counterpart.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Directions to keep, at most min(d, slices - 1); by default as in `FisherLDA`.
+        Number of directions to keep, at most min(d, slices - 1); by default as in `FisherLDA`.
     n_slices : int >= 2, default=10
-        Most slices of a continuous target; see :func:`eigenfeat.rows.targets.discretize_target`.
+        Maximum number of slices of a continuous target; see
+        :func:`eigenfeat.rows.targets.discretize_target`.
     target : {"auto", "classes", "continuous"}, default="auto"
-        "auto" cuts into slices what scikit-learn's ``type_of_target`` calls continuous: floats
-        that are not all integers. For a count or another integer say "continuous".
+        "auto" divides a target into slices if scikit-learn's ``type_of_target`` calls it
+        continuous: floats that are not all integers. Use "continuous" for counts and other
+        integers.
     ridge, scale, solver, n_threads
         As in `FisherLDA`.
 
     Attributes
     ----------
     directions_ : (d, m) array
-        One direction a column. Projections are centred and, with ``ridge=0``, white.
+        One direction per column. Projections are centred and, with ``ridge=0``, white.
     eigenvalues_ : (m,) array
-        Share of a projection's variance that lies between slices, in [0, 1], descending.
+        Fraction of the variance of a projection between slices, in [0, 1], descending.
     slice_edges_ : (slices - 1,) array or None
         Lower ends of all slices but the first; None for classes.
     classes_ : (slices,) array
-        Labels, or the slices' numbers.
+        Labels, or numbers of the slices.
     offset_, mean_, column_scale_, moments_, n_features_in_
         As in `FisherLDA`.
 
     Raises
     ------
     ValueError
-        If there are fewer than two slices, or rows, targets, weights or parameters are unfit.
+        If there are fewer than two slices, or rows, targets, weights or parameters are invalid.
     SingularDenominatorError
-        If the covariance is singular and `ridge` too small; it says which ridge would do.
+        If the covariance is singular and `ridge` too small; the message gives a sufficient ridge.
 
     Notes
     -----
-    With `partial_fit` the first batch decides about slices and their edges. With blocks of rows all
-    targets do, which are held for it: 16 bytes a row.
+    With `partial_fit`, the first batch determines the slices and their edges. With blocks of rows,
+    all targets determine them and are held in memory: 16 bytes per row.
 
     References
     ----------
     N. Karampatziakis and P. Mineiro (ICML 2014), Table 1. K.-C. Li, "Sliced inverse regression for
-    dimension reduction", JASA 86, 1991; his slices have weights, as those here.
+    dimension reduction", JASA 86, 1991; slices have weights there, as here.
 
     Examples
     --------

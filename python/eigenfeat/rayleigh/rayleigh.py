@@ -46,45 +46,46 @@ __all__ = [
 class RayleighPCA(UnsupervisedRayleigh):
     """Directions of largest variance: S = Cov[x] or E[x x^T], N = I.
 
-    The subspace of scikit-learn's ``PCA``, found from moments: it streams, takes weights and
-    sparse rows with centring, and costs memory d * d whatever the number of rows. For few rows of
-    very many columns scikit-learn's, which never forms a (d, d) matrix, is the better choice.
+    The subspace is that of scikit-learn's ``PCA``, computed from moments. Batches, weights, and
+    sparse rows with centring are supported; memory is d * d for any number of rows. For few rows
+    with very many columns, use scikit-learn's ``PCA``, which never forms a (d, d) matrix.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Directions to keep, at most d; by default those with any variance beyond rounding.
+        Number of directions to keep, at most d. By default, all directions whose variance exceeds
+        rounding errors.
     center : bool, default=True
-        Whether to use the covariance; otherwise the second moment, and no offset.
+        Whether to use the covariance. If False, the second moment is used, without offset.
     scale : {"none", "columns"}, default="none"
-        Whether columns are divided by their standard deviations before directions are solved for.
-        Directions are given in the units of the input, and orthonormal in the scaled ones.
+        Whether to divide columns by their standard deviations before solving for directions.
+        Directions are in the units of the input, and orthonormal in the scaled units.
     solver : {"auto", "full", "subset", "krylov"}, default="auto"
         See :func:`eigenfeat.generalized_eigh`.
     n_threads : int or None, default=None
-        Threads; None means all that OpenMP gives. Results do not depend on it.
+        Number of threads; None means all OpenMP threads. Results do not depend on it.
 
     Attributes
     ----------
     directions_ : (d, m) array
-        One direction a column; projections are ``X @ directions_ + offset_``.
+        One direction per column; projections are ``X @ directions_ + offset_``.
     offset_ : (m,) array
         ``-mean_ @ directions_``.
     eigenvalues_ : (m,) array
         Variances of the projections, descending.
     mean_ : (d,) array
-        Mean of the rows; zeros without `center`.
+        Mean of the rows; zeros if `center` is False.
     column_scale_ : (d,) array
-        What columns were divided by.
+        Divisors of the columns.
     moments_ : ClassMoments
-        What the directions are solved from.
+        Moments that the directions are computed from.
     n_features_in_ : int
         Number of input columns, d.
 
     Raises
     ------
     ValueError
-        If rows, weights or parameters are unfit.
+        If rows, weights or parameters are invalid.
 
     References
     ----------
@@ -127,29 +128,29 @@ class RayleighPCA(UnsupervisedRayleigh):
 class VanishingComponents(RayleighPCA):
     """Directions along which the rows (nearly) vanish: S = I, N = Cov[x] or E[x x^T].
 
-    The linear polynomials of vanishing component analysis: PCA with signal and noise swapped, so
-    the directions of least variance. They have unit length, not unit noise, and are found as the
-    smallest eigenvectors of N, which may well be singular. Of a null space that is kept whole, the
-    basis depends on that space alone. scikit-learn has no counterpart.
+    These are the linear polynomials of vanishing component analysis: the directions of smallest
+    variance, PCA with signal and noise swapped. They have unit length, not unit noise, and are
+    computed as the eigenvectors of N with the smallest eigenvalues. N may be singular. If all of a
+    null space is kept, the basis depends only on that space. scikit-learn has no counterpart.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Directions to keep; all d by default.
+        Number of directions to keep; all d by default.
     center, scale, solver, n_threads
-        As in `RayleighPCA`. `center` lets a linear polynomial have a constant term.
+        As in `RayleighPCA`. With `center`, a linear polynomial may have a constant term.
 
     Attributes
     ----------
     eigenvalues_ : (m,) array
-        Mean squares of the projections, ascending: 0 where they vanish on all rows.
+        Mean squares of the projections, ascending; 0 for those that vanish on all rows.
     directions_, offset_, mean_, column_scale_, moments_, n_features_in_
         As in `RayleighPCA`.
 
     Raises
     ------
     ValueError
-        If rows, weights or parameters are unfit.
+        If rows, weights or parameters are invalid.
 
     References
     ----------
@@ -170,46 +171,47 @@ class VanishingComponents(RayleighPCA):
 
 
 class OrientedPCA(UnsupervisedRayleigh):
-    """Directions of much signal and little noise: S = Cov[x] or E[x x^T], N = E[z z^T].
+    """Directions of large signal and small noise: S = Cov[x] or E[x x^T], N = E[z z^T].
 
-    What counts as noise is told by rows `z`, such as differences between distorted rows and their
-    originals, given to `fit` and `partial_fit`; or by their matrix. Without either N = I, and this
-    is PCA. scikit-learn has no counterpart.
+    The noise is given by rows `z` in `fit` and `partial_fit`, such as differences between distorted
+    rows and their originals, or by its matrix. Without either, N = I and the result is PCA.
+    scikit-learn has no counterpart.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Directions to keep, at most d; by default those with any signal beyond rounding.
+        Number of directions to keep, at most d. By default, all directions whose signal exceeds
+        rounding errors.
     noise_matrix : (d, d) array-like or None, default=None
         N, if known: symmetric and positive semidefinite.
     ridge : float >= 0, default=1e-3
         Multiple of the mean eigenvalue of N that is added to its diagonal. 0 needs more
         independent noise rows than columns.
     center : bool, default=True
-        Whether S is the covariance; otherwise the second moment, and no offset. Noise is never
-        centred: a distortion's mean is part of it.
+        Whether S is the covariance. If False, it is the second moment, without offset. Noise is
+        never centred: the mean of a distortion is part of the noise.
     scale : {"none", "columns"}, default="none"
-        Whether columns are divided by the standard deviations of the rows `x` first.
+        Whether to divide columns by the standard deviations of the rows `x` first.
     solver, n_threads
         As in `RayleighPCA`.
 
     Attributes
     ----------
     directions_ : (d, m) array
-        One direction a column, with ``v^T N v = 1``.
+        One direction per column, with ``v^T N v = 1``.
     eigenvalues_ : (m,) array
-        Signal over noise, descending.
+        Ratio of signal to noise, descending.
     noise_moments_ : ClassMoments or None
-        What N is made from, if from rows.
+        Moments of the noise rows, if given.
     offset_, mean_, column_scale_, moments_, n_features_in_
         As in `RayleighPCA`.
 
     Raises
     ------
     ValueError
-        If rows, weights or parameters are unfit.
+        If rows, weights or parameters are invalid.
     SingularDenominatorError
-        If N is singular and `ridge` too small; it says which ridge would do.
+        If N is singular and `ridge` too small; the message gives a sufficient ridge.
 
     References
     ----------
@@ -264,7 +266,7 @@ class OrientedPCA(UnsupervisedRayleigh):
         sample_weight : (n,) array-like, optional
             Nonnegative weights of the rows.
         noise : (r, d) array-like, sparse matrix or RowBlocks, optional
-            Rows of noise, any number of them; not beside a `noise_matrix`.
+            Any number of noise rows; not allowed with a `noise_matrix`.
 
         Returns
         -------
@@ -279,12 +281,12 @@ class OrientedPCA(UnsupervisedRayleigh):
     def partial_fit(
         self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, noise: Any = None
     ) -> OrientedPCA:
-        """Add a batch of rows, and of noise; directions are solved for when next needed.
+        """Add a batch of rows and noise; directions are computed when next needed.
 
         Parameters
         ----------
         X, y, sample_weight, noise
-            As in `fit`. Noise may come with some of the batches only.
+            As in `fit`. Only some of the batches need to have noise.
 
         Returns
         -------
@@ -298,14 +300,14 @@ class OrientedPCA(UnsupervisedRayleigh):
     def fit_moments(
         self, moments: ClassMoments, noise_moments: ClassMoments | None = None
     ) -> OrientedPCA:
-        """Solve for directions from moments that were accumulated, or merged, elsewhere.
+        """Solve for directions from given moments.
 
         Parameters
         ----------
         moments : ClassMoments
-            Copied; its classes are put together.
+            Moments, copied; the classes are merged.
         noise_moments : ClassMoments, optional
-            Those of the noise; copied. Not beside a `noise_matrix`.
+            Moments of the noise, copied. Not allowed with a `noise_matrix`.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-r"""Quadratics over balls: global minima, and signs that are certain.
+r"""Quadratics over balls: global minima, and proved signs.
 
 The trust-region subproblem :math:`\min x^T A x + 2 g^T x,\ |x| \le r` with any symmetric
 :math:`A`, alone and in stacks.
@@ -24,24 +24,24 @@ _Float64s = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class BallMinimum:
-    """Global minima of n quadratics over balls; of a single one without the leading axis.
+    """Global minima of n quadratics over balls; for a single one, without the leading axis.
 
     Attributes
     ----------
     value : ndarray of shape (n,)
         ``min x^T A x + 2 g^T x + constant``.
     x : ndarray of shape (n, d)
-        A point where it is attained; in the hard case one of two, or of a sphere of them.
+        A minimiser; in the hard case, one of two or of a sphere of minimisers.
     multiplier : ndarray of shape (n,)
         mu >= max(0, -a_min) with ``(A + mu I) x = -g`` and ``mu (radius - |x|) = 0``. Infinite for
-        a radius of 0 and a slope that is not.
+        a radius of 0 and a nonzero slope.
     hard_case : ndarray of bool, shape (n,)
         Whether mu is ``-a_min`` to working precision, ``d eps |A|``.
     gap : ndarray of shape (n,)
-        How far `value` may be from the minimum: ``|q(x) - dual bound at mu|``, and an allowance for
-        rounding, ``4 sqrt(d) eps (|A| radius^2 + 2 |g| radius)`` for dense matrices and 8 eps times
-        the sum of the terms' magnitudes for diagonal ones. The allowance is what was seen to
-        suffice, not a proof; `certified_sign` gives bounds that are proved.
+        Estimate of the largest error of `value`: ``|q(x) - dual bound at mu|`` plus an allowance
+        for rounding, ``4 sqrt(d) eps (|A| radius^2 + 2 |g| radius)`` for dense matrices and 8 eps
+        times the sum of the terms' magnitudes for diagonal ones. The allowance sufficed in
+        experiments but is not proved; `certified_sign` gives proved bounds.
     residual : ndarray of shape (n,)
         ``|(A + mu I) x + g|`` over ``|A| |x| + |g|``, at least ``mu |radius - |x||`` over
         ``|A| radius + |g|``.
@@ -71,16 +71,16 @@ class BallMinimum:
 
 @dataclass(frozen=True, eq=False)
 class SignCertificate:
-    """What is certain of the minima of n quadratics over balls; of one without the leading axis.
+    """Proved signs of the minima of n quadratics over balls; for one, without the leading axis.
 
     Attributes
     ----------
     sign : ndarray of int, shape (n,)
-        1: the minimum is at least 0. -1: it is below 0. 0: rounding does not let one say.
+        1: the minimum is at least 0. -1: it is below 0. 0: undecided because of rounding.
     lower, upper : ndarray of shape (n,)
-        Bounds of the minimum, rounding included. They are no tighter than the sign needed.
+        Bounds of the minimum, including rounding. They are only as tight as the sign required.
     passes : ndarray of int, shape (n,)
-        Evaluations of the secular equation; 0 where bounds without divisions were enough.
+        Number of evaluations of the secular equation; 0 if bounds without divisions sufficed.
     """
 
     sign: Any
@@ -104,25 +104,25 @@ def trust_region_minimum(
 ) -> BallMinimum:
     r"""Global minimum of ``x^T A x + 2 g^T x + constant`` over ``|x| <= radius``.
 
-    `A` may be indefinite, singular or zero. Note the factors: this is
-    :math:`\tfrac12 x^T H x + h^T x` with :math:`A = H / 2` and :math:`g = h / 2`.
+    `A` may be indefinite, singular or zero. Note the factors: the usual form
+    :math:`\tfrac12 x^T H x + h^T x` has :math:`A = H / 2` and :math:`g = h / 2`.
 
     Parameters
     ----------
     A : array-like of shape (d, d) or (n, d, d); with `diagonal` (d,) or (n, d)
-        Symmetric matrices, or diagonals. One matrix serves all items; from six on it is
-        eigendecomposed once, and each item costs O(d^2). Matrices of their own are reduced to
-        tridiagonal form, 4/3 d^3 flops. Computed in float64.
+        Symmetric matrices, or diagonals. A single matrix is used for all items; with six or more
+        items it is eigendecomposed once, and each item costs O(d^2). Separate matrices are reduced
+        to tridiagonal form, 4/3 d^3 flops. Computed in float64.
     g : array-like of shape (d,) or (n, d)
-        Half the slopes at 0.
+        Half the gradients at 0.
     radius : float or array-like of shape (n,)
-        At least 0.
+        Radii >= 0.
     constant : float or array-like of shape (n,), default=0
         Added to the values.
     diagonal : bool, default=False
         Whether `A` holds diagonals.
     n_threads : int or None, default=None
-        Threads; all by default. The result is the same bits for every number.
+        Number of threads; all by default. The result does not depend on it, bit for bit.
 
     Returns
     -------
@@ -132,14 +132,14 @@ def trust_region_minimum(
     Raises
     ------
     ValueError
-        If shapes do not fit, a matrix is not symmetric to rounding, a number is not finite, or a
+        If shapes do not match, a matrix is not symmetric to rounding, a number is not finite, or a
         radius is negative.
 
     Warns
     -----
     RuntimeWarning
         If an item did not converge, that is, if its residual, or ``q(x)`` minus the dual bound over
-        ``|A| radius^2 + 2 |g| radius``, is over ``(64 + 2 d) eps``, or `x` is outside of the ball.
+        ``|A| radius^2 + 2 |g| radius``, exceeds ``(64 + 2 d) eps``, or `x` is outside the ball.
 
     References
     ----------
@@ -176,25 +176,25 @@ def certified_sign(
     diagonal: bool = False,
     n_threads: int | None = None,
 ) -> SignCertificate:
-    r"""Whether ``x^T A x + 2 g^T x + constant >= 0`` for all ``|x| <= radius``, with proof.
+    r"""Prove whether ``x^T A x + 2 g^T x + constant >= 0`` for all ``|x| <= radius``.
 
     Every multiplier :math:`\mu \ge \max(0, -a_{min})` gives the lower bound
-    :math:`c - \sum_i g_i^2 / (a_i + \mu) - \mu r^2`, every point of the ball an upper bound; the
-    search ends once either settles the sign, which is mostly at once. A sign is never wrong by
-    rounding: where the bounds meet at 0 to within it, the answer is 0.
+    :math:`c - \sum_i g_i^2 / (a_i + \mu) - \mu r^2`, and every point of the ball an upper bound.
+    The search stops once a bound determines the sign, mostly at once. Rounding never gives a wrong
+    sign: if both bounds are 0 to within rounding, the answer is 0.
 
     Parameters
     ----------
     A, g, constant, radius, diagonal, n_threads
-        As in `trust_region_minimum`. For dense matrices a bound of the rounding of their reduction
-        that holds for every matrix is allowed for, 4 d (d + 20) eps of ``|A|``, 128 times as much
-        from d = 2,049, where LAPACK's blocks take over; where that leaves the sign open, measured
-        rounding of their eigenvectors.
+        As in `trust_region_minimum`. For dense matrices, the bounds include the rounding error of
+        the reduction, for which a bound that holds for every matrix is used: 4 d (d + 20) eps of
+        ``|A|``, and 128 times as much from d = 2,049, where LAPACK's blocked code is used. If that
+        leaves the sign open, the measured rounding error of the eigenvectors is used.
 
     Returns
     -------
     SignCertificate
-        Signs and the bounds that prove them.
+        Signs and bounds that prove them.
 
     Raises
     ------

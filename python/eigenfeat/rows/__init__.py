@@ -1,1 +1,1 @@
-"""Rows wherever they lie: arrays, blocks, passes over them, their weights and targets."""
+"""Rows in memory or in blocks: passes over them, their weights and targets."""

@@ -1,4 +1,4 @@
-"""Rows that need not fit into memory, in blocks that can be gone through again and again."""
+"""Rows that need not fit into memory, in blocks that can be read repeatedly."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some rows that follow each other.
+    """A block of consecutive rows.
 
     Attributes
     ----------
     X : (m, d) array or sparse matrix
     y : (m,) array, or None
-        Labels, where they are known.
+        Labels, if known.
     weight : (m,) array, or None
-        Weights of the rows, 1 where None.
+        Weights of the rows; None means 1.
     start : int
-        Number of the first row among all rows.
+        Index of the first row among all rows.
     """
 
     X: Any
@@ -52,19 +52,19 @@ class Block:
         return int(self.X.shape[0])
 
     def take(self, rows: Any) -> Block:
-        """Some of these rows, by their numbers within the block."""
+        """Select rows by their indices within the block."""
         y = None if self.y is None else np.asarray(self.y)[rows]
         weight = None if self.weight is None else np.asarray(self.weight)[rows]
         return Block(take_rows(self.X, rows), y, weight, self.start)
 
     def core(self, constant: bool) -> Any:
-        """Rows as the core's linear model reads them, with a last feature of ones if asked for."""
+        """Rows for the core's linear model, optionally with a last feature of ones."""
         return core_rows(self.X, constant)
 
     def scores(
         self, W: npt.NDArray[np.float64], constant: bool, n_threads: int | None
     ) -> npt.NDArray[Any]:
-        """Logits (m, k) at the weights W (p, k), in the rows' type."""
+        """Logits (m, k) for the weights W (p, k), in the type of the rows."""
         weights = np.ascontiguousarray(W, dtype=_floating(self.X))
         found: npt.NDArray[Any] = self.core(constant).scores(weights, threads.resolve(n_threads))
         return found
@@ -80,10 +80,10 @@ class Block:
 
 
 class RowBlocks(ABC):
-    """Rows in fixed blocks: what every estimator's `fit` takes in place of arrays.
+    """Rows in fixed blocks, which estimators accept in `fit` instead of arrays.
 
-    A kind of rows says how to go through its blocks; a distributed kind also says how to `reduce`.
-    Nothing here holds more than a block of rows, but for those asked for by `take`.
+    Subclasses define how to iterate over blocks; distributed ones also define `reduce`. At most one
+    block of rows is held in memory, except for the rows selected by `take`.
     """
 
     @abstractmethod
@@ -92,7 +92,7 @@ class RowBlocks(ABC):
 
     @property
     def n_rows(self) -> int:
-        """Number of rows; found by a pass where it is not known."""
+        """Number of rows; needs a pass over the blocks if it is not known."""
         return self.reduce(len, _add)
 
     @property
@@ -106,23 +106,23 @@ class RowBlocks(ABC):
         merge: Callable[[_Result, _Result], _Result],
         *arguments: Any,
     ) -> _Result:
-        """Merge what a function returns for every block.
+        """Apply a function to every block and merge the results.
 
         Parameters
         ----------
         function : callable
-            ``function(block, *arguments)``; importable, so that another process can call it, and
-            without effects, so that a lost result can be computed again.
+            ``function(block, *arguments)``. It must be importable, so that another process can call
+            it, and without side effects, so that a lost result can be computed again.
         merge : callable
-            ``merge(a, b)`` of two results; it may change and return `a`. The order depends on the
-            blocks alone.
+            ``merge(a, b)`` of two results; it may change and return `a`. The order of merging
+            depends only on the blocks.
         *arguments
-            Sent to wherever the blocks are.
+            Arguments sent to the processes that hold the blocks.
 
         Raises
         ------
         ValueError
-            If there is no block.
+            If there are no blocks.
         """
         total: _Result | None = None
         found = False
@@ -136,7 +136,7 @@ class RowBlocks(ABC):
         return total  # type: ignore[return-value]
 
     def take(self, rows: npt.NDArray[np.intp]) -> Block:
-        """Rows by their numbers among all rows, ascending, as one block."""
+        """Select rows by ascending indices among all rows, as one block."""
         wanted = np.asarray(rows, dtype=np.int64)
         parts = []
         for block in self:
@@ -154,7 +154,7 @@ class ArrayBlocks(RowBlocks):
     X : (n, d) array-like, memmap or sparse matrix
     y, sample_weight : (n,) array-like, optional
     block_rows : int, optional
-        Rows of a block; by default so many that a block has some 64 MB.
+        Number of rows in a block. The default makes blocks of about 64 MB.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ class ArrayBlocks(RowBlocks):
             raise ValueError(f"block_rows: expected an integer from 1, got {show(block_rows)}")
 
     def relabelled(self, y: Any, name: str) -> ArrayBlocks:
-        """The same rows and weights with other labels; errors call them `name`."""
+        """The same rows and weights with other labels; error messages call them `name`."""
         y = _column(y, self.n_rows, name)
         return ArrayBlocks(self.X, y, self.sample_weight, self.block_rows)
 
@@ -199,14 +199,14 @@ class ArrayBlocks(RowBlocks):
 
 
 class GeneratedBlocks(RowBlocks):
-    """Blocks that come from anywhere: a list of them, or a function that makes them anew.
+    """Blocks from a list, another iterable, or a function that generates them.
 
     Parameters
     ----------
     source : iterable, or callable that returns one
-        Items are rows `X`, or tuples ``(X, y)`` or ``(X, y, sample_weight)``. An iterator (a
-        generator that was called) can be gone through once: enough for moments, an error for what
-        needs another pass.
+        Items are rows `X`, or tuples ``(X, y)`` or ``(X, y, sample_weight)``. An iterator, such as
+        a called generator, allows one pass. That is enough for moments; methods that need another
+        pass raise an error.
     """
 
     def __init__(self, source: Iterable[Any] | Callable[[], Iterable[Any]]) -> None:
@@ -236,7 +236,7 @@ def is_blocks(X: Any) -> bool:
 
 
 def check_no_list(X: Any) -> None:
-    """Refuse a list of blocks, which is no array, and say what takes it; ValueError."""
+    """Raise ValueError for a list of blocks, with a hint to the right class."""
     if not isinstance(X, (list, tuple)) or not X:
         return
     first = X[0][0] if isinstance(X[0], tuple) and 2 <= len(X[0]) <= 3 else X[0]

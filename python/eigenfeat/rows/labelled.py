@@ -1,4 +1,4 @@
-"""Labelled rows that are checked, wherever they lie: what every fit goes through."""
+"""Checked rows with labels, in memory or in blocks, which all fits use."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def given_blocks(
     Raises
     ------
     ValueError
-        If labels or weights came beside blocks, which bring their own, or a list of blocks.
+        If labels or weights are given with blocks, which contain them, or X is a list of blocks.
     """
     check_no_list(X)
     if is_blocks(X):
@@ -94,7 +94,7 @@ def surveyed(
 def pooled_moments(
     blocks: RowBlocks, *, label: Any = 0, n_threads: int | None = None
 ) -> ClassMoments:
-    """Moments of all rows of blocks, whatever their labels, as those of one class."""
+    """Moments of all rows of blocks as one class, ignoring labels."""
     reading = Reading(n_threads=n_threads)
     found = blocks.reduce(reductions.pooled_moments, reductions.merge_pooled, reading, label)
     if found is None:
@@ -115,10 +115,10 @@ def all_targets(blocks: RowBlocks) -> tuple[NDArray[Any], NDArray[np.float64] | 
 
 
 def over_blocks(method: _Method) -> _Method:
-    """Let a method of rows also take blocks, and memory-mapped arrays block by block.
+    """Extend a method of rows to blocks, and to memory-mapped arrays block by block.
 
-    Of blocks it returns an iterator of its results, one a block; of a memory-mapped array one
-    result, as of any array.
+    For blocks, it returns an iterator over the results of the blocks; for a memory-mapped array,
+    one result, as for any array.
     """
 
     @wraps(method)
@@ -136,23 +136,23 @@ def over_blocks(method: _Method) -> _Method:
 
 
 class BlockScores:
-    """The accuracy of a classifier, of rows in blocks, too; comes before `ClassifierMixin`."""
+    """Accuracy of a classifier, also for rows in blocks; must precede `ClassifierMixin`."""
 
     n_features_in_: int
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Labels (n,)."""
+        """Predicted labels, (n,)."""
         raise NotImplementedError
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Share of the rows whose label is predicted.
+        """Accuracy: fraction of rows with a correct prediction, by weight.
 
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Finite rows. Blocks are gone through once, wherever they are.
+            Finite rows. Blocks are read once.
         y : (n,) array-like
-            Labels; None with blocks, which bring their own, and their weights.
+            Labels; None with blocks, which contain labels and weights.
         sample_weight : (n,) array-like, optional
             Nonnegative weights of the rows.
 
@@ -198,7 +198,7 @@ def _checked_block(estimator: Any, block: Block) -> Block:
 
 
 def _of_block(method: Callable[..., Any], estimator: Any, X: Any) -> Any:
-    """What a method makes of a block, which may have no rows."""
+    """Result of a method for a block, which may have no rows."""
     if X.shape[0]:
         return method(estimator, X)
     return method(estimator, np.zeros((1, X.shape[1]), dtype=getattr(X, "dtype", float)))[:0]

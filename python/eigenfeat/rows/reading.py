@@ -1,4 +1,4 @@
-"""From blocks of raw rows to checked feature rows: the same in every pass, wherever it is made."""
+"""From blocks of raw rows to checked feature rows, identically in every pass."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SMALL = ("uint8", "int8", "uint16", "int16", "bool")
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """How blocks are read; sent along with every pass.
+    """Options for reading blocks; sent with every pass.
 
     Attributes
     ----------

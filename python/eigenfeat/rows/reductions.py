@@ -124,7 +124,7 @@ class Piece:
 
 @dataclass(eq=False)
 class Survey:
-    """What a first pass over rows finds.
+    """Result of a first pass over rows.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Sample weights, as every estimator takes them."""
+"""Validation of sample weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `cv` stands for, checked before anything is fitted."""
+"""Validation of `cv` before fitting."""
 
 from __future__ import annotations
 

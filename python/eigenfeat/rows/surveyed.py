@@ -66,7 +66,8 @@ class SurveyedBlocks(LabelledRows):
         Raises
         ------
         ValueError
-            If rows, labels or weights are unfit; it says which row, counted over all blocks.
+            If rows, labels or weights are invalid; the message gives the row, counted over all
+            blocks.
         """
         reading = Reading(small=small, n_threads=n_threads)
         found = blocks.reduce(reductions.survey, reductions.merge_surveys, reading, moments)
@@ -98,7 +99,7 @@ class SurveyedBlocks(LabelledRows):
 
     @property
     def kept(self) -> npt.NDArray[np.bool_] | None:
-        """Which of all rows have weight; None if all have."""
+        """Mask of the rows with weight; None if all have."""
         pieces = self.survey.pieces
         if all(piece.kept is None for piece in pieces):
             return None

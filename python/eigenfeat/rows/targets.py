@@ -43,39 +43,39 @@ def discretize_target(
     sample_weight: Any = None,
     random_state: Any = None,
 ) -> npt.NDArray[np.int64]:
-    """Bins of about equal weight, for use as class labels.
+    """Divide targets into bins of about equal weight, for use as class labels.
 
-    Only the order of `y` matters: a strictly increasing function of it gives the same bins.
+    The bins depend only on the order of `y`: a strictly increasing function gives the same bins.
 
     Parameters
     ----------
     y : array-like of shape (n,) or (n, q)
-        Finite targets. Several outputs are contracted to one, ``y @ u``, before they are binned.
+        Finite targets. Several outputs are contracted to one, ``y @ u``, before binning.
     n_bins : int >= 2, default=10
-        Most bins. Equal targets share a bin, so there may be fewer; where `y` has at most `n_bins`
-        distinct values, each is a bin.
+        Maximum number of bins. Equal targets share a bin, so there may be fewer. If `y` has at most
+        `n_bins` distinct values, each value is a bin.
     contraction : array-like of shape (q,), optional
         The vector u, applied to the outputs in their own units. By default a random unit vector,
         applied to the outputs divided by their standard deviations.
     sample_weight : array-like of shape (n,), optional
-        Weights >= 0: a row of weight 2 counts as two. All 1 by default.
+        Weights >= 0; a row of weight 2 counts as two rows. All 1 by default.
     random_state : int, RandomState, Generator or None
-        For the random vector.
+        Seed for the random vector.
 
     Returns
     -------
     ndarray of int64, shape (n,)
-        Bins 0, 1, ... in the order of the targets; none is empty.
+        Bins 0, 1, ... in the order of the targets, without empty bins.
 
     Raises
     ------
     ValueError
-        If a target is not finite, the (contracted) target is constant over the rows that have
-        weight, or a length does not fit.
+        If a target is not finite, the (contracted) target is constant over the rows with weight, or
+        a length does not match.
 
     See Also
     --------
-    target_groups : Several such groupings of targets with several outputs.
+    target_groups : Several groupings of targets with several outputs.
 
     References
     ----------
@@ -103,27 +103,27 @@ def target_groups(
     sample_weight: Any = None,
     contractions: Any = None,
 ) -> npt.NDArray[np.int64]:
-    """Several groupings of the rows, each by the bins of one random contraction of the targets.
+    """Group the rows several times, by bins of random contractions of the targets.
 
     Parameters
     ----------
     y : array-like of shape (n,) or (n, q)
         Finite targets.
     n_bins : int >= 2, default=10
-        Most bins of a grouping.
+        Maximum number of bins of a grouping.
     n_contractions : int >= 1, default=5
-        How many random unit vectors; a single output has one grouping, whatever is asked.
+        Number of random unit vectors. A single output always has one grouping.
     random_state : int, RandomState, Generator or None
-        For the vectors.
+        Seed for the vectors.
     sample_weight : array-like of shape (n,), optional
         Weights >= 0.
     contractions : array-like of shape (g, q), optional
-        Vectors in place of random ones, such as those of `supervised_contractions`.
+        Vectors to use instead of random ones, such as those of `supervised_contractions`.
 
     Returns
     -------
     ndarray of int64, shape (g, n)
-        One grouping a row, each as `discretize_target` makes it.
+        One grouping per row, each as in `discretize_target`.
 
     Raises
     ------
@@ -162,21 +162,21 @@ def target_groups(
 def supervised_contractions(
     X: Any, y: Any, n_contractions: int = 5, *, sample_weight: Any = None
 ) -> npt.NDArray[np.float64]:
-    """Vectors u for which ``y @ u`` follows best from the rows' first and second moments.
+    """Vectors u for which ``y @ u`` is predicted best by first and second moments of the rows.
 
-    Outputs are regressed on the rows' leading principal components and their products, with a
-    small ridge; u are the directions of largest explained share of variance,
-    ``Cov(fitted) u = lambda Cov(y) u``. Second moments are what GEM conditions on the bins of
-    ``y @ u``, so that these are the contractions that it can tell apart.
+    Outputs are regressed on the leading principal components of the rows and their products, with a
+    small ridge. The vectors u maximise the explained fraction of variance,
+    ``Cov(fitted) u = lambda Cov(y) u``. GEM uses second moments conditioned on the bins of
+    ``y @ u``, so it can separate the bins of these contractions.
 
     Parameters
     ----------
     X : array-like of shape (n, d)
-        Finite rows, of which at most 20 principal components count.
+        Finite rows. At most 20 principal components are used.
     y : array-like of shape (n, q)
         Finite targets.
     n_contractions : int >= 1, default=5
-        Most vectors; there are no more than outputs.
+        Maximum number of vectors; no more than there are outputs.
     sample_weight : array-like of shape (n,), optional
         Weights >= 0.
 
@@ -188,7 +188,7 @@ def supervised_contractions(
     Raises
     ------
     ValueError
-        If rows and targets do not fit, are not finite, or no output varies.
+        If rows and targets do not match, are not finite, or no output varies.
 
     References
     ----------

@@ -105,7 +105,7 @@ def _combined(column: Any) -> Any:
 
 
 class _ColumnarSource(Source):
-    """What files with Arrow schemas have in common."""
+    """Base class for files with Arrow schemas."""
 
     columnar = True
 

@@ -1,4 +1,4 @@
-"""Damaged files: found before a number of theirs is trusted, and told as an error that names them.
+"""Damaged files: detected before their numbers are used, and named in the error.
 
 Libraries tell of damage in a dozen ways (`zlib.error`, EOFError, a seek to a negative byte); here
 all of them become one.

@@ -1,4 +1,4 @@
-"""What is wrong with a file, or missing to read it."""
+"""Errors of files, and of packages missing to read them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["BadRowError", "OptionError", "arrow", "missing_value", "unfit_label"
 
 
 class BadRowError(ValueError):
-    """A row that cannot be taken as it is. Names the file, the row or line and the column.
+    """Error for an invalid row. The message names the file, the row or line and the column.
 
     Attributes
     ----------
     path : str
-        The file.
+        Path of the file.
     row : int
-        Number of the row from 0, or of the line from 1.
+        Index of the row from 0, or number of the line from 1.
     """
 
     def __init__(
@@ -31,14 +31,14 @@ class BadRowError(ValueError):
 
 
 class OptionError(ValueError):
-    """An argument of `open_rows` that does not fit, be it with the files or with the others.
+    """Error for an argument of `open_rows` that does not match the files or other arguments.
 
     Attributes
     ----------
     option : str
-        Its name.
+        Name of the argument.
     text : str
-        The message without it.
+        The message without the name.
     """
 
     def __init__(self, option: str, text: str) -> None:
@@ -50,17 +50,17 @@ class OptionError(ValueError):
 
 
 def missing_value(label: bool = False) -> str:
-    """What to say of an empty field."""
+    """Message for an empty field."""
     return f"expected a {'label' if label else 'number'}, got a missing value"
 
 
 def unfit_value(value: Any, dtype: Any) -> str:
-    """What to say of a value that is no finite number, or none that fits the type."""
+    """Message for a value that is not a finite number, or does not fit the type."""
     return f"expected a finite {dtype} number, got {show(value)}"
 
 
 def unfit_label(value: Any, kind: str) -> str:
-    """What to say of a label of another kind than the file's first labels."""
+    """Message for a label of another kind than the first labels of the file."""
     article = "an" if kind == "int" else "a"
     return f"expected {article} {kind} label like those before, got {show(value)}"
 

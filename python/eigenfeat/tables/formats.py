@@ -1,4 +1,4 @@
-"""Which file is of which format."""
+"""Formats of files."""
 
 from __future__ import annotations
 

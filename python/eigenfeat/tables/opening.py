@@ -1,4 +1,4 @@
-"""From the names of files to their rows."""
+"""Opening files of rows by their names."""
 
 from __future__ import annotations
 
@@ -43,44 +43,46 @@ def open_rows(
     n_features: int | None = None,
     zero_based: bool | None = None,
 ) -> FileRows:
-    r"""Open a file of rows, or several with the same columns, as blocks of rows.
+    r"""Open one file, or several with the same columns, as blocks of rows.
 
     Parameters
     ----------
     path : path, or list of paths
-        Files, folders (all files in them of a kind that is known, by name) or patterns such as
-        ``"part-*.csv"``. CSV (.csv, .tsv, also .gz), Parquet (.parquet, .pq), Arrow IPC and
-        Feather (.arrow, .feather, .ipc), NumPy (.npy, .npz), svmlight (.svm, .svmlight, .libsvm,
-        also .gz; sparse rows).
+        Files, folders (all their files of a known format, by name) or patterns such as
+        ``"part-*.csv"``. CSV (.csv, .tsv, also .gz), Parquet (.parquet, .pq), Arrow IPC and Feather
+        (.arrow, .feather, .ipc), NumPy (.npy, .npz), svmlight (.svm, .svmlight, .libsvm, also .gz;
+        sparse rows).
     target : str or int, optional
-        The column of labels by name or number, or, of NumPy files, another file of labels (.npy).
-        svmlight files have labels, as have .npz files with an array `y_name`: no need to say so.
-        Without a target blocks have no labels.
+        Column of labels, by name or number; for NumPy files, also another file of labels (.npy).
+        svmlight files, and .npz files with an array `y_name`, have labels without it. All other
+        blocks have no labels without a target.
     columns, drop : sequences of str or int
-        The feature columns, in this order; or those to leave out. By default all but the target.
+        The feature columns, in this order, or the columns to leave out. By default, all columns
+        except the target are features.
     dtype : {None, float32, float64}
-        Type of the features; by default float32 if all are float32 in the files, else float64.
+        Type of the features. The default is float32 if all features in the files are, else float64.
     block_rows : int, optional
-        Rows of a block; by default so many that it has some 32 MB.
+        Number of rows in a block. The default makes blocks of about 32 MB.
     skip_bad : bool, default=False
-        Whether rows with missing values, NaN, infinity, text in place of numbers or a wrong number
-        of fields are left out; they are an error otherwise.
+        Whether to skip rows with missing values, NaN, infinity, text instead of numbers or a wrong
+        number of fields. Otherwise they raise an error.
     mark_bad : bool, default=False
-        Whether such rows stay where they are, with NaN or infinity in them, so that blocks keep
-        step with the files. Blocks then have no labels. For predictions; no fit takes such rows.
+        Whether to keep such rows in place, with NaN or infinity, so that the rows of blocks match
+        those of the files. Blocks then have no labels. Use it for predictions; `fit` rejects such
+        rows.
     labels : {"auto", "int", "float", "bool", "str", "none"}
-        Kind of the labels. "auto" goes by the first ones, and takes whole numbers in a column of a
-        float matrix for integers. "none": labels that files bring are not looked at.
+        Type of the labels. "auto" infers it from the first labels; whole numbers in a column of a
+        float matrix become integers. "none" ignores labels in the files.
     format : {"csv", "parquet", "arrow", "npy", "npz", "svmlight"}, optional
-        By default what the file's name says.
+        File format; by default inferred from the file name.
     delimiter, header
-        Of CSV files: by default "," (tab in .tsv), and a header if the first line has no numbers.
-        Fields may be quoted, but hold no line breaks.
+        For CSV files. The defaults are "," (tab in .tsv), and a header if the first line has no
+        numbers. Fields may be quoted, but may not contain line breaks.
     x_name, y_name : str
         Names of the arrays in .npz files.
     n_features, zero_based
-        Of svmlight files: columns, and whether they are counted from 0. By default found by a
-        first pass over the files.
+        For svmlight files: number of columns, and whether they are counted from 0. By default, a
+        first pass over the files finds both.
 
     Returns
     -------
@@ -91,11 +93,11 @@ def open_rows(
     OSError
         If a file cannot be read.
     OptionError
-        If an argument does not fit, or names a column that is not there. A ValueError.
+        If an argument is invalid or names a missing column; a subclass of ValueError.
     ValueError
-        If features are not numbers, or the files' columns differ.
+        If features are not numbers, or the columns of the files differ.
     ImportError
-        If pyarrow is needed, and missing.
+        If pyarrow is required but missing.
 
     Examples
     --------

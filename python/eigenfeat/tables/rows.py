@@ -18,18 +18,18 @@ __all__ = ["FileRows", "Position", "finite_rows"]
 
 @dataclass(frozen=True)
 class Position:
-    """The place in the files between two blocks, from which reading goes on.
+    """Position in the files between two blocks, from which reading can continue.
 
     Attributes
     ----------
     file : int
-        Number of the file.
+        Index of the file.
     offset : int
-        Its restart point: a byte of text files, a row group or record batch, or 0.
+        Restart point in the file: a byte of text files, a row group or record batch, or 0.
     skip : int
-        Rows from there on that have been read.
+        Number of rows read since the restart point.
     rows, skipped : int
-        Rows handed out, and bad rows left out, before this place in all files.
+        Numbers of rows returned and of bad rows skipped before this position, in all files.
     """
 
     file: int = 0
@@ -40,21 +40,21 @@ class Position:
 
 
 class FileRows(RowBlocks):
-    """Rows of files in blocks of a fixed number of rows; made by `open_rows`.
+    """Rows of files in blocks of a fixed number of rows; created by `open_rows`.
 
-    A thread reads the next block while one is in use; no more than about four blocks, and what the
-    format needs to decode one, are in memory. Iterating starts anew every time.
+    A thread reads the next block while one is in use. Memory is that of at most about four blocks,
+    plus that for decoding one. Every iteration starts from the beginning.
 
     Attributes
     ----------
     sources : list of Source
-        One for each file.
+        One source for each file.
     dtype : numpy.dtype
         Type of the features.
     block_rows : int
-        Rows of every block but the last.
+        Number of rows in every block except the last.
     n_skipped : int or None
-        Bad rows that the latest pass left out, once it was through.
+        Number of bad rows skipped in the latest complete pass.
     """
 
     n_skipped: int | None = None
@@ -69,7 +69,7 @@ class FileRows(RowBlocks):
 
     @property
     def feature_names(self) -> list[str]:
-        """Names of the feature columns; numbers, as strings, where the files have no names."""
+        """Names of the feature columns; numbers, as strings, if the files have no names."""
         return list(self.sources[0].feature_names)
 
     @property
@@ -79,7 +79,7 @@ class FileRows(RowBlocks):
 
     @property
     def n_rows(self) -> int:
-        """Number of good rows; by a pass where the files do not say it."""
+        """Number of good rows; needs a pass if the files do not store it."""
         if self._n_rows is None:
             known = [source.n_rows for source in self.sources]
             if None in known or self.options.skip_bad:
@@ -94,23 +94,23 @@ class FileRows(RowBlocks):
     def blocks(
         self, after: Position | None = None, *, raw: bool = False
     ) -> Iterator[tuple[Block, Position]]:
-        """Go through the blocks, each with the position after it.
+        """Iterate over the blocks, each with the position after it.
 
         Parameters
         ----------
         after : Position, optional
-            A position that came with a block of the same files and options: goes on with the next
-            one. From the start by default.
+            Position returned with a block of the same files and options; iteration continues with
+            the next block. By default, it starts from the beginning.
         raw : bool, default=False
-            Whether dense rows may be as they come: in Fortran order where files hold columns, and
-            with NaN or infinity. Enough for `ClassMoments`, which check rows and turn columns into
-            rows with all threads.
+            Whether dense rows may be returned as read: in Fortran order if files store columns, and
+            with NaN or infinity. `ClassMoments` accepts such rows: it checks them and converts
+            columns to rows with all threads.
 
         Raises
         ------
         BadRowError
-            At a row with a missing value, NaN, infinity, text in place of a number or too few or
-            many fields, unless `skip_bad` or `mark_bad`.
+            At a row with a missing value, NaN, infinity, text instead of a number, or too few or
+            too many fields, unless `skip_bad` or `mark_bad` is set.
         OSError
             If a file cannot be read.
         """
@@ -120,7 +120,7 @@ class FileRows(RowBlocks):
         return read_ahead(self._dense_blocks(start, raw))
 
     def fraction(self, position: Position) -> float | None:
-        """How much of all bytes lies before a position, from 0 to 1, if that is known."""
+        """Fraction of all bytes before a position, from 0 to 1, if known."""
         if self._ends is None:
             self._ends = np.cumsum([source.path.stat().st_size for source in self.sources])
         part = self.sources[position.file].fraction(position.offset, position.skip)
@@ -133,7 +133,7 @@ class FileRows(RowBlocks):
         return float(start + part * (end - start)) / max(int(self._ends[-1]), 1)
 
     def identity(self) -> dict[str, Any]:
-        """What decides about the blocks: paths, sizes and times of the files, and the options."""
+        """Everything the blocks depend on: paths, sizes and times of the files, and the options."""
         files = []
         for path in (path for source in self.sources for path in source.files()):
             status = path.stat()
@@ -276,7 +276,7 @@ def _block(X: npt.NDArray[Any], labels: list[Any], start: int) -> Block:
 
 
 def finite_rows(X: npt.NDArray[Any]) -> npt.NDArray[np.bool_] | None:
-    """Which rows are finite; None if all are."""
+    """Mask of the finite rows; None if all are."""
     # A sum that is finite has no other terms, and takes no array of flags.
     with np.errstate(over="ignore", invalid="ignore"):
         total = X.sum()

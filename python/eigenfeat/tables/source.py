@@ -1,4 +1,4 @@
-"""What a file format has to provide: columns, and chunks of rows from any restart point on."""
+"""Interface of a file format: columns, and chunks of rows from any restart point."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _Labels = tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]
 
 @dataclass(frozen=True)
 class Options:
-    """How files are read; validated arguments of `open_rows`."""
+    """Options for reading files; validated arguments of `open_rows`."""
 
     target: str | int | None = None
     columns: tuple[str | int, ...] | None = None
@@ -55,7 +55,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Choice:
-    """Which of a file's columns are features, and which is the target."""
+    """Feature columns and target column of a file."""
 
     features: Sequence[int]
     target: int | None
@@ -208,7 +208,7 @@ class Source(ABC):
 
     @abstractmethod
     def fraction(self, offset: int, skip: int) -> float | None:
-        """How much of the file lies before a position, from 0 to 1, if that is known."""
+        """Fraction of the file before a position, from 0 to 1, if known."""
 
     def widen(self, n_features: int) -> None:
         """Take rows to have so many columns, the most of all files; of sparse rows alone."""

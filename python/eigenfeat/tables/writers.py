@@ -24,7 +24,7 @@ SUFFIXES = (".csv", ".parquet", ".npy")
 
 
 class Writer(ABC):
-    """A file that is being written; it takes the place of an older one when it is complete."""
+    """A file that is being written; once complete, it replaces an existing one."""
 
     def __init__(self, path: Path, names: list[str]) -> None:
         self.names = names
@@ -60,7 +60,7 @@ class Writer(ABC):
 
 
 class CsvWriter(Writer):
-    """Numbers have as many digits as it takes to read them back exactly."""
+    """CSV file; numbers have enough digits to be read back exactly."""
 
     def __init__(self, path: Path, names: list[str]) -> None:
         super().__init__(path, names)
@@ -141,7 +141,7 @@ class ParquetWriter(Writer):
 
 
 def missing_in(dtype: np.dtype[Any]) -> Any:
-    """What stands for a missing value in an .npy file; ValueError where nothing does."""
+    """Missing value of a type in .npy files; ValueError if it has none."""
     found = {"f": np.nan, "U": ""}.get(dtype.kind)
     if found is None:
         raise ValueError(
