@@ -27,7 +27,8 @@ DATA = """\
 DATA is one file or several with the same columns, a folder of them, or a pattern in quotes:
 CSV (.csv .tsv, also .gz), Parquet (.parquet .pq), Arrow IPC and Feather (.arrow .feather .ipc),
 NumPy (.npy .npz), svmlight (.svm .svmlight .libsvm, also .gz). CSV, Parquet and Arrow need
-pyarrow: pip install 'eigenfeat[arrow]'."""
+pyarrow: pip install 'eigenfeat[arrow]'. fit, predict, evaluate and transform read standard input
+where DATA is -, with --format; predict and transform write CSV to standard output with -o -."""
 
 STATUS = """\
 exit status: 0 done; 1 a file cannot be read or written, or rows are bad; 2 wrong options, be it a
@@ -252,7 +253,7 @@ def _add_fit(commands: Any) -> None:
         help="copy more rows than that to a temporary file there, so that text is parsed but once",
     )
     add_run_options(fit)
-    fit.set_defaults(command=_fit)
+    fit.set_defaults(command=_fit, reads_standard_input=True)
 
 
 def _fit() -> Command:
@@ -302,6 +303,7 @@ def _add_transform(commands: Any) -> None:
 def _add_inputs(parser: Any) -> None:
     parser.add_argument("model", metavar="MODEL", help="a file that fit, or eigenfeat.save, wrote")
     parser.add_argument("data", nargs="+", metavar="DATA", help="files, folders or patterns")
+    parser.set_defaults(reads_standard_input=True)
 
 
 def _add_model(parser: Any, what: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ from eigenfeat._base.extras import MissingExtraError, require
 from eigenfeat.cli import files
 from eigenfeat.cli.options import count, natural
 from eigenfeat.cli.output import Parser, quiet_interrupts, report_error
+from eigenfeat.cli.standard import standard_input
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -62,7 +64,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with quiet_interrupts(as_json):
             run = options.command()
-        return int(run(options))
+        with standard_input(options):
+            return int(run(options))
+    except BrokenPipeError:  # who reads the output has seen enough, such as head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except expected as error:
         return report_error(error, as_json)
 

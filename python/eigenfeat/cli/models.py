@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from eigenfeat._base.validation import show
 from eigenfeat.cli.options import column_names, open_data, open_labelled
 from eigenfeat.cli.output import Output, UsageError, check_folder
 from eigenfeat.cli.parameters import estimator_of
+from eigenfeat.cli.standard import STANDARD
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.gem import GEM
 from eigenfeat.models.saving import load, save
@@ -285,14 +287,19 @@ def _write(
             advance(len(block), rows.fraction(position))
     result = {"output": str(options.output), "rows": written, "skipped": skipped, **more}
     result |= {"seconds": advance.seconds, "rows_per_second": advance.rate}
-    bytes_ = os.path.getsize(options.output)
     empty = f" ({skipped:,} bad ones left empty)" if skipped else ""
+    if str(options.output) == STANDARD:  # where the rows are
+        output.result(result, f"eigenfeat: {written:,} rows{empty}", sys.stderr)
+        return 0
+    bytes_ = os.path.getsize(options.output)
     output.result(result, f"{options.output}: {written:,} rows{empty}, {bytes_:,} bytes")
     return 0
 
 
 def _check_output(path: Path) -> None:
     """Refuse, before any work, a file that could not be written in the end."""
+    if str(path) == STANDARD:
+        return
     if path.suffix.lower() not in SUFFIXES:
         raise UsageError(
             f"--output: expected a name that ends in one of {' '.join(SUFFIXES)}, got {path}"

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from eigenfeat._base.extras import installed
 
@@ -93,8 +93,8 @@ def _kind(error: BaseException) -> str:
     return "memory" if isinstance(error, MemoryError) else "data"
 
 
-def _print_json(found: dict[str, Any]) -> None:
-    print(json.dumps(found, allow_nan=False, default=str), flush=True)
+def _print_json(found: dict[str, Any], file: TextIO | None = None) -> None:
+    print(json.dumps(found, allow_nan=False, default=str), file=file, flush=True)
 
 
 @contextmanager
@@ -142,12 +142,12 @@ class Output:
         """Print a line that is not part of the result."""
         print(f"eigenfeat: {text}", file=sys.stderr, flush=True)
 
-    def result(self, found: dict[str, Any], text: str) -> None:
-        """Print the result: `found` as JSON, or `text`."""
+    def result(self, found: dict[str, Any], text: str, file: TextIO | None = None) -> None:
+        """Print the result: `found` as JSON, or `text`; to stdout unless a file is given."""
         if self._json:
-            _print_json({"status": "ok", "command": self.command, **found})
+            _print_json({"status": "ok", "command": self.command, **found}, file)
         else:
-            print(text, flush=True)
+            print(text, file=file, flush=True)
 
     @contextmanager
     def rows(self, what: str) -> Iterator[Advance]:
@@ -288,6 +288,8 @@ def remove_leftovers(path: Path) -> None:
 
 def check_folder(path: Path) -> None:
     """Refuse, before any work, a file in a folder that is not there, or that is a folder."""
+    if str(path) == "-":
+        raise UsageError("--output: expected the name of a file, got -")
     if not path.parent.is_dir():
         raise FileNotFoundError(2, "No such file or directory", str(path.parent))
     if path.is_dir():

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import sys
 from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +30,7 @@ class Writer(ABC):
 
     def __init__(self, path: Path, names: list[str]) -> None:
         self.names = names
-        self._whole = taking_the_place_of(path)
+        self._whole: AbstractContextManager[Any] = taking_the_place_of(path)
         self._path = self._whole.__enter__()
 
     def __enter__(self) -> Writer:
@@ -64,7 +66,9 @@ class CsvWriter(Writer):
 
     def __init__(self, path: Path, names: list[str]) -> None:
         super().__init__(path, names)
-        self._file = open(self._path, "x", newline="", encoding="utf-8")  # noqa: SIM115
+        self._file: TextIO = open(  # noqa: SIM115
+            self._path, "x", newline="", encoding="utf-8"
+        )
         self._lines = csv.writer(self._file, lineterminator="\n")
         self._lines.writerow(names)
 
@@ -80,6 +84,19 @@ class CsvWriter(Writer):
 
     def close(self, *, complete: bool) -> None:
         self._file.close()
+
+
+class CsvStream(CsvWriter):
+    """CSV to a stream, such as standard output."""
+
+    def __init__(self, stream: TextIO, names: list[str]) -> None:
+        self.names, self._whole = names, nullcontext()
+        self._file = stream
+        self._lines = csv.writer(stream, lineterminator="\n")
+        self._lines.writerow(names)
+
+    def close(self, *, complete: bool) -> None:
+        self._file.flush()
 
 
 class NpyWriter(Writer):
@@ -151,7 +168,9 @@ def missing_in(dtype: np.dtype[Any]) -> Any:
 
 
 def open_writer(path: Path, names: list[str]) -> Writer:
-    """A writer for a file whose format its name says."""
+    """A writer for a file whose format its name says; of ``-``, CSV to standard output."""
+    if str(path) == "-":
+        return CsvStream(sys.stdout, names)
     kinds: dict[str, type[Writer]] = {
         ".csv": CsvWriter,
         ".parquet": ParquetWriter,

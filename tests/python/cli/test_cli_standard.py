@@ -1,0 +1,72 @@
+"""Rows from standard input, and predictions to standard output."""
+
+from __future__ import annotations
+
+import csv
+import io
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from command_line import run
+from table_files import arrow_modules, csv_text
+
+COMMAND = [sys.executable, "-m", "eigenfeat"]
+
+
+@pytest.fixture
+def files(tmp_path, rng, monkeypatch):
+    arrow_modules()
+    monkeypatch.chdir(tmp_path)
+    y = rng.integers(0, 2, 400)
+    X = rng.standard_normal((400, 3)) * (1 + 2 * y[:, None])
+    text = csv_text(X, np.array(["in", "out"])[y])
+    (tmp_path / "rows.csv").write_text(text)
+    assert run("fit", "rows.csv", "--target", "kind", "-o", "model.efm")[0] == 0
+    return text
+
+
+def piped(text, *arguments):
+    return subprocess.run([*COMMAND, *arguments], input=text, capture_output=True, text=True)
+
+
+def test_predictions_through_pipes_are_those_of_files(files, tmp_path):
+    found = piped(files, "predict", "model.efm", "-", "--format", "csv", "--proba", "-o", "-")
+    assert found.returncode == 0, found.stderr
+    assert found.stderr == "eigenfeat: 400 rows\n"
+    assert run("predict", "model.efm", "rows.csv", "--proba", "-o", "found.csv")[0] == 0
+    assert found.stdout == (tmp_path / "found.csv").read_text()
+    assert len(list(csv.reader(io.StringIO(found.stdout)))) == 401
+
+
+def test_a_model_fitted_to_standard_input_is_that_of_the_file(files, tmp_path):
+    found = piped(files, "fit", "-", "--format", "csv", "--target", "kind", "-o", "piped.efm")
+    assert found.returncode == 0, found.stderr
+    assert (tmp_path / "piped.efm").read_bytes() == (tmp_path / "model.efm").read_bytes()
+    given = ["evaluate", "piped.efm", "-", "--format", "csv", "--target", "kind"]
+    assert piped(files, *given).stdout.startswith("piped.efm: accuracy")
+
+
+def test_a_reader_may_stop(files, tmp_path):
+    lines = files.splitlines(keepends=True)
+    (tmp_path / "many.csv").write_text(lines[0] + "".join(lines[1:]) * 200)
+    program = " ".join(COMMAND)
+    script = (
+        f"set -o pipefail; cat many.csv | {program} predict model.efm - --format csv -o - | head -2"
+    )
+    found = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
+    assert found.returncode == 0
+    assert "Traceback" not in found.stderr
+    assert len(found.stdout.splitlines()) == 2
+
+
+def test_what_cannot_be_is_named(files):
+    status, _, err = run("predict", "model.efm", "-", "-o", "-")
+    assert (status, "--format: expected the format of standard input, got none" in err) == (2, True)
+    status, _, err = run("predict", "model.efm", "-", "rows.csv", "-o", "-")
+    assert (status, "DATA: expected - alone, got 2 names" in err) == (2, True)
+    status, _, err = run("moments", "-", "--format", "csv", "--target", "kind", "-o", "m.efm")
+    assert (status, "DATA: expected names of files, got -" in err) == (2, True)
+    status, _, err = run("fit", "rows.csv", "--target", "kind", "-o", "-")
+    assert (status, "--output: expected the name of a file, got -" in err) == (2, True)
