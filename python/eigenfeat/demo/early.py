@@ -63,7 +63,7 @@ class Demonstration:
 
 
 def signals(n: int, rng: np.random.Generator) -> tuple[Array, NDArray[Any]]:
-    """Return n noisy signals (n, 60) of three classes and the names of the classes.
+    """Return n noisy signals (n, 60) of three classes and their class names.
 
     All signals start alike. The first class leaves the others after some samples, the second turns
     back, and the third oscillates with increasing frequency.
