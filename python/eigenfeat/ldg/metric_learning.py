@@ -36,7 +36,7 @@ _LEAST = 1e-12  # of a squared distance, relative to the largest: equal rows con
 class ITML(ClassReducer):
     """Information-theoretic metric learning (2.11) with features ranked by mutual information.
 
-    The constraints bound the distances of random pairs of rows by quantiles of the distances
+    The constraints, with slack, bound distances of random pairs of rows by quantiles of distances
     between random rows: from above for pairs of one class, from below for pairs of two classes.
     The cost is O(d^2) for each pair and sweep.
 
