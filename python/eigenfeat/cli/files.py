@@ -31,18 +31,18 @@ pyarrow: pip install 'eigenfeat[arrow]'. fit, predict, evaluate and transform re
 where DATA is -, with --format; predict and transform write CSV to standard output with -o -."""
 
 STATUS = """\
-exit status: 0 done; 1 a file cannot be read or written, or rows are bad; 2 wrong options, be it a
-value out of range or a column that is not there; 130 (Ctrl-C) or 143 (SIGTERM) interrupted."""
+exit status: 0 done; 1 a file cannot be read or written, or rows are bad; 2 wrong options, such as a
+value out of range or a missing column; 130 (Ctrl-C) or 143 (SIGTERM) interrupted."""
 
 MOMENTS = f"""\
-Adds up weight, mean and second moment of every class in one pass over files that need not fit into
-memory. Every estimator that fits on moments can start from the result, and moments of parts can be
-merged. Names of columns are kept.
+Computes weight, mean and second moment of every class in one pass over files that need not fit into
+memory. Every estimator that fits on moments can use the result, and moments of parts can be merged.
+Names of columns are kept.
 
 {DATA}
 
-While it runs, the state is written to a checkpoint now and then, and on Ctrl-C. The same command
-with --resume goes on from there and ends in the same bytes as a run that was never interrupted."""
+While it runs, the state is written to a checkpoint at intervals, and on Ctrl-C. The same command
+with --resume continues from the checkpoint and writes the same bytes as an uninterrupted run."""
 
 MOMENTS_EXAMPLES = f"""\
 examples:
@@ -62,8 +62,8 @@ seconds, rows_per_second; of merge: output, merged, classes, weights; of an erro
 MERGE = "moments merge"
 
 MERGE_TEXT = """\
-Adds up the moments in files, in the order given, as if all rows had been in one. Files that know
-the names of their columns must agree on them."""
+Merges the moments in files, in the order given, as if all rows had been in one file. Files with
+names of columns must have the same names."""
 
 MERGE_EXAMPLES = f"""\
 examples:
@@ -75,14 +75,14 @@ with --json: status, command, output, merged, classes, weights.
 {STATUS}"""
 
 INSPECT = """\
-Says what is in a file: of a model its class, parameters, columns and labels; of moments and
-checkpoints labels, weights and position; of a file of rows its columns, types and, if the format
-knows it, the number of rows. All checksums of models and moments are compared."""
+Describes a file: for a model its class, parameters, columns and labels; for moments and checkpoints
+labels, weights and position; for a file of rows its columns, types and, if the format stores it,
+the number of rows. All checksums of models and moments are compared."""
 
 FIT = f"""\
 Fits GEM with multinomial logistic regression on its features (GEMClassifier), or GEM alone
-(--features, or --moments), and saves the model. Rows that fit into --memory are read once; with
-more of them every layer and every step of the regression goes through the files again.
+(--features, or --moments), and saves the model. Rows that fit into --memory are read once;
+otherwise every layer and every step of the regression reads the files again.
 
 {DATA}"""
 
@@ -98,10 +98,10 @@ place of these), features, classes, seconds.
 {STATUS}"""
 
 PREDICT = f"""\
-Writes one line of predictions for every row. If the model knows its columns' names they are taken
-from the file by name, in any order; other columns, the labels among them, do no harm. With
---skip-bad the line of a bad row is empty (null in Parquet, NaN or empty text in .npy), so that line
-n is always about row n.
+Writes one line of predictions for every row. If the model has names of columns, these are selected
+from the file by name, in any order; other columns, including labels, are ignored. With --skip-bad
+the line of a bad row is empty (null in Parquet, NaN or empty text in .npy), so that line n always
+belongs to row n.
 
 {DATA}"""
 
@@ -112,8 +112,8 @@ examples:
   eigenfeat transform features.efm new.parquet -o features.npy
 
 The output is .csv, .parquet or .npy. With --proba it has a column p_LABEL for every class beside
-the prediction; .npy has these alone, in the order of the labels. With --json: status, command,
-output, rows, skipped (those among them that are empty), classes (of transform: columns), seconds,
+the prediction; .npy has only these, in the order of the labels. With --json: status, command,
+output, rows, skipped (the number of empty lines), classes (transform: columns), seconds,
 rows_per_second.
 
 {STATUS}"""
@@ -137,9 +137,9 @@ log_loss, classes, confusion (a row a true class, a column a predicted one), sec
 {STATUS}"""
 
 TRANSFORM = f"""\
-Writes the features of every row, with a model that makes some: of eigenfeat fit --features or
---moments, or any transformer that eigenfeat.save wrote. With --skip-bad the line of a bad row is
-empty (null in Parquet, NaN in .npy), so that line n is always about row n.
+Writes the features of every row, with a model of eigenfeat fit --features or --moments, or any
+transformer that eigenfeat.save wrote. With --skip-bad the line of a bad row is empty (null in
+Parquet, NaN in .npy), so that line n always belongs to row n.
 
 {DATA}"""
 
@@ -157,30 +157,30 @@ def add_commands(commands: Any) -> None:
 def _add_moments(commands: Any) -> None:
     moments = commands.add_parser(
         "moments",
-        help="add up the class moments of files",
+        help="compute the class moments of files",
         usage="%(prog)s DATA... --target COLUMN -o FILE [options]\n"
         "       %(prog)s merge FILE FILE... -o FILE [--threads N] [--json]",
         description=MOMENTS,
         epilog=MOMENTS_EXAMPLES,
     )
     moments.add_argument("data", nargs="+", metavar="DATA", help="files, folders or patterns")
-    add_output(moments, "gets the moments")
+    add_output(moments, "of the moments")
     add_data_options(moments)
     group = moments.add_argument_group("checkpoints")
     group.add_argument(
         "--checkpoint",
         type=file_name,
         metavar="FILE",
-        help="where checkpoints go (default: OUTPUT.checkpoint)",
+        help="file for checkpoints (default: OUTPUT.checkpoint)",
     )
     group.add_argument(
         "--every",
         type=positive,
         metavar="ROWS",
-        help="rows between two of them (default: a minute)",
+        help="rows between two checkpoints (default: one minute)",
     )
     group.add_argument(
-        "--resume", action="store_true", help="go on from the checkpoint, if there is one"
+        "--resume", action="store_true", help="continue from the checkpoint, if there is one"
     )
     add_run_options(moments)
     moments.set_defaults(command=_moments)
@@ -191,8 +191,8 @@ def _add_moments(commands: Any) -> None:
         description=MERGE_TEXT,
         epilog=MERGE_EXAMPLES,
     )
-    merge.add_argument("data", nargs="+", metavar="FILE", help="what eigenfeat moments wrote")
-    add_output(merge, "gets the moments of all rows")
+    merge.add_argument("data", nargs="+", metavar="FILE", help="files of eigenfeat moments")
+    add_output(merge, "of the moments of all rows")
     add_run_options(merge, progress=False)
     merge.set_defaults(command=_merge)
 
@@ -212,7 +212,7 @@ def _moments() -> Command:
 def _add_inspect(commands: Any) -> None:
     inspect = commands.add_parser(
         "inspect",
-        help="say what is in a model, moments, a checkpoint or rows",
+        help="describe a model, moments, a checkpoint or rows",
         description=INSPECT,
         epilog=STATUS,
     )
@@ -231,26 +231,26 @@ def _inspect() -> Command:
 def _add_fit(commands: Any) -> None:
     fit = commands.add_parser(
         "fit",
-        help="fit a classifier, or features, on files",
+        help="fit a classifier or features on files",
         usage="%(prog)s DATA... --target COLUMN -o FILE [options]\n"
         "       %(prog)s --moments FILE -o FILE [options]",
         description=FIT,
         epilog=FIT_EXAMPLES,
     )
     fit.add_argument("data", nargs="*", metavar="DATA", help="files, folders or patterns")
-    add_output(fit, "gets the model")
-    fit.add_argument("--features", action="store_true", help="fit GEM alone, for transform")
-    fit.add_argument("--moments", metavar="FILE", help="fit GEM alone, on moments in place of rows")
+    add_output(fit, "of the model")
+    fit.add_argument("--features", action="store_true", help="fit only GEM, for transform")
+    fit.add_argument("--moments", metavar="FILE", help="fit only GEM, on moments instead of rows")
     add_parameters(fit.add_argument_group("parameters (see GEMClassifier and GEM)"))
     add_data_options(fit)
     group = fit.add_argument_group("memory")
     group.add_argument(
-        "--memory", type=amount, default=2.0, metavar="GB", help="of rows at most (default 2)"
+        "--memory", type=amount, default=2.0, metavar="GB", help="maximum size of rows (default 2)"
     )
     group.add_argument(
         "--spool",
         metavar="FOLDER",
-        help="copy more rows than that to a temporary file there, so that text is parsed but once",
+        help="folder for a temporary copy of more rows than that, so that text is parsed only once",
     )
     add_run_options(fit)
     fit.set_defaults(command=_fit, reads_standard_input=True)
@@ -266,12 +266,14 @@ def _fit() -> Command:
 def _add_predict(commands: Any) -> None:
     predict = commands.add_parser(
         "predict",
-        help="predict the labels of files' rows",
+        help="predict the labels of rows in files",
         description=PREDICT,
         epilog=PREDICT_EXAMPLES,
     )
     _add_model(predict, "predictions")
-    predict.add_argument("--proba", action="store_true", help="also probabilities of the classes")
+    predict.add_argument(
+        "--proba", action="store_true", help="also write probabilities of the classes"
+    )
     predict.set_defaults(command=_predict)
 
 
@@ -292,7 +294,7 @@ def _add_evaluate(commands: Any) -> None:
 def _add_transform(commands: Any) -> None:
     transform = commands.add_parser(
         "transform",
-        help="write the features of files' rows",
+        help="write the features of rows in files",
         description=TRANSFORM,
         epilog=PREDICT_EXAMPLES,
     )
@@ -301,14 +303,14 @@ def _add_transform(commands: Any) -> None:
 
 
 def _add_inputs(parser: Any) -> None:
-    parser.add_argument("model", metavar="MODEL", help="a file that fit, or eigenfeat.save, wrote")
+    parser.add_argument("model", metavar="MODEL", help="a file from fit or eigenfeat.save")
     parser.add_argument("data", nargs="+", metavar="DATA", help="files, folders or patterns")
     parser.set_defaults(reads_standard_input=True)
 
 
 def _add_model(parser: Any, what: str) -> None:
     _add_inputs(parser)
-    add_output(parser, f"gets the {what}: .csv, .parquet or .npy")
+    add_output(parser, f"of the {what}: .csv, .parquet or .npy")
     add_data_options(parser, target=False, model=True)
     add_run_options(parser)
 

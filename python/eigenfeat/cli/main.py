@@ -31,7 +31,7 @@ examples:
   eigenfeat demo                    compare representations of digits, draw pictures
   eigenfeat demo --quick            the same in a few seconds
   eigenfeat demo --splits 20 --seed 1 --output pictures
-  eigenfeat demo early              decide signals before they have ended
+  eigenfeat demo early              classify signals before they end
   eigenfeat fit rows.csv --target kind -o model.efm
   eigenfeat evaluate model.efm test.csv --target kind
   eigenfeat predict model.efm new.csv -o predictions.csv
@@ -43,9 +43,9 @@ Compares logistic regression on the pixels of scikit-learn's bundled digits with
 on random Fourier features, on expanded random directions and on GEM features. The three have the
 same number of columns. Prints test errors and draws pictures. Nothing is downloaded.
 
-"eigenfeat demo early" simulates signals of three kinds instead, follows one of them sample by
-sample until it is decided, calibrates tau on held-out signals, and compares with ECTS and with
-deciding at a fixed time."""
+"eigenfeat demo early" simulates signals of three classes instead, follows one of them sample by
+sample until it is decided, calibrates tau on held-out signals, and compares with ECTS and with a
+fixed time of decision."""
 
 EARLY = "early"
 

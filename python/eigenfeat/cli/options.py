@@ -33,7 +33,7 @@ def add_output(parser: Any, what: str) -> None:
         type=file_name,
         required=True,
         metavar="FILE",
-        help=f"the file that {what}",
+        help=f"output file {what}",
     )
 
 
@@ -48,7 +48,7 @@ def add_run_options(parser: Any, *, progress: bool = True) -> None:
         "--progress",
         action=argparse.BooleanOptionalAction,
         default=None,
-        help="show how far it has come, on stderr (default: if that is a terminal)",
+        help="show progress on stderr (default: if that is a terminal)",
     )
 
 
@@ -64,15 +64,15 @@ def add_data_options(parser: Any, *, target: bool = True, model: bool = False) -
         group.add_argument(
             "--target",
             metavar="COLUMN",
-            help="the labels: name or number of a column, or, of NumPy files, an .npy file; "
-            "svmlight files, and .npz files with an array y, need none",
+            help="the labels: name or number of a column or, for NumPy files, an .npy file; "
+            "not needed for svmlight files and .npz files with an array y",
         )
     group.add_argument(
         "--columns",
         action="append",
         metavar="A,B,...",
         help="the features: names or numbers of columns "
-        f"(default: {'those that the model was fitted on' if model else 'all but the target'})",
+        f"(default: {'those of the fitted model' if model else 'all but the target'})",
     )
     group.add_argument(
         "--drop", action="append", default=[], metavar="A,B,...", help="columns to leave out"
@@ -80,10 +80,10 @@ def add_data_options(parser: Any, *, target: bool = True, model: bool = False) -
     group.add_argument(
         "--dtype",
         choices=("float32", "float64"),
-        help="type of the features (default: float32 if they are that in the file, else float64)",
+        help="type of the features (default: float32 if the file has float32, else float64)",
     )
     group.add_argument(
-        "--block-rows", type=positive, metavar="N", help="rows of a block (default: some 32 MB)"
+        "--block-rows", type=positive, metavar="N", help="rows of a block (default: about 32 MB)"
     )
     does = "leave out" if target else "leave the output empty for"
     group.add_argument(
@@ -97,7 +97,7 @@ def add_data_options(parser: Any, *, target: bool = True, model: bool = False) -
             "--labels",
             choices=("auto", "int", "float", "bool", "str"),
             default="auto",
-            help="kind of the labels (default: that of the first ones)",
+            help="type of the labels (default: that of the first labels)",
         )
     add_formats(group)
     group.add_argument(
@@ -105,13 +105,13 @@ def add_data_options(parser: Any, *, target: bool = True, model: bool = False) -
     )
     if target:
         group.add_argument(
-            "--y-name", default="y", metavar="NAME", help="name of their labels (default y)"
+            "--y-name", default="y", metavar="NAME", help="name of the labels (default y)"
         )
     group.add_argument(
         "--n-features",
         type=positive,
         metavar="N",
-        help="columns of svmlight files (default: found by a first pass)",
+        help="number of columns of svmlight files (default: from a first pass)",
     )
     group.add_argument(
         "--zero-based",
@@ -126,13 +126,13 @@ def add_formats(group: Any) -> None:
     group.add_argument(
         "--format",
         choices=("csv", "parquet", "arrow", "npy", "npz", "svmlight"),
-        help="format of the files (default: what their names say)",
+        help="format of the files (default: from their names)",
     )
     group.add_argument(
         "--delimiter",
         type=_character,
         metavar="C",
-        help="between CSV fields: a character, or 'tab'",
+        help="separator of CSV fields: a character, or 'tab'",
     )
     group.add_argument(
         "--header",

@@ -25,24 +25,26 @@ def add_parameters(group: Any) -> None:
         "--ridge",
         type=_or_auto,
         metavar="X",
-        help="added to denominators, relative (default 0.2), or auto",
+        help="relative ridge of denominators (default 0.2), or auto",
     )
     group.add_argument(
-        "--n-directions", **whole, help="most directions of a pair of classes (default 10)"
+        "--n-directions", **whole, help="maximum directions of a pair of classes (default 10)"
     )
     group.add_argument(
         "--threshold",
         type=_threshold,
         metavar="X",
-        help="least eigenvalue (default 1.5), none, or auto",
+        help="minimum eigenvalue (default 1.5), none, or auto",
     )
     group.add_argument(
         "--pairs",
         choices=PAIRS,
         metavar="NAME",
-        help=f"which pairs of classes: {', '.join(PAIRS)} (default all)",
+        help=f"pairs of classes: {', '.join(PAIRS)} (default all)",
     )
-    group.add_argument("--denominator", choices=("second_moment", "covariance"), help="of pairs")
+    group.add_argument(
+        "--denominator", choices=("second_moment", "covariance"), help="denominator of pairs"
+    )
     group.add_argument(
         "--constant",
         action=argparse.BooleanOptionalAction,
@@ -53,18 +55,18 @@ def add_parameters(group: Any) -> None:
         "--scale", choices=("auto", "none", "columns"), help="standardise columns (default auto)"
     )
     group.add_argument(
-        "--expansion", metavar="NAME", help="of projections: auto, half_wave, shifted, polynomial"
+        "--expansion", metavar="NAME", help="expansion: auto, half_wave, shifted, polynomial"
     )
     group.add_argument("--powers", type=_powers, metavar="1,2,3", help="exponents of the expansion")
     group.add_argument(
         "--include-input",
         action="store_true",
         default=None,
-        help="what the last layer reads is a feature, too",
+        help="also use the input of the last layer as features",
     )
-    group.add_argument("--penalty", **number, help="of the regression's weights (default 0.03)")
-    group.add_argument("--tol", **number, help="where the regression stops (default 0.001)")
-    group.add_argument("--depth", **whole, help="layers (default 1)")
+    group.add_argument("--penalty", **number, help="penalty of the regression (default 0.03)")
+    group.add_argument("--tol", **number, help="tolerance of the regression (default 0.001)")
+    group.add_argument("--depth", **whole, help="number of layers (default 1)")
     group.add_argument(
         "--hidden-directions",
         **whole,
@@ -77,7 +79,7 @@ def add_parameters(group: Any) -> None:
         "--n-clusters", **whole, help="clusters of each class, if rows fit into memory (default 1)"
     )
     group.add_argument(
-        "--seed", dest="random_state", type=int, metavar="N", help="of random numbers (default 0)"
+        "--seed", dest="random_state", type=int, metavar="N", help="random seed (default 0)"
     )
 
 

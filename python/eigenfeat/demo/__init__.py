@@ -1,1 +1,1 @@
-"""What ``eigenfeat demo`` shows."""
+"""Demonstrations of ``eigenfeat demo``."""

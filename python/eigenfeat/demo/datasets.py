@@ -1,4 +1,4 @@
-"""Data that comes with the dependencies, and fair ways to split it. Nothing is downloaded."""
+"""Data sets of the dependencies, and random splits of them. Nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def random_splits(
     y : (n,) array
         Labels.
     n_splits : int
-        How many.
+        Number of splits.
     test_share : float
         Share of the rows for testing, between 0 and 1.
     seed : int

@@ -30,7 +30,7 @@ OURS = "GEM"
 
 @dataclass
 class Outcome:
-    """What one method did: test error rates, seconds and chosen C of each split, and columns."""
+    """Results of one method: test error rates, seconds and chosen C of each split, and columns."""
 
     errors: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
@@ -47,8 +47,8 @@ def compare(
 ) -> dict[str, Outcome]:
     """Measure test errors of logistic regression on four representations.
 
-    Every method sees the same splits, has its columns standardised, and chooses `C` out of the same
-    four values on a quarter of its training rows before it is trained on all of them.
+    Every method uses the same splits and standardised columns, and chooses `C` among the same four
+    values on a quarter of its training rows before it is trained on all of them.
 
     Parameters
     ----------
@@ -56,14 +56,14 @@ def compare(
     n_splits, seed : int
         Random splits into 60% for training and 40% for testing.
     n_directions : int
-        Directions a class pair; the random methods get as many columns.
+        Directions for each class pair; the random methods get as many columns.
     advance : callable
-        Told the name of each step when it is done; there are four a split.
+        Function that is called with the name of each finished step; each split has four steps.
 
     Returns
     -------
     dict of str to Outcome
-        By method, in the order in which they are to be shown.
+        Results by method, in the order of the table.
     """
     from threadpoolctl import threadpool_limits
 

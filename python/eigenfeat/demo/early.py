@@ -37,7 +37,7 @@ SHARES = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
 
 @dataclass(frozen=True)
 class Look:
-    """What a stream says after some samples."""
+    """State of a stream after some samples."""
 
     seen: int
     value: float
@@ -47,10 +47,10 @@ class Look:
 
 @dataclass(frozen=True, eq=False)
 class Demonstration:
-    """Everything that is shown.
+    """Results of the demonstration.
 
-    `looks` are of `signal`, which is a `kind`; `scores` are by method, `curves` by method as
-    (times, reliabilities) or an `EarlyCurve`.
+    `looks` are the states of `signal`, of class `kind`; `scores` are by method, `curves` by method
+    as (times, reliabilities) or an `EarlyCurve`.
     """
 
     model: ReliableClassifier
@@ -63,10 +63,10 @@ class Demonstration:
 
 
 def signals(n: int, rng: np.random.Generator) -> tuple[Array, NDArray[Any]]:
-    """Return n noisy signals (n, 60) of three kinds and their names.
+    """Return n noisy signals (n, 60) of three classes and their class names.
 
-    All begin alike. The first part from the others after a while, the second turns back, and the
-    third swings faster and faster.
+    All signals start alike. The first class leaves the others after some samples, the second turns
+    back, and the third oscillates with increasing frequency.
     """
     t = np.linspace(0.0, 1.0, LENGTH)
     shapes = np.stack(
@@ -90,7 +90,7 @@ def demonstrate(seed: int) -> Demonstration:
     Parameters
     ----------
     seed : int
-        Of the simulated signals.
+        Seed of the simulated signals.
     """
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 

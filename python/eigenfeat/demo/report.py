@@ -24,9 +24,9 @@ def comparison_table(outcomes: Mapping[str, Outcome], title: str) -> Table:
     Parameters
     ----------
     outcomes : mapping of str to Outcome
-        By method; see :func:`eigenfeat.demo.digits.compare`.
+        Results by method; see :func:`eigenfeat.demo.digits.compare`.
     title : str
-        Stands above the table.
+        Title above the table.
     """
     from rich import box
     from rich.table import Table

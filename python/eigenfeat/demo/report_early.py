@@ -1,4 +1,4 @@
-"""What the demonstration of early decisions prints: one signal step by step, and a comparison."""
+"""Output of the demonstration of early decisions: one signal step by step, and a comparison."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHOWN = 18  # lines of a signal's table, the last ones in full
 
 
 def show(shown: Demonstration, console: Console) -> None:
-    """Print what one signal looked like to the classifier, the calibration, and the comparison."""
+    """Print the decision about one signal step by step, the calibration, and the comparison."""
     plain = partial(console.print, highlight=False, markup=False, soft_wrap=True)
     plain(
         f'One signal of {LENGTH} samples, of the kind "{shown.kind}", at tau {TAU:g}', style="bold"
@@ -34,7 +34,7 @@ def show(shown: Demonstration, console: Console) -> None:
 
 
 def looks_table(looks: Sequence[Look]) -> Table:
-    """Return what the signal would be decided as after each sample, and up to which tau."""
+    """Return a table of the signal's label and largest tau after each sample."""
     table = _table("samples", "value", "would be", "for tau up to")
     every = max(1, -(-len(looks) // SHOWN))
     for look in looks:
@@ -54,7 +54,7 @@ def looks_table(looks: Sequence[Look]) -> Table:
 
 
 def scores_table(scores: Mapping[str, EarlyScores]) -> Table:
-    """Return a line of figures for each method."""
+    """Return a table with one line of scores for each method."""
     table = _table("method", "reliability", "accuracy", "mean time", "harmonic mean")
     for name, one in scores.items():
         figures = (one.reliability, one.accuracy, one.harmonic_mean)

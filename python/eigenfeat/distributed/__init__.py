@@ -1,15 +1,15 @@
 """The same estimators on Dask arrays and data frames, with the results of one machine.
 
-Rows stay where they are. What travels is what `eigenfeat.rows.reductions` returns for a partition,
-merged in a tree whose shape depends on the partitions alone: runs agree bit for bit, whatever
-workers there are, and whichever of them are lost on the way. Whatever scheduler Dask has at the
-moment does the work: that of the current `distributed.Client`, or its threads.
+Rows stay on their workers. Only the results of `eigenfeat.rows.reductions` for the partitions are
+sent, and merged in a tree whose shape depends on the partitions alone: runs agree bit for bit, for
+any workers, and if workers are lost during a run. The current scheduler of Dask does the work: that
+of the current `distributed.Client`, or threads.
 
 The estimators are subclasses of those of the same names in `eigenfeat`, with the same parameters.
-Fitted attributes are ordinary arrays, and the methods take NumPy's and SciPy's rows as well; Dask
-collections give Dask arrays, lazy and chunked along the rows as they are. Labels and weights may be
+Fitted attributes are ordinary arrays, and the methods also accept NumPy and SciPy rows. Dask
+collections give lazy Dask arrays with the same chunks along the rows. Labels and weights may be
 arrays of either kind or, with a data frame, names of its columns. Every pass of a fit goes through
-all rows: persist those that fit into the workers' memory.
+all rows: persist rows that fit into the workers' memory.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Rows of a Dask array or data frame as blocks, reduced where they are."""
+"""Rows of a Dask array or data frame as blocks, reduced on their workers."""
 
 from __future__ import annotations
 
@@ -27,40 +27,42 @@ _Result = TypeVar("_Result")
 
 
 class DaskBlocks(RowBlocks):
-    """Labelled rows of a Dask collection; a partition is one block, or several if it is large.
+    """Blocks of labelled rows of a Dask collection.
+
+    A partition is one block, or several if it is large.
 
     Parameters
     ----------
     X : dask array of shape (n, d), or dask data frame
-        Chunks may be arrays or CSR matrices. Columns are put into one chunk.
+        Chunks may be arrays or CSR matrices. Columns are merged into one chunk.
     y : dask array or series, array-like of shape (n,), or name of a column, optional
-        Labels of any type that can be ordered. The column of a data frame is then no feature.
+        Labels of any type that can be ordered. A named column is not used as a feature.
     sample_weight : the same kinds, optional
         Weights >= 0.
     block_rows : int, optional
-        Rows of a block inside a partition; by default so many that a block has some 64 MB.
+        Rows of a block inside a partition; by default blocks have about 64 MB.
     split_every : int >= 2, default=4
-        How many results are merged in one task. The shape of the tree depends on it and on the
-        partitions alone.
+        Number of results that are merged in one task. The shape of the tree depends only on it and
+        on the partitions.
     n_threads : int, default=1
-        Threads of a task that is not told how many. A worker runs as many tasks side by side as
-        it has threads of its own.
+        Default number of threads of a task. A worker runs as many tasks in parallel as it has
+        threads of its own.
     keep : float from 0 to 1, default=0.25
-        Share of the workers' memory in which they may keep projections between the passes of a
-        fit. Those that need more are made anew in every pass; the result is the same.
+        Share of the workers' memory for caching projections between the passes of a fit.
+        Projections that need more are recomputed in every pass; the result is the same.
 
     Raises
     ------
     ValueError
-        If labels or weights are not one a row, or `X` is not a matrix of rows.
+        If labels or weights do not have one entry for each row, or `X` is not a matrix of rows.
     ImportError
-        If there is no Dask.
+        If Dask is not installed.
 
     Notes
     -----
-    Numbers of rows that Dask does not know (data frames, filtered arrays) are found by one pass
-    over the partitions here. Every later pass makes the partitions anew from their source: rows
-    that fit into the workers' memory are best persisted before, ``X = X.persist()``.
+    Numbers of rows that Dask does not know (data frames, filtered arrays) are found by an initial
+    pass over the partitions. Every later pass computes the partitions again from their source:
+    persist rows that fit into the workers' memory before, ``X = X.persist()``.
     """
 
     def __init__(
@@ -111,11 +113,11 @@ class DaskBlocks(RowBlocks):
         merge: Callable[[_Result, _Result], _Result],
         *arguments: Any,
     ) -> _Result:
-        """Merge what a function returns for every block, on the workers; see `RowBlocks.reduce`.
+        """Merge the results of a function for every block on the workers; see `RowBlocks.reduce`.
 
-        `arguments` are a task of their own in the graph: sent once, fetched by workers from each
-        other, and there again when a worker is lost. So is each result that `merge` may change: it
-        gets copies, for Dask may hand out a task's result twice.
+        `arguments` are a separate task in the graph: they are sent once, shared among workers, and
+        recovered when a worker is lost. `merge` gets copies of the results that it may change,
+        since Dask may use a task's result twice.
         """
         if not self._partitions.sources:
             raise ValueError("X: expected at least one block of rows, got none")
@@ -188,7 +190,7 @@ class DaskBlocks(RowBlocks):
         return computed(results)[0]
 
     def take(self, rows: npt.NDArray[np.intp]) -> Block:
-        """Rows by their numbers among all rows, ascending; only these are brought here."""
+        """Collect rows by their ascending indices among all rows; only these are sent."""
         wanted = np.asarray(rows, dtype=np.int64)
         dask = module("dask")
         pick = dask.delayed(_taken, pure=False, traverse=False)

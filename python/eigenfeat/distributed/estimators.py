@@ -1,4 +1,4 @@
-"""The estimators, fitted to and applied to Dask collections."""
+"""Estimators for Dask collections."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _OnDask:
     _local: ClassVar[Any]
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **options: Any) -> Any:
-        """Fit as the estimator of the same name in `eigenfeat` does, with passes on the workers.
+        """Fit like the estimator of the same name in `eigenfeat`, with passes on the workers.
 
         Parameters
         ----------
@@ -32,7 +32,7 @@ class _OnDask:
         y : labels of any kind, or the name of a data frame's column
         sample_weight : weights, or the name of a column, optional
         **options
-            Of that estimator's `fit`.
+            Further arguments of that estimator's `fit`.
 
         Returns
         -------
@@ -47,12 +47,12 @@ class _OnDask:
         return self
 
     def to_local(self) -> Any:
-        """The same fitted estimator as its class outside `eigenfeat.distributed`.
+        """Convert to the same class outside `eigenfeat.distributed`.
 
         Returns
         -------
         estimator
-            Shares the fitted arrays.
+            Fitted estimator that shares the fitted arrays.
         """
         twin = self._local.__new__(self._local)
         twin.__dict__.update(self.__dict__)
@@ -78,23 +78,23 @@ class _ClassifierOnDask(_OnDask):
     """Predictions of a classifier, block by block."""
 
     def decision_function(self, X: Any) -> Any:
-        """Logits; a lazy Dask array for a Dask collection."""
+        """Return the logits; a lazy Dask array for a Dask collection."""
         return self._of_rows("decision_function", X)
 
     def predict_log_proba(self, X: Any) -> Any:
-        """Logarithms of the class probabilities, likewise."""
+        """Return log-probabilities of the classes; lazy for a Dask collection."""
         return self._of_rows("predict_log_proba", X)
 
     def predict_proba(self, X: Any) -> Any:
-        """Class probabilities, likewise."""
+        """Return probabilities of the classes; lazy for a Dask collection."""
         return self._of_rows("predict_proba", X)
 
     def predict(self, X: Any) -> Any:
-        """Most probable labels, likewise."""
+        """Return the most probable labels; lazy for a Dask collection."""
         return self._of_rows("predict", X)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Share of rows that get their own label; computed at once.
+        """Return the accuracy, which is computed at once.
 
         Parameters
         ----------
@@ -119,7 +119,7 @@ class _ClassifierOnDask(_OnDask):
 class GEM(_OnDask, gem.GEM):
     """GEM on Dask collections; parameters and attributes are those of :class:`eigenfeat.GEM`.
 
-    Pencils that take more than seconds are solved on the workers, too.
+    Pencils that take more than a few seconds are also solved on the workers.
     """
 
     _local: ClassVar[Any] = gem.GEM
@@ -163,19 +163,20 @@ class GEMClassifier(_ClassifierOnDask, classifier.GEMClassifier):
 class GEMClassifierCV(_ClassifierOnDask, search.GEMClassifierCV):
     """Search on Dask collections; see :class:`eigenfeat.GEMClassifierCV`.
 
-    Labels come here, one to four bytes a row; which rows are held out is sent with every pass, a
-    bit a row. `best_estimator_` is a :class:`GEMClassifier` of this module.
+    The labels are collected on the client, one to four bytes a row. The mask of held-out rows is
+    sent with every pass, one bit a row. `best_estimator_` is a :class:`GEMClassifier` of this
+    module.
     """
 
     _local: ClassVar[Any] = search.GEMClassifierCV
 
     def to_local(self) -> Any:
-        """The same fitted search, and its best estimator, as classes outside this module.
+        """Convert the search and its best estimator to the classes outside this module.
 
         Returns
         -------
         GEMClassifierCV
-            Shares the fitted arrays.
+            Fitted search that shares the fitted arrays.
         """
         twin = super().to_local()
         if isinstance(self.estimator, GEMClassifier):

@@ -1,4 +1,4 @@
-"""Class moments of rows that are spread over workers."""
+"""Class moments of rows that are distributed over workers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def class_moments(
     split_every: int = 4,
     n_threads: int = 1,
 ) -> ClassMoments:
-    """Moments of every class, in one pass and one tree of merges.
+    """Compute the moments of every class, in one pass and one tree of merges.
 
     Parameters
     ----------
@@ -30,15 +30,15 @@ def class_moments(
     classes, dtype
         As in `ClassMoments`.
     split_every : int >= 2, default=4
-        How many results are merged in one task.
+        Number of results that are merged in one task.
     n_threads : int, default=1
-        Threads of a task.
+        Number of threads of a task.
 
     Returns
     -------
     ClassMoments
-        Those of one machine to rounding; the same bits for the same partitions, whatever the
-        workers. A message between workers has ``4 k d (d + 1)`` bytes.
+        Equal to those of one machine up to rounding, and bitwise equal for the same partitions,
+        whatever the workers. A message between workers has ``4 k d (d + 1)`` bytes.
     """
     blocks = DaskBlocks(X, y, sample_weight, split_every=split_every, n_threads=n_threads)
     return blocks.reduce(reductions.moments, reductions.merge_moments, classes, dtype)

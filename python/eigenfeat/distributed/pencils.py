@@ -1,4 +1,4 @@
-"""Pencils of class pairs, spread over workers by their denominators."""
+"""Pencils of class pairs, distributed over workers by their denominators."""
 
 from __future__ import annotations
 
@@ -26,19 +26,21 @@ _MANY = 2e10  # problems times d^3, some seconds of one core
 
 
 def pair_directions(moments: ClassMoments, pairs: Any = "all", **options: Any) -> PairDirections:
-    """As :func:`eigenfeat.pair_directions`, each task with the pairs of some denominator classes.
+    """Solve the pencils of :func:`eigenfeat.pair_directions` on the workers.
+
+    Each task has the pairs of some denominator classes.
 
     Parameters
     ----------
     moments : ClassMoments
-        Here, as `class_moments` returns them.
+        Moments on the client, as `class_moments` returns them.
     pairs, **options
-        As there. With ``n_threads=None`` a task has one thread.
+        As in :func:`eigenfeat.pair_directions`. With ``n_threads=None`` a task has one thread.
 
     Returns
     -------
     PairDirections
-        The same bits as on one machine.
+        Bitwise equal to those of one machine.
     """
     return pencils.pair_directions(moments, pairs, solve_with=solve_pencils, **options)
 

@@ -14,22 +14,24 @@ __all__ = ["apply"]
 
 
 def apply(estimator: Any, method: str, X: Any) -> Any:
-    """A method of a fitted estimator on each partition of the rows.
+    """Apply a method of a fitted estimator to each partition of the rows.
 
     Parameters
     ----------
     estimator : fitted estimator
-        Of this package or another, with scikit-learn's conventions; sent to each worker once.
+        Estimator of this or another package, with scikit-learn's conventions; sent to each worker
+        once.
     method : str
-        Such as "transform", "predict" or "predict_proba": takes rows, returns as many.
+        Name of a method such as "transform", "predict" or "predict_proba", which returns one result
+        for each row.
     X : dask array of shape (n, d), or dask data frame
-        Chunks may be CSR matrices. Data frames reach the estimator as data frames, so that it
-        checks the columns' names.
+        Chunks may be CSR matrices. Data frames are passed to the estimator as data frames, which
+        checks the names of the columns.
 
     Returns
     -------
     dask array of shape (n,) or (n, columns)
-        Lazy; chunked along the rows as `X` is, of the type that the method returns.
+        Lazy result of the type that the method returns, with the same chunks along the rows as `X`.
     """
     if not hasattr(estimator, "fit") or isinstance(estimator, type):
         raise ValueError(f"estimator: expected a fitted estimator, got {show(estimator)}")

@@ -36,19 +36,20 @@ class InUse:
     fitted_: Fitted
 
     def calibrate(self, X: Any, y: Any = None, **options: Any) -> ReliableClassifier:
-        """Take the loosest tau whose agreement held-out rows certify as the default from now on.
+        """Set the default tau to the loosest one whose agreement held-out rows certify.
 
-        Sets `reliability_` and `calibration_`, which the next fit takes away again. It takes
-        the place of the correction that `fit` learns out of folds.
+        Sets `reliability_` and `calibration_`, which the next fit removes. It replaces the
+        correction that `fit` learns out of folds.
 
         Parameters
         ----------
         X : (n, d) array-like
             Complete rows that were not used for fitting.
         y : (n,) array-like, optional
-            Labels, for the report.
+            Labels, for the accuracy in the result.
         **options
-            What else the function `calibrate` takes, such as ``agreement=0.95, confidence=0.9``.
+            Further arguments of the function `calibrate`, such as
+            ``agreement=0.95, confidence=0.9``.
 
         Returns
         -------
@@ -58,9 +59,9 @@ class InUse:
         Raises
         ------
         NotCertifiedError
-            If no tau is certified; the estimator is then as it was.
+            If no tau is certified; the estimator is then unchanged.
         ValueError
-            If parameters are unfit, or rows and labels do not match.
+            If parameters are invalid, or rows and labels do not match.
         """
         found = calibrate(self, X, y, **options)
         if found.chosen < 0:
@@ -70,12 +71,12 @@ class InUse:
         return cast("ReliableClassifier", self)
 
     def uncorrected(self) -> ReliableClassifier:
-        """A copy that decides by the rule alone, without what `fit` learned out of folds.
+        """Return a copy that uses the rule alone, without the correction of `fit`.
 
         Returns
         -------
         ReliableClassifier
-            It shares its parts with this one, and its default tau is `reliability`.
+            Copy that shares the fitted parts; its default tau is `reliability`.
         """
         plain = copy.copy(self)
         for name in _LEARNED:
@@ -85,28 +86,30 @@ class InUse:
         return cast("ReliableClassifier", plain)
 
     def stream(self, reliability: Any = None, *, steps: Any = None) -> Stream:
-        """A series that arrives sample by sample.
+        """Open a stream for one series that arrives sample by sample.
 
         Parameters
         ----------
         reliability : float, optional
             tau; that of the estimator by default.
         steps : ascending integers in 1..d, optional
-            After how many samples to look; by default as in `predict_early`.
+            Numbers of samples after which the series may be decided; by default as in
+            `predict_early`.
 
         Returns
         -------
         Stream
-            With `push`, which returns None until there is a decision.
+            Its `push` returns None until there is a decision.
         """
         return Stream(cast("ReliableClassifier", self), reliability, steps=steps)
 
     def streams(self, n_series: int, reliability: Any = None, *, steps: Any = None) -> Streams:
-        """Many series that arrive sample by sample.
+        """Open streams for many series that arrive sample by sample.
 
         Parameters
         ----------
         n_series : int
+            Number of series.
         reliability : float or (n_series,) array-like, optional
             tau; that of the estimator by default.
         steps : ascending integers in 1..d, optional
@@ -115,7 +118,7 @@ class InUse:
         Returns
         -------
         Streams
-            With `push`, which returns the numbers of the series that are decided by it.
+            Their `push` returns the indices of the series that it decides.
         """
         return Streams(cast("ReliableClassifier", self), n_series, reliability, steps=steps)
 

@@ -1,6 +1,6 @@
-"""Early classifiers of this package as aeon's (extra `aeon`).
+"""Early classifiers of this package with the interface of aeon (extra `aeon`).
 
-Importing this module takes aeon; nothing else in the package imports it.
+Importing this module requires aeon; nothing else in the package imports it.
 """
 
 from __future__ import annotations
@@ -24,32 +24,31 @@ SEEN, DECIDED, CODE, TIME = range(4)
 
 
 class AeonEarlyClassifier(BaseEarlyClassifier):
-    """An early classifier of this package behind aeon's interface.
+    """Early classifier of this package with the interface of aeon.
 
-    Series have one channel and one length. Every time is looked at in `predict`, so that calls with
+    Series have one channel and equal lengths. `predict` looks at every time, so that calls with
     longer and longer series decide as `predict_early` does.
 
     Parameters
     ----------
     estimator : estimator or None, default=None
-        Anything with `fit` and a `predict_early` that looks at no more of series than each time
-        allows: `ReliableClassifier`, `ReliableClassifierCV`, `MinimumCostClassifier`, `ECTS`,
-        `FixedTime`, `SPRT`. It is cloned. None: `ReliableClassifier` with
-        shrinkage LDA.
+        Estimator with `fit` and a `predict_early` that uses only the samples up to each time:
+        `ReliableClassifier`, `ReliableClassifierCV`, `MinimumCostClassifier`, `ECTS`,
+        `FixedTime`, `SPRT`. It is cloned. None: `ReliableClassifier` with shrinkage LDA.
 
     Attributes
     ----------
     estimator_ : estimator
-        Fitted.
+        The fitted estimator.
     state_info : (n, 4) array of int
-        Of the last call: samples seen, whether decided, the class's index, and after how many
-        samples.
+        State after the last call: number of samples seen, whether decided, index of the class, and
+        number of samples at the decision.
 
     Raises
     ------
     ValueError
-        If series are longer than those of `fit`, or updates are not about the undecided series,
-        in their order, with more samples than before.
+        If series are longer than those of `fit`, or updates are not the undecided series, in their
+        order, with more samples than before.
     """
 
     _tags: ClassVar[dict[str, Any]] = {"X_inner_type": "numpy3D", "capability:multivariate": False}

@@ -1,4 +1,4 @@
-"""Incomplete rows are decided where the complete ones would be classified the same."""
+"""Classify incomplete rows where the complete ones would be classified the same."""
 
 from __future__ import annotations
 
@@ -40,95 +40,96 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
     as c with probability at least `reliability`; otherwise it waits (Parrish 2012, chapter 5).
     Any entries may be missing.
 
-    Two things make the promise. By the rule, `set`, it holds where the completion's model is right,
-    by the theorem or bound that is named with each. Models of few rows are seldom right: `correct`
-    has held-out training rows confirm the rule, as series that are known up to some entry, and lets
-    rows wait until so many entries are known that enough held-out rows were never decided wrongly
-    any more.
+    The promise has two parts. The rule, `set`, keeps it where the completion's model is right, by
+    the theorem or bound named with each rule. Models of few rows are seldom right. Therefore
+    `correct` tests the rule on held-out training rows, as series that are known up to some entry.
+    Rows wait until enough entries are known: so many that sufficiently many held-out rows were not
+    decided wrongly from there on.
 
     Parameters
     ----------
     classifier : estimator
-        Any with `fit` and `predict`, pipelines too: "sampled" and "ideal" ask for no more than
-        labels. The other rules take linear or quadratic discriminants whose argmax `predict` is:
-        ``coef_`` and ``intercept_`` for each class (LDA, LinearSVC, LogisticRegression,
-        MultinomialLogit), QDA, GaussianNB, `LocalQDA`, or the nearest neighbour. It is cloned and
-        fitted, unless it is a fitted one in scikit-learn's ``FrozenEstimator``. Rules that are not
-        sampled take a local one about the mean of the completed row, although the complete row has
-        neighbours of its own: no theorem covers its label then.
+        Any with `fit` and `predict`, including pipelines: "sampled" and "ideal" need only labels.
+        The other rules need linear or quadratic discriminants whose argmax is `predict`: ``coef_``
+        and ``intercept_`` for each class (LDA, LinearSVC, LogisticRegression, MultinomialLogit),
+        QDA, GaussianNB, `LocalQDA`, or the nearest neighbour. It is cloned and fitted, unless it is
+        a fitted one in scikit-learn's ``FrozenEstimator``. Rules without sampling use a local
+        classifier at the mean of the completed row, although the complete row has neighbours of its
+        own: no theorem covers its label then.
     completion : GaussianCompletion, MixtureCompletion or None, default=None
         The distribution of complete rows; None: ``GaussianCompletion()``.
     set : str, default="auto"
-        What must hold.
+        The rule that decides a row.
 
         - "pairwise": :math:`1 - \sum_h P(f_c(X) < f_h(X) | z) \ge \tau`. Exact for two classes with
           linear discriminants, a bound for more; under a mixture, with the mixture's tails.
-          Quadratic ones by `tail`.
+          Quadratic discriminants use `tail`.
         - "chebyshev" (5.3), "mahalanobis", "quadratic" (5.4), "box" (5.5): c dominates on a set of
-          probability at least tau: by Chebyshev's inequality for whatever distribution; by the
-          exact chi-square radius of the whole covariance; by the quantile of a weighted sum of
-          chi-squares; by Sidak's inequality (and, with QDA, Royen's). The last three suppose what
-          is missing to be Gaussian, of any correlation; under a mixture each part has a set of its
-          own, and by the law of total probability their union has at least tau.
+          probability at least tau: by Chebyshev's inequality for every distribution; by the exact
+          chi-square radius of the whole covariance; by the quantile of a weighted sum of
+          chi-squares; by Sidak's inequality (and, with QDA, Royen's). The last three assume that
+          the missing entries are Gaussian, of any correlation. Under a mixture each part has its
+          own set, and by the law of total probability their union has probability at least tau.
         - "ideal": the probability (5.1) itself by sampling, with Clopper and Pearson's one-sided
-          confidence bound of 99 per cent: of the label that the complete row gets, whatever the
-          classifier. In `predict_early` and streams rows are left as soon as too many samples
-          disagree.
-        - "sampled": the same probability, by a sequential test that also ends as soon as tau is
-          reached: 32 independent completions choose the class, and after 32, 64, 128, ... others
-          Clopper and Pearson's bounds, at a level that is divided among these stages (Bonferroni),
-          tell whether P(the complete row is of this class | what is known) is at least tau. With
+          99 per cent confidence bound, of the label that the complete row gets, for every
+          classifier. In `predict_early` and streams, sampling of a row stops as soon as too many
+          samples disagree.
+        - "sampled": the same probability, by a sequential test that also stops as soon as tau is
+          reached. 32 independent completions choose the class. After 32, 64, 128, ... others,
+          Clopper and Pearson's bounds, at a level divided among these stages (Bonferroni), test
+          whether P(the complete row is of this class | known entries) is at least tau. With
           probability 0.99 over the samples none of a row's bounds is too large, however early the
-          test ends: an error of a look at a row, not of all looks together.
-        - "learned": a logistic regression's estimate, learned out of folds, of the probability that
-          the label now is the final one, from 32 completions' labels, the classifier's margin at
-          the completed mean and the share of entries that are missing. It is no bound and rests on
-          no distribution; what `correct` makes of it is one, by exchangeability.
+          test stops: this is the error of one look at a row, not of all looks together.
+        - "learned": the probability that the current label is the final one, estimated by a
+          logistic regression out of folds from the labels of 32 completions, the classifier's
+          margin at the completed mean and the share of missing entries. It is no bound and assumes
+          no distribution; after `correct` it is a bound, by exchangeability.
         - "auto": "pairwise" for linear discriminants, "ideal" for local ones, "quadratic" for other
-          quadratic ones, "sampled" for classifiers without any.
+          quadratic ones, "sampled" for classifiers without discriminants.
     reliability : float in (0, 1), default=0.95
         tau.
     horizon : int or None, default=None
-        What a complete series is. None: one that has ended; in rows, which are as long as the
-        longest training series, each channel's last sample stands for what a shorter one lacks. A
-        number: one of so many samples; what shorter ones lack is missing, and filled by the
-        completion where a classifier wants complete rows.
+        Defines a complete series. None: a series that has ended. Rows are as long as the longest
+        training series, and shorter series are padded with each channel's last sample. A number: a
+        series of this many samples. Missing samples of shorter series are filled by the completion
+        where a classifier needs complete rows.
     features : transformer or None, default=None
-        A linear map of rows to what is classified, such as LDG or PCA; cloned and fitted like the
-        classifier, with labels.
+        A linear map of rows to the features that are classified, such as LDG or PCA; cloned and
+        fitted with labels, like the classifier.
     tail : {"chernoff", "davies", "saddlepoint"}, default="chernoff"
         For "pairwise" with quadratic discriminants: Chernoff's bound; the tail itself by Davies's
         inversion, with a bound of its error added; or Lugannani and Rice's approximation.
     correct : bool, float in (0, 1) or "average", default=True
-        Whether held-out rows correct the rule. A confidence: over training sets, with which at
-        least a share tau of new series that become known entry by entry are decided as they would
-        be when complete, by Clopper and Pearson's bound; True is 0.9. "average": the share is tau
-        on average over training sets, by exchangeability (cross-conformal prediction). Both are
+        Whether held-out rows correct the rule. A number is the confidence, over training sets, that
+        at least a share tau of new series that become known entry by entry are decided as they
+        would be when complete, by Clopper and Pearson's bound; True is 0.9. "average": the share is
+        tau on average over training sets, by exchangeability (cross-conformal prediction). Both are
         theorems about rows that the model has not seen, looked at after `looks_` samples: see
-        `held_out`. Across folds they hold as nearly as folds' models are like the one that is used.
+        `held_out`. With folds they hold only as nearly as the folds' models resemble the final one.
         Rows with other patterns of missing entries wait for as many known entries.
-        log(1 - confidence) / log(tau) rows are the fewest that can show anything (45 for 0.95, 230
-        for 0.99, 2,302 for 0.999); with fewer, rows are decided when they are complete. False is
-        the rule of the thesis alone.
-        "learned" is corrected otherwise: rows do not wait for a number of entries but for a score
-        that so many held-out rows never had with a wrong label (split conformal prediction; with a
-        confidence, Wilks's tolerance limits).
+        At least log(1 - confidence) / log(tau) rows are needed (45 for 0.95, 230 for 0.99, 2,302
+        for 0.999); with fewer, rows are decided when they are complete. False uses the rule of the
+        thesis alone.
+        "learned" is corrected in another way: rows wait for a score instead of a number of entries,
+        one that sufficiently many held-out rows never had with a wrong label (split conformal
+        prediction; with a confidence, Wilks's tolerance limits).
     held_out : float in (0, 1) or None, default=None
-        Share of the rows that are kept from the fit, drawn at random, and alone correct the rule:
-        then the promise is the theorem's for rows drawn as these were, whatever their distribution
-        and the classifier, which learns from fewer. None: folds, and all rows are fitted.
+        Share of the rows, drawn at random, that are excluded from the fit and used only to correct
+        the rule. The promise is then the theorem's for rows drawn as these were, whatever their
+        distribution and the classifier, which learns from fewer rows. None: folds, and all rows are
+        fitted.
     n_folds : int, default=5
-        Folds for `correct`; `fit` takes as many times as long, and longer.
+        Folds for `correct`; the time of `fit` grows at least in proportion.
     n_samples : int or "auto", default="auto"
-        Power of two, at most 2^20; samples a row with "ideal", at most as many with "sampled". It
-        limits the tau that can be decided: with n samples, all of one class, the bound is
-        0.01^(1/n) with "ideal", (0.01 / k)^(1/n) in the k-th and last stage of "sampled". "auto":
-        1,024, or as many as reach half-way from `reliability` to 1 (0.99: 2,048; 0.999: 16,384).
-        With a number that cannot reach `reliability`, `fit` warns.
+        Power of two, at most 2^20: samples for each row with "ideal", and at most as many with
+        "sampled". It limits the tau that can be decided: with n samples, all of one class, the
+        bound is 0.01^(1/n) with "ideal", (0.01 / k)^(1/n) in the k-th and last stage of "sampled".
+        "auto": 1,024, or as many as reach half-way from `reliability` to 1 (0.99: 2,048; 0.999:
+        16,384). With a number that cannot reach `reliability`, `fit` warns.
     random_state : int, RandomState or None, default=0
         For "ideal", "sampled" and "learned", which draw the same numbers for every row.
     n_threads : int or None, default=None
-        Threads; None means all that OpenMP gives. Results do not depend on it.
+        Number of threads; None uses all OpenMP threads. Results do not depend on it.
 
     Attributes
     ----------
@@ -139,9 +140,9 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
     set_ : str
         The rule that is used.
     n_samples_ : int
-        How many samples it takes at most; 0 if it does not sample.
+        Maximum number of samples of the rule; 0 if it does not sample.
     largest_reliability_ : float
-        The largest tau at which incomplete rows can be decided, by the number of samples.
+        The largest tau at which incomplete rows can be decided with this number of samples.
     reliability_ : float
         The tau that is promised and used by default, if the rule is corrected or calibrated.
     realised_, realised_bound_ : float
@@ -149,26 +150,26 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         and Pearson's lower bound of it with confidence 0.9; they are the rows that correct the
         rule. NaN and 0 if no fold could be fitted.
     correction_ : Correction or Thresholds
-        How many entries must be known at which tau: ``correction_.least_known(tau)``. With
-        "learned", which score is asked for: ``correction_.threshold(tau)``.
+        ``correction_.least_known(tau)`` is the number of entries that must be known at tau. With
+        "learned", ``correction_.threshold(tau)`` is the score that is needed.
     looks_ : (p,) array of int
-        After how many samples the rows that correct the rule were looked at, and so are series by
-        default; `n_timepoints_` is the last.
+        The numbers of samples after which the rows that correct the rule were looked at. They are
+        the default for series; `n_timepoints_` is the last.
     calibration_ : Calibration
-        After `calibrate`, which takes the place of the correction: what `reliability_` rests on.
+        After `calibrate`, which replaces the correction: the evidence for `reliability_`.
     fitted_ : object
-        All that decisions rest on, in one piece that nothing changes: streams and files share it.
+        The immutable fitted state used for decisions; streams and files share it.
     n_features_in_ : int
-        Number of columns, d; of series ``n_channels_ * n_timepoints_``: all channels of the first
-        sample, then all of the second, which is how the classifier sees them.
+        Number of columns, d; for series ``n_channels_ * n_timepoints_``: all channels of the first
+        sample, then all of the second, as the classifier receives them.
     n_channels_, n_timepoints_ : int
-        Of series; 1 and d where `fit` was given rows.
+        Shape of the series; 1 and d where `fit` was given rows.
 
     Raises
     ------
     ValueError
-        If rows, labels or parameters are unfit, the rule takes discriminants that the classifier
-        does not have, or the features are not affine (put such ones into a pipeline with the
+        If rows, labels or parameters are invalid, the rule needs discriminants that the classifier
+        does not have, or the features are not affine (put these into a pipeline with the
         classifier).
 
     References
@@ -242,9 +243,8 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         ----------
         X : (n, d) or (n, channels, samples) array-like, or list of series
             Complete rows, or series: one of shape (samples,) or (channels, samples) each, of any
-            lengths (see `horizon`). Series may lack samples (NaN), which are filled by the
-            completion. Of rows that is left to the caller: ``GaussianCompletion().fit(X)
-            .transform(X)``.
+            lengths (see `horizon`). Missing samples of series (NaN) are filled by the completion.
+            Rows must be filled by the caller: ``GaussianCompletion().fit(X).transform(X)``.
         y : (n,) array-like
             Labels.
 
@@ -274,13 +274,13 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Labels of complete rows.
+        """Predict the labels of complete rows.
 
         Parameters
         ----------
         X : (n, d) or (n, channels, samples) array-like, or list of series
-            Complete rows, which `decide` does not ask for; or series that have ended. Samples that
-            series lack are filled by their conditional means.
+            Complete rows, unlike `decide`, or series that have ended. Missing samples of series are
+            filled by their conditional means.
 
         Returns
         -------
@@ -296,16 +296,16 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : (n, d) or (n, channels, samples) array-like, or list of series
-            Rows, or what is known of series so far; NaN is missing.
+            Rows, or the known samples of series so far; NaN is missing.
         reliability : float or (n,) array-like, optional
             tau in (0, 1); that of the estimator by default.
         target : label, optional
-            Ask for this class alone: rows are decided as it or wait.
+            Test only this class: rows are decided as this class or wait.
 
         Returns
         -------
         Decisions
-            Labels, and what is certain of them.
+            Labels and reliabilities.
         """
         core, rows = self._core(), self._rows(X)
         tau = taus_of(self, reliability, len(rows))
@@ -323,19 +323,19 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         return Decisions(out.decided, named, out.reliability, out.checks, out.open, missing)
 
     def reliabilities(self, X: Any, *, target: Any = None) -> _Array:
-        """The largest tau at which each row would be decided now.
+        """Return the largest tau at which each row would be decided now.
 
         Parameters
         ----------
         X : (n, d) or (n, channels, samples) array-like, or list of series
             As in `decide`.
         target : label, optional
-            As this class.
+            Test only this class.
 
         Returns
         -------
         (n,) array
-            0 where a row would be decided at none; 1 for complete rows.
+            0 where a row would not be decided at any tau; 1 for complete rows.
         """
         core, rows = self._core(), self._rows(X)
         wanted = self._target(target)
@@ -348,18 +348,18 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
     def predict_early(
         self, X: Any, reliability: Any = None, *, steps: Any = None, trace: bool = False
     ) -> EarlyDecisions:
-        """Decide time series as early as may be; with all samples every row is decided.
+        """Decide time series as early as possible; with all samples every row is decided.
 
         Parameters
         ----------
         X : (n, d) or (n, channels, samples) array-like, or list of series
-            Series, of which no more is looked at than each time allows; at its own end each is
-            decided. Only those of `fit`'s second and third kind may lack samples.
+            Series. At each time only the samples up to it are used; at its own end each series is
+            decided. Only arrays with channels and lists may have missing samples.
         reliability : float or (n,) array-like, optional
             tau; that of the estimator by default.
         steps : ascending integers in ``1..n_timepoints_``, optional
-            When to look; the end is always among them. By default at `looks_`, for which a
-            correction holds, and after every sample where the rule is not corrected.
+            Times of decision; the end is always included. By default `looks_`, for which a
+            correction holds, and every sample where the rule is not corrected.
         trace : bool, default=False
             Whether to return classes and largest taus at all times.
 

@@ -1,4 +1,4 @@
-"""Which reliable classifier, and which tau: chosen by cross-validation on training rows."""
+"""Choose a reliable classifier and its tau by cross-validation on training rows."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ TAUS = (*SMALL, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0
 class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
     r"""Early classification with the largest harmonic mean of accuracy and earliness saved.
 
-    Each candidate is fitted to all folds but one and decides the series of that one at every tau;
-    the candidate and the tau with the largest harmonic mean
+    Each candidate is fitted to all folds but one and decides the series of that fold at every tau.
+    The candidate and the tau with the largest harmonic mean
 
     .. math:: 2 a (1 - e) / (a + 1 - e)
 
@@ -48,28 +48,30 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     candidates : dict of str to ReliableClassifier or None, default=None
-        What is chosen from. None: shrinkage LDA with one Gaussian as completion ("LDA") and with
-        one a class ("LDA, mixture"). All are used with ``correct=False``: a tau that makes the
-        harmonic mean largest is no promise that folds could correct.
+        Candidates. None: shrinkage LDA with one Gaussian as completion ("LDA") and with one for
+        each class ("LDA, mixture"). All are used with ``correct=False``, since the tau that
+        maximises the harmonic mean is not a promise that folds could correct.
     tau : ascending numbers in (0, 1) or None, default=None
-        Reliabilities that are tried. None: 23 from 1e-12 to 0.99. More than 8 take one look at
-        every time, so that their number hardly matters.
+        Candidate reliabilities. None: 23 from 1e-12 to 0.99. More than 8 need only one look at
+        every time, so their number hardly affects the cost.
     n_folds : int >= 2, default=5
-        Parts for the cross-validation; rows of each class are dealt to them in turn.
+        Folds of the cross-validation, stratified by class.
     n_threads : int or None, default=None
-        Threads of the default candidates; None means all that OpenMP gives. Results do not depend
-        on it.
+        Number of threads of the default candidates; None uses all OpenMP threads. Results do not
+        depend on it.
 
     Attributes
     ----------
     best_candidate_ : str
         Name of the candidate that was chosen.
     reliability_ : float
-        Its tau.
+        The chosen tau.
     best_estimator_ : ReliableClassifier
-        Fitted to all rows, `reliability` set: for streams, calibration and the rest.
+        The candidate fitted to all rows with `reliability` set, for example for streams and
+        calibration.
     harmonic_means_ : dict of str to (p,) array
-        Out of folds, of every candidate at every tau; NaN where it could not be fitted.
+        Cross-validated harmonic means of every candidate at every tau; NaN where it could not be
+        fitted.
     taus_ : (p,) array
         The reliabilities that were tried.
     classes_ : (G,) array
@@ -80,7 +82,7 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
     Raises
     ------
     ValueError
-        If rows, labels or parameters are unfit, or no candidate can be fitted.
+        If rows, labels or parameters are invalid, or no candidate can be fitted.
 
     References
     ----------
@@ -147,7 +149,7 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Labels of complete series.
+        """Predict the labels of complete series.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What files keep of completions, rules and classifiers of incomplete rows."""
+"""State of completions, rules and classifiers of incomplete rows that files store."""
 
 from __future__ import annotations
 

@@ -17,16 +17,16 @@ __all__ = ["Stream"]
 
 
 class Stream:
-    """One series, sample by sample: see `Streams`.
+    """Decide one series that arrives sample by sample: see `Streams`.
 
     Parameters
     ----------
     model : ReliableClassifier
-        Fitted.
+        Fitted model.
     reliability : float, optional
         tau; the model's by default.
-    steps : ascending integers in 1..n_timepoints_, optional
-        After how many samples to look.
+    steps : ascending integers in ``1..n_timepoints_``, optional
+        Numbers of samples after which the series may be decided.
 
     Examples
     --------
@@ -48,7 +48,7 @@ class Stream:
 
     @property
     def seen(self) -> int:
-        """How many samples were pushed before the decision, its own among them."""
+        """Number of samples up to and including the one that decided the series."""
         return int(self._streams.seen[0])
 
     @property
@@ -57,25 +57,25 @@ class Stream:
         return self._streams.decision(0)
 
     def push(self, value: Any, *, time: int | None = None) -> StreamDecision | None:
-        """Give the next sample.
+        """Push the next sample.
 
         Parameters
         ----------
         value : float or (channels,) array-like
-            NaN is missing, and time goes on. Not looked at once the series is decided.
+            Sample; NaN is missing and counts as one time step. Ignored once the series is decided.
         time : int, optional
-            Which sample it is, from 1 on: those between are missing. The next by default.
+            Number of the sample, starting at 1; skipped samples are missing. The next by default.
 
         Returns
         -------
         StreamDecision or None
-            The decision, from the sample on that brings it; None before.
+            The decision, from the deciding sample on; None before.
 
         Raises
         ------
         ValueError
-            If the sample is infinite or of another shape, or its time is past; nothing has been
-            pushed then.
+            If the sample is infinite or of another shape, or its time has passed; then nothing is
+            pushed.
         """
         given = real_array(value, "value", np.dtype(np.float64))
         channels = self._channels
@@ -88,17 +88,17 @@ class Stream:
         return self._streams.push_one(0, given.reshape(channels), time)
 
     def finish(self) -> StreamDecision:
-        """Decide the series, which has ended, by what is known of it: see `Streams.finish`."""
+        """Decide the series, which has ended, from its known samples: see `Streams.finish`."""
         self._streams.finish()
         decision = self.decision
         assert decision is not None
         return decision
 
     def outlook(self) -> StreamDecision:
-        """What the series would be decided as now, and up to which tau."""
+        """Return the label that the series would get now, and the largest tau for it."""
         label, reliability = self._streams.outlook()
         return StreamDecision(label[0], self.seen, float(reliability[0]))
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Start a new series."""
         self._streams.reset()

@@ -1,4 +1,4 @@
-"""Series that arrive one sample at a time, each decided as soon as may be."""
+"""Series that arrive one sample at a time, each decided as early as possible."""
 
 from __future__ import annotations
 
@@ -32,33 +32,34 @@ _MADE = "_lock", "_plan"  # anew, where streams are loaded
 
 
 class Streams:
-    """Many series at once, each at a time of its own.
+    """Decide many series that arrive sample by sample, each at its own time.
 
-    A sample costs O(t + ell) for the conditional mean and the rule's check; of a series that lacks
-    samples it takes a Cholesky factor, O(d^3), at each look, unless another has lacked the same.
-    Methods may be called from several threads; every push is a whole, and after an error everything
-    is as it was. Streams can be pickled, in the middle, too. A model that is fitted again does not
-    change streams that were opened before.
+    A sample costs O(t + ell) for the conditional mean and the rule's check. A series with missing
+    samples needs a Cholesky factor, O(d^3), at each look, unless another series missed the same.
+    Methods may be called from several threads; every push is atomic, and after an error the streams
+    are unchanged. Streams can be pickled at any time. Fitting the model again does not change
+    streams that were opened before.
 
     Parameters
     ----------
     model : ReliableClassifier
-        Fitted.
+        Fitted model.
     n_series : int >= 1
+        Number of series.
     reliability : float or (n_series,) array-like, optional
         tau; the model's by default.
-    steps : ascending integers in 1..n_timepoints_, optional
-        After how many samples to look, and always after the last; by default as in
-        `ReliableClassifier.predict_early`.
+    steps : ascending integers in ``1..n_timepoints_``, optional
+        Numbers of samples after which series may be decided, always including the last; by default
+        as in `ReliableClassifier.predict_early`.
 
     Raises
     ------
     ValueError
-        If parameters are unfit.
+        If parameters are invalid.
 
     See Also
     --------
-    ReliableClassifier.predict_early : The same for series that are complete.
+    ReliableClassifier.predict_early : The same for complete series.
     """
 
     def __init__(
@@ -119,7 +120,7 @@ class Streams:
 
     @property
     def time(self) -> NDArray[np.int64]:
-        """(n,): how many samples the decisions took; 0 where undecided."""
+        """(n,): number of samples used for each decision; 0 where undecided."""
         with self._lock:
             return self._time.copy()
 
@@ -139,40 +140,40 @@ class Streams:
 
     @property
     def seen(self) -> NDArray[np.int64]:
-        """(n,): how many samples each series has taken."""
+        """(n,): number of samples that each series has received."""
         with self._lock:
             return self._seen.copy()
 
     def push(self, values: Any, at: Any = None, *, time: Any = None) -> _Codes:
-        """Give one more sample to each of some series.
+        """Push one more sample to each of some series.
 
         Parameters
         ----------
         values : (m,) or (m, channels) array-like
-            Samples; NaN is missing, and time goes on. Those of series that are decided are not
-            looked at.
+            Samples; NaN is missing and counts as one time step. Samples of decided series are
+            ignored.
         at : (m,) array-like of int, optional
-            Distinct numbers of series; all by default.
+            Distinct indices of series; all by default.
         time : int or (m,) array-like of int, optional
-            Which samples they are, from 1 on: those between are missing. The next by default.
+            Numbers of the samples, starting at 1; skipped ones are missing. The next by default.
 
         Returns
         -------
         (k,) array of int
-            Series that are decided by it, ascending.
+            Indices of the series decided by this call, ascending.
 
         Raises
         ------
         ValueError
-            If samples are infinite or do not match, or times go back or past the last one; nothing
-            has been pushed then.
+            If samples are infinite or do not match, or times go back or past the last one; then
+            nothing is pushed.
         """
         with self._lock:
             where = self._numbers(at)
             return self._take(where, self._samples(values, where), time)
 
     def push_one(self, number: int, sample: _Array, time: Any) -> StreamDecision | None:
-        """Give one series a sample (channels,), unless it is decided; return its decision."""
+        """Push a sample (channels,) to one series unless it is decided; return its decision."""
         with self._lock:
             if self._code[number] < 0:
                 self._take(np.array([number]), sample[None], time)
@@ -198,25 +199,25 @@ class Streams:
         return fresh[0] if len(fresh) == 1 else np.sort(np.concatenate([_NONE, *fresh]))
 
     def finish(self, at: Any = None) -> _Codes:
-        """Decide series that have ended, by what is known of them.
+        """Decide series that have ended, from their known samples.
 
-        What they lack is filled by their last samples or, where the model was fitted with a
+        Missing samples are filled by the last samples or, where the model was fitted with a
         `horizon`, by conditional means.
 
         Parameters
         ----------
         at : (m,) array-like of int, optional
-            Distinct numbers of series; all by default.
+            Distinct indices of series; all by default.
 
         Returns
         -------
         (k,) array of int
-            Series that are decided by it, ascending.
+            Indices of the series decided by this call, ascending.
 
         Raises
         ------
         ValueError
-            If a series has no sample yet; nothing has been decided then.
+            If a series has no sample yet; then nothing is decided.
         """
         with self._lock:
             where = self._numbers(at)
@@ -235,12 +236,12 @@ class Streams:
             return where
 
     def outlook(self) -> tuple[NDArray[Any], _Array]:
-        """What each series would be decided as now, and up to which tau.
+        """Return the label that each series would get now, and the largest tau for it.
 
         Returns
         -------
         label, reliability : (n,) arrays
-            Of decided series, what they were decided as.
+            For decided series, those of the decision.
         """
         with self._lock:
             code, reliability = self._code.copy(), self._reliability.copy()
@@ -259,12 +260,12 @@ class Streams:
             return self._core.classes[code], reliability
 
     def reset(self, at: Any = None) -> None:
-        """Begin some series, or all, anew.
+        """Restart some or all series.
 
         Parameters
         ----------
         at : (m,) array-like of int, optional
-            Distinct numbers of series; all by default.
+            Distinct indices of series; all by default.
         """
         with self._lock:
             where = self._numbers(at)

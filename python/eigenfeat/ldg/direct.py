@@ -1,4 +1,4 @@
-"""Direct LDA: the scatter between classes is made white first, that within classes small in it."""
+"""Direct LDA: whiten the scatter between classes, then minimise the scatter within classes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ __all__ = ["DirectLDA"]
 class DirectLDA(ClassReducer):
     """Direct linear discriminant analysis, for many columns.
 
-    The null space of S_b, which tells nothing about classes, is removed first; in what is left,
-    with S_b made white, the directions of smallest S_w are kept. O(n d k), whatever the shape.
+    The null space of S_b, which has no information about classes, is removed first. In the
+    remaining space S_b is whitened, and the directions of smallest S_w are kept. The cost is
+    O(n d k) for every shape.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Directions to keep; by default as many as the scatter between classes has rank.
+        Directions to keep; by default the rank of the scatter between classes.
 
     Attributes
     ----------
@@ -41,7 +42,7 @@ class DirectLDA(ClassReducer):
     ------
     ValueError
         If there are fewer than two classes, their means are equal, rows are sparse or not finite,
-        or more components are asked for than there are.
+        or `n_components` is larger than the number of directions.
 
     References
     ----------

@@ -1,7 +1,7 @@
 """Fisher's discriminant for few rows: with a ridge, or after PCA.
 
-Parrish (2012), section 3.5. With more rows than columns `eigenfeat.FisherLDA` does the first from
-moments: it streams, and takes weights and sparse rows.
+Parrish (2012), section 3.5. With more rows than columns `eigenfeat.FisherLDA` computes the first
+from moments: it streams, and accepts weights and sparse rows.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ LEAST_SHARE = 1e-8  # of a direction's variance that is taken to be within class
 class RegularizedFisher(ClassReducer):
     """Fisher's discriminant directions with a ridge on the scatter within classes.
 
-    Directions v that maximise ``v^T S_b v / v^T (S_w + ridge tr(S_w) / d I) v``: at most k - 1.
-    The directions of `eigenfeat.FisherLDA(scale="none")`, but with fewer rows than columns found in
-    the span of the rows, where they all lie: O(n^2 d) instead of O(d^3).
+    The directions v maximise ``v^T S_b v / v^T (S_w + ridge tr(S_w) / d I) v``; there are at most
+    k - 1. They are those of `eigenfeat.FisherLDA(scale="none")`. With fewer rows than columns they
+    are computed in the span of the rows, where they all lie: O(n^2 d) instead of O(d^3).
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Directions to keep; by default as many as the scatter between classes has rank.
+        Directions to keep; by default the rank of the scatter between classes.
     ridge : float >= 0, default=1e-3
-        Multiple of the mean eigenvalue of S_w that is added to its diagonal. Of S_b's where S_w
-        is zero.
+        Multiple of the mean eigenvalue of S_w that is added to its diagonal. Where S_w is zero,
+        the mean eigenvalue of S_b is used.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class RegularizedFisher(ClassReducer):
         If there are fewer than two classes, their means are equal, rows are sparse or not finite,
         or a parameter is out of range.
     SingularDenominatorError
-        If S_w is singular and `ridge` too small; it says which ridge would do.
+        If S_w is singular and `ridge` too small; the message gives a sufficient ridge.
 
     References
     ----------
@@ -98,23 +98,23 @@ def regularized_fisher(rows: ClassRows, n_components: int | None, ridge: float) 
 class PCAFisher(ClassReducer):
     """PCA followed by Fisher's discriminant ("Fisherfaces"), for fewer rows than columns.
 
-    The rows are first reduced to n - k principal components, the most that the scatter within
-    classes can have rank, and Fisher's directions are found in there: at most k - 1.
+    The rows are first reduced to n - k principal components, the largest possible rank of the
+    scatter within classes. Fisher's directions, at most k - 1, are found among these components.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Directions to keep; by default as many as the scatter between classes has rank in there.
+        Directions to keep; by default the rank of the scatter between classes after PCA.
     pca_components : int or None, default=None
-        Principal components that are kept first. None is the rule min(n - k, rank of the rows),
-        but one at least.
+        Principal components to keep in the first step. None uses min(n - k, rank of the rows), but
+        at least one.
 
     Attributes
     ----------
     components_ : (ell, d) array
-        Directions, one a row, of unit variance within classes. A direction whose variance lies
-        between classes but for a share of less than 1e-8 is scaled as if it were that share. The
-        entry of largest magnitude is positive.
+        Directions, one a row, of unit variance within classes. Where the share of variance within
+        classes is below 1e-8, the direction is scaled as if it were 1e-8. The entry of largest
+        magnitude is positive.
     eigenvalues_ : (ell,) array
         Variance between classes over variance within (at least that share), descending.
     pca_components_ : int
@@ -130,9 +130,9 @@ class PCAFisher(ClassReducer):
 
     Notes
     -----
-    Fisher's directions are those of largest between classes over *all* variance, which are the
-    same but exist whether or not the scatter within classes is singular: directions without any
-    variance within come first, and among these those in which the rows spread the most.
+    The directions maximise the variance between classes over *all* variance. They are the same as
+    Fisher's, but exist whether or not the scatter within classes is singular: directions without
+    variance within classes come first, ordered by the variance of the rows.
 
     References
     ----------

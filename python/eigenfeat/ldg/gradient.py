@@ -1,4 +1,4 @@
-"""The discriminative Gaussian objective itself, of which LDG minimises a bound."""
+"""Minimise the discriminative Gaussian objective, of which LDG minimises a bound."""
 
 from __future__ import annotations
 
@@ -31,51 +31,51 @@ class DiscriminativeGaussian(Speaks, LDG):
         f(B) = \sum_i \log \sum_j p_j e^{-|B^T \Delta_{ij}|^2 / 2}
                + \tfrac12 |B^T \Delta_{i,g_i}|^2 \quad (3.4),
 
-    where :math:`\Delta_{ij}` is row i less the mean of its nearest neighbours in class j. It starts
-    from `LDG`, the minimum of a bound, and after each step (3.5) orthonormalises by QR. The minimum
-    is a local one, and lasts as long as the neighbours, which are those of the original space. Rows
-    without another row of their class have no part in it. B is not nested: each number of
-    components is a search of its own.
+    where :math:`\Delta_{ij}` is row i less the mean of its nearest neighbours in class j. It
+    starts from `LDG`, the minimum of a bound, and orthonormalises by QR after each step (3.5). The
+    minimum is local, for the neighbours of the original space, which are kept fixed. Rows without
+    another row of their class are ignored. B is not nested: each number of components needs its own
+    search.
 
     The search ends when the gradient along the constraint is at most `tol` times the gradient at
-    the start, or when rounding hides what a step gains. Ctrl-C ends it, too: the estimator is then
-    fitted to the best directions so far, and KeyboardInterrupt is raised.
+    the start, or when the decrease is below rounding error. Ctrl-C ends it, too: the estimator is
+    then fitted to the best directions so far, and KeyboardInterrupt is raised.
 
     Parameters
     ----------
     n_components, gamma, n_neighbors, standardize, random_state, n_threads
-        As in `LDG`, which chooses what is to be chosen; gamma matters to the start only.
+        As in `LDG`, which chooses those not given; gamma matters only for the start.
     step : {"barzilai-borwein", "halving"}, default="barzilai-borwein"
-        halving: Algorithm 1, a step length that is halved whenever a step would raise the
+        halving: Algorithm 1, which halves the step length whenever a step would raise the
         objective. barzilai-borwein: a length from the last change of the gradient along the
-        constraint, with a reference value that single steps may exceed; ten times fewer steps.
+        constraint, with a nonmonotone line search; ten times fewer steps.
     learning_rate : float > 0 or None, default=None
-        First step length; None is one over the norm of the gradient along the constraint.
+        First step length; None uses one over the norm of the gradient along the constraint.
     tol : float >= 0, default=1e-4
         Tolerance of the gradient.
     max_iter : int, default=1000
-        Most steps, those that were taken back included.
+        Maximum number of steps, including rejected ones.
     verbose : int, default=0
-        Whether each step tells its objective, on standard error.
+        Whether to print the objective after each step, on standard error.
 
     Attributes
     ----------
     components_ : (n_components, d) array
         Orthonormal directions in standardised columns, one a row.
     eigenvalues_ : (n_components,) array
-        Ascending eigenvalues of B^T times the gradient, by which directions are told apart: of the
-        subspace's bases, the one in which that is diagonal.
+        Ascending eigenvalues of B^T times the gradient. The directions are the basis of the
+        subspace in which this matrix is diagonal.
     objective_ : float
         The least value of (3.4) that was found.
     objective_history_ : (steps + 1,) array
-        Values at the start and after every step that was taken; with `step="halving"` they never
-        rise.
+        Values at the start and after every accepted step; with `step="halving"` they never rise.
     gradient_norm_ : float
         Norm of the gradient along the constraint over the norm of the gradient at the start.
     n_iter_ : int
-        Steps, those that were taken back included.
+        Number of steps, including rejected ones.
     stop_reason_ : str
-        "converged", "precision" (rounding hides what a step gains), "iterations", "interrupted".
+        "converged", "precision" (the decrease is below rounding error), "iterations" or
+        "interrupted".
     mean_, scale_, gamma_, n_neighbors_, n_components_, cv_results_, classes_, short_classes_
         As in `LDG`.
 
@@ -145,7 +145,7 @@ class DiscriminativeGaussian(Speaks, LDG):
         self.verbose = verbose
 
     def fit(self, X: Any, y: ArrayLike) -> DiscriminativeGaussian:
-        """Fit LDG, and search from its directions.
+        """Fit LDG, and minimise the objective from its directions.
 
         Parameters
         ----------

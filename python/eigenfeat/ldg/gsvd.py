@@ -21,13 +21,13 @@ __all__ = ["GSVDDiscriminant"]
 class GSVDDiscriminant(ClassReducer):
     """Discriminant analysis by the generalized singular value decomposition (LDA/GSVD).
 
-    Directions of the largest variance between classes over variance within, where the latter may
-    be zero: no ridge, no PCA before. At most k - 1.
+    The directions maximise the variance between classes over the variance within classes, which
+    may be zero: neither a ridge nor PCA is needed. There are at most k - 1.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Directions to keep; by default as many as the scatter between classes has rank.
+        Directions to keep; by default the rank of the scatter between classes.
 
     Attributes
     ----------
@@ -48,12 +48,12 @@ class GSVDDiscriminant(ClassReducer):
     ------
     ValueError
         If there are fewer than two classes, their means are equal, rows are sparse or not finite,
-        or more components are asked for than there are.
+        or `n_components` is larger than the number of directions.
 
     Notes
     -----
-    Of directions with ``beta = 0``, such as all of them are when rows are fewer than columns and
-    in general position, those in which the rows spread the most come first.
+    Directions with ``beta = 0`` are ordered by the variance of the rows, largest first. All
+    directions have ``beta = 0`` when rows are fewer than columns and in general position.
 
     References
     ----------

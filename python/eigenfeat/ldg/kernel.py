@@ -53,29 +53,29 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     :math:`Y = Q \Lambda^{1/2}` have the inner products and distances of the feature space. `LDG` of
     them, the smallest eigenvectors W of :math:`Y^T (L_V - \gamma L_A) Y`, is the symmetric form of
     (3.29): :math:`F = Q \Lambda^{-1/2} W` solves :math:`(L_V - \gamma L_A) K F = F M` with
-    :math:`F^T K F = I`, directions of unit length in the feature space. Neighbours are those of the
-    feature space, too. Eigenvalues of K up to ``10 n eps`` times the largest eigenvalue or entry
-    count as 0 and are left out, so that K may be singular.
+    :math:`F^T K F = I`, directions of unit length in the feature space. Neighbours are also found
+    in the feature space. Eigenvalues of K up to ``10 n eps`` times the largest eigenvalue or entry
+    count as 0 and are left out, so K may be singular.
 
     K is centred, as in scikit-learn's ``KernelPCA``: the projections of the training rows have mean
-    0. The scatters are of differences of rows and do not notice. With the linear kernel this is
-    `LDG` with `standardize=False`. Time is O(n^3) and memory O(n^2).
+    0. The scatters depend on differences of rows only, so centring does not change them. With the
+    linear kernel this is `LDG` with `standardize=False`. Time is O(n^3) and memory O(n^2).
 
     Parameters
     ----------
     n_components, gamma, n_neighbors, random_state, n_threads
-        As in `LDG`. `gamma` is LDG's, not the kernel's.
+        As in `LDG`. `gamma` is the parameter of LDG, not of the kernel.
     kernel : str or callable, default="linear"
         One of scikit-learn's pairwise kernels, "precomputed" (`X` is then the (n, n) kernel matrix
         in `fit`, and (m, n) between new and training rows in `transform`), or a function of two
         rows that returns a number. It must be positive semidefinite.
     kernel_gamma : float > 0 or None, default=None
-        ``gamma`` of the kernels "rbf", "poly", "sigmoid", "laplacian" and "chi2"; None is the
-        kernel's own default.
+        ``gamma`` of the kernels "rbf", "poly", "sigmoid", "laplacian" and "chi2"; None uses the
+        default of the kernel.
     degree, coef0 : float, default=3, 1
-        Of the kernels "poly" and "sigmoid".
+        Parameters of the kernels "poly" and "sigmoid".
     kernel_params : dict or None, default=None
-        Arguments of a callable, which the three above do not go to.
+        Arguments of a callable kernel, which does not receive the three parameters above.
 
     Attributes
     ----------
@@ -83,16 +83,16 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         F: projections are ``centred kernel with the training rows @ dual_coef_``. The entry of
         largest magnitude in each column is positive.
     eigenvalues_ : (n_components,) array
-        Of :math:`V - \gamma A` in the feature space, ascending.
+        Eigenvalues of :math:`V - \gamma A` in the feature space, ascending.
     kernel_eigenvalues_ : (r,) array
         Eigenvalues of the centred kernel matrix that are kept, descending.
     X_fit_ : (n, d) array or sparse matrix
         The training rows; for "precomputed" kernels their kernel matrix.
     origin_ : (d,) array or None
-        Mean of the training rows, which is taken from rows where neither the kernel nor its
-        centring notices: "linear", "rbf" and "laplacian" of dense rows.
+        Mean of the training rows. It is subtracted from dense rows where this does not change the
+        centred kernel: "linear", "rbf" and "laplacian".
     kernel_means_ : (n,) array
-        Means of the kernel matrix's columns, which centring takes.
+        Column means of the kernel matrix, used for centring.
     gamma_, n_neighbors_, n_components_, cv_results_, classes_, short_classes_
         As in `LDG`.
     n_features_in_ : int
@@ -101,10 +101,10 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     Raises
     ------
     ValueError
-        If rows, labels or parameters are unfit, the kernel is not positive semidefinite, or all
-        rows are one in its feature space.
+        If rows, labels or parameters are invalid, the kernel is not positive semidefinite, or all
+        rows coincide in its feature space.
     MemoryError
-        If the matrices, rows by rows, exceed the machine's memory.
+        If the (n, n) matrices exceed the machine's memory.
 
     References
     ----------
@@ -172,7 +172,7 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Returns
         -------
         KernelLDG
-            The estimator itself. If an error is raised it stays as it was.
+            The estimator itself. If an error is raised, it is unchanged.
         """
         with unchanged_on_error(self):
             self._validate_params()

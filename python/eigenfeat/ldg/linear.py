@@ -48,74 +48,76 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     The columns of B are the smallest eigenvectors of :math:`V - \gamma A` (3.12), where V sums
     outer products of rows about the mean of their nearest neighbours in their own class (3.9), and
     A those about the local means of all classes, weighted by priors (3.10). B is orthonormal, needs
-    no inverse of a covariance, has any number of columns, and is nested: fewer components are the
-    first of more. Rows fewer than columns are solved in their span.
+    no inverse of a covariance, can have any number of columns, and is nested: the first components
+    do not depend on their number. With fewer rows than columns the problem is solved in the span
+    of the rows.
 
     Parameters
     ----------
     n_components : int, "cv", "greedy" or sequence of int, default="cv"
         Directions to keep. "cv": the best of [G-1, G, G+1, G+2, G+4, G+8, G+16, G+32] for G
-        classes by leave-one-out 3-NN accuracy, the fewest on ties. "greedy": one more, up to 40,
-        until that lowers the accuracy. A sequence: the candidates.
+        classes by leave-one-out 3-NN accuracy, the fewest on ties. "greedy": adds one at a time, up
+        to 40, until that lowers the accuracy. A sequence: the candidates.
     gamma : float >= 0, "cv" or sequence of float, default="cv"
         Weight of A. "cv" chooses among 0.2, 0.4, 0.6, 0.8 and 1 by leave-one-out 3-NN accuracy in
-        G + 5 dimensions, the largest on ties; so does a sequence, among its members.
+        G + 5 dimensions, the largest on ties. A sequence: the candidates.
     n_neighbors : int, "cv" or sequence of int, default="cv"
         Neighbours of a local mean. "cv" chooses among 1, 2, 4, ..., 128 by the 5-fold accuracy of
-        local QDA (diagonal covariances plus 1e-4) on the standardised rows, the fewest on ties;
-        so does a sequence. A class with fewer rows uses what it has. With as many columns as rows
-        the three are chosen together, and otherwise: see Notes.
+        local QDA (diagonal covariances plus 1e-4) on the standardised rows, the fewest on ties.
+        A sequence: the candidates. A class with fewer rows uses all of them. With as many columns
+        as rows the three parameters are chosen together, in another way: see Notes.
     standardize : bool, default=True
         Whether columns are divided by their standard deviations first. Constant columns become 0.
     solver : {"auto", "exact", "randomized"}, default="auto"
-       "randomized" never makes sparse rows dense: up to 2,000 of them get coordinates from their
-        kernel (local QDA, too, is on these), more are solved by Krylov spaces with a given
-        `n_neighbors`. "auto": for sparse and memory-mapped rows of more than 20,000 columns.
+        "randomized" never makes sparse rows dense: up to 2,000 rows get coordinates from their
+        kernel matrix, which local QDA also uses; more rows are solved by Krylov subspaces and need
+        a given `n_neighbors`. "auto" uses it for sparse and memory-mapped rows of more than 20,000
+        columns.
     random_state : int, RandomState instance or None, default=None
-        Deals local QDA's folds, and starts Krylov spaces.
+        For the folds of local QDA and the start of Krylov subspaces.
     n_threads : int or None, default=None
-        Threads; None means all that OpenMP gives. Results do not depend on it.
+        Number of threads; None uses all OpenMP threads. Results do not depend on it.
 
     Attributes
     ----------
     components_ : (n_components, d) array
         Orthonormal directions in standardised columns, one a row.
     mean_, scale_ : (d,) arrays
-        Rows become ``(X - mean_) / scale_``; scales are 1 without `standardize`, and for constant
-        columns, on which no direction has weight.
+        Rows become ``(X - mean_) / scale_``. Scales are 1 without `standardize` and for constant
+        columns, which have weight 0 in every direction.
     eigenvalues_ : (n_components,) array
         Eigenvalues of ``V - gamma A``, ascending.
     gamma_, n_neighbors_, n_components_ : float, int, int
-        What was given or chosen.
+        The values given or chosen.
     cv_results_ : dict
-        What selection tried: for each of "n_neighbors", "gamma" and "n_components" that was
-        chosen, the candidates and, under the name with "_accuracy", their accuracies.
+        Results of the selection. For each of "n_neighbors", "gamma" and "n_components" that was
+        chosen: the candidates and, under the name with "_accuracy", their accuracies.
     classes_ : (G,) array
         The labels, sorted.
     short_classes_ : array
-        Labels of classes in which some row found fewer than `n_neighbors_` neighbours.
+        Labels of classes in which some row has fewer than `n_neighbors_` neighbours.
     n_features_in_ : int
         Number of input columns, d.
 
     Raises
     ------
     ValueError
-        If rows, labels or parameters are unfit, or there is one class only.
+        If rows, labels or parameters are invalid, or there is only one class.
 
     Warns
     -----
     RuntimeWarning
-        If some classes have fewer rows than the neighbours that were asked for; it names them.
-        With ``n_neighbors="cv"`` the accuracy has decided so, and `short_classes_` tells.
+        If some classes have too few rows for the given `n_neighbors`; it names them. With
+        ``n_neighbors="cv"`` there is no warning; see `short_classes_`.
 
     Notes
     -----
-    With as many columns as rows (less one) directions of all rows separate these for nearly every
-    gamma. There the parameters are chosen together by the 3-NN accuracy of rows that had no part
-    in the directions, in three folds that deal each class in turn: `gamma` "cv" is among 0.01,
-    0.1, 0.3, 0.5, 0.7 and 0.9 (section 3.5.2), `n_neighbors` "cv" among 1, 4 and 16; of equal
-    candidates the most neighbours win, then the largest gamma, then the fewest dimensions. Only
-    beyond 2,000 rows of "randomized" it is leave-one-out that chooses.
+    With at least as many columns as rows (less one), directions fitted to all rows separate them
+    for nearly every gamma. The parameters are then chosen together by the 3-NN accuracy of held-out
+    rows in three stratified folds: `gamma` "cv" is among 0.01, 0.1, 0.3, 0.5, 0.7 and 0.9 (section
+    3.5.2), `n_neighbors` "cv" among 1, 4 and 16. Ties go to the most neighbours, then the largest
+    gamma, then the fewest dimensions. With "randomized" and more than 2,000 rows, leave-one-out
+    chooses instead.
 
     References
     ----------
@@ -170,20 +172,20 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     @one_blas_thread()
     def fit(self, X: Any, y: ArrayLike) -> LDG:
-        """Choose the parameters that are to be chosen, and solve for the directions.
+        """Choose the parameters that are not given, and solve for the directions.
 
         Parameters
         ----------
         X : (n, d) array-like or sparse matrix
-            Finite rows. Unless `solver` is "randomized", sparse rows are made dense, but for
-            columns that are zero throughout.
+            Finite rows. Unless `solver` is "randomized", sparse rows are made dense, except for
+            columns of zeros.
         y : (n,) array-like
             Labels of at least two classes.
 
         Returns
         -------
         LDG
-            The estimator itself. If an error is raised it stays as it was.
+            The estimator itself. If an error is raised, it is unchanged.
         """
         with unchanged_on_error(self):
             self._fit(X, y)

@@ -6,8 +6,8 @@ class, 0 for others, and ``L = D - A`` the Laplacian of a class of n_c rows,
     ``S_w = sum_c X_c^T L_c X_c / n_c``,
     ``S_b = sum_c (1/n - 1/n_c) X_c^T L_c X_c + S_t - sum_c (n_c / n) S_c``,
 
-the last two terms being what pairs of different classes, which weigh 1/n each, come to: S_t is the
-scatter of all rows about their mean and S_c that of a class about its own.
+where the last two terms are the sum over pairs of different classes, which weigh 1/n each: S_t is
+the scatter of all rows about their mean and S_c that of a class about its own.
 """
 
 from __future__ import annotations
@@ -30,39 +30,40 @@ __all__ = ["LocalFisher"]
 class LocalFisher(ClassReducer):
     """Local Fisher discriminant analysis (LFDA), with a ridge or after PCA.
 
-    Fisher's discriminant, in which rows of a class that lie far apart need not come together.
-    Neighbours are told by local scaling: ``A_ij = exp(-|x_i - x_j|^2 / (sigma_i sigma_j))`` with
-    sigma the distance to the 7th nearest row of the same class. Unlike Fisher's it has as many
+    A variant of Fisher's discriminant that does not pull distant rows of a class together. The
+    affinities use local scaling: ``A_ij = exp(-|x_i - x_j|^2 / (sigma_i sigma_j))`` with sigma the
+    distance to the 7th nearest row of the same class. Unlike Fisher's discriminant, it has as many
     directions as there are columns.
 
-    Memory is O(n d + d^2) besides at most 32 MiB of affinities: larger classes never have them as a
-    matrix. The scatters are the same bits for every number of threads.
+    Memory is O(n d + d^2) plus at most 32 MiB of affinities: for larger classes they are never
+    stored as a matrix. The scatters are bitwise equal for every number of threads.
 
     Parameters
     ----------
     n_components : int or None, default=None
         Directions to keep; all by default.
     n_neighbors : int, default=7
-        Which neighbour's distance is sigma; the farthest one's in classes of fewer rows.
+        Sigma is the distance to this neighbour, or to the farthest one in smaller classes.
     ridge : float >= 0, default=1e-3
         Multiple of the mean eigenvalue of S_w that is added to its diagonal.
     pca_components : int, "auto" or None, default=None
-        Principal components to which rows are reduced first, if not None; affinities are those in
-        there. "auto": the most, up to n - k, in which S_w is nonsingular to rounding.
+        Principal components to which rows are reduced first, if not None; affinities are computed
+        after this reduction. "auto": the most, up to n - k, in which S_w is nonsingular to
+        rounding.
     embedding_type : {"weighted", "orthonormalized", "plain"}, default="weighted"
-        Lengths of the directions, with the names of metric-learn. plain: unit variance within;
-        weighted: that times the square root of the eigenvalue; orthonormalized: an orthonormal
-        basis of the same span.
+        Scaling of the directions, with the names of metric-learn. plain: unit variance within
+        classes; weighted: that times the square root of the eigenvalue; orthonormalized: an
+        orthonormal basis of the same span.
 
     Attributes
     ----------
     components_ : (ell, d) array
         Directions, one a row. The entry of largest magnitude is positive.
     eigenvalues_ : (ell,) array
-        Local variance between classes over variance within, descending; negative ones, which there
-        may be, weigh 0.
+        Local variance between classes over variance within, descending. Negative ones may occur and
+        have weight 0.
     pca_components_ : int or None
-        Principal components that were kept.
+        Number of principal components that were kept.
     mean_ : (d,) array
         Mean of the rows.
     classes_ : (k,) array
@@ -76,12 +77,12 @@ class LocalFisher(ClassReducer):
         If there are fewer than two classes, no class has two different rows, rows are sparse or
         not finite, or a parameter is out of range.
     SingularDenominatorError
-        If S_w is singular and `ridge` too small; it says which ridge would do.
+        If S_w is singular and `ridge` too small; the message gives a sufficient ridge.
 
     Notes
     -----
     metric-learn 0.7 reads sigma from the wrong row of its sorted distances and bounds the
-    neighbour by columns; its directions are therefore others than Sugiyama's, which these are.
+    neighbour by columns. Its directions therefore differ from Sugiyama's, which are used here.
 
     References
     ----------

@@ -14,15 +14,15 @@ __all__ = ["MaximumMarginCriterion"]
 class MaximumMarginCriterion(ClassReducer):
     """Orthonormal directions of the largest scatter between classes less scatter within.
 
-    The leading eigenvectors of ``S_b - S_w``. No matrix is inverted, so that singular ones do no
-    harm. It is LDG at ``gamma = 1/3`` with all rows of a class, the row itself among them, in place
-    of its neighbours: there ``V - gamma A = 2/3 n (S_w - S_b)``.
+    They are the leading eigenvectors of ``S_b - S_w``. No matrix is inverted, so scatters may be
+    singular. This is LDG at ``gamma = 1/3`` with all rows of a class, including the row itself, in
+    place of its neighbours: then ``V - gamma A = 2/3 n (S_w - S_b)``.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Directions to keep, at most the rank of the rows; by default those of positive eigenvalue,
-        of which there are less than classes, and one if there is none.
+        Directions to keep, at most the rank of the rows. By default those with positive
+        eigenvalues, of which there are fewer than classes, or one if there is none.
 
     Attributes
     ----------
@@ -41,13 +41,13 @@ class MaximumMarginCriterion(ClassReducer):
     Raises
     ------
     ValueError
-        If there are fewer than two classes, rows are sparse or not finite, or more components are
-        asked for than there are.
+        If there are fewer than two classes, rows are sparse or not finite, or `n_components` is
+        larger than the number of directions.
 
     Notes
     -----
-    Directions outside the span of the centred rows, on which all rows are alike, have eigenvalue 0
-    and are left out, though it is larger than negative ones.
+    Directions outside the span of the centred rows, on which all rows are equal, have eigenvalue 0.
+    They are left out, although 0 is larger than the negative eigenvalues.
 
     References
     ----------

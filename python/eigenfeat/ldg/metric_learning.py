@@ -1,4 +1,4 @@
-r"""Distances that are learnt from labels: what Parrish (2012), chapter 3, compares LDG with.
+r"""Metric learning from labels, with which Parrish (2012), chapter 3, compares LDG.
 
 ITML minimises the divergence of a Mahalanobis metric M from the identity,
 
@@ -7,8 +7,8 @@ ITML minimises the divergence of a Mahalanobis metric M from the identity,
     \ \text{if}\ g_i = g_j, \quad d_M(x_i, x_j)^2 \ge v \ \text{else} \qquad (2.11),
 
 with slack, by cyclic Bregman projections (Davis et al. 2007, algorithm 1). Its features
-:math:`\Lambda^{1/2} L^T x` of :math:`M = L \Lambda L^T` are ranked by what they tell of the labels:
-mutual information less redundancy (section 2.2.5), each split at its mean.
+:math:`\Lambda^{1/2} L^T x` of :math:`M = L \Lambda L^T`, each split at its mean, are ranked by
+mutual information with the labels less redundancy (section 2.2.5).
 """
 
 from __future__ import annotations
@@ -34,27 +34,28 @@ _LEAST = 1e-12  # of a squared distance, relative to the largest: equal rows con
 
 
 class ITML(ClassReducer):
-    """Information-theoretic metric learning (2.11), its features ranked by mutual information.
+    """Information-theoretic metric learning (2.11) with features ranked by mutual information.
 
-    Random pairs of rows of one class are to be nearer, and pairs of two classes farther apart, than
-    quantiles of the distances between random rows. O(d^2) for each pair and sweep.
+    The constraints, with slack, bound distances of random pairs of rows by quantiles of distances
+    between random rows: from above for pairs of one class, from below for pairs of two classes.
+    The cost is O(d^2) for each pair and sweep.
 
     Parameters
     ----------
     n_components : int or None, default=None
         Features to keep, best first; None keeps all, which is the whole metric.
     slack : float > 0, default=1
-        Price of a pair's violation against the metric's divergence from the identity.
+        Weight of violated constraints against the metric's divergence from the identity.
     n_pairs : int or None, default=None
-        Pairs; None means 20 k (k - 1) for k classes, at least 200.
+        Number of pairs; None uses 20 k (k - 1) for k classes, at least 200.
     quantiles : pair of float, default=(0.05, 0.95)
-        Where among squared distances the bounds u and v are.
+        Quantiles of the squared distances that give the bounds u and v.
     tol : float > 0, default=1e-3
-        Stops when a sweep changes the multipliers by so small a share.
+        Stops when a sweep changes the multipliers by at most this relative amount.
     max_iter : int, default=1000
-        Most sweeps.
+        Maximum number of sweeps.
     random_state : int, RandomState or None, default=0
-        For the pairs.
+        For drawing the pairs.
 
     Attributes
     ----------
@@ -65,19 +66,19 @@ class ITML(ClassReducer):
     bounds_ : (2,) array
         u and v, in the units of the rows.
     n_iter_ : int
-        Sweeps.
+        Number of sweeps.
     mean_, classes_, n_features_in_
         As in `RegularizedFisher`.
 
     Raises
     ------
     ValueError
-        If rows, labels or parameters are unfit, or rows are sparse.
+        If rows, labels or parameters are invalid, or rows are sparse.
 
     Warns
     -----
     ConvergenceWarning
-        If `max_iter` sweeps were not enough.
+        If the multipliers have not converged after `max_iter` sweeps.
 
     References
     ----------
@@ -170,20 +171,20 @@ class ITML(ClassReducer):
 
 
 class NCA(ClassReducer):
-    """Neighbourhood components analysis, scikit-learn's, as a reduction like the others.
+    """Neighbourhood components analysis by scikit-learn, with the interface of this module.
 
     Maximises the probability that a row's random neighbour is of its class, by gradient steps.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Directions; None means as many as columns.
+        Number of directions; None means as many as columns.
     init : {"auto", "pca", "lda", "identity", "random"}, default="auto"
-        Where the search starts.
+        Initial directions.
     max_iter : int, default=50
-        Most iterations.
+        Maximum number of iterations.
     tol : float > 0, default=1e-5
-        Of the search.
+        Tolerance of the optimiser.
     random_state : int, RandomState or None, default=0
         For random starts.
 
@@ -192,14 +193,14 @@ class NCA(ClassReducer):
     components_ : (ell, d) array
         Directions, one a row. The entry of largest magnitude is positive.
     n_iter_ : int
-        Iterations.
+        Number of iterations.
     mean_, classes_, n_features_in_
         As in `RegularizedFisher`.
 
     Raises
     ------
     ValueError
-        If rows, labels or parameters are unfit, or rows are sparse.
+        If rows, labels or parameters are invalid, or rows are sparse.
 
     References
     ----------

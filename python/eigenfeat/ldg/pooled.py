@@ -1,7 +1,7 @@
-"""PCA and Fisher's discriminant of two domains together, for transfer learning.
+"""PCA and Fisher's discriminant of two pooled domains, for transfer learning.
 
-Parrish (2012), sections 4.5.2 and 4.5.3: the rows of source and target, each standardised apart,
-are pooled as if they were of one domain. What transfer LDG is compared with.
+Parrish (2012), sections 4.5.2 and 4.5.3: the rows of source and target, each standardised
+separately, are pooled as if they were of one domain. Transfer LDG is compared with these.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ class PooledReducer(Reducer):
     source_scale_: Array
 
     def fit(self, X: Any, y: Any = None, sample_domain: Any = None) -> Any:
-        """Standardise each domain apart, and find the components of both together.
+        """Standardise each domain separately, and find the components of the pooled rows.
 
         Parameters
         ----------
         X : (n, d) array-like
             Finite rows of both domains.
         y : (n,) array-like
-            Labels; where none are needed, ignored.
+            Labels; ignored by methods without supervision.
         sample_domain : (n,) array-like of integers, optional
             Above 0 for rows of the source, below 0 for rows of the target. By default there is
-            one domain only.
+            only one domain.
 
         Returns
         -------
         object
-            The estimator itself. If an error is raised it stays as it was.
+            The estimator itself. If an error is raised, it is unchanged.
 
         Raises
         ------
         ValueError, TypeError
-            If rows, labels, domains or parameters are unfit, no column varies in both domains, or
+            If rows, labels, domains or parameters are invalid, no column varies in both domains, or
             rows are sparse.
         """
         with unchanged_on_error(self):
@@ -65,14 +65,14 @@ class PooledReducer(Reducer):
         return self
 
     def fit_transfer(self, Xs: Any, ys: Any, Xt: Any, yt: Any) -> Any:
-        """Find the components from rows of source and target that are apart.
+        """Find the components from separate arrays of source and target rows.
 
         Parameters
         ----------
         Xs, Xt : (ns, d) and (nt, d) array-like
             Rows of the source and of the target.
         ys, yt : (ns,) and (nt,) array-like
-            Labels; None for both where none are needed.
+            Labels; None for both in methods without supervision.
 
         Returns
         -------
@@ -87,14 +87,14 @@ class PooledReducer(Reducer):
         return self.fit(*stack_domains(Xs, ys, Xt, yt))
 
     def transform(self, X: Any, sample_domain: Any = None) -> NDArray[Any]:
-        """Standardise rows as those of their domain were, and project them.
+        """Standardise rows with the means and scales of their domain, and project them.
 
         Parameters
         ----------
         X : (n, d) array-like
             Finite rows.
         sample_domain : (n,) array-like of integers, optional
-            As in `fit`, but one domain may be missing. By default all rows are the target's.
+            As in `fit`, but one domain may be missing. By default all rows are of the target.
 
         Returns
         -------
@@ -103,7 +103,7 @@ class PooledReducer(Reducer):
         Raises
         ------
         ValueError, TypeError
-            If rows or domains are unfit, or rows are sparse.
+            If rows or domains are invalid, or rows are sparse.
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=FLOATS, order="C", reset=False)
@@ -114,7 +114,7 @@ class PooledReducer(Reducer):
         return self._projected(self._scaler.apply(X, source).astype(X.dtype, copy=False))
 
     def fit_transform(self, X: Any, y: Any = None, sample_domain: Any = None) -> NDArray[Any]:
-        """Fit, and transform the same rows, each in the units of its domain.
+        """Fit, and transform the same rows, each standardised as in its domain.
 
         Parameters
         ----------
@@ -145,12 +145,12 @@ class PooledReducer(Reducer):
 
 
 class PooledPCA(PooledReducer):
-    """PCA of the rows of two domains, each standardised apart.
+    """PCA of the pooled rows of two domains, each standardised separately.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Directions to keep; by default all, as many as the pooled rows have rank.
+        Directions to keep; by default the rank of the pooled rows.
 
     Attributes
     ----------
@@ -158,18 +158,19 @@ class PooledPCA(PooledReducer):
         Orthonormal directions, one a row, for standardised rows; 0 for columns that are constant in
         either domain. The entry of largest magnitude is positive.
     eigenvalues_ : (ell,) array
-        Variances of the pooled standardised rows along them, descending.
+        Variances of the pooled standardised rows along the directions, descending.
     mean_, scale_ : (d,) arrays
-        Means and deviations of the target's columns; deviations are infinite for columns left out.
+        Means and standard deviations of the target's columns; deviations are infinite for columns
+        left out.
     source_mean_, source_scale_ : (d,) arrays
-        The same of the source's.
+        The same for the source's columns.
     n_features_in_ : int
         d.
 
     Raises
     ------
     ValueError
-        If rows, domains or parameters are unfit, or no column varies in both domains.
+        If rows, domains or parameters are invalid, or no column varies in both domains.
 
     References
     ----------
@@ -197,12 +198,12 @@ class PooledPCA(PooledReducer):
 
 
 class PooledFisher(PooledReducer):
-    """Fisher's discriminant of the rows of two domains, each standardised apart.
+    """Fisher's discriminant of the pooled rows of two domains, each standardised separately.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Directions to keep; by default as many as the scatter between classes has rank, k - 1.
+        Directions to keep; by default the rank of the scatter between classes, k - 1.
     ridge : float >= 0, default=1e-3
         As in `RegularizedFisher`.
 
@@ -223,7 +224,7 @@ class PooledFisher(PooledReducer):
     ------
     ValueError
         If there are fewer than two classes, their means are equal, or rows, domains or parameters
-        are unfit.
+        are invalid.
     SingularDenominatorError
         If the scatter within classes is singular and `ridge` too small.
 

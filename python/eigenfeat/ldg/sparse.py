@@ -1,4 +1,4 @@
-"""LDG with directions of few columns."""
+"""LDG with sparse directions."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _MATRICES = 12  # (d, d), at the same time
 
 
 class SparseLDG(LDG):
-    r"""LDG with sparse directions: each has weight on few columns.
+    r"""LDG with sparse directions: each has nonzero weights on few columns.
 
-    One direction after the other solves the semidefinite relaxation of a smallest eigenvector of
+    Each direction in turn solves the semidefinite relaxation of a smallest eigenvector of
     :math:`Z = V - \gamma A` with at most s columns (3.32),
 
     .. math::
@@ -40,33 +40,33 @@ class SparseLDG(LDG):
         \textstyle\sum |M_{ij}| \le s,
 
     by the alternating direction method of multipliers, and is the leading eigenvector of M.
-    Between directions Z is deflated. Weights below ``10 tol`` of a direction's largest are set
-    to 0, since the solver's accuracy makes nothing of them. The relaxation does not promise s
+    Between directions Z is deflated. Weights below ``10 tol`` times a direction's largest weight
+    are set to 0, since they are below the solver's accuracy. The relaxation does not promise s
     columns at most, but smaller s give fewer. `gap_` certifies each solution.
 
-    Cost: one partial eigendecomposition of a (d, d) matrix a step, some hundreds of steps a
-    direction.
+    Each step costs one partial eigendecomposition of a (d, d) matrix, and each direction takes some
+    hundreds of steps.
 
     Parameters
     ----------
     n_components : int, "cv", "greedy" or sequence of int, default="cv"
-        As in `LDG`, whose directions choose.
+        As in `LDG`; the directions of `LDG` are used for the choice.
     sparsity : float >= 1, default=3
-        s: a unit vector b of c columns has ``|b|_1^2 <= c``. From d on nothing is constrained.
+        s: a unit vector b of c columns has ``|b|_1^2 <= c``. At d or more there is no constraint.
     deflation : {"sparse", "orthonormal"}, default="sparse"
-        sparse: ``Z - (b^T Z b) b b^T``, which makes sparser directions that are not orthogonal to
-        each other. Once no direction with ``b^T Z b < 0`` is left, Z is moved down by its largest
-        eigenvalue, since a found direction would otherwise be found again.
-        orthonormal: Z in the orthogonal complement of the directions so far, with s of its
-        coordinates; directions are orthonormal, and less sparse one after the other. The
-        complement's basis comes from Householder reflections, so that columns without weight
-        so far stay as they are.
+        sparse: ``Z - (b^T Z b) b b^T``, which gives sparser directions that are not orthogonal.
+        Once no direction with ``b^T Z b < 0`` is left, the largest eigenvalue of Z is subtracted
+        from its diagonal, since a direction would otherwise be found twice.
+        orthonormal: Z in the orthogonal complement of the previous directions, with s of its
+        coordinates; directions are orthonormal, and later ones are less sparse. The basis of the
+        complement comes from Householder reflections, which leave columns without weight so far
+        unchanged.
     gamma, n_neighbors, standardize, random_state, n_threads
         As in `LDG`.
     tol : float in (0, 1), default=1e-4
-        Both residuals of the solver, relative, must be at most this.
+        Tolerance of both relative residuals of the solver.
     max_iter : int, default=2000
-        Most steps of the solver for a direction.
+        Maximum number of steps of the solver for each direction.
 
     Attributes
     ----------
@@ -75,18 +75,18 @@ class SparseLDG(LDG):
     eigenvalues_ : (n_components,) array
         ``b^T (V - gamma A) b`` of the directions b, in the order in which they were found.
     sparsity_ : (n_components,) array of int
-        Columns with weight.
+        Number of columns with nonzero weight.
     gap_ : (n_components,) array
         ``tr(Z M)`` less a certified lower bound of the relaxation's minimum, over the spread of Z's
         eigenvalues.
     leading_ : (n_components,) array
-        Largest eigenvalue of M, whose sum is 1. Where it is 1 the relaxation is exact.
+        Largest eigenvalue of M, whose eigenvalues sum to 1. Where it is 1 the relaxation is exact.
     residuals_ : (n_components, 2) array
-        Primal and dual residual, relative.
+        Relative primal and dual residuals.
     steps_ : (n_components,) array of int
         Steps of the solver; 0 where a plain eigenvector is sparse enough.
     n_iter_ : int
-        The largest of them, but at least 1.
+        The largest of `steps_`, but at least 1.
     mean_, scale_, gamma_, n_neighbors_, n_components_, cv_results_, classes_, short_classes_
         As in `LDG`.
 
@@ -95,7 +95,7 @@ class SparseLDG(LDG):
     ValueError
         As `LDG`.
     MemoryError
-        If the solver's matrices, columns by columns, exceed the machine's memory.
+        If the solver's (d, d) matrices exceed the machine's memory.
 
     Warns
     -----
@@ -155,7 +155,7 @@ class SparseLDG(LDG):
         self.max_iter = max_iter
 
     def fit(self, X: Any, y: ArrayLike) -> SparseLDG:
-        """Choose what is to be chosen as LDG does, and find the sparse directions.
+        """Choose the parameters as LDG does, and find the sparse directions.
 
         Parameters
         ----------

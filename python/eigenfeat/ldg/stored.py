@@ -1,4 +1,4 @@
-"""What files keep of reductions."""
+"""State of reductions that files store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LDG for two domains: many labelled rows of a source, few of the target that is to be classified.
+"""LDG for two domains: many labelled rows of a source, and few of the target.
 
 Parrish (2012), chapter 4. Local means of the rows of both domains are made of source rows, and
 equation 4.3 weighs the two domains' scatters about them by ``1 - alpha`` and ``alpha``.
@@ -149,42 +149,43 @@ class TwoDomains:
 
 
 class TransferLDG(PooledReducer):
-    """Directions along which target rows are near the source's of their class, and of no other.
+    """LDG for transfer learning, from a source domain to a target domain with few labels.
 
-    The smallest eigenvectors of ``V - gamma A`` with ``V = (1 - alpha) V_T + alpha V_S`` and ``A``
-    likewise (equation 4.3, but see `contrast`): scatters of the target's rows (T) and the source's
-    (S) about their local means, the means of the source rows next to them in each class. So
-    directions bring the rows of a class together across the domains, and keep different classes
-    apart. Classify target rows in the reduced space from the rows of both domains.
+    The directions are the smallest eigenvectors of ``V - gamma A`` with
+    ``V = (1 - alpha) V_T + alpha V_S`` and ``A`` likewise (equation 4.3, but see `contrast`). These
+    are the scatters of target rows (T) and source rows (S) about their local means, the means of
+    the nearest source rows of each class. The directions bring the rows of a class together across
+    the domains, and keep different classes apart. Classify target rows in the reduced space from
+    the rows of both domains.
 
-    Each domain is standardised apart, the target by its labelled rows; columns that are constant in
-    either are left out. Without a target this is LDG of the source.
+    Each domain is standardised separately, the target by its labelled rows; columns that are
+    constant in either are left out. Without a target this is LDG of the source.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Directions to keep; by default one a class and five more, as far as there are.
+        Directions to keep; by default the number of classes plus five, or all if there are fewer.
     n_neighbors : int or "cv", default=16
-        Source rows that make a local mean; of classes that have fewer, all. "cv" chooses on the
-        source, as `LDG` does, but always with the same folds.
+        Source rows of a local mean; classes with fewer rows use all. "cv" chooses on the source,
+        as `LDG` does, but always with the same folds.
     alpha : float in [0, 1], "cv" or sequence of float, default="cv"
-        The source's weight. "cv": the one of 0, .1, .3, .5 with the most target rows right by
-        3-nearest-neighbour cross-validation in ``classes + 5`` dimensions, with gamma = .9; of
-        equal ones the smallest. A sequence: the candidates. Folds share the target's classes
-        evenly, and there are as many as its smallest class has rows, 2 to 5; rows that are asked
-        have no part in the directions.
+        The source's weight. "cv" chooses among 0, .1, .3, .5 by the accuracy of 3-nearest-neighbour
+        cross-validation on target rows in ``classes + 5`` dimensions, with gamma = .9; the
+        smallest on ties. A sequence: the candidates. Folds are stratified by class, and there are
+        as many as the target's smallest class has rows, 2 to 5; held-out rows are not used to fit
+        the directions.
     gamma : float >= 0, "cv" or sequence of float, default="cv"
-        Weight of the scatter about all classes, against that about the own. "cv": chosen after
-        alpha, and in the same way, from .2, .4, .6, .8, .9; of equal ones the largest. Without a
+        Weight of the scatter about all classes against that about the row's own class. "cv": chosen
+        after alpha, and in the same way, among .2, .4, .6, .8, .9; the largest on ties. Without a
         target that is .9. A sequence: the candidates.
     contrast : {"all", "others"}, default="all"
-        The classes that A is about, weighted by their priors p; the thesis contradicts itself.
-        "all": a row's own class g has the weight ``1 - gamma p_g`` in all, as in (4.4), (4.14) and
-        `LDG`. "others": that is ``1 - p_g``, and gamma weighs the other classes, as in (4.3).
+        The classes in A, weighted by their priors p; the thesis contradicts itself. "all": a row's
+        own class g has the total weight ``1 - gamma p_g``, as in (4.4), (4.14) and `LDG`.
+        "others": that is ``1 - p_g``, and gamma weighs the other classes, as in (4.3).
     standardize : bool, default=True
-        Whether each domain is standardised; otherwise rows are taken as they are.
+        Whether each domain is standardised; otherwise rows are used unchanged.
     n_threads : int or None, default=None
-        Threads; None means all that OpenMP gives. Results do not depend on it.
+        Number of threads; None uses all OpenMP threads. Results do not depend on it.
 
     Attributes
     ----------
@@ -192,26 +193,26 @@ class TransferLDG(PooledReducer):
         Orthonormal directions, one a row, for standardised rows; 0 for columns left out. The
         entry of largest magnitude is positive.
     eigenvalues_ : (ell,) array
-        Of ``V - gamma A``, ascending.
+        Eigenvalues of ``V - gamma A``, ascending.
     alpha_, gamma_, n_neighbors_ : float, float, int
-        What was given or chosen.
+        The values given or chosen.
     n_components_ : int
         Number of directions.
     cv_results_ : dict
         For "alpha" and "gamma", if chosen: the candidates and, under the name with "_accuracy",
-        the shares of target rows that they got right; for "n_neighbors", of source rows.
+        their accuracies on target rows; for "n_neighbors", on source rows.
     classes_ : (k,) array
         The source's labels, sorted.
     priors_ : (k,) array
-        The source's shares of the classes.
+        Class frequencies in the source.
     mean_, scale_, source_mean_, source_scale_, n_features_in_
         As in `PooledPCA`.
 
     Raises
     ------
     ValueError
-        If the source has fewer than two classes, the target one that the source has not, or rows,
-        domains or parameters are unfit.
+        If the source has fewer than two classes, the target has a class that the source does not
+        have, or rows, domains or parameters are invalid.
 
     References
     ----------

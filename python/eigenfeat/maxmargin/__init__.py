@@ -1,4 +1,4 @@
-"""Max-margin data shifting: a multiclass SVM, and rows moved by it before features are learnt."""
+"""Max-margin data shifting: a multiclass SVM moves rows before features are learnt."""
 
 from eigenfeat.maxmargin.autoencoder import Autoencoder
 from eigenfeat.maxmargin.shifting import MaxMarginShift

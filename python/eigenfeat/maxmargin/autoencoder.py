@@ -1,4 +1,4 @@
-"""A shallow autoencoder of sigmoids: the one whose features max-margin shifting improves."""
+"""A shallow autoencoder of sigmoids, whose features max-margin shifting improves."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _Parts = tuple[NDArray[np.float64], ...]
 
 
 class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    r"""Features ``h = sigmoid(W x + b)`` from which the rows can be told again.
+    r"""Features ``h = sigmoid(W x + b)`` from which the rows can be reconstructed.
 
-    Minimises, over W, b, V and c, on rows scaled column by column to (0.1, 0.9),
+    Minimises, over W, b, V and c, on rows with each column scaled to (0.1, 0.9),
 
     .. math:: \frac{1}{n} \sum_n |x_n - \phi(V \phi(W x_n + b) + c)|^2 + \alpha (|W|^2 + |V|^2)
 
@@ -34,17 +34,17 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     Parameters
     ----------
     n_components : int >= 1, default=10
-        Hidden units.
+        Number of hidden units.
     tied : bool, default=True
         Whether ``V = W^T``, as in the paper.
     alpha : float >= 0, default=1e-4
         Penalty of the weights.
     max_iter : int >= 1, default=200
-        Iterations of L-BFGS; it stops there without a warning.
+        Maximum number of L-BFGS iterations; there is no warning when it is reached.
     tol : float > 0, default=1e-6
         Stops when the largest entry of the gradient is smaller.
     random_state : int, RandomState or None, default=0
-        For the weights at the start.
+        For the initial weights.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         Returns
         -------
         Autoencoder
-            The estimator itself. If an error is raised it stays as it was.
+            The estimator itself. If an error is raised, it is unchanged.
         """
         with unchanged_on_error(self):
             self._fit(X)
@@ -140,14 +140,14 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self.loss_, self.n_iter_ = float(found.fun), int(found.nit)
 
     def transform(self, X: Any) -> NDArray[Any]:
-        """Hidden units, (n, n_components)."""
+        """Return the hidden units, (n, n_components)."""
         check_is_fitted(self, "encoder_")
         X = validate_data(self, X, dtype=FLOATS, reset=False)
         hidden = expit(self._scaled(X) @ self.encoder_.T + self.encoder_bias_)
         return np.asarray(hidden, dtype=X.dtype)
 
     def inverse_transform(self, H: Any) -> NDArray[Any]:
-        """Rows (n, d) that hidden units stand for."""
+        """Reconstruct rows (n, d) from hidden units."""
         check_is_fitted(self, "encoder_")
         rows = expit(np.asarray(H) @ self.decoder_.T + self.decoder_bias_)
         return np.asarray(self.minimum_ + (rows - 0.1) / 0.8 * self.span_)

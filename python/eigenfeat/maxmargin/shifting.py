@@ -28,7 +28,7 @@ SCALES = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
 
 
 class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
-    r"""Fits any feature extractor to rows that an SVM has moved apart.
+    r"""Fit any feature extractor to rows that an SVM has moved apart.
 
     A multiclass SVM with weights :math:`\eta_y` and multipliers :math:`\alpha_n^y` moves every
     row towards its own class,
@@ -38,36 +38,36 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         T[x_n] = x_n + \sigma^2 \sum_y \alpha_n^y (\eta_{y_n} - \eta_y)
                = x_n + \sigma^2 \sum_y a_n^y \eta_y ,
 
-    with a the `dual_coef_` of `MulticlassSVM`, whose rows sum to 0. The extractor is fitted to the
-    moved rows and transforms the original ones: labels are needed for training only.
+    where a is the `dual_coef_` of `MulticlassSVM`, whose rows sum to 0. The extractor is fitted to
+    the moved rows and transforms the original ones: labels are needed only for training.
 
     Parameters
     ----------
     extractor : transformer or None, default=None
-        What is fitted to the moved rows; None means `PCA()`, for which Ctrl-C does not wait.
+        Extractor that is fitted to the moved rows; None means `PCA()`, which Ctrl-C can interrupt.
     sigma2 : float >= 0 or "cv", default="cv"
-        How far rows move. "cv" tries each of `scales` in cross-validation: an SVM moves the rows
-        of a fold's training part, the extractor learns from these, `classifier` from their
-        features, and its accuracy on the other part counts. Where 0 is among `scales`, rows stay
-        unless the mean gain over that exceeds twice its standard error.
+        Scale of the moves. "cv" evaluates each of `scales` by cross-validation: an SVM moves the
+        rows of the training folds, the extractor is fitted to these and `classifier` to their
+        features, and its accuracy is measured on the held-out fold. Where 0 is among `scales`, it
+        is chosen unless the mean gain over it exceeds twice its standard error.
     svm : MulticlassSVM or None, default=None
         None means ``MulticlassSVM()``.
     scales : sequence of float >= 0
         For "cv": root mean squares of the moves, relative to that of the labelled rows about
         their mean. The moves at `sigma2` of 1 are often a hundredth of the rows.
     classifier : classifier or None, default=None
-        For "cv"; None means a `MulticlassSVM` like `svm`, solved roughly.
+        For "cv"; None means a `MulticlassSVM` like `svm`, solved with a loose tolerance.
     cv : int or splitter, default=5
         For "cv"; never more folds than the smallest class has rows.
     unlabeled : int or None, default=-1
-        Label of rows without a class, which stay where they are. None: there are none.
+        Label of rows without a class, which are not moved. None: there are none.
 
     Attributes
     ----------
     svm_ : MulticlassSVM
-        Fitted to the labelled rows.
+        SVM fitted to the labelled rows.
     extractor_ : transformer
-        Fitted to the moved rows.
+        Extractor fitted to the moved rows.
     sigma2_ : float
         The scale that was given or chosen.
     relative_shift_ : float
@@ -79,12 +79,12 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     Raises
     ------
     ValueError
-        If fewer than two classes have labelled rows, or rows or parameters are unfit.
+        If fewer than two classes have labelled rows, or rows or parameters are invalid.
 
     Notes
     -----
-    Sparse rows become dense. For nonlinear features put a kernel's features
-    first, ``make_pipeline(RBFSampler(), MaxMarginShift(PCA(10)))``: equation 11 of the paper.
+    Sparse rows become dense. For nonlinear features put a kernel approximation first, as in
+    ``make_pipeline(RBFSampler(), MaxMarginShift(PCA(10)))``: equation 11 of the paper.
 
     References
     ----------
@@ -137,7 +137,7 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         X : (n, d) array-like or sparse matrix
             Finite rows.
         y : (n,) array-like
-            Labels, `unlabeled` where there is none.
+            Labels; `unlabeled` for rows without a class.
 
         Returns
         -------
@@ -170,7 +170,7 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         return clone(self)._moved(X, y)
 
     def transform(self, X: Any) -> Any:
-        """Features of rows as they are.
+        """Extract features of the original rows.
 
         Parameters
         ----------
@@ -179,13 +179,13 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         (n, m) array
-            What the extractor makes of them.
+            Features from the extractor.
         """
         check_is_fitted(self, "extractor_")
         return self.extractor_.transform(self._rows(X, reset=False))
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """Names of the extractor's features."""
+        """Return the names of the extractor's features."""
         check_is_fitted(self, "extractor_")
         return self.extractor_.get_feature_names_out()
 

@@ -31,7 +31,7 @@ PATIENCE = 30  # epochs without progress that end a fit
 class MulticlassSVM(Speaks, LinearModel):
     r"""Multiclass SVM, solved in its dual until the duality gap is small.
 
-    Minimises, over one weight vector a class,
+    Minimises, over one weight vector for each class,
 
     .. math::
 
@@ -39,79 +39,80 @@ class MulticlassSVM(Speaks, LinearModel):
         \bigl( \ell\,[y \ne y_i] + w_y^T x_i + b_y - w_{y_i}^T x_i - b_{y_i} \bigr)
 
     with :math:`\ell` the `loss_scale` and :math:`c_i` the weight of row i. Without intercepts the
-    :math:`b_y` are 0; with them they are the weights of a constant feature, 1, and penalised like
-    those of all others, as in liblinear. The optimum is that of
+    :math:`b_y` are 0. With intercepts they are the weights of a constant feature 1, and penalised
+    like all other weights, as in liblinear. The optimum is that of
     ``LinearSVC(multi_class="crammer_singer")``.
 
     Parameters
     ----------
     C : float > 0, default=1
-        Cost of a row.
+        Weight of the loss of a row.
     loss_scale : float > 0, default=1
-        Margin asked for; the ell of the paper.
+        Required margin; the ell of the paper.
     fit_intercept : bool, default=True
-        Whether there is a constant feature.
+        Whether to add a constant feature.
     solver : {"sequential", "frank_wolfe"}, default="sequential"
-        Exact steps for one row after the other, or block-coordinate Frank-Wolfe, the solver of the
-        paper on shifting. The first takes far fewer epochs.
+        "sequential": exact steps for one row at a time. "frank_wolfe": block-coordinate
+        Frank-Wolfe, the solver of the paper on shifting. The first needs far fewer epochs.
     batch_size : int >= 1, default=16
-        Rows of a step of "frank_wolfe".
+        Rows in a step of "frank_wolfe".
     class_weight : dict, "balanced" or None, default=None
-        Weights of classes, as in scikit-learn, which multiply those of rows.
+        Weights of classes, as in scikit-learn, which multiply the weights of rows.
     tol : float > 0, default=1e-3
-        Stops when the duality gap is at most so large a part of the objective.
+        Stops when the duality gap is at most this fraction of the objective.
     max_iter : int >= 1, default=1000
-        Most epochs.
+        Maximum number of epochs.
     warm_start : bool, default=False
-        Whether `fit` starts from the duals there are: for the same rows with other parameters.
+        Whether `fit` starts from the existing duals: for the same rows with other parameters.
     random_state : int, RandomState or None, default=0
-        For the orders in which rows are visited.
+        For the order in which rows are visited.
     n_threads : int or None, default=None
-        Threads; None means all that OpenMP gives. Results do not depend on it.
+        Number of threads; None uses all OpenMP threads. Results do not depend on it.
     verbose : int, default=0
         1 prints a line for each epoch on stderr.
 
     Attributes
     ----------
     coef_ : (k, d) array, or (1, d) with two classes
-        Weights. With two classes those of the second less those of the first.
+        Weights; with two classes, those of the second less those of the first.
     intercept_ : (k,) array, or (1,)
     class_coef_ : (k, d) array
         Weights of every class, ``dual_coef_.T @ X``; they sum to 0 over the classes.
     dual_coef_ : (n, k) array
-        Duals a. The own class's entry is the sum of the others' multipliers, between 0 and
-        ``C c_i``, and theirs are the negated multipliers: every row sums to 0. `sparsify_duals`
-        turns it into a sparse array.
+        Duals a. The entry of the row's own class is the sum of the multipliers of the others,
+        between 0 and ``C c_i``; the entries of the others are the negated multipliers. Every row
+        sums to 0. `sparsify_duals` turns it into a sparse array.
     classes_ : (k,) array
         Labels, sorted.
     objective_ : float
         The objective at `coef_`.
     duality_gap_ : float
-        The objective less the dual objective: how far it lies at most above the optimum.
+        The objective less the dual objective: an upper bound of its distance to the optimum.
     objective_history_, dual_history_ : list of float
         Objective and dual objective after every epoch.
     n_iter_ : int
-        Epochs. One of "sequential" is a pass over all rows, after up to 20 over those that do
-        not meet their conditions of optimality; one of "frank_wolfe" is every row once.
+        Number of epochs. An epoch of "sequential" is a pass over all rows, after up to 20 passes
+        over the rows that violate their optimality conditions; an epoch of "frank_wolfe" visits
+        every row once.
     n_support_ : int
-        Rows whose duals are not 0.
+        Number of rows whose duals are not 0.
     n_features_in_ : int
 
     Raises
     ------
     ValueError
-        If there are fewer than two classes, or rows, labels, weights or parameters are unfit.
+        If there are fewer than two classes, or rows, labels, weights or parameters are invalid.
 
     Warns
     -----
     ConvergenceWarning
-        If `max_iter` epochs were not enough, or the arithmetic did not permit so small a gap.
+        If the gap is not reached in `max_iter` epochs, or is too small for the arithmetic.
 
     Notes
     -----
-    Dense rows, float32 or float64, that are mostly zeros are compressed inside. float32 rows are
-    multiplied in float32, which certifies gaps down to about 1e-6; for less, give float64.
-    Kernels come in by a pipeline, behind scikit-learn's `RBFSampler` or `Nystroem`.
+    Dense rows, float32 or float64, that are mostly zeros are compressed internally. float32 rows
+    are multiplied in float32, which certifies gaps down to about 1e-6; use float64 for smaller
+    gaps. For kernels use a pipeline with scikit-learn's `RBFSampler` or `Nystroem`.
 
     References
     ----------
@@ -180,11 +181,11 @@ class MulticlassSVM(Speaks, LinearModel):
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or ExpandedRows
-            Finite rows. Expanded ones are formed.
+            Finite rows. Expanded rows are computed in full.
         y : (n,) array-like
             Labels.
         sample_weight : (n,) array-like, optional
-            Nonnegative weights of the rows. Rows without weight have duals 0.
+            Nonnegative weights of the rows. Rows of weight 0 have duals 0.
 
         Returns
         -------
@@ -197,7 +198,7 @@ class MulticlassSVM(Speaks, LinearModel):
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Labels of greatest score, (n,)."""
+        """Return the labels of the largest scores, (n,)."""
         scores = self.decision_function(X)
         best = scores > 0 if scores.ndim == 1 else np.argmax(scores, axis=1)
         return self.classes_[np.asarray(best, dtype=np.intp)]

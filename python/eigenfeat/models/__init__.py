@@ -1,4 +1,4 @@
-"""Fitted models in files: saved, loaded, and translated to ONNX."""
+"""Save fitted models to files, load them, and translate them to ONNX."""
 
 from typing import TYPE_CHECKING
 

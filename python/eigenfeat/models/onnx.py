@@ -1,7 +1,7 @@
 """Fitted classifiers and features as ONNX models, for runtimes without Python.
 
-Written with plain operators (MatMul, Relu, Sqrt, Cos, Mul, Concat, Softmax, Gather), so that any
-runtime for opset 17 takes them. Needs the extra ``onnx``: ``pip install "eigenfeat[onnx]"``.
+The models use plain operators (MatMul, Relu, Sqrt, Cos, Mul, Concat, Softmax, Gather), so any
+runtime for opset 17 can run them. Needs the extra ``onnx``: ``pip install "eigenfeat[onnx]"``.
 """
 
 from __future__ import annotations
@@ -45,12 +45,13 @@ def to_onnx(
     model : estimator
         `GEMClassifier` (any depth and expansion), `GEMClassifierCV`, `GEMEnsemble`,
         `MultinomialLogit`, `GEM`, or a scikit-learn pipeline of `GEM`, `StandardScaler` and
-        `RBFSampler` steps and one of those, or scikit-learn's LogisticRegression, at its end.
+        `RBFSampler` steps and one of these, or scikit-learn's LogisticRegression, as last step.
     path : str or path-like, optional
-        Where to write the model, too; an older file is replaced once the new one is complete.
+        File to which the model is also written; an existing file is replaced once the new one is
+        complete.
     dtype : {"float32", "float64"}
-        Type of the rows and of all numbers. `GEMClassifier` itself keeps its features in float32,
-        so that float64 gives slightly other probabilities, not better ones.
+        Type of the rows and of all numbers. `GEMClassifier` itself stores its features in float32,
+        so float64 gives slightly different probabilities, not better ones.
 
     Returns
     -------
@@ -65,7 +66,7 @@ def to_onnx(
     ValueError
         If the model is of another kind, or its labels are neither whole numbers nor strings.
     NotFittedError
-        If it is not fitted.
+        If the model is not fitted.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Any fitted estimator in a file, and back, without pickle.
+"""Save fitted estimators to files and load them, without pickle.
 
-One function to save and one to load. The format is that of `persist`: an uncompressed npz archive
+The format is that of `persist`: an uncompressed npz archive
 with a JSON header. Files of class moments are those that their own `save` writes, class by class;
 all others are of the kind "object", whose header describes the object's attributes by a closed set
 of kinds of values (`_base.files.values`). Classes are looked up by name in a table
@@ -30,28 +30,28 @@ _NO_ESTIMATORS = (ClassMoments, Contrasts, PairDirections, PencilResult)
 def save(obj: Any, path: str | os.PathLike[str]) -> None:
     """Write an estimator, a completion, moments or directions to a file, without pickle.
 
-    The same object gives the same bytes. What is written: parameters, and everything that `fit`
-    made and predictions or `partial_fit` need. Random generators among the parameters
-    (`RandomState`) are left out and have their default when loaded.
+    The same object gives the same bytes. The file has the parameters and all fitted attributes that
+    predictions or `partial_fit` need. Random generators among the parameters (`RandomState`) are
+    left out and have their default when loaded.
 
     Parameters
     ----------
     obj : object
-        Any of this package's estimators, fitted or not, `ClassMoments`, `PairDirections`,
-        `PencilResult`, `Contrasts`, or one of the scikit-learn estimators that ours may hold: among
-        them pipelines, scalers, PCA, RBFSampler, Nystroem, LDA, QDA, GaussianNB,
+        Any estimator of this package, fitted or not, `ClassMoments`, `PairDirections`,
+        `PencilResult`, `Contrasts`, or one of the scikit-learn estimators that they may contain,
+        such as pipelines, scalers, PCA, RBFSampler, Nystroem, LDA, QDA, GaussianNB,
         LogisticRegression, LinearSVC and nearest neighbours.
     path : str or path-like
-        Used as it is; no suffix is added. An older file there is replaced once the new one is
+        Path of the file; no suffix is added. An existing file is replaced once the new one is
         complete.
 
     Raises
     ------
     ValueError
-        If the object, or something that it holds, is of another class, or a callable; it says
-        which attribute.
+        If the object, or something that it contains, is of another class, or a callable; the
+        message names the attribute.
     OSError
-        If the file cannot be written; an older one is then untouched.
+        If the file cannot be written; an existing file is then unchanged.
 
     Examples
     --------
@@ -76,15 +76,15 @@ def save(obj: Any, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read what `save`, or the `save` of any class of this package, wrote.
+    """Load a file written by `save` or by the `save` method of any class of this package.
 
-    Predictions of what is loaded are the same bits, on the same machine with the same libraries.
+    Predictions of the loaded object are bitwise equal on the same machine with the same libraries.
 
     Parameters
     ----------
     path : str or path-like
-        The file. It may come from a stranger: it runs nothing, and takes memory in proportion to
-        its size. Whether its numbers predict anything sensible is another question.
+        The file. It may come from an untrusted source: loading runs no code from it, and takes
+        memory in proportion to its size. The quality of its predictions cannot be checked.
 
     Returns
     -------
@@ -93,10 +93,10 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     FileFormatError
-        If the file is foreign, truncated, damaged, of a newer version, or its parts do not fit
-        together. One line that begins with the path.
+        If the file has another format, is truncated, damaged, of a newer version, or its parts are
+        inconsistent. The message is one line that begins with the path.
     OSError
-        If it cannot be read.
+        If the file cannot be read.
     """
     with persist.read(path, None) as file:
         return _loaded(file)
@@ -124,11 +124,11 @@ def _is_public(value: object) -> bool:
 
 
 def trusted_types() -> list[str]:
-    """Names of this package's types as skops asks for them.
+    """Return the names of this package's types for the `trusted` argument of skops.
 
     ``skops.io.load(path, trusted=eigenfeat.models.trusted_types())`` loads every fitted estimator
-    that skops wrote. Nearest neighbours of scikit-learn's are left out, whose trees have to be
-    trusted by those who know where the file comes from.
+    that skops wrote. The nearest neighbours of scikit-learn are not included, since the user must
+    decide whether to trust their trees, depending on the source of the file.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Pictures of fitted models and results; each function returns what it drew on."""
+"""Plots of fitted models and results; each function returns its figure or axes."""
 
 from typing import TYPE_CHECKING
 

@@ -1,6 +1,6 @@
-"""Pictures of early decisions: curves over tau, one series being decided, and a calibration.
+"""Plots of early decisions: curves over tau, the decision about a series, and a calibration.
 
-As in `plot`, functions return what they drew on and show or write nothing.
+As in `plotting.gem`, functions return their figure or axes, and show or write nothing.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ def plot_early_curves(
     named: int = 2,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a figure against the average time of decision; Figures 5.6 to 5.11 of the thesis.
+    """Plot a score against the average time of decision; Figures 5.6 to 5.11 of the thesis.
 
     Parameters
     ----------
     curves : mapping of str to EarlyCurve or (times, values)
-        By method, in the order of the legend.
+        Curves by method, in the order of the legend.
     figure : {"reliability", "accuracy", "harmonic_mean"}, default="reliability"
-        What of an `EarlyCurve` is drawn upwards.
+        Score of an `EarlyCurve` on the vertical axis.
     n_samples : int, optional
-        Samples of a complete series: the end of the axis.
+        Number of samples of a complete series: the end of the horizontal axis.
     named : int, default=2
-        For how many of the first curves that have a tau it is written beside points, as far as
-        there is room.
+        Number of curves, the first that have a tau, whose points are labelled with it where there
+        is room.
     ax : matplotlib.axes.Axes, optional
 
     Returns
@@ -63,7 +63,7 @@ def plot_early_curves(
     Raises
     ------
     ValueError
-        If there is no such figure or there are no curves.
+        If the score is unknown or there are no curves.
 
     References
     ----------
@@ -107,21 +107,23 @@ def plot_decision(
     *,
     times: Sequence[int] | None = None,
 ) -> Figure:
-    """Draw a series while it is being decided; Figure 5.1 of the thesis.
+    """Plot the decision about a series over time; Figure 5.1 of the thesis.
 
-    Above, what is known at some times, and the completion: its mean, and a band of two standard
-    deviations. Below, the largest tau at which the series would be decided, by time.
+    The upper part shows the known samples at some times, and the completion by its mean and a band
+    of two standard deviations. The lower part shows the largest tau at which the series would be
+    decided at each time.
 
     Parameters
     ----------
     model : ReliableClassifier
-        Fitted.
+        Fitted model.
     row : (d,) or (channels, samples) array-like
-        A complete series; of one with several channels, a row of pictures for each.
+        A complete series; each channel has its own row of plots.
     reliability : float, optional
         tau; the model's by default.
     times : sequence of int in 1..d, optional
-        By default three: a third and two thirds of the way to the decision, and the decision.
+        Times to show; by default a third and two thirds of the way to the decision, and the
+        decision.
 
     Returns
     -------
@@ -166,11 +168,12 @@ def plot_decision(
 
 
 def plot_calibration(calibration: Calibration, ax: Axes | None = None) -> Axes:
-    """Draw realised agreement and its lower bound by tau, and which tau was chosen.
+    """Plot realised agreement and its lower bound against tau, and mark the chosen tau.
 
     Parameters
     ----------
     calibration : Calibration
+        Result of `calibrate`.
     ax : matplotlib.axes.Axes, optional
 
     Returns

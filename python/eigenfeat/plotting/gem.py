@@ -1,8 +1,8 @@
-"""Pictures of a fitted GEM: filters, projections by class, spectra, and a comparison of errors.
+"""Plots of a fitted GEM: filters, projections by class, spectra, and a comparison of errors.
 
-Every function returns what it drew on and shows or writes nothing. Matplotlib is imported when a
-function is called; figures are made without pyplot, so that no window system is needed and nothing
-has to be closed.
+Every function returns its figure or axes, and shows or writes nothing. Matplotlib is imported when
+a function is called; figures are made without pyplot, so no window system is needed and nothing has
+to be closed.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ def plot_filters(
     n_filters: int = 5,
     image_shape: tuple[int, int] | None = None,
 ) -> Figure:
-    """Draw the leading directions of some class pairs as images; the paper's Figure 1.
+    """Plot the leading directions of some class pairs as images; the paper's Figure 1.
 
     Parameters
     ----------
     gem : GEM
-        Fitted on rows that are images.
+        Model fitted on rows that are images.
     pairs : sequence of (numerator, denominator) labels, optional
-        One line of images each; by default the five pairs with the largest eigenvalues.
+        Pairs, with one line of images each; by default the five pairs with the largest eigenvalues.
     n_filters : int, default=5
-        Images a line, at most.
+        Maximum number of images in a line.
     image_shape : (rows, columns), optional
-        By default a square.
+        Shape of the images; square by default.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def plot_filters(
     Raises
     ------
     ValueError
-        If a pair has no direction, or rows do not have the size of the image.
+        If a pair has no direction, or the size of the rows does not match the image.
 
     References
     ----------
@@ -97,18 +97,20 @@ def plot_projections(
     rank: int = 0,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw boxplots, by class, of rows projected on one direction; the paper's Figure 2.
+    """Plot boxplots, by class, of rows projected on one direction; the paper's Figure 2.
 
     Parameters
     ----------
     gem : GEM
+        Fitted model.
     X : (n, d) array or sparse matrix
+        Rows.
     y : (n,) array
         Labels.
     pair : (numerator, denominator) labels, optional
-        By default the pair with the largest eigenvalue.
+        Pair of classes; by default the pair with the largest eigenvalue.
     rank : int, default=0
-        Which of the pair's directions.
+        Index of the direction of the pair.
     ax : matplotlib.axes.Axes, optional
 
     Returns
@@ -161,13 +163,14 @@ def plot_projections(
 
 
 def plot_spectrum(gem: GEM, n_named: int = 3) -> Figure:
-    """Draw eigenvalues by rank for every pair, and the largest of each pair as a matrix.
+    """Plot eigenvalues by rank for every pair, and the largest of each pair as a matrix.
 
     Parameters
     ----------
     gem : GEM
+        Fitted model.
     n_named : int, default=3
-        How many pairs with the largest eigenvalue are named.
+        Number of pairs with the largest eigenvalues that are labelled.
 
     Returns
     -------
@@ -191,7 +194,7 @@ def plot_spectrum(gem: GEM, n_named: int = 3) -> Figure:
 
 
 def plot_errors(errors: Mapping[str, Any], ax: Axes | None = None, best: str = "") -> Axes:
-    """Draw error rates of several methods: one dot a split, a bar to the mean.
+    """Plot error rates of several methods: one dot for each split, a bar for the mean.
 
     Parameters
     ----------

@@ -1,7 +1,8 @@
-"""Pictures of reductions: accuracy by dimension, sparsity, embeddings, many sets at once.
+"""Plots of reductions: accuracy by dimension, sparsity, embeddings, many data sets at once.
 
-As in `plotting.gem`, every function returns what it drew on, and shows or writes nothing. Colours
-are those of Okabe and Ito, which colour-blind readers tell apart; lines differ in marks, too.
+As in `plotting.gem`, every function returns its figure or axes, and shows or writes nothing.
+Colours are those of Okabe and Ito, which colour-blind readers can distinguish; lines also have
+different markers.
 """
 
 from __future__ import annotations
@@ -43,18 +44,18 @@ def plot_accuracy(
     whole: Sequence[str] = (),
     legend: bool = True,
 ) -> Axes:
-    """Draw accuracy by dimension: lines for means over splits, bands for their deviations.
+    """Plot accuracy by dimension: lines for means over splits, bands for standard deviations.
 
     Parameters
     ----------
     curves : mapping of str to mapping of int to array-like
-        For each method and dimension, accuracies between 0 and 1, one a split.
+        For each method and dimension, accuracies between 0 and 1, one for each split.
     ax : matplotlib.axes.Axes, optional
     title : str
     styles : mapping of str to int, optional
-        Number of each method's colour and mark; by default in order.
+        Index of each method's colour and marker; by default in order.
     whole : sequence of str
-        Methods that keep all columns, in however many: each is a dashed line.
+        Methods that keep all columns: each is a dashed horizontal line.
     legend : bool, default=True
 
     Returns
@@ -98,12 +99,12 @@ def plot_accuracy(
 def plot_accuracies(
     panels: Mapping[str, Mapping[str, Curve]], title: str, whole: Sequence[str] = ()
 ) -> Figure:
-    """Draw `plot_accuracy` for several data sets, with one legend below all of them.
+    """Plot `plot_accuracy` for several data sets, with one legend below all of them.
 
     Parameters
     ----------
     panels : mapping of str to curves
-        By data set.
+        Curves of each data set.
     title : str
     whole : sequence of str
         As in `plot_accuracy`.
@@ -115,7 +116,7 @@ def plot_accuracies(
     Raises
     ------
     ValueError
-        If there is no panel, or one without a curve.
+        If there is no panel, or a panel has no curve.
     """
     check_mapping(panels, "panels", "curves by data set", "a data set at least")
     for curves in panels.values():
@@ -158,14 +159,14 @@ def plot_sparsity(
     ax: Axes | None = None,
     legend: bool = True,
 ) -> Axes:
-    """Draw how many columns each direction has weight on; the thesis's Figure 3.6.
+    """Plot the number of columns with weight in each direction; the thesis's Figure 3.6.
 
     Parameters
     ----------
     nonzeros : mapping of str to (splits, directions) array
-        Counts, by method; of one fit, (directions,).
+        Counts by method; for one fit, (directions,).
     n_columns : int, optional
-        Columns of the data, the most that there can be, which is drawn as a line.
+        Number of columns of the data, the maximum count, which is drawn as a line.
     ax : matplotlib.axes.Axes, optional
     legend : bool, default=True
 
@@ -203,13 +204,13 @@ def plot_sparsity(
 def plot_embedding(
     reduced: Any, y: Any, ax: Axes | None = None, title: str = "", legend: bool = True
 ) -> Axes:
-    """Draw rows in the one or two dimensions that they were reduced to, coloured by class.
+    """Plot reduced rows in one or two dimensions, coloured by class.
 
     Parameters
     ----------
     reduced : (n, m) array
-        What a reduction's `transform` returns. With one column rows are drawn on a line a class,
-        spread in height so that they do not cover each other; of more the first two are drawn.
+        Result of a reduction's `transform`. With one column, each class has its own line, and
+        points are spread in height so that they do not overlap; otherwise the first two are used.
     y : (n,) array
         Labels.
     ax : matplotlib.axes.Axes, optional
@@ -223,7 +224,7 @@ def plot_embedding(
     Raises
     ------
     ValueError
-        If there is no column, or not one label a row.
+        If there is no column, or the numbers of rows and labels differ.
     """
     rows, labels = real_array(reduced, "reduced"), np.asarray(y)
     if rows.ndim != 2 or rows.shape[1] < 1 or labels.shape != rows.shape[:1]:
@@ -260,16 +261,16 @@ def plot_comparison(
     printed: Mapping[str, float] | None = None,
     title: str = "",
 ) -> Figure:
-    """Draw one method's accuracy on many sets among the others': a line a set, sorted.
+    """Plot one method's accuracy on many data sets among others, one line for each set, sorted.
 
     Parameters
     ----------
     accuracies : mapping of str to mapping of str to sequence of float
-        For each set and method, accuracies between 0 and 1, one a split.
+        For each set and method, accuracies between 0 and 1, one for each split.
     best : str
-        The method in colour, with its deviation over splits.
+        The method in colour, with its standard deviation over splits.
     printed : mapping of str to float, optional
-        Another source's figure for that method, in percent, by set.
+        Accuracy of that method in another source, in percent, for each set.
     title : str
 
     Returns

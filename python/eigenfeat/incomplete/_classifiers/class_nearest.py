@@ -1,4 +1,4 @@
-"""Each class by its nearest rows: the nearest neighbour, and more of them, as discriminants."""
+"""Discriminants from the nearest rows of each class, such as the nearest neighbour."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ _Array = NDArray[np.float64]
 
 
 class ClassNearest(ClassifierMixin, BaseEstimator):
-    r"""The class whose `n_neighbors` nearest rows are nearest on average.
+    r"""Predict the class whose `n_neighbors` nearest rows are nearest on average.
 
     .. math:: f_g(x) = -\frac{1}{2 k} \sum_{i \in N_g(x)} |x - x_i|^2,
 
-    N_g(x) being the k rows of class g that are nearest to x. One neighbour makes it the nearest
-    neighbour, (5.7) of Parrish (2012). In `ReliableClassifier` sets judge the neighbours of the
-    completed row, one discriminant a class: the simpler way of section 5.3, which the thesis calls
-    not strictly conservative, as the complete row may have others. The conservative way is
-    ``KNeighborsClassifier(1)``, whose every row is a class of its own; ``set="ideal"``, the
-    default, is about the label of the complete row itself.
+    where N_g(x) are the k rows of class g that are nearest to x. With one neighbour this is the
+    nearest neighbour classifier, (5.7) of Parrish (2012). In `ReliableClassifier` sets use the
+    neighbours of the completed row, one discriminant for each class. This is the simpler method of
+    section 5.3, which the thesis calls not strictly conservative, as the complete row may have
+    other neighbours. The conservative method is ``KNeighborsClassifier(1)``, where every row is a
+    class of its own; ``set="ideal"``, the default, tests the label of the complete row itself.
 
     Parameters
     ----------
     n_neighbors : int, default=1
-        k; all rows of a class that has fewer.
+        k; classes with fewer rows use all of them.
     n_threads : int or None, default=None
-        Threads; None means all that OpenMP gives. Results do not depend on it.
+        Number of threads; None uses all OpenMP threads. Results do not depend on it.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class ClassNearest(ClassifierMixin, BaseEstimator):
     Raises
     ------
     ValueError
-        If rows, labels or parameters are unfit.
+        If rows, labels or parameters are invalid.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class ClassNearest(ClassifierMixin, BaseEstimator):
         self.n_threads = n_threads
 
     def fit(self, X: Any, y: Any) -> ClassNearest:
-        """Keep the rows by class.
+        """Store the rows of each class.
 
         Parameters
         ----------
@@ -90,7 +90,7 @@ class ClassNearest(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Labels of rows.
+        """Predict the labels of rows.
 
         Parameters
         ----------
@@ -108,7 +108,7 @@ class ClassNearest(ClassifierMixin, BaseEstimator):
         return np.asarray(self.classes_[scores.argmax(axis=1)])
 
     def local_means(self, points: _Array) -> tuple[_Array, _Array]:
-        """Means (m, G, d) of the nearest rows of each class, and offsets (m, G) of ``f``.
+        """Return means (m, G, d) of the nearest rows of each class, and offsets (m, G) of ``f``.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class ClassNearest(ClassifierMixin, BaseEstimator):
         Returns
         -------
         means, offsets
-            ``f_g(x) = offset_g - |x - mean_g|^2 / 2`` about each point.
+            ``f_g(x) = offset_g - |x - mean_g|^2 / 2`` at each point.
         """
         means, variances = self._near.local_gaussians(points)
         return means, -0.5 * variances.sum(axis=2)

@@ -27,8 +27,9 @@ _Array = NDArray[np.float64]
 class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
     r"""Quadratic discriminants from the nearest training rows of each class.
 
-    For a row x, class g's mean :math:`\mu_g` and diagonal variances :math:`s_g^2` are those of its
-    `n_neighbors` training rows nearest to x, the variances plus `variance_floor`, and
+    For a row x, the mean :math:`\mu_g` and diagonal variances :math:`s_g^2` of class g are those of
+    its `n_neighbors` training rows nearest to x, where `variance_floor` is added to the variances,
+    and
 
     .. math::
 
@@ -40,25 +41,25 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     n_neighbors : int or "cv", default="cv"
-        Neighbours in each class, or all of a smaller class. "cv": of 1, 2, 4, ..., 128 the number
-        with the fewest errors in cross-validation, on ties the smallest.
+        Neighbours in each class; smaller classes use all rows. "cv" chooses among 1, 2, 4, ..., 128
+        the number with the fewest errors in cross-validation, the smallest on ties.
     variance_floor : float > 0, default=1e-4
-        Added to the variances, in the square of the columns' units.
+        Value added to the variances, in the square of the columns' units.
     priors : (G,) array-like or None, default=None
-        Probabilities of the classes; None: their shares of the training rows.
+        Probabilities of the classes; None: their frequencies in the training rows.
     n_folds : int >= 2, default=5
-        Parts for the cross-validation; rows of each class are dealt to them in turn.
+        Folds of the cross-validation, stratified by class.
     n_threads : int or None, default=None
-        Threads for distances; None means all that OpenMP gives. Results do not depend on it.
+        Threads for distances; None uses all OpenMP threads. Results do not depend on it.
 
     Attributes
     ----------
     classes_ : (G,) array
         Labels, sorted.
     n_neighbors_ : int
-        The number that is used.
+        The number of neighbours that is used.
     cv_errors_ : dict of int to float
-        With "cv", the share of errors for each number.
+        With "cv", the error rate for each number of neighbours.
     priors_ : (G,) array
         Probabilities of the classes.
     n_features_in_ : int
@@ -67,7 +68,7 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
     Raises
     ------
     ValueError
-        If there are fewer than two classes, or rows, labels or parameters are unfit.
+        If there are fewer than two classes, or rows, labels or parameters are invalid.
 
     References
     ----------
@@ -111,7 +112,7 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
         self.n_threads = n_threads
 
     def fit(self, X: Any, y: Any) -> LocalQDA:
-        """Keep the rows, and choose the number of neighbours.
+        """Store the rows, and choose the number of neighbours.
 
         Parameters
         ----------
@@ -140,7 +141,7 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X: Any) -> NDArray[Any]:
-        """Discriminants.
+        """Return the discriminants.
 
         Parameters
         ----------
@@ -150,7 +151,7 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
         Returns
         -------
         (n, G) array, or (n,) with two classes
-            :math:`f_g`; with two classes the second's less the first's.
+            :math:`f_g`; with two classes, that of the second less that of the first.
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
@@ -160,17 +161,17 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def local_gaussians(self, points: Any) -> tuple[_Array, _Array]:
-        """Means and variances of the classes' neighbours.
+        """Return means and variances of the neighbours in each class.
 
         Parameters
         ----------
         points : (n, d) array-like
-            Finite rows, such as the means of completed ones.
+            Finite rows, such as the means of completed rows.
 
         Returns
         -------
         means, variances : (n, G, d) arrays
-            The floor is in the variances.
+            Variances include the floor.
         """
         check_is_fitted(self)
         points = validate_data(self, points, dtype=np.float64, order="C", reset=False)
@@ -184,7 +185,7 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
         return means, variances
 
     def offsets(self, variances: _Array) -> _Array:
-        """The part of the discriminants that does not depend on x, (n, G).
+        """Return the part of the discriminants that does not depend on x, (n, G).
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What is known of complete rows, or of features of them, given incomplete ones."""
+"""Conditional distributions of complete rows, or of their features, given incomplete rows."""
 
 from __future__ import annotations
 
@@ -48,19 +48,20 @@ class Conditional:
     weights : (n, G) array
         p(g | z); ones for a single Gaussian, G = 1.
     means : (n, G, ell) array
+        Conditional means.
     variances : (q, G, ell) array
         Diagonals of the covariances.
     covariances : (q, G, ell, ell) array or None
-        If they were asked for.
+        Conditional covariances, if requested.
     pattern : (n,) array of int
-        Which of the q patterns of missing entries each row has.
+        Index of the pattern of missing entries of each row.
     missing : (q,) array of int
-        How many entries are missing in each.
+        Number of missing entries in each pattern.
     spectra : Spectra or None
-        Of the correlations, where they are needed.
+        Spectra of the correlations, where they are needed.
     gaussians : list or None
-        By pattern, the parts' factorised Gaussians and after how many of their entries they are
-        taken, of which completions are drawn.
+        For each pattern, the factorised Gaussians of the parts and the number of their leading
+        entries that are conditioned on, for drawing completions.
     """
 
     weights: _Array
@@ -73,7 +74,7 @@ class Conditional:
     gaussians: list[tuple[list[PrefixGaussian], int]] | None = None
 
     def part(self, g: int, rows: Any) -> Conditional:
-        """One Gaussian of the mixture alone, for some of the rows."""
+        """Return one Gaussian of the mixture, for some of the rows."""
         return Conditional(
             np.ones((len(rows), 1)),
             self.means[rows, g : g + 1],
@@ -93,7 +94,7 @@ class Conditional:
 
     @property
     def variance(self) -> _Array:
-        """(n, ell): the variances of Y given z, those between a mixture's parts included."""
+        """(n, ell): the variances of Y given z, including those between a mixture's parts."""
         within = self.variances[self.pattern]
         if self.means.shape[1] == 1:
             return within[:, 0]
@@ -107,7 +108,7 @@ class Conditional:
         Raises
         ------
         ValueError
-            If covariances were not asked for.
+            If covariances were not requested.
         """
         if self.covariances is None:
             raise ValueError("covariance: expected covariances that were asked for, got none")
@@ -132,17 +133,17 @@ class PrefixConditional:
     Attributes
     ----------
     steps : (p,) array of int
-        How many leading entries are known.
+        Numbers of known leading entries.
     weights : (n, p, G) array
         p(g | z_1..t).
     means : (n, p, G, ell) array
     variances : (p, G, ell) array
     covariances : (p, G, ell, ell) array or None
-        The same for all rows.
+        Conditional covariances, which are the same for all rows.
     spectra : Spectra or None
-        Of the correlations, where they are needed.
+        Spectra of the correlations, where they are needed.
     gaussians : list or None
-        As in `Conditional`, by step.
+        As in `Conditional`, for each step.
     """
 
     steps: NDArray[np.int64]
@@ -154,7 +155,7 @@ class PrefixConditional:
     gaussians: list[tuple[list[PrefixGaussian], int]] | None = None
 
     def at(self, k: int, rows: Any = slice(None), n_columns: int = 0) -> Conditional:
-        """The distributions after ``steps[k]`` samples, of some of the rows."""
+        """Return the distributions after ``steps[k]`` samples, for some of the rows."""
         means = np.ascontiguousarray(self.means[rows, k])
         return Conditional(
             weights=self.weights[rows, k],

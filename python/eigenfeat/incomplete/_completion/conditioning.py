@@ -1,4 +1,4 @@
-"""What completions share: conditioning on any pattern, and on prefixes, of fitted Gaussians."""
+"""Base class of completions: conditioning of fitted Gaussians on any pattern and on prefixes."""
 
 from __future__ import annotations
 
@@ -81,32 +81,32 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         (n, d) array
-            Known entries as they were.
+            Completed rows; known entries are unchanged.
         """
         rows = self._rows(X)
         filled = self.condition(rows).mean
         return np.asarray(np.where(np.isnan(rows), filled, rows))
 
     def condition(self, X: Any, *, features: Any = None, covariance: bool = False) -> Conditional:
-        """Conditional distributions of complete rows, or of linear features of them.
+        """Return conditional distributions of complete rows, or of linear features of them.
 
         One Cholesky factor serves all rows of which only the last entries are missing; every other
-        pattern takes one of its own, kept for later calls.
+        pattern needs its own factor, which is kept for later calls.
 
         Parameters
         ----------
         X : (n, d) array-like
-            Rows; NaN is missing, any entries of any row.
+            Rows; NaN is missing. Any entries may be missing.
         features : fitted transformer or None, default=None
             An affine map of the rows, such as one with ``components_`` and ``mean_``. None: the
             rows themselves.
         covariance : bool, default=False
-            Whether to return whole covariances beside the variances.
+            Whether to return full covariances in addition to the variances.
 
         Returns
         -------
         Conditional
-            Means, variances and, if asked for, covariances.
+            Means, variances and, if requested, covariances.
 
         Raises
         ------
@@ -119,17 +119,17 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def condition_prefixes(
         self, X: Any, steps: Any = None, *, features: Any = None, covariance: bool = False
     ) -> PrefixConditional:
-        """Conditional distributions of every row after each of several numbers of samples.
+        """Return conditional distributions of every row after each of several numbers of samples.
 
         Prefixes are nested: one Cholesky factor serves all of them, and each further sample costs
-        O(d + ell) a row.
+        O(d + ell) for each row.
 
         Parameters
         ----------
         X : (n, d) array-like
             Rows, known at least as far as the largest of `steps`; later entries may be NaN.
         steps : ascending integers in 0..d, or None
-            Numbers of leading entries that are known. None: 1, 2, ..., d.
+            Numbers of known leading entries. None: 1, 2, ..., d.
         features, covariance
             As in `condition`.
 
@@ -141,7 +141,7 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If steps are out of range, or an entry that is needed is missing.
+            If steps are out of range, or a required entry is missing.
         """
         rows = self._rows(X)
         at = ascending_steps(steps, self.n_features_in_)

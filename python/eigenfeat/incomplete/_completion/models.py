@@ -1,4 +1,4 @@
-"""Complete rows from incomplete ones: the conditional mean and covariance of what is missing."""
+"""Completion of incomplete rows by the conditional mean and covariance of missing entries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["GaussianCompletion", "MixtureCompletion"]
 
 
 class GaussianCompletion(Completion):
-    r"""Missing entries as jointly Gaussian with the known ones.
+    r"""Complete rows whose missing and known entries are jointly Gaussian.
 
     Given the known part z of a row, the row is Gaussian with
 
@@ -24,47 +24,47 @@ class GaussianCompletion(Completion):
         m = \bar x + \Sigma_{xz} \Sigma_{zz}^{-1} (z - \bar z), \qquad
         R = \Sigma_{xx} - \Sigma_{xz} \Sigma_{zz}^{-1} \Sigma_{zx}
 
-    (Parrish 2012, (5.19)). With :math:`\Sigma = L L^T` in the order of the columns, every prefix is
-    served by the one factor L; any other pattern of missing entries takes one factor, of which rows
-    with the same pattern share the work, and which is kept (up to 128 MB) for later calls.
+    (Parrish 2012, (5.19)). With :math:`\Sigma = L L^T` in the order of the columns, the factor L
+    serves every prefix. Any other pattern of missing entries needs its own factor, which rows with
+    the same pattern share, and which is kept (up to 128 MB) for later calls.
 
-    Training rows may be incomplete as well, wherever what is missing does not depend on it. Mean
-    and covariance are then those of expectation and maximisation (Little and Rubin, "Statistical
-    analysis with missing data", 2002, section 11.2), shrunk and with the ridge in each iteration.
+    Training rows may also be incomplete, if entries are missing at random. Mean and covariance are
+    then estimated by expectation-maximisation (Little and Rubin, "Statistical analysis with missing
+    data", 2002, section 11.2), with shrinkage and ridge in each iteration.
 
     Parameters
     ----------
     shrinkage : float in [0, 1] or "ledoit-wolf", default="ledoit-wolf"
-        Share of the mean variance times the identity in the covariance.
+        Weight of the mean variance times the identity in the covariance.
     ridge : float >= 0, default=1e-6
         Multiple of the mean variance that is added to the diagonal.
     n_threads : int or None, default=None
-        Threads; None means all that OpenMP gives. Results do not depend on it.
+        Number of threads; None uses all OpenMP threads. Results do not depend on it.
     max_iter : int >= 1, default=200
-        Iterations at most where training rows are incomplete.
+        Maximum number of iterations where training rows are incomplete.
     tol : float >= 0, default=1e-4
-        They end once none moves a covariance, or a mean in standard deviations, by more.
+        Iterations stop when no covariance, and no mean in standard deviations, changes by more.
 
     Attributes
     ----------
     n_iter_ : int
-        Iterations; 1 where training rows were complete.
+        Number of iterations; 1 where training rows were complete.
     log_likelihoods_ : (n_iter,) array
         Mean log density of the known entries of a training row before each iteration; empty where
         training rows were complete.
     mean_ : (d,) array
         Mean of the rows.
     covariance_ : (d, d) array
-        Covariance, shrunk and with its ridge.
+        Covariance, with shrinkage and ridge.
     shrinkage_ : float
-        The share that was used.
+        The shrinkage that was used.
     n_features_in_ : int
         Number of columns, d.
 
     Raises
     ------
     ValueError
-        If training rows are all the same, a column is never known, parameters are unfit, or the
+        If all training rows are equal, a column is never known, parameters are invalid, or the
         covariance is not positive definite.
 
     References
@@ -106,7 +106,7 @@ class GaussianCompletion(Completion):
 
 
 class MixtureCompletion(Completion):
-    r"""Missing entries from a mixture with one Gaussian for each class.
+    r"""Complete rows by a mixture with one Gaussian for each class.
 
     Given z, the row is a mixture of the classes' conditional Gaussians with weights
     :math:`p(g|z) \propto w_g\, p(z|g)`. Its mean is :math:`m = \sum_g p(g|z) m_g` and its
@@ -118,40 +118,40 @@ class MixtureCompletion(Completion):
     Parameters
     ----------
     shrinkage : float in [0, 1] or "ledoit-wolf", default="ledoit-wolf"
-        Share of the class's mean variance times the identity in its covariance.
+        Weight of the class's mean variance times the identity in its covariance.
     ridge : float >= 0, default=1e-6
         Multiple of the mean variance within classes that is added to every diagonal.
     n_threads : int or None, default=None
-        Threads; None means all that OpenMP gives. Results do not depend on it.
+        Number of threads; None uses all OpenMP threads. Results do not depend on it.
     max_iter : int >= 1, default=200
-        Iterations at most where training rows are incomplete.
+        Maximum number of iterations where training rows are incomplete.
     tol : float >= 0, default=1e-4
-        They end once none moves a covariance, or a mean in standard deviations, by more.
+        Iterations stop when no covariance, and no mean in standard deviations, changes by more.
 
     Attributes
     ----------
     n_iter_ : int
-        Iterations; 1 where training rows were complete.
+        Number of iterations; 1 where training rows were complete.
     log_likelihoods_ : (n_iter,) array
         Mean log density of the known entries of a training row before each iteration; empty where
         training rows were complete.
     classes_ : (G,) array
         Labels, sorted.
     class_weights_ : (G,) array
-        Shares of the classes.
+        Frequencies of the classes.
     means_ : (G, d) array
         Means of the classes.
     covariances_ : (G, d, d) array
-        Their covariances, shrunk and with the ridge.
+        Covariances of the classes, with shrinkage and ridge.
     shrinkages_ : (G,) array
-        The shares that were used.
+        The shrinkages that were used.
     n_features_in_ : int
         Number of columns, d.
 
     Raises
     ------
     ValueError
-        If training rows are all the same, a column or a class is never known, parameters are unfit,
+        If all training rows are equal, a column or a class is never known, parameters are invalid,
         or a covariance is not positive definite.
 
     References
@@ -169,7 +169,7 @@ class MixtureCompletion(Completion):
     """
 
     def fit(self, X: Any, y: Any) -> MixtureCompletion:
-        """Estimate the classes' weights, means and covariances.
+        """Estimate weights, means and covariances of the classes.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Early decisions that cost least: what waiting costs against what it is expected to save."""
+"""Early decisions of least expected cost: the cost of waiting against its expected savings."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ PRICES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
 
 @dataclass(frozen=True, eq=False)
 class CostDecisions(EarlyLabels):
-    """When and as what n series are decided, and what that is expected to cost.
+    """Labels, times and expected costs of the decisions for n series.
 
     Attributes
     ----------
     label, time : (n,) arrays
         As in `EarlyLabels`.
     cost : (n,) array
-        Expected at the time of decision, by the classifier's probabilities: of the wrong label and
-        of the delay.
+        Expected cost of misclassification and delay at the time of decision, by the classifier's
+        probabilities.
     """
 
     cost: _Array
@@ -50,61 +50,62 @@ class CostDecisions(EarlyLabels):
 class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
     r"""Decide each series when waiting is expected to cost more than it saves.
 
-    A classifier of its own is fitted for each of several times, to what is seen then. A series is
+    For each of several times, one classifier is fitted to the samples up to it. A series is
     decided as the class with the least expected cost at the first time t at which
 
     .. math:: E[\text{value later} - \text{cost of deciding now} \mid p_t] \ge 0,
 
-    p_t being the classifier's probabilities. The expectation is a kernel ridge regression on rows
-    that the classifiers have not seen, by backward induction from the last time. It promises
-    nothing of single decisions; `predict_early` takes a `ReliableClassifier`, whose promise
-    decisions then keep as well.
+    where p_t are the classifier's probabilities. The expectation is a kernel ridge regression on
+    held-out rows, by backward induction from the last time. It makes no promise about single
+    decisions; `predict_early` accepts a `ReliableClassifier`, whose promise then holds as well.
 
     Parameters
     ----------
     classifier : estimator, dict of str to estimator, or None, default=None
-        With `predict_proba`; cloned for each time. None: shrinkage LDA. A dict: candidates, of
-        which the one is taken that does best out of folds: with delay_cost="harmonic" by the
-        harmonic mean, otherwise by what its decisions cost.
+        Classifier with `predict_proba`; cloned for each time. None: shrinkage LDA. A dict:
+        candidates, of which the best in cross-validation is chosen: by the harmonic mean with
+        delay_cost="harmonic", otherwise by the cost of its decisions.
     delay_cost : float, callable, array-like or "harmonic", default=0.5
-        What waiting costs. A number: of the whole series, in proportion. A function of the number
-        of samples. A table of shape (d,) by samples - 1, or (d, G, G), by the true class and
-        the decided one, too. "harmonic": the number whose decisions have the largest harmonic mean
-        of accuracy and 1 - earliness out of folds.
+        Cost of waiting. A number: the cost of the whole series, to which shorter times are
+        proportional. A function of the number of samples. A table of shape (d,) by samples - 1, or
+        (d, G, G), also by the true and the decided class. "harmonic": the number whose decisions
+        have the largest cross-validated harmonic mean of accuracy and 1 - earliness.
     misclassification_cost : float, (G, G) array-like or None, default=None
-        What a wrong label costs; a table by the true class, then the decided one, classes sorted.
-        None: 1.
+        Cost of a wrong label; a table is indexed by the true class, then the decided one, classes
+        sorted. None: 1.
     times : ascending integers in 1..d or None, default=None
-        When to look; d is always among them. None: up to `n_times`, closer at first.
+        Times of decision; d is always included. None: up to `n_times`, closer at first.
     n_times : int, default=20
+        Maximum number of times if `times` is None.
     n_folds : int >= 2, default=5
-        Parts for what the classifiers have not seen; rows of each class are dealt to them in turn.
+        Folds that hold out rows from the classifiers, stratified by class.
 
     Attributes
     ----------
     classes_ : (G,) array
         Labels, sorted.
     classifiers_ : list of estimators
-        By time.
+        Fitted classifiers, one for each time.
     times_ : (p,) array of int
+        Times of decision.
     costs_ : (p, G, G) array
-        By time, true class and decided class.
+        Costs by time, true class and decided class.
     delay_cost_ : float, callable or array
-        What was given, or chosen.
+        The cost given or chosen.
     harmonic_mean_ : float
-        With "harmonic", that of the chosen price, out of folds.
+        With "harmonic", the cross-validated harmonic mean at the chosen cost.
     best_candidate_ : str
-        With candidates, the name of the one that was taken.
+        With candidates, the name of the chosen one.
     candidate_scores_ : dict of str to float
-        With candidates, harmonic means, or means of what was paid with the sign turned; NaN of
-        those that could not be fitted.
+        With candidates, harmonic means, or negative mean costs; NaN for those that could not be
+        fitted.
     n_features_in_ : int
         Number of samples of a series, d.
 
     Raises
     ------
     ValueError
-        If rows, labels, costs or parameters are unfit, or no fold can be fitted.
+        If rows, labels, costs or parameters are invalid, or no fold can be fitted.
 
     References
     ----------
@@ -152,7 +153,7 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         self.n_folds = n_folds
 
     def fit(self, X: Any, y: Any) -> MinimumCostClassifier:
-        """Fit the classifiers, and learn what waiting saves.
+        """Fit the classifiers and the regressions on the savings of waiting.
 
         Parameters
         ----------
@@ -184,7 +185,7 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Labels of complete series: the class that is expected to cost least.
+        """Predict the class of least expected cost for complete series.
 
         Parameters
         ----------
@@ -204,10 +205,10 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : (m, d) array-like
-            Complete series, of which no more is looked at than each time allows.
+            Complete series; at each time only the samples up to it are used.
         promise : ReliableClassifier, optional
-            Fitted. Series then wait until it decides them as well, and get its label, which is
-            that of the complete series as often as it promises.
+            Fitted model. Series then wait until it decides them as well, and get its label, which
+            is that of the complete series as often as it promises.
 
         Returns
         -------
@@ -236,7 +237,7 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         return CostDecisions(self.classes_[code], time, cost)
 
     def waiting_saves(self, X: Any) -> _Array:
-        """What waiting on is expected to save, of series that are known up to one of `times_`.
+        """Return the expected savings of waiting, for series known up to one of `times_`.
 
         Parameters
         ----------

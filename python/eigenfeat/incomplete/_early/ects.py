@@ -33,23 +33,23 @@ class ECTS(ClassifierMixin, BaseEstimator):
     r"""Early classification on time series by the nearest neighbour.
 
     A training series may predict from its minimum prediction length (MPL) on. With :math:`RNN^l(S)`
-    the series outside S whose nearest neighbour, judged by prefixes of l samples, is in S, the MPL
-    of a set S is the least k such that for all l from k to d
+    the series outside S whose nearest neighbour by prefixes of l samples is in S, the MPL of a set
+    S is the least k such that for all l from k to d
 
     1. :math:`RNN^l(S) = RNN^d(S)`, and
     2. the nearest neighbours of every series in S are in S (for more than one series).
 
-    That of a series is the least MPL of the sets that hold it: itself, provided that it is some
-    series' neighbour in the end, and the clusters of one class in the single-linkage hierarchy of
-    the full series. It is d where nothing less is found. A new series is given the class of its
-    nearest neighbour as soon as that neighbour may predict; of several at the same distance those
-    that may predict vote.
+    The MPL of a series is the least MPL of the sets that contain it: the series itself, provided
+    that it is the nearest neighbour of some full series, and the clusters of one class in the
+    single-linkage hierarchy of the full series. It is d if no set has a smaller one. A new series
+    gets the class of its nearest neighbour as soon as that neighbour may predict; of several at the
+    same distance those that may predict vote.
 
     Parameters
     ----------
     min_support : float in [0, 1], default=0.0
-        Clusters with less than this share of their class are not used: the larger, the later. A
-        single series always has its own MPL.
+        Clusters with less than this share of their class are not used. Larger values give later
+        decisions. A single series always has its own MPL.
     relaxed : bool, default=False
         Condition 1 concerns only training series whose nearest neighbour at full length is of
         their class.
@@ -66,21 +66,20 @@ class ECTS(ClassifierMixin, BaseEstimator):
     Raises
     ------
     ValueError
-        If rows, labels or parameters are unfit.
+        If rows, labels or parameters are invalid.
 
     Notes
     -----
-    What is taken from where. The length of a single series, with a neighbourhood that must not be
-    empty in the end, is that of Parrish (2012), section 5.5, who cites the authors. Clusters of one
-    class, consistent nearest neighbours and the support are those of Xing, Pei and Yu. In the
-    relaxed form only series count that the others classify rightly at full length, as in the public
-    implementation of Kladis and others (the ETS library, after the article of 2012); there it
-    concerns clusters alone, here single series as well: one that is the neighbour only of series
-    that do not count tells nothing early. Votes of equally near series, and that neighbours at the
-    same distance all count, are choices of this package.
+    The length of a single series, whose neighbourhood must not be empty at full length, is that of
+    Parrish (2012), section 5.5, who cites the authors. Clusters of one class, consistent nearest
+    neighbours and the support are those of Xing, Pei and Yu. The relaxed form counts only series
+    that the others classify correctly at full length, as in the public implementation of Kladis and
+    others (the ETS library, after the article of 2012). There this applies only to clusters, here
+    also to single series: one that is the neighbour only of series that do not count cannot predict
+    early. This package adds that all neighbours at the same distance count, and that they vote.
 
     Training takes O(n^2 d) operations for distances and O(n) for each cluster and length, and
-    O(n^2) numbers of memory.
+    O(n^2) memory.
 
     References
     ----------
@@ -111,7 +110,7 @@ class ECTS(ClassifierMixin, BaseEstimator):
         self.relaxed = relaxed
 
     def fit(self, X: Any, y: Any) -> ECTS:
-        """Find the lengths from which on training series may predict.
+        """Find the minimum prediction lengths of the training series.
 
         Parameters
         ----------
@@ -135,7 +134,7 @@ class ECTS(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Labels of complete series: those of their nearest neighbours.
+        """Predict the labels of complete series by their nearest neighbours.
 
         Parameters
         ----------
@@ -161,7 +160,7 @@ class ECTS(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : (m, d) array-like
-            Complete series, of which no more is looked at than each time allows.
+            Complete series; at each time only the samples up to it are used.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""How much of a series is of use: from when on the rest adds nothing that rows can show."""
+"""The effective length of series, after which more samples do not improve the accuracy."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ MANY_TIMES = 20
 
 @dataclass(frozen=True, eq=False)
 class EffectiveLength:
-    """How many samples are of use.
+    """Result of `effective_length`.
 
     Attributes
     ----------
     length : int
         The least of `times` after which no later time is shown to be better.
     times : (p,) array of int
-        That were tried; the last one is the whole series.
+        Tested times; the last one is the whole series.
     accuracy : (p,) array
-        Out of folds.
+        Cross-validated accuracy at each time.
     p_value : (p,) array
-        The least that a later time has of not being better than this one, by McNemar's exact test,
+        Smallest p-value among later times of McNemar's exact test that a later time is not better,
         times the number of later times (Bonferroni); 1 for the last.
     """
 
@@ -53,12 +53,12 @@ def effective_length(
     level: float = 0.05,
     n_folds: int = 5,
 ) -> EffectiveLength:
-    """Find after how many samples the rest of series adds nothing.
+    """Find the number of samples after which more samples do not improve the accuracy.
 
-    A classifier is fitted to the first samples, for each number of them, and tried on the rows of
-    other folds. Later samples add something if a later time is right about rows that this one is
-    wrong about more often than the reverse, by McNemar's exact one-sided test. That none is shown
-    to is no proof that nothing is there: few rows show little.
+    For each candidate number, a classifier is fitted to the first samples and evaluated by
+    cross-validation. Later samples help if a later time is right on rows where this one is wrong
+    more often than the reverse, by McNemar's exact one-sided test. If no later time is shown to be
+    better, this does not prove that none is: with few rows the test has little power.
 
     Parameters
     ----------
@@ -67,12 +67,13 @@ def effective_length(
     y : (n,) array-like
         Labels.
     classifier : estimator or None, default=None
-        Cloned; None: the nearest neighbour.
+        Classifier that is cloned; None: the nearest neighbour.
     times : ascending integers in 1..d or None, default=None
-        None: up to 20 evenly spread ones.
+        Candidate numbers of samples; None: up to 20 evenly spaced ones.
     level : float in (0, 1), default=0.05
-        Of the test, for all later times together.
+        Level of the test, for all later times together.
     n_folds : int >= 2, default=5
+        Folds of the cross-validation.
 
     Returns
     -------
@@ -81,7 +82,7 @@ def effective_length(
     Raises
     ------
     ValueError
-        If rows, labels or parameters are unfit.
+        If rows, labels or parameters are invalid.
     """
     if not 0 < check_number(level, "level", at_least=0.0) < 1:
         raise ValueError(f"level: expected a number in (0, 1), got {level}")

@@ -1,4 +1,4 @@
-"""Early classifiers to compare with: everything is decided at one time that is fixed beforehand."""
+"""A baseline for early classifiers: all series are decided at one fixed time."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ MANY_TIMES = 20
 
 
 class FixedTime(ClassifierMixin, BaseEstimator):
-    """Any classifier on the first samples of a series: all are decided at the same time.
+    """Classify every series by its first samples, all at the same time.
 
     Parameters
     ----------
     classifier : estimator or None, default=None
-        Cloned, and fitted once on the first samples and once on complete series; None: the nearest
-        neighbour.
+        Classifier that is cloned and fitted once on the first samples and once on complete series;
+        None: the nearest neighbour.
     time : int or "cv", default="cv"
-        How many samples are waited for. "cv": the earliest of `candidates` whose accuracy in
-        cross-validation is within `tolerance` of the best.
+        Number of samples before the decision. "cv": the earliest of `candidates` whose
+        cross-validated accuracy is within `tolerance` of the best.
     candidates : ascending integers in 1..d or None, default=None
-        Times to choose out of; None: up to 20 evenly spread ones, d among them.
+        Candidate times; None: up to 20 evenly spaced ones, including d.
     tolerance : float >= 0, default=0.01
-        Accuracy that may be given up for deciding earlier.
+        Accepted loss of accuracy for deciding earlier.
     n_folds : int >= 2, default=5
-        Parts for the cross-validation; rows of each class are dealt to them in turn.
+        Folds of the cross-validation, stratified by class.
 
     Attributes
     ----------
@@ -51,18 +51,18 @@ class FixedTime(ClassifierMixin, BaseEstimator):
     time_ : int
         The time of decision.
     classifier_ : estimator
-        Fitted on the first `time_` samples.
+        Classifier fitted on the first `time_` samples.
     complete_classifier_ : estimator
-        Fitted on complete series.
+        Classifier fitted on complete series.
     cv_accuracies_ : dict of int to float
-        With "cv", the share of right labels by time.
+        With "cv", the accuracy for each time.
     n_features_in_ : int
         Number of samples of a series, d.
 
     Raises
     ------
     ValueError
-        If rows, labels or parameters are unfit, or the times are not those of the series.
+        If rows, labels or parameters are invalid, or the times are not those of the series.
 
     References
     ----------
@@ -105,7 +105,7 @@ class FixedTime(ClassifierMixin, BaseEstimator):
         self.n_folds = n_folds
 
     def fit(self, X: Any, y: Any) -> FixedTime:
-        """Choose the time, and fit the classifier on what is known then and on everything.
+        """Choose the time, and fit the classifier on the samples up to it and on all samples.
 
         Parameters
         ----------
@@ -131,7 +131,7 @@ class FixedTime(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Labels of complete series.
+        """Predict the labels of complete series.
 
         Parameters
         ----------
@@ -146,12 +146,12 @@ class FixedTime(ClassifierMixin, BaseEstimator):
         return np.asarray(self.complete_classifier_.predict(rows))
 
     def predict_early(self, X: Any) -> EarlyLabels:
-        """Labels by the first `time_` samples.
+        """Predict labels from the first `time_` samples.
 
         Parameters
         ----------
         X : (m, d) array-like
-            Complete series, of which no more is looked at.
+            Complete series, of which later samples are ignored.
 
         Returns
         -------

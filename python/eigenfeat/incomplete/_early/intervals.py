@@ -1,4 +1,4 @@
-"""What intervals of series look like: features for classifiers that do not find them themselves."""
+"""Summary features of intervals of series, for classifiers that do not compute them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ SHORTEST = 4  # samples of an interval
 
 
 def interval_summaries(X: Any) -> NDArray[np.float64]:
-    """Samples, their differences, and means, spreads and slopes over intervals.
+    """Return samples, differences, and means, standard deviations and slopes over intervals.
 
-    The intervals have 4, 8, 16, ... samples and overlap by half. For trees, as in a time series
-    forest, whose intervals are drawn at random.
+    The intervals have 4, 8, 16, ... samples and overlap by half. The features are meant for trees,
+    as in a time series forest, whose intervals are drawn at random.
 
     Parameters
     ----------

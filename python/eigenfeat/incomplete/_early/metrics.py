@@ -1,14 +1,14 @@
-r"""How good early decisions are: how often they are final, how often right, and how early.
+r"""Scores of early decisions: reliability, accuracy and earliness.
 
-With :math:`t_i` the time at which series i is decided, :math:`\hat g(z_i)` the label it is then
-given, :math:`\hat g(x_i)` that of the complete series and :math:`g_i` the truth (Parrish 2012,
+With :math:`t_i` the time at which series i is decided, :math:`\hat g(z_i)` its label at that time,
+:math:`\hat g(x_i)` the label of the complete series and :math:`g_i` the true label (Parrish 2012,
 section 5.6.1, for the first three):
 
 ============== ===================================================================================
 reliability    share of :math:`\hat g(z_i) = \hat g(x_i)`
 mean time      mean of :math:`t_i`, 1 to d
 accuracy       share of :math:`\hat g(z_i) = g_i`
-earliness      mean of :math:`t_i / d`: 1 is as late as can be
+earliness      mean of :math:`t_i / d`: 1 is the latest possible
 harmonic mean  of accuracy and 1 - earliness: :math:`2 a (1 - e) / (a + 1 - e)`; 0 where both are 0
 ============== ===================================================================================
 """
@@ -39,16 +39,16 @@ _Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class EarlyScores:
-    """Figures of one run; see the module for what they mean.
+    """Scores of one run; the module defines them.
 
     Attributes
     ----------
     n : int
-        How many series.
+        Number of series.
     reliability : float or None
         None where the labels of complete series were not given.
     accuracy : float or None
-        None where the truth was not given.
+        None where the true labels were not given.
     mean_time : float
     earliness : float
     harmonic_mean : float or None
@@ -65,14 +65,14 @@ class EarlyScores:
 
 @dataclass(frozen=True, eq=False)
 class EarlyCurve:
-    """Figures at several reliabilities that were asked for.
+    """Scores at several required reliabilities.
 
     Attributes
     ----------
     tau : (p,) array
         Ascending.
     reliability, accuracy, mean_time, earliness, harmonic_mean : (p,) arrays
-        See the module.
+        Scores at each tau; the module defines them.
     complete_accuracy : float
         Accuracy of the labels of complete series.
     """
@@ -90,7 +90,7 @@ class EarlyCurve:
 
 
 def harmonic_mean(accuracy: float, earliness: float) -> float:
-    """Of accuracy and 1 - earliness.
+    """Return the harmonic mean of accuracy and 1 - earliness.
 
     Parameters
     ----------
@@ -119,9 +119,9 @@ def early_scores(early: Any, n_samples: int, *, complete: Any = None, y: Any = N
     Parameters
     ----------
     early : EarlyDecisions, EarlyLabels, or anything with `label` and `time`
-        What an early classifier's `predict_early` returned.
+        Result of an early classifier's `predict_early`.
     n_samples : int
-        Samples of a complete series, d.
+        Number of samples of a complete series, d.
     complete : (n,) array-like, optional
         Labels of the complete series, from `predict`.
     y : (n,) array-like, optional
@@ -160,14 +160,15 @@ def early_scores(early: Any, n_samples: int, *, complete: Any = None, y: Any = N
 
 
 def reliability_curve(model: Any, X: Any, y: Any, tau: Any) -> EarlyCurve:
-    """Figures of a fitted `ReliableClassifier` at several reliabilities.
+    """Score a fitted `ReliableClassifier` at several reliabilities.
 
-    For many reliabilities every row is looked at once at each time, and decided at the first time
-    at which its largest tau reaches the one that is asked for.
+    For many reliabilities every row is looked at only once at each time, and decided at the first
+    time at which its largest tau reaches the required one.
 
     Parameters
     ----------
     model : ReliableClassifier
+        Fitted model.
     X : (n, d) array-like
         Complete series.
     y : (n,) array-like
@@ -182,7 +183,7 @@ def reliability_curve(model: Any, X: Any, y: Any, tau: Any) -> EarlyCurve:
     Raises
     ------
     ValueError
-        If reliabilities are unfit, or series and labels do not match.
+        If reliabilities are invalid, or series and labels do not match.
     """
     if not hasattr(model, "predict_early"):
         raise ValueError(f"model: expected a ReliableClassifier, got {show(model)}")

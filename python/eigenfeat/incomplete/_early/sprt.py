@@ -1,4 +1,4 @@
-"""Wald's sequential probability ratio test: the classical way to decide between two classes."""
+"""Wald's sequential probability ratio test between two classes."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ class SPRT(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     error : float or (float, float) in (0, 0.5), default=0.05
-        Shares of wrong labels that are allowed: of series of the second class called the first, and
-        of the first called the second. Wald's inequalities bound them by ``error[0] / (1 -
-        error[1])`` and ``error[1] / (1 - error[0])`` where samples are independent, the two
-        densities are the true ones, and the series does not end before the test does. Real series
-        keep to none of these.
+        Allowed error rates: of series of the second class labelled as the first, and of the first
+        labelled as the second. Wald's inequalities bound them by ``error[0] / (1 - error[1])`` and
+        ``error[1] / (1 - error[0])`` where samples are independent, the two densities are the true
+        ones, and the series does not end before the test does. Real series satisfy none of these
+        conditions.
 
     Attributes
     ----------
     classes_ : (2,) array
         Labels, sorted.
     means_, variances_ : (2, d) arrays
-        By class and time.
+        Means and variances by class and time.
     n_features_in_ : int
         Number of samples of a series, d.
 
     Raises
     ------
     ValueError
-        If rows or labels are unfit, or there are not two classes.
+        If rows or labels are invalid, or there are not two classes.
 
     References
     ----------
@@ -111,7 +111,7 @@ class SPRT(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X: Any) -> _Array:
-        """S after the last sample, positive for the second class as scikit-learn has it.
+        """Return S after the last sample, positive for the second class as in scikit-learn.
 
         Parameters
         ----------
@@ -125,7 +125,7 @@ class SPRT(ClassifierMixin, BaseEstimator):
         return -self._sums(X)[:, -1]
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Labels of complete series, by the sign of S.
+        """Predict the labels of complete series by the sign of S.
 
         Parameters
         ----------
@@ -145,7 +145,7 @@ class SPRT(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : (m, d) array-like
-            Complete series, of which no more is looked at than each time allows.
+            Complete series; at each time only the samples up to it are used.
 
         Returns
         -------

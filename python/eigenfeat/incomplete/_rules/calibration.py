@@ -1,12 +1,12 @@
-r"""Which tau to ask for, so that early labels are final as often as wanted: learn, then test.
+r"""Choose a tau at which a required share of early labels is final: learn, then test.
 
-tau is a promise of the model of completion. On rows that were not used for fitting, the share of
-early labels that are final is a mean of independent trials, whatever the model. Hypotheses "at
-:math:`\tau_j` the agreement is below what is wanted" are tested from the strictest :math:`\tau_j`
-to looser ones, each by the exact binomial (Clopper-Pearson) bound at the whole level, and the first
-that is not rejected ends the sequence. The probability that the last one rejected was true is at
-most 1 - confidence, however many there are: to reject a true one the first true one must have been
-rejected (fixed-sequence testing).
+tau is a promise of the completion model. On rows that were not used for fitting, the share of
+early labels that are final is a mean of independent trials, for every model. The hypotheses "at
+:math:`\tau_j` the agreement is below the required share" are tested from the strictest
+:math:`\tau_j` to looser ones, each by the exact binomial (Clopper-Pearson) bound at the whole
+level, and the first that is not rejected ends the sequence. The probability that the last one
+rejected was true is at most 1 - confidence, for any number of hypotheses: to reject a true one the
+first true one must have been rejected (fixed-sequence testing).
 """
 
 from __future__ import annotations
@@ -33,27 +33,28 @@ GRID = expit(np.linspace(-18.4, 13.8, 160))
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """What held-out rows say.
+    """Result of a calibration on held-out rows.
 
     Attributes
     ----------
     agreement : float
-        What was wanted: the share of early labels that are those of the complete rows.
+        Required share of early labels that equal those of the complete rows.
     confidence : float
+        Required confidence.
     n : int
-        How many held-out rows.
+        Number of held-out rows.
     tau : (p,) array
         The grid, ascending.
     realised : (p,) array
         Agreement on the held-out rows at each tau.
     lower : (p,) array
-        One-sided bounds: the agreement is at least that, with the confidence, for each alone.
+        One-sided lower bounds of the agreement, each alone with the given confidence.
     mean_time : (p,) array
-        Samples to a decision.
+        Mean number of samples to a decision.
     accuracy : (p,) array or None
-        Of the early labels, where the truth was given.
+        Accuracy of the early labels, where the true labels were given.
     chosen : int
-        Which tau was chosen: the agreement there is at least what is wanted, with the confidence.
+        Index of the chosen tau: the agreement there is at least `agreement`, with the confidence.
         -1 if there is none.
     """
 
@@ -69,7 +70,7 @@ class Calibration:
 
     @property
     def reliability(self) -> float:
-        """The tau that was chosen; NaN if none."""
+        """The chosen tau; NaN if there is none."""
         return float(self.tau[self.chosen]) if self.chosen >= 0 else float("nan")
 
     def __str__(self) -> str:
@@ -87,12 +88,12 @@ class Calibration:
 
 
 class NotCertifiedError(ValueError):
-    """Held-out rows do not show the agreement that is wanted at any tau.
+    """Held-out rows do not certify the required agreement at any tau.
 
     Attributes
     ----------
     calibration : Calibration
-        What they show.
+        The result on the held-out rows.
     """
 
     def __init__(self, calibration: Calibration) -> None:
@@ -150,37 +151,37 @@ def calibrate(
 ) -> Calibration:
     """Find the loosest tau whose agreement is certified, on rows that were not used for fitting.
 
-    It is the tau of the rule without the correction of `ReliableClassifier.fit`, whose place this
-    takes. Certified: by Clopper and Pearson's bounds and fixed-sequence testing, for rows drawn
-    like the held-out ones, whatever their distribution.
+    This replaces the correction of `ReliableClassifier.fit`: tau is that of the uncorrected rule.
+    It is certified by Clopper and Pearson's bounds and fixed-sequence testing, for rows drawn like
+    the held-out ones, whatever their distribution.
 
     Parameters
     ----------
     model : ReliableClassifier
-        Fitted on other rows.
+        Model fitted on other rows.
     X : (n, d) array-like
-        Complete rows, drawn like those to come.
+        Complete rows, drawn like future rows.
     y : (n,) array-like, optional
-        Labels, for the accuracy; the agreement takes none.
+        Labels, for the accuracy; the agreement does not need them.
     agreement : float in (0, 1), default=0.95
-        Share of early labels that are to be those of the complete rows.
+        Required share of early labels that equal those of the complete rows.
     confidence : float in (0, 1), default=0.9
-        Probability, over the choice of the held-out rows, with which it is to be reached.
+        Required probability of that agreement, over the choice of the held-out rows.
     tau : ascending numbers in (0, 1), optional
-        What to choose out of; 160 from 1e-8 to 1 - 1e-6 by default.
+        Candidates; 160 from 1e-8 to 1 - 1e-6 by default.
     steps : ascending integers in 1..d, optional
-        When to look, as in `ReliableClassifier.predict_early`.
+        Times of decision, as in `ReliableClassifier.predict_early`.
 
     Returns
     -------
     Calibration
-        `chosen` is -1 where nothing is certified. log(1 - confidence) / log(agreement) rows that
-        all agree are the fewest with which anything can be.
+        `chosen` is -1 where nothing is certified. At least log(1 - confidence) / log(agreement)
+        rows are needed to certify anything, and then all must agree.
 
     Raises
     ------
     ValueError
-        If parameters are unfit, or rows and labels do not match.
+        If parameters are invalid, or rows and labels do not match.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""When and as what time series are decided, by whichever early classifier."""
+"""Labels and times of early decisions, by any early classifier."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = ["EarlyLabels"]
 
 @dataclass(frozen=True, eq=False)
 class EarlyLabels:
-    """What an early classifier says of n series.
+    """Labels and times of decision of n series.
 
     Attributes
     ----------
     label : (n,) array
         Labels at the time of decision.
     time : (n,) array of int
-        How many samples were seen, 1 to d.
+        Number of samples used, 1 to d.
     """
 
     label: NDArray[Any]

@@ -1,4 +1,4 @@
-"""What is decided of incomplete rows, and when."""
+"""Decisions about incomplete rows, and their times."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """What is decided of n rows.
+    """Decisions about n rows.
 
     Attributes
     ----------
@@ -26,15 +26,15 @@ class Decisions:
     label : (n,) array
         The class that it is, or would be, classified as.
     reliability : (n,) array
-        What is certain: P(the complete row is classified so) is at least that. A set's tau where
-        it decides and 0 elsewhere; the bound itself with "pairwise" and "ideal"; 1 for rows
-        without missing entries.
+        Lower bound of P(the complete row gets this label). For sets, tau where the row is decided
+        and 0 elsewhere; the bound itself with "pairwise" and "ideal"; 1 for rows without missing
+        entries.
     checks : (n,) array of int
-        Minima, or pairs' probabilities, that were computed.
+        Number of minima, or of pairs' probabilities, that were computed.
     undecided_checks : (n,) array of int
-        Of these, those of which rounding let no sign be certain; they count as failed.
+        Number of these whose sign rounding leaves uncertain; they count as failed.
     missing : (n,) array of int
-        Missing entries.
+        Number of missing entries.
     """
 
     decided: NDArray[np.bool_]
@@ -57,20 +57,20 @@ class Decisions:
 
 @dataclass(frozen=True, eq=False)
 class EarlyDecisions(EarlyLabels):
-    """When and as what n time series are decided.
+    """Labels, times and reliabilities of n time series.
 
     Attributes
     ----------
     label : (n,) array
         Labels at the time of decision.
     time : (n,) array of int
-        How many samples were seen, 1 to d.
+        Number of samples used, 1 to d.
     reliability : (n,) array
-        The largest tau at which the row is decided then; 1 with all samples.
+        The largest tau at which the row is decided at that time; 1 with all samples.
     trace_label, trace_reliability : (n, p) arrays or None
-        On request, the class it would be and the largest tau, after each of `steps` samples.
+        On request, the label it would get and the largest tau, after each of `steps` samples.
     steps : (p,) array of int
-        The times that were looked at.
+        The times at which series were looked at.
     """
 
     reliability: _Array
@@ -81,7 +81,7 @@ class EarlyDecisions(EarlyLabels):
 
 @dataclass(frozen=True)
 class StreamDecision:
-    """A series' label, how many samples it took, and the largest tau that held then."""
+    """Label of a series, number of samples used, and the largest tau at that time."""
 
     label: Any
     time: int

@@ -1,4 +1,4 @@
-"""What the relatives of LDG share: checked rows in, components and a mean out, projections."""
+"""Base classes of the relatives of LDG: validation of rows, fitted attributes, projections."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : (n, d) array-like or RowBlocks
-            Finite rows. Of blocks the result comes block by block, by an iterator.
+            Finite rows. For blocks the result is an iterator over blocks.
 
         Returns
         -------
@@ -119,20 +119,20 @@ class ClassReducer(Reducer):
         Parameters
         ----------
         X : (n, d) array-like or RowBlocks
-            Finite rows. Blocks, and memory-mapped arrays, are gone through four times; estimators
-            that compare rows with each other take none.
+            Finite rows. Blocks and memory-mapped arrays are read four times; estimators that
+            compare rows with each other do not accept them.
         y : (n,) array-like
-            Labels, of two classes at least; None with blocks, which bring their own.
+            Labels of at least two classes; None with blocks, which have their own labels.
 
         Returns
         -------
         object
-            The estimator itself. If an error is raised it stays as it was.
+            The estimator itself. If an error is raised, it is unchanged.
 
         Raises
         ------
         ValueError, TypeError
-            If rows, labels or parameters are unfit, or rows are sparse.
+            If rows, labels or parameters are invalid, or rows are sparse.
         """
         with unchanged_on_error(self):
             self._validate_params()
