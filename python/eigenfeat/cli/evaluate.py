@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.validation import show
-from eigenfeat.cli.models import opened
+from eigenfeat.cli.models import forget_names, opened
 from eigenfeat.cli.output import Output
 
 __all__ = ["evaluate"]
@@ -26,7 +26,7 @@ def evaluate(options: argparse.Namespace) -> int:
     if not hasattr(model, "classes_"):
         raise ValueError(f"{options.model}: expected a classifier, got {type(model).__name__}")
     classes = np.asarray(model.classes_)
-    model.__dict__.pop("feature_names_in_", None)  # columns were matched when the file was opened
+    forget_names(model)
     confusion = np.zeros((len(classes), len(classes)), dtype=np.int64)
     unknown: dict[Any, int] = {}
     loss, probable = 0.0, callable(getattr(model, "predict_proba", None))

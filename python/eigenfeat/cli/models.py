@@ -29,7 +29,7 @@ from eigenfeat.tables import FileRows, described, listed_files, open_rows
 from eigenfeat.tables.rows import finite_rows
 from eigenfeat.tables.writers import SUFFIXES, open_writer
 
-__all__ = ["fit", "opened", "predict", "transform"]
+__all__ = ["fit", "forget_names", "opened", "predict", "transform"]
 
 
 # ---- fit -----------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ def predict(options: argparse.Namespace) -> int:
     output = Output("predict", options.json, options.progress)
     _check_output(options.output)
     model, rows = opened(options, "predict_proba" if options.proba else "predict")
-    _forget_names(model)
+    forget_names(model)
     classes = np.asarray(getattr(model, "classes_", []))
     only_one = options.output.suffix.lower() == ".npy"
     if options.skip_bad and only_one and not options.proba and classes.dtype.kind in "biu":
@@ -192,7 +192,7 @@ def transform(options: argparse.Namespace) -> int:
         names = [str(name) for name in model.get_feature_names_out()]
     except (AttributeError, ValueError):
         names = []
-    _forget_names(model)
+    forget_names(model)
     if not names:
         probe = model.transform(np.zeros((1, model.n_features_in_)))
         names = [f"feature{j}" for j in range(probe.shape[1])]
@@ -255,7 +255,7 @@ def _rows_for(
     return open_data(options, **chosen)
 
 
-def _forget_names(model: Any) -> None:
+def forget_names(model: Any) -> None:
     """Columns were matched by name when the file was opened; blocks have none."""
     model.__dict__.pop("feature_names_in_", None)
 
