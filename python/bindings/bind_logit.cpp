@@ -121,6 +121,15 @@ std::unique_ptr<Metric> metric(const HeldRows<T>& held, const Weights& weights,
 }
 
 template <class T>
+double residual(const HeldRows<T>& held, const Weights& weights, const Array<double>& scale,
+                double ridge, int n_threads) {
+  const auto row_weights = vector_view(weights, "weights");
+  const auto scales = vector_view(scale, "scale");
+  const Unlocked unlocked;
+  return mean_residual<T>(held.rows, row_weights, scales, ridge, n_threads);
+}
+
+template <class T>
 Array<double> gram(const HeldRows<T>& held, const Weights& weights, const Array<double>& scale,
                    bool half, int n_threads) {
   const auto row_weights = vector_view(weights, "weights");
@@ -176,6 +185,8 @@ void register_rows(py::module_& module, const char* name) {
       .def("metric", &metric<T>, py::arg("weights").noconvert().none(true),
            py::arg("scale").noconvert(), py::arg("diagonal").noconvert(), "factor"_a, "dual"_a,
            "half"_a, "n_threads"_a, py::keep_alive<0, 1>())
+      .def("residual", &residual<T>, py::arg("weights").noconvert().none(true),
+           py::arg("scale").noconvert(), "ridge"_a, "n_threads"_a)
       .def("gram", &gram<T>, py::arg("weights").noconvert().none(true),
            py::arg("scale").noconvert(), "half"_a, "n_threads"_a);
 }

@@ -149,6 +149,9 @@ class _FeatureRows(Generic[_T]):
         half: bool,
         n_threads: int,
     ) -> Metric: ...
+    def residual(
+        self, weights: _F64 | None, scale: _F64, ridge: float, n_threads: int
+    ) -> float: ...
     def gram(
         self, weights: _F64 | None, scale: _F64, half: bool, n_threads: int
     ) -> _F64: ...  # (p (p + 1) / 2,), lower triangle row by row

@@ -78,6 +78,14 @@ class Metric {
   virtual void solve(MatrixView<const double> b, MatrixView<double> out, int n_threads) const = 0;
 };
 
+// Mean over the rows of how far sqrt(w_i) D phi_i is from the others' span, squared: the variance of
+// one given the rest, 1 / (K^-1)_ii - ridge with K = ridge I + B B^T, B = diag(w)^1/2 Phi D (Rasmussen
+// and Williams 2006, 5.12). Infinite where K is not positive definite. One thread inverts K:
+// cost n^2 p + n^3 flops, 4 n^2 + 8 n^2 bytes.
+template <class T>
+double mean_residual(const FeatureRows<T>& features, VectorView<const double> weights,
+                     VectorView<const double> scale, double ridge, int n_threads);
+
 // gram <- Phi~^T diag(w) Phi~ of some rows, by products as in Metric: the lower triangle row by row,
 // entry (i, j) at i (i + 1) / 2 + j, p (p + 1) / 2 sums in double. Those of parts of the rows add up
 // to that of all rows: as Metric::make's to the rounding of float products. 4 p^2 bytes beside it.

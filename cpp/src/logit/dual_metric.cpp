@@ -8,6 +8,7 @@
 // a preconditioner bears. Cost: n^2 p flops for K, n^3 / 3 for the factor, 4 n p k for a solve.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/tiled_lower.hpp"
 #include "eigenfeat/lapack.hpp"
@@ -159,6 +160,36 @@ class DualMetric final : public Metric {
 };
 
 }  // namespace
+
+template <class T>
+double mean_residual(const FeatureRows<T>& features, VectorView<const double> weights,
+                     VectorView<const double> scale, double ridge, int n_threads) {
+  check_metric(features, weights, scale, scale);
+  const index_t n = features.rows();
+  const double rows = static_cast<double>(n);
+  const int threads = threads_for(rows * rows * static_cast<double>(features.cols()), n_threads);
+  const Kernel kernel = scaled_kernel(features, weights, scale, ridge, threads);
+  AlignedBuffer<double> dense = AlignedBuffer<double>::zeros(std::max<index_t>(n * n, 1));
+  const MatrixView<double> factor = column_major(dense.data(), n, n);
+  for (index_t j = 0; j < n; ++j) {
+    for (index_t i = j; i < n; ++i)
+      factor(i, j) = kernel.tile(i / kTile, j / kTile)(i % kTile, j % kTile);
+  }
+  if (potrf(Triangle::lower, factor) != 0) return std::numeric_limits<double>::infinity();
+  trtri<double>(Triangle::lower, factor);
+  double sum = 0.0;
+  for (index_t j = 0; j < n; ++j) {
+    double precision = 0.0;
+    for (index_t i = j; i < n; ++i) precision += factor(i, j) * factor(i, j);
+    sum += 1.0 / precision - ridge;
+  }
+  return sum / rows;
+}
+
+template double mean_residual<float>(const FeatureRows<float>&, VectorView<const double>,
+                                     VectorView<const double>, double, int);
+template double mean_residual<double>(const FeatureRows<double>&, VectorView<const double>,
+                                      VectorView<const double>, double, int);
 
 template <class T>
 std::unique_ptr<Metric> Metric::make_dual(const FeatureRows<T>& features,

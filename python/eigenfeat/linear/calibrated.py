@@ -188,7 +188,7 @@ class CalibratedLeastSquares(LinearClassifier):
 
     def _fit(self, problem: Any, held_out: Any, centre: Any, random: Any) -> None:
         started = time.perf_counter()
-        sample = self._sample(problem.n_rows, random)
+        sample = self._sample(problem.n_rows, self.gram_rows, random)
         metric = problem.metric(Penalty(1.0, self.ridge, 0.0), 0.0, sample)
         self._say(f"metric: {problem.shape[0]} features ({time.perf_counter() - started:.1f} s)")
         self.n_rows_ = problem.total

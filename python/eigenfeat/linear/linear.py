@@ -145,7 +145,6 @@ class LinearClassifier(Speaks, LinearModel, FromLogits):
     """Base class of the fits: problems of all rows, of a sample, and of held-out rows."""
 
     fit_intercept: bool
-    gram_rows: int | None
     early_stopping: bool
     validation_fraction: float
 
@@ -176,14 +175,14 @@ class LinearClassifier(Speaks, LinearModel, FromLogits):
         self.__dict__.pop("feature_names_in_", None)
         return X
 
-    def _sample(self, n: int, random: Any) -> NDArray[np.intp] | None:
+    def _sample(self, n: int, count: int | None, random: Any) -> NDArray[np.intp] | None:
         """Row numbers for the Gram matrix, or None for all."""
-        if self.gram_rows is None or self.gram_rows >= n:
+        if count is None or count >= n:
             return None
         if n <= _MOST_PERMUTED:
-            return np.sort(random.permutation(n)[: self.gram_rows])
+            return np.sort(random.permutation(n)[:count])
         few = np.random.default_rng(random.randint(2**31 - 1))
-        return np.sort(few.choice(n, self.gram_rows, replace=False, shuffle=False))
+        return np.sort(few.choice(n, count, replace=False, shuffle=False))
 
     def _split(self, codes: Any, random: Any) -> list[NDArray[np.intp]]:
         """Numbers of rows to fit and of rows to hold out, class by class."""

@@ -21,7 +21,7 @@ from eigenfeat._base.validation import check_number, check_whole
 from eigenfeat.linear.gap_bound import gap_bound
 from eigenfeat.linear.lbfgs import Minimum, minimise
 from eigenfeat.linear.linear import LinearClassifier
-from eigenfeat.linear.logit_problem import LogitProblem, Penalty, uncentred
+from eigenfeat.linear.logit_problem import LogitProblem, Penalty, gram_rows, uncentred
 from eigenfeat.linear.logit_watch import Watch
 from eigenfeat.rows.out_of_core import given_blocks
 from eigenfeat.rows.row_weights import weighted_rows
@@ -61,11 +61,12 @@ class MultinomialLogit(LinearClassifier):
         features that are nearly always small.
     fit_intercept : bool, default=True
         Whether to add a constant feature, which is left out of the sums over j.
-    gram_rows : int or None, default=20000
+    gram_rows : int, "auto" or None, default="auto"
         Number of rows for the Gram matrix of the metric. The optimum does not depend on it; the
-        number of iterations does. None means all. With fewer rows than features, the matrix is
-        never formed. About 2,000 rows are cheapest if a few iterations suffice or p^2 numbers do
-        not fit into memory.
+        number of iterations does. None means all, "auto" at most 20,000: fewer if a Gram matrix of
+        so many costs more than the iterations that it saves, which is so with more than some 5,000
+        features that are not sparse. With fewer rows than features, the matrix is never formed.
+        About 2,000 rows are cheapest if a few iterations suffice.
     tol : float > 0, default=1e-4
         Iterations stop when the estimate `gap_` is at most this fraction of the objective.
     max_iter : int >= 1, default=200
@@ -126,8 +127,8 @@ class MultinomialLogit(LinearClassifier):
     tiles and never stored. float32 features are multiplied in float32, with sums in float64. One
     Cholesky factor of a (p, p) float32 matrix is kept during `fit`: 2 p^2 bytes, and twice that
     while it is summed. With m = `gram_rows` below p, it is one of an (m, m) float64 matrix: 4 m^2
-    bytes, and about 100 MB while it is summed. Such a metric is damped by a fraction of its trace
-    divided by m, the level of the directions that m rows do not determine.
+    bytes, and about 100 MB while it is summed. Such a metric is damped by the mean curvature of the
+    directions that m rows leave open, estimated from how far rows are from the span of others.
 
     `gap_` was too small by a factor of at most 4.1 in 400 fits with a penalty of 0.001 or more or
     an l2 of 1 or more, on four common data sets and, with the default penalty, on separable rows;
@@ -157,7 +158,7 @@ class MultinomialLogit(LinearClassifier):
         "ridge": [Interval(Real, 0, np.inf, closed="left")],
         "ridge_scale": [StrOptions({"columns", "common"})],
         "fit_intercept": ["boolean"],
-        "gram_rows": [Interval(Integral, 1, None, closed="left"), None],
+        "gram_rows": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), None],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "early_stopping": ["boolean"],
@@ -175,7 +176,7 @@ class MultinomialLogit(LinearClassifier):
         ridge: float = 0.5,
         ridge_scale: str = "columns",
         fit_intercept: bool = True,
-        gram_rows: int | None = 20000,
+        gram_rows: int | str | None = "auto",
         tol: float = 1e-4,
         max_iter: int = 200,
         early_stopping: bool = False,
@@ -331,7 +332,10 @@ class MultinomialLogit(LinearClassifier):
 
     def _metric(self, problem: LogitProblem, energy: float, random: Any) -> Any:
         """From all rows it holds what the penalties add; from a sample it is damped."""
-        sample = self._sample(problem.n_rows, random)
+        count = self.gram_rows
+        if isinstance(count, str):
+            count = gram_rows(problem, energy)
+        sample = self._sample(problem.n_rows, count, random)
         damping = 0.0 if sample is None else self.ridge * np.sqrt(problem.total)
         return problem.metric(
             self._weights(problem.shape[1], energy), float(damping), sample, half=True, tail=True

@@ -29,14 +29,15 @@ from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block
 from eigenfeat.rows.labelled import LabelledRows
 
-__all__ = ["Gram", "LogitProblem", "Penalty", "far_means", "uncentred"]
+__all__ = ["Gram", "LogitProblem", "Penalty", "far_means", "gram_rows", "uncentred"]
 
 _Array = npt.NDArray[np.float64]
 
-# Of a sample's mean share of the trace for each of its rows: what the Gram matrix of m rows is off
-# by in the directions that it cannot tell apart. Flat between a half and thrice this on MNIST, for
-# 1,000 to 8,000 rows.
-_TAIL = 0.15
+_MOST_GRAM_ROWS = 20000
+_PASSES = 13  # over all rows, that a kernel of few of them may cost
+_LEAST_ENERGY = 0.002  # from where on that is worth while
+# Rows of a sample that say how much of the spectrum all of it leaves open.
+_PILOT_ROWS = 1024
 
 
 @dataclass(frozen=True)
@@ -169,21 +170,21 @@ class LogitProblem:
         half : bool
             Whether 8 bits of a feature are enough: a preconditioner's, where that is faster.
         tail : bool
-            Whether the damping of a sample of fewer rows than features is at least what it leaves
-            open of the spectrum: where only the number of steps depends on the metric.
+            Whether the damping of a sample of fewer rows than features is at least the mean
+            curvature that it leaves open: where only the number of steps depends on the metric.
         """
         gram = self.gram(sample, half)
         share = 1.0 if sample is None else self.total / gram.weight
+        # Rounding of a float32 Gram matrix whose diagonal is total / 2; of its trace in the dual.
+        smallest = max(4, self.shape[0] * gram.dual) * float(np.finfo(np.float32).eps) * self.total
         floor: _Array | float = 0.0
         if sample is not None:  # features that are rare may have no row in it
             squares = share * gram.squares()
             lacking = np.maximum(self.total * self.mean_squares - squares, 0.0)
             floor = 0.5 * lacking * self.scale**2
             if tail and gram.dual:
-                trace = 0.5 * float(np.einsum("j,j->", squares, self.scale**2))
-                damping = max(damping, _TAIL * trace / len(sample))
-        # Rounding of a float32 Gram matrix whose diagonal is total / 2; of its trace in the dual.
-        smallest = max(4, self.shape[0] * gram.dual) * float(np.finfo(np.float32).eps) * self.total
+                ridge = 2 * max(damping, smallest) / share
+                damping = max(damping, 0.5 * share * gram.left_open(ridge))
         diagonal = np.maximum(self.quadratic(penalty) * self.scale**2, max(damping, smallest))
         if not np.isfinite((diagonal + floor).astype(np.float32)).all():
             raise ValueError(
@@ -212,12 +213,16 @@ class Gram:
         Sum of the rows' weights.
     dual : bool
         Whether a kernel of the rows stands for the matrix: there are fewer rows than features.
+    left_open : callable
+        ``left_open(ridge)``, what such rows leave open of the trace of all like them, a feature's
+        share.
     """
 
     metric: Callable[[_Array, float], Any]
     squares: Callable[[], _Array]
     weight: float
     dual: bool
+    left_open: Callable[[float], float] = lambda _ridge: 0.0
 
     @classmethod
     def of_rows(
@@ -234,7 +239,17 @@ class Gram:
             found: _Array = rows.sums(weights, n_threads)[1]
             return found
 
-        return cls(metric, squares, float(rows.n_rows if weights is None else weights.sum()), dual)
+        def left_open(ridge: float) -> float:
+            def residual(count: int) -> float:
+                spread = np.linspace(0, rows.n_rows - 1, count).astype(np.intp)
+                some = block.take(spread)
+                parts = some.weight, scale, ridge, n_threads
+                return float(some.core(constant).residual(*parts))
+
+            return rows.n_rows * _extrapolated(residual, rows.n_rows) / rows.n_columns
+
+        weight = float(rows.n_rows if weights is None else weights.sum())
+        return cls(metric, squares, weight, dual, left_open)
 
     @classmethod
     def summed(
@@ -246,6 +261,29 @@ class Gram:
             return core.Metric.from_gram(gram, scale, diagonal, factor, n_threads)
 
         return cls(metric, lambda: squares, weight, False)
+
+
+def _extrapolated(residual: Callable[[int], float], n_rows: int) -> float:
+    """How far a row is from the span of so many others, from fewer: by a power of their number."""
+    count = min(_PILOT_ROWS, n_rows)
+    found = residual(count)
+    if count == n_rows or not 0 < found < np.inf:
+        return found
+    power = max(float(np.log2(residual(count // 2) / found)), 0.0)
+    return float(found * (count / n_rows) ** power)
+
+
+def gram_rows(problem: LogitProblem, energy: float) -> int:
+    """Rows for the metric: few where a Gram matrix of many costs more than the steps it saves.
+
+    The kernel's m^2 p operations are to be those of about half of the passes, 4 n p k each. With
+    hardly a penalty there are so many passes that a better metric repays its cost.
+    """
+    p, k = problem.shape
+    if problem.n_rows <= _MOST_GRAM_ROWS or problem.rows.sparse or energy < _LEAST_ENERGY:
+        return _MOST_GRAM_ROWS
+    few = int(np.sqrt(4 * _PASSES * problem.n_rows * k))
+    return few if few < min(p, _MOST_GRAM_ROWS) else _MOST_GRAM_ROWS
 
 
 def uncentred(W: _Array, centre: _Array | None) -> _Array:

@@ -65,6 +65,11 @@ class LabelledRows(ABC):
     def dense(self) -> bool:
         """Whether the features are arrays: not sparse, and not projected."""
 
+    @property
+    @abstractmethod
+    def sparse(self) -> bool:
+        """Whether the features are sparse matrices, not projected."""
+
     @abstractmethod
     def read_as(self, **changes: Any) -> LabelledRows:
         """The same rows, read in another way; see `Reading`."""

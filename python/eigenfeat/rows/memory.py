@@ -110,6 +110,11 @@ class MemoryRows(LabelledRows):
         """Whether the features are an array."""
         return isinstance(self.block.X, np.ndarray)
 
+    @property
+    def sparse(self) -> bool:
+        """Whether the features are a sparse matrix."""
+        return not isinstance(self.block.X, np.ndarray | ExpandedRows)
+
     def read_as(self, **changes: Any) -> MemoryRows:
         """The same rows, read in another way: at once, but for layers that hide."""
         reading = replace(self.reading, **changes)

@@ -130,6 +130,11 @@ class SurveyedBlocks(LabelledRows):
         return not (self.survey.sparse or self.reading.layers)
 
     @property
+    def sparse(self) -> bool:
+        """Whether the features are sparse matrices, not projected."""
+        return bool(self.survey.sparse) and not self.reading.layers
+
+    @property
     def dtype(self) -> np.dtype[Any]:
         """Type of the features."""
         return self.reading.dtype(self.survey.dtype)

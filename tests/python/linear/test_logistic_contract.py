@@ -222,6 +222,7 @@ def test_errors_of_expanded_rows(expanded, change, message):
         ("ridge_scale", "rows"),
         ("gram_rows", 0),
         ("gram_rows", 2.5),
+        ("gram_rows", "all"),
         ("tol", 0.0),
         ("max_iter", 0),
         ("validation_fraction", 1.0),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.linear_model import LogisticRegression
 
 from eigenfeat.linear.logistic import MultinomialLogit
+from eigenfeat.linear.logit_problem import gram_rows
 
 
 def wide(rng, *, n=240, p=400, k=3, rank=None, decay=0.7, dtype=np.float64):
@@ -61,6 +64,33 @@ def test_few_rows_cost_few_steps(rng, rows):
     assert model.stop_reason_ == "converged"
     assert model.objective_ <= best.objective_ * (1 + 5e-3)
     assert model.n_iter_[0] <= 15 * best.n_iter_[0] * 100 / rows
+
+
+def test_the_damping_is_the_curvature_that_a_sample_leaves_open(rng):
+    """Of independent columns all directions are alike, those in the sample or not."""
+    X, y = wide(rng, n=1500, p=400, decay=0.0)
+    X = rng.standard_normal(X.shape)
+    parameters = {"penalty": 0.02, "tol": 1e-4, "max_iter": 1000}
+    best = MultinomialLogit(gram_rows=None, **parameters).fit(X, y)
+    for rows in (40, 150, 350):
+        model = MultinomialLogit(gram_rows=rows, **parameters).fit(X, y)
+        assert model.n_iter_[0] <= 2 * best.n_iter_[0] + 5
+
+
+@pytest.mark.parametrize(
+    ("n", "p", "k", "penalty", "sparse", "expected"),
+    [
+        (60_000, 10_000, 10, 0.03, False, 5585),  # the kernel as dear as 13 passes
+        (60_000, 10_000, 10, 0.03, True, 20_000),
+        (60_000, 10_000, 10, 0.001, False, 20_000),
+        (60_000, 5_000, 10, 0.03, False, 20_000),  # no kernel of fewer rows than features
+        (20_000, 10_000, 10, 0.03, False, 20_000),
+        (10**7, 10**6, 10, 0.03, False, 20_000),
+    ],
+)
+def test_automatic_number_of_rows(n, p, k, penalty, sparse, expected):
+    problem = SimpleNamespace(n_rows=n, shape=(p, k), rows=SimpleNamespace(sparse=sparse))
+    assert gram_rows(problem, penalty) == expected
 
 
 def test_results_do_not_depend_on_threads_and_do_on_the_seed(rng):
