@@ -27,6 +27,8 @@ _MOST_HALVINGS = 30
 # than it; on plateaus of separable rows with hardly a penalty it was up to 200 times as large.
 _RECENT = 2
 _RECENT_SHARE = 8
+_ROUGH = 1e-6  # of the objective: gaps that float32 still tells from rounding
+_FLOAT32 = float(np.finfo(np.float32).eps)
 _CAUTION = 8.0  # before there is a step to learn from, the metric may be so much too large
 
 
@@ -85,6 +87,7 @@ def minimise(
     memory: int = 10,
     noise: float = 1e-15,
     callback: Callable[[Progress], bool] | None = None,
+    rough: Evaluate | None = None,
 ) -> Minimum:
     """Minimise a smooth convex function.
 
@@ -106,18 +109,34 @@ def minimise(
         Relative rounding of the objective: what no step can get below.
     callback : callable, optional
         Called after every iteration; True stops.
+    rough : callable, optional
+        A cheaper `evaluate` in float32, for the steps down to a gap that float32 can tell. What is
+        returned is of `evaluate`.
     """
-    objective, gradient = evaluate(start)
-    if not np.isfinite(objective):
-        raise FloatingPointError(f"the objective at the start is {objective}")
-    state = _State(start, objective, gradient, solve(gradient))
+    current, is_rough = (evaluate, False) if rough is None else (rough, True)
+    state = _evaluated(current, solve, start)
     pairs: deque[_Pair] = deque(maxlen=memory)
     evaluations, reason, iteration = 1, "iterations", 0
-    history = [objective]
+    history = [state.objective]
+
+    def exactly() -> None:
+        nonlocal current, is_rough, state, evaluations
+        current, is_rough = evaluate, False
+        state = _evaluated(evaluate, solve, state.point)
+        history[-1], evaluations = state.objective, evaluations + 1
+
+    if is_rough and not np.isfinite(state.objective):
+        exactly()
+    if not np.isfinite(state.objective):
+        raise FloatingPointError(f"the objective at the start is {state.objective}")
     while True:
         direction = _direction(state, pairs)
         norm = float(np.sqrt(max(_dot(state.gradient, state.solved), 0.0)))
         gap = _gap(state, direction, history)
+        near = gap <= max(tolerance, _ROUGH) * abs(state.objective)
+        if is_rough and (near or iteration == max_iterations):
+            exactly()
+            continue
         progress = Progress(iteration, state.point, state.objective, gap, norm)
         if callback is not None and callback(progress):
             reason = "stopped"
@@ -127,11 +146,14 @@ def minimise(
             break
         if iteration == max_iterations:
             break
-        found, tried = _line_search(evaluate, state, direction, noise)
+        found, tried = _line_search(current, state, direction, _FLOAT32 if is_rough else noise)
         evaluations += tried
+        if found is None and is_rough:
+            exactly()
+            continue
         if found is None and pairs:
             pairs.clear()  # the pairs may mislead; the metric alone does not
-            found, tried = _line_search(evaluate, state, -state.solved, noise)
+            found, tried = _line_search(current, state, -state.solved, noise)
             evaluations += tried
         if found is None:  # what the steps before have brought says nothing any more
             reason = "precision"
@@ -143,6 +165,11 @@ def minimise(
         history.append(state.objective)
         iteration += 1
     return Minimum(state.point, state.objective, gap, norm, iteration, evaluations, reason, history)
+
+
+def _evaluated(evaluate: Evaluate, solve: Callable[[_Array], _Array], point: _Array) -> _State:
+    objective, gradient = evaluate(point)
+    return _State(point, objective, gradient, solve(gradient))
 
 
 def _gap(state: _State, direction: _Array, history: list[float]) -> float:

@@ -356,6 +356,7 @@ class MultinomialLogit(LinearClassifier):
     ) -> NDArray[np.float64]:
         penalty = self._weights(problem.shape[1], self.penalty)
         watch = Watch(held_out, partial(uncentred, centre=centre), self._say)
+        rough = problem.rough() if held_out is None else None
         found = minimise(
             lambda W: problem.objective(W, penalty),
             lambda G: metric.solve(G, problem.n_threads),
@@ -364,6 +365,7 @@ class MultinomialLogit(LinearClassifier):
             max_iterations=self.max_iter,
             noise=float(np.finfo(problem.dtype).eps),
             callback=watch,
+            rough=None if rough is None else lambda W: rough.objective(W, penalty),
         )
         self._record(found, watch)
         full = uncentred((watch.best or found).point, centre)

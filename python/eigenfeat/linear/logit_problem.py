@@ -28,6 +28,7 @@ from eigenfeat._base.validation import show
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block
 from eigenfeat.rows.labelled import LabelledRows
+from eigenfeat.rows.memory import MemoryRows
 
 __all__ = ["Gram", "LogitProblem", "Penalty", "far_means", "gram_rows", "uncentred"]
 
@@ -36,6 +37,8 @@ _Array = npt.NDArray[np.float64]
 _MOST_GRAM_ROWS = 20000
 _PASSES = 13  # over all rows, that a kernel of few of them may cost
 _LEAST_ENERGY = 0.002  # from where on that is worth while
+_LEAST_COPIED, _MOST_COPIED = 500_000, 250_000_000  # numbers: 2 MB to 1 GB in float32
+_TINY = 1e-20  # mean squares that float32 holds with those of their rows
 # Rows of a sample that say how much of the spectrum all of it leaves open.
 _PILOT_ROWS = 1024
 
@@ -117,6 +120,18 @@ class LogitProblem:
             reductions.scaled_gram, reductions.add, *self._how, self.scale, half
         )
         return Gram.summed(gram, squares, weight, self.scale, self.n_threads)
+
+    def rough(self) -> LogitProblem | None:
+        """The same in float32, for the search's first steps, where its passes repay a copy."""
+        rows = self.rows
+        if not (isinstance(rows, MemoryRows) and rows.dense and rows.dtype == np.float64):
+            return None
+        if not _LEAST_COPIED <= rows.n_rows * rows.n_features <= _MOST_COPIED:
+            return None
+        squares = self.mean_squares[self.mean_squares > 0]
+        if len(squares) and not _TINY <= squares.min() <= squares.max() <= 1 / _TINY:
+            return None
+        return LogitProblem(rows.in_float32(), constant=self.constant)
 
     @property
     def varying(self) -> int:

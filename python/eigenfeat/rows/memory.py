@@ -115,6 +115,11 @@ class MemoryRows(LabelledRows):
         """Whether the features are a sparse matrix."""
         return not isinstance(self.block.X, np.ndarray | ExpandedRows)
 
+    def in_float32(self) -> MemoryRows:
+        """The same rows of an array, rounded."""
+        block = self.block
+        return replace(self, block=KeptBlock(block.X.astype(np.float32), block.y, block.weight))
+
     def read_as(self, **changes: Any) -> MemoryRows:
         """The same rows, read in another way: at once, but for layers that hide."""
         reading = replace(self.reading, **changes)
