@@ -64,9 +64,9 @@ class MultinomialLogit(LinearClassifier):
     gram_rows : int, "auto" or None, default="auto"
         Number of rows for the Gram matrix of the metric. The optimum does not depend on it; the
         number of iterations does. None means all, "auto" at most 20,000: fewer if a Gram matrix of
-        so many costs more than the iterations that it saves, which is so with more than some 5,000
-        features that are not sparse. With fewer rows than features, the matrix is never formed.
-        About 2,000 rows are cheapest if a few iterations suffice.
+        so many costs more than the iterations that it saves, as with thousands of features that
+        are not sparse and a `tol` that is not small. With fewer rows than features, the matrix is
+        never formed. About 2,000 rows are cheapest if a few iterations suffice.
     tol : float > 0, default=1e-4
         Iterations stop when the estimate `gap_` is at most this fraction of the objective.
     max_iter : int >= 1, default=200
@@ -124,7 +124,9 @@ class MultinomialLogit(LinearClassifier):
     Notes
     -----
     `X` may be an array, a sparse matrix, or :class:`ExpandedRows`, whose features are computed by
-    tiles and never stored. float32 features are multiplied in float32, with sums in float64. One
+    tiles and never stored. float32 features are multiplied in float32, with sums in float64. So are
+    those of a float64 array of half a million to 250 million numbers in the first steps, in a copy;
+    the last evaluations, and what is stored of them, are in float64. One
     Cholesky factor of a (p, p) float32 matrix is kept during `fit`: 2 p^2 bytes, and twice that
     while it is summed. With m = `gram_rows` below p, it is one of an (m, m) float64 matrix: 4 m^2
     bytes, and about 100 MB while it is summed. Such a metric is damped by the mean curvature of the
@@ -334,7 +336,7 @@ class MultinomialLogit(LinearClassifier):
         """From all rows it holds what the penalties add; from a sample it is damped."""
         count = self.gram_rows
         if isinstance(count, str):
-            count = gram_rows(problem, energy)
+            count = gram_rows(problem, energy, self.tol)
         sample = self._sample(problem.n_rows, count, random)
         damping = 0.0 if sample is None else self.ridge * np.sqrt(problem.total)
         return problem.metric(

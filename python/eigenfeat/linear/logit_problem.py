@@ -36,7 +36,9 @@ _Array = npt.NDArray[np.float64]
 
 _MOST_GRAM_ROWS = 20000
 _PASSES = 13  # over all rows, that a kernel of few of them may cost
-_LEAST_ENERGY = 0.002  # from where on that is worth while
+_SAVED = 20  # passes that a Gram matrix must cost to be left for a tolerance of 1e-3
+_LEAST_GRAM = 1e11  # operations, half a second
+_LEAST_ENERGY = 0.002  # with less, steps are too many
 _LEAST_COPIED, _MOST_COPIED = 500_000, 250_000_000  # numbers: 2 MB to 1 GB in float32
 _TINY = 1e-20  # mean squares that float32 holds with those of their rows
 # Rows of a sample that say how much of the spectrum all of it leaves open.
@@ -288,17 +290,21 @@ def _extrapolated(residual: Callable[[int], float], n_rows: int) -> float:
     return float(found * (count / n_rows) ** power)
 
 
-def gram_rows(problem: LogitProblem, energy: float) -> int:
+def gram_rows(problem: LogitProblem, energy: float, tolerance: float) -> int:
     """Rows for the metric: few where a Gram matrix of many costs more than the steps it saves.
 
-    The kernel's m^2 p operations are to be those of about half of the passes, 4 n p k each. With
-    hardly a penalty there are so many passes that a better metric repays its cost.
+    With half as many rows as features, or as many as make a kernel as dear as some passes, the
+    steps are some 1.5 times as many for a tolerance of 1e-3 and 2.4 times for 1e-4; the Gram matrix
+    must cost more than that many passes of 4 n p k operations, also where its products are in half
+    precision.
     """
-    p, k = problem.shape
-    if problem.n_rows <= _MOST_GRAM_ROWS or problem.rows.sparse or energy < _LEAST_ENERGY:
-        return _MOST_GRAM_ROWS
-    few = int(np.sqrt(4 * _PASSES * problem.n_rows * k))
-    return few if few < min(p, _MOST_GRAM_ROWS) else _MOST_GRAM_ROWS
+    n, (p, k) = problem.n_rows, problem.shape
+    most = _MOST_GRAM_ROWS
+    passes = most * p / (4 * n * k)
+    enough = passes < _SAVED * np.sqrt(1e-3 / tolerance) or most * p**2 < _LEAST_GRAM
+    if n <= most or problem.rows.sparse or energy < _LEAST_ENERGY or enough:
+        return most
+    return int(min(np.sqrt(4 * _PASSES * n * k), p / 2, most))
 
 
 def uncentred(W: _Array, centre: _Array | None) -> _Array:

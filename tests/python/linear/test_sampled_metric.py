@@ -78,19 +78,27 @@ def test_the_damping_is_the_curvature_that_a_sample_leaves_open(rng):
 
 
 @pytest.mark.parametrize(
-    ("n", "p", "k", "penalty", "sparse", "expected"),
+    ("expected", "changes"),
     [
-        (60_000, 10_000, 10, 0.03, False, 5585),  # the kernel as dear as 13 passes
-        (60_000, 10_000, 10, 0.03, True, 20_000),
-        (60_000, 10_000, 10, 0.001, False, 20_000),
-        (60_000, 5_000, 10, 0.03, False, 20_000),  # no kernel of fewer rows than features
-        (20_000, 10_000, 10, 0.03, False, 20_000),
-        (10**7, 10**6, 10, 0.03, False, 20_000),
+        (5585, {}),  # the kernel as dear as 13 passes
+        (4000, {"p": 8000}),  # half of the features
+        (20_000, {"sparse": True}),
+        (20_000, {"penalty": 0.001}),
+        (20_000, {"tol": 1e-5}),
+        (20_000, {"p": 2000}),  # the matrix costs less than what it saves
+        (20_000, {"n": 20_000}),
+        (20_000, {"n": 10**7, "p": 10**6}),
     ],
 )
-def test_automatic_number_of_rows(n, p, k, penalty, sparse, expected):
-    problem = SimpleNamespace(n_rows=n, shape=(p, k), rows=SimpleNamespace(sparse=sparse))
-    assert gram_rows(problem, penalty) == expected
+def test_automatic_number_of_rows(expected, changes):
+    given = {"n": 60_000, "p": 12_000, "k": 10, "penalty": 0.03, "tol": 1e-3, "sparse": False}
+    given |= changes
+    problem = SimpleNamespace(
+        n_rows=given["n"],
+        shape=(given["p"], given["k"]),
+        rows=SimpleNamespace(sparse=given["sparse"]),
+    )
+    assert gram_rows(problem, given["penalty"], given["tol"]) == expected
 
 
 def test_results_do_not_depend_on_threads_and_do_on_the_seed(rng):
