@@ -339,8 +339,9 @@ class MultinomialLogit(LinearClassifier):
             count = gram_rows(problem, energy, self.tol)
         sample = self._sample(problem.n_rows, count, random)
         damping = 0.0 if sample is None else self.ridge * np.sqrt(problem.total)
+        tail = 12.0 if self.max_iter <= 10 else 1.0  # caution brings the first steps farther
         return problem.metric(
-            self._weights(problem.shape[1], energy), float(damping), sample, half=True, tail=True
+            self._weights(problem.shape[1], energy), float(damping), sample, half=True, tail=tail
         )
 
     def _weights(self, n_classes: int, energy: float) -> Penalty:

@@ -168,7 +168,7 @@ class LogitProblem:
         sample: npt.NDArray[np.intp] | None,
         *,
         half: bool = False,
-        tail: bool = False,
+        tail: float = 0.0,
     ) -> Any:
         """Cholesky factor of ``1/2 Phi^T diag(w) Phi`` plus the penalty's plain squares.
 
@@ -186,8 +186,8 @@ class LogitProblem:
         sample : (m,) array of row numbers, or None
         half : bool
             Whether 8 bits of a feature are enough: a preconditioner's, where that is faster.
-        tail : bool
-            Whether the damping of a sample of fewer rows than features is at least the mean
+        tail : float
+            The least damping of a sample of fewer rows than features, as a multiple of the mean
             curvature that it leaves open: where only the number of steps depends on the metric.
         """
         gram = self.gram(sample, half)
@@ -199,9 +199,9 @@ class LogitProblem:
             squares = share * gram.squares()
             lacking = np.maximum(self.total * self.mean_squares - squares, 0.0)
             floor = 0.5 * lacking * self.scale**2
-            if tail and gram.dual:
+            if tail > 0 and gram.dual:
                 ridge = 2 * max(damping, smallest) / share
-                damping = max(damping, 0.5 * share * gram.left_open(ridge))
+                damping = max(damping, tail * 0.5 * share * gram.left_open(ridge))
         diagonal = np.maximum(self.quadratic(penalty) * self.scale**2, max(damping, smallest))
         if not np.isfinite((diagonal + floor).astype(np.float32)).all():
             raise ValueError(
