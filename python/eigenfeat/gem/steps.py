@@ -26,6 +26,7 @@ from eigenfeat.linear.linear import FromLogits
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.pencils.wide_rows import is_wide
 from eigenfeat.rows.blocks import ArrayBlocks, RowBlocks
+from eigenfeat.rows.completion import GaussianRows, complete, completed
 from eigenfeat.rows.labelled import LabelledRows
 from eigenfeat.rows.memory import MemoryRows
 from eigenfeat.rows.out_of_core import given_blocks, surveyed
@@ -63,6 +64,7 @@ class ClassifierSteps(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
 
     layers_: list[Layer]
     logit_: MultinomialLogit
+    completion_: GaussianRows
 
     def _check_parameters(self) -> None:
         self._validate_params()
@@ -93,7 +95,8 @@ class ClassifierSteps(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
             raise ValueError(f"events: expected {len(y)} groups, one a row, got {groups.shape}")
         X, index, weight = weighted_rows(X, np.arange(len(y)), sample_weight)
         weight = class_weighted(self.class_weight, y[index], weight)
-        rows = MemoryRows.of(X, y[index], weight, self.n_threads)
+        X, missing, completion = completed(X, y[index], weight, self.n_threads)
+        rows = MemoryRows.of(X, y[index], weight, self.n_threads, missing, completion)
         check_two_labels(rows.classes)
         return rows, rows if events is None else rows.relabelled(groups[index])
 
@@ -102,7 +105,7 @@ class ClassifierSteps(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
     ) -> tuple[LabelledRows, LabelledRows]:
         """Likewise of blocks; whether the first pass takes the moments, too."""
         self._check_block_parameters()
-        first_pass = partial(surveyed, small=True, n_threads=self.n_threads)
+        first_pass = partial(surveyed, small=True, n_threads=self.n_threads, allows_missing=True)
         if events is None:
             rows = groups = first_pass(blocks, moments=moments)
         elif isinstance(blocks, ArrayBlocks):
@@ -131,9 +134,13 @@ class ClassifierSteps(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
             "dtype": np.float32 if small else FLOATS,
             "order": "C",
             "reset": reset,
+            "ensure_all_finite": "allow-nan",
         }
         with naming_text(X):
-            return validate_data(self, X, y, **options)
+            found = validate_data(self, X, y, **options)
+        if reset:
+            return found
+        return complete(getattr(self, "completion_", None), found, self.n_threads)
 
     def _gem(self, level: int) -> GEM:
         """The extractor of one layer."""
@@ -161,6 +168,9 @@ class ClassifierSteps(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
 
     def _fit(self, rows: LabelledRows, groups: LabelledRows, first: GEM) -> None:
         """Fit the layers after the first, whose extractor is fitted, and the logit."""
+        self.__dict__.pop("completion_", None)
+        if rows.completion is not None:
+            self.completion_ = rows.completion
         layers = [as_layer(first)]
         for level in range(1, self.depth):
             layers.append(self._layer(groups, layers, level))

@@ -13,6 +13,7 @@ from eigenfeat.expansion.layers import Layer
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block
+from eigenfeat.rows.completion import GaussianRows
 
 __all__ = ["LabelledRows"]
 
@@ -39,6 +40,11 @@ class LabelledRows(ABC):
     @abstractmethod
     def codes(self) -> npt.NDArray[Any]:
         """Indices (n,) of the labels."""
+
+    @property
+    @abstractmethod
+    def completion(self) -> GaussianRows | None:
+        """What the entries that were missing are completed by; None where none was."""
 
     @property
     @abstractmethod
@@ -96,5 +102,5 @@ class LabelledRows(ABC):
 
     def moments(self) -> ClassMoments:
         """Moments of the classes, of the rows as they are read; nobody else has them."""
-        arguments = self.classes, self.n_threads
+        arguments = self.classes, self.n_threads, self.completion
         return self.reduce(reductions.labelled_moments, reductions.merge_moments, *arguments)
