@@ -105,9 +105,9 @@ class GEMClassifier(ClassifierSteps):
     Notes
     -----
     Integer rows of up to 16 bits are converted to float32, which is exact; float64 rows keep their
-    precision up to the projections. Missing entries are completed by a Gaussian of all rows
-    (:class:`eigenfeat.rows.completion.GaussianRows`), and the first layer's moments are those of
-    the expected products of rows. Memory beyond the rows, with F directions and p features: 4 n F
+    precision up to the projections. Missing entries are completed by a Gaussian of all rows,
+    estimated by expectation-maximisation, and the first layer's moments are those of the expected
+    products of rows. Memory beyond the rows, with F directions and p features: 4 n F
     bytes for projections, 4 p^2 for the logit's metric, and 8 k d^2 for moments, where d is the
     width of the widest layer's input.
 
