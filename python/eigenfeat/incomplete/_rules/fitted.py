@@ -110,10 +110,9 @@ class Fitted:
 
     def case(self, rows: _Array) -> Case:
         """What the rule sees of rows."""
-        known = self.completion._conditioned(
-            rows, self.seen_as, self.needs_covariance, self.needs_spectra
-        )
-        return self.case_of(known)
+        wanted = self.seen_as, self.needs_covariance, self.needs_spectra
+        given = self.completion
+        return self.case_of(given.mixture_.condition(rows, *wanted, n_threads=given.n_threads))
 
     def case_of(self, known: Conditional, shared: Shared | None = None) -> Case:
         """The same, of what is known of them."""
@@ -128,14 +127,14 @@ class Fitted:
             later = np.arange(rows.shape[1]) >= times[:, None]
             seen = np.where(later, np.nan, rows[:, None]).reshape(-1, rows.shape[1])
             return self.case(seen)
-        found = self.completion._prefixes(
-            rows, times, self.seen_as, self.needs_covariance, self.needs_spectra
-        )
+        wanted = self.seen_as, self.needs_covariance, self.needs_spectra
+        given = self.completion
+        found = given.mixture_.after(rows, times, *wanted, n_threads=given.n_threads)
         return self.case_of(flattened(found, self.n_features))
 
     def numbers(self) -> int:
         """About how many numbers a row takes while it is judged."""
-        k, parts = self.discriminants.count, len(self.completion._weights)
+        k, parts = self.discriminants.count, len(self.completion.mixture_.weights)
         if self.scores is not None:
             return k * (parts * k + 4)
         width = self.width()
