@@ -22,7 +22,7 @@ from eigenfeat._base.validation import (
     real_array,
     row_arguments,
 )
-from eigenfeat.expansion.waves import WAVES, check_powers, expand
+from eigenfeat.expansion.waves import WAVES, check_powers, expand, is_wide_columns
 
 __all__ = ["ExpandedRows", "core_rows", "take_rows"]
 
@@ -65,7 +65,7 @@ class ExpandedRows:
         if self.wave not in WAVES:
             raise ValueError(f"wave: expected one of {', '.join(WAVES)}, got {self.wave!r}")
         directions = self.directions
-        if hasattr(directions, "project"):  # of a huge dimension: their projections say it all
+        if is_wide_columns(directions):  # of a huge dimension: their projections say it all
             directions = np.broadcast_to(np.zeros((), directions.dtype), directions.shape)
         directions = real_array(directions, "directions")
         if directions.ndim != 2:

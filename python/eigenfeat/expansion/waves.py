@@ -7,7 +7,7 @@ Generalized Eigenvectors", ICML 2014): ``psi(x) = max(0, s v^T x)^(a/2)``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,26 @@ from eigenfeat._base.core import core
 from eigenfeat._base.validation import CsrRows, check_rows, real_array, show
 
 WAVES = ("half_wave", "shifted", "polynomial", "none")
+
+
+class WideColumns(Protocol):
+    """Directions (d, F) of a huge d that are not kept as an array, but can project rows."""
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+
+    def project(
+        self, X: Any, offset: NDArray[Any] | None = None, n_threads: int | None = None
+    ) -> NDArray[Any]:
+        """Return ``X @ directions + offset`` (n, F)."""
+
+    def __getitem__(self, key: tuple[slice, Any]) -> WideColumns:
+        """Some of the directions."""
+
+
+def is_wide_columns(directions: Any) -> TypeGuard[WideColumns]:
+    """Whether directions are not an array, but project rows themselves."""
+    return hasattr(directions, "project")
 
 
 def check_powers(powers: object) -> list[int]:

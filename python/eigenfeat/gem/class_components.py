@@ -133,7 +133,7 @@ class ClassComponents(GEM):
     def _hold(self, moments: ClassMoments) -> None:
         self.moments_ = moments
         self.classes_ = np.asarray(moments.classes_)
-        settings = matrices.Settings(
+        settings = matrices.Parameters(
             self.n_directions, 0.0, self.scale, self.center == "class", "auto", self.n_threads
         )
         self._solution = Lazy(partial(_by_class, moments, settings, self.kind == "vanishing"))
@@ -142,7 +142,7 @@ class ClassComponents(GEM):
         return f"{self.kind}_{pair[0]}_rank{rank}"
 
 
-def _by_class(moments: ClassMoments, settings: matrices.Settings, smallest: bool) -> Solution:
+def _by_class(moments: ClassMoments, settings: matrices.Parameters, smallest: bool) -> Solution:
     """Directions class by class, in the units of the input."""
     labels = moments.active_classes
     check_two_labels(labels)
@@ -176,7 +176,7 @@ def _by_class(moments: ClassMoments, settings: matrices.Settings, smallest: bool
 
 
 def _ends(
-    matrix: NDArray[np.float64], m: int, settings: matrices.Settings, smallest: bool
+    matrix: NDArray[np.float64], m: int, settings: matrices.Parameters, smallest: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     if not smallest and not matrix.any():
         return np.empty(0), np.empty((len(matrix), 0))

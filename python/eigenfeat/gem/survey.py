@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.pencils import scale
-from eigenfeat.pencils.scale import ScaleReport, Trial
+from eigenfeat.pencils.scale import ScaleReport
+from eigenfeat.pencils.scale_trial import by_trial, can_try, trial_rows
+from eigenfeat.pencils.solution import Settings
 from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = ["tried_scales"]
@@ -28,9 +29,8 @@ def tried_scales(
     """
     few = len(moments.active_classes) < 2
     d = moments.n_features_in_
-    if gem.scale != "auto" or few or not scale.can_try(rows.n_rows, d):
+    if gem.scale != "auto" or few or not can_try(rows.n_rows, d):
         return None
-    names = ("ridge", "n_directions", "denominator", "constant", "n_threads")
-    trial = Trial(**{name: getattr(gem, name) for name in names})
-    drawn = rows.take(scale.trial_rows(rows.codes, d, seed))
-    return scale.by_trial(drawn.X, rows.classes[drawn.y], drawn.weight, moments, trial)
+    drawn = rows.take(trial_rows(rows.codes, d, seed))
+    settings = Settings.of(gem, seed)
+    return by_trial(drawn.X, rows.classes[drawn.y], drawn.weight, moments, settings)

@@ -24,7 +24,7 @@ from eigenfeat.gem.wide_solver import INNER, Leading, Numerator, WidePencils
 from eigenfeat.pencils.class_matrices import SingularDenominatorError
 from eigenfeat.pencils.pairs import chosen_pairs
 from eigenfeat.pencils.scale import SPREAD, ScaleReport
-from eigenfeat.pencils.solution import Settings
+from eigenfeat.pencils.solution import Settings, Solution
 from eigenfeat.pencils.wide_denominator import Denominator
 from eigenfeat.pencils.wide_rows import WideClasses, wide_classes
 
@@ -37,27 +37,19 @@ BATCH = 32  # directions that are formed at a time
 
 
 @dataclass(frozen=True, eq=False)
-class WideSolution:
-    """The fields of `Solution`, and the residuals of the directions.
+class WideSolution(Solution):
+    """A solution from rows, and how well and at what cost it was found.
 
     Attributes
     ----------
     directions : WideDirections or (d, F) array
         Combinations of sparse rows; an array, of the rows' type, if they are dense.
-    offset, eigenvalues, pairs, ranks, scale
-        As in `Solution`.
     residuals : (F,) array
         ``|C_i v - lambda B_j v| / (lambda |B_j v|)``, from the rows themselves.
     steps : int
         Vectors to which an operator ``B_j^-1 C_i`` was applied.
     """
 
-    directions: Any
-    offset: Array
-    eigenvalues: Array
-    pairs: NDArray[Any]
-    ranks: NDArray[np.intp]
-    scale: ScaleReport
     residuals: Array
     steps: int
 
@@ -105,7 +97,7 @@ def solve_wide(
     movable = settings.constant or settings.denominator == "covariance"
     classes, scale = wide_classes(X, codes, weight, settings.scale, movable, SPREAD)
     parts = _Parts(classes, settings)
-    by_pair: dict[int, _Found] = {}
+    by_pair: dict[int, _OfPair] = {}
     for below in np.unique(items[:, 1]).tolist():
         started = time.perf_counter()
         for item, found in parts.over(below, np.flatnonzero(items[:, 1] == below), items):
@@ -136,7 +128,7 @@ def _items(labels: NDArray[Any], settings: Settings) -> NDArray[np.int64]:
 
 
 @dataclass(eq=False)
-class _Found:
+class _OfPair:
     """Directions of one pair: combinations or an array (d, m), and what goes with them."""
 
     combination: Combination
@@ -160,7 +152,7 @@ class _Parts:
 
     def over(
         self, below: int, rows: NDArray[np.intp], items: NDArray[np.int64]
-    ) -> Iterator[tuple[int, _Found]]:
+    ) -> Iterator[tuple[int, _OfPair]]:
         """Solve all pairs over one class."""
         settings, classes = self._settings, self._classes
         shift = float(settings.ridge) * self._units[below]
@@ -220,7 +212,7 @@ class _Parts:
         batch: list[int],
         leading: list[Leading],
         tolerance: float,
-    ) -> Iterator[_Found]:
+    ) -> Iterator[_OfPair]:
         """Directions from eigenvectors on rows, some numerators at a time."""
         blocks = [leading[i].left / np.sqrt(leading[i].values) for i in batch]
         images = pencils.images(batch, blocks, [None] * len(batch), INNER * tolerance)
@@ -243,7 +235,7 @@ class _Parts:
             dense = None
             if self._classes.columns is None:
                 dense = vectors[:, part] * sign * self._classes.factor[:, None]
-            yield _Found(
+            yield _OfPair(
                 self._combination(i, below, pencils, block, beta[:, part], sums[part], sign),
                 None if dense is None else dense.astype(self._classes.dtype),
                 offset[part] * sign,
@@ -337,7 +329,7 @@ def _signs(vectors: Array, offset: Array, constant: bool) -> Array:
 
 
 def _joined(
-    found: list[_Found],
+    found: list[_OfPair],
     items: NDArray[np.int64],
     labels: NDArray[Any],
     classes: WideClasses,

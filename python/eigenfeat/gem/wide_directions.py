@@ -15,7 +15,7 @@ from eigenfeat._base.sparse_rows import SparseRows
 from eigenfeat._base.validation import physical_memory
 from eigenfeat.pencils.wide_rows import WideClasses
 
-__all__ = ["WIDE", "Combination", "WideDirections"]
+__all__ = ["WIDE_DIRECTIONS", "Combination", "WideDirections"]
 
 Array = NDArray[np.float64]
 
@@ -290,4 +290,4 @@ def _build(state: dict[str, Any]) -> WideDirections:
     return WideDirections.of_parts(state["meta"], held(state["arrays"]))
 
 
-WIDE = Stored("WideDirections", WideDirections, pack=_pack, build=_build)
+WIDE_DIRECTIONS = Stored("WideDirections", WideDirections, pack=_pack, build=_build)

@@ -11,9 +11,9 @@ from sklearn.utils import check_random_state
 
 from eigenfeat._base.lazy import Lazy
 from eigenfeat.expansion.features import ExpandedRows
-from eigenfeat.expansion.layers import row_blocks
+from eigenfeat.expansion.layers import Directions, row_blocks
 from eigenfeat.expansion.waves import check_powers
-from eigenfeat.gem.wide import WideSolution, solve_wide
+from eigenfeat.gem.wide import solve_wide
 from eigenfeat.pencils.solution import Settings
 
 __all__ = ["expand_wide", "fit_wide", "refuse_moments"]
@@ -45,7 +45,7 @@ def fit_wide(gem: Any, X: Any, y: NDArray[Any], weight: Any) -> None:
     gem._say(f"{found.steps} vectors solved for, largest residual {worst:.1e}", started)
 
 
-def expand_wide(gem: Any, found: WideSolution, X: Any) -> NDArray[Any]:
+def expand_wide(gem: Any, found: Directions, X: Any) -> NDArray[Any]:
     """Features of rows: their projections, expanded; see `GEM.transform`."""
     offset = found.offset if found.offset.any() else None
     projections = found.directions.project(X, offset, gem.n_threads)

@@ -33,6 +33,7 @@ import numpy.typing as npt
 
 from eigenfeat._base.threads import resolve
 from eigenfeat.expansion.features import ExpandedRows, take_rows
+from eigenfeat.expansion.waves import is_wide_columns
 from eigenfeat.linear.logit_problem import Penalty, far_means
 from eigenfeat.rows.blocks import Block
 from eigenfeat.rows.memory import MemoryRows
@@ -175,8 +176,8 @@ def _double(X: Any) -> Any:
         for name in ("X", "projections", "offset")
         for value in (getattr(X, name),)
     }
-    directions = X.directions
-    if not hasattr(directions, "project"):
+    directions: Any = X.directions
+    if not is_wide_columns(directions):
         directions = np.asarray(directions, dtype=np.float64)
     return replace(X, directions=directions, **parts)
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.labels import check_two_labels
+from eigenfeat.expansion.layers import Directions
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import scale as _scale
 from eigenfeat.pencils.eigh import PencilResult
@@ -39,15 +40,10 @@ class Settings:
         return cls(seed=seed, **{name: getattr(estimator, name) for name in names})
 
 
-@dataclass(frozen=True)
-class Solution:
-    """Directions (d, F), offset (F,), eigenvalues (F,), pairs (F, 2), ranks (F,), and the scale."""
+@dataclass(frozen=True, eq=False)
+class Solution(Directions):
+    """Directions, and the scale of the columns that they were solved for."""
 
-    directions: NDArray[np.float64]
-    offset: NDArray[np.float64]
-    eigenvalues: NDArray[np.float64]
-    pairs: NDArray[Any]
-    ranks: NDArray[np.intp]
     scale: ScaleReport
 
 

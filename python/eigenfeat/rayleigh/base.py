@@ -103,21 +103,21 @@ class RayleighTransformer(
     def _n_features_out(self) -> int:
         return self.directions_.shape[1]
 
-    def _found(self) -> matrices.Directions:
+    def _found(self) -> matrices.RayleighDirections:
         check_is_fitted(self)
         return self._solution()
 
-    def _recipe(self) -> matrices.Recipe:
+    def _pencil_of(self) -> matrices.PencilOf:
         """Return what makes the pencil from pooled moments; must pickle."""
         raise NotImplementedError
 
     def _hold(self, moments: ClassMoments) -> None:
         """Keep the moments, and a promise to solve for their directions."""
         given = {"ridge": 0.0, "center": True} | self.get_params(deep=False)
-        names = matrices.Settings.__dataclass_fields__
-        settings = matrices.Settings(**{name: given[name] for name in names})
+        names = matrices.Parameters.__dataclass_fields__
+        settings = matrices.Parameters(**{name: given[name] for name in names})
         solve = partial(matrices.solve, supervised=self._supervised)
-        self._solution = Lazy(partial(solve, self._recipe(), moments, settings))
+        self._solution = Lazy(partial(solve, self._pencil_of(), moments, settings))
         self.moments_ = moments
 
 

@@ -135,7 +135,7 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
         scores += constant.astype(projections.dtype)
         return scores[:, 1] - scores[:, 0] if len(labels) == 2 else scores
 
-    def _recipe(self) -> matrices.Recipe:
+    def _pencil_of(self) -> matrices.PencilOf:
         return matrices.fisher
 
 
@@ -234,7 +234,7 @@ class SlicedInverseRegression(SupervisedRayleigh):
         self.slice_edges_: Any = None
         return self
 
-    def _recipe(self) -> matrices.Recipe:
+    def _pencil_of(self) -> matrices.PencilOf:
         return matrices.sliced
 
     def _groups(self, y: Any, weight: Any, classes: Any, first: bool) -> tuple[Any, dict[str, Any]]:
