@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.files.stored import Stored, fits
-from eigenfeat.expansion.features import ExpandedRows
-from eigenfeat.expansion.waves import WAVES, check_powers, expand, is_wide_columns
+from eigenfeat.expansion.features import WAVES, ExpandedRows, check_powers, expand, is_wide_columns
 
 __all__ = [
     "DIRECTIONS",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.lazy import Lazy
 from eigenfeat.gem.gem import GEM
-from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.pencils import scale as _scale
-from eigenfeat.pencils.scale import ScaleReport
 from eigenfeat.pencils.solution import Solution
+
+if TYPE_CHECKING:
+    from eigenfeat.moments.class_moments import ClassMoments
+    from eigenfeat.pencils.scale import ScaleReport
 
 __all__ = ["ClassComponents"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,9 @@ from scipy import sparse
 from eigenfeat._base.files.stored import Stored, held
 from eigenfeat._base.sparse_rows import SparseRows
 from eigenfeat._base.validation import physical_memory
-from eigenfeat.pencils.wide_rows import WideClasses
+
+if TYPE_CHECKING:
+    from eigenfeat.pencils.wide_rows import WideClasses
 
 __all__ = ["WIDE_DIRECTIONS", "Combination", "WideDirections"]
 

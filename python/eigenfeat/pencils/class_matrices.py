@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +13,12 @@ import numpy.typing as npt
 from eigenfeat._base.core import core
 from eigenfeat._base.interruptible import interruptible
 from eigenfeat._base.validation import show
-from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.pencils.contrasts import Contraction
 from eigenfeat.pencils.sampling_noise import MARGIN, noise_edge, quiet_ridge
 
-__all__ = ["Batch", "ClassMatrices", "Recipe", "SingularDenominatorError", "Unions"]
+if TYPE_CHECKING:
+    from eigenfeat.moments.class_moments import ClassMoments
+
+__all__ = ["Batch", "ClassMatrices", "Contraction", "Recipe", "SingularDenominatorError", "Unions"]
 
 _Array = npt.NDArray[np.float64]
 _Rows = npt.NDArray[np.int64]
@@ -29,6 +30,21 @@ _BLOCK = 64  # rows at a time, so that temporaries stay small
 
 class SingularDenominatorError(np.linalg.LinAlgError, ValueError):
     """A class's matrix is singular as a denominator; the message names the class and a ridge."""
+
+
+@dataclass(frozen=True, eq=False)
+class Contraction:
+    """Weights of classes: `weights` (n,) for those at `indices` (n,), `others` for all others."""
+
+    indices: npt.NDArray[np.int64]
+    weights: _Array
+    others: float = 0.0
+
+    def dense(self, n_classes: int) -> _Array:
+        """All weights, shape (n_classes,)."""
+        out = np.full(n_classes, self.others)
+        out[self.indices] = self.weights
+        return out
 
 
 @dataclass(frozen=True, eq=False)

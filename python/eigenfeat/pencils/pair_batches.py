@@ -6,18 +6,20 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.core import core
 from eigenfeat._base.validation import check_memory, show
-from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.pencils.class_matrices import ClassMatrices, Recipe, Unions
-from eigenfeat.pencils.contrasts import KINDS, Contraction, Contrasts, class_tree, one_vs_rest
+from eigenfeat.pencils.class_matrices import ClassMatrices, Contraction, Recipe, Unions
+from eigenfeat.pencils.contrasts import KINDS, Contrasts, class_tree, one_vs_rest
 from eigenfeat.pencils.eigh import PencilResult, Status
 from eigenfeat.pencils.pairs import chosen_pairs, confusion_pairs
+
+if TYPE_CHECKING:
+    from eigenfeat.moments.class_moments import ClassMoments
 
 __all__ = ["PairDirections", "Problems", "Request", "problems_of", "solve_problems"]
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.interruptible import interruptible
-from eigenfeat.pencils.class_matrices import Batch, ClassMatrices
 from eigenfeat.pencils.crawford import crawford_number, eigenvalue_bounds
-from eigenfeat.pencils.pair_batches import Problems
 from eigenfeat.pencils.sampling_noise import spread_error
+
+if TYPE_CHECKING:
+    from eigenfeat.pencils.class_matrices import Batch, ClassMatrices
+    from eigenfeat.pencils.pair_batches import Problems
 
 __all__ = ["PairConditions", "conditions_of"]
 

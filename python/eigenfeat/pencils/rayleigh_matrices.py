@@ -19,8 +19,8 @@ from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.validation import RealArray, real_array, symmetric_matrices
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import scale as _scale
+from eigenfeat.pencils.class_matrices import SingularDenominatorError
 from eigenfeat.pencils.eigh import generalized_eigh
-from eigenfeat.pencils.pencils import SingularDenominatorError
 
 Array = NDArray[np.float64]
 

@@ -9,12 +9,13 @@ rule on the standard deviations.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat.moments.class_moments import ClassMoments
+if TYPE_CHECKING:
+    from eigenfeat.moments.class_moments import ClassMoments
 
 Array = NDArray[np.float64]
 

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat.expansion.waves import expand
+from eigenfeat.expansion.features import expand
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.pencils import pair_directions
 from eigenfeat.pencils.scale import ScaleReport, column_deviations, scale_report
 
 if TYPE_CHECKING:
     from eigenfeat.pencils.solution import Settings
+    from eigenfeat.rows.labelled import LabelledRows
 
-__all__ = ["by_trial", "can_try", "trial_rows"]
+__all__ = ["tried_scales"]
 
 Array = NDArray[np.float64]
 
@@ -27,12 +28,33 @@ VERY_MANY = 1500  # from here on four classes must do
 RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 
 
-def can_try(n_rows: int, n_features: int) -> bool:
+def tried_scales(
+    settings: Settings, rows: LabelledRows, moments: ClassMoments
+) -> ScaleReport | None:
+    """The trial's report, or None where none is wanted or worth its time.
+
+    Parameters
+    ----------
+    settings : Settings
+    rows : LabelledRows
+        Of which only those drawn are looked at.
+    moments : ClassMoments
+        Of all rows.
+    """
+    few = len(moments.active_classes) < 2
+    d = moments.n_features_in_
+    if settings.scale != "auto" or few or not _can_try(rows.n_rows, d):
+        return None
+    drawn = rows.take(_trial_rows(rows.codes, d, settings.seed))
+    return _by_trial(drawn.X, rows.classes[drawn.y], drawn.weight, moments, settings)
+
+
+def _can_try(n_rows: int, n_features: int) -> bool:
     """Whether a trial is worthwhile for these numbers of rows and columns."""
     return n_rows >= FEWEST_ROWS and n_features <= MOST_FEATURES
 
 
-def trial_rows(codes: NDArray[Any], n_features: int, seed: int) -> NDArray[np.intp]:
+def _trial_rows(codes: NDArray[Any], n_features: int, seed: int) -> NDArray[np.intp]:
     """Draw a stratified subsample of at most 3,000 rows; their numbers, class by class.
 
     ``codes`` (n,) are the classes' indices.
@@ -41,7 +63,7 @@ def trial_rows(codes: NDArray[Any], n_features: int, seed: int) -> NDArray[np.in
     return _subsample(codes, most_classes, np.random.RandomState(seed))
 
 
-def by_trial(
+def _by_trial(
     X: Any,
     labels: NDArray[Any],
     sample_weight: Array | None,
@@ -50,9 +72,9 @@ def by_trial(
 ) -> ScaleReport:
     """Choose by the held-out error of a small expansion and a least-squares classifier.
 
-    The rows, as `trial_rows` draws them, are halved; each half serves once for fitting and once for
-    counting errors, or, where columns are many, once only. Ties go to "none". The moments are those
-    of all rows.
+    The rows, as `_trial_rows` draws them, are halved; each half serves once for fitting and once
+    for counting errors, or, where columns are many, once only. Ties go to "none". The moments are
+    those of all rows.
     """
     deviations = column_deviations(moments)
     d = X.shape[1]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from eigenfeat._base.files.stored import Stored, fits
 from eigenfeat.expansion.layers import DIRECTIONS
-from eigenfeat.pencils.contrasts import Contraction, Contrasts
+from eigenfeat.pencils.class_matrices import Contraction
+from eigenfeat.pencils.contrasts import Contrasts
 from eigenfeat.pencils.eigh import PencilResult, Status
 from eigenfeat.pencils.pair_batches import PairDirections
 from eigenfeat.pencils.rayleigh_matrices import RayleighDirections

@@ -23,12 +23,13 @@ from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.lazy import Lazy
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS
-from eigenfeat.expansion.waves import expand
+from eigenfeat.expansion.features import expand
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.rows.blocks import RowBlocks
-from eigenfeat.rows.out_of_core import given_blocks, over_blocks, pooled_moments, surveyed
+from eigenfeat.rows.out_of_core import given_blocks, over_blocks, pooled_moments
 from eigenfeat.rows.row_weights import weighted_rows
+from eigenfeat.rows.surveyed import surveyed
 
 __all__ = ["RayleighTransformer", "SupervisedRayleigh", "UnsupervisedRayleigh"]
 

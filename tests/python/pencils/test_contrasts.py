@@ -11,8 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from eigenfeat import GEM, ClassMoments, SingularDenominatorError, pair_directions
-from eigenfeat.pencils.class_matrices import ClassMatrices, Recipe, Unions
-from eigenfeat.pencils.contrasts import Contraction, Contrasts, class_tree, one_vs_rest
+from eigenfeat.pencils.class_matrices import ClassMatrices, Contraction, Recipe, Unions
+from eigenfeat.pencils.contrasts import Contrasts, class_tree, one_vs_rest
 
 
 def sample(rng, n=300, d=5, k=4, loc=2.0):

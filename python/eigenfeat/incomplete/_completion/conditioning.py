@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat.incomplete._completion.affine import affine_of
-from eigenfeat.incomplete._completion.conditional import Conditional, PrefixConditional
 from eigenfeat.incomplete._completion.covariance import class_gaussians
 from eigenfeat.incomplete._completion.expectation import fit_incomplete
 from eigenfeat.incomplete._completion.mixture import GaussianMixture
 from eigenfeat.incomplete._series.steps import ascending_steps
+
+if TYPE_CHECKING:
+    from eigenfeat.incomplete._completion.conditional import Conditional, PrefixConditional
 
 __all__ = ["Completion"]
 

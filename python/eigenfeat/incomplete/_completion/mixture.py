@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base import threads as _threads
-from eigenfeat.incomplete._completion.affine import Affine
 from eigenfeat.incomplete._completion.chi_squares import moments_of
 from eigenfeat.incomplete._completion.conditional import Conditional, PrefixConditional, Spectra
 from eigenfeat.incomplete._completion.patterns import Pattern, PatternCache, patterns_of
 from eigenfeat.regions.prefix_gaussian import PrefixGaussian
+
+if TYPE_CHECKING:
+    from eigenfeat.incomplete._completion.affine import Affine
 
 __all__ = ["GaussianMixture", "spectra_of"]
 
