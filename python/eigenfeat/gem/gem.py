@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,25 +22,26 @@ from eigenfeat._base.lazy import Lazy
 from eigenfeat._base.speaking import Speaks
 from eigenfeat._base.text_columns import naming_text
 from eigenfeat._base.unchanged import unchanged_on_error
-from eigenfeat._base.validation import FLOATS
-from eigenfeat.expansion.waves import check_powers, expand
+from eigenfeat.expansion.features import check_powers, expand
 from eigenfeat.gem.names import NamedFeatures
-from eigenfeat.gem.survey import tried_scales
+from eigenfeat.gem.wide import expand_wide, fit_wide, refuse_moments
 from eigenfeat.gem.wide_directions import WideDirections
-from eigenfeat.gem.wide_fit import expand_wide, fit_wide, refuse_moments
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.contrasts import KINDS, Contrasts
-from eigenfeat.pencils.scale import ScaleReport
-from eigenfeat.pencils.solution import FittedDirections, Settings, Solution, solve
+from eigenfeat.pencils.fitted_directions import FittedDirections, solve
+from eigenfeat.pencils.scale_trial import tried_scales
+from eigenfeat.pencils.solution import Settings, Solution
 from eigenfeat.pencils.wide_rows import is_wide
 from eigenfeat.rows.blocks import RowBlocks
-from eigenfeat.rows.completion import complete, completed, refuse_missing
-from eigenfeat.rows.labelled import LabelledRows
+from eigenfeat.rows.completion import ALLOW_NAN, complete, keep_completion, refuse_missing
 from eigenfeat.rows.memory import MemoryRows
-from eigenfeat.rows.out_of_core import given_blocks, over_blocks, surveyed
+from eigenfeat.rows.out_of_core import given_blocks, over_blocks
 from eigenfeat.rows.row_weights import weighted_rows
+from eigenfeat.rows.surveyed import surveyed
 
-_ROWS = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "ensure_all_finite": "allow-nan"}
+if TYPE_CHECKING:
+    from eigenfeat.pencils.scale import ScaleReport
+    from eigenfeat.rows.labelled import LabelledRows
 
 
 class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimator):
@@ -246,8 +247,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
             rows: LabelledRows
             if blocks is None:
                 X, y, weight = self._checked(X, y, sample_weight, reset=True)
-                X, missing, gaussian = completed(X, y, weight, self.n_threads)
-                rows = MemoryRows.of(X, y, weight, self.n_threads, missing, gaussian)
+                rows = MemoryRows.completed(X, y, weight, self.n_threads)
             else:
                 rows = surveyed(blocks, moments=True, allows_missing=True, n_threads=self.n_threads)
                 self.__dict__.pop("feature_names_in_", None)
@@ -319,11 +319,9 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
         Scales are tried on rows, if those are given.
         """
         self.n_features_in_ = moments.n_features_in_
-        self.__dict__.pop("completion_", None)
-        if rows is not None and rows.completion is not None:
-            self.completion_ = rows.completion
+        keep_completion(self, None if rows is None else rows.completion)
         self._seed = self._draw_seed()
-        trial = None if rows is None else tried_scales(self, rows, moments, self._seed)
+        trial = None if rows is None else tried_scales(Settings.of(self, self._seed), rows, moments)
         self._trial: ScaleReport | None = trial
         self._hold(moments)
         self._solve_now()
@@ -347,7 +345,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
         """
         found = self._found()
         with naming_text(X):
-            X = validate_data(self, X, reset=False, **_ROWS)
+            X = validate_data(self, X, reset=False, **ALLOW_NAN)
         X = complete(getattr(self, "completion_", None), X, self.n_threads)
         if isinstance(found.directions, WideDirections):
             return expand_wide(self, found, X)
@@ -378,7 +376,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Any:
         """Rows, labels and weights, without rows of no weight."""
         with naming_text(X):
-            X, y = validate_data(self, X, y, reset=reset, **_ROWS)
+            X, y = validate_data(self, X, y, reset=reset, **ALLOW_NAN)
         check_classification_targets(y)
         return weighted_rows(X, y, sample_weight)
 
@@ -394,7 +392,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
         if first:
             self._seed = self._draw_seed()
             rows = MemoryRows.of(X, y, weight, self.n_threads)
-            self._trial = tried_scales(self, rows, moments, self._seed)
+            self._trial = tried_scales(Settings.of(self, self._seed), rows, moments)
         self._hold(moments)
 
     def _draw_seed(self) -> int:

@@ -23,14 +23,21 @@ from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.lazy import Lazy
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS
-from eigenfeat.expansion.waves import expand
+from eigenfeat.expansion.features import expand
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.rows.blocks import RowBlocks
-from eigenfeat.rows.completion import GaussianRows, complete, completed, refuse_missing
+from eigenfeat.rows.completion import (
+    ALLOW_NAN,
+    GaussianRows,
+    complete,
+    keep_completion,
+    refuse_missing,
+)
 from eigenfeat.rows.memory import MemoryRows
-from eigenfeat.rows.out_of_core import given_blocks, over_blocks, pooled_moments, surveyed
+from eigenfeat.rows.out_of_core import given_blocks, over_blocks, pooled_moments
 from eigenfeat.rows.row_weights import weighted_rows
+from eigenfeat.rows.surveyed import surveyed
 
 __all__ = ["RayleighTransformer", "SupervisedRayleigh", "UnsupervisedRayleigh"]
 
@@ -72,7 +79,7 @@ class RayleighTransformer(
             if self._supervised:
                 check_two_labels(moments.active_classes)
             take_names(self, moments)
-            self.__dict__.pop("completion_", None)
+            keep_completion(self, None)
             self._hold(moments.copy())
             self._found()
         return self
@@ -112,21 +119,21 @@ class RayleighTransformer(
     def _n_features_out(self) -> int:
         return self.directions_.shape[1]
 
-    def _found(self) -> matrices.Directions:
+    def _found(self) -> matrices.RayleighDirections:
         check_is_fitted(self)
         return self._solution()
 
-    def _recipe(self) -> matrices.Recipe:
+    def _pencil_of(self) -> matrices.PencilOf:
         """Return what makes the pencil from pooled moments; must pickle."""
         raise NotImplementedError
 
     def _hold(self, moments: ClassMoments) -> None:
         """Keep the moments, and a promise to solve for their directions."""
         given = {"ridge": 0.0, "center": True} | self.get_params(deep=False)
-        names = matrices.Settings.__dataclass_fields__
-        settings = matrices.Settings(**{name: given[name] for name in names})
+        names = matrices.Parameters.__dataclass_fields__
+        settings = matrices.Parameters(**{name: given[name] for name in names})
         solve = partial(matrices.solve, supervised=self._supervised)
-        self._solution = Lazy(partial(solve, self._recipe(), moments, settings))
+        self._solution = Lazy(partial(solve, self._pencil_of(), moments, settings))
         self.moments_ = moments
 
 
@@ -201,10 +208,7 @@ class SupervisedRayleigh(RayleighTransformer):
     """Base class of the estimators with labels."""
 
     _supervised = True
-    _checks: ClassVar[dict[str, Any]] = {
-        **RayleighTransformer._checks,
-        "ensure_all_finite": "allow-nan",
-    }
+    _checks = ALLOW_NAN
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Any:
         """Accumulate the moments of the classes and solve for directions.
@@ -261,9 +265,8 @@ class SupervisedRayleigh(RayleighTransformer):
         X, y, weight = weighted_rows(X, y, sample_weight)
         groups, learnt = self._groups(y, weight, classes, first)
         if first:
-            X, missing, gaussian = completed(X, groups, weight, self.n_threads)
-            self._keep_completion(gaussian)
-            rows = MemoryRows.of(X, groups, weight, self.n_threads, missing, gaussian)
+            rows = MemoryRows.completed(X, groups, weight, self.n_threads)
+            keep_completion(self, rows.completion)
             self._hold(ClassMoments(classes).merge(rows.moments()))
         else:
             refuse_missing(X)
@@ -275,18 +278,13 @@ class SupervisedRayleigh(RayleighTransformer):
         self._validate_params()
         rows = surveyed(blocks, moments=True, allows_missing=True, n_threads=self.n_threads)
         self._keep_blocks(rows.moments())
-        self._keep_completion(rows.completion)
+        keep_completion(self, rows.completion)
 
     def _keep_blocks(self, moments: ClassMoments | None) -> None:
         assert moments is not None  # some row has weight
         self.__dict__.pop("feature_names_in_", None)
         self.n_features_in_ = moments.n_features_in_
         self._hold(moments)
-
-    def _keep_completion(self, gaussian: GaussianRows | None) -> None:
-        self.__dict__.pop("completion_", None)
-        if gaussian is not None:
-            self.completion_ = gaussian
 
     def _groups(self, y: Any, weight: Any, classes: Any, first: bool) -> tuple[Any, dict[str, Any]]:
         """Return the rows' labels, and the attributes that came with them."""

@@ -29,16 +29,17 @@ import numpy.typing as npt
 from eigenfeat._base import threads as _threads
 from eigenfeat._base.files.stored import Stored, fits
 from eigenfeat._base.lazy import cached_property
-from eigenfeat._base.validation import show
-from eigenfeat.expansion.waves import expand
+from eigenfeat._base.validation import FLOATS
+from eigenfeat.expansion.features import expand
 from eigenfeat.moments.class_moments import ClassMoments
 
 __all__ = [
+    "ALLOW_NAN",
     "COMPLETION",
     "GaussianRows",
-    "check_known",
     "complete",
     "completed",
+    "keep_completion",
     "refuse_missing",
     "sampled",
 ]
@@ -49,6 +50,14 @@ _Mask = npt.NDArray[np.bool_]
 _STACK = 1 << 20  # numbers in a stack of matrices that are solved together
 _PIECE = 1 << 22  # entries that are completed together
 _RIDGE = 1e-6  # of the mean variance
+
+# How scikit-learn's validation checks rows that may have missing entries.
+ALLOW_NAN: dict[str, Any] = {
+    "accept_sparse": "csr",
+    "dtype": FLOATS,
+    "order": "C",
+    "ensure_all_finite": "allow-nan",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,17 +235,6 @@ COMPLETION = Stored(
 )
 
 
-def check_known(X: npt.NDArray[Any], start: int = 0) -> None:
-    """ValueError that names row and column of the first entry that is infinite."""
-    at = np.argwhere(np.isinf(X))
-    if len(at):
-        row, column = at[0].tolist()
-        raise ValueError(
-            f"X: expected finite numbers, or NaN for missing entries, got {show(X[row, column])} "
-            f"in row {start + row}, column {column}"
-        )
-
-
 def _stacks(known: _Mask) -> Iterator[npt.NDArray[np.intp]]:
     """Incomplete rows with as many missing entries each, in stacks of bounded size."""
     d = known.shape[1]
@@ -345,6 +343,13 @@ def complete(gaussian: GaussianRows | None, X: Any, n_threads: int | None) -> An
             "eigenfeat.incomplete.GaussianCompletion"
         )
     return gaussian.filled(X, n_threads)
+
+
+def keep_completion(estimator: Any, gaussian: GaussianRows | None) -> None:
+    """Set `completion_`, which an estimator has only if the rows of `fit` had missing entries."""
+    vars(estimator).pop("completion_", None)
+    if gaussian is not None:
+        estimator.completion_ = gaussian
 
 
 def refuse_missing(X: Any) -> None:

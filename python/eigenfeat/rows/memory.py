@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.labels import LabelTable
 from eigenfeat.expansion.features import ExpandedRows
-from eigenfeat.expansion.layers import Layer
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block
-from eigenfeat.rows.completion import GaussianRows
+from eigenfeat.rows.completion import GaussianRows, completed
 from eigenfeat.rows.labelled import LabelledRows
 from eigenfeat.rows.reading import Reading
+
+if TYPE_CHECKING:
+    from eigenfeat.expansion.layers import Layer
 
 __all__ = ["MemoryRows"]
 
@@ -85,6 +87,12 @@ class MemoryRows(LabelledRows):
         labels, codes = np.unique(y, return_inverse=True)
         block = KeptBlock(X, codes.astype(np.int32), weight, missing=missing)
         return cls(block, labels, Reading(n_threads=n_threads), completion)
+
+    @classmethod
+    def completed(cls, X: Any, y: Any, weight: Any, n_threads: int | None) -> MemoryRows:
+        """The same of rows that may have missing entries; see `completion.completed`."""
+        X, missing, gaussian = completed(X, y, weight, n_threads)
+        return cls.of(X, y, weight, n_threads, missing, gaussian)
 
     def relabelled(self, y: npt.NDArray[Any]) -> MemoryRows:
         """The same rows with other labels, which are checked here."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +13,11 @@ from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.validation import check_rows, check_weights, show
 from eigenfeat.expansion.layers import Layer, hidden_features, layer_features, row_blocks
 from eigenfeat.rows.blocks import Block
-from eigenfeat.rows.completion import GaussianRows
 
-__all__ = ["Reading", "Receipt", "check_finite", "merge_read", "read"]
+if TYPE_CHECKING:
+    from eigenfeat.rows.completion import GaussianRows
+
+__all__ = ["Reading", "Receipt", "check_finite", "check_known", "merge_read", "read"]
 
 _Result = TypeVar("_Result")
 _WORDS = 2**64
@@ -207,6 +209,17 @@ def check_finite(X: Any, start: int) -> None:
     raise ValueError(
         f"X: expected finite numbers, got {show(value)} in row {start + row}, column {column}"
     )
+
+
+def check_known(X: npt.NDArray[Any], start: int = 0) -> None:
+    """ValueError that names row and column of the first entry that is infinite."""
+    at = np.argwhere(np.isinf(X))
+    if len(at):
+        row, column = at[0].tolist()
+        raise ValueError(
+            f"X: expected finite numbers, or NaN for missing entries, got {show(X[row, column])} "
+            f"in row {start + row}, column {column}"
+        )
 
 
 def _either(merge: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
