@@ -28,9 +28,8 @@ from eigenfeat._base.validation import show
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block
 from eigenfeat.rows.labelled import LabelledRows
-from eigenfeat.rows.memory import MemoryRows
 
-__all__ = ["Gram", "LogitProblem", "Penalty", "far_means", "gram_rows", "uncentred"]
+__all__ = ["Gram", "LogitProblem", "Penalty", "gram_rows", "uncentred"]
 
 _Array = npt.NDArray[np.float64]
 
@@ -126,7 +125,7 @@ class LogitProblem:
     def rough(self) -> LogitProblem | None:
         """The same in float32, for the search's first steps, where its passes repay a copy."""
         rows = self.rows
-        if not (isinstance(rows, MemoryRows) and rows.dense and rows.dtype == np.float64):
+        if not (rows.in_memory and rows.dense and rows.dtype == np.float64):
             return None
         if not _LEAST_COPIED <= rows.n_rows * rows.n_features <= _MOST_COPIED:
             return None
@@ -314,23 +313,3 @@ def uncentred(W: _Array, centre: _Array | None) -> _Array:
     out = W.copy()
     out[-1] -= centre @ W[:-1]
     return out
-
-
-def far_means(rows: LabelledRows) -> _Array | None:
-    """Means (d,) of those columns whose means exceed ten deviations, 0 elsewhere; None if none.
-
-    About these means, with an intercept, the loss's optimum is the same; its float32 metric is not.
-    Such a column's mean square, in the energy's ridge, becomes its variance.
-    """
-    if not rows.dense:
-        return None
-    sums, squares, total = rows.reduce(reductions.column_sums, reductions.add, rows.n_threads)
-    mean: _Array = sums / total
-    far = squares / total - mean**2 < 0.01 * mean**2
-    if far.any():
-        low, high = rows.reduce(reductions.column_ranges, reductions.merge_ranges)
-        far &= low < high
-    if not far.any():
-        return None
-    mean[~far] = 0.0
-    return mean

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from eigenfeat.expansion.layers import Layer
-from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.rows import reductions
-from eigenfeat.rows.blocks import Block
+if TYPE_CHECKING:
+    from eigenfeat.expansion.layers import Layer
+    from eigenfeat.moments.class_moments import ClassMoments
+    from eigenfeat.rows.blocks import Block
+    from eigenfeat.rows.completion import GaussianRows
 
 __all__ = ["LabelledRows"]
 
@@ -39,6 +40,11 @@ class LabelledRows(ABC):
     @abstractmethod
     def codes(self) -> npt.NDArray[Any]:
         """Indices (n,) of the labels."""
+
+    @property
+    @abstractmethod
+    def completion(self) -> GaussianRows | None:
+        """What the entries that were missing are completed by; None where none was."""
 
     @property
     @abstractmethod
@@ -70,6 +76,10 @@ class LabelledRows(ABC):
     def sparse(self) -> bool:
         """Whether the features are sparse matrices, not projected."""
 
+    def in_float32(self) -> LabelledRows:
+        """The same rows of an array in memory, rounded."""
+        raise NotImplementedError("rows that are not in memory")
+
     @abstractmethod
     def read_as(self, **changes: Any) -> LabelledRows:
         """The same rows, read in another way; see `Reading`."""
@@ -99,7 +109,6 @@ class LabelledRows(ABC):
     ) -> _Result:
         """Merge ``function(piece, *arguments)`` over pieces of feature rows."""
 
+    @abstractmethod
     def moments(self) -> ClassMoments:
         """Moments of the classes, of the rows as they are read; nobody else has them."""
-        arguments = self.classes, self.n_threads
-        return self.reduce(reductions.labelled_moments, reductions.merge_moments, *arguments)
