@@ -9,7 +9,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -21,6 +21,7 @@ from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.lazy import Lazy
 from eigenfeat._base.speaking import Speaks
 from eigenfeat._base.text_columns import naming_text
+from eigenfeat._base.types import RandomState, Rows, Weights
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.features import check_powers, expand
@@ -201,7 +202,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
         powers: Sequence[int] = (1, 2, 3),
         include_input: bool = False,
         solver: str = "auto",
-        random_state: Any = 0,
+        random_state: RandomState = 0,
         n_threads: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -220,7 +221,9 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
         self.n_threads = n_threads
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GEM:
+    def fit(
+        self, X: Rows | RowBlocks, y: ArrayLike | None = None, sample_weight: Weights = None
+    ) -> GEM:
         """Accumulate the classes' moments and solve for directions.
 
         Parameters
@@ -254,7 +257,9 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
             self._learn(rows, started)
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> GEM:
+    def partial_fit(
+        self, X: Any, y: Any, classes: ArrayLike | None = None, sample_weight: Weights = None
+    ) -> GEM:
         """Add a batch of rows to the moments; directions are computed when next needed.
 
         If `scale` is "auto" and the first batch has at least 300 rows, the choice is made on that
@@ -370,7 +375,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
         check_is_fitted(self)
         return self._solution()
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Any:
+    def _checked(self, X: Any, y: Any, sample_weight: Weights, *, reset: bool) -> Any:
         """Rows, labels and weights, without rows of no weight."""
         options = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "reset": reset}
         with naming_text(X):
@@ -378,7 +383,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
         check_classification_targets(y)
         return weighted_rows(X, y, sample_weight)
 
-    def _take(self, X: Any, y: Any, sample_weight: Any, classes: Any, *, first: bool) -> None:
+    def _take(self, X: Any, y: Any, sample_weight: Weights, classes: Any, *, first: bool) -> None:
         """Check one batch and add it to the moments; the first one may decide the scale."""
         self._check_parameters()
         started = time.perf_counter()

@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from eigenfeat._base import threads as _threads
 from eigenfeat._base.core import core
 from eigenfeat._base.feature_names import check_same_names, checked_names, names_of
 from eigenfeat._base.files import persist
 from eigenfeat._base.labels import LabelTable
+from eigenfeat._base.types import Labels, Rows
 from eigenfeat._base.validation import check_dtype, check_memory, check_rows, check_weights, show
 from eigenfeat.moments.state import core_arrays, restored_core, same_class, update_core
 
@@ -84,7 +86,7 @@ class ClassMoments:
 
     def __init__(
         self,
-        classes: Any = None,
+        classes: ArrayLike | None = None,
         dtype: npt.DTypeLike | None = None,
         feature_names: Any = None,
     ) -> None:
@@ -95,7 +97,7 @@ class ClassMoments:
         self._lock = threading.RLock()
 
     @property
-    def classes_(self) -> npt.NDArray[Any]:
+    def classes_(self) -> Labels:
         """Labels seen or given, sorted; shape (k,)."""
         return self._table.classes
 
@@ -125,7 +127,12 @@ class ClassMoments:
         return self._dtype
 
     def update(
-        self, X: Any, y: Any, sample_weight: Any = None, *, n_threads: int | None = None
+        self,
+        X: Rows,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        n_threads: int | None = None,
     ) -> ClassMoments:
         """Add a batch of rows.
 

@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.lazy import cached_property
+from eigenfeat._base.types import Labels
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block, RowBlocks
 from eigenfeat.rows.labelled import LabelledRows
@@ -84,7 +85,7 @@ class SurveyedBlocks(LabelledRows):
         return cls(blocks, known, found)
 
     @property
-    def classes(self) -> npt.NDArray[Any]:
+    def classes(self) -> Labels:
         """Labels (k,), sorted."""
         return self.survey.table.classes
 
