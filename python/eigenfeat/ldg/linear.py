@@ -17,7 +17,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.types import RandomState, Rows
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import (
     FLOATS,
@@ -160,7 +159,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         n_neighbors: int | str | Sequence[int] = "cv",
         standardize: bool = True,
         solver: str = "auto",
-        random_state: RandomState = None,
+        random_state: Any = None,
         n_threads: int | None = None,
     ) -> None:
         self.n_components = n_components
@@ -172,7 +171,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.n_threads = n_threads
 
     @one_blas_thread()
-    def fit(self, X: Rows, y: ArrayLike) -> LDG:
+    def fit(self, X: Any, y: ArrayLike) -> LDG:
         """Choose the parameters that are not given, and solve for the directions.
 
         Parameters
