@@ -6,21 +6,22 @@ parameters and a fitted transformer. Its columns are nested: fewer are the first
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.papers import settings
 from bench.papers.protocol import Context
 
-__all__ = ["ByItself", "Family", "Rules"]
-
 Codes = NDArray[np.int64]
+Rows = NDArray[np.float64]
 Candidates = Iterator[tuple[dict[str, Any], Any]]
+
+RIDGE = 1e-3  # of Fisher's and local Fisher's scatters, for which the thesis has none
+SPARSITY = 3  # section 3.4.1
 
 
 @dataclass(frozen=True)
@@ -49,36 +50,7 @@ class Rules:
         return replace(self, gammas=self.gammas[::2], ridges=self.ridges[::2])
 
 
-Family = Callable[[NDArray[np.float64], Codes, Rules], Candidates]
-
-
-def rank(X: NDArray[np.float64]) -> int:
-    """Return the most directions that rows have, their number of columns where those are fewer."""
-    n, d = X.shape
-    return d if d < n else int(np.linalg.matrix_rank(X - X.mean(axis=0)))
-
-
-def _most(X: NDArray[np.float64], codes: Codes, rules: Rules) -> int:
-    return min(rules.limit(int(codes.max()) + 1), rank(X))
-
-
-# ---- LDG -----------------------------------------------------------------------------------------
-
-
-def ldg(context: Context) -> Family:
-    """LDG in many dimensions, with the rules' gammas."""
-    return partial(_ldg, seed=context.seed)
-
-
-def _ldg(X: NDArray[np.float64], codes: Codes, rules: Rules, *, seed: int) -> Candidates:
-    from eigenfeat.ldg import LDG
-
-    given: dict[str, Any] = {"gamma": list(rules.gammas)}
-    if len(X) <= X.shape[1] + 1:  # rows left out choose gamma, and not in all those dimensions
-        chosen = LDG("greedy", random_state=seed, **given).fit(X, codes)
-        given = {"gamma": chosen.gamma_, "n_neighbors": chosen.n_neighbors_}
-    model = LDG(_most(X, codes, rules), random_state=seed, **given)
-    yield {"gamma": model.fit(X, codes).gamma_, "n_neighbors": model.n_neighbors_}, model
+Family = Callable[[Rows, Codes, Rules], Candidates]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,148 +63,149 @@ class ByItself:
     make: Callable[[int | str], Any]
 
 
+def family(candidates: Callable[..., Candidates]) -> Callable[[Context], Family]:
+    """Turn what yields candidates of a context, rows, codes and rules into a method's `build`."""
+
+    @wraps(candidates)
+    def build(context: Context) -> Family:
+        return partial(candidates, context)
+
+    return build
+
+
+def rank(X: Rows) -> int:
+    """Return the most directions that rows have, their number of columns where those are fewer."""
+    n, d = X.shape
+    return d if d < n else int(np.linalg.matrix_rank(X - X.mean(axis=0)))
+
+
+def _most(X: Rows, codes: Codes, rules: Rules) -> int:
+    return min(rules.limit(int(codes.max()) + 1), rank(X))
+
+
+def _make(name: str, *given: Any, **parameters: Any) -> Any:
+    """Make an estimator of `eigenfeat.ldg`, which only a method's own process imports."""
+    from eigenfeat import ldg
+
+    return getattr(ldg, name)(*given, **parameters)
+
+
+# ---- LDG -----------------------------------------------------------------------------------------
+
+
+@family
+def ldg(context: Context, X: Rows, codes: Codes, rules: Rules) -> Candidates:
+    """LDG in many dimensions, with the rules' gammas."""
+    given: dict[str, Any] = {"gamma": list(rules.gammas)}
+    if len(X) <= X.shape[1] + 1:  # rows left out choose gamma, and not in all those dimensions
+        chosen = _make("LDG", "greedy", random_state=context.seed, **given).fit(X, codes)
+        given = {"gamma": chosen.gamma_, "n_neighbors": chosen.n_neighbors_}
+    model = _make("LDG", _most(X, codes, rules), random_state=context.seed, **given)
+    yield {"gamma": model.fit(X, codes).gamma_, "n_neighbors": model.n_neighbors_}, model
+
+
 def ldg_by_itself(context: Context) -> ByItself:
     """LDG with its defaults, as a user has it."""
-    from eigenfeat.ldg import LDG
-
-    return ByItself(partial(LDG, random_state=context.seed))
+    return ByItself(partial(_make, "LDG", random_state=context.seed))
 
 
-def sparse_ldg(context: Context, deflation: str) -> Family:
+def _sparse(deflation: str, context: Context, X: Rows, codes: Codes, rules: Rules) -> Candidates:
     """LDG with sparse directions, as many as there are columns."""
-    return partial(_sparse_ldg, deflation=deflation, seed=context.seed)
+    model = _make(
+        "SparseLDG",
+        _most(X, codes, rules),
+        sparsity=SPARSITY,
+        deflation=deflation,
+        gamma=list(rules.gammas),
+        n_neighbors="cv",
+        random_state=context.seed,
+    )
+    yield {"gamma": model.fit(X, codes).gamma_, "n_neighbors": model.n_neighbors_}, model
 
 
 def sparsely_deflated(context: Context) -> Family:
     """SparseLDG whose matrix is deflated by sparse directions."""
-    return sparse_ldg(context, "sparse")
+    return partial(_sparse, "sparse", context)
 
 
 def orthonormally_deflated(context: Context) -> Family:
     """SparseLDG in the orthogonal complement of the directions before."""
-    return sparse_ldg(context, "orthonormal")
-
-
-def _sparse_ldg(
-    X: NDArray[np.float64], codes: Codes, rules: Rules, *, deflation: str, seed: int
-) -> Candidates:
-    from eigenfeat.ldg import SparseLDG
-
-    model = SparseLDG(
-        _most(X, codes, rules),
-        sparsity=settings.LDG_SPARSITY,
-        deflation=deflation,
-        gamma=list(rules.gammas),
-        n_neighbors="cv",
-        random_state=seed,
-    )
-    yield {"gamma": model.fit(X, codes).gamma_, "n_neighbors": model.n_neighbors_}, model
+    return partial(_sparse, "orthonormal", context)
 
 
 # ---- what it is compared with --------------------------------------------------------------------
 
 
-def all_columns(context: Context) -> Family:
+@family
+def all_columns(context: Context, X: Rows, codes: Codes, rules: Rules) -> Candidates:
     """Rows as they are."""
-    return _all_columns
-
-
-def _all_columns(X: NDArray[np.float64], codes: Codes, rules: Rules) -> Candidates:
     from sklearn.preprocessing import FunctionTransformer
 
     yield {}, FunctionTransformer().fit(X)
 
 
-def pca(context: Context) -> Family:
+@family
+def pca(context: Context, X: Rows, codes: Codes, rules: Rules) -> Candidates:
     """Principal components."""
-    return _pca
-
-
-def _pca(X: NDArray[np.float64], codes: Codes, rules: Rules) -> Candidates:
     from sklearn.decomposition import PCA
 
     yield {}, PCA(_most(X, codes, rules), svd_solver="auto", random_state=0).fit(X)
 
 
-def fisher(context: Context) -> Family:
+@family
+def fisher(context: Context, X: Rows, codes: Codes, rules: Rules) -> Candidates:
     """Fisher's directions with as small a ridge as makes them definite."""
-    return partial(_fisher, ridges=(settings.LDG_RIDGE,))
+    yield {"ridge": RIDGE}, _make("RegularizedFisher", ridge=RIDGE).fit(X, codes)
 
 
-def regularized_fisher(context: Context) -> Family:
+@family
+def regularized_fisher(context: Context, X: Rows, codes: Codes, rules: Rules) -> Candidates:
     """Fisher's directions, one candidate for each ridge."""
-    return partial(_fisher, ridges=None)
+    for ridge in rules.ridges:
+        yield {"ridge": ridge}, _make("RegularizedFisher", ridge=ridge).fit(X, codes)
 
 
-def _fisher(
-    X: NDArray[np.float64], codes: Codes, rules: Rules, *, ridges: Sequence[float] | None
-) -> Candidates:
-    from eigenfeat.ldg import RegularizedFisher
-
-    for ridge in rules.ridges if ridges is None else ridges:
-        yield {"ridge": ridge}, RegularizedFisher(ridge=ridge).fit(X, codes)
-
-
-def local_fisher(context: Context) -> Family:
+@family
+def local_fisher(context: Context, X: Rows, codes: Codes, rules: Rules) -> Candidates:
     """Local Fisher directions with as small a ridge as makes them definite."""
-    return partial(_local_fisher, ridges=(settings.LDG_RIDGE,))
-
-
-def regularized_local_fisher(context: Context) -> Family:
-    """Local Fisher directions, one candidate for each ridge."""
-    return partial(_local_fisher, ridges=None)
-
-
-def _local_fisher(
-    X: NDArray[np.float64], codes: Codes, rules: Rules, *, ridges: Sequence[float] | None
-) -> Candidates:
-    from eigenfeat.ldg import LocalFisher
-
     most = _most(X, codes, rules)
-    for ridge in rules.ridges if ridges is None else ridges:
-        yield {"ridge": ridge}, LocalFisher(most, ridge=ridge).fit(X, codes)
+    yield {"ridge": RIDGE}, _make("LocalFisher", most, ridge=RIDGE).fit(X, codes)
 
 
-def pca_fisher(context: Context) -> Family:
-    """Fisherfaces, in directions of length 1.
+@family
+def regularized_local_fisher(context: Context, X: Rows, codes: Codes, rules: Rules) -> Candidates:
+    """Local Fisher directions, one candidate for each ridge."""
+    most = _most(X, codes, rules)
+    for ridge in rules.ridges:
+        yield {"ridge": ridge}, _make("LocalFisher", most, ridge=ridge).fit(X, codes)
 
-    As in the thesis. Of unit variance within classes, of which there is next to none, they would
-    have 66% right instead of 71% over its small sets.
+
+@family
+def pca_fisher(context: Context, X: Rows, codes: Codes, rules: Rules) -> Candidates:
+    """Fisherfaces, in directions of length 1, as in the thesis.
+
+    Of unit variance within classes, of which there is next to none, they would have 66% right
+    instead of 71% over its small sets.
     """
-    return _pca_fisher
-
-
-def _pca_fisher(X: NDArray[np.float64], codes: Codes, rules: Rules) -> Candidates:
-    from eigenfeat.ldg import PCAFisher
-
-    model = PCAFisher().fit(X, codes)
+    model = _make("PCAFisher").fit(X, codes)
     lengths = np.linalg.norm(model.components_, axis=1, keepdims=True)
     model.components_ = model.components_ / lengths
     yield {}, model
 
 
-def direct_lda(context: Context) -> Family:
+@family
+def direct_lda(context: Context, X: Rows, codes: Codes, rules: Rules) -> Candidates:
     """Direct LDA."""
-    return partial(_plain, name="DirectLDA")
+    yield {}, _make("DirectLDA").fit(X, codes)
 
 
-def gsvd(context: Context) -> Family:
+@family
+def gsvd(context: Context, X: Rows, codes: Codes, rules: Rules) -> Candidates:
     """Generalized discriminant analysis."""
-    return partial(_plain, name="GSVDDiscriminant")
+    yield {}, _make("GSVDDiscriminant").fit(X, codes)
 
 
-def _plain(X: NDArray[np.float64], codes: Codes, rules: Rules, *, name: str) -> Candidates:
-    from eigenfeat import ldg
-
-    yield {}, getattr(ldg, name)().fit(X, codes)
-
-
-def pca_local_fisher(context: Context) -> Family:
+@family
+def pca_local_fisher(context: Context, X: Rows, codes: Codes, rules: Rules) -> Candidates:
     """Local Fisher directions among as many principal components as have a full scatter within."""
-    return _pca_local_fisher
-
-
-def _pca_local_fisher(X: NDArray[np.float64], codes: Codes, rules: Rules) -> Candidates:
-    from eigenfeat.ldg import LocalFisher
-
-    yield {}, LocalFisher(pca_components="auto", ridge=0.0).fit(X, codes)
+    yield {}, _make("LocalFisher", pca_components="auto", ridge=0.0).fit(X, codes)
