@@ -11,8 +11,9 @@ import numpy as np
 
 from bench.papers import figures, splits
 from bench.papers.protocol import Context, Outcome, Problem, Protocol
-from bench.papers.splits import Score, best_or_tied
+from bench.papers.splits import Score
 from bench.papers.tables import mean_and_deviation, mean_fields, new_table
+from bench.papers.three_nearest import best_or_tied
 
 if TYPE_CHECKING:
     from rich.table import Table

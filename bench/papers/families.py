@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.papers.protocol import Context
+from bench.papers.three_nearest import Codes, leave_one_out
 
-Codes = NDArray[np.int64]
 Rows = NDArray[np.float64]
 Candidates = Iterator[tuple[dict[str, Any], Any]]
 
 RIDGE = 1e-3  # of Fisher's and local Fisher's scatters, for which the thesis has none
 SPARSITY = 3  # section 3.4.1
+SLACKS = (0.1, 1.0, 10.0)  # of ITML; the thesis has those of its authors' code
 
 
 @dataclass(frozen=True)
@@ -209,3 +210,54 @@ def gsvd(context: Context, X: Rows, codes: Codes, rules: Rules) -> Candidates:
 def pca_local_fisher(context: Context, X: Rows, codes: Codes, rules: Rules) -> Candidates:
     """Local Fisher directions among as many principal components as have a full scatter within."""
     yield {}, _make("LocalFisher", pca_components="auto", ridge=0.0).fit(X, codes)
+
+
+@family
+def itml(context: Context, X: Rows, codes: Codes, rules: Rules) -> Candidates:
+    """ITML, one candidate for each slack; features are ranked by mutual information."""
+    from eigenfeat.ldg.metric_learning import ranked_by_information
+
+    for slack in SLACKS:
+        model = _make("ITML", slack=slack, random_state=context.seed).fit(X, codes)
+        order = ranked_by_information(model.transform(X), codes, _most(X, codes, rules))
+        model.components_ = model.components_[order]
+        yield {"slack": slack}, model
+
+
+def itml_by_itself(context: Context) -> ByItself:
+    """The whole metric of ITML with its default slack; few features by their rank."""
+    return ByItself(partial(_itml, context.seed))
+
+
+def _itml(seed: int, dimension: int | str) -> Any:
+    return _make("ITML", None if dimension == "cv" else dimension, random_state=seed)
+
+
+def nca(context: Context) -> ByItself:
+    """NCA, fitted anew in each dimension: counted up from 1 until rows are less often right."""
+    return ByItself(partial(GreedyNCA, context.seed))
+
+
+class GreedyNCA:
+    """NCA in so many dimensions, or in those that rows left to each other prefer."""
+
+    def __init__(self, seed: int, dimension: int | str) -> None:
+        self.seed = seed
+        self.dimension = dimension
+
+    def fit(self, X: Rows, codes: Codes) -> GreedyNCA:
+        """Fit one, or more and more dimensions until one more lowers the accuracy."""
+        greedy = self.dimension == "cv"
+        before = -1.0
+        for m in range(1, min(X.shape[1], 40) + 1) if greedy else (self.dimension,):
+            model = _make("NCA", m, random_state=self.seed).fit(X, codes)
+            score = leave_one_out(np.ascontiguousarray(model.transform(X)), codes)
+            if score < before:
+                break
+            self.model_, before = model, score
+        return self
+
+    def transform(self, X: Rows) -> Rows:
+        """Return the reduced rows."""
+        reduced: Rows = self.model_.transform(X)
+        return reduced

@@ -80,6 +80,8 @@ METHODS = (
     Method("LFDA", families.local_fisher),
     Method("all columns", families.all_columns),
     Method("LDG, its default", families.ldg_by_itself),
+    Method("ITML", families.itml, peer=True),
+    Method("NCA", families.nca, peer=True),
 )
 SPARSE_METHODS = (
     Method("LDG", families.ldg),
@@ -154,6 +156,7 @@ SMALL_METHODS = (
     Method("GDA", families.gsvd),
     Method("PCA LFDA", families.pca_local_fisher),
     Method("Reg. LFDA", families.regularized_local_fisher),
+    Method("ITML", families.itml_by_itself, peer=True),
 )
 
 

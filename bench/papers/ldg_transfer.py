@@ -27,7 +27,8 @@ from bench.papers.protocol import (
     Step,
     read_arrays,
 )
-from bench.papers.splits import Score, accuracy, best_or_tied, seeds
+from bench.papers.splits import Score, seeds
+from bench.papers.three_nearest import accuracy, best_or_tied
 
 LABELLED = 2  # rows a class of the target, section 4.5.3
 EXTRA = 5  # dimensions beyond the classes

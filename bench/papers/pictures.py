@@ -12,7 +12,8 @@ from bench.papers import families, figures
 from bench.papers.accuracy_tables import accuracies, done_on
 from bench.papers.families import Rules
 from bench.papers.protocol import Context, Outcome, Problem, Protocol
-from bench.papers.splits import Table, accuracy
+from bench.papers.splits import Table
+from bench.papers.three_nearest import accuracy
 from eigenfeat.plotting import ldg
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from bench.papers import (
 from bench.papers.families import Rules
 from bench.papers.protocol import Context, Outcome
 from bench.papers.runner import reproduce
-from bench.papers.splits import accuracy, best_or_tied, leave_one_out
+from bench.papers.three_nearest import accuracy, best_or_tied, leave_one_out
 from eigenfeat.ldg import LDG, PCAFisher, RegularizedFisher
 
 QUICK = Context(quick=True)
