@@ -64,12 +64,12 @@ class ByItself:
     make: Callable[[int | str], Any]
 
 
-def family(candidates: Callable[..., Candidates]) -> Callable[[Context], Family]:
+def family(candidates: Callable[..., Candidates]) -> Callable[..., Family]:
     """Turn what yields candidates of a context, rows, codes and rules into a method's `build`."""
 
     @wraps(candidates)
-    def build(context: Context) -> Family:
-        return partial(candidates, context)
+    def build(context: Context, **given: Any) -> Family:
+        return partial(candidates, context, **given)
 
     return build
 
@@ -110,28 +110,15 @@ def ldg_by_itself(context: Context) -> ByItself:
     return ByItself(partial(_make, "LDG", random_state=context.seed))
 
 
-def _sparse(deflation: str, context: Context, X: Rows, codes: Codes, rules: Rules) -> Candidates:
-    """LDG with sparse directions, as many as there are columns."""
-    model = _make(
-        "SparseLDG",
-        _most(X, codes, rules),
-        sparsity=SPARSITY,
-        deflation=deflation,
-        gamma=list(rules.gammas),
-        n_neighbors="cv",
-        random_state=context.seed,
-    )
+@family
+def sparse_ldg(
+    context: Context, X: Rows, codes: Codes, rules: Rules, *, deflation: str
+) -> Candidates:
+    """SparseLDG, its matrix deflated by sparse directions or in their orthogonal complement."""
+    given = {"sparsity": SPARSITY, "gamma": list(rules.gammas), "n_neighbors": "cv"}
+    most = _most(X, codes, rules)
+    model = _make("SparseLDG", most, deflation=deflation, random_state=context.seed, **given)
     yield {"gamma": model.fit(X, codes).gamma_, "n_neighbors": model.n_neighbors_}, model
-
-
-def sparsely_deflated(context: Context) -> Family:
-    """SparseLDG whose matrix is deflated by sparse directions."""
-    return partial(_sparse, "sparse", context)
-
-
-def orthonormally_deflated(context: Context) -> Family:
-    """SparseLDG in the orthogonal complement of the directions before."""
-    return partial(_sparse, "orthonormal", context)
 
 
 # ---- what it is compared with --------------------------------------------------------------------
@@ -154,31 +141,27 @@ def pca(context: Context, X: Rows, codes: Codes, rules: Rules) -> Candidates:
 
 
 @family
-def fisher(context: Context, X: Rows, codes: Codes, rules: Rules) -> Candidates:
-    """Fisher's directions with as small a ridge as makes them definite."""
-    yield {"ridge": RIDGE}, _make("RegularizedFisher", ridge=RIDGE).fit(X, codes)
+def plain(
+    context: Context, X: Rows, codes: Codes, rules: Rules, *, name: str, **given: Any
+) -> Candidates:
+    """An estimator of `eigenfeat.ldg` by its name."""
+    yield {}, _make(name, **given).fit(X, codes)
 
 
 @family
-def regularized_fisher(context: Context, X: Rows, codes: Codes, rules: Rules) -> Candidates:
-    """Fisher's directions, one candidate for each ridge."""
-    for ridge in rules.ridges:
-        yield {"ridge": ridge}, _make("RegularizedFisher", ridge=ridge).fit(X, codes)
-
-
-@family
-def local_fisher(context: Context, X: Rows, codes: Codes, rules: Rules) -> Candidates:
-    """Local Fisher directions with as small a ridge as makes them definite."""
-    most = _most(X, codes, rules)
-    yield {"ridge": RIDGE}, _make("LocalFisher", most, ridge=RIDGE).fit(X, codes)
-
-
-@family
-def regularized_local_fisher(context: Context, X: Rows, codes: Codes, rules: Rules) -> Candidates:
-    """Local Fisher directions, one candidate for each ridge."""
-    most = _most(X, codes, rules)
-    for ridge in rules.ridges:
-        yield {"ridge": ridge}, _make("LocalFisher", most, ridge=ridge).fit(X, codes)
+def ridged(
+    context: Context,
+    X: Rows,
+    codes: Codes,
+    rules: Rules,
+    *,
+    name: str,
+    ridges: tuple[float, ...] = (),
+) -> Candidates:
+    """RegularizedFisher or LocalFisher, one candidate for each ridge."""
+    most = (_most(X, codes, rules),) if name == "LocalFisher" else ()
+    for ridge in ridges or rules.ridges:
+        yield {"ridge": ridge}, _make(name, *most, ridge=ridge).fit(X, codes)
 
 
 @family
@@ -194,22 +177,14 @@ def pca_fisher(context: Context, X: Rows, codes: Codes, rules: Rules) -> Candida
     yield {}, model
 
 
-@family
-def direct_lda(context: Context, X: Rows, codes: Codes, rules: Rules) -> Candidates:
-    """Direct LDA."""
-    yield {}, _make("DirectLDA").fit(X, codes)
-
-
-@family
-def gsvd(context: Context, X: Rows, codes: Codes, rules: Rules) -> Candidates:
-    """Generalized discriminant analysis."""
-    yield {}, _make("GSVDDiscriminant").fit(X, codes)
-
-
-@family
-def pca_local_fisher(context: Context, X: Rows, codes: Codes, rules: Rules) -> Candidates:
-    """Local Fisher directions among as many principal components as have a full scatter within."""
-    yield {}, _make("LocalFisher", pca_components="auto", ridge=0.0).fit(X, codes)
+fisher = partial(ridged, name="RegularizedFisher", ridges=(RIDGE,))
+local_fisher = partial(ridged, name="LocalFisher", ridges=(RIDGE,))
+regularized_fisher = partial(ridged, name="RegularizedFisher")
+regularized_local_fisher = partial(ridged, name="LocalFisher")
+direct_lda = partial(plain, name="DirectLDA")
+gsvd = partial(plain, name="GSVDDiscriminant")
+# Among as many principal components as have a full scatter within classes.
+pca_local_fisher = partial(plain, name="LocalFisher", pca_components="auto", ridge=0.0)
 
 
 @family

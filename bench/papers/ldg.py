@@ -85,8 +85,10 @@ METHODS = (
 )
 SPARSE_METHODS = (
     Method("LDG", families.ldg),
-    Method("SparseLDG, sparse deflation", families.sparsely_deflated),
-    Method("SparseLDG, orthonormal deflation", families.orthonormally_deflated),
+    Method("SparseLDG, sparse deflation", partial(families.sparse_ldg, deflation="sparse")),
+    Method(
+        "SparseLDG, orthonormal deflation", partial(families.sparse_ldg, deflation="orthonormal")
+    ),
 )
 STUDY = partial(by_splits, rules=RULES)
 
