@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bench.papers import figures, splits
-from bench.papers.protocol import Context, Outcome, Problem, Protocol
+from bench.papers.protocol import Context, Files, Outcome, Problem, Run
 from bench.papers.splits import Score
 from bench.papers.tables import mean_and_deviation, mean_fields, new_table
 from bench.papers.three_nearest import best_or_tied
@@ -48,18 +48,17 @@ def few_of(score: Score) -> float:
     return np.nan if score.few is None else score.few
 
 
-def done_on(problem: Problem, outcomes: Iterable[Outcome]) -> dict[str, Outcome]:
-    """Return what has run on a problem, by method."""
-    return {o.method: o for o in outcomes if o.problem == problem.name and o.splits}
+def done_on(problem: Problem, run: Run) -> dict[str, Outcome]:
+    """Return what has been measured on a problem, by method."""
+    return {name: outcome for name, outcome in run.done(problem).items() if outcome.splits}
 
 
-def accuracies(
-    problem: Problem, outcomes: Iterable[Outcome], value: Value = accuracy_of
-) -> dict[str, list[float]]:
+def accuracies(problem: Problem, run: Run, value: Value = accuracy_of) -> dict[str, list[float]]:
     """Return what each method that has run got on a problem, one number a split."""
-    done = done_on(problem, outcomes)
-    names = [method.name for method in problem.methods if method.name in done]
-    return {name: [value(score) for score in done[name].splits] for name in names}
+    return {
+        name: [value(score) for score in outcome.splits]
+        for name, outcome in done_on(problem, run).items()
+    }
 
 
 def verdict(values: Sequence[float], printed: str) -> str:
@@ -79,38 +78,38 @@ def verdict(values: Sequence[float], printed: str) -> str:
 def tell_of_sets(
     title: str,
     problems: Sequence[Problem],
-    outcomes: Sequence[Outcome],
+    run: Run,
     printed: Figures,
     seconds: Figures | None = None,
     value: Value = accuracy_of,
 ) -> Iterator[Any]:
     """Yield a table of accuracies, a line a data set, what it comes to, and a table of seconds."""
-    begun = [p for p in problems if any(o.problem == p.name for o in outcomes)]
+    begun = [problem for problem in problems if run.done(problem)]
     if not begun:
         return
     yield f"\n{title}"
-    yield _accuracy_table(begun, outcomes, printed, value)
+    yield _accuracy_table(begun, run, printed, value)
     yield LEGEND
-    if any(0 < len(outcome.splits) < splits.N_SPLITS for outcome in outcomes):
+    if any(0 < len(outcome.splits) < splits.N_SPLITS for outcome in run.outcomes):
         yield "A quick run, of few splits and rows: it shows that all works, verdicts mean little."
-    yield from _summary(begun, outcomes, printed, value)
+    yield from _summary(begun, run, printed, value)
     if seconds is None:
         return
     yield "\nSeconds a split, choices included; below them the thesis's"
-    yield _seconds_table(begun, outcomes, seconds)
+    yield _seconds_table(begun, run, seconds)
     for problem in begun:
         if problem.split:  # where the data is not the thesis's
             yield f"{problem.name}: {problem.split}"
-    for outcome in outcomes:
+    for outcome in run.outcomes:
         if outcome.failure:
             yield f"{outcome.problem}, {outcome.method} failed: {outcome.failure}"
         for text in outcome.warnings:
             yield f"{outcome.problem}, {outcome.method} warned: {text}"
 
 
-def tell_of_sparsity(problem: Problem, outcomes: Sequence[Outcome]) -> Iterator[Any]:
+def tell_of_sparsity(problem: Problem, run: Run) -> Iterator[Any]:
     """Yield how many columns the first directions have weight on."""
-    done = done_on(problem, outcomes)
+    done = done_on(problem, run)
     if not done:
         return
     yield f"\n{problem.title}"
@@ -125,49 +124,44 @@ def tell_of_sparsity(problem: Problem, outcomes: Sequence[Outcome]) -> Iterator[
     yield "Columns that each direction has weight on, from the first; means over the splits."
 
 
-def _accuracy_table(
-    problems: Sequence[Problem], outcomes: Sequence[Outcome], figures: Figures, value: Value
-) -> Table:
+def _accuracy_table(problems: Sequence[Problem], run: Run, figures: Figures, value: Value) -> Table:
     names = _columns(problems, figures)
     table = new_table(["", "rows,\ntested", *names, "verdict"])
     for problem in problems:
-        found = accuracies(problem, outcomes, value)
+        found = accuracies(problem, run, value)
         best = best_or_tied(found) if len(found) > 1 else set()
         printed = figures.get(problem.name, {})
-        cells = [_cell(found.get(name), printed.get(name, ""), name in best) for name in names]
+        marks = {name: _percent(found[name]) + ("*" if name in best else " ") for name in found}
+        cells = [_above(marks.get(name, ""), printed.get(name, ""), " ") for name in names]
         ours = next((name for name in OURS if name in found), "")
         said = verdict(found.get(ours, []), printed.get(ours, "")) or _among(ours, found, best)
-        sizes = sorted({(o.n_train, o.n_test) for o in done_on(problem, outcomes).values()})[:1]
+        sizes = sorted({(o.n_train, o.n_test) for o in done_on(problem, run).values()})[:1]
         rows = "".join(f"{train:,}\n{test:,}" for train, test in sizes)
         table.add_row(problem.name, rows, *cells, said)
     return table
 
 
-def _seconds_table(
-    problems: Sequence[Problem], outcomes: Sequence[Outcome], figures: Figures
-) -> Table:
+def _seconds_table(problems: Sequence[Problem], run: Run, figures: Figures) -> Table:
     names = _columns(problems, figures)
     table = new_table(["", *names, "most\nMB"])
     for problem in problems:
-        done = done_on(problem, outcomes)
+        done = done_on(problem, run)
+        means = {name: f"{_seconds(outcome):.2f}" for name, outcome in done.items()}
         printed = figures.get(problem.name, {})
-        means = [f"{_seconds(done[name]):.2f}" if name in done else "" for name in names]
-        cells = [
-            _above(mean, printed.get(name, "")) for name, mean in zip(names, means, strict=True)
-        ]
+        cells = [_above(means.get(name, ""), printed.get(name, "")) for name in names]
         peak = max((outcome.peak_bytes for outcome in done.values()), default=0)
         table.add_row(problem.name, *cells, f"{peak / 2**20:,.0f}")
     return table
 
 
 def _summary(
-    problems: Sequence[Problem], outcomes: Sequence[Outcome], figures: Figures, value: Value
+    problems: Sequence[Problem], run: Run, figures: Figures, value: Value
 ) -> Iterator[str]:
     """Yield what LDG comes to over all sets beside the thesis's, and how often who is best."""
     verdicts: Counter[str] = Counter()
     pairs, best, compared = [], Counter[str](), 0
     for problem in problems:
-        found = accuracies(problem, outcomes, value)
+        found = accuracies(problem, run, value)
         ours = next((name for name in OURS if name in found), None)
         if ours is None:
             continue
@@ -207,13 +201,8 @@ def _columns(problems: Sequence[Problem], figures: Figures) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _cell(values: Sequence[float] | None, printed: str, best: bool) -> str:
-    mean = _percent(values) + ("*" if best else " ") if values else ""
-    return _above(mean, f"{printed} " if printed else "")
-
-
-def _above(mean: str, printed: str) -> str:
-    return f"{mean}\n{printed}" if printed else mean
+def _above(mean: str, printed: str, mark: str = "") -> str:
+    return f"{mean}\n{printed}{mark}" if printed else mean
 
 
 def _percent(values: Sequence[float]) -> str:
@@ -227,13 +216,11 @@ def _seconds(outcome: Outcome) -> float:
 # ---- files ---------------------------------------------------------------------------------------
 
 
-def lines(
-    protocol: Protocol, outcomes: Sequence[Outcome], context: Context
-) -> dict[str, tuple[Sequence[str], Any]]:
+def lines(run: Run) -> Files:
     """Return one line a method and problem, and accuracies by dimension in a file beside it."""
-    problems = {problem.name: problem for problem in protocol.problems}
-    found = [_line(problems[outcome.problem], outcome, context) for outcome in outcomes]
-    curves = [line for outcome in outcomes for line in _curve_lines(outcome)]
+    problems = {problem.name: problem for problem in run.protocol.problems}
+    found = [_line(problems[one.problem], one, run.context) for one in run.outcomes]
+    curves = [line for outcome in run.outcomes for line in _curve_lines(outcome)]
     return {"": (FIELDS, found), "-curves": (CURVE_FIELDS, curves)}
 
 

@@ -38,8 +38,12 @@ def train(method: Method, data: Data, objective: str, context: Context, step: St
     started = time.perf_counter()
     best = candidates[0]
     if len(candidates) > 1 and _chooses_itself(estimator, data, objective):
+        from eigenfeat.gem.search import GEMClassifierCV  # shares moments and features
+
         step(f"choosing out of {len(candidates)}")
-        best = _by_classifier_cv(estimator, grid, data, context)
+        cv = _splitter(data, context.seed)
+        search = GEMClassifierCV(estimator=estimator, grid=grid, cv=cv, refit=False, verbose=0)
+        best = dict(search.fit(data.train.X, data.train.y).best_params_)
     elif len(candidates) > 1:
         best = _by_trial(estimator, candidates, data, objective, context, step)
     chosen = time.perf_counter()
@@ -67,22 +71,9 @@ def score(model: Any, rows: Rows) -> Scores:
 
 
 def _chooses_itself(estimator: Any, data: Data, objective: str) -> bool:
-    """Whether GEMClassifierCV can do it, which shares moments and features among candidates."""
-    if data.development is not None or objective != "error":
-        return False
-    from eigenfeat.gem.classifier import GEMClassifier
-
-    return isinstance(estimator, GEMClassifier)
-
-
-def _by_classifier_cv(
-    estimator: Any, grid: dict[str, list[Any]], data: Data, context: Context
-) -> dict[str, Any]:
-    from eigenfeat.gem.search import GEMClassifierCV
-
-    cv = _splitter(data, context.seed)
-    search = GEMClassifierCV(estimator=estimator, grid=grid, cv=cv, refit=False, verbose=0)
-    return dict(search.fit(data.train.X, data.train.y).best_params_)
+    """Whether there is a search of the estimator's own that can do it."""
+    is_gem = type(estimator).__name__ == "GEMClassifier"
+    return is_gem and data.development is None and objective == "error"
 
 
 def _by_trial(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.papers import pictures
 from bench.papers.figures import figures
-from bench.papers.protocol import Context, Protocol, read_arrays
+from bench.papers.protocol import Context, Files, Run, read_arrays
 from bench.papers.tables import new_table
 
 if TYPE_CHECKING:
@@ -28,8 +27,9 @@ SECONDS = figures("thesis-5.2-5.3")  # a test row, by method and set
 FIRST_STEP = figures("thesis-5.4")  # features of LDG, milliseconds at t = 1 with all and with LDG
 
 
-def tell(protocol: Protocol, trials: Sequence[Trial]) -> Iterator[Any]:
+def tell(run: Run) -> Iterator[Any]:
     """Yield a table for every set, then Tables 5.2 to 5.4, then what failed."""
+    trials = run.outcomes
     for name in dict.fromkeys(trial.problem for trial in trials):
         yield ""
         yield name, "bold"
@@ -120,21 +120,16 @@ def calibration_table(trials: Sequence[Trial]) -> Table:
     return table
 
 
-def lines(
-    protocol: Protocol, trials: Sequence[Trial], context: Context
-) -> dict[str, tuple[Sequence[str], Any]]:
-    """Return one line for each run."""
-    return {"": (FIELDS, [line for trial in trials for line in _lines(trial, context)])}
+def lines(run: Run) -> Files:
+    """Return one line for each value of each method's knob."""
+    return {"": (FIELDS, [line for trial in run.outcomes for line in _lines(trial, run.context)])}
 
 
-def draw(
-    protocol: Protocol, trials: Sequence[Trial], context: Context, folder: Path
-) -> pictures.Drawn:
+def draw(run: Run) -> pictures.Drawn:
     """Draw reliability and accuracy by the average time of decision."""
-    files = {p.name: p.file for p in protocol.problems if any(t.problem == p.name for t in trials)}
-    lengths = {n: read_arrays(folder / file, "X_train")[0].shape[1] for n, file in files.items()}
-    with_tau = {trial.method for trial in trials if trial.knob == "tau"}
-    yield from pictures.draw_early(trials, lengths, with_tau)
+    begun = [problem for problem in run.protocol.problems if run.done(problem)]
+    lengths = {p.name: read_arrays(run.folder / p.file, "X_train")[0].shape[1] for p in begun}
+    yield from pictures.draw_early(run.outcomes, lengths)
 
 
 def _lines(trial: Trial, context: Context) -> Iterator[dict[str, object]]:

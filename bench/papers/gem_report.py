@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bench.papers.protocol import Context, Outcome, Paper, Problem, Protocol, Report, Scores
+from bench.papers.protocol import Context, Files, Outcome, Paper, Problem, Report, Run, Scores
 from bench.papers.tables import mean_and_deviation, mean_fields, new_table
 
 if TYPE_CHECKING:
@@ -36,24 +36,24 @@ FIELDS = (
 )
 
 
-def tell(protocol: Protocol, outcomes: Sequence[Outcome]) -> Iterator[Any]:
+def tell(run: Run) -> Iterator[Any]:
     """Yield each problem that was begun: its split and sizes, its table, and remarks."""
-    for problem in protocol.problems:
-        done = [outcome for outcome in outcomes if outcome.problem == problem.name]
+    for problem in run.protocol.problems:
+        done = run.done(problem)
         if done:
             yield ""
             yield problem.title, "bold"
             yield from problem.split.splitlines()
-            for train, test in sorted({(o.n_train, o.n_test) for o in done if o.scores}):
+            for train, test in sorted({(o.n_train, o.n_test) for o in done.values() if o.scores}):
                 yield f"{train:,} rows for training, {test:,} for testing"
             yield comparison(problem, done)
-            for outcome in done:
+            for outcome in done.values():
                 yield from ((remark, "dim") for remark in _remarks(outcome))
 
 
-def comparison(problem: Problem, outcomes: Sequence[Outcome]) -> Table:
+def comparison(problem: Problem, done: Mapping[str, Outcome]) -> Table:
     """Return the table of one problem: a row for each method that was run or quoted."""
-    rows = list(_rows(problem, outcomes))
+    rows = list(_rows(problem, done))
     cells = [_cells(*row, entropy=problem.objective == "cross_entropy") for row in rows]
     shown = [name for name in HEADINGS if any(row[name] for row in cells)]
     table = new_table([HEADINGS[name] for name in shown])
@@ -63,14 +63,12 @@ def comparison(problem: Problem, outcomes: Sequence[Outcome]) -> Table:
     return table
 
 
-def lines(
-    protocol: Protocol, outcomes: Sequence[Outcome], context: Context
-) -> dict[str, tuple[Sequence[str], Any]]:
+def lines(run: Run) -> Files:
     """Return one line for each row of ours."""
     found = [
-        _line(name, paper, outcome, scores, context)
-        for problem in protocol.problems
-        for name, paper, outcome, scores in _rows(problem, outcomes)
+        _line(name, paper, outcome, scores, run.context)
+        for problem in run.protocol.problems
+        for name, paper, outcome, scores in _rows(problem, run.done(problem))
         if outcome is not None
     ]
     return {"": (FIELDS, found)}
@@ -90,9 +88,8 @@ def _remarks(outcome: Outcome) -> Iterator[str]:
         yield f"{outcome.method} warned: {text}"
 
 
-def _rows(problem: Problem, outcomes: Sequence[Outcome]) -> Iterator[Row]:
+def _rows(problem: Problem, done: Mapping[str, Outcome]) -> Iterator[Row]:
     """Yield name, paper's figures, outcome and scores of each row; an ensemble's members first."""
-    done = {outcome.method: outcome for outcome in outcomes if outcome.problem == problem.name}
     for method in problem.methods:
         outcome = done.get(method.name)
         if outcome is None:

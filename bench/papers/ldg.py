@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bench.papers import families, figures, pictures
 from bench.papers.accuracy_tables import few_of, lines, tell_of_sets, tell_of_sparsity
 from bench.papers.families import Rules
-from bench.papers.protocol import Context, Method, Outcome, Problem, Protocol, Report, read_arrays
+from bench.papers.protocol import Context, Method, Problem, Protocol, Report, Run, read_arrays
 from bench.papers.splits import Table, by_splits
 
 TRAINING_SHARE = 0.7
@@ -135,12 +135,12 @@ SPARSE_PROBLEM = Problem(
 )
 
 
-def tell(protocol: Protocol, outcomes: Sequence[Outcome]) -> Iterator[Any]:
+def tell(run: Run) -> Iterator[Any]:
     """Yield Table 3.1, its times, and what sparse directions gave."""
     title = "Table 3.1: accuracy in %, in a dimension chosen greedily"
     printed = figures.TABLE_3_1, figures.TABLE_3_1_SECONDS
-    yield from tell_of_sets(title, TABLE, outcomes, *printed)
-    yield from tell_of_sparsity(SPARSE_PROBLEM, outcomes)
+    yield from tell_of_sets(title, TABLE, run, *printed)
+    yield from tell_of_sparsity(SPARSE_PROBLEM, run)
 
 
 # ---- time series that are fewer than their samples -----------------------------------------------
@@ -176,14 +176,14 @@ def _small(name: str) -> Problem:
     return Problem(name, name, "", file, TRAIN_TEST, load_small, SMALL_METHODS, study=study)
 
 
-def tell_small(protocol: Protocol, outcomes: Sequence[Outcome]) -> Iterator[Any]:
+def tell_small(run: Run) -> Iterator[Any]:
     """Yield Tables 3.3, 3.4 and 3.5, and what they come to."""
     few = "Table 3.3: accuracy in %, in one dimension less than there are classes"
-    yield from tell_of_sets(few, protocol.problems, outcomes, figures.TABLE_3_3, value=few_of)
+    yield from tell_of_sets(few, run.protocol.problems, run, figures.TABLE_3_3, value=few_of)
     title = "Table 3.4: accuracy in %, in a dimension chosen by cross-validation"
     printed = figures.TABLE_3_4, figures.TABLE_3_5
-    yield from tell_of_sets(title, protocol.problems, outcomes, *printed)
-    if outcomes:
+    yield from tell_of_sets(title, run.protocol.problems, run, *printed)
+    if run.outcomes:
         yield (
             "LDG has its defaults and chooses by itself. Parameters and dimensions of the others "
             "are chosen by 5-fold cross-validation in which rows that are asked had no part in the "

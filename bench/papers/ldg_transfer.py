@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import permutations
@@ -24,6 +24,7 @@ from bench.papers.protocol import (
     Problem,
     Protocol,
     Report,
+    Run,
     Step,
     read_arrays,
 )
@@ -114,21 +115,21 @@ def _problem(source: str, target: str) -> Problem:
     return Problem(name, name, "", "office_surf.npz", arrays, loaded, METHODS, study=transfer)
 
 
-def tell(protocol: Protocol, outcomes: Sequence[Outcome]) -> Iterator[Any]:
+def tell(run: Run) -> Iterator[Any]:
     """Yield the table of Figure 4.5's accuracies in 15 dimensions, and how LDG fares in all."""
     title = "Figure 4.5: accuracy in %, two labelled target rows a class, 15 dimensions (FDA: 9)"
-    yield from tell_of_sets(title, protocol.problems, outcomes, {}, {})
-    for problem in protocol.problems:
-        yield from _dimensions_won(problem, outcomes)
-    if outcomes:
+    yield from tell_of_sets(title, run.protocol.problems, run, {}, {})
+    for problem in run.protocol.problems:
+        yield from _dimensions_won(problem, run)
+    if run.outcomes:
         yield (
             "The thesis shows curves and prints no figures. Its images are of 31 classes, these of "
             "the 10 that Caltech shares; its digits of MNIST and USPS are not at hand."
         )
 
 
-def _dimensions_won(problem: Problem, outcomes: Sequence[Outcome]) -> Iterator[str]:
-    done = done_on(problem, outcomes)
+def _dimensions_won(problem: Problem, run: Run) -> Iterator[str]:
+    done = done_on(problem, run)
     ours = METHODS[0].name
     if ours not in done or len(done) < 2:
         return

@@ -11,11 +11,12 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from bench.papers.choosing import score, train
 from bench.papers.protocol import Job, Outcome, Step
@@ -110,20 +111,10 @@ def _work(job: Job, connection: Connection) -> None:
     connection.send(run(job, connection.send))
 
 
-@contextmanager
-def _thread_variables(threads: int | None) -> Iterator[None]:
+def _thread_variables(threads: int | None) -> AbstractContextManager[Any]:
     """Set what a new process's numerical libraries read when they are loaded."""
-    before = {name: os.environ.get(name) for name in THREAD_VARIABLES}
-    if threads is not None:
-        os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(threads)))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+    given = {} if threads is None else dict.fromkeys(THREAD_VARIABLES, str(threads))
+    return patch.dict(os.environ, given)
 
 
 def _n_directions(model: Any) -> int | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from bench.papers import families, figures
 from bench.papers.accuracy_tables import accuracies, done_on
 from bench.papers.families import Rules
-from bench.papers.protocol import Context, Outcome, Problem, Protocol
+from bench.papers.protocol import Outcome, Problem, Run
 from bench.papers.splits import Table
 from bench.papers.three_nearest import accuracy
 from eigenfeat.plotting import ldg
@@ -28,49 +27,43 @@ Drawn = Iterator[tuple[str, Any]]
 Curves = dict[str, dict[int, list[float]]]
 
 
-def draw_sets(
-    protocol: Protocol, outcomes: Sequence[Outcome], context: Context, folder: Path
-) -> Drawn:
+def draw_sets(run: Run) -> Drawn:
     """Accuracy by dimension, sparsity of SparseLDG's directions, and embeddings."""
-    sets = [problem for problem in protocol.problems if SPARSE not in problem.name]
-    panels = panels_of(sets, outcomes)
+    sets = [problem for problem in run.protocol.problems if SPARSE not in problem.name]
+    panels = panels_of(sets, run)
     if panels:
         title = "3-NN accuracy by dimension, Figures 3.4 and 3.5 of the thesis"
-        yield _name(protocol, context, "accuracy"), ldg.plot_accuracies(panels, title, WHOLE)
-    for problem in protocol.problems:
-        if problem not in sets and done_on(problem, outcomes):
-            yield _name(protocol, context, "sparsity"), _sparsity(problem, outcomes)
+        yield _name(run, "accuracy"), ldg.plot_accuracies(panels, title, WHOLE)
+    for problem in run.protocol.problems:
+        if problem not in sets and done_on(problem, run):
+            yield _name(run, "sparsity"), _sparsity(problem, run)
     for problem in sets:
-        if problem.name == SHOWN and accuracies(problem, outcomes):
-            yield _name(protocol, context, "embeddings"), _embeddings(problem, folder, context)
+        if problem.name == SHOWN and accuracies(problem, run):
+            yield _name(run, "embeddings"), _embeddings(problem, run)
 
 
-def draw_small(
-    protocol: Protocol, outcomes: Sequence[Outcome], context: Context, folder: Path
-) -> Drawn:
+def draw_small(run: Run) -> Drawn:
     """LDG among the others on every set."""
-    found = {p.name: accuracies(p, outcomes) for p in protocol.problems}
+    found = {p.name: accuracies(p, run) for p in run.protocol.problems}
     found = {name: methods for name, methods in found.items() if "LDG" in methods}
     if found:
         printed = {name: float(figures.TABLE_3_4[name]["LDG"]) for name in found}
         title = "Time series that are fewer than their samples, Table 3.4"
         figure = ldg.plot_comparison(found, "LDG", printed, title)
-        yield _name(protocol, context, "accuracy"), figure
+        yield _name(run, "accuracy"), figure
 
 
-def draw_transfer(
-    protocol: Protocol, outcomes: Sequence[Outcome], context: Context, folder: Path
-) -> Drawn:
+def draw_transfer(run: Run) -> Drawn:
     """Accuracy by dimension for every pair of domains."""
-    panels = panels_of(protocol.problems, outcomes)
+    panels = panels_of(run.protocol.problems, run)
     if panels:
         title = "Two labelled target rows a class: 3-NN accuracy by dimension, Figure 4.5"
-        yield _name(protocol, context, "accuracy"), ldg.plot_accuracies(panels, title)
+        yield _name(run, "accuracy"), ldg.plot_accuracies(panels, title)
 
 
-def panels_of(problems: Sequence[Problem], outcomes: Sequence[Outcome]) -> dict[str, Curves]:
+def panels_of(problems: Sequence[Problem], run: Run) -> dict[str, Curves]:
     """Return accuracies by problem, method and dimension."""
-    done = {problem.title: done_on(problem, outcomes) for problem in problems}
+    done = {problem.title: done_on(problem, run) for problem in problems}
     return {
         title: {name: _curve(outcome) for name, outcome in methods.items()}
         for title, methods in done.items()
@@ -78,8 +71,8 @@ def panels_of(problems: Sequence[Problem], outcomes: Sequence[Outcome]) -> dict[
     }
 
 
-def _name(protocol: Protocol, context: Context, picture: str) -> str:
-    return f"{protocol.name}{'-quick' if context.quick else ''}-{picture}.png"
+def _name(run: Run, picture: str) -> str:
+    return f"{run.protocol.name}{'-quick' if run.context.quick else ''}-{picture}.png"
 
 
 def _curve(outcome: Outcome) -> dict[int, list[float]]:
@@ -105,14 +98,14 @@ def _legend(figure: Figure, axes: Any, columns: int) -> None:
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
 
 
-def _sparsity(problem: Problem, outcomes: Sequence[Outcome]) -> Figure:
-    done = done_on(problem, outcomes)
+def _sparsity(problem: Problem, run: Run) -> Figure:
+    done = done_on(problem, run)
     shown = min(len(score.nonzeros) for o in done.values() for score in o.splits)
     counts = {
         name: np.array([score.nonzeros[:shown] for score in o.splits]) for name, o in done.items()
     }
     most = max(int(one.max()) for one in counts.values())
-    curves = next(iter(panels_of([problem], outcomes).values()))
+    curves = next(iter(panels_of([problem], run).values()))
     figure = _figure(12.0, 4.8)
     left, right = figure.subplots(1, 2)
     ldg.plot_sparsity(counts, most, left, legend=False)
@@ -122,15 +115,15 @@ def _sparsity(problem: Problem, outcomes: Sequence[Outcome]) -> Figure:
     return figure
 
 
-def _embeddings(problem: Problem, folder: Path, context: Context) -> Figure:
+def _embeddings(problem: Problem, run: Run) -> Figure:
     """Draw test rows of the first split in two dimensions and in one, by three reductions."""
-    table: Table = problem.load(folder / problem.file, context)
-    rows, codes, queries, query_codes = table.parts(context.seed)
+    table: Table = problem.load(run.folder / problem.file, run.context)
+    rows, codes, queries, query_codes = table.parts(run.context.seed)
     rules = Rules(gammas=(0.2, 0.4, 0.6, 0.8, 1.0), at=5, most=2)
     figure = _figure(11.0, 7.0)
     grid = figure.subplots(2, len(EMBEDDED), height_ratios=[1.6, 1])
     for column, (name, build) in enumerate(EMBEDDED):
-        _, model = next(build(context)(rows, codes, rules))
+        _, model = next(build(run.context)(rows, codes, rules))
         for line, m in enumerate((2, 1)):
             known, asked = (model.transform(part)[:, :m] for part in (rows, queries))
             right = 100 * accuracy(known, codes, asked, query_codes)
@@ -162,7 +155,7 @@ EARLY = (
 )  # fmt: skip
 
 
-def draw_early(trials: Sequence[Any], lengths: Mapping[str, int], with_tau: set[str]) -> Drawn:
+def draw_early(trials: Sequence[Any], lengths: Mapping[str, int]) -> Drawn:
     """Reliability and accuracy against the average time of decision, by set of series' lengths."""
     from eigenfeat.plotting.early import plot_early_curves
 
@@ -171,19 +164,19 @@ def draw_early(trials: Sequence[Any], lengths: Mapping[str, int], with_tau: set[
         for name, upwards, methods in EARLY:
             shown = [method for method in methods if method in done]
             for figure in upwards if len(shown) > 1 else ():
-                curves = {m: _early_curve(done[m], figure, m in with_tau) for m in shown}
+                curves = {m: _early_curve(done[m], figure) for m in shown}
                 axes = plot_early_curves(curves, figure, n_samples=d, named=1)
                 axes.set_title(problem)
                 end = "-accuracy" if figure == "accuracy" else ""
                 yield f"early-{problem}-{name}{end}.png", axes.get_figure(root=True)
 
 
-def _early_curve(trial: Any, figure: str, with_tau: bool) -> Any:
+def _early_curve(trial: Any, figure: str) -> Any:
     from eigenfeat.incomplete import EarlyCurve
 
     names = ("reliability", "accuracy", "mean_time", "earliness", "harmonic_mean")
     columns = {name: np.array([getattr(point, name) for point in trial.points]) for name in names}
-    if not with_tau:
+    if trial.knob != "tau":
         return columns["mean_time"], columns[figure]
     value = np.array([point.value for point in trial.points])
     return EarlyCurve(value, complete_accuracy=float("nan"), **columns)

@@ -235,18 +235,34 @@ class Job:
 
 
 @dataclass(frozen=True)
+class Run:
+    """What a protocol has done so far, and on which data."""
+
+    protocol: Protocol
+    outcomes: Sequence[Any]
+    context: Context
+    folder: Path
+
+    def done(self, problem: Problem) -> dict[str, Any]:
+        """Return the outcomes on a problem by method, in the order of its methods."""
+        found = {o.method: o for o in self.outcomes if o.problem == problem.name}
+        return {m.name: found[m.name] for m in problem.methods if m.name in found}
+
+
+Files = Mapping[str, tuple[Sequence[str], Iterable[Mapping[str, object]]]]
+
+
+@dataclass(frozen=True)
 class Report:
-    """How outcomes are told: what is printed, what is written to CSV files, what is drawn.
+    """How a run is told: what is printed, what is written to CSV files, what is drawn.
 
     `tell` yields tables and lines of text; `lines` what stands in each file, by the end of its
     name: its fields, and a mapping for each line; `draw` yields names of files and figures.
     """
 
-    tell: Callable[[Protocol, Sequence[Any]], Iterable[Any]]
-    lines: Callable[[Protocol, Sequence[Any], Context], Mapping[str, tuple[Sequence[str], Any]]]
-    draw: Callable[[Protocol, Sequence[Any], Context, Path], Iterable[tuple[str, Any]]] | None = (
-        None
-    )
+    tell: Callable[[Run], Iterable[Any]]
+    lines: Callable[[Run], Files]
+    draw: Callable[[Run], Iterable[tuple[str, Any]]] = lambda run: ()
 
 
 def check_files(protocol: Protocol, folder: Path, context: Context = Context()) -> None:

@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.papers import measuring, tables
-from bench.papers.protocol import Context, Job, NothingToRunError, Outcome, Protocol, check_files
+from bench.papers.protocol import (
+    Context,
+    Job,
+    NothingToRunError,
+    Outcome,
+    Protocol,
+    Run,
+    check_files,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,37 +35,13 @@ def reproduce(
 ) -> list[Any]:
     """Run a protocol's methods, print its tables and write its CSV files, and pictures if any.
 
-    Files are written anew after every method, and the tables are printed even if the run is
-    interrupted, so that nothing is lost that was finished.
-
-    Parameters
-    ----------
-    protocol : Protocol
-    folder : Path
-        Where the data files are.
-    output : Path
-        Folder for ``<protocol>.csv``, with "-quick" in its name after a quick run.
-    context : Context
-    peers : bool
-        Whether methods that are not the package's run, too.
-    only : sequence of str
-        If given, methods whose name contains one of these run, in any case of letters. With a
-        colon it is compared with "problem: method", so that "wine:" are all methods on wine.
-    console : rich.console.Console, optional
-        Where to print; a new one by default.
-    measure : callable, optional
-        Runs one job; by default as the protocol says.
-
-    Returns
-    -------
-    list of Outcome
-
-    Raises
-    ------
-    DataError
-        If a data file is missing or does not hold what it should. Nothing has run then.
-    NothingToRunError
-        If `only` leaves no method.
+    Files, ``<protocol>.csv`` with "-quick" in its name after a quick run, are written anew after
+    every method, and the tables are printed even if the run is interrupted, so that nothing is lost
+    that was finished. `peers` says whether methods that are not the package's run, too. With `only`
+    those run whose name contains one of its texts, in any case of letters; with a colon it is
+    compared with "problem: method", so that "wine:" are all methods on wine. `measure` runs one
+    job, by default as the protocol says. DataError tells of a data file that is missing or does not
+    hold what it should, NothingToRunError that `only` leaves no method; nothing has run then.
     """
     from rich.console import Console
 
@@ -68,22 +52,23 @@ def reproduce(
     stem = f"{protocol.name}{'-quick' if context.quick else ''}"
     outcomes: list[Outcome] = []
 
+    done, report = Run(protocol, outcomes, context, folder), protocol.report
+
     def save() -> None:
-        for end, (fields, lines) in protocol.report.lines(protocol, outcomes, context).items():
+        for end, (fields, lines) in report.lines(done).items():
             tables.write_csv(output / f"{stem}{end}.csv", fields, lines)
 
     try:
         measure = measure or (measuring.measure if protocol.alone else measuring.run)
         _run_all(protocol, jobs, outcomes, measure, console, save)
     finally:
-        for told in protocol.report.tell(protocol, outcomes):
+        for told in report.tell(done):
             tables.tell(told, console)
         if outcomes:
             tables.tell(f"Figures in {(output / f'{stem}.csv').resolve()}", console)
-    if protocol.report.draw is not None:
-        for name, figure in protocol.report.draw(protocol, outcomes, context, folder):
-            figure.savefig(output / name)
-            tables.tell(f"Picture in {(output / name).resolve()}", console)
+    for name, figure in report.draw(done):
+        figure.savefig(output / name)
+        tables.tell(f"Picture in {(output / name).resolve()}", console)
     return outcomes
 
 

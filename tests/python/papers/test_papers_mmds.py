@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_digits
 
-from bench.papers import mmds, mmds_data
+from bench.papers import mmds, mmds_data, mmds_shifting
 from bench.papers.__main__ import main
 from bench.papers.protocol import Context, DataError, NothingToRunError, Rows
 from bench.papers.runner import reproduce
@@ -44,7 +44,7 @@ def small(monkeypatch):
     monkeypatch.setattr(mmds_data, "QUICK_TEST_ROWS", 200)
     monkeypatch.setattr(mmds_data, "QUICK_KERNEL_FEATURES", 60)
     monkeypatch.setattr(mmds, "KERNEL_WIDTHS", (0.5, 1.0))
-    monkeypatch.setattr(mmds, "SPLITS_OF_FEW", 1)
+    monkeypatch.setattr(mmds_shifting, "SPLITS_OF_FEW", 1)
     monkeypatch.setattr(mmds, "CURVE_SCALES", (0.0, 1.0))
 
 
