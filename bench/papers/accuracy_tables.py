@@ -114,14 +114,24 @@ def tell_of_sparsity(problem: Problem, run: Run) -> Iterator[Any]:
         return
     yield f"\n{problem.title}"
     shown = min(8, min(len(score.nonzeros) for o in done.values() for score in o.splits))
-    table = new_table(["", "accuracy %", *(f"{i}" for i in range(1, shown + 1)), "s"])
+    table = new_table(["", "accuracy %", *(f"{i}" for i in range(1, shown + 1)), "cosine", "s"])
     for name, outcome in done.items():
         counts = np.array([score.nonzeros[:shown] for score in outcome.splits])
         means = (f"{mean:.1f}" for mean in counts.mean(axis=0))
         right = _percent([score.accuracy for score in outcome.splits])
-        table.add_row(name, right, *means, f"{_seconds(outcome):.1f}")
+        cosine = np.mean([_cosine(score.overlaps) for score in outcome.splits])
+        table.add_row(name, right, *means, f"{cosine:.2f}", f"{_seconds(outcome):.1f}")
     yield table
-    yield "Columns that each direction has weight on, from the first; means over the splits."
+    yield (
+        "Columns that each direction has weight on, from the first, and the mean absolute cosine "
+        "of two directions; means over the splits."
+    )
+
+
+def _cosine(overlaps: Any) -> float:
+    """Return the mean of what is off the diagonal."""
+    n = len(overlaps)
+    return float((overlaps.sum() - np.trace(overlaps)) / max(n * (n - 1), 1))
 
 
 def _accuracy_table(problems: Sequence[Problem], run: Run, figures: Figures, value: Value) -> Table:

@@ -106,8 +106,14 @@ def _sparsity(problem: Problem, run: Run) -> Figure:
     }
     most = max(int(one.max()) for one in counts.values())
     curves = next(iter(panels_of([problem], run).values()))
-    figure = _figure(12.0, 4.8)
-    left, right = figure.subplots(1, 2)
+    figure = _figure(12.0, 9.0)
+    (left, right), below = figure.subplots(2, 2)
+    sparse = [name for name in done if name.startswith("SparseLDG")]
+    for axes, name in zip(below, sparse, strict=False):  # Figure 3.7
+        axes.imshow(
+            np.mean([score.overlaps for score in done[name].splits], axis=0), "gray", vmax=1
+        )
+        axes.set(title=f"{name}: absolute cosines", xlabel="direction", ylabel="direction")
     ldg.plot_sparsity(counts, most, left, legend=False)
     ldg.plot_accuracy(curves, right, "3-NN accuracy by dimension", legend=False)
     _legend(figure, left, 3)

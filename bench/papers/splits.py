@@ -45,7 +45,8 @@ class Score:
     """What one split gave: 3-NN accuracy on its test rows, in the dimension that was chosen.
 
     `curve` has accuracies by dimension, `few` the one in a dimension less than there are classes
-    (None if there is nothing to choose), and `nonzeros` how many columns each direction weighs.
+    (None if there is nothing to choose), `nonzeros` how many columns each direction weighs, and
+    `overlaps` the absolute cosines of directions with each other.
     """
 
     accuracy: float
@@ -55,6 +56,7 @@ class Score:
     curve: dict[int, float] = field(default_factory=dict)
     few: float | None = None
     nonzeros: tuple[int, ...] = ()
+    overlaps: Rows | None = None
 
 
 def standardised(train: NDArray[Any], test: NDArray[Any]) -> tuple[Rows, Rows]:
@@ -131,6 +133,8 @@ def evaluate(
         few = min(n_classes - 1, rows.shape[1])
         model = family.make(few).fit(rows, codes)
         curve[few] = accuracy(_apply(model, rows), codes, _apply(model, queries), asked)
+    directions = np.atleast_2d(getattr(model, "components_", np.empty((0, 0))))
+    unit = directions / np.linalg.norm(directions, axis=1, keepdims=True)
     return Score(
         accuracy=right,
         dimension=chosen.dimension,
@@ -138,7 +142,8 @@ def evaluate(
         parameters=chosen.parameters,
         curve=curve,
         few=curve[few] if few else None,
-        nonzeros=tuple(np.count_nonzero(getattr(model, "components_", []), axis=-1).ravel()),
+        nonzeros=tuple(np.count_nonzero(directions, axis=1)),
+        overlaps=np.abs(unit @ unit.T),
     )
 
 
