@@ -181,7 +181,7 @@ def _summary(
             pairs.append((100 * float(np.mean(found[ours])), float(printed)))
         if len(found) > 1:
             compared += 1
-            best.update(best_or_tied(found))
+            best.update(sorted(best_or_tied(found)))
     told = [f"{verdicts[kind]} {kind}" for kind in (ABOVE, WITHIN, BELOW) if verdicts[kind]]
     if told:
         mean, printed_mean = np.mean(pairs, axis=0)

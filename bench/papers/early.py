@@ -47,10 +47,7 @@ CONFIDENCE = 0.9
 SUPPORTS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # of a series, for fixed times
 TEST_ROWS, QUICK_ROWS = 1_000, 60
-SLOW_ROWS, QUICK_SLOW_ROWS = (
-    10,
-    2,
-)  # for local QDA on Chebyshev sets: an eigenproblem a row and step
+SLOW_ROWS, QUICK_SLOW_ROWS = 10, 2  # on which local QDA solves an eigenproblem a row and step
 TIMED_ROWS, REPEATS = 50, 3
 SVM_ITERATIONS = 5_000
 
