@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bench.papers.protocol import Context
-from eigenfeat.expansion.waves import expand
+from eigenfeat.expansion.features import expand
 
 FLOATS = [np.float64, np.float32]
 RANDOM_DIRECTIONS = 900  # where no count of GEM's directions is known
