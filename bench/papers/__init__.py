@@ -5,8 +5,8 @@ problems and methods, and all that is printed and written), `measuring` (a metho
 its own), `choosing` (hyperparameters on held-out rows), `tables`, `pictures`, and `figures`, which
 has what the papers print, a CSV file a table.
 
-The GEM paper: `gem` and `defaults`, by `estimators`, told by `gem_report`; `recordings` turns speech
-into rows. The thesis, chapters 3 and 4: `ldg` and `ldg_transfer`, by `families` over `splits` with
+The GEM paper: `gem` and `defaults`, by `estimators`, told by `gem_report`; `recordings` makes rows
+of speech. The thesis, chapters 3 and 4: `ldg` and `ldg_transfer`, by `families` over `splits` with
 `three_nearest`, told by `accuracy_tables`; chapter 5: `early`, told by `early_tables`. The paper on
 max-margin shifting: `mmds`, `mmds_faces`, by `mmds_shifting` on `mmds_data`.
 """
