@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,9 +67,11 @@ def reproduce(
             tables.tell(told, console)
         if outcomes:
             tables.tell(f"Figures in {(output / f'{stem}.csv').resolve()}", console)
-    for name, figure in report.draw(done):
-        figure.savefig(output / name)
-        tables.tell(f"Picture in {(output / name).resolve()}", console)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Creating legend")  # which a busy machine is slow at
+        for name, figure in report.draw(done):
+            figure.savefig(output / name)
+            tables.tell(f"Picture in {(output / name).resolve()}", console)
     return outcomes
 
 
