@@ -284,7 +284,10 @@ class GEMEnsemble(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
         estimator = self.estimator
         sparse = not isinstance(estimator, Pipeline) or get_tags(estimator).input_tags.sparse
         tags.input_tags.sparse = sparse
-        tags.input_tags.allow_nan = estimator is None or get_tags(estimator).input_tags.allow_nan
+        parts = [part for _, part in getattr(estimator, "steps", [("", estimator)])]
+        tags.input_tags.allow_nan = all(
+            part is None or get_tags(part).input_tags.allow_nan for part in parts
+        )
         return tags
 
     def _members(self) -> list[Any]:

@@ -325,8 +325,8 @@ def test_rows_labels_and_weights_that_do_not_fit(digits):
         model.fit(X, y, events=np.zeros(500, dtype=int))
     with pytest.raises(ValueError, match="y contains NaN"):
         model.fit(X, np.where(y == 3, np.nan, y))
-    with pytest.raises(ValueError, match="Input X contains NaN"):
-        model.fit(np.where(X == 3, np.nan, X), y)
+    with pytest.raises(ValueError, match="Input X contains infinity"):
+        model.fit(np.where(X == 3, np.inf, X), y)
     with pytest.raises(ValueError, match="is expecting 64 features"):
         model.fit(X, y).predict(X[:, 1:])
     with pytest.raises(SingularDenominatorError, match="would do"):
