@@ -39,7 +39,7 @@ RANKS = tuple(
         "linear",
         "gem rayleigh ldg incomplete maxmargin",
         "tables models distributed plotting",
-        "demo",
+        "demo report",
         "cli",
         "__main__ __init__",
     )

@@ -14,6 +14,7 @@ from eigenfeat.cli.options import (
     add_talk,
     amount,
     file_name,
+    image_shape,
     positive,
 )
 from eigenfeat.cli.parameters import add_parameters
@@ -27,8 +28,9 @@ DATA = """\
 DATA is one file or several with the same columns, a folder of them, or a pattern in quotes:
 CSV (.csv .tsv, also .gz), Parquet (.parquet .pq), Arrow IPC and Feather (.arrow .feather .ipc),
 NumPy (.npy .npz), svmlight (.svm .svmlight .libsvm, also .gz). CSV, Parquet and Arrow need
-pyarrow: pip install 'eigenfeat[arrow]'. fit, predict, evaluate and transform read standard input
-where DATA is -, with --format; predict and transform write CSV to standard output with -o -."""
+pyarrow: pip install 'eigenfeat[arrow]'. fit, predict, evaluate, transform and report read from
+standard input where DATA is -, with --format; predict and transform write CSV to standard output
+with -o -."""
 
 STATUS = """\
 exit status: 0 done; 1 a file cannot be read or written, or rows are bad; 2 wrong options, such as a
@@ -136,6 +138,24 @@ log_loss, classes, confusion (a row a true class, a column a predicted one), sec
 
 {STATUS}"""
 
+REPORT = f"""\
+Writes one HTML page about a model and its predictions for rows with labels: accuracy with its
+standard error, confusion, calibration, spectra, directions as images where columns are pixels, what
+predictions rest on, times of early decisions, parameters and versions. The page needs no network.
+Needs matplotlib: pip install 'eigenfeat[plot]'. Rows whose labels the model does not know are
+counted and left out. Use rows that had no part in the fit.
+
+{DATA}"""
+
+REPORT_EXAMPLES = f"""\
+examples:
+  eigenfeat report model.efm test.csv --target kind -o report.html
+  eigenfeat report digits.efm test.parquet --target digit --image-shape 8x8 -o report.html
+
+with --json: status, command, output, rows, of_rows, skipped, seconds.
+
+{STATUS}"""
+
 TRANSFORM = f"""\
 Writes the features of every row, with a model of eigenfeat fit --features or --moments, or any
 transformer that eigenfeat.save wrote. With --skip-bad the line of a bad row is empty (null in
@@ -152,6 +172,7 @@ def add_commands(commands: Any) -> None:
     _add_predict(commands)
     _add_evaluate(commands)
     _add_transform(commands)
+    _add_report(commands)
 
 
 def _add_moments(commands: Any) -> None:
@@ -300,6 +321,44 @@ def _add_transform(commands: Any) -> None:
     )
     _add_model(transform, "features")
     transform.set_defaults(command=_transform)
+
+
+def _add_report(commands: Any) -> None:
+    report = commands.add_parser(
+        "report",
+        help="write an HTML page about a model and its predictions",
+        usage="%(prog)s MODEL DATA... --target COLUMN -o FILE [options]",
+        description=REPORT,
+        epilog=REPORT_EXAMPLES,
+    )
+    _add_inputs(report)
+    add_output(report, "of the page")
+    group = report.add_argument_group("page")
+    group.add_argument("--title", metavar="TEXT", help="title of the page")
+    group.add_argument(
+        "--image-shape",
+        type=image_shape,
+        default="auto",
+        metavar="RxC",
+        help="shape of the images whose pixels the columns are, as 8x8, or none (default: auto)",
+    )
+    group.add_argument(
+        "--max-rows",
+        type=positive,
+        default=20_000,
+        metavar="N",
+        help="rows of the page, drawn at random where there are more (default 20000)",
+    )
+    add_data_options(report, model=True)
+    add_run_options(report)
+    report.set_defaults(command=_report)
+
+
+def _report() -> Command:
+    from eigenfeat.cli import report
+    from eigenfeat.models import classes  # noqa: F401
+
+    return report.report
 
 
 def _add_inputs(parser: Any) -> None:

@@ -205,14 +205,14 @@ def transform(options: argparse.Namespace) -> int:
 
 
 def opened(
-    options: argparse.Namespace, method: str, *, labelled: bool = False
+    options: argparse.Namespace, method: str | None, *, labelled: bool = False
 ) -> tuple[Any, FileRows]:
     """The model, and the rows with its columns, and their labels if these are wanted."""
     model = load(options.model)
     for part in (model, getattr(model, "logit_", None)):
         if options.threads is not None and part is not None and hasattr(part, "n_threads"):
             part.n_threads = options.threads
-    if not callable(getattr(model, method, None)):
+    if method is not None and not callable(getattr(model, method, None)):
         hint = {
             "predict_proba": "one that gives probabilities",
             "transform": "one that makes features (fit --features)",

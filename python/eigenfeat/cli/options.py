@@ -18,6 +18,7 @@ __all__ = [
     "column_names",
     "count",
     "file_name",
+    "image_shape",
     "natural",
     "open_data",
     "open_labelled",
@@ -246,3 +247,16 @@ def amount(text: str) -> float:
     if not value >= 0:
         raise argparse.ArgumentTypeError(f"expected a number of gigabytes, got {text!r}")
     return value
+
+
+def image_shape(text: str) -> tuple[int, int] | str | None:
+    """Rows and columns of images, as 8x8; "auto", or none."""
+    if text in ("auto", "none"):
+        return None if text == "none" else text
+    rows, _, columns = text.lower().partition("x")
+    try:
+        return count(rows), count(columns)
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(
+            f"expected rows and columns, as 8x8, or auto or none, got {text!r}"
+        ) from None
