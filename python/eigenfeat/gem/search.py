@@ -20,6 +20,7 @@ from eigenfeat._base.feature_names import take_names
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.search_rows import SearchRows
 from eigenfeat.gem.search_splits import Trial
+from eigenfeat.rows.cv_results import cv_results
 from eigenfeat.rows.out_of_core import BlockScores
 from eigenfeat.rows.splits import checked_splitter
 
@@ -65,9 +66,16 @@ class GEMClassifierCV(BlockScores, ClassifierMixin, BaseEstimator):
         Ctrl-C or an error, it holds the finished candidates in the order in which they were tried.
         For blocks, penalties of the same features are scored together, in one more pass over the
         rows, also after Ctrl-C; a second Ctrl-C stops at once.
+    cv_results_ : dict
+        The same by column, as ``GridSearchCV`` of scikit-learn has it, in the order of the grid:
+        "params", "param_NAME", "split0_test_score", "mean_test_score", "std_test_score",
+        "rank_test_score" and the other entries of `results_`. Scores are larger for better
+        candidates: the accuracy or, with ``scoring="log_loss"``, the negative log loss.
     best_params_ : dict
+    best_index_ : int
+        The best candidate's place in `cv_results_`.
     best_score_ : float
-        Held-out error or log loss of the best candidate.
+        Its mean score on held-out rows, the larger the better.
     best_estimator_ : GEMClassifier
         The best candidate fitted to all rows; only with `refit`.
     classes_ : (k,) array
@@ -160,7 +168,9 @@ class GEMClassifierCV(BlockScores, ClassifierMixin, BaseEstimator):
         else:
             self.__dict__.pop("best_estimator_", None)
         self.best_params_ = best
-        self.best_score_ = float(results[0][self.scoring])
+        self.best_index_ = [trial["params"] for trial in trials].index(results[0]["params"])
+        self.cv_results_ = _columns(trials, self.scoring)
+        self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         self.classes_ = rows.classes
         take_names(self, rows)
         return self
@@ -252,6 +262,16 @@ def _summary(trial: dict[str, Any]) -> dict[str, Any]:
         "n_iter": max(split["n_iter"] for split in splits),
         "seconds": sum(split["seconds"] for split in splits),
     }
+
+
+def _columns(trials: list[Trial], scoring: str) -> dict[str, Any]:
+    """`cv_results_`: what was tried by column, with scores that are larger for the better."""
+    losses = np.array([[split[scoring] for split in trial["splits"]] for trial in trials])
+    summaries = [_summary(trial) for trial in trials]
+    names = ("error", "log_loss", "n_directions_kept", "n_iter", "seconds")
+    others = {name: np.array([one[name] for one in summaries]) for name in names}
+    scores = 1 - losses if scoring == "error" else -losses
+    return cv_results([trial["params"] for trial in trials], scores, **others)
 
 
 def _told(trial: dict[str, Any]) -> str:
