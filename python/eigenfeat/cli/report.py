@@ -16,7 +16,7 @@ from eigenfeat.cli.models import opened
 from eigenfeat.cli.output import Output, UsageError, check_folder
 from eigenfeat.tables import FileRows
 
-__all__ = ["report"]
+__all__ = ["report", "some_rows"]
 
 
 def report(options: argparse.Namespace) -> int:
@@ -26,7 +26,7 @@ def report(options: argparse.Namespace) -> int:
     check_folder(options.output)
     require("matplotlib", "reports")
     model, rows = opened(options, None, labelled=True)
-    X, y, n = _some(rows, options.max_rows, output)
+    X, y, n = some_rows(rows, options.max_rows, output)
     sources = {
         "Model": f"{options.model} ({os.path.getsize(options.model):,} bytes)",
         "Rows": ", ".join(map(str, getattr(options, "named", options.data))) + _drawn(len(y), n),
@@ -58,7 +58,7 @@ def _drawn(kept: int, n: int) -> str:
     return "" if kept == n else f" ({kept:,} drawn at random from {n:,})"
 
 
-def _some(rows: FileRows, most: int, output: Output) -> tuple[Any, NDArray[Any], int]:
+def some_rows(rows: FileRows, most: int, output: Output) -> tuple[Any, NDArray[Any], int]:
     """All rows, or `most` of them drawn at random in one pass, in their order; and their number."""
     rng = np.random.default_rng(0)
     X: Any = None

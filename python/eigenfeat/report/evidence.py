@@ -20,7 +20,15 @@ from sklearn.neighbors import NearestNeighbors
 
 from eigenfeat.linear.logistic import MultinomialLogit
 
-__all__ = ["Evidence", "features_of", "gathered", "neighbour_labels", "quietly", "standard_error"]
+__all__ = [
+    "N_NEIGHBORS",
+    "Evidence",
+    "features_of",
+    "gathered",
+    "neighbour_labels",
+    "quietly",
+    "standard_error",
+]
 
 N_NEIGHBORS, N_FOLDS = 3, 5
 LEAST_CHANCE = float(np.finfo(np.float32).tiny)

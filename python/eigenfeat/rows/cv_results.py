@@ -28,7 +28,8 @@ def cv_results(
     Returns
     -------
     dict
-        "params"; "param_NAME", lists, since files of models hold no masked arrays; "split0_test_score" ...;
+        "params"; "param_NAME", lists, since files of models hold no masked arrays;
+        "split0_test_score" ...;
         "mean_test_score" and "std_test_score"; "rank_test_score", from 1, of equals the same.
     """
     found: dict[str, Any] = {}

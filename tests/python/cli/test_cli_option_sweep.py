@@ -35,6 +35,11 @@ COMMANDS = {
         "--columns",
         "x0,x1,x2",
     ],
+    "search": ["search", "rows.csv", "--target", "kind", "-o", "out.efm", "--grid", "penalty=1"],
+    "report": [
+        *("report", "model.efm", "rows.csv", "--target", "kind", "--columns", "x0,x1,x2"),
+        *("-o", "out.html"),
+    ],
     "transform": [
         "transform",
         "features.efm",
