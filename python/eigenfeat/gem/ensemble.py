@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import Interval
@@ -26,6 +26,7 @@ from eigenfeat.gem.gem import GEM
 from eigenfeat.gem.version1 import ensemble_state
 from eigenfeat.linear.linear import FromLogits
 from eigenfeat.rows.blocks import is_blocks
+from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.labelled import LabelledRows
 from eigenfeat.rows.out_of_core import over_blocks
 

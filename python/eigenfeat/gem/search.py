@@ -10,17 +10,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.model_selection import ParameterGrid, StratifiedShuffleSplit
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.extras import installed
 from eigenfeat._base.feature_names import take_names
+from eigenfeat._base.speaking import LOGGER
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.search_rows import SearchRows
 from eigenfeat.gem.search_splits import Trial
 from eigenfeat.rows.cv_results import cv_results
+from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.out_of_core import BlockScores
 from eigenfeat.rows.splits import checked_splitter
 
@@ -284,7 +286,7 @@ def _told(trial: dict[str, Any]) -> str:
 def _bar(total: int, verbose: int) -> Iterator[Any]:
     """A function to call after each candidate, which moves a progress bar on stderr."""
     if not verbose:
-        yield lambda trial: None
+        yield lambda trial: LOGGER.info("GEMClassifierCV: %s", _told(trial))
         return
     if not installed("rich"):
         yield lambda trial: print(_told(trial), file=sys.stderr, flush=True)

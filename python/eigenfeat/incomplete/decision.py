@@ -8,11 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.text_columns import naming_text
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST, show
 from eigenfeat.incomplete._completion.sets import SETS
@@ -25,6 +27,7 @@ from eigenfeat.incomplete._rules.sample_sizes import MOST_SAMPLES, check_samples
 from eigenfeat.incomplete._series.layout import known_rows, training_rows, whole_rows
 from eigenfeat.incomplete._series.results import Decisions, EarlyDecisions
 from eigenfeat.incomplete._series.steps import looks_of, taus_of
+from eigenfeat.rows.estimator import BaseEstimator
 
 __all__ = ["ReliableClassifier"]
 
@@ -263,6 +266,7 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
             found, y, layout = training_rows(self, X, y, self.horizon)
             found, y = found.some(chosen), y[chosen]
             check_classification_targets(y)
+            check_two_labels(np.unique(y))
             self._forget_calibration()
             kept = self._kept_out(len(y))
             fresh = None if kept is None else found.some(kept)
@@ -393,7 +397,8 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         if rows is not None:
             return rows
         options = {"dtype": np.float64, "order": "C", "ensure_all_finite": "allow-nan"}
-        return np.asarray(validate_data(self, X, reset=False, **options))
+        with naming_text(X):
+            return np.asarray(validate_data(self, X, reset=False, **options))
 
     def _core(self) -> Fitted:
         """What was fitted, with the threads of today."""

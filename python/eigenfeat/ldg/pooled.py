@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS
@@ -20,6 +20,7 @@ from eigenfeat.ldg._solving.base import Reducer, Reduction, count_components
 from eigenfeat.ldg._solving.domains import DomainScaler, domain_rows, split_domains, stack_domains
 from eigenfeat.ldg._solving.scatters import Array, ClassRows, Span
 from eigenfeat.ldg.fisher import regularized_fisher
+from eigenfeat.rows.checked import validate_data
 
 __all__ = ["PooledFisher", "PooledPCA"]
 

@@ -10,16 +10,18 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
+from sklearn.base import MetaEstimatorMixin, TransformerMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from eigenfeat._base.text_columns import naming_text
 from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.maxmargin._components import fitted_components
 from eigenfeat.maxmargin.svm import MulticlassSVM
 from eigenfeat.rows.cv_results import cv_results
+from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.splits import checked_splitter
 
 __all__ = ["MaxMarginShift"]
@@ -203,7 +205,9 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         return clone(self.extractor).fit(moved)
 
     def _rows(self, X: Any, *, reset: bool, y: Any = "no_validation") -> Any:
-        return validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, order="C", reset=reset)
+        options = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "reset": reset}
+        with naming_text(X):
+            return validate_data(self, X, y, **options)
 
     def _moved(self, X: Any, y: Any) -> NDArray[Any]:
         """Fit the SVM, settle how far rows move, and move them."""

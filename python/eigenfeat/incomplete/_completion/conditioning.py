@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base import threads as _threads
 from eigenfeat.incomplete._completion.affine import Affine, affine_of
@@ -20,6 +20,8 @@ from eigenfeat.incomplete._completion.expectation import fit_incomplete
 from eigenfeat.incomplete._completion.patterns import Pattern, PatternCache, patterns_of
 from eigenfeat.incomplete._series.steps import ascending_steps
 from eigenfeat.regions.prefix_gaussian import PrefixGaussian
+from eigenfeat.rows.checked import validate_data
+from eigenfeat.rows.estimator import BaseEstimator
 
 __all__ = ["Completion", "spectra_of"]
 

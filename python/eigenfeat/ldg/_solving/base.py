@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.signs import signed
 from eigenfeat._base.unchanged import unchanged_on_error
@@ -19,6 +19,8 @@ from eigenfeat.expansion.waves import expand
 from eigenfeat.ldg._solving.block_rows import class_rows
 from eigenfeat.ldg._solving.scatters import Array, ClassRows
 from eigenfeat.rows.blocks import RowBlocks, is_blocks
+from eigenfeat.rows.checked import validate_data
+from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.out_of_core import given_blocks, over_blocks
 
 __all__ = [
