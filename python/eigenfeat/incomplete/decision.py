@@ -385,6 +385,8 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         # Of series without holes what comes after their end is not looked at.
         full = np.where(holes[:, None], found.rows, core.filled(found.rows))
         run = EarlyRun(full, tau, times, found.ends, *core.at_the_end(found.rows))
+        if trace:
+            run.start_trace()
         together = 16 if core.rule.cost == 1 else 1  # times that may be looked at in vain
         for group in (np.flatnonzero(~holes), np.flatnonzero(holes)):
             for rows, at in batches(len(group), len(times) - 1, core.numbers(), together):
