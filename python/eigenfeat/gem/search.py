@@ -21,6 +21,7 @@ from eigenfeat._base.speaking import LOGGER
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.search_rows import SearchRows
 from eigenfeat.gem.search_splits import Trial
+from eigenfeat.rows.callbacks import Iterative, with_steps
 from eigenfeat.rows.cv_results import cv_results
 from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.out_of_core import BlockScores
@@ -31,7 +32,7 @@ __all__ = ["GEMClassifierCV"]
 GRID = {"ridge": (0.1, 0.5), "threshold": (1.0, 1.5), "penalty": (0.02, 0.1, 0.4)}
 
 
-class GEMClassifierCV(BlockScores, ClassifierMixin, BaseEstimator):
+class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
     """GEM classifier with parameters chosen on held-out rows, then fitted to all rows.
 
     Candidates share computations. Moments are computed once per split. Directions and projections
@@ -134,6 +135,7 @@ class GEMClassifierCV(BlockScores, ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
+    @with_steps
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GEMClassifierCV:
         """Try every candidate on held-out rows and fit the best to all.
 
@@ -186,8 +188,13 @@ class GEMClassifierCV(BlockScores, ClassifierMixin, BaseEstimator):
         splits = list(self._splits(rows))
         try:
             with _bar(len(trials) * len(splits), self.verbose) as advance:
+
+                def done(trial: Trial) -> None:
+                    advance(trial)
+                    self._step_done()
+
                 for train, held in splits:
-                    rows.split(train, held).run(trials, advance)
+                    rows.split(train, held).run(trials, done)
         except (Exception, KeyboardInterrupt) as error:
             finished = [_summary(trial) for trial in trials if trial["splits"]]
             if finished or isinstance(error, KeyboardInterrupt):
