@@ -21,7 +21,7 @@ from eigenfeat.expansion.layers import LAYER
 from eigenfeat.gem.gem import GEM
 from eigenfeat.gem.steps import ClassifierSteps
 from eigenfeat.gem.version1 import classifier_state
-from eigenfeat.gem.wide_directions import WIDE
+from eigenfeat.gem.wide_directions import WIDE_DIRECTIONS
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.linear.stored import STORED as OF_LINEAR
 from eigenfeat.pencils.stored import STORED as OF_PENCILS
@@ -309,4 +309,4 @@ CLASSIFIER = Stored(
     _check,
     upgrade=_upgraded,
 )
-REGISTRY = Registry((*OF_PENCILS, *OF_LINEAR, LAYER, WIDE, CLASSIFIER))
+REGISTRY = Registry((*OF_PENCILS, *OF_LINEAR, LAYER, WIDE_DIRECTIONS, CLASSIFIER))

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,27 +23,26 @@ from eigenfeat._base.speaking import Speaks
 from eigenfeat._base.text_columns import naming_text
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS
-from eigenfeat.expansion.waves import check_powers, expand
+from eigenfeat.expansion.features import check_powers, expand
 from eigenfeat.gem.names import NamedFeatures
-from eigenfeat.gem.survey import tried_scales
+from eigenfeat.gem.wide import expand_wide, fit_wide, refuse_moments
 from eigenfeat.gem.wide_directions import WideDirections
-from eigenfeat.gem.wide_fit import expand_wide, fit_wide, refuse_moments
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.contrasts import KINDS, Contrasts
-from eigenfeat.pencils.scale import ScaleReport
-from eigenfeat.pencils.solution import (
-    FittedDirections,
-    Settings,
-    Solution,
-    solve,
-)
+from eigenfeat.pencils.fitted_directions import FittedDirections, solve
+from eigenfeat.pencils.scale_trial import tried_scales
+from eigenfeat.pencils.solution import Settings, Solution
 from eigenfeat.pencils.wide_rows import is_wide
 from eigenfeat.rows.blocks import RowBlocks
 from eigenfeat.rows.estimator import BaseEstimator
-from eigenfeat.rows.labelled import LabelledRows
 from eigenfeat.rows.memory import MemoryRows
-from eigenfeat.rows.out_of_core import given_blocks, over_blocks, surveyed
+from eigenfeat.rows.out_of_core import given_blocks, over_blocks
 from eigenfeat.rows.row_weights import weighted_rows
+from eigenfeat.rows.surveyed import surveyed
+
+if TYPE_CHECKING:
+    from eigenfeat.pencils.scale import ScaleReport
+    from eigenfeat.rows.labelled import LabelledRows
 
 
 class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimator):
@@ -322,7 +321,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
         """
         self.n_features_in_ = moments.n_features_in_
         self._seed = self._draw_seed()
-        trial = None if rows is None else tried_scales(self, rows, moments, self._seed)
+        trial = None if rows is None else tried_scales(Settings.of(self, self._seed), rows, moments)
         self._trial: ScaleReport | None = trial
         self._hold(moments)
         self._solve_now()
@@ -391,7 +390,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
         if first:
             self._seed = self._draw_seed()
             rows = MemoryRows.of(X, y, weight, self.n_threads)
-            self._trial = tried_scales(self, rows, moments, self._seed)
+            self._trial = tried_scales(Settings.of(self, self._seed), rows, moments)
         self._hold(moments)
 
     def _draw_seed(self) -> int:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from functools import partial
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -17,20 +17,22 @@ from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.speaking import Speaks
 from eigenfeat._base.text_columns import naming_text
 from eigenfeat._base.validation import FLOATS
-from eigenfeat.expansion.features import ExpandedRows
+from eigenfeat.expansion.features import check_powers
 from eigenfeat.expansion.layers import Layer, as_layer, layer_features
-from eigenfeat.expansion.waves import check_powers
 from eigenfeat.gem.clusters import class_clusters, cross_pairs
 from eigenfeat.gem.gem import GEM
-from eigenfeat.linear.linear import FromLogits
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.pencils.wide_rows import is_wide
 from eigenfeat.rows.blocks import ArrayBlocks, RowBlocks
 from eigenfeat.rows.estimator import BaseEstimator
-from eigenfeat.rows.labelled import LabelledRows
 from eigenfeat.rows.memory import MemoryRows
-from eigenfeat.rows.out_of_core import given_blocks, surveyed
+from eigenfeat.rows.out_of_core import FromLogits, given_blocks
 from eigenfeat.rows.row_weights import class_weighted, weighted_rows
+from eigenfeat.rows.surveyed import surveyed
+
+if TYPE_CHECKING:
+    from eigenfeat.expansion.features import ExpandedRows
+    from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = ["ClassifierSteps"]
 

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.files import persist
 from eigenfeat._base.validation import check_path, show
 from eigenfeat._base.version import version
-from eigenfeat.expansion.waves import check_powers
+from eigenfeat.expansion.features import check_powers
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.ensemble import GEMEnsemble
 from eigenfeat.gem.gem import GEM
@@ -296,7 +296,7 @@ def _best(graph: _Graph, model: GEMClassifierCV, rows: str) -> str:
 
 
 def _expanded(graph: _Graph, rows: str, wave: str, powers: Sequence[int]) -> list[str]:
-    """Expansions of projections, in the order of `eigenfeat.expansion.waves.expand`."""
+    """Expansions of projections, in the order of `eigenfeat.expansion.features.expand`."""
     exponents = check_powers(powers)
     if wave == "none":
         return [rows]

@@ -23,14 +23,15 @@ from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.lazy import Lazy
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS
-from eigenfeat.expansion.waves import expand
+from eigenfeat.expansion.features import expand
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.rows.blocks import RowBlocks
 from eigenfeat.rows.checked import validate_data
 from eigenfeat.rows.estimator import BaseEstimator
-from eigenfeat.rows.out_of_core import given_blocks, over_blocks, pooled_moments, surveyed
+from eigenfeat.rows.out_of_core import given_blocks, over_blocks, pooled_moments
 from eigenfeat.rows.row_weights import weighted_rows
+from eigenfeat.rows.surveyed import surveyed
 
 __all__ = ["RayleighTransformer", "SupervisedRayleigh", "UnsupervisedRayleigh"]
 
@@ -105,21 +106,21 @@ class RayleighTransformer(
     def _n_features_out(self) -> int:
         return self.directions_.shape[1]
 
-    def _found(self) -> matrices.Directions:
+    def _found(self) -> matrices.RayleighDirections:
         check_is_fitted(self)
         return self._solution()
 
-    def _recipe(self) -> matrices.Recipe:
+    def _pencil_of(self) -> matrices.PencilOf:
         """Return what makes the pencil from pooled moments; must pickle."""
         raise NotImplementedError
 
     def _hold(self, moments: ClassMoments) -> None:
         """Keep the moments, and a promise to solve for their directions."""
         given = {"ridge": 0.0, "center": True} | self.get_params(deep=False)
-        names = matrices.Settings.__dataclass_fields__
-        settings = matrices.Settings(**{name: given[name] for name in names})
+        names = matrices.Parameters.__dataclass_fields__
+        settings = matrices.Parameters(**{name: given[name] for name in names})
         solve = partial(matrices.solve, supervised=self._supervised)
-        self._solution = Lazy(partial(solve, self._recipe(), moments, settings))
+        self._solution = Lazy(partial(solve, self._pencil_of(), moments, settings))
         self.moments_ = moments
 
 

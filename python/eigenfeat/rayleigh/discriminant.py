@@ -16,13 +16,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import type_of_target
 
 from eigenfeat._base.validation import real_array
-from eigenfeat.linear.linear import FromLogits
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.rayleigh.base import SupervisedRayleigh
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import RowBlocks
-from eigenfeat.rows.out_of_core import all_targets, over_blocks
+from eigenfeat.rows.out_of_core import FromLogits, all_targets, over_blocks
 from eigenfeat.rows.reading import Reading
 from eigenfeat.rows.targets import assign_bins, bin_edges
 
@@ -135,7 +134,7 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
         scores += constant.astype(projections.dtype)
         return scores[:, 1] - scores[:, 0] if len(labels) == 2 else scores
 
-    def _recipe(self) -> matrices.Recipe:
+    def _pencil_of(self) -> matrices.PencilOf:
         return matrices.fisher
 
 
@@ -234,7 +233,7 @@ class SlicedInverseRegression(SupervisedRayleigh):
         self.slice_edges_: Any = None
         return self
 
-    def _recipe(self) -> matrices.Recipe:
+    def _pencil_of(self) -> matrices.PencilOf:
         return matrices.sliced
 
     def _groups(self, y: Any, weight: Any, classes: Any, first: bool) -> tuple[Any, dict[str, Any]]:

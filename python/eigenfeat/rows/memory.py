@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.labels import LabelTable
 from eigenfeat.expansion.features import ExpandedRows
-from eigenfeat.expansion.layers import Layer
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.rows.blocks import Block
 from eigenfeat.rows.labelled import LabelledRows
 from eigenfeat.rows.reading import Reading
+
+if TYPE_CHECKING:
+    from eigenfeat.expansion.layers import Layer
 
 __all__ = ["MemoryRows"]
 

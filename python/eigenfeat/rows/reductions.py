@@ -12,7 +12,7 @@ matrix or `ExpandedRows`) whose labels are indices, as `SurveyedBlocks` reads th
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +21,11 @@ from eigenfeat._base import threads as _threads
 from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.validation import check_weights
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.rows.blocks import Block
 from eigenfeat.rows.reading import Reading, Receipt, check_finite
+
+if TYPE_CHECKING:
+    from eigenfeat.rows.blocks import Block
+    from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = [
     "Piece",
@@ -30,6 +33,7 @@ __all__ = [
     "add",
     "column_ranges",
     "column_sums",
+    "far_means",
     "labelled_moments",
     "logit_terms",
     "merge_moments",
@@ -37,6 +41,7 @@ __all__ = [
     "merge_ranges",
     "merge_surveys",
     "moments",
+    "moments_of",
     "pooled_moments",
     "scaled_gram",
     "sliced_moments",
@@ -67,6 +72,11 @@ def labelled_moments(block: Block, classes: Any, n_threads: int | None = None) -
     """Class moments of feature rows whose labels are indices of `classes`."""
     found = ClassMoments()
     return found.update(block.X, classes[block.y], block.weight, n_threads=n_threads)
+
+
+def moments_of(rows: LabelledRows) -> ClassMoments:
+    """Moments of the classes, of labelled rows as they are read."""
+    return rows.reduce(labelled_moments, merge_moments, rows.classes, rows.n_threads)
 
 
 def pooled_moments(block: Block, reading: Reading, label: Any = 0) -> ClassMoments | None:
@@ -244,6 +254,26 @@ def column_ranges(block: Block) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
 def merge_ranges(a: Any, b: Any) -> Any:
     """Those of the rows of both."""
     return np.minimum(a[0], b[0]), np.maximum(a[1], b[1])
+
+
+def far_means(rows: LabelledRows) -> _Array | None:
+    """Means (d,) of those columns whose means exceed ten deviations, 0 elsewhere; None if none.
+
+    About these means, with an intercept, the loss's optimum is the same; its float32 metric is not.
+    Such a column's mean square, in the energy's ridge, becomes its variance.
+    """
+    if not rows.dense:
+        return None
+    sums, squares, total = rows.reduce(column_sums, add, rows.n_threads)
+    mean: _Array = sums / total
+    far = squares / total - mean**2 < 0.01 * mean**2
+    if far.any():
+        low, high = rows.reduce(column_ranges, merge_ranges)
+        far &= low < high
+    if not far.any():
+        return None
+    mean[~far] = 0.0
+    return mean
 
 
 def logit_terms(

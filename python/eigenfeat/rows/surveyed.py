@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.multiclass import check_classification_targets
 
 from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.lazy import cached_property
-from eigenfeat.expansion.layers import Layer
-from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block, RowBlocks
 from eigenfeat.rows.labelled import LabelledRows
 from eigenfeat.rows.reading import Reading, merge_read, read
-from eigenfeat.rows.reductions import Piece, Survey
 
-__all__ = ["SurveyedBlocks"]
+if TYPE_CHECKING:
+    from eigenfeat.expansion.layers import Layer
+    from eigenfeat.moments.class_moments import ClassMoments
+    from eigenfeat.rows.reductions import Piece, Survey
+
+__all__ = ["SurveyedBlocks", "surveyed"]
 
 _Result = TypeVar("_Result")
 
@@ -149,7 +152,7 @@ class SurveyedBlocks(LabelledRows):
         """See `LabelledRows`; those of all rows, once, from the first pass if it took them."""
         found = self.survey.moments
         if found is None or self.rows is not None or self.reading.layers:
-            return super().moments()
+            return reductions.moments_of(self)
         self.survey.moments = None
         return found
 
@@ -208,6 +211,15 @@ class SurveyedBlocks(LabelledRows):
         chosen = rows if self.rows is None else self.rows[rows]
         kept = self.kept
         return chosen if kept is None else np.flatnonzero(kept)[chosen]
+
+
+def surveyed(
+    blocks: RowBlocks, *, small: bool = False, moments: bool = False, n_threads: int | None = None
+) -> SurveyedBlocks:
+    """Go through blocks of labelled rows once; see `SurveyedBlocks.of`."""
+    found = SurveyedBlocks.of(blocks, small=small, moments=moments, n_threads=n_threads)
+    check_classification_targets(np.repeat(found.classes, 3))
+    return found
 
 
 def _check_order(pieces: list[Piece]) -> None:
