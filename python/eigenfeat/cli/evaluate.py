@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from eigenfeat._base.validation import show
 from eigenfeat.cli.models import forget_names, opened
 from eigenfeat.cli.output import Output
-from eigenfeat.cli.report import some_rows
+from eigenfeat.cli.sampled_rows import some_rows
 from eigenfeat.report.evidence import N_NEIGHBORS, features_of, neighbour_labels
 from eigenfeat.tables import FileRows
 

@@ -206,14 +206,8 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         (n, n_components) array of float32 or float64, as `X`
         """
         check_is_fitted(self)
-        X = validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=FLOATS,
-            order="C",
-            reset=False,
-        )
+        options = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "reset": False}
+        X = validate_data(self, X, **options)
         if sparse.issparse(X):
             directions = np.ascontiguousarray((self.components_ / self.scale_).T)
             offset = -(self.mean_ @ directions)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from eigenfeat.incomplete import ReliableClassifier
 from eigenfeat.plotting import plot_calibration, plot_decision
 from eigenfeat.plotting.arguments import new_figure
 from eigenfeat.plotting.gem import ACCENT
@@ -145,6 +144,8 @@ def _promise(model: Any, early: Early) -> Section | None:
 
 
 def _example(model: Any, early: Early) -> Section | None:
+    from eigenfeat.incomplete import ReliableClassifier
+
     inner = getattr(model, "best_estimator_", model)
     if not isinstance(inner, ReliableClassifier) or early.length < 3:
         return None

@@ -107,10 +107,13 @@ def test_without_callbacks_nothing_is_kept():
     assert not any("callback" in name for name in vars(model))
 
 
+@needs
 def test_an_older_scikit_learn_has_none():
     """As with versions before 1.9, which have no such module."""
     code = (
-        "import sys; sys.modules['sklearn.callback'] = None\n"
+        "import sys, sklearn.linear_model, sklearn.model_selection, sklearn.neighbors\n"
+        "import sklearn.pipeline, sklearn.discriminant_analysis, sklearn.decomposition\n"
+        "sys.modules['sklearn.callback'] = None; del sklearn.callback\n"
         "import numpy as np, eigenfeat as ef\n"
         "X = np.random.default_rng(0).standard_normal((40, 3)); y = np.arange(40) % 2\n"
         "model = ef.MulticlassSVM().fit(X, y); ef.GEMClassifier().fit(X, y)\n"
