@@ -271,6 +271,7 @@ class GEMEnsemble(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
         estimator = self.estimator
         sparse = not isinstance(estimator, Pipeline) or get_tags(estimator).input_tags.sparse
         tags.input_tags.sparse = sparse
+        tags.input_tags.allow_nan = estimator is None or get_tags(estimator).input_tags.allow_nan
         return tags
 
     def _members(self) -> list[Any]:

@@ -37,6 +37,7 @@ from eigenfeat.pencils.stored import SOLUTION
 from eigenfeat.pencils.stored import STORED as OF_PENCILS
 from eigenfeat.rayleigh.discriminant import FisherLDA, SlicedInverseRegression
 from eigenfeat.rayleigh.rayleigh import OrientedPCA, RayleighPCA, VanishingComponents
+from eigenfeat.rows.completion import COMPLETION
 
 __all__ = ["OURS", "REGISTRY"]
 
@@ -111,7 +112,9 @@ def _build_lazy(state: dict[str, Any]) -> Lazy[Any]:
 
 # ---- the table -----------------------------------------------------------------------------------
 
-_MOMENTS = {"moments_": "of ClassMoments", "_solution": "of Lazy", "n_features_in_": "count"}
+_MOMENTS = {"moments_": "of ClassMoments", "_solution": "of Lazy", "n_features_in_": "count"} | {
+    "completion_": "of GaussianRows?"
+}
 _GEM = _MOMENTS | {
     "moments_": "of ClassMoments?",
     "classes_": "labels k",
@@ -162,6 +165,7 @@ _OURS = (
     LAYER,
     WIDE_DIRECTIONS,
     CLASSIFIER,
+    COMPLETION,
     ENSEMBLE,
     Stored("ClassMoments", ClassMoments, pack=_pack_moments, build=_build_moments),
     Stored("Lazy", Lazy, pack=_pack_lazy, build=_build_lazy),

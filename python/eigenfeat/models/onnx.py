@@ -85,12 +85,27 @@ def to_onnx(
         raise ValueError(f"model: expected a fitted estimator, got {show(model)}")
     graph = _Graph(dtype)
     check_is_fitted(model)
+    _refuse_completion(model)
     _translate(graph, model)
     made = graph.model(model)
     if path is not None:
         with persist.replacing(path) as file:
             file.write(made.SerializeToString(deterministic=True))
     return made
+
+
+def _refuse_completion(model: Any) -> None:
+    """ValueError for models that complete rows, which these operators cannot."""
+    if hasattr(model, "completion_"):
+        raise ValueError(
+            "model: expected one that was fitted to complete rows, got one that completes missing "
+            "entries; complete the rows first, and fit to them"
+        )
+    parts = [getattr(model, "best_estimator_", None), *getattr(model, "members_", ())]
+    parts += [step for _, step in getattr(model, "steps", ())]
+    for part in parts:
+        if part is not None:
+            _refuse_completion(part)
 
 
 def _onnx() -> Any:

@@ -62,6 +62,8 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
         Variance between classes divided by variance within classes, descending.
     classes_ : (k,) array
         Labels, sorted.
+    completion_ : GaussianRows
+        The Gaussian that missing entries are completed by; only if the rows of `fit` had some.
     column_scale_, moments_, n_features_in_
         As in `RayleighPCA`.
 
@@ -113,7 +115,8 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Finite rows. For blocks, an iterator over the results of the blocks is returned.
+            Rows; with missing entries only if `fit` had some. For blocks, an iterator over the
+            results of the blocks is returned.
 
         Returns
         -------

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from eigenfeat.expansion.layers import Layer
     from eigenfeat.moments.class_moments import ClassMoments
     from eigenfeat.rows.blocks import Block
+    from eigenfeat.rows.completion import GaussianRows
 
 __all__ = ["LabelledRows"]
 
@@ -39,6 +40,11 @@ class LabelledRows(ABC):
     @abstractmethod
     def codes(self) -> npt.NDArray[Any]:
         """Indices (n,) of the labels."""
+
+    @property
+    @abstractmethod
+    def completion(self) -> GaussianRows | None:
+        """What the entries that were missing are completed by; None where none was."""
 
     @property
     @abstractmethod

@@ -21,7 +21,7 @@ from sklearn.utils.validation import (
 from eigenfeat._base.validation import check_weights
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import ArrayBlocks, Block, RowBlocks, as_blocks, check_no_list, is_blocks
-from eigenfeat.rows.reading import Reading, check_finite
+from eigenfeat.rows.reading import Reading, check_finite, check_known
 
 if TYPE_CHECKING:
     from eigenfeat.moments.class_moments import ClassMoments
@@ -214,9 +214,19 @@ def _checked(estimator: Any, blocks: RowBlocks) -> Iterator[Block]:
 def _checked_block(estimator: Any, block: Block) -> Block:
     reading = Reading(n_features=estimator.n_features_in_, small=True)
     checked = reading.checked(Block(block.X, start=block.start))
-    check_finite(checked.X, block.start)
+    if isinstance(checked.X, np.ndarray) and _completes(estimator):
+        check_known(checked.X, block.start)
+    else:
+        check_finite(checked.X, block.start)
     # A slice of a memory-mapped array would be taken for one.
     return Block(np.asarray(block.X) if is_mapped(block.X) else block.X, start=block.start)
+
+
+def _completes(estimator: Any) -> bool:
+    """Whether an estimator, or what it has chosen or is made of, completes rows."""
+    parts = [estimator, getattr(estimator, "best_estimator_", None)]
+    parts += getattr(estimator, "members_", [])
+    return any(hasattr(part, "completion_") for part in parts)
 
 
 def _of_block(method: Callable[..., Any], estimator: Any, X: Any) -> Any:

@@ -15,6 +15,7 @@ from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.lazy import cached_property
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block, RowBlocks
+from eigenfeat.rows.completion import GaussianRows, sampled
 from eigenfeat.rows.labelled import LabelledRows
 from eigenfeat.rows.reading import Reading, merge_read, read
 
@@ -53,9 +54,15 @@ class SurveyedBlocks(LabelledRows):
 
     @classmethod
     def of(
-        cls, blocks: RowBlocks, *, small: bool, moments: bool = False, n_threads: int | None = None
+        cls,
+        blocks: RowBlocks,
+        *,
+        small: bool,
+        moments: bool = False,
+        n_threads: int | None = None,
+        allows_missing: bool = False,
     ) -> SurveyedBlocks:
-        """Go through the blocks once.
+        """Go through the blocks once; if entries are missing, once more to learn to complete them.
 
         Parameters
         ----------
@@ -65,6 +72,8 @@ class SurveyedBlocks(LabelledRows):
         moments : bool
             Whether the moments of the classes are wanted, too.
         n_threads : int or None
+        allows_missing : bool
+            Whether NaN is a missing entry, and not an error.
 
         Raises
         ------
@@ -72,7 +81,7 @@ class SurveyedBlocks(LabelledRows):
             If rows, labels or weights are invalid; the message gives the row, counted over all
             blocks.
         """
-        reading = Reading(small=small, n_threads=n_threads)
+        reading = Reading(small=small, n_threads=n_threads, allows_missing=allows_missing)
         found = blocks.reduce(reductions.survey, reductions.merge_surveys, reading, moments)
         found.pieces.sort(key=lambda piece: piece.start)
         _check_order(found.pieces)
@@ -81,7 +90,12 @@ class SurveyedBlocks(LabelledRows):
         if len(found.table) == 0:
             raise ValueError("sample_weight: expected at least one positive weight, got none")
         known = replace(reading, n_features=found.n_features, classes=found.table.classes)
-        return cls(blocks, known, found)
+        rows = cls(blocks, known, found)
+        if not found.missing:
+            return rows
+        found.moments = None  # blocks without NaN have some
+        some = rows.take(sampled(rows.n_rows, rows.n_features))
+        return rows.read_as(completion=GaussianRows.fit(some.X, some.weight, n_threads=n_threads))
 
     @property
     def classes(self) -> npt.NDArray[Any]:
@@ -109,6 +123,11 @@ class SurveyedBlocks(LabelledRows):
         return np.concatenate(
             [np.ones(p.n_rows, bool) if p.kept is None else p.kept for p in pieces]
         )
+
+    @property
+    def completion(self) -> GaussianRows | None:
+        """What missing entries are completed by."""
+        return self.reading.completion
 
     @property
     def n_rows(self) -> int:
@@ -190,10 +209,11 @@ class SurveyedBlocks(LabelledRows):
         return found
 
     def take(self, rows: npt.NDArray[Any]) -> Block:
-        """The raw rows with these numbers, in this order, checked; labels as indices."""
+        """The rows with these numbers, in this order, checked and completed; labels as indices."""
         rows = np.asarray(rows, dtype=np.int64)
         order = np.argsort(rows, kind="stable")
         block = self.reading.checked(self.blocks.take(self._global(rows[order])))
+        block = self.reading.completed(block)
         if len(block) != len(rows):
             raise ValueError(f"X: expected {len(rows)} rows by number, got {len(block)}")
         codes = self.codes[rows].astype(np.int32)
@@ -214,10 +234,17 @@ class SurveyedBlocks(LabelledRows):
 
 
 def surveyed(
-    blocks: RowBlocks, *, small: bool = False, moments: bool = False, n_threads: int | None = None
+    blocks: RowBlocks,
+    *,
+    small: bool = False,
+    moments: bool = False,
+    n_threads: int | None = None,
+    allows_missing: bool = False,
 ) -> SurveyedBlocks:
     """Go through blocks of labelled rows once; see `SurveyedBlocks.of`."""
-    found = SurveyedBlocks.of(blocks, small=small, moments=moments, n_threads=n_threads)
+    found = SurveyedBlocks.of(
+        blocks, small=small, moments=moments, n_threads=n_threads, allows_missing=allows_missing
+    )
     check_classification_targets(np.repeat(found.classes, 3))
     return found
 
