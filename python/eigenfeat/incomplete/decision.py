@@ -7,14 +7,14 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.text_columns import naming_text
+from eigenfeat._base.types import Labels, RandomState
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST, show
 from eigenfeat.incomplete._completion.sets import SETS
@@ -26,6 +26,7 @@ from eigenfeat.incomplete._rules.sample_sizes import MOST_SAMPLES, check_samples
 from eigenfeat.incomplete._series.layout import known_rows, training_rows, whole_rows
 from eigenfeat.incomplete._series.results import Decisions, EarlyDecisions
 from eigenfeat.incomplete._series.steps import looks_of, taus_of
+from eigenfeat.rows.checked import validate_data
 from eigenfeat.rows.estimator import BaseEstimator
 
 if TYPE_CHECKING:
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
 __all__ = ["ReliableClassifier"]
 
 _Array = NDArray[np.float64]
-
-# A row: its points are held at once.
 
 
 class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
@@ -224,7 +223,7 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         held_out: float | None = None,
         n_folds: int = 5,
         n_samples: Any = "auto",
-        random_state: Any = 0,
+        random_state: RandomState = 0,
         n_threads: int | None = None,
     ) -> None:
         self.classifier = classifier
@@ -241,7 +240,7 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.n_threads = n_threads
 
-    def fit(self, X: Any, y: Any) -> ReliableClassifier:
+    def fit(self, X: ArrayLike, y: ArrayLike) -> ReliableClassifier:
         """Fit features, classifier and completion.
 
         Parameters
@@ -270,16 +269,15 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
             check_classification_targets(y)
             check_two_labels(np.unique(y))
             self._forget_calibration()
-            kept = self._kept_out(len(y))
-            fresh = None if kept is None else found.some(kept)
+            kept, fresh = self._kept_out(len(y)), None
             if kept is not None:
-                found, y = found.some(~kept), y[~kept]
+                fresh, found, y = found.some(kept), found.some(~kept), y[~kept]
             self._fit_rows(found, y, layout)
             if self.correct is not False:
                 self._correct(found, y, fresh)
         return self
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: ArrayLike) -> Labels:
         """Predict the labels of complete rows.
 
         Parameters
@@ -293,10 +291,12 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         (n,) array
         """
         core = self._core()
-        rows = core.filled(whole_rows(self, X, core.layout).rows)
-        return np.asarray(core.classifier.predict(core.features_of(rows)))
+        rows = core.features_of(core.filled(whole_rows(self, X, core.layout).rows))
+        return np.asarray(core.classifier.predict(rows))
 
-    def decide(self, X: Any, reliability: Any = None, *, target: Any = None) -> Decisions:
+    def decide(
+        self, X: ArrayLike, reliability: ArrayLike | None = None, *, target: Any = None
+    ) -> Decisions:
         """Decide rows, or let them wait.
 
         Parameters
@@ -328,7 +328,7 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         named = self.classes_[out.guess]
         return Decisions(out.decided, named, out.reliability, out.checks, out.open, missing)
 
-    def reliabilities(self, X: Any, *, target: Any = None) -> _Array:
+    def reliabilities(self, X: ArrayLike, *, target: Any = None) -> _Array:
         """Return the largest tau at which each row would be decided now.
 
         Parameters
@@ -343,8 +343,7 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         (n,) array
             0 where a row would not be decided at any tau; 1 for complete rows.
         """
-        core, rows = self._core(), self._rows(X)
-        wanted = self._target(target)
+        core, rows, wanted = self._core(), self._rows(X), self._target(target)
         missing = np.isnan(rows).sum(axis=1)
         out = core.complete(rows, missing, wanted)[1].astype(float)
         for part in core.open_parts(missing):
@@ -352,7 +351,12 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         return out
 
     def predict_early(
-        self, X: Any, reliability: Any = None, *, steps: Any = None, trace: bool = False
+        self,
+        X: ArrayLike,
+        reliability: ArrayLike | None = None,
+        *,
+        steps: ArrayLike | None = None,
+        trace: bool = False,
     ) -> EarlyDecisions:
         """Decide time series as early as possible; with all samples every row is decided.
 
@@ -375,8 +379,7 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
             Labels, times and reliabilities.
         """
         core = self._core()
-        layout = core.layout
-        found = whole_rows(self, X, layout)
+        found = whole_rows(self, X, layout := core.layout)
         tau = taus_of(self, reliability, len(found.rows))
         looks = looks_of(self, steps, layout.length)
         times = np.union1d(looks[looks > 0], [layout.length]).astype(np.int64) * layout.channels
@@ -397,12 +400,10 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
 
     def _rows(self, X: Any) -> _Array:
         check_is_fitted(self)
-        rows = known_rows(X, self.fitted_.layout)
-        if rows is not None:
+        if (rows := known_rows(X, self.fitted_.layout)) is not None:
             return rows
         options = {"dtype": np.float64, "order": "C", "ensure_all_finite": "allow-nan"}
-        with naming_text(X):
-            return np.asarray(validate_data(self, X, reset=False, **options))
+        return np.asarray(validate_data(self, X, reset=False, **options))
 
     def _core(self) -> Fitted:
         """What was fitted, with the threads of today."""
@@ -410,10 +411,10 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         return replace(self.fitted_, n_threads=self.n_threads)
 
     def _target(self, target: Any) -> int | None:
-        if target is None:
+        found = None if target is None else np.flatnonzero(self.classes_ == target)
+        if found is None:
             return None
-        found = np.flatnonzero(self.classes_ == target)
         if not len(found):
-            known = show(self.classes_.tolist())
-            raise ValueError(f"target: expected one of {known}, got {show(target)}")
+            expected = f"expected one of {show(self.classes_.tolist())}"
+            raise ValueError(f"target: {expected}, got {show(target)}")
         return int(found[0])
