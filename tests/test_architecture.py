@@ -39,7 +39,7 @@ RANKS = tuple(
         "linear",
         "gem rayleigh ldg incomplete maxmargin",
         "tables models distributed plotting",
-        "demo",
+        "demo report",
         "cli",
         "__main__ __init__",
     )
@@ -60,7 +60,7 @@ LIBRARIES = {"numpy": "_base", "joblib": "_base", "scipy": "pencils", "sklearn":
 LAZY = {
     **{"rich": "_base", "threadpoolctl": "_base", "scipy": "_base"},
     **{"matplotlib": "plotting", "dask": "tables", "distributed": "tables", "pandas": "tables"},
-    **{"pyarrow": "tables", "onnx": "models"},
+    **{"pyarrow": "tables", "onnx": "models", "shtab": "cli"},
 }
 # Files that stand by themselves: what they alone may import, and nobody imports them.
 APART = {"python/eigenfeat/incomplete/aeon.py": "aeon"}

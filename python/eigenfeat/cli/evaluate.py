@@ -11,18 +11,26 @@ from numpy.typing import NDArray
 from eigenfeat._base.validation import show
 from eigenfeat.cli.models import forget_names, opened
 from eigenfeat.cli.output import Output
+from eigenfeat.cli.sampled_rows import some_rows
+from eigenfeat.report.evidence import N_NEIGHBORS, features_of, neighbour_labels
+from eigenfeat.tables import FileRows
 
 __all__ = ["evaluate"]
 
 _Counts = NDArray[np.int64]
 
+MOST_ROWS = 20_000  # whose neighbours are looked for
 NAMED_PAIRS = 5  # of classes that are confused most often
 
 
 def evaluate(options: argparse.Namespace) -> int:
     """Print accuracy, log loss and what is confused."""
     output = Output("evaluate", options.json, options.progress)
-    model, rows = opened(options, "predict", labelled=True)
+    model, rows = opened(options, None, labelled=True)
+    if not callable(getattr(model, "predict", None)) and callable(
+        getattr(model, "transform", None)
+    ):
+        return _of_features(options, model, rows, output)
     if not hasattr(model, "classes_"):
         raise ValueError(f"{options.model}: expected a classifier, got {type(model).__name__}")
     classes = np.asarray(model.classes_)
@@ -30,6 +38,7 @@ def evaluate(options: argparse.Namespace) -> int:
     confusion = np.zeros((len(classes), len(classes)), dtype=np.int64)
     unknown: dict[Any, int] = {}
     loss, probable = 0.0, callable(getattr(model, "predict_proba", None))
+    early = np.zeros(3) if callable(getattr(model, "predict_early", None)) else None
     with output.rows("evaluating") as advance:
         for block, position in rows.blocks():
             where = _codes(block.y, classes)
@@ -40,6 +49,8 @@ def evaluate(options: argparse.Namespace) -> int:
                 code, part = _predicted(model, X[known], where[known], classes, probable)
                 np.add.at(confusion, (where[known], code), 1)
                 loss += part
+                if early is not None:
+                    early += _early(model, X[known], block.y[known], classes[code])
             advance(len(block), rows.fraction(position))
     n = int(confusion.sum())
     if n == 0:
@@ -50,7 +61,39 @@ def evaluate(options: argparse.Namespace) -> int:
         )
     found = _figures(confusion, classes, loss / n if probable else None, unknown)
     found |= {"skipped": rows.n_skipped, "seconds": advance.seconds}
+    if early is not None:
+        names = ("accuracy", "mean_time", "agreement")
+        found["early"] = dict(zip(names, (early / n).tolist(), strict=True))
     output.result(found, _text(str(options.model), confusion, classes, found))
+    return 0
+
+
+def _early(model: Any, X: Any, y: NDArray[Any], complete: NDArray[Any]) -> NDArray[np.float64]:
+    """Sums over rows: early labels that are right, times, and early labels that are final."""
+    decisions = model.predict_early(X)
+    label = np.asarray(decisions.label)
+    return np.array([(label == y).sum(), decisions.time.sum(), (label == complete).sum()], float)
+
+
+def _of_features(options: argparse.Namespace, model: Any, rows: FileRows, output: Output) -> int:
+    """What the features of a transformer are worth to the nearest neighbours."""
+    forget_names(model)
+    X, y, n = some_rows(rows, MOST_ROWS, output)
+    classes, codes = np.unique(y, return_inverse=True)
+    k = len(classes)
+    if len(y) < 2 or k < 2:
+        raise ValueError(
+            f"{rows.sources[0].path}: expected rows of two classes, got {len(y)} of {k}"
+        )
+    of = neighbour_labels(features_of(model, X), codes, k)
+    confusion = np.zeros((k, k), dtype=np.int64)
+    np.add.at(confusion, (codes, of), 1)
+    found = _figures(confusion, classes, None, {})
+    found |= {"by": f"{N_NEIGHBORS} nearest neighbours among the features of the other rows"}
+    found |= {"of_rows": n, "skipped": rows.n_skipped}
+    text = _text(str(options.model), confusion, classes, found)
+    drawn = "" if n == len(y) else f", of {len(y):,} rows drawn at random from {n:,}"
+    output.result(found, f"{text}\npredicted by the {found['by']}{drawn}")
     return 0
 
 
@@ -101,6 +144,12 @@ def _text(name: str, confusion: _Counts, classes: NDArray[Any], found: dict[str,
         lines.append(
             f"{sum(found['unknown_labels'].values()):,} rows have labels that the model does not "
             f"know, and were left out: {show(list(found['unknown_labels']), 200)[1:-1]}"
+        )
+    if "early" in found:
+        early = found["early"]
+        lines.append(
+            f"decided early: accuracy {early['accuracy']:.4f}, {early['mean_time']:.2f} columns on "
+            f"average, {early['agreement']:.4f} of the labels are those of complete rows"
         )
     if found["skipped"]:
         lines.append(f"{found['skipped']:,} bad rows were left out")

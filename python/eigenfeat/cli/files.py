@@ -6,33 +6,26 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
+from eigenfeat.cli.model_commands import add_model_commands
 from eigenfeat.cli.options import (
     add_data_options,
     add_formats,
+    add_inputs,
+    add_memory,
+    add_model_kind,
     add_output,
     add_run_options,
     add_talk,
-    amount,
     file_name,
     positive,
 )
 from eigenfeat.cli.parameters import add_parameters
+from eigenfeat.cli.texts import DATA, STATUS
 
 __all__ = ["MERGE", "add_commands"]
 
 # What runs a command. It is imported once the options are known to be right.
 Command = Callable[[argparse.Namespace], int]
-
-DATA = """\
-DATA is one file or several with the same columns, a folder of them, or a pattern in quotes:
-CSV (.csv .tsv, also .gz), Parquet (.parquet .pq), Arrow IPC and Feather (.arrow .feather .ipc),
-NumPy (.npy .npz), svmlight (.svm .svmlight .libsvm, also .gz). CSV, Parquet and Arrow need
-pyarrow: pip install 'eigenfeat[arrow]'. fit, predict, evaluate and transform read standard input
-where DATA is -, with --format; predict and transform write CSV to standard output with -o -."""
-
-STATUS = """\
-exit status: 0 done; 1 a file cannot be read or written, or rows are bad; 2 wrong options, such as a
-value out of range or a missing column; 130 (Ctrl-C) or 143 (SIGTERM) interrupted."""
 
 MOMENTS = f"""\
 Computes weight, mean and second moment of every class in one pass over files that need not fit into
@@ -84,6 +77,11 @@ Fits GEM with multinomial logistic regression on its features (GEMClassifier), o
 (--features, or --moments), and saves the model. Rows that fit into --memory are read once;
 otherwise every layer and every step of the regression reads the files again.
 
+--model fits others, to rows that fit into --memory: ldg (directions of LDG, for transform),
+reliable (ReliableClassifier, which decides rows before all their columns are known: predict
+--early), and shift (MaxMarginShift around an extractor, for transform). --set sets their
+parameters by name.
+
 {DATA}"""
 
 FIT_EXAMPLES = f"""\
@@ -91,6 +89,9 @@ examples:
   eigenfeat fit rows.parquet --target kind -o model.efm
   eigenfeat fit rows.csv --target kind -o model.efm --ridge 0.1 --depth 2 --seed 1
   eigenfeat fit --moments rows.efm -o features.efm
+  eigenfeat fit rows.csv --target kind -o ldg.efm --model ldg --set n_components=5
+  eigenfeat fit rows.csv --target kind -o early.efm --model reliable --set reliability=0.99
+  eigenfeat fit rows.csv --target kind -o shift.efm --model shift --extractor pca
 
 with --json: status, command, output, estimator, rows, in_memory, skipped (of moments: weight in
 place of these), features, classes, seconds.
@@ -121,8 +122,11 @@ rows_per_second.
 EVALUATE = f"""\
 Compares the predictions of a classifier with the labels of files: accuracy with its standard error,
 log loss if the model gives probabilities, recall and precision of each class, and the pairs of
-classes that are confused most often. Rows whose labels the model does not know are counted and
-left out. Columns are found as predict finds them.
+classes that are confused most often. Of early classifiers also: accuracy, mean time and agreement
+with the labels of complete rows when decided early. Of transformers: accuracy of the 3 nearest
+neighbours, with their features, among the other rows of the files (at most 20,000, drawn at
+random). Rows whose labels the model does not know are counted and left out. Columns are found as
+predict finds them.
 
 {DATA}"""
 
@@ -132,7 +136,8 @@ examples:
   eigenfeat evaluate model.efm test.parquet --target kind --json
 
 with --json: status, command, rows, skipped, unknown_labels, accuracy, standard_error, errors,
-log_loss, classes, confusion (a row a true class, a column a predicted one), seconds.
+log_loss, classes, confusion (a row a true class, a column a predicted one), early (of early
+classifiers: accuracy, mean_time, agreement), by (of transformers), seconds.
 
 {STATUS}"""
 
@@ -152,6 +157,7 @@ def add_commands(commands: Any) -> None:
     _add_predict(commands)
     _add_evaluate(commands)
     _add_transform(commands)
+    add_model_commands(commands)
 
 
 def _add_moments(commands: Any) -> None:
@@ -241,12 +247,10 @@ def _add_fit(commands: Any) -> None:
     add_output(fit, "of the model")
     fit.add_argument("--features", action="store_true", help="fit only GEM, for transform")
     fit.add_argument("--moments", metavar="FILE", help="fit only GEM, on moments instead of rows")
+    add_model_kind(fit)
     add_parameters(fit.add_argument_group("parameters (see GEMClassifier and GEM)"))
     add_data_options(fit)
-    group = fit.add_argument_group("memory")
-    group.add_argument(
-        "--memory", type=amount, default=2.0, metavar="GB", help="maximum size of rows (default 2)"
-    )
+    group = add_memory(fit)
     group.add_argument(
         "--spool",
         metavar="FOLDER",
@@ -274,6 +278,12 @@ def _add_predict(commands: Any) -> None:
     predict.add_argument(
         "--proba", action="store_true", help="also write probabilities of the classes"
     )
+    predict.add_argument(
+        "--early",
+        action="store_true",
+        help="of an early classifier: decide rows, column by column, as early as possible, and "
+        "write the number of columns used (time) and the reliability",
+    )
     predict.set_defaults(command=_predict)
 
 
@@ -285,7 +295,7 @@ def _add_evaluate(commands: Any) -> None:
         description=EVALUATE,
         epilog=EVALUATE_EXAMPLES,
     )
-    _add_inputs(evaluate)
+    add_inputs(evaluate)
     add_data_options(evaluate, model=True)
     add_run_options(evaluate)
     evaluate.set_defaults(command=_evaluate)
@@ -302,14 +312,8 @@ def _add_transform(commands: Any) -> None:
     transform.set_defaults(command=_transform)
 
 
-def _add_inputs(parser: Any) -> None:
-    parser.add_argument("model", metavar="MODEL", help="a file from fit or eigenfeat.save")
-    parser.add_argument("data", nargs="+", metavar="DATA", help="files, folders or patterns")
-    parser.set_defaults(reads_standard_input=True)
-
-
 def _add_model(parser: Any, what: str) -> None:
-    _add_inputs(parser)
+    add_inputs(parser)
     add_output(parser, f"of the {what}: .csv, .parquet or .npy")
     add_data_options(parser, target=False, model=True)
     add_run_options(parser)

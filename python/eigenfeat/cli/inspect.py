@@ -19,6 +19,11 @@ from eigenfeat.tables import described
 
 __all__ = ["inspect"]
 
+# What fits have chosen or measured, under the name with an underscore.
+CHOSEN = (
+    *("n_components", "gamma", "n_neighbors", "set", "n_channels", "n_timepoints"),
+    *("sigma2", "relative_shift", "reliability", "realised", "realised_bound", "best_candidate"),
+)
 _MOST = 20  # columns, classes or parameters that are listed
 
 
@@ -100,6 +105,10 @@ def _estimator(model: Any) -> dict[str, Any]:
         ]
     elif hasattr(model, "directions_"):
         found["directions"] = list(np.shape(model.directions_))
+    chosen = {name: getattr(model, f"{name}_", None) for name in CHOSEN}
+    found |= {name: _plain(value) for name, value in chosen.items() if value is not None}
+    if hasattr(model, "extractor_"):
+        found["extractor"] = type(model.extractor_).__name__
     return found
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eigenfeat._base.extras import MissingExtraError, require
-from eigenfeat.cli import files
+from eigenfeat.cli import files, model_commands
 from eigenfeat.cli.options import count, natural
 from eigenfeat.cli.output import Parser, quiet_interrupts, report_error
 from eigenfeat.cli.standard import standard_input
@@ -35,6 +35,7 @@ examples:
   eigenfeat fit rows.csv --target kind -o model.efm
   eigenfeat evaluate model.efm test.csv --target kind
   eigenfeat predict model.efm new.csv -o predictions.csv
+  eigenfeat report model.efm test.csv --target kind -o report.html
   eigenfeat moments 'part-*.parquet' --target kind -o rows.efm --resume
 """
 
@@ -59,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = _parser("--json" in given).parse_args(given)
     as_json = getattr(options, "json", False)
     expected: tuple[type[BaseException], ...] = (KeyboardInterrupt, OSError, MissingExtraError)
-    if options.command.__module__ == files.__name__:
+    if options.command.__module__ in (files.__name__, model_commands.__name__):
         expected += (ValueError, ArithmeticError, ImportError, MemoryError)
     try:
         with quiet_interrupts(as_json):
@@ -84,6 +85,7 @@ def _parser(as_json: bool = False) -> argparse.ArgumentParser:
     )
     _add_demo(commands)
     files.add_commands(commands)
+    model_commands.add_completion(commands, parser)
     return parser
 
 

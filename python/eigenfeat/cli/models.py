@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.validation import show
+from eigenfeat.cli.kinds import assigned, new_model, set_parameters
 from eigenfeat.cli.options import column_names, open_data, open_labelled
 from eigenfeat.cli.output import Output, UsageError, check_folder
-from eigenfeat.cli.parameters import estimator_of
+from eigenfeat.cli.parameters import estimator_of, refuse_gem_options
 from eigenfeat.cli.standard import STANDARD
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.gem import GEM
@@ -29,7 +30,7 @@ from eigenfeat.tables import FileRows, described, listed_files, open_rows
 from eigenfeat.tables.rows import finite_rows
 from eigenfeat.tables.writers import SUFFIXES, open_writer
 
-__all__ = ["fit", "forget_names", "opened", "predict", "transform"]
+__all__ = ["fit", "forget_names", "gathered", "opened", "predict", "transform"]
 
 
 # ---- fit -----------------------------------------------------------------------------------------
@@ -38,7 +39,7 @@ __all__ = ["fit", "forget_names", "opened", "predict", "transform"]
 def fit(options: argparse.Namespace) -> int:
     """Fit a classifier, or directions, and save it."""
     output = Output("fit", options.json, options.progress)
-    model = estimator_of(GEM if options.features or options.moments else GEMClassifier, options)
+    model = _unfitted(options)
     started = time.perf_counter()
     if options.moments is not None:
         return _fit_moments(options, model, output)
@@ -48,10 +49,15 @@ def fit(options: argparse.Namespace) -> int:
     check_folder(options.output)
     names = column_names(rows)
     with ExitStack() as stack:
-        whole = _gathered(rows, options.memory * 1e9, output)
+        whole = gathered(rows, options.memory * 1e9, output)
         if whole is not None:
             kept = "in memory"
             model.fit(whole.X, whole.y)
+        elif options.model_kind != "gem":
+            raise ValueError(
+                f"--memory: expected rows that fit into it with --model {options.model_kind}, got "
+                f"more than {options.memory:g} GB"
+            )
         else:
             if options.n_clusters not in (None, 1):
                 raise UsageError(
@@ -71,8 +77,24 @@ def fit(options: argparse.Namespace) -> int:
         {"rows": rows.n_rows, "in_memory": whole is not None, "skipped": rows.n_skipped},
         kept,
         started,
+        None if whole is None else whole.y,
     )
     return 0
+
+
+def _unfitted(options: argparse.Namespace) -> Any:
+    """The model that the options ask for."""
+    if options.model_kind == "gem":
+        model = estimator_of(GEM if options.features or options.moments else GEMClassifier, options)
+        for name in ("classifier", "extractor"):
+            if getattr(options, name) is not None:
+                raise UsageError(f"--{name}: expected none with --model gem")
+        return set_parameters(model, assigned(options.assignments), "--set")
+    for flag in ("features", "moments", "spool"):
+        if getattr(options, flag):
+            raise UsageError(f"--{flag}: expected none with --model {options.model_kind}")
+    refuse_gem_options(options)
+    return new_model(options)
 
 
 def _fit_moments(options: argparse.Namespace, model: Any, output: Output) -> int:
@@ -88,7 +110,7 @@ def _fit_moments(options: argparse.Namespace, model: Any, output: Output) -> int
     return 0
 
 
-def _gathered(rows: FileRows, limit: float, output: Output) -> Block | None:
+def gathered(rows: FileRows, limit: float, output: Output) -> Block | None:
     """All rows as one block; None if they take more than `limit` bytes."""
     parts, size = [], 0
     with output.rows("reading") as advance:
@@ -132,9 +154,11 @@ def _report_fit(
     found: dict[str, Any],
     kept: str,
     started: float,
+    y: npt.NDArray[Any] | None = None,
 ) -> None:
     seconds = time.perf_counter() - started
-    classes = model.classes_.tolist()
+    known = getattr(model, "classes_", None)  # which a shift does not have
+    classes = (np.unique(np.asarray(y)) if known is None else known).tolist()
     found = {
         "output": str(options.output),
         "estimator": type(model).__name__,
@@ -160,6 +184,8 @@ def predict(options: argparse.Namespace) -> int:
     """Write what a classifier says of every row."""
     output = Output("predict", options.json, options.progress)
     _check_output(options.output)
+    if options.early:
+        return _predict_early(options, output)
     model, rows = opened(options, "predict_proba" if options.proba else "predict")
     forget_names(model)
     classes = np.asarray(getattr(model, "classes_", []))
@@ -180,6 +206,28 @@ def predict(options: argparse.Namespace) -> int:
             [chances] if only_one else [_plain(classes[chances.argmax(axis=1)], classes), chances]
         )
 
+    return _write(options, rows, names, found, output, {"classes": classes.tolist()})
+
+
+def _predict_early(options: argparse.Namespace, output: Output) -> int:
+    """Write the labels of early decisions, the samples that they took, and how sure they are."""
+    if options.proba:
+        raise UsageError("--proba: expected none with --early")
+    if options.output.suffix.lower() == ".npy":
+        raise UsageError("--output: expected .csv or .parquet with --early, got .npy")
+    model, rows = opened(options, "predict_early")
+    forget_names(model)
+    classes = np.asarray(model.classes_)
+
+    def found(X: Any) -> list[npt.NDArray[Any]]:
+        decisions = model.predict_early(X)
+        columns = [_plain(decisions.label, classes), np.asarray(decisions.time, dtype=float)]
+        if sure:
+            columns.append(np.asarray(decisions.reliability, dtype=float))
+        return columns
+
+    sure = hasattr(getattr(model, "best_estimator_", model), "reliabilities")
+    names = ["prediction", "time", *(["reliability"] if sure else [])]
     return _write(options, rows, names, found, output, {"classes": classes.tolist()})
 
 
@@ -205,17 +253,18 @@ def transform(options: argparse.Namespace) -> int:
 
 
 def opened(
-    options: argparse.Namespace, method: str, *, labelled: bool = False
+    options: argparse.Namespace, method: str | None, *, labelled: bool = False
 ) -> tuple[Any, FileRows]:
     """The model, and the rows with its columns, and their labels if these are wanted."""
     model = load(options.model)
     for part in (model, getattr(model, "logit_", None)):
         if options.threads is not None and part is not None and hasattr(part, "n_threads"):
             part.n_threads = options.threads
-    if not callable(getattr(model, method, None)):
+    if method is not None and not callable(getattr(model, method, None)):
         hint = {
             "predict_proba": "one that gives probabilities",
             "transform": "one that makes features (fit --features)",
+            "predict_early": "an early classifier (fit --model reliable)",
         }.get(method, "a classifier")
         raise ValueError(f"{options.model}: expected {hint}, got {type(model).__name__}")
     known = getattr(model, "feature_names_in_", None)

@@ -6,11 +6,15 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from eigenfeat.cli.kinds import CLASSIFIERS, EXTRACTORS, KINDS, assignment
 from eigenfeat.cli.output import UsageError
 
 __all__ = [
     "add_data_options",
     "add_formats",
+    "add_inputs",
+    "add_memory",
+    "add_model_kind",
     "add_output",
     "add_run_options",
     "add_talk",
@@ -18,6 +22,8 @@ __all__ = [
     "column_names",
     "count",
     "file_name",
+    "folds",
+    "image_shape",
     "natural",
     "open_data",
     "open_labelled",
@@ -213,6 +219,11 @@ def count(text: str) -> int:
     return _integer(text, 1, 2**31 - 1)
 
 
+def folds(text: str) -> int:
+    """An integer from 2 that fits into 31 bits."""
+    return _integer(text, 2, 2**31 - 1)
+
+
 def natural(text: str) -> int:
     """An integer from 0 that fits into 31 bits."""
     return _integer(text, 0, 2**31 - 1)
@@ -246,3 +257,58 @@ def amount(text: str) -> float:
     if not value >= 0:
         raise argparse.ArgumentTypeError(f"expected a number of gigabytes, got {text!r}")
     return value
+
+
+def image_shape(text: str) -> tuple[int, int] | str | None:
+    """Rows and columns of images, as 8x8; "auto", or none."""
+    if text in ("auto", "none"):
+        return None if text == "none" else text
+    rows, _, columns = text.lower().partition("x")
+    try:
+        return count(rows), count(columns)
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(
+            f"expected rows and columns, as 8x8, or auto or none, got {text!r}"
+        ) from None
+
+
+def add_inputs(parser: Any) -> None:
+    """Add the model and the data."""
+    parser.add_argument("model", metavar="MODEL", help="a file from fit or eigenfeat.save")
+    parser.add_argument("data", nargs="+", metavar="DATA", help="files, folders or patterns")
+    parser.set_defaults(reads_standard_input=True)
+
+
+def add_memory(parser: Any) -> Any:
+    """Add --memory; the group that it is in."""
+    group = parser.add_argument_group("memory")
+    group.add_argument(
+        "--memory", type=amount, default=2.0, metavar="GB", help="maximum size of rows (default 2)"
+    )
+    return group
+
+
+def add_model_kind(parser: Any) -> None:
+    """Add what model is fitted, and its parameters by name."""
+    group = parser.add_argument_group("model")
+    group.add_argument(
+        "--model",
+        dest="model_kind",
+        choices=KINDS,
+        default="gem",
+        help="what is fitted (default gem)",
+    )
+    group.add_argument(
+        "--classifier",
+        choices=CLASSIFIERS,
+        help="of --model reliable (default lda, with shrinkage)",
+    )
+    group.add_argument("--extractor", choices=EXTRACTORS, help="of --model shift (default pca)")
+    group.add_argument(
+        "--set",
+        dest="assignments",
+        type=assignment,
+        action="append",
+        metavar="NAME=VALUE",
+        help="a parameter of the model, by its name in Python; PART__NAME of one inside it",
+    )

@@ -7,7 +7,7 @@ from typing import Any
 
 from eigenfeat.cli.output import UsageError
 
-__all__ = ["PAIRS", "PARAMETERS", "add_parameters", "estimator_of"]
+__all__ = ["PAIRS", "PARAMETERS", "add_parameters", "estimator_of", "refuse_gem_options"]
 
 # Under the same names, but for the seed.
 PARAMETERS = (
@@ -103,6 +103,17 @@ def estimator_of(kind: Any, options: argparse.Namespace) -> Any:
         name, _, wrong = str(error).partition(": ")
         raise UsageError(f"{_flag(name)}: {wrong}" if name in given else str(error)) from None
     return model
+
+
+def refuse_gem_options(options: argparse.Namespace) -> None:
+    """UsageError if parameters of GEM were given to another model."""
+    given = [name for name in PARAMETERS if getattr(options, name) is not None]
+    if foreign := [name for name in given if name != "random_state"]:
+        flags = ", ".join(map(_flag, foreign))
+        raise UsageError(
+            f"{flags}: expected none with --model {options.model_kind}; --set NAME=VALUE sets its "
+            "parameters"
+        )
 
 
 def _check(kind: Any, name: str, value: Any) -> None:

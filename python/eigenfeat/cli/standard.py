@@ -36,5 +36,5 @@ def standard_input(options: argparse.Namespace) -> Iterator[None]:
         path = Path(folder) / f"standard-input.{ending}"
         with open(path, "wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file, 2**20)
-        options.data = [str(path)]
+        options.data, options.named = [str(path)], ["standard input"]
         yield

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import Interval
@@ -25,6 +25,7 @@ from eigenfeat._base.validation import MOST, show
 from eigenfeat.gem.classifier import CLASSIFIER, REGISTRY, GEMClassifier
 from eigenfeat.gem.version1 import ensemble_state
 from eigenfeat.rows.blocks import is_blocks
+from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.out_of_core import FromLogits, over_blocks
 
 if TYPE_CHECKING:

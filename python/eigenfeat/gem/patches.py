@@ -8,12 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    clone,
-)
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
@@ -24,10 +19,12 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
+from eigenfeat._base.text_columns import naming_text
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import show
 from eigenfeat.gem.gem import GEM
 from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.rows.estimator import BaseEstimator
 
 __all__ = ["GEMPatches"]
 
@@ -277,9 +274,10 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """Checked rows of shape (n, *grid, channels), float32 or float64."""
         if isinstance(X, (list, tuple)) and len({np.shape(row) for row in X}) > 1:
             raise ValueError("X: expected rows of one shape, got rows of different shapes")
-        X = check_array(
-            X, dtype=[np.float64, np.float32], ensure_2d=False, allow_nd=True, input_name="X"
-        )
+        with naming_text(X):
+            X = check_array(
+                X, dtype=[np.float64, np.float32], ensure_2d=False, allow_nd=True, input_name="X"
+            )
         if X.ndim < 2:
             raise ValueError(
                 f"X: Expected 2D array or more, got {X.ndim}D array instead. Reshape your data: a "

@@ -10,16 +10,20 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.model_selection import ParameterGrid, StratifiedShuffleSplit
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.extras import installed
 from eigenfeat._base.feature_names import take_names
+from eigenfeat._base.speaking import LOGGER
 from eigenfeat._base.types import Floats, Labels, RandomState, Rows
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.search_rows import SearchRows
+from eigenfeat.rows.callbacks import Iterative, with_steps
+from eigenfeat.rows.cv_results import cv_results
+from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.out_of_core import BlockScores
 from eigenfeat.rows.splits import checked_splitter
 
@@ -34,7 +38,7 @@ __all__ = ["GEMClassifierCV"]
 GRID = {"ridge": (0.1, 0.5), "threshold": (1.0, 1.5), "penalty": (0.02, 0.1, 0.4)}
 
 
-class GEMClassifierCV(BlockScores, ClassifierMixin, BaseEstimator):
+class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
     """GEM classifier with parameters chosen on held-out rows, then fitted to all rows.
 
     Candidates share computations. Moments are computed once per split. Directions and projections
@@ -71,9 +75,16 @@ class GEMClassifierCV(BlockScores, ClassifierMixin, BaseEstimator):
         Ctrl-C or an error, it holds the finished candidates in the order in which they were tried.
         For blocks, penalties of the same features are scored together, in one more pass over the
         rows, also after Ctrl-C; a second Ctrl-C stops at once.
+    cv_results_ : dict
+        The same by column, as ``GridSearchCV`` of scikit-learn has it, in the order of the grid:
+        "params", "param_NAME", "split0_test_score", "mean_test_score", "std_test_score",
+        "rank_test_score" and the other entries of `results_`. Scores are larger for better
+        candidates: the accuracy or, with ``scoring="log_loss"``, the negative log loss.
     best_params_ : dict
+    best_index_ : int
+        The best candidate's place in `cv_results_`.
     best_score_ : float
-        Held-out error or log loss of the best candidate.
+        Its mean score on held-out rows, the larger the better.
     best_estimator_ : GEMClassifier
         The best candidate fitted to all rows; only with `refit`.
     classes_ : (k,) array
@@ -130,6 +141,7 @@ class GEMClassifierCV(BlockScores, ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
+    @with_steps
     def fit(
         self,
         X: Rows | RowBlocks,
@@ -171,7 +183,9 @@ class GEMClassifierCV(BlockScores, ClassifierMixin, BaseEstimator):
         else:
             self.__dict__.pop("best_estimator_", None)
         self.best_params_ = best
-        self.best_score_ = float(results[0][self.scoring])
+        self.best_index_ = [trial["params"] for trial in trials].index(results[0]["params"])
+        self.cv_results_ = _columns(trials, self.scoring)
+        self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         self.classes_ = rows.classes
         take_names(self, rows)
         return self
@@ -185,8 +199,13 @@ class GEMClassifierCV(BlockScores, ClassifierMixin, BaseEstimator):
         splits = list(self._splits(rows))
         try:
             with _bar(len(trials) * len(splits), self.verbose) as advance:
+
+                def done(trial: Trial) -> None:
+                    advance(trial)
+                    self._step_done()
+
                 for train, held in splits:
-                    rows.split(train, held).run(trials, advance)
+                    rows.split(train, held).run(trials, done)
         except (Exception, KeyboardInterrupt) as error:
             finished = [_summary(trial) for trial in trials if trial["splits"]]
             if finished or isinstance(error, KeyboardInterrupt):
@@ -233,6 +252,7 @@ class GEMClassifierCV(BlockScores, ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True  # as GEMClassifier's
         return tags
 
 
@@ -265,6 +285,16 @@ def _summary(trial: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _columns(trials: list[Trial], scoring: str) -> dict[str, Any]:
+    """`cv_results_`: what was tried by column, with scores that are larger for the better."""
+    losses = np.array([[split[scoring] for split in trial["splits"]] for trial in trials])
+    summaries = [_summary(trial) for trial in trials]
+    names = ("error", "log_loss", "n_directions_kept", "n_iter", "seconds")
+    others = {name: np.array([one[name] for one in summaries]) for name in names}
+    scores = 1 - losses if scoring == "error" else -losses
+    return cv_results([trial["params"] for trial in trials], scores, **others)
+
+
 def _told(trial: dict[str, Any]) -> str:
     """A candidate and its error on the last split, for whoever waits."""
     chosen = ", ".join(f"{k}={v}" for k, v in trial["params"].items())
@@ -275,7 +305,7 @@ def _told(trial: dict[str, Any]) -> str:
 def _bar(total: int, verbose: int) -> Iterator[Any]:
     """A function to call after each candidate, which moves a progress bar on stderr."""
     if not verbose:
-        yield lambda trial: None
+        yield lambda trial: LOGGER.info("GEMClassifierCV: %s", _told(trial))
         return
     if not installed("rich"):
         yield lambda trial: print(_told(trial), file=sys.stderr, flush=True)

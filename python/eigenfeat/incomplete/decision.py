@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.types import Labels, RandomState
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST, show
@@ -25,6 +26,8 @@ from eigenfeat.incomplete._rules.sample_sizes import MOST_SAMPLES, check_samples
 from eigenfeat.incomplete._series.layout import known_rows, training_rows, whole_rows
 from eigenfeat.incomplete._series.results import Decisions, EarlyDecisions
 from eigenfeat.incomplete._series.steps import looks_of, taus_of
+from eigenfeat.rows.checked import validate_data
+from eigenfeat.rows.estimator import BaseEstimator
 
 if TYPE_CHECKING:
     from eigenfeat.incomplete._rules.fitted import Fitted
@@ -32,8 +35,6 @@ if TYPE_CHECKING:
 __all__ = ["ReliableClassifier"]
 
 _Array = NDArray[np.float64]
-
-# A row: its points are held at once.
 
 
 class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
@@ -266,11 +267,11 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
             found, y, layout = training_rows(self, X, y, self.horizon)
             found, y = found.some(chosen), y[chosen]
             check_classification_targets(y)
+            check_two_labels(np.unique(y))
             self._forget_calibration()
-            kept = self._kept_out(len(y))
-            fresh = None if kept is None else found.some(kept)
+            kept, fresh = self._kept_out(len(y)), None
             if kept is not None:
-                found, y = found.some(~kept), y[~kept]
+                fresh, found, y = found.some(kept), found.some(~kept), y[~kept]
             self._fit_rows(found, y, layout)
             if self.correct is not False:
                 self._correct(found, y, fresh)
@@ -290,8 +291,8 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         (n,) array
         """
         core = self._core()
-        rows = core.filled(whole_rows(self, X, core.layout).rows)
-        return np.asarray(core.classifier.predict(core.features_of(rows)))
+        rows = core.features_of(core.filled(whole_rows(self, X, core.layout).rows))
+        return np.asarray(core.classifier.predict(rows))
 
     def decide(
         self, X: ArrayLike, reliability: ArrayLike | None = None, *, target: Any = None
@@ -342,8 +343,7 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         (n,) array
             0 where a row would not be decided at any tau; 1 for complete rows.
         """
-        core, rows = self._core(), self._rows(X)
-        wanted = self._target(target)
+        core, rows, wanted = self._core(), self._rows(X), self._target(target)
         missing = np.isnan(rows).sum(axis=1)
         out = core.complete(rows, missing, wanted)[1].astype(float)
         for part in core.open_parts(missing):
@@ -379,8 +379,7 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
             Labels, times and reliabilities.
         """
         core = self._core()
-        layout = core.layout
-        found = whole_rows(self, X, layout)
+        found = whole_rows(self, X, layout := core.layout)
         tau = taus_of(self, reliability, len(found.rows))
         looks = looks_of(self, steps, layout.length)
         times = np.union1d(looks[looks > 0], [layout.length]).astype(np.int64) * layout.channels
@@ -391,6 +390,8 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         # Of series without holes what comes after their end is not looked at.
         full = np.where(holes[:, None], found.rows, core.filled(found.rows))
         run = EarlyRun(full, tau, times, found.ends, *core.at_the_end(found.rows))
+        if trace:
+            run.start_trace()
         together = 16 if core.rule.cost == 1 else 1  # times that may be looked at in vain
         for group in (np.flatnonzero(~holes), np.flatnonzero(holes)):
             for rows, at in batches(len(group), len(times) - 1, core.numbers(), together):
@@ -399,8 +400,7 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
 
     def _rows(self, X: Any) -> _Array:
         check_is_fitted(self)
-        rows = known_rows(X, self.fitted_.layout)
-        if rows is not None:
+        if (rows := known_rows(X, self.fitted_.layout)) is not None:
             return rows
         options = {"dtype": np.float64, "order": "C", "ensure_all_finite": "allow-nan"}
         return np.asarray(validate_data(self, X, reset=False, **options))
@@ -411,10 +411,10 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         return replace(self.fitted_, n_threads=self.n_threads)
 
     def _target(self, target: Any) -> int | None:
-        if target is None:
+        found = None if target is None else np.flatnonzero(self.classes_ == target)
+        if found is None:
             return None
-        found = np.flatnonzero(self.classes_ == target)
         if not len(found):
-            known = show(self.classes_.tolist())
-            raise ValueError(f"target: expected one of {known}, got {show(target)}")
+            expected = f"expected one of {show(self.classes_.tolist())}"
+            raise ValueError(f"target: {expected}, got {show(target)}")
         return int(found[0])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
@@ -26,6 +26,8 @@ from eigenfeat.incomplete._series.folds import held_out
 from eigenfeat.incomplete._series.layout import series_of, training_rows
 from eigenfeat.incomplete._series.traces import checked_taus
 from eigenfeat.incomplete.decision import ReliableClassifier
+from eigenfeat.rows.cv_results import cv_results
+from eigenfeat.rows.estimator import BaseEstimator
 
 if TYPE_CHECKING:
     from eigenfeat.incomplete._series.results import Decisions, EarlyDecisions
@@ -77,6 +79,13 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
         fitted.
     taus_ : (p,) array
         The reliabilities that were tried.
+    cv_results_ : dict
+        The same by column, as ``GridSearchCV`` of scikit-learn has it, a candidate and a tau an
+        entry: "params", "param_candidate", "param_reliability", "split0_test_score",
+        "mean_test_score" (over folds, each as much as its rows), "std_test_score" and
+        "rank_test_score".
+    best_index_, best_score_, best_params_ : int, float, dict
+        Place of the chosen entry in `cv_results_`, its harmonic mean, and its candidate and tau.
     classes_ : (G,) array
         Labels.
     n_features_in_, n_channels_, n_timepoints_ : int
@@ -200,10 +209,11 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
     def _fit(self, X: Any, y: NDArray[Any]) -> None:
         candidates = self._candidates()
         self.taus_ = np.array(TAUS) if self.tau is None else checked_taus(self.tau)
-        self.harmonic_means_, failure = {}, None
+        self.harmonic_means_, failure, of_folds = {}, None, {}
         for name, model in candidates.items():
             try:
-                self.harmonic_means_[name] = self._harmonic_means(model, X, y)
+                means, of_folds[name] = self._harmonic_means(model, X, y)
+                self.harmonic_means_[name] = means
             except ValueError as error:  # such as a class too small for a Gaussian of its own
                 failure = failure or error
                 self.harmonic_means_[name] = np.full(len(self.taus_), np.nan)
@@ -214,6 +224,7 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
             raise failure
         at = int(self.harmonic_means_[self.best_candidate_].argmax())
         self.reliability_ = float(self.taus_[at])
+        self._tabulate(of_folds, at)
         chosen = clone(candidates[self.best_candidate_])
         chosen.set_params(reliability=self.reliability_, correct=False)
         self.best_estimator_ = chosen.fit(X, y)
@@ -222,18 +233,36 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
         self.n_channels_ = self.best_estimator_.n_channels_
         self.n_timepoints_ = self.best_estimator_.n_timepoints_
 
+    def _tabulate(self, of_folds: dict[str, NDArray[np.float64]], at: int) -> None:
+        """Set `cv_results_` and what is said of its best entry, at the tau of that number."""
+        folds = max(scores.shape[1] for scores in of_folds.values())
+        failed = np.full((len(self.taus_), folds), np.nan)
+        names = list(self.harmonic_means_)
+        params = [
+            {"candidate": name, "reliability": tau} for name in names for tau in self.taus_.tolist()
+        ]
+        scores = np.concatenate([of_folds.get(name, failed) for name in names])
+        found = cv_results(params, scores)
+        means = np.concatenate([self.harmonic_means_[name] for name in names])
+        self.cv_results_ = found | {"mean_test_score": means}
+        self.best_index_ = names.index(self.best_candidate_) * len(self.taus_) + at
+        self.best_score_ = float(means[self.best_index_])
+        self.best_params_ = params[self.best_index_]
+
     def _harmonic_means(
         self, model: ReliableClassifier, X: Any, y: NDArray[Any]
-    ) -> NDArray[np.float64]:
-        """Means over the folds, each as much as its rows."""
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Means over the folds, each as much as its rows, (p,); and those of folds, (p, folds)."""
         total, rows = np.zeros(len(self.taus_)), 0
+        of_folds = []
         for held in held_out(y, self.n_folds):
             fitted = clone(model).set_params(correct=False)._fit_given(X, y, ~held)
             fresh = X[held] if isinstance(X, np.ndarray) else list(compress(X, held))
             curve = reliability_curve(fitted, fresh, y[held], self.taus_)
+            of_folds.append(curve.harmonic_mean)
             total += curve.harmonic_mean * held.sum()
             rows += int(held.sum())
-        return np.asarray(total / rows)
+        return np.asarray(total / rows), np.transpose(of_folds)
 
     def _candidates(self) -> dict[str, ReliableClassifier]:
         if self.candidates is None:

@@ -19,11 +19,12 @@ from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat.ldg._solving.descent import LocalGaussians, minimise
 from eigenfeat.ldg.linear import LDG
 from eigenfeat.neighbours.local_means import local_neighbours
+from eigenfeat.rows.callbacks import Iterative, with_steps
 
 __all__ = ["DiscriminativeGaussian"]
 
 
-class DiscriminativeGaussian(Speaks, LDG):
+class DiscriminativeGaussian(Iterative, Speaks, LDG):
     r"""Directions that minimise a smooth leave-one-out error of local Gaussians.
 
     Algorithm 1: a gradient search over matrices B with :math:`B^T B = I` for a minimum of
@@ -75,8 +76,8 @@ class DiscriminativeGaussian(Speaks, LDG):
     n_iter_ : int
         Number of steps, including rejected ones.
     stop_reason_ : str
-        "converged", "precision" (the decrease is below rounding error), "iterations" or
-        "interrupted".
+        "converged", "precision" (the decrease is below rounding error), "iterations", "stopped" (by
+        a callback) or "interrupted".
     mean_, scale_, gamma_, n_neighbors_, n_components_, cv_results_, classes_, short_classes_
         As in `LDG`.
 
@@ -145,6 +146,7 @@ class DiscriminativeGaussian(Speaks, LDG):
         self.max_iter = max_iter
         self.verbose = verbose
 
+    @with_steps
     def fit(self, X: Any, y: ArrayLike) -> DiscriminativeGaussian:
         """Fit LDG, and minimise the objective from its directions.
 
@@ -191,6 +193,7 @@ class DiscriminativeGaussian(Speaks, LDG):
             tol=self.tol,
             max_iter=self.max_iter,
             say=self._say,
+            stops=self._step_done,
         )
         curvatures, rotated = _principal(found.point, objective(found.point)[1])
         super()._keep(problem, classes, n_neighbors, gamma, curvatures, rotated)

@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.unchanged import unchanged_on_error
@@ -35,6 +35,8 @@ from eigenfeat.ldg._solving.problem import Problem
 from eigenfeat.ldg._solving.wide import WideProblem, coordinates_of, wide_rows
 from eigenfeat.neighbours.local_means import LocalScatters
 from eigenfeat.pencils.wide_rows import is_wide
+from eigenfeat.rows.checked import validate_data
+from eigenfeat.rows.estimator import BaseEstimator
 
 __all__ = ["LDG"]
 
@@ -204,14 +206,8 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         (n, n_components) array of float32 or float64, as `X`
         """
         check_is_fitted(self)
-        X = validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=FLOATS,
-            order="C",
-            reset=False,
-        )
+        options = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "reset": False}
+        X = validate_data(self, X, **options)
         if sparse.issparse(X):
             directions = np.ascontiguousarray((self.components_ / self.scale_).T)
             offset = -(self.mean_ @ directions)

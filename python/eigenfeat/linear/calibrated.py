@@ -19,6 +19,7 @@ from eigenfeat.linear.calibrated_passes import Passes, ScoreMap, on_simplex, row
 from eigenfeat.linear.linear import LinearClassifier
 from eigenfeat.linear.logit_problem import Penalty, uncentred
 from eigenfeat.rows.blocks import Block
+from eigenfeat.rows.callbacks import Iterative, with_steps
 from eigenfeat.rows.out_of_core import over_blocks
 
 __all__ = ["CalibratedLeastSquares", "ScoreMap"]
@@ -26,7 +27,7 @@ __all__ = ["CalibratedLeastSquares", "ScoreMap"]
 _Array = NDArray[np.float64]
 
 
-class CalibratedLeastSquares(LinearClassifier):
+class CalibratedLeastSquares(Iterative, LinearClassifier):
     r"""Classifier that alternates least-squares steps and the fit of a link function.
 
     With :math:`\Phi` (n, p) the features, Y (n, k) the labels' indicators and the metric
@@ -163,6 +164,7 @@ class CalibratedLeastSquares(LinearClassifier):
         self.n_threads = n_threads
         self.verbose = verbose
 
+    @with_steps
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> CalibratedLeastSquares:
         """Fit the weights and the calibration.
 
@@ -258,11 +260,17 @@ class CalibratedLeastSquares(LinearClassifier):
                 text += f", held-out {self.validation_history_[-1]:.5g}"
                 best = int(np.argmin(self.validation_history_))
             self._say(text)
+            stop = self._step_done()
             if held_out is None or best == number:
                 kept = step
             elif number - best >= self.PATIENCE:
                 break
+            if stop:
+                break
         return kept
+
+    def _most_steps(self) -> int:
+        return int(self.n_iterations) + 1
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,13 +23,14 @@ from eigenfeat.linear.lbfgs import Minimum, minimise
 from eigenfeat.linear.linear import LinearClassifier
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty, gram_rows, uncentred
 from eigenfeat.linear.logit_watch import Watch
+from eigenfeat.rows.callbacks import Iterative, with_steps
 from eigenfeat.rows.out_of_core import given_blocks
 from eigenfeat.rows.row_weights import weighted_rows
 
 __all__ = ["MultinomialLogit"]
 
 
-class MultinomialLogit(LinearClassifier):
+class MultinomialLogit(Iterative, LinearClassifier):
     r"""Multinomial logistic regression by L-BFGS, preconditioned with a bound on the curvature.
 
     The objective, minimised over weights W with logits ``z_i = W^T phi_i + b``, is
@@ -203,6 +204,7 @@ class MultinomialLogit(LinearClassifier):
         self.n_threads = n_threads
         self.verbose = verbose
 
+    @with_steps
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MultinomialLogit:
         """Fit the weights.
 
@@ -358,7 +360,7 @@ class MultinomialLogit(LinearClassifier):
         centre: Any,
     ) -> NDArray[np.float64]:
         penalty = self._weights(problem.shape[1], self.penalty)
-        watch = Watch(held_out, partial(uncentred, centre=centre), self._say)
+        watch = Watch(held_out, partial(uncentred, centre=centre), self._say, self._step_done)
         rough = problem.rough() if held_out is None else None
         found = minimise(
             lambda W: problem.objective(W, penalty),

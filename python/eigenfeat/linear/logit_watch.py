@@ -25,8 +25,10 @@ class Watch:
         held_out: LogitProblem | None,
         uncentred: Callable[[_Array], _Array],
         say: Callable[[str], None],
+        stops: Callable[[], bool] = lambda: False,
     ) -> None:
         self.held_out, self.uncentred, self.say = held_out, uncentred, say
+        self.stops = stops
         self.losses: list[float] = []
         self.best: Progress | None = None
 
@@ -34,12 +36,13 @@ class Watch:
         """Say how far the solver is; return whether the held-out loss has stopped falling."""
         text = f"iteration {progress.iteration}: objective {progress.objective:.6g}"
         text += f", estimated gap {progress.gap:.1e}"
+        stop = self.stops()
         if self.held_out is None:
             self.say(text)
-            return False
+            return stop
         self.losses.append(self.held_out.loss(self.uncentred(progress.point)))
         self.say(f"{text}, held-out loss {self.losses[-1]:.5g}")
         least = int(np.argmin(self.losses))
         if least == len(self.losses) - 1:
             self.best = progress
-        return len(self.losses) - 1 - least >= self.PATIENCE
+        return stop or len(self.losses) - 1 - least >= self.PATIENCE

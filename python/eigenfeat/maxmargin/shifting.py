@@ -10,16 +10,19 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
+from sklearn.base import MetaEstimatorMixin, TransformerMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from eigenfeat._base.text_columns import naming_text
 from eigenfeat._base.types import Rows
 from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.maxmargin._components import fitted_components
 from eigenfeat.maxmargin.svm import MulticlassSVM
+from eigenfeat.rows.cv_results import cv_results
+from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.splits import checked_splitter
 
 __all__ = ["MaxMarginShift"]
@@ -75,6 +78,12 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         Root mean square of the moves relative to that of the labelled rows about their mean.
     cv_scores_ : (m,) array
         With "cv", the mean accuracy for each of `scales`, sorted; NaN where the extractor failed.
+    cv_results_ : dict
+        With "cv", the same by column, as ``GridSearchCV`` of scikit-learn has it: "params" (of the
+        scale), "split0_test_score", "mean_test_score", "std_test_score" and "rank_test_score".
+    best_score_, best_index_ : float, int
+        With "cv", the mean accuracy of the scale that was chosen, and its place. It is not the
+        largest where no gain over 0 was shown.
     n_features_in_ : int
 
     Raises
@@ -197,7 +206,9 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         return clone(self.extractor).fit(moved)
 
     def _rows(self, X: Any, *, reset: bool, y: Any = "no_validation") -> Any:
-        return validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, order="C", reset=reset)
+        options = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "reset": reset}
+        with naming_text(X):
+            return validate_data(self, X, y, **options)
 
     def _moved(self, X: Any, y: Any) -> NDArray[Any]:
         """Fit the SVM, settle how far rows move, and move them."""
@@ -241,6 +252,7 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         """Return the scale that rows which had no part in the moves prefer."""
         if unit == 0.0:
             self.cv_scores_ = np.zeros(len(scales))
+            self._tabulate(scales, self.cv_scores_[:, None], 0)
             return 0.0
         labelled = np.flatnonzero(known)
         splits = list(self._folds(y[known]).split(X[known], y[known]))
@@ -259,7 +271,14 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         self.cv_scores_ = scores.mean(axis=1)
         if np.isnan(self.cv_scores_).all():
             raise errors[0]
-        return float(scales[_surest(scales, scores)] / unit)
+        chosen = _surest(scales, scores)
+        self._tabulate(scales, scores, chosen)
+        return float(scales[chosen] / unit)
+
+    def _tabulate(self, scales: Any, scores: NDArray[np.float64], chosen: int) -> None:
+        self.cv_results_ = cv_results([{"scale": scale} for scale in scales.tolist()], scores)
+        self.best_index_ = int(chosen)
+        self.best_score_ = float(self.cv_results_["mean_test_score"][chosen])
 
     def _moves_of_fold(self, X: Any, y: Any, train: NDArray[np.intp]) -> NDArray[np.float64]:
         """Moves (n, d) by an SVM of some rows, of the size of these about their mean."""

@@ -23,13 +23,14 @@ from eigenfeat._base.validation import MOST
 from eigenfeat.expansion.features import ExpandedRows
 from eigenfeat.linear.linear import LinearModel
 from eigenfeat.maxmargin._dual_svm import SOLVERS, DualSvm
+from eigenfeat.rows.callbacks import Iterative, with_steps
 
 __all__ = ["MulticlassSVM"]
 
 PATIENCE = 30  # epochs without progress that end a fit
 
 
-class MulticlassSVM(Speaks, LinearModel):
+class MulticlassSVM(Iterative, Speaks, LinearModel):
     r"""Multiclass SVM, solved in its dual until the duality gap is small.
 
     Minimises, over one weight vector for each class,
@@ -176,6 +177,7 @@ class MulticlassSVM(Speaks, LinearModel):
         self.n_threads = n_threads
         self.verbose = verbose
 
+    @with_steps
     def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> MulticlassSVM:
         """Fit the weights.
 
@@ -263,7 +265,7 @@ class MulticlassSVM(Speaks, LinearModel):
             self._say(text, started)
             gaps.append(svm.gap)
             still = _at_rest(gaps, duals, svm.rounding * svm.primal)
-            if still:
+            if self._step_done() or still:
                 break
         self.objective_, self.duality_gap_ = svm.primal, svm.gap
         self.objective_history_, self.dual_history_ = objectives, duals

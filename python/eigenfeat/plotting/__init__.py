@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from eigenfeat._base.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from eigenfeat.plotting.displays import EmbeddingDisplay, ReliabilityDisplay
     from eigenfeat.plotting.early import plot_calibration, plot_decision, plot_early_curves
     from eigenfeat.plotting.gem import (
         leading_pairs,
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 # Imported when they are first asked for: the libraries below take a second or more.
 _HOMES = {
+    "EmbeddingDisplay": "displays",
+    "ReliabilityDisplay": "displays",
     "leading_pairs": "gem",
     "plot_errors": "gem",
     "plot_filters": "gem",
@@ -39,6 +42,8 @@ _HOMES = {
 }
 
 __all__ = [
+    "EmbeddingDisplay",
+    "ReliabilityDisplay",
     "leading_pairs",
     "plot_accuracies",
     "plot_accuracy",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from numbers import Integral
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,8 +42,8 @@ def plot_filters(
 
     Parameters
     ----------
-    gem : GEM
-        Model fitted on rows that are images.
+    gem : GEM or GEMClassifier
+        Model fitted on rows that are images; of a classifier the first layer.
     pairs : sequence of (numerator, denominator) labels, optional
         Pairs, with one line of images each; by default the five pairs with the largest eigenvalues.
     n_filters : int, default=5
@@ -63,7 +64,7 @@ def plot_filters(
     ----------
     Karampatziakis and Mineiro, ICML 2014, Figure 1.
     """
-    _check_gem(gem)
+    gem = _fitted(gem)
     check_whole(n_filters, "n_filters", at_least=1)
     shape = _image_shape(gem.n_features_in_, image_shape)
     chosen = leading_pairs(gem, 5) if pairs is None else _pairs(pairs)
@@ -101,8 +102,8 @@ def plot_projections(
 
     Parameters
     ----------
-    gem : GEM
-        Fitted model.
+    gem : GEM or GEMClassifier
+        Fitted model; of a classifier the first layer.
     X : (n, d) array or sparse matrix
         Rows.
     y : (n,) array
@@ -126,7 +127,7 @@ def plot_projections(
     ----------
     Karampatziakis and Mineiro, ICML 2014, Figure 2.
     """
-    _check_gem(gem)
+    gem = _fitted(gem)
     chosen = leading_pairs(gem, 1)[0] if pair is None else _pair(pair, "pair")
     columns = _columns_of(gem, chosen)
     whole = isinstance(rank, Integral) and not isinstance(rank, bool)
@@ -167,8 +168,8 @@ def plot_spectrum(gem: GEM, n_named: int = 3) -> Figure:
 
     Parameters
     ----------
-    gem : GEM
-        Fitted model.
+    gem : GEM or GEMClassifier
+        Fitted model; of a classifier the first layer.
     n_named : int, default=3
         Number of pairs with the largest eigenvalues that are labelled.
 
@@ -176,7 +177,7 @@ def plot_spectrum(gem: GEM, n_named: int = 3) -> Figure:
     -------
     matplotlib.figure.Figure
     """
-    _check_gem(gem)
+    gem = _fitted(gem)
     check_whole(n_named, "n_named", at_least=0)
     figure = new_figure(11.0, 4.6)
     left, right = figure.subplots(1, 2, width_ratios=[1.15, 1])
@@ -232,7 +233,7 @@ def plot_errors(errors: Mapping[str, Any], ax: Axes | None = None, best: str = "
 
 def leading_pairs(gem: GEM, count: int) -> list[tuple[Any, Any]]:
     """Return the `count` class pairs with the largest eigenvalues, largest first."""
-    _check_gem(gem)
+    gem = _fitted(gem)
     check_whole(count, "count", at_least=1)
     first = np.flatnonzero(gem.ranks_ == 0)
     order = first[np.argsort(-gem.eigenvalues_[first], kind="stable")][:count]
@@ -260,12 +261,25 @@ def _image_shape(d: int, shape: tuple[int, int] | None) -> tuple[int, int]:
     return rows, columns
 
 
-def _check_gem(gem: Any) -> None:
-    if not hasattr(gem, "fit"):
+def _fitted(gem: Any) -> Any:
+    """A fitted GEM, or what stands for the first layer of a classifier."""
+    if not hasattr(gem, "fit") and not isinstance(gem, SimpleNamespace):
         raise ValueError(f"gem: expected a fitted GEM, got {show(gem)}")
-    check_is_fitted(gem)
+    if hasattr(gem, "fit"):
+        check_is_fitted(gem)
+    if hasattr(gem, "layers_"):
+        layer = gem.layers_[0]
+        names = ("eigenvalues", "pairs", "ranks", "offset")
+        return SimpleNamespace(
+            **{f"{name}_": getattr(layer, name) for name in names},
+            directions_=layer.directions,
+            classes_=gem.classes_,
+            n_features_in_=gem.n_features_in_,
+            threshold=gem.threshold if gem.depth == 1 else None,
+        )
     if not hasattr(gem, "pairs_") or not hasattr(gem, "directions_"):
         raise ValueError(f"gem: expected a fitted GEM, got {show(gem)}")
+    return gem
 
 
 def _pairs(pairs: Any) -> list[tuple[Any, Any]]:
@@ -360,6 +374,8 @@ def _draw_leading_values(ax: Axes, gem: GEM) -> Any:
     from matplotlib.colors import LogNorm
 
     labels = [c for c in gem.classes_ if c in gem.pairs_]
+    # Clusters and groups of classes have other names.
+    labels += [name for name in dict.fromkeys(gem.pairs_.ravel()) if name not in labels]
     matrix = np.full((len(labels), len(labels)), np.nan)
     for column in np.flatnonzero(gem.ranks_ == 0):
         above, below = (labels.index(c) for c in gem.pairs_[column])

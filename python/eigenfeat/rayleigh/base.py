@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.feature_names import take_names
 from eigenfeat._base.labels import check_two_labels
@@ -28,6 +28,7 @@ from eigenfeat.expansion.features import expand
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.rows.blocks import RowBlocks
+from eigenfeat.rows.checked import validate_data
 from eigenfeat.rows.completion import (
     ALLOW_NAN,
     GaussianRows,
@@ -35,6 +36,7 @@ from eigenfeat.rows.completion import (
     keep_completion,
     refuse_missing,
 )
+from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.memory import MemoryRows
 from eigenfeat.rows.out_of_core import given_blocks, over_blocks, pooled_moments
 from eigenfeat.rows.row_weights import weighted_rows

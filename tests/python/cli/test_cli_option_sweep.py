@@ -20,6 +20,7 @@ VALUES = ["none.file", "folder", "-1", f"-{HUGE}", HUGE, "1e999", "-inf", "word"
 VALUES += ["3.5", "é", "a\nb", "\0", "tab", "x0", "kind"]
 
 COMMANDS = {
+    "completion": ["completion", "bash"],
     "demo": ["demo"],
     "moments": ["moments", "rows.csv", "--target", "kind", "-o", "out.efm"],
     "moments merge": ["moments", "merge", "rows.efm", "rows.efm", "-o", "out.efm"],
@@ -34,6 +35,11 @@ COMMANDS = {
         "kind",
         "--columns",
         "x0,x1,x2",
+    ],
+    "search": ["search", "rows.csv", "--target", "kind", "-o", "out.efm", "--grid", "penalty=1"],
+    "report": [
+        *("report", "model.efm", "rows.csv", "--target", "kind", "--columns", "x0,x1,x2"),
+        *("-o", "out.html"),
     ],
     "transform": [
         "transform",

@@ -18,6 +18,7 @@ import eigenfeat
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
 FAMILIES = ["", ".ldg", ".incomplete", ".maxmargin", ".distributed", ".plotting", ".models"]
+FAMILIES += [".report"]
 
 pytestmark = pytest.mark.skipif(
     not DOCS.is_dir(), reason="docs/ is not there: the tests run from a source distribution"

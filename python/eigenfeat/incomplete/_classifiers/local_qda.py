@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.types import Floats
@@ -18,6 +18,8 @@ from eigenfeat._base.validation import MOST, check_vector
 from eigenfeat.incomplete._series.complete_rows import labelled_rows
 from eigenfeat.incomplete._series.row_blocks import blocks
 from eigenfeat.neighbours.local_means import local_discriminants, local_gaussians, local_neighbours
+from eigenfeat.rows.checked import validate_data
+from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.out_of_core import FromLogits
 
 __all__ = ["LocalQDA"]

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat.incomplete._completion.affine import affine_of
 from eigenfeat.incomplete._completion.covariance import class_gaussians
 from eigenfeat.incomplete._completion.expectation import fit_incomplete
 from eigenfeat.incomplete._completion.mixture import GaussianMixture
 from eigenfeat.incomplete._series.steps import ascending_steps
+from eigenfeat.rows.checked import validate_data
+from eigenfeat.rows.estimator import BaseEstimator
 
 if TYPE_CHECKING:
     from eigenfeat.incomplete._completion.conditional import Conditional, PrefixConditional

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat.incomplete._completion.conditioning import Completion
+from eigenfeat.rows.checked import validate_data
 
 __all__ = ["GaussianCompletion", "MixtureCompletion"]
 

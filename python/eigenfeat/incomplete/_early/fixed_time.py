@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.cores import count_cores
 from eigenfeat._base.types import Labels
@@ -19,6 +19,8 @@ from eigenfeat._base.validation import MOST, show
 from eigenfeat.incomplete._series.complete_rows import labelled_rows
 from eigenfeat.incomplete._series.early_result import EarlyLabels
 from eigenfeat.incomplete._series.folds import held_out
+from eigenfeat.rows.checked import validate_data
+from eigenfeat.rows.estimator import BaseEstimator
 
 __all__ = ["FixedTime"]
 

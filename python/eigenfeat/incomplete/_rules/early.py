@@ -81,6 +81,12 @@ class EarlyRun:
         self.reliability = sure.copy()
         self.trace: tuple[NDArray[np.intp], _Array] | None = None
 
+    def start_trace(self) -> None:
+        """Keep what is found at all times, which for series of one sample are their ends alone."""
+        p = len(self.times)
+        sure = np.repeat(self.reliability[:, None], p, axis=1)
+        self.trace = np.repeat(self.last[:, None], p, axis=1), sure
+
     def advance(
         self,
         rule: Rule,
@@ -90,10 +96,6 @@ class EarlyRun:
         trace: bool,
     ) -> None:
         """Look at some rows at some times; without a trace, only at those that wait."""
-        if trace and self.trace is None:
-            p = len(self.times)
-            sure = np.repeat(self.reliability[:, None], p, axis=1)
-            self.trace = np.repeat(self.last[:, None], p, axis=1), sure
         times = self.times[at]
         looked = rows if trace else rows[self.waiting[rows]]
         looked = looked[self.ends[looked] > times[0]]

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from eigenfeat._base.text_columns import naming_text
+
 __all__ = ["complete_rows", "labelled_complete_rows", "labelled_rows"]
 
 _Array = NDArray[np.float64]
@@ -23,13 +25,16 @@ _FIT = (
 def complete_rows(estimator: Any, X: Any) -> _Array:
     """Rows for a fitted estimator; ValueError, with advice, at the first NaN or infinity."""
     options = {"dtype": np.float64, "order": "C", "ensure_all_finite": False}
-    return _finite(estimator, validate_data(estimator, X, reset=False, **options), _DECIDE)
+    with naming_text(X):
+        rows = validate_data(estimator, X, reset=False, **options)
+    return _finite(estimator, rows, _DECIDE)
 
 
 def labelled_complete_rows(estimator: Any, X: Any, y: Any) -> tuple[_Array, NDArray[Any]]:
     """Rows and labels to fit on; ValueError, with advice, at the first NaN or infinity."""
     options = {"dtype": np.float64, "order": "C", "ensure_all_finite": False}
-    X, y = validate_data(estimator, X, y, ensure_min_samples=2, **options)
+    with naming_text(X):
+        X, y = validate_data(estimator, X, y, ensure_min_samples=2, **options)
     return _finite(estimator, X, _FIT), y
 
 
@@ -37,7 +42,8 @@ def labelled_rows(
     estimator: Any, X: Any, y: Any
 ) -> tuple[_Array, NDArray[Any], NDArray[Any], NDArray[np.intp]]:
     """Finite rows and labels to fit on, in scikit-learn's words; sorted classes, and codes."""
-    X, y = validate_data(estimator, X, y, dtype=np.float64, order="C")
+    with naming_text(X):
+        X, y = validate_data(estimator, X, y, dtype=np.float64, order="C")
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
     return X, y, classes, codes

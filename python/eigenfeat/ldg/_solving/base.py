@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.signs import signed
@@ -25,6 +25,8 @@ from eigenfeat.ldg._solving.scatters import (
     triangle_of,
 )
 from eigenfeat.rows.blocks import Block, RowBlocks, is_blocks
+from eigenfeat.rows.checked import validate_data
+from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.out_of_core import given_blocks, over_blocks
 from eigenfeat.rows.surveyed import surveyed
 

@@ -106,6 +106,7 @@ def minimise(
     tol: float,
     max_iter: int,
     say: Callable[[str], None],
+    stops: Callable[[], bool] = lambda: False,
 ) -> Descent:
     """Minimise a function of matrices B with ``B^T B = I`` that depends on ``B B^T`` alone.
 
@@ -126,6 +127,8 @@ def minimise(
         Most steps, those that were taken back included.
     say : callable
         Told of every step that is taken.
+    stops : callable
+        Asked after every step whether it was the last one.
     """
     objective, gradient = evaluate(start)
     search = _Search(evaluate, start, objective, gradient, float(np.linalg.norm(gradient)))
@@ -142,6 +145,9 @@ def minimise(
             say(f"step {search.n_iter}: objective {search.objective:.9g}")
             if search.objective <= best.objective:
                 best = search.descent(best.history)
+            if stops():
+                search.reason = "stopped"
+                break
     except KeyboardInterrupt:
         search.reason = "interrupted"
     best.n_iter, best.reason = search.n_iter, search.reason

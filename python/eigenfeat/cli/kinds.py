@@ -1,0 +1,157 @@
+"""Estimators by the names that ``fit --model`` and ``search --model`` know."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from eigenfeat.cli.output import UsageError
+
+__all__ = [
+    "CLASSIFIERS",
+    "EXTRACTORS",
+    "KINDS",
+    "assigned",
+    "assignment",
+    "grid_values",
+    "new_model",
+    "set_parameters",
+]
+
+KINDS = ("gem", "ldg", "reliable", "shift")
+CLASSIFIERS = ("lda", "qda", "bayes", "logit", "neighbour", "gem")
+EXTRACTORS = ("pca", "ldg", "fisher", "local_fisher", "lda")
+
+
+def new_model(options: argparse.Namespace) -> Any:
+    """A model of the kind that `--model` names, other than GEM, with its parameters."""
+    part = {"reliable": "classifier", "shift": "extractor"}.get(options.model_kind)
+    for name in ("classifier", "extractor"):
+        if name != part and getattr(options, name) is not None:
+            raise UsageError(f"--{name}: expected none with --model {options.model_kind}")
+    kind: dict[str, Callable[[], Any]] = {"ldg": _ldg, "reliable": _reliable, "shift": _shift}
+    model = kind[options.model_kind]()
+    if part is not None and getattr(options, part) is not None:
+        parts = _classifiers() if part == "classifier" else _extractors()
+        model.set_params(**{part: parts[getattr(options, part)]()})
+    given = {} if options.random_state is None else {"random_state": options.random_state}
+    if given and "random_state" not in model.get_params(deep=False):
+        raise UsageError(f"--seed: expected none with --model {options.model_kind}")
+    if options.threads is not None and "n_threads" in model.get_params(deep=False):
+        given["n_threads"] = options.threads
+    model.set_params(**given)
+    return set_parameters(model, assigned(options.assignments), "--set")
+
+
+def set_parameters(model: Any, given: dict[str, Any], flag: str) -> Any:
+    """The model with parameters by name; UsageError names what it does not have or take."""
+    known = model.get_params()
+    for name, value in given.items():
+        if name not in known:
+            own = ", ".join(sorted(model.get_params(deep=False)))
+            raise UsageError(
+                f"{flag}: expected a parameter of {type(model).__name__}: {own}; or PART__NAME of "
+                f"one inside it, got {name!r}"
+            )
+        model.set_params(**{name: value})
+    try:
+        model._validate_params()
+    except ValueError as error:
+        raise UsageError(f"{flag}: {error}") from None
+    return model
+
+
+def assignment(text: str) -> tuple[str, str]:
+    """NAME=VALUE."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip().isidentifier() or not value.strip():
+        raise argparse.ArgumentTypeError(f"expected NAME=VALUE, got {text!r}")
+    return name.strip(), value.strip()
+
+
+def assigned(given: Sequence[tuple[str, str]] | None) -> dict[str, Any]:
+    """Values by name: numbers, true, false, none, lists in brackets; all else is text."""
+    return {name: _value(text) for name, text in given or ()}
+
+
+def grid_values(given: Sequence[tuple[str, str]] | None) -> dict[str, list[Any]]:
+    """Lists of values by name, from NAME=A,B,C."""
+    found: dict[str, list[Any]] = {}
+    for name, text in given or ():
+        listed = _value(text)
+        whole = isinstance(listed, (list, tuple))
+        values = list(listed) if whole else [_value(part) for part in text.split(",") if part]
+        found.setdefault(name, []).extend(values)
+    return found
+
+
+def _value(text: str) -> Any:
+    constants = {"none": None, "null": None, "true": True, "false": False}
+    if text.strip().lower() in constants:
+        return constants[text.strip().lower()]
+    for read in (json.loads, ast.literal_eval):
+        try:
+            return read(text)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+    return text.strip()
+
+
+# ---- what they are -------------------------------------------------------------------------------
+
+
+def _ldg() -> Any:
+    from eigenfeat.ldg import LDG
+
+    return LDG(random_state=0)
+
+
+def _reliable() -> Any:
+    from eigenfeat.incomplete import ReliableClassifier
+
+    return ReliableClassifier(_classifiers()["lda"]())
+
+
+def _shift() -> Any:
+    from eigenfeat.maxmargin import MaxMarginShift
+
+    return MaxMarginShift()
+
+
+def _classifiers() -> dict[str, Callable[[], Any]]:
+    from sklearn.discriminant_analysis import (
+        LinearDiscriminantAnalysis,
+        QuadraticDiscriminantAnalysis,
+    )
+    from sklearn.naive_bayes import GaussianNB
+    from sklearn.neighbors import KNeighborsClassifier
+
+    from eigenfeat.gem.classifier import GEMClassifier
+    from eigenfeat.linear.logistic import MultinomialLogit
+
+    return {
+        "lda": lambda: LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),
+        "qda": lambda: QuadraticDiscriminantAnalysis(reg_param=0.1),
+        "bayes": GaussianNB,
+        "logit": MultinomialLogit,
+        "neighbour": lambda: KNeighborsClassifier(1),
+        "gem": GEMClassifier,
+    }
+
+
+def _extractors() -> dict[str, Callable[[], Any]]:
+    from sklearn.decomposition import PCA
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+    from eigenfeat.ldg import LDG, LocalFisher, RegularizedFisher
+
+    return {
+        "pca": PCA,
+        "ldg": lambda: LDG(random_state=0),
+        "fisher": RegularizedFisher,
+        "local_fisher": LocalFisher,
+        "lda": LinearDiscriminantAnalysis,
+    }

@@ -1,0 +1,199 @@
+"""``eigenfeat search``: parameters chosen by cross-validation on rows in files."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import GridSearchCV, ParameterGrid, StratifiedKFold
+from sklearn.pipeline import make_pipeline
+
+from eigenfeat._base.validation import show
+from eigenfeat.cli.kinds import grid_values, new_model
+from eigenfeat.cli.models import gathered
+from eigenfeat.cli.options import column_names, open_labelled
+from eigenfeat.cli.output import Output, UsageError, check_folder
+from eigenfeat.cli.parameters import estimator_of
+from eigenfeat.gem.classifier import GEMClassifier
+from eigenfeat.gem.search import GEMClassifierCV
+from eigenfeat.models.saving import save
+
+__all__ = ["search"]
+
+SHOWN = 10
+OF_LDG = ("n_components", "gamma", "n_neighbors")
+
+
+def search(options: argparse.Namespace) -> int:
+    """Try candidates, and save the best one fitted to all rows."""
+    output = Output("search", options.json, options.progress)
+    started = time.perf_counter()
+    grid = grid_values(options.grid)
+    makes = {"gem": _gem, "ldg": _ldg, "reliable": _reliable, "shift": _shift}
+    found = makes[options.model_kind](options, grid)
+    rows = open_labelled(options)
+    check_folder(options.output)
+    names = column_names(rows)
+    whole = gathered(rows, options.memory * 1e9, output)
+    if whole is None:
+        raise ValueError("--memory: expected rows that fit into it, since search reads them often")
+    found.fit(whole.X, whole.y)
+    model = _best(found)
+    if names is not None:
+        model.feature_names_in_ = np.array(names, dtype=object)
+    save(model, options.output)
+    table = _table(found)
+    result = {
+        "output": str(options.output),
+        "estimator": type(model).__name__,
+        "rows": rows.n_rows,
+        "skipped": rows.n_skipped,
+        **_chosen(found),
+        "results": table,
+        "seconds": time.perf_counter() - started,
+    }
+    output.result(result, _text(result))
+    return 0
+
+
+# ---- searches ------------------------------------------------------------------------------------
+
+
+def _gem(options: argparse.Namespace, grid: dict[str, list[Any]]) -> Any:
+    base = estimator_of(GEMClassifier, options)
+    _check_names(base, grid)
+    scoring = "error" if options.scoring is None else options.scoring
+    return GEMClassifierCV(
+        base,
+        grid or None,
+        cv=options.cv,
+        scoring={"accuracy": "error"}.get(scoring, scoring),
+        random_state=options.random_state or 0,
+    )
+
+
+def _ldg(options: argparse.Namespace, grid: dict[str, list[Any]]) -> Any:
+    _refuse_scoring(options)
+    if options.cv is not None:
+        raise UsageError("--cv: expected none with --model ldg, which leaves rows out by itself")
+    if foreign := sorted(set(grid) - set(OF_LDG)):
+        raise UsageError(f"--grid: expected {', '.join(OF_LDG)} with --model ldg, got {foreign[0]}")
+    model = new_model(options)
+    model.set_params(**grid)
+    return model
+
+
+def _reliable(options: argparse.Namespace, grid: dict[str, list[Any]]) -> Any:
+    from eigenfeat.incomplete import ReliableClassifierCV
+
+    _refuse_scoring(options)
+    base = new_model(options)
+    taus = grid.pop("reliability", None)
+    _check_names(base, grid)
+    candidates: dict[str, Any] = {}
+    for params in ParameterGrid(grid):
+        one = new_model(options).set_params(**params, correct=False)
+        name = ", ".join(f"{key}={value}" for key, value in params.items()) or "as given"
+        candidates[name] = one
+    return ReliableClassifierCV(
+        candidates,
+        tau=None if taus is None else sorted(taus),
+        n_folds=options.cv or 5,
+        n_threads=options.threads,
+    )
+
+
+def _shift(options: argparse.Namespace, grid: dict[str, list[Any]]) -> Any:
+    from eigenfeat.maxmargin import MulticlassSVM
+
+    _refuse_scoring(options)
+    base = new_model(options)
+    _check_names(base, grid)
+    if not grid:
+        raise UsageError("--grid: expected parameters with --model shift, got none")
+    steps = make_pipeline(base, MulticlassSVM())
+    named = {f"maxmarginshift__{name}": values for name, values in grid.items()}
+    folds = StratifiedKFold(options.cv or 5, shuffle=True, random_state=0)
+    return GridSearchCV(steps, named, cv=folds, error_score="raise")
+
+
+def _check_names(base: Any, grid: Mapping[str, Any]) -> None:
+    known = base.get_params()
+    for name in grid:
+        if name not in known:
+            own = ", ".join(sorted(base.get_params(deep=False)))
+            raise UsageError(
+                f"--grid: expected parameters of {type(base).__name__}: {own}; got {name}"
+            )
+
+
+def _refuse_scoring(options: argparse.Namespace) -> None:
+    if options.scoring is not None:
+        raise UsageError(f"--scoring: expected none with --model {options.model_kind}")
+
+
+# ---- what was found ------------------------------------------------------------------------------
+
+
+def _best(found: Any) -> Any:
+    best = getattr(found, "best_estimator_", found)
+    return best[0] if hasattr(best, "steps") else best
+
+
+def _table(found: Any) -> list[dict[str, Any]]:
+    """Candidates with their scores, best first."""
+    tried = found.cv_results_
+    if "params" not in tried:  # LDG, which tries its parameters one after the other
+        return [
+            {"params": {name: _plain(value)}, "score": float(score)}
+            for name in OF_LDG
+            if np.ndim(tried.get(f"{name}_accuracy", 0)) == 1
+            for value, score in zip(tried[name], tried[f"{name}_accuracy"], strict=True)
+        ]
+    order = np.argsort(-np.nan_to_num(tried["mean_test_score"], nan=-np.inf), kind="stable")
+    return [
+        {
+            "params": {
+                name.removeprefix("maxmarginshift__"): _plain(value)
+                for name, value in tried["params"][at].items()
+            },
+            "score": float(tried["mean_test_score"][at]),
+            "deviation": float(tried["std_test_score"][at]),
+        }
+        for at in order
+        if np.isfinite(tried["mean_test_score"][at])
+    ]
+
+
+def _chosen(found: Any) -> dict[str, Any]:
+    if hasattr(found, "best_params_"):
+        params = {
+            name.removeprefix("maxmarginshift__"): _plain(value)
+            for name, value in found.best_params_.items()
+        }
+        return {"best_params": params, "best_score": float(found.best_score_)}
+    return {"best_params": {name: _plain(getattr(found, f"{name}_")) for name in OF_LDG}}
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return value.item() if isinstance(value, np.generic) else show(value)
+
+
+def _text(result: dict[str, Any]) -> str:
+    def told(params: Mapping[str, Any]) -> str:
+        return ", ".join(f"{name}={value}" for name, value in params.items()) or "as given"
+
+    score = f"; score {result['best_score']:.4f}" if "best_score" in result else ""
+    lines = [
+        f"{result['output']}: {result['estimator']}, {result['rows']:,} rows; "
+        f"{told(result['best_params'])}{score}; {result['seconds']:.1f} s"
+    ]
+    lines += [f"  {one['score']:.4f}  {told(one['params'])}" for one in result["results"][:SHOWN]]
+    if len(result["results"]) > SHOWN:
+        lines.append(f"  ... and {len(result['results']) - SHOWN} more; --json prints all")
+    return "\n".join(lines)

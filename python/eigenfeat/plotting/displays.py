@@ -1,0 +1,217 @@
+"""Pictures as objects, as scikit-learn's displays: what is drawn is kept and can be drawn again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from eigenfeat._base.validation import real_array, show
+from eigenfeat.plotting.arguments import axes_or_new
+from eigenfeat.plotting.ldg import plot_embedding
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["EmbeddingDisplay", "ReliabilityDisplay"]
+
+
+class EmbeddingDisplay:
+    """Rows in the first two features of a reduction, coloured by class.
+
+    Parameters
+    ----------
+    features : (n, m) array
+        Reduced rows.
+    y : (n,) array
+        Labels.
+
+    Attributes
+    ----------
+    ax_, figure_ : axes and figure
+        What was drawn on, after `plot`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from eigenfeat import LDG
+    >>> from eigenfeat.plotting import EmbeddingDisplay
+    >>> X, y = load_wine(return_X_y=True)
+    >>> display = EmbeddingDisplay.from_estimator(LDG(n_components=2).fit(X, y), X, y)
+    >>> display.ax_.get_xlabel()
+    'first component'
+    """
+
+    ax_: Axes
+    figure_: Any
+
+    def __init__(self, features: Any, y: Any) -> None:
+        self.features, self.y = features, y
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, *, ax: Axes | None = None, **options: Any
+    ) -> EmbeddingDisplay:
+        """Transform rows with a fitted transformer, and draw them.
+
+        Parameters
+        ----------
+        estimator : transformer
+        X, y : rows and labels
+        ax : matplotlib.axes.Axes, optional
+        **options
+            As of :func:`plot_embedding`.
+
+        Returns
+        -------
+        EmbeddingDisplay
+        """
+        check_is_fitted(estimator)
+        if not hasattr(estimator, "transform"):
+            raise ValueError(f"estimator: expected a transformer, got {show(estimator)}")
+        return cls.from_predictions(y, estimator.transform(X), ax=ax, **options)
+
+    @classmethod
+    def from_predictions(
+        cls, y: Any, features: Any, *, ax: Axes | None = None, **options: Any
+    ) -> EmbeddingDisplay:
+        """Draw rows that are reduced already.
+
+        Parameters
+        ----------
+        y : (n,) array
+            Labels.
+        features : (n, m) array
+        ax : matplotlib.axes.Axes, optional
+        **options
+            As of :func:`plot_embedding`.
+
+        Returns
+        -------
+        EmbeddingDisplay
+        """
+        return cls(features, y).plot(ax=ax, **options)
+
+    def plot(self, ax: Axes | None = None, **options: Any) -> EmbeddingDisplay:
+        """Draw on `ax`, or on new axes; options are those of :func:`plot_embedding`."""
+        self.ax_ = plot_embedding(self.features, self.y, ax, **options)
+        self.figure_ = self.ax_.figure
+        return self
+
+
+class ReliabilityDisplay:
+    """Share of rows that are right against the probability of their predicted class.
+
+    Parameters
+    ----------
+    confidence : (m,) array
+        Mean probability of the predicted class in each bin that has rows.
+    accuracy : (m,) array
+        Share of the bin's rows that are right.
+    counts : (m,) array of int
+        Numbers of rows.
+
+    Attributes
+    ----------
+    ax_, figure_ : axes and figure
+        What was drawn on, after `plot`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from eigenfeat import GEMClassifier
+    >>> from eigenfeat.plotting import ReliabilityDisplay
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = GEMClassifier().fit(X[:900], y[:900])
+    >>> display = ReliabilityDisplay.from_estimator(model, X[900:], y[900:])
+    >>> int(display.counts.sum())
+    897
+    """
+
+    ax_: Axes
+    figure_: Any
+
+    def __init__(self, confidence: Any, accuracy: Any, counts: Any) -> None:
+        self.confidence, self.accuracy, self.counts = confidence, accuracy, counts
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, *, n_bins: int = 10, ax: Axes | None = None
+    ) -> ReliabilityDisplay:
+        """Predict probabilities of rows with a fitted classifier, and draw how right they are.
+
+        Parameters
+        ----------
+        estimator : classifier with `predict_proba`
+        X, y : rows and labels
+        n_bins : int, default=10
+        ax : matplotlib.axes.Axes, optional
+
+        Returns
+        -------
+        ReliabilityDisplay
+        """
+        check_is_fitted(estimator)
+        if not hasattr(estimator, "predict_proba"):
+            raise ValueError(f"estimator: expected one with predict_proba, got {show(estimator)}")
+        chances = estimator.predict_proba(X)
+        return cls.from_predictions(y, chances, estimator.classes_, n_bins=n_bins, ax=ax)
+
+    @classmethod
+    def from_predictions(
+        cls, y: Any, chances: Any, classes: Any, *, n_bins: int = 10, ax: Axes | None = None
+    ) -> ReliabilityDisplay:
+        """Draw how right probabilities are.
+
+        Parameters
+        ----------
+        y : (n,) array
+            Labels.
+        chances : (n, k) array
+            Probabilities of the classes.
+        classes : (k,) array
+            Their labels.
+        n_bins : int, default=10
+            Bins of equal width.
+        ax : matplotlib.axes.Axes, optional
+
+        Returns
+        -------
+        ReliabilityDisplay
+        """
+        found, labels = real_array(chances, "chances"), np.asarray(y)
+        if found.ndim != 2 or found.shape != (len(labels), len(classes)):
+            raise ValueError(
+                f"chances: expected shape ({len(labels)}, {len(classes)}), got {found.shape}"
+            )
+        right = np.asarray(classes)[found.argmax(axis=1)] == labels
+        binned = _binned(found.max(axis=1), right, n_bins)
+        return cls(*binned).plot(ax=ax)
+
+    def plot(self, ax: Axes | None = None) -> ReliabilityDisplay:
+        """Draw on `ax`, or on new axes; bars are standard errors."""
+        axes = axes_or_new(ax, 5.2, 4.6)
+        spread = np.sqrt(self.accuracy * (1 - self.accuracy) / self.counts)
+        axes.plot([0, 1], [0, 1], color="#9aa5b1", lw=1, label="as promised")
+        axes.errorbar(
+            self.confidence, self.accuracy, yerr=spread, fmt="o-", color="#2166ac", capsize=2.5,
+            label="share that is right",
+        )  # fmt: skip
+        axes.set(xlabel="probability of the predicted class", ylabel="share that is right")
+        axes.legend(frameon=False)
+        axes.spines[["top", "right"]].set_visible(False)
+        self.ax_, self.figure_ = axes, axes.figure
+        return self
+
+
+def _binned(
+    sure: NDArray[Any], right: NDArray[np.bool_], n_bins: int
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    at = np.clip(np.ceil(sure * n_bins).astype(int) - 1, 0, n_bins - 1)
+    counts = np.bincount(at, minlength=n_bins)
+    kept = counts > 0
+    sums = (np.bincount(at, weights=values, minlength=n_bins)[kept] for values in (sure, right))
+    confidence, accuracy = (values / counts[kept] for values in sums)
+    return confidence, accuracy, counts[kept]

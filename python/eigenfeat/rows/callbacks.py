@@ -1,0 +1,56 @@
+"""Callbacks of scikit-learn's, from 1.9 on, in estimators that work step by step.
+
+Older versions have no `set_callbacks`, and then estimators here have none either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+__all__ = ["Iterative", "with_steps"]
+
+try:
+    from sklearn import callback as _theirs
+except ImportError:
+    _theirs = None
+
+_Base: Any = object if _theirs is None else _theirs.CallbackSupportMixin
+
+
+class Iterative(_Base):
+    """An estimator whose fit consists of steps, which callbacks follow."""
+
+    def _most_steps(self) -> int | None:
+        """How many steps there are at most; None if that is not known."""
+        most: int | None = getattr(self, "max_iter", None)
+        return most
+
+    def _step_done(self) -> bool:
+        """Tell callbacks that a step is done; whether one of them asks to stop."""
+        context = self.__dict__.get("_callback_fit_ctx")
+        if context is None:
+            return False
+        step = context.subcontext(task_name="step")
+        step.call_on_fit_task_begin(estimator=self)
+        return bool(step.call_on_fit_task_end(estimator=self))
+
+
+def with_steps(fit: Callable[..., Any]) -> Callable[..., Any]:
+    """A fit that tells callbacks when it begins and ends, also with an error."""
+
+    @wraps(fit)
+    def followed(self: Any, X: Any, *arguments: Any, **options: Any) -> Any:
+        asked = {"_skl_callbacks", "_parent_callback_ctx"} & self.__dict__.keys()
+        if not asked:
+            return fit(self, X, *arguments, **options)
+        y = arguments[0] if arguments else options.get("y")
+        # Before anything that an error would undo.
+        context = self._init_callback_context(max_subtasks=self._most_steps())
+        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+        found = fit(self, X, *arguments, **options)
+        context.call_on_fit_task_end(estimator=self, X=X, y=y)
+        return found
+
+    return followed if _theirs is None else wraps(fit)(_theirs.with_callbacks(followed))

@@ -1,0 +1,17 @@
+"""scikit-learn's check of rows, whose error names the column of a cell that is text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.utils import validation
+
+from eigenfeat._base.text_columns import naming_text
+
+__all__ = ["validate_data"]
+
+
+def validate_data(estimator: Any, X: Any, *arguments: Any, **options: Any) -> Any:
+    """As ``sklearn.utils.validation.validate_data``."""
+    with naming_text(X):
+        return validation.validate_data(estimator, X, *arguments, **options)

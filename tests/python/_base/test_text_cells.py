@@ -1,0 +1,45 @@
+"""A text cell is named by its column in every estimator's error."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from every_estimator import DOMAINS, ESTIMATORS, X, Y, new
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+import eigenfeat as ef
+from eigenfeat import incomplete
+
+NAMES = [name for name in ESTIMATORS if "," not in name]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_fit_names_the_column(name):
+    frame = pd.DataFrame(X, columns=list("abcd")).astype(object)
+    frame.loc[3, "c"] = "green"
+    estimator, more = new(name)
+    with pytest.raises(ValueError, match=r"text in column 'c' \('green' in row 3\)"):
+        estimator.fit(frame, Y, **more)
+    assert len(DOMAINS) == len(X)
+
+
+def test_predictions_name_the_column():
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    bad = frame.astype(object)
+    bad.loc[5, "b"] = "red"
+    models = {
+        "decide": incomplete.ReliableClassifier(LinearDiscriminantAnalysis()),
+        "predict": incomplete.ReliableClassifier(LinearDiscriminantAnalysis()),
+        "transform": ef.MaxMarginShift(sigma2=0.5),
+    }
+    for method, model in models.items():
+        with pytest.raises(ValueError, match="text in column 'b'"):
+            getattr(model.fit(frame, Y), method)(bad)
+
+
+def test_one_class_is_too_few():
+    for make in (incomplete.ReliableClassifier, incomplete.ReliableClassifierCV):
+        model = make(LinearDiscriminantAnalysis()) if make.__name__[-2:] != "CV" else make()
+        with pytest.raises(ValueError, match=r"y: expected rows of at least two classes, got 1"):
+            model.fit(X, np.zeros(len(X), dtype=int))

@@ -1,0 +1,258 @@
+"""Models other than GEM on files, searches, and completion for shells."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import run
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from table_files import arrow_modules, csv_text
+
+import eigenfeat as ef
+from eigenfeat import incomplete
+
+
+@pytest.fixture
+def files(tmp_path, rng, monkeypatch):
+    arrow_modules()
+    monkeypatch.chdir(tmp_path)
+    y = np.arange(360) % 3
+    X = rng.standard_normal((360, 6)) + np.outer(y, np.linspace(1, 2, 6))
+    kinds = np.array(["ant", "bee", "moth"])[y]
+    (tmp_path / "train.csv").write_text(csv_text(X[:240], kinds[:240]))
+    (tmp_path / "test.csv").write_text(csv_text(X[240:], kinds[240:]))
+    return X, kinds
+
+
+def fit(*more):
+    return run("fit", "train.csv", "--target", "kind", "-o", "model.efm", "--json", *more)
+
+
+def read(name):
+    return [line.split(",") for line in Path(name).read_text().splitlines()]
+
+
+def test_ldg_is_fitted_transforms_and_is_evaluated(files):
+    X, y = files
+    status, out, err = fit("--model", "ldg", "--set", "n_components=2", "--set", "gamma=0.4")
+    assert (status, err) == (0, "")
+    assert json.loads(out)["estimator"] == "LDG"
+    model = ef.LDG(2, gamma=0.4, random_state=0).fit(X[:240], y[:240])
+    assert run("transform", "model.efm", "test.csv", "-o", "found.npy")[0] == 0
+    found = model.transform(X[240:])
+    assert np.allclose(np.load("found.npy"), found, atol=1e-8)
+    command = ["evaluate", "model.efm", "test.csv", "--target", "kind"]
+    result = json.loads(run(*command, "--json")[1])
+    distance = ((found[:, None] - found[None]) ** 2).sum(axis=2)
+    np.fill_diagonal(distance, np.inf)
+    right = 0
+    for row, label in enumerate(y[240:]):
+        near = y[240:][np.argsort(distance[row])[:3]].tolist()
+        right += max(near, key=lambda one: (near.count(one), -near.index(one))) == label
+    assert result["accuracy"] == pytest.approx(right / 120)
+    assert "nearest neighbours" in run(*command)[1]
+    told = run("inspect", "model.efm")[1]
+    assert "gamma: 0.4" in told
+    assert "components: 2" in told
+
+
+def test_early_decisions(files):
+    X, y = files
+    more = ("--model", "reliable", "--set", "reliability=0.8", "--set", "correct=false")
+    assert json.loads(fit(*more)[1])["estimator"] == "ReliableClassifier"
+    lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+    model = incomplete.ReliableClassifier(lda, reliability=0.8, correct=False)
+    model.fit(X[:240], y[:240])
+    assert run("predict", "model.efm", "test.csv", "--early", "-o", "found.csv")[0] == 0
+    lines = read("found.csv")
+    early = model.predict_early(X[240:])
+    assert [name.strip('"') for name in lines[0]] == ["prediction", "time", "reliability"]
+    assert [line[0].strip('"') for line in lines[1:]] == early.label.tolist()
+    assert [float(line[1]) for line in lines[1:]] == early.time.tolist()
+    assert early.time.min() < 6
+    result = json.loads(run("evaluate", "model.efm", "test.csv", "--target", "kind", "--json")[1])
+    assert result["early"]["accuracy"] == pytest.approx((early.label == y[240:]).mean())
+    assert result["early"]["mean_time"] == pytest.approx(early.time.mean())
+    agreement = (early.label == model.predict(X[240:])).mean()
+    assert result["early"]["agreement"] == pytest.approx(agreement)
+    told = run("evaluate", "model.efm", "test.csv", "--target", "kind")[1]
+    assert "decided early: accuracy" in told
+    assert run("predict", "model.efm", "test.csv", "-o", "whole.csv")[0] == 0
+    whole = [line[0].strip('"') for line in read("whole.csv")[1:]]
+    assert whole == model.predict(X[240:]).tolist()
+
+
+def test_a_shift_with_an_extractor(files):
+    more = ("--extractor", "pca", "--set", "extractor__n_components=2", "--set", "sigma2=0.5")
+    found = json.loads(fit("--model", "shift", *more)[1])
+    assert (found["estimator"], found["classes"]) == ("MaxMarginShift", ["ant", "bee", "moth"])
+    model = ef.load("model.efm")
+    assert (model.sigma2, model.extractor.n_components) == (0.5, 2)
+    assert run("transform", "model.efm", "test.csv", "-o", "found.npy")[0] == 0
+    assert np.load("found.npy").shape == (120, 2)
+    assert "extractor: PCA" in run("inspect", "model.efm")[1]
+    assert run("evaluate", "model.efm", "test.csv", "--target", "kind")[0] == 0
+    page = ("report", "model.efm", "test.csv", "--target", "kind", "-o", "page.html")
+    assert run(*page)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--model", "ldg", "--ridge", "0.1"), "--ridge: expected none with --model ldg"),
+        (("--model", "ldg", "--set", "colour=3"), "--set: expected a parameter of LDG: gamma,"),
+        (("--model", "ldg", "--set", "gamma=-1"), "--set: The 'gamma' parameter of LDG must be"),
+        (("--model", "ldg", "--features"), "--features: expected none with --model ldg"),
+        (("--model", "shift", "--seed", "3"), "--seed: expected none with --model shift"),
+        (("--model", "shift", "--classifier", "lda"), "--classifier: expected none with"),
+        (("--extractor", "pca"), "--extractor: expected none with --model gem"),
+        (("--set", "ridge"), "expected NAME=VALUE, got 'ridge'"),
+        (("--model", "svm"), "invalid choice: 'svm'"),
+    ],
+)
+def test_wrong_options_are_named(files, more, message):
+    status, out, _ = fit(*more)
+    assert status == 2
+    assert message in json.loads(out)["error"]
+    assert not Path("model.efm").exists()
+
+
+def test_other_models_need_rows_in_memory(files):
+    status, out, _ = fit("--model", "ldg", "--memory", "0.000001")
+    assert (status, "--memory: expected rows that fit into it" in out) == (1, True)
+
+
+def test_gem_takes_parameters_by_name(files):
+    assert fit("--set", "ridge=0.5", "--set", "powers=[1, 2]")[0] == 0
+    model = ef.load("model.efm")
+    assert (model.ridge, list(model.powers)) == (0.5, [1, 2])
+
+
+def search(*more):
+    command = ("search", "train.csv", "--target", "kind", "-o", "best.efm", *more)
+    status, out, err = run(*command, "--json")
+    assert err == ""
+    return status, json.loads(out)
+
+
+def test_search_of_gem_is_the_search_in_memory(files):
+    X, y = files
+    status, found = search("--grid", "penalty=0.03,3", "--grid", "n_directions=1,2", "--cv", "3")
+    assert status == 0
+    grid = {"penalty": [0.03, 3], "n_directions": [1, 2]}
+    theirs = ef.GEMClassifierCV(grid=grid, cv=3).fit(X[:240], y[:240])
+    assert found["best_params"] == theirs.best_params_
+    assert found["best_score"] == pytest.approx(theirs.best_score_, abs=1e-6)
+    assert len(found["results"]) == 4
+    scores = [one["score"] for one in found["results"]]
+    assert scores == sorted(scores, reverse=True)
+    best = ef.load("best.efm")
+    assert isinstance(best, ef.GEMClassifier)
+    assert {name: getattr(best, name) for name in grid} == theirs.best_params_
+    told = run("search", "train.csv", "--target", "kind", "-o", "best.efm", "--grid", "depth=1,2")[
+        1
+    ]
+    assert "depth=1" in told
+    assert "depth=2" in told
+
+
+def test_search_of_the_others(files):
+    status, found = search("--model", "ldg", "--grid", "n_components=1,2", "--grid", "gamma=0.4")
+    assert (status, found["estimator"]) == (0, "LDG")
+    assert found["best_params"]["n_components"] in (1, 2)
+    more = ("--grid", "set=pairwise,box", "--grid", "reliability=0.1,0.9")
+    status, found = search("--model", "reliable", *more)
+    assert (status, found["estimator"], len(found["results"])) == (0, "ReliableClassifier", 4)
+    more = ("--extractor", "pca", "--grid", "sigma2=0,0.5", "--set", "extractor__n_components=2")
+    status, found = search("--model", "shift", *more)
+    assert (status, found["estimator"], len(found["results"])) == (0, "MaxMarginShift", 2)
+    assert found["best_params"].keys() == {"sigma2"}
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--grid", "colour=1"), "--grid: expected parameters of GEMClassifier: class_weight,"),
+        (("--model", "ldg", "--grid", "solver=exact"), "--grid: expected n_components, gamma"),
+        (("--model", "ldg", "--cv", "3"), "--cv: expected none with --model ldg"),
+        (("--model", "shift"), "--grid: expected parameters with --model shift, got none"),
+        (("--model", "reliable", "--scoring", "log_loss"), "--scoring: expected none with"),
+        (("--cv", "1"), "--cv: expected an integer from 2"),
+    ],
+)
+def test_wrong_searches_are_named(files, more, message):
+    status, found = search(*more)
+    assert status == 2
+    assert message in found["error"]
+    assert not Path("best.efm").exists()
+
+
+# ---- completion ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+def test_scripts_know_commands_and_options(shell):
+    pytest.importorskip("shtab")
+    status, out, err = run("completion", shell)
+    assert (status, err) == (0, "")
+    for word in ("predict", "evaluate", "report", "search", "image-shape", "skip-bad"):
+        assert word in out
+
+
+def test_bash_completes(tmp_path):
+    pytest.importorskip("shtab")
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("bash is not installed")
+    script = tmp_path / "completion.bash"
+    script.write_text(run("completion", "bash")[1])
+    (tmp_path / "model.efm").write_text("")
+
+    def completed(*words):
+        line = " ".join(words)
+        listed = " ".join(f"'{word}'" for word in words)
+        ask = (
+            f"source {script}; COMP_WORDS=({listed}); COMP_CWORD={len(words) - 1}; "
+            f"COMP_LINE='{line}'; COMP_POINT={len(line)}; "
+            "$(complete -p eigenfeat | sed 's/.*-F \\([^ ]*\\).*/\\1/') eigenfeat; "
+            "printf '%s\\n' \"${COMPREPLY[@]}\""
+        )
+        ran = subprocess.run(
+            [bash, "-c", ask], capture_output=True, text=True, timeout=60, cwd=tmp_path, check=True
+        )
+        return ran.stdout.split()
+
+    assert completed("eigenfeat", "ev") == ["evaluate"]
+    assert "--image-shape" in completed("eigenfeat", "report", "--im")
+    assert completed("eigenfeat", "fit", "--model", "re") == ["reliable"]
+    assert "model.efm" in completed("eigenfeat", "predict", "mod")
+
+
+def test_completion_without_shtab_says_how_to_install_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    from eigenfeat._base import extras
+
+    monkeypatch.setattr(extras, "installed", lambda name: name != "shtab")
+    status, _, err = run("completion", "bash")
+    assert status == 1
+    assert 'pip install "eigenfeat[cli]"' in err
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(files):
+    assert fit()[0] == 0
+    environment = {**os.environ, "PYTHONWARNINGS": "error"}
+    command = f"{sys.executable} -m eigenfeat predict model.efm - --format csv -o -"
+    pipe = f"set -o pipefail; cat train.csv | {command} 2>err.txt | head -1"
+    ran = subprocess.run(
+        ["bash", "-c", pipe], capture_output=True, text=True, timeout=120, env=environment,
+        check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, Path("err.txt").read_text()
+    assert ran.stdout == "prediction\n"

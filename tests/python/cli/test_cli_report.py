@@ -1,0 +1,82 @@
+"""`eigenfeat report` on files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import run
+from table_files import arrow_modules, csv_text
+
+import eigenfeat as ef
+
+pytest.importorskip("matplotlib")
+
+
+@pytest.fixture
+def files(tmp_path, rng, monkeypatch):
+    arrow_modules()
+    monkeypatch.chdir(tmp_path)
+    y = rng.integers(0, 3, 400)
+    X = (rng.standard_normal((400, 4)) * (1 + y[:, None])).astype(np.float32)
+    kinds = np.array(["ant", "bee", "moth"])[y]
+    (tmp_path / "train.csv").write_text(csv_text(X[:200], kinds[:200]))
+    (tmp_path / "test.csv").write_text(csv_text(X[200:], kinds[200:]))
+    assert run("fit", "train.csv", "--target", "kind", "-o", "model.efm")[0] == 0
+    return X[200:], kinds[200:]
+
+
+COMMAND = ["report", "model.efm", "test.csv", "--target", "kind", "-o", "page.html"]
+
+
+def test_the_page_says_what_evaluate_says(files):
+    status, out, err = run(*COMMAND, "--title", "Insects & co")
+    assert (status, err) == (0, "")
+    assert out.startswith("page.html: 200 rows, ")
+    found = json.loads(run(*COMMAND[:1], "--json", *COMMAND[1:])[1])
+    assert (found["rows"], found["of_rows"], found["skipped"]) == (200, 200, 0)
+    text = Path("page.html").read_text()
+    measured = json.loads(run("evaluate", *COMMAND[1:5], "--json")[1])
+    run(*COMMAND, "--title", "Insects & co")
+    text = Path("page.html").read_text()
+    assert "<title>Insects &amp; co</title>" in text
+    assert f">{measured['accuracy']:.1%}<" in text
+    assert "test.csv" in text
+    assert "model.efm" in text
+
+
+def test_many_rows_are_drawn_at_random(files):
+    found = json.loads(run(*COMMAND, "--max-rows", "80", "--block-rows", "7", "--json")[1])
+    assert (found["rows"], found["of_rows"]) == (80, 200)
+    assert "(80 drawn at random from 200)" in Path("page.html").read_text()
+
+
+def test_rows_from_standard_input_and_bad_ones(files, monkeypatch):
+    import io
+    import sys
+
+    text = Path("test.csv").read_text().splitlines()
+    text[4] = "nan" + text[4][text[4].index(",") :]
+    whole = "\n".join(text).encode() + b"\n"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(whole)))
+    command = [one if one != "test.csv" else "-" for one in COMMAND]
+    found = json.loads(run(*command, "--format", "csv", "--skip-bad", "--json")[1])
+    assert (found["rows"], found["skipped"]) == (199, 1)
+    assert "standard input" in Path("page.html").read_text()
+
+
+def test_errors_name_what_is_wrong(files):
+    assert "--target: expected the column of labels" in run(*COMMAND[:3], "-o", "page.html")[2]
+    status, _, err = run(*COMMAND, "--image-shape", "3x3")
+    assert (status, "--image-shape: expected 4 pixels, got 3 x 3" in err) == (2, True)
+    status, _, err = run(*COMMAND, "--image-shape", "3")
+    assert (status, "expected rows and columns, as 8x8" in err) == (2, True)
+    status, _, err = run(*COMMAND[:-1], "no/page.html")
+    assert (status, err) == (1, "eigenfeat: no: No such file or directory\n")
+    ef.ClassMoments().update(files[0], files[1]).save("model.efm")
+    status, _, err = run(*COMMAND)
+    assert status == 1
+    assert "model.efm: expected a fitted estimator, got" in err
+    assert not Path("page.html").exists()

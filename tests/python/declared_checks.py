@@ -1,0 +1,22 @@
+"""Checks of scikit-learn that estimators are known to fail; `docs/api/checks.rst` lists them."""
+
+from __future__ import annotations
+
+HELD_OUT = "rows are held out one by one, and repeated rows fall on both sides"
+SOLVED = "fits with weights and with repeated rows agree to the tolerance of the solver"
+WEIGHTS = {
+    f"check_sample_weight_equivalence_on_{kind}_data": SOLVED for kind in ("dense", "sparse")
+}
+DECLARED = {
+    "GEMClassifier": WEIGHTS,
+    "GEMClassifierCV": dict.fromkeys(
+        WEIGHTS, "rows are held out one by one, and repeated rows fall on both sides"
+    ),
+    "GEMEnsemble": WEIGHTS,
+    "MultinomialLogit": WEIGHTS,
+    "CalibratedLeastSquares": WEIGHTS,
+    "MulticlassSVM": WEIGHTS,
+    "LocalQDA": {
+        "check_classifiers_train": "predict_log_proba is finite where predict_proba underflows to 0"
+    },
+}

@@ -1,0 +1,287 @@
+"""Pages about models: what they say, that nothing of the data is markup, and how they open."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from fitted_models import DOMAINS, FRAME, MODELS, X, Y
+from sklearn.datasets import load_digits
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.metrics import accuracy_score, confusion_matrix, log_loss
+
+import eigenfeat as ef
+from eigenfeat import incomplete, report
+from eigenfeat.report.classes import expected_calibration_error
+from eigenfeat.report.directions import image_shape_of
+from eigenfeat.report.reasons import column_costs, column_groups
+
+pytest.importorskip("matplotlib")
+
+CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser")) if p), None)
+VOID = {"meta", "img", "br"}
+
+
+class Page(HTMLParser):
+    """Reads a page: its text by section, and whether every tag is closed."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.text, self.tags, self.links = [], [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+        self.words = " ".join(" ".join(self.text).split())
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self.links += [value for name, value in attrs if name in ("src", "href", "action")]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if "style" not in self.open:
+            self.text.append(data)
+
+    @property
+    def sections(self):
+        return [attrs["id"] for tag, attrs in self.tags if tag == "section"]
+
+
+@pytest.fixture(scope="module")
+def digits():
+    rows, labels = load_digits(return_X_y=True)
+    return rows[:700], labels[:700], rows[700:1100], labels[700:1100]
+
+
+@pytest.fixture(scope="module")
+def digit_page(digits):
+    train, y, test, truth = digits
+    model = ef.GEMClassifier().fit(train, y)
+    return model, report.html_report(model, test, truth, title="Digits")
+
+
+def test_the_figures_are_those_of_predictions(digits, digit_page):
+    _, _, test, truth = digits
+    model, text = digit_page
+    page = Page(text)
+    chances = model.predict_proba(test)
+    labels = model.classes_[chances.argmax(axis=1)]
+    share = accuracy_score(truth, labels)
+    assert f"Accuracy {share:.1%} ± {np.sqrt(share * (1 - share) / 400):.1%}" in page.words
+    assert f"Errors {(labels != truth).sum()} in 400 rows" in page.words
+    assert f"Log loss {log_loss(truth, chances):.3f}" in page.words
+    counts = confusion_matrix(truth, labels)
+    line = " ".join(str(n) if n else "·" for n in counts[3])
+    assert f" 3 {line} " in page.words
+    worst = np.unravel_index(np.argmax(counts - np.diag(np.diag(counts))), counts.shape)
+    assert f"rows {worst[0]} {worst[1]} {counts[worst]} " in page.words
+    assert page.sections == [
+        *("what-is-confused", "classes", "calibration", "most-certain-mistakes", "spectrum"),
+        *("filters", "what-a-prediction-rests-on", "parameters-and-versions"),
+    ]
+    for name in model.get_params():
+        assert name in page.words
+    assert f"eigenfeat {ef.__version__}" in page.words
+
+
+def test_the_same_page_again(digits, digit_page):
+    _, _, test, truth = digits
+    model, text = digit_page
+    assert report.html_report(model, test, truth, title="Digits") == text
+
+
+def test_a_page_asks_for_nothing(digit_page):
+    page = Page(digit_page[1])
+    assert all(link.startswith(("data:image/svg+xml;base64,", "#")) for link in page.links)
+    ids = {attrs["id"] for _, attrs in page.tags if "id" in attrs}
+    assert {link[1:] for link in page.links if link.startswith("#")} <= ids
+    policy = [attrs for tag, attrs in page.tags if tag == "meta" and "content" in attrs]
+    assert any("default-src 'none'" in attrs["content"] for attrs in policy)
+    assert "script" not in {tag for tag, _ in page.tags}
+    outside = re.sub(r"data:image/svg\+xml;base64,[\w+/=]+", "", digit_page[1])
+    assert "http" not in outside.replace("http-equiv", "")
+    assert "@import" not in outside
+    assert "url(" not in outside
+    pictures = [base64.b64decode(link.partition(",")[2]) for link in page.links if link[0] == "d"]
+    assert len(pictures) == 5
+    for picture in pictures:
+        hrefs = re.findall(rb'href="([^"]{1,40})', picture)
+        assert all(href.startswith((b"#", b"data:image/png;base64,")) for href in hrefs)
+
+
+def test_nothing_of_the_data_is_markup():
+    import pandas as pd
+
+    nasty = np.array(["<script>alert(1)</script>", "a & \"b\" 'c'", "$x^{ \u4e2d\u6587"])
+    y = nasty[np.searchsorted(["birch", "elm", "oak"], Y)]
+    frame = pd.DataFrame(X, columns=["<i>a", "b&amp;", "c\"'", "d</td>"])
+    for model in (ef.GEMClassifier(n_directions=2), ef.LDG(n_components=2)):
+        text = report.html_report(
+            model.fit(frame, y), frame, y, title="<b>&", sources={"<u>": "</p><script>"}
+        )
+        page = Page(text)
+        tags = {tag for tag, _ in page.tags}
+        assert not {"script", "u", "b"} & tags
+        assert nasty[0] in page.words
+        assert nasty[1] in page.words
+        assert "<b>& " in page.words
+        assert "</p><script>" in page.words
+        names = ("<i>a", "b&amp;", "d</td>")
+        assert all(name in page.words for name in names)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_has_a_page_or_an_error(name):
+    model = MODELS[name]()
+    rows, labels = (FRAME if hasattr(model, "feature_names_in_") else X), Y
+    if name == "SpatialFilters":
+        rows, labels = X.reshape(15, 4, 6), Y[:15]
+    elif name == "MultinomialLogit, two":
+        labels = Y == "elm"
+    elif name == "GEMClassifier, deep":
+        labels = np.arange(90) % 3 - 1
+    elif name == "GEMRegressor":
+        labels = X[:, 0]
+    elif name == "SPRT":
+        rows, labels = X[Y[0] != Y], Y[Y[0] != Y]
+    if not hasattr(model, "get_params"):
+        with pytest.raises(ValueError, match=r"^model: expected a fitted estimator"):
+            report.html_report(model, rows, labels)
+        return
+    page = Page(report.html_report(model, rows, labels))
+    assert page.sections[-1] == "parameters-and-versions"
+    assert len(page.sections) > 1
+    assert len(DOMAINS) == len(X)
+
+
+def test_sections_fit_the_family(digits):
+    train, y, test, truth = digits
+    rng = np.random.default_rng(3)
+    ramps = np.array(["down", "up"])[np.arange(160) % 2]
+    series = 0.4 * rng.standard_normal((160, 30)).cumsum(axis=1)
+    series += np.outer(np.where(ramps == "up", 1, -1), np.linspace(0, 3, 30))
+    lda = incomplete.ReliableClassifier(LinearDiscriminantAnalysis()).fit(series[:80], ramps[:80])
+    lda.calibrate(series[80:120], ramps[80:120], agreement=0.5, confidence=0.8)
+    page = Page(report.html_report(lda, series[120:], ramps[120:]))
+    found = lda.predict_early(series[120:])
+    early = (found.label == ramps[120:]).mean()
+    final = (found.label == lda.predict(series[120:])).mean()
+    assert f"Early accuracy {early:.1%}" in page.words
+    assert f"Samples needed {found.time.mean():.1f} of 30" in page.words
+    assert f"Final at once {final:.1%}" in page.words
+    assert {"when-it-decides", "what-is-promised", "one-series-as-it-comes-in"} <= {*page.sections}
+    reduced = ef.LDG(n_components=[2, 5], gamma=0.4, n_neighbors=8).fit(train, y)
+    page = Page(report.html_report(reduced, test, truth))
+    assert {"embedding", "what-was-chosen", "spectrum", "filters"} <= {*page.sections}
+    assert f"components: {reduced.n_components_}, by cross-validation" in page.words
+    shift = ef.MaxMarginShift(PCA(3), scales=[0.0, 0.5]).fit(train[:300], y[:300])
+    page = Page(report.html_report(shift, test, truth))
+    assert {"embedding", "what-was-chosen", "filters"} <= {*page.sections}
+    assert ("No row was moved" in page.words) == (shift.sigma2_ == 0)
+
+
+def test_permuting_a_column_that_decides_costs_most(rng):
+    rows = rng.standard_normal((300, 5))
+    labels = (rows[:, 3] > 0).astype(int)
+    model = ef.MultinomialLogit().fit(rows[:150], labels[:150])
+    from eigenfeat.report.evidence import gathered
+
+    found = gathered(model, rows[150:], labels[150:], 0)
+    costs, unit = column_costs(model, found, column_groups(5, None), 0)
+    assert unit == "log loss"
+    assert costs.argmax() == 3
+    assert costs[3] > 5 * np.delete(np.abs(costs), 3).max()
+
+
+def test_groups_of_columns_cover_each_once():
+    for d, shape in ((5, None), (1000, None), (784, (28, 28)), (12, (3, 4))):
+        groups = column_groups(d, shape)
+        assert sorted(np.concatenate(groups).tolist()) == list(range(d))
+        assert len(groups) <= 256
+
+
+def test_calibration_error_against_a_plain_sum(rng):
+    sure = rng.uniform(0.3, 1.0, 500)
+    right = rng.random(500) < sure**2
+    edges = np.linspace(0, 1, 11)
+    total = 0.0
+    for low, high in itertools.pairwise(edges):
+        inside = (sure > low) & (sure <= high)
+        if inside.any():
+            total += inside.sum() * abs(sure[inside].mean() - right[inside].mean())
+    assert expected_calibration_error(sure, right) == pytest.approx(total / 500)
+
+
+def test_pixels_are_known_by_their_neighbours(digits, rng):
+    assert image_shape_of("auto", digits[0], 64) == (8, 8)
+    shuffled = digits[0][:, rng.permutation(64)]
+    assert image_shape_of("auto", shuffled, 64) is None
+    assert image_shape_of("auto", rng.standard_normal((300, 64)), 64) is None
+    assert image_shape_of(None, digits[0], 64) is None
+    assert image_shape_of((4, 16), digits[0], 64) == (4, 16)
+
+
+def test_bad_arguments_are_named(tmp_path):
+    model = ef.GEMClassifier(n_directions=2).fit(X, Y)
+    for given, message in (
+        ({"title": 3}, "title: expected text"),
+        ({"image_shape": (3, 3)}, "image_shape: expected 4 pixels, got 3 x 3"),
+        ({"image_shape": "square"}, "image_shape: expected rows and columns"),
+        ({"random_state": -1}, "random_state: expected"),
+        ({"X": X[:, :3]}, "X: expected 4 columns, as the model, got 3"),
+        ({"X": np.where(X > 2, np.nan, X)}, "X: expected finite numbers"),
+        ({"y": Y[:5]}, "y: expected 90 labels"),
+        ({"y": np.full(90, "wasp")}, "y: expected labels among those of the model"),
+        ({"model": ef.GEMClassifier()}, "not fitted"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            report.html_report(**{"model": model, "X": X, "y": Y, **given})
+    file = tmp_path / "report.html"
+    file.write_text("as it was")
+    with pytest.raises(ValueError, match="y: expected 90 labels"):
+        report.write_report(model, X, Y[:3], file)
+    assert file.read_text() == "as it was"
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: no page can be opened")
+@pytest.mark.parametrize("width", [1200, 480])
+def test_a_browser_opens_the_page(digits, digit_page, tmp_path, width):
+    """Every picture is drawn, nothing is wider than the window, and nothing is complained about."""
+    file = tmp_path / "report.html"
+    # The page forbids scripts; here it allows the test's own, which looks at what was drawn.
+    text = digit_page[1].replace("default-src 'none'", "default-src 'unsafe-inline'")
+    probe = (
+        "<script>addEventListener('load',()=>{const i=[...document.images];"
+        "document.documentElement.dataset.found=[i.length,i.filter(p=>p.complete&&"
+        "p.naturalWidth>50).length,document.documentElement.scrollWidth<=innerWidth].join(' ')})"
+        "</script></body>"
+    )
+    file.write_text(text.replace("</body>", probe))
+    ran = subprocess.run(
+        [
+            *(CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic"),
+            *("--no-first-run", "--disable-background-networking", "--disable-component-update"),
+            *("--disable-sync", f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom"),
+            *("--enable-logging=stderr", f"--window-size={width},3000", file.as_uri()),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    found = re.search(r'data-found="(\d+) (\d+) (\w+)"', ran.stdout)
+    assert found is not None, ran.stderr[-2000:]
+    assert found.groups() == ("5", "5", "true")
+    assert "CONSOLE" not in ran.stderr

@@ -1,0 +1,125 @@
+"""Callbacks of scikit-learn follow the steps of iterative estimators, and change nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from every_estimator import LDG, X, Y
+
+import eigenfeat as ef
+from eigenfeat import ldg
+
+MODELS = {
+    "MultinomialLogit": lambda: ef.MultinomialLogit(tol=1e-6, max_iter=200),
+    "MulticlassSVM": ef.MulticlassSVM,
+    "CalibratedLeastSquares": lambda: ef.CalibratedLeastSquares(n_iterations=4),
+    "DiscriminativeGaussian": lambda: ldg.DiscriminativeGaussian(**LDG, max_iter=40, tol=0.02),
+    "GEMClassifierCV": lambda: ef.GEMClassifierCV(grid={"penalty": [0.1, 0.5, 1.0]}),
+}
+STEPS = {
+    "MultinomialLogit": lambda model: int(model.n_iter_[0]),
+    "MulticlassSVM": lambda model: model.n_iter_,
+    "CalibratedLeastSquares": lambda model: len(model.error_history_),
+    "DiscriminativeGaussian": lambda model: len(model.objective_history_) - 1,
+    "GEMClassifierCV": lambda model: len(model.results_),
+}
+try:
+    import sklearn.callback
+except ImportError:
+    sklearn = None
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+class Recorder:
+    """Counts what it is told, and asks to stop after so many steps."""
+
+    def __init__(self, most=10**9):
+        self.most, self.begun, self.ended, self.told = most, [], 0, []
+
+    def setup(self, estimator, context):
+        self.told.append("setup")
+
+    def on_fit_task_begin(self, estimator, context):
+        self.begun.append((context.task_name, context.max_subtasks))
+
+    def on_fit_task_end(self, estimator, context):
+        if context.task_name == "step":
+            self.ended += 1
+        return self.ended >= self.most
+
+    def teardown(self, estimator, context):
+        self.told.append("teardown")
+
+
+needs = pytest.mark.skipif(sklearn is None, reason="this scikit-learn has no callbacks")
+
+
+@needs
+@pytest.mark.parametrize("name", MODELS)
+def test_every_step_is_told_of_and_changes_nothing(name, tmp_path):
+    told = Recorder()
+    model = MODELS[name]().set_callbacks(told).fit(X, Y)
+    plain = MODELS[name]().fit(X, Y)
+    method = "transform" if name == "DiscriminativeGaussian" else "predict"
+    assert np.array_equal(getattr(model, method)(X), getattr(plain, method)(X))
+    assert told.told == ["setup", "teardown"]
+    assert told.begun[0][0] == "fit"
+    assert told.ended == len(told.begun) - 1
+    assert abs(told.ended - STEPS[name](model)) <= 1  # the last one may be a test alone
+    assert "_callback_fit_ctx" not in vars(model)
+    ef.save(model.set_callbacks(), tmp_path / "model.efm")
+
+
+@needs
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "GEMClassifierCV"])
+def test_a_callback_stops_a_fit(name):
+    told = Recorder(most=2)
+    model = MODELS[name]().set_callbacks(told).fit(X, Y)
+    assert told.ended == 2
+    assert STEPS[name](model) <= 2
+
+
+@needs
+def test_an_error_ends_callbacks_and_leaves_the_model():
+    told = Recorder()
+    model = ef.MultinomialLogit().fit(X, Y)
+    before = model.coef_.copy()
+    model.set_callbacks(told)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(np.where(X > 2, np.nan, X), Y)
+    assert told.told == ["setup", "teardown"]
+    assert np.array_equal(model.coef_, before)
+
+
+@needs
+def test_a_progress_bar(capsys):
+    pytest.importorskip("rich")
+    model = ef.MulticlassSVM().set_callbacks(sklearn.callback.ProgressBar()).fit(X, Y)
+    assert model.n_iter_ > 0
+
+
+def test_without_callbacks_nothing_is_kept():
+    model = ef.MultinomialLogit().fit(X, Y)
+    assert not any("callback" in name for name in vars(model))
+
+
+@needs
+def test_an_older_scikit_learn_has_none():
+    """As with versions before 1.9, which have no such module."""
+    code = (
+        "import sys, sklearn.linear_model, sklearn.model_selection, sklearn.neighbors\n"
+        "import sklearn.pipeline, sklearn.discriminant_analysis, sklearn.decomposition\n"
+        "sys.modules['sklearn.callback'] = None; del sklearn.callback\n"
+        "import numpy as np, eigenfeat as ef\n"
+        "X = np.random.default_rng(0).standard_normal((40, 3)); y = np.arange(40) % 2\n"
+        "model = ef.MulticlassSVM().fit(X, y); ef.GEMClassifier().fit(X, y)\n"
+        "print(hasattr(model, 'set_callbacks'), model.predict(X).shape)\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert ran.stdout == "False (40,)\n", ran.stderr

@@ -1,0 +1,75 @@
+"""`events`, `sample_domain` and weights reach estimators inside pipelines and searches."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sklearn
+from every_estimator import DOMAINS, X, Y
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import eigenfeat as ef
+from eigenfeat import ldg
+
+EVENTS = Y * 2 + (X[:, 0] > np.median(X[:, 0]))
+SMALL = {"n_directions": 1, "threshold": 0.0}
+
+
+@pytest.fixture(autouse=True)
+def _routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+def test_events_in_a_pipeline_and_a_search():
+    model = ef.GEMClassifier(**SMALL).set_fit_request(events=True)
+    found = make_pipeline(StandardScaler(), model).fit(X, Y, events=EVENTS)
+    scaled = StandardScaler().fit_transform(X)
+    alone = ef.GEMClassifier(**SMALL).fit(scaled, Y, events=EVENTS)
+    without = ef.GEMClassifier(**SMALL).fit(scaled, Y)
+    assert np.array_equal(found[-1].predict_proba(scaled), alone.predict_proba(scaled))
+    assert not np.array_equal(alone.predict_proba(scaled), without.predict_proba(scaled))
+    folds = KFold(3)
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), model), {"gemclassifier__ridge": [0.1, 0.5]}, cv=folds
+    ).fit(X, Y, events=EVENTS)
+    for place, ridge in enumerate((0.1, 0.5)):
+        for split, (train, test) in enumerate(folds.split(X)):
+            scaler = StandardScaler().fit(X[train])
+            one = ef.GEMClassifier(ridge=ridge, **SMALL)
+            one.fit(scaler.transform(X[train]), Y[train], events=EVENTS[train])
+            score = one.score(scaler.transform(X[test]), Y[test])
+            assert search.cv_results_[f"split{split}_test_score"][place] == score
+
+
+@pytest.mark.parametrize("kind", [ldg.TransferLDG, ldg.PooledPCA, ldg.PooledFisher])
+def test_domains_in_a_pipeline_and_a_search(kind):
+    model = kind().set_fit_request(sample_domain=True)
+    model.set_transform_request(sample_domain=True)
+    pipe = make_pipeline(StandardScaler(), model, KNeighborsClassifier(3))
+    found = pipe.fit(X, Y, sample_domain=DOMAINS)
+    scaled = StandardScaler().fit_transform(X)
+    alone = kind().fit(scaled, Y, sample_domain=DOMAINS)
+    assert np.allclose(found[1].transform(scaled), alone.transform(scaled), rtol=1e-12, atol=1e-12)
+    scores = cross_val_score(pipe, X, Y, cv=3, params={"sample_domain": DOMAINS})
+    assert np.isfinite(scores).all()
+    search = GridSearchCV(pipe, {"kneighborsclassifier__n_neighbors": [1, 3]}, cv=3)
+    search.fit(X, Y, sample_domain=DOMAINS)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_weights_of_a_search():
+    weight = 1.0 + (np.arange(len(Y)) % 3)
+    model = ef.GEMClassifierCV(grid={"penalty": [0.1, 1.0]}).set_fit_request(sample_weight=True)
+    found = make_pipeline(model).fit(X, Y, sample_weight=weight)
+    alone = ef.GEMClassifierCV(grid={"penalty": [0.1, 1.0]}).fit(X, Y, sample_weight=weight)
+    assert np.array_equal(found.predict_proba(X), alone.predict_proba(X))
+
+
+def test_what_is_not_asked_for_is_an_error():
+    pipe = make_pipeline(ef.GEMClassifier(**SMALL))
+    with pytest.raises(ValueError, match="events"):
+        pipe.fit(X, Y, events=EVENTS)
