@@ -32,10 +32,10 @@ class Moments:
         self.rows = mnist()
 
     def time_update(self):
-        ef.ClassMoments(n_threads=THREADS).update(self.rows.X, self.rows.y)
+        ef.ClassMoments().update(self.rows.X, self.rows.y, n_threads=THREADS)
 
     def peakmem_update(self):
-        ef.ClassMoments(n_threads=THREADS).update(self.rows.X, self.rows.y)
+        ef.ClassMoments().update(self.rows.X, self.rows.y, n_threads=THREADS)
 
 
 class Pencils:
