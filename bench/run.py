@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import eigenfeat as ef
-from eigenfeat.expansion.waves import expand
+from eigenfeat.expansion.features import expand
 from logit import logit_dense, logit_gem
 from peers import numpy_expansion, scipy_moments, scipy_pencils
 from problems import N_CLASSES, Rows, class_second_moments, digits, gem_directions

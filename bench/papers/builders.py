@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bench.papers import settings
 from bench.papers.protocol import Context
-from eigenfeat.expansion.waves import expand
+from eigenfeat.expansion.features import expand
 
 FLOATS = [np.float64, np.float32]
 

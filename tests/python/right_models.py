@@ -28,9 +28,9 @@ def right_model(random, correlation, mixture, d=8, k=3, n=1500):
     completion = kind(shrinkage=0).fit(X, y)
 
     def draw(m):
-        part = random.choice(len(completion._weights), m, p=completion._weights)
-        roots = np.linalg.cholesky(completion._covariances)
+        part = random.choice(len(completion.mixture_.weights), m, p=completion.mixture_.weights)
+        roots = np.linalg.cholesky(completion.mixture_.covariances)
         normal = random.standard_normal((m, d))
-        return completion._means[part] + np.einsum("nij,nj->ni", roots[part], normal)
+        return completion.mixture_.means[part] + np.einsum("nij,nj->ni", roots[part], normal)
 
     return completion, X, y, draw

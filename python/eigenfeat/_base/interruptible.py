@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from eigenfeat._base.blas import require_room
+from eigenfeat._base.core import require_room
 
 __all__ = ["interruptible"]
 

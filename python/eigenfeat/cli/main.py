@@ -173,13 +173,13 @@ def _finish(console: Console, written: Sequence[tuple[Path, str]], started: floa
 def _demo_early(options: argparse.Namespace) -> int:
     from rich.console import Console
 
-    from eigenfeat.demo import early, report_early
+    from eigenfeat.demo import early
 
     started = time.perf_counter()
     console = Console()
     with console.status("deciding"):
         shown = early.demonstrate(options.seed)
-    report_early.show(shown, console)
+    early.show(shown, console)
     with console.status("drawing"):
         written = early.draw(shown, options.output)
     console.print(f"Pictures in {options.output.resolve()}", soft_wrap=True)

@@ -135,7 +135,7 @@ def _representations(
 
 def _random_directions(train: Array, test: Array, count: int, seed: int) -> Features:
     """Expand projections on Gaussian directions as GEM does; "Random" in the paper's Table 2."""
-    from eigenfeat.expansion.waves import expand
+    from eigenfeat.expansion.features import expand
 
     directions = np.random.RandomState(seed).standard_normal((train.shape[1], count))
     centre = train.mean(axis=0)

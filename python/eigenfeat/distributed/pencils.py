@@ -14,7 +14,7 @@ from eigenfeat.distributed._dask import module
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import eigh, pencils
 from eigenfeat.pencils.eigh import PencilResult
-from eigenfeat.pencils.pencils import PairDirections
+from eigenfeat.pencils.pair_batches import PairDirections
 
 __all__ = ["pair_directions", "solve_pencils", "solve_pencils_if_many"]
 

@@ -1,18 +1,20 @@
-"""Rows of features that are never formed as a whole: what the linear models read.
+"""Expansion of projections into features, and rows of features that are never formed as a whole.
 
-`ExpandedRows` is a matrix of expanded projections (Karampatziakis and Mineiro, "Discriminative
-Features via Generalized Eigenvectors", ICML 2014, Algorithm 1, lines 6-7) by its parts.
+``psi(x) = max(0, s v^T x)^(a/2)`` (Karampatziakis and Mineiro, "Discriminative Features via
+Generalized Eigenvectors", ICML 2014, Algorithm 1, lines 6-7): `expand` makes features of rows, and
+`ExpandedRows`, which the linear models read, is a matrix of them by its parts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol, TypeGuard
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import NDArray
 
+from eigenfeat._base import threads
 from eigenfeat._base.core import core
 from eigenfeat._base.validation import (
     CsrRows,
@@ -21,10 +23,124 @@ from eigenfeat._base.validation import (
     check_vector,
     real_array,
     row_arguments,
+    show,
 )
-from eigenfeat.expansion.waves import WAVES, check_powers, expand
 
-__all__ = ["ExpandedRows", "core_rows", "take_rows"]
+__all__ = [
+    "WAVES",
+    "ExpandedRows",
+    "WideColumns",
+    "check_powers",
+    "column_suffixes",
+    "core_rows",
+    "expand",
+    "is_wide_columns",
+    "take_rows",
+]
+
+WAVES = ("half_wave", "shifted", "polynomial", "none")
+
+
+class WideColumns(Protocol):
+    """Directions (d, F) of a huge d that are not kept as an array, but can project rows."""
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+
+    def project(
+        self, X: Any, offset: NDArray[Any] | None = None, n_threads: int | None = None
+    ) -> NDArray[Any]:
+        """Return ``X @ directions + offset`` (n, F)."""
+
+    def __getitem__(self, key: tuple[slice, Any]) -> WideColumns:
+        """Some of the directions."""
+
+
+def is_wide_columns(directions: Any) -> TypeGuard[WideColumns]:
+    """Whether directions are not an array, but project rows themselves."""
+    return hasattr(directions, "project")
+
+
+def check_powers(powers: object) -> list[int]:
+    """Return `powers` as a list of distinct integers out of 1, 2, 3.
+
+    Raises
+    ------
+    ValueError
+        If it is empty, repeats itself, or holds anything else.
+    """
+    try:
+        values = list(powers)  # type: ignore[call-overload]
+        as_integers = [int(a) for a in values]
+    except (TypeError, ValueError):
+        values, as_integers = [], [0]
+    distinct = len(set(as_integers)) == len(as_integers) > 0
+    if not distinct or as_integers != values or not set(as_integers) <= {1, 2, 3}:
+        raise ValueError(f"powers: expected distinct numbers out of 1, 2, 3, got {powers!r}")
+    return as_integers
+
+
+def expand(
+    X: Any,
+    directions: NDArray[Any],
+    offset: NDArray[Any] | None = None,
+    *,
+    wave: str = "half_wave",
+    powers: Sequence[int] = (1, 2, 3),
+    include_input: bool = False,
+    n_threads: int | None = None,
+) -> NDArray[Any]:
+    """Project rows and expand the projections, fused and by tiles.
+
+    Parameters
+    ----------
+    X : (n, d) array or sparse matrix
+        Finite rows; float32 stays float32, all else becomes float64.
+    directions : (d, F) array
+    offset : (F,) array, optional
+        Added to the projections ``X @ directions``.
+    wave : {"half_wave", "shifted", "polynomial", "none"}
+        ``max(0, s p)^(a/2)``, ``(sqrt(1 + max(0, s p)) - 1)^a``, ``p^a``, or the projections
+        themselves.
+    powers : distinct integers out of 1, 2, 3
+        The exponents `a`.
+    include_input : bool
+        Whether the columns of `X` come first.
+    n_threads : int, optional
+        All that OpenMP gives by default.
+
+    Returns
+    -------
+    (n, columns) array, float32 or float64 as the rows
+        ``[X | for s in (+, -): for a in powers: F columns]``; "polynomial" has no signs.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, or a parameter is out of range.
+    """
+    rows = check_rows(X)
+    matrix = np.ascontiguousarray(directions, dtype=rows.dtype)
+    shift = None if offset is None else real_array(offset, "offset", rows.dtype)
+    shift = None if shift is None else np.ascontiguousarray(shift)
+    if not isinstance(wave, str):
+        raise ValueError(f"wave: expected one of {', '.join(WAVES)}, got {show(wave)}")
+    if not isinstance(include_input, (bool, np.bool_)):
+        raise ValueError(f"include_input: expected True or False, got {show(include_input)}")
+    options = (wave, check_powers(powers), bool(include_input), threads.resolve(n_threads))
+    if isinstance(rows, CsrRows):
+        parts = (rows.data, rows.indices, rows.indptr, rows.n_columns)
+        return core.expand_csr(*parts, matrix, shift, *options)
+    return core.expand_dense(rows, matrix, shift, *options)
+
+
+def column_suffixes(wave: str, powers: Sequence[int]) -> list[str]:
+    """Return what an expansion appends to a direction's name, in the order of its columns."""
+    if wave == "none":
+        return [""]
+    if wave == "polynomial":
+        return [f"_pow{a}" for a in powers]
+    return [f"_{sign}_pow{a}" for sign in ("pos", "neg") for a in powers]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,18 +170,18 @@ class ExpandedRows:
     """
 
     X: Any
-    directions: npt.NDArray[Any]
-    offset: npt.NDArray[Any] | None = None
+    directions: NDArray[Any]
+    offset: NDArray[Any] | None = None
     wave: str = "half_wave"
     powers: Sequence[int] = (1, 2, 3)
     include_input: bool = False
-    projections: npt.NDArray[Any] | None = None
+    projections: NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
         if self.wave not in WAVES:
             raise ValueError(f"wave: expected one of {', '.join(WAVES)}, got {self.wave!r}")
         directions = self.directions
-        if hasattr(directions, "project"):  # of a huge dimension: their projections say it all
+        if is_wide_columns(directions):  # of a huge dimension: their projections say it all
             directions = np.broadcast_to(np.zeros((), directions.dtype), directions.shape)
         directions = real_array(directions, "directions")
         if directions.ndim != 2:

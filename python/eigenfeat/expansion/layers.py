@@ -1,46 +1,84 @@
-"""One layer of GEM features as a classifier keeps it: directions and how they are expanded."""
+"""Directions, and layers of GEM features as a classifier keeps them: directions expanded."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.files.stored import Stored, fits
-from eigenfeat.expansion.features import ExpandedRows
-from eigenfeat.expansion.waves import WAVES, check_powers, expand
+from eigenfeat.expansion.features import WAVES, ExpandedRows, check_powers, expand, is_wide_columns
 
-__all__ = ["LAYER", "Layer", "as_layer", "layer_features", "project_rows", "row_blocks"]
+__all__ = [
+    "DIRECTIONS",
+    "LAYER",
+    "Directions",
+    "Layer",
+    "as_layer",
+    "layer_features",
+    "project_rows",
+    "row_blocks",
+]
+
+_Own = TypeVar("_Own", bound="Directions")
 
 _BLOCK_BYTES = 128e6  # features of a block of rows
 
 
 @dataclass(frozen=True, eq=False)
-class Layer:
-    """Directions of one layer, their pairs of classes, and their expansion.
+class Directions:
+    """F directions, and where each came from.
 
     Attributes
     ----------
-    directions : (d, F) array
-        In the units of the rows: projections are ``X @ directions + offset``. For sparse rows of
-        huge dimension, an object with a method ``project`` that can be converted to an array.
+    directions : (d, F) array or WideColumns
+        In the units of the rows: projections are ``X @ directions + offset``.
     offset : (F,) array
     eigenvalues : (F,) array
     pairs : (F, 2) array
         Labels of numerator and denominator class, or names of contrasts.
     ranks : (F,) array of int
-    wave : {"half_wave", "shifted", "polynomial", "none"}
-    powers : tuple of int
+        Ranks within the pairs.
     """
 
-    directions: NDArray[np.float64]
+    directions: Any
     offset: NDArray[np.float64]
     eigenvalues: NDArray[np.float64]
     pairs: NDArray[Any]
     ranks: NDArray[np.intp]
+
+    def project(self, X: Any, n_threads: int | None) -> NDArray[Any]:
+        """Projections (n, F) of rows."""
+        if is_wide_columns(self.directions):
+            return self.directions.project(X, self.offset, n_threads)
+        return expand(X, self.directions, self.offset, wave="none", n_threads=n_threads)
+
+    def kept(self: _Own, mask: NDArray[np.bool_]) -> _Own:
+        """Those for which the mask is true."""
+        some = self.directions[:, mask]
+        return replace(
+            self,
+            directions=some if is_wide_columns(some) else np.ascontiguousarray(some),
+            offset=self.offset[mask],
+            eigenvalues=self.eigenvalues[mask],
+            pairs=self.pairs[mask],
+            ranks=self.ranks[mask],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Layer(Directions):
+    """Directions of one layer, and how their projections are expanded.
+
+    Attributes
+    ----------
+    wave : {"half_wave", "shifted", "polynomial", "none"}
+    powers : tuple of int
+    """
+
     wave: str
     powers: tuple[int, ...]
 
@@ -53,43 +91,16 @@ class Layer:
     def transform(self, X: Any, n_threads: int | None) -> NDArray[Any]:
         """Expanded features of rows, as one array."""
         waves = {"wave": self.wave, "powers": self.powers}
-        if hasattr(self.directions, "project"):
+        if is_wide_columns(self.directions):
             wide = self.project(X, n_threads)
             return ExpandedRows(None, self.directions, projections=wide, **waves).toarray()  # type: ignore[arg-type]
         return expand(X, self.directions, self.offset, n_threads=n_threads, **waves)  # type: ignore[arg-type]
 
-    def project(self, X: Any, n_threads: int | None) -> NDArray[Any]:
-        """Projections (n, F) of rows."""
-        if hasattr(self.directions, "project"):  # combinations of rows of a huge dimension
-            return self.directions.project(X, self.offset, n_threads)
-        return expand(X, self.directions, self.offset, wave="none", n_threads=n_threads)
-
-    def kept(self, mask: NDArray[np.bool_]) -> Layer:
-        """The layer restricted to the directions for which the mask is true."""
-        wide = hasattr(self.directions, "project")
-        some = self.directions[:, mask]
-        return Layer(
-            some if wide else np.ascontiguousarray(some),
-            self.offset[mask],
-            self.eigenvalues[mask],
-            self.pairs[mask],
-            self.ranks[mask],
-            self.wave,
-            self.powers,
-        )
-
 
 def as_layer(gem: Any) -> Layer:
     """Convert a fitted extractor to a layer."""
-    return Layer(
-        gem.directions_,
-        gem.offset_,
-        gem.eigenvalues_,
-        gem.pairs_,
-        gem.ranks_,
-        gem.expansion,
-        tuple(gem.powers),
-    )
+    kept = {field.name: getattr(gem, f"{field.name}_") for field in fields(Directions)}
+    return Layer(**kept, wave=gem.expansion, powers=tuple(gem.powers))
 
 
 def row_blocks(n: int, width: int) -> Iterator[slice]:
@@ -160,7 +171,7 @@ def layer_features(
 
 def _check(layer: Layer) -> None:
     found, what = layer.directions, "Layer.directions"
-    if not hasattr(found, "project"):
+    if not is_wide_columns(found):
         fits(isinstance(found, np.ndarray) and found.ndim == 2 and found.dtype.kind == "f", what)
         fits(np.isfinite(found).all(), what)
     fits(found.shape[1] == len(layer.offset), what)
@@ -168,14 +179,11 @@ def _check(layer: Layer) -> None:
     check_powers(layer.powers)
 
 
-_LAYER = {
+DIRECTIONS = {
     "directions": "value",
     "offset": "numbers F",
     "eigenvalues": "floats F",
     "pairs": "labels F 2",
     "ranks": "whole F",
-    "wave": "text",
-    "powers": "value",
 }
-
-LAYER = Stored("Layer", Layer, _LAYER, _check)
+LAYER = Stored("Layer", Layer, DIRECTIONS | {"wave": "text", "powers": "value"}, _check)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.lazy import Lazy
 from eigenfeat.gem.gem import GEM
-from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.pencils import scale as _scale
-from eigenfeat.pencils.scale import ScaleReport
 from eigenfeat.pencils.solution import Solution
+
+if TYPE_CHECKING:
+    from eigenfeat.moments.class_moments import ClassMoments
+    from eigenfeat.pencils.scale import ScaleReport
 
 __all__ = ["ClassComponents"]
 
@@ -133,7 +135,7 @@ class ClassComponents(GEM):
     def _hold(self, moments: ClassMoments) -> None:
         self.moments_ = moments
         self.classes_ = np.asarray(moments.classes_)
-        settings = matrices.Settings(
+        settings = matrices.Parameters(
             self.n_directions, 0.0, self.scale, self.center == "class", "auto", self.n_threads
         )
         self._solution = Lazy(partial(_by_class, moments, settings, self.kind == "vanishing"))
@@ -142,7 +144,7 @@ class ClassComponents(GEM):
         return f"{self.kind}_{pair[0]}_rank{rank}"
 
 
-def _by_class(moments: ClassMoments, settings: matrices.Settings, smallest: bool) -> Solution:
+def _by_class(moments: ClassMoments, settings: matrices.Parameters, smallest: bool) -> Solution:
     """Directions class by class, in the units of the input."""
     labels = moments.active_classes
     check_two_labels(labels)
@@ -176,7 +178,7 @@ def _by_class(moments: ClassMoments, settings: matrices.Settings, smallest: bool
 
 
 def _ends(
-    matrix: NDArray[np.float64], m: int, settings: matrices.Settings, smallest: bool
+    matrix: NDArray[np.float64], m: int, settings: matrices.Parameters, smallest: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     if not smallest and not matrix.any():
         return np.empty(0), np.empty((len(matrix), 0))

@@ -21,10 +21,11 @@ from eigenfeat.expansion.layers import LAYER
 from eigenfeat.gem.gem import GEM
 from eigenfeat.gem.steps import ClassifierSteps
 from eigenfeat.gem.version1 import classifier_state
-from eigenfeat.gem.wide_directions import WIDE
+from eigenfeat.gem.wide_directions import WIDE_DIRECTIONS
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.linear.stored import STORED as OF_LINEAR
 from eigenfeat.pencils.stored import STORED as OF_PENCILS
+from eigenfeat.rows.completion import COMPLETION
 from eigenfeat.rows.out_of_core import over_blocks
 
 __all__ = ["CLASSIFIER", "REGISTRY", "GEMClassifier"]
@@ -91,6 +92,8 @@ class GEMClassifier(ClassifierSteps):
         Number of input columns, d.
     feature_names_in_ : (d,) array of str
         Names of the input columns, if they had names.
+    completion_ : GaussianRows
+        The Gaussian that missing entries are completed by; only if the rows of `fit` had some.
 
     Raises
     ------
@@ -102,7 +105,9 @@ class GEMClassifier(ClassifierSteps):
     Notes
     -----
     Integer rows of up to 16 bits are converted to float32, which is exact; float64 rows keep their
-    precision up to the projections. Memory beyond the rows, with F directions and p features: 4 n F
+    precision up to the projections. Missing entries are completed by a Gaussian of all rows,
+    estimated by expectation-maximisation, and the first layer's moments are those of the expected
+    products of rows. Memory beyond the rows, with F directions and p features: 4 n F
     bytes for projections, 4 p^2 for the logit's metric, and 8 k d^2 for moments, where d is the
     width of the widest layer's input.
 
@@ -195,8 +200,9 @@ class GEMClassifier(ClassifierSteps):
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Finite rows. Blocks and memory-mapped arrays are read again for every layer and in every
-            iteration of the logit; neither rows nor projections are kept in memory.
+            Rows; NaN is a missing entry. Blocks and memory-mapped arrays are read again for every
+            layer and in every iteration of the logit; neither rows nor projections are kept in
+            memory.
         y : (n,) array-like
             Labels; None with blocks, which contain labels and weights.
         sample_weight : (n,) array-like, optional
@@ -225,7 +231,8 @@ class GEMClassifier(ClassifierSteps):
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Finite rows. For blocks, an iterator over the results of the blocks is returned.
+            Rows, with missing entries only if `fit` had some. For blocks, an iterator over the
+            results of the blocks is returned.
 
         Returns
         -------
@@ -270,7 +277,7 @@ class GEMClassifier(ClassifierSteps):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = tags.input_tags.allow_nan = True
         return tags
 
 
@@ -303,10 +310,11 @@ CLASSIFIER = Stored(
     {
         "classes_": "labels k",
         "n_features_in_": "count",
+        "completion_": "of GaussianRows?",
         "layers_": "many Layer",
         "logit_": "of MultinomialLogit",
     },
     _check,
     upgrade=_upgraded,
 )
-REGISTRY = Registry((*OF_PENCILS, *OF_LINEAR, LAYER, WIDE, CLASSIFIER))
+REGISTRY = Registry((*OF_PENCILS, *OF_LINEAR, COMPLETION, LAYER, WIDE_DIRECTIONS, CLASSIFIER))

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Iterator
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +22,13 @@ from eigenfeat._base.files.values import read_object, write_object
 from eigenfeat._base.speaking import Speaks
 from eigenfeat._base.validation import MOST, show
 from eigenfeat.gem.classifier import CLASSIFIER, REGISTRY, GEMClassifier
-from eigenfeat.gem.gem import GEM
 from eigenfeat.gem.version1 import ensemble_state
-from eigenfeat.linear.linear import FromLogits
 from eigenfeat.rows.blocks import is_blocks
-from eigenfeat.rows.labelled import LabelledRows
-from eigenfeat.rows.out_of_core import over_blocks
+from eigenfeat.rows.out_of_core import FromLogits, over_blocks
+
+if TYPE_CHECKING:
+    from eigenfeat.gem.gem import GEM
+    from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = ["ENSEMBLE", "GEMEnsemble"]
 
@@ -269,6 +270,7 @@ class GEMEnsemble(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
         estimator = self.estimator
         sparse = not isinstance(estimator, Pipeline) or get_tags(estimator).input_tags.sparse
         tags.input_tags.sparse = sparse
+        tags.input_tags.allow_nan = estimator is None or get_tags(estimator).input_tags.allow_nan
         return tags
 
     def _members(self) -> list[Any]:

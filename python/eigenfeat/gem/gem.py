@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,27 +22,26 @@ from eigenfeat._base.lazy import Lazy
 from eigenfeat._base.speaking import Speaks
 from eigenfeat._base.text_columns import naming_text
 from eigenfeat._base.unchanged import unchanged_on_error
-from eigenfeat._base.validation import FLOATS
-from eigenfeat.expansion.waves import check_powers, expand
+from eigenfeat.expansion.features import check_powers, expand
 from eigenfeat.gem.names import NamedFeatures
-from eigenfeat.gem.survey import tried_scales
+from eigenfeat.gem.wide import expand_wide, fit_wide, refuse_moments
 from eigenfeat.gem.wide_directions import WideDirections
-from eigenfeat.gem.wide_fit import expand_wide, fit_wide, refuse_moments
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.contrasts import KINDS, Contrasts
-from eigenfeat.pencils.scale import ScaleReport
-from eigenfeat.pencils.solution import (
-    FittedDirections,
-    Settings,
-    Solution,
-    solve,
-)
+from eigenfeat.pencils.fitted_directions import FittedDirections, solve
+from eigenfeat.pencils.scale_trial import tried_scales
+from eigenfeat.pencils.solution import Settings, Solution
 from eigenfeat.pencils.wide_rows import is_wide
 from eigenfeat.rows.blocks import RowBlocks
-from eigenfeat.rows.labelled import LabelledRows
+from eigenfeat.rows.completion import ALLOW_NAN, complete, keep_completion, refuse_missing
 from eigenfeat.rows.memory import MemoryRows
-from eigenfeat.rows.out_of_core import given_blocks, over_blocks, surveyed
+from eigenfeat.rows.out_of_core import given_blocks, over_blocks
 from eigenfeat.rows.row_weights import weighted_rows
+from eigenfeat.rows.surveyed import surveyed
+
+if TYPE_CHECKING:
+    from eigenfeat.pencils.scale import ScaleReport
+    from eigenfeat.rows.labelled import LabelledRows
 
 
 class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimator):
@@ -227,7 +226,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Finite rows. Blocks are read once, and once more if rows are drawn to decide `scale`.
+            Rows; NaN is a missing entry. Blocks are read one to four times.
         y : (n,) array-like
             Labels of any sortable type; None with blocks, which contain labels and weights.
         sample_weight : (n,) array-like, optional
@@ -248,9 +247,9 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
             rows: LabelledRows
             if blocks is None:
                 X, y, weight = self._checked(X, y, sample_weight, reset=True)
-                rows = MemoryRows.of(X, y, weight, self.n_threads)
+                rows = MemoryRows.completed(X, y, weight, self.n_threads)
             else:
-                rows = surveyed(blocks, moments=True, n_threads=self.n_threads)
+                rows = surveyed(blocks, moments=True, allows_missing=True, n_threads=self.n_threads)
                 self.__dict__.pop("feature_names_in_", None)
             self._learn(rows, started)
         return self
@@ -320,8 +319,9 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
         Scales are tried on rows, if those are given.
         """
         self.n_features_in_ = moments.n_features_in_
+        keep_completion(self, None if rows is None else rows.completion)
         self._seed = self._draw_seed()
-        trial = None if rows is None else tried_scales(self, rows, moments, self._seed)
+        trial = None if rows is None else tried_scales(Settings.of(self, self._seed), rows, moments)
         self._trial: ScaleReport | None = trial
         self._hold(moments)
         self._solve_now()
@@ -334,7 +334,8 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Finite rows. For blocks, an iterator over the results of the blocks is returned.
+            Rows, with missing entries only if `fit` had some. For blocks, an iterator over the
+            results of the blocks is returned.
 
         Returns
         -------
@@ -344,7 +345,8 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
         """
         found = self._found()
         with naming_text(X):
-            X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=False)
+            X = validate_data(self, X, reset=False, **ALLOW_NAN)
+        X = complete(getattr(self, "completion_", None), X, self.n_threads)
         if isinstance(found.directions, WideDirections):
             return expand_wide(self, found, X)
         return expand(
@@ -363,7 +365,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -373,9 +375,8 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Any:
         """Rows, labels and weights, without rows of no weight."""
-        options = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "reset": reset}
         with naming_text(X):
-            X, y = validate_data(self, X, y, **options)
+            X, y = validate_data(self, X, y, reset=reset, **ALLOW_NAN)
         check_classification_targets(y)
         return weighted_rows(X, y, sample_weight)
 
@@ -384,13 +385,14 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
         self._check_parameters()
         started = time.perf_counter()
         X, y, weight = self._checked(X, y, sample_weight, reset=first)
+        refuse_missing(X)
         moments = ClassMoments(classes) if first else self.moments_
         moments.update(X, y, weight, n_threads=self.n_threads)
         self._say(f"moments: {X.shape[0]} rows, {X.shape[1]} columns", started)
         if first:
             self._seed = self._draw_seed()
             rows = MemoryRows.of(X, y, weight, self.n_threads)
-            self._trial = tried_scales(self, rows, moments, self._seed)
+            self._trial = tried_scales(Settings.of(self, self._seed), rows, moments)
         self._hold(moments)
 
     def _draw_seed(self) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _check_feature_names_in
 
-from eigenfeat.expansion.waves import check_powers, column_suffixes
+from eigenfeat.expansion.features import check_powers, column_suffixes
 
 __all__ = ["NamedFeatures"]
 

@@ -17,7 +17,7 @@ from eigenfeat._base.interruptible import interruptible
 from eigenfeat._base.text_columns import naming_text
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS, show
-from eigenfeat.expansion.waves import check_powers, expand
+from eigenfeat.expansion.features import check_powers, expand
 from eigenfeat.gem.gem import GEM
 from eigenfeat.rows.row_weights import weighted_rows
 from eigenfeat.rows.targets import supervised_contractions, target_groups

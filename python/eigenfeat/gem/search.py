@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,11 @@ from eigenfeat._base.extras import installed
 from eigenfeat._base.feature_names import take_names
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.search_rows import SearchRows
-from eigenfeat.gem.search_splits import Trial
 from eigenfeat.rows.out_of_core import BlockScores
 from eigenfeat.rows.splits import checked_splitter
+
+if TYPE_CHECKING:
+    from eigenfeat.gem.search_splits import Trial
 
 __all__ = ["GEMClassifierCV"]
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.feature_names import take_names
-from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.search_splits import Split, Trial, candidate
 from eigenfeat.rows.memory import MemoryRows
 from eigenfeat.rows.surveyed import SurveyedBlocks
+
+if TYPE_CHECKING:
+    from eigenfeat.gem.classifier import GEMClassifier
 
 __all__ = ["SearchRows"]
 

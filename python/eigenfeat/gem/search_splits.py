@@ -5,20 +5,22 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
 from eigenfeat.expansion.layers import Layer, as_layer
-from eigenfeat.gem.classifier import GEMClassifier
-from eigenfeat.gem.gem import GEM
 from eigenfeat.linear.logistic import MultinomialLogit
-from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.rows import reductions
-from eigenfeat.rows.blocks import Block
-from eigenfeat.rows.labelled import LabelledRows
+
+if TYPE_CHECKING:
+    from eigenfeat.gem.classifier import GEMClassifier
+    from eigenfeat.gem.gem import GEM
+    from eigenfeat.moments.class_moments import ClassMoments
+    from eigenfeat.rows.blocks import Block
+    from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = ["Split", "Trial", "candidate", "held_out_losses"]
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from functools import partial
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -17,19 +17,23 @@ from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.speaking import Speaks
 from eigenfeat._base.text_columns import naming_text
 from eigenfeat._base.validation import FLOATS
-from eigenfeat.expansion.features import ExpandedRows
+from eigenfeat.expansion.features import check_powers
 from eigenfeat.expansion.layers import Layer, as_layer, layer_features
-from eigenfeat.expansion.waves import check_powers
 from eigenfeat.gem.clusters import class_clusters, cross_pairs
 from eigenfeat.gem.gem import GEM
-from eigenfeat.linear.linear import FromLogits
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.pencils.wide_rows import is_wide
 from eigenfeat.rows.blocks import ArrayBlocks, RowBlocks
-from eigenfeat.rows.labelled import LabelledRows
+from eigenfeat.rows.completion import complete, keep_completion
 from eigenfeat.rows.memory import MemoryRows
-from eigenfeat.rows.out_of_core import given_blocks, surveyed
+from eigenfeat.rows.out_of_core import FromLogits, given_blocks
 from eigenfeat.rows.row_weights import class_weighted, weighted_rows
+from eigenfeat.rows.surveyed import surveyed
+
+if TYPE_CHECKING:
+    from eigenfeat.expansion.features import ExpandedRows
+    from eigenfeat.rows.completion import GaussianRows
+    from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = ["ClassifierSteps"]
 
@@ -63,6 +67,7 @@ class ClassifierSteps(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
 
     layers_: list[Layer]
     logit_: MultinomialLogit
+    completion_: GaussianRows
 
     def _check_parameters(self) -> None:
         self._validate_params()
@@ -93,7 +98,7 @@ class ClassifierSteps(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
             raise ValueError(f"events: expected {len(y)} groups, one a row, got {groups.shape}")
         X, index, weight = weighted_rows(X, np.arange(len(y)), sample_weight)
         weight = class_weighted(self.class_weight, y[index], weight)
-        rows = MemoryRows.of(X, y[index], weight, self.n_threads)
+        rows = MemoryRows.completed(X, y[index], weight, self.n_threads)
         check_two_labels(rows.classes)
         return rows, rows if events is None else rows.relabelled(groups[index])
 
@@ -102,7 +107,7 @@ class ClassifierSteps(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
     ) -> tuple[LabelledRows, LabelledRows]:
         """Likewise of blocks; whether the first pass takes the moments, too."""
         self._check_block_parameters()
-        first_pass = partial(surveyed, small=True, n_threads=self.n_threads)
+        first_pass = partial(surveyed, small=True, n_threads=self.n_threads, allows_missing=True)
         if events is None:
             rows = groups = first_pass(blocks, moments=moments)
         elif isinstance(blocks, ArrayBlocks):
@@ -131,9 +136,13 @@ class ClassifierSteps(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
             "dtype": np.float32 if small else FLOATS,
             "order": "C",
             "reset": reset,
+            "ensure_all_finite": "allow-nan",
         }
         with naming_text(X):
-            return validate_data(self, X, y, **options)
+            found = validate_data(self, X, y, **options)
+        if reset:
+            return found
+        return complete(getattr(self, "completion_", None), found, self.n_threads)
 
     def _gem(self, level: int) -> GEM:
         """The extractor of one layer."""
@@ -161,6 +170,7 @@ class ClassifierSteps(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
 
     def _fit(self, rows: LabelledRows, groups: LabelledRows, first: GEM) -> None:
         """Fit the layers after the first, whose extractor is fitted, and the logit."""
+        keep_completion(self, rows.completion)
         layers = [as_layer(first)]
         for level in range(1, self.depth):
             layers.append(self._layer(groups, layers, level))

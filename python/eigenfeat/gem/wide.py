@@ -16,19 +16,23 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 
 from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.lazy import Lazy
 from eigenfeat._base.validation import show
+from eigenfeat.expansion.features import ExpandedRows, check_powers
+from eigenfeat.expansion.layers import Directions, row_blocks
 from eigenfeat.gem.wide_directions import Combination, WideDirections
 from eigenfeat.gem.wide_solver import INNER, Leading, Numerator, WidePencils
 from eigenfeat.pencils.class_matrices import SingularDenominatorError
 from eigenfeat.pencils.pairs import chosen_pairs
 from eigenfeat.pencils.scale import SPREAD, ScaleReport
-from eigenfeat.pencils.solution import Settings
+from eigenfeat.pencils.solution import Settings, Solution
 from eigenfeat.pencils.wide_denominator import Denominator
 from eigenfeat.pencils.wide_rows import WideClasses, wide_classes
 
-__all__ = ["WideSolution", "solve_wide"]
+__all__ = ["WideSolution", "expand_wide", "fit_wide", "refuse_moments", "solve_wide"]
 
 Array = NDArray[np.float64]
 
@@ -37,27 +41,19 @@ BATCH = 32  # directions that are formed at a time
 
 
 @dataclass(frozen=True, eq=False)
-class WideSolution:
-    """The fields of `Solution`, and the residuals of the directions.
+class WideSolution(Solution):
+    """A solution from rows, and how well and at what cost it was found.
 
     Attributes
     ----------
     directions : WideDirections or (d, F) array
         Combinations of sparse rows; an array, of the rows' type, if they are dense.
-    offset, eigenvalues, pairs, ranks, scale
-        As in `Solution`.
     residuals : (F,) array
         ``|C_i v - lambda B_j v| / (lambda |B_j v|)``, from the rows themselves.
     steps : int
         Vectors to which an operator ``B_j^-1 C_i`` was applied.
     """
 
-    directions: Any
-    offset: Array
-    eigenvalues: Array
-    pairs: NDArray[Any]
-    ranks: NDArray[np.intp]
-    scale: ScaleReport
     residuals: Array
     steps: int
 
@@ -105,7 +101,7 @@ def solve_wide(
     movable = settings.constant or settings.denominator == "covariance"
     classes, scale = wide_classes(X, codes, weight, settings.scale, movable, SPREAD)
     parts = _Parts(classes, settings)
-    by_pair: dict[int, _Found] = {}
+    by_pair: dict[int, _OfPair] = {}
     for below in np.unique(items[:, 1]).tolist():
         started = time.perf_counter()
         for item, found in parts.over(below, np.flatnonzero(items[:, 1] == below), items):
@@ -136,7 +132,7 @@ def _items(labels: NDArray[Any], settings: Settings) -> NDArray[np.int64]:
 
 
 @dataclass(eq=False)
-class _Found:
+class _OfPair:
     """Directions of one pair: combinations or an array (d, m), and what goes with them."""
 
     combination: Combination
@@ -160,7 +156,7 @@ class _Parts:
 
     def over(
         self, below: int, rows: NDArray[np.intp], items: NDArray[np.int64]
-    ) -> Iterator[tuple[int, _Found]]:
+    ) -> Iterator[tuple[int, _OfPair]]:
         """Solve all pairs over one class."""
         settings, classes = self._settings, self._classes
         shift = float(settings.ridge) * self._units[below]
@@ -220,7 +216,7 @@ class _Parts:
         batch: list[int],
         leading: list[Leading],
         tolerance: float,
-    ) -> Iterator[_Found]:
+    ) -> Iterator[_OfPair]:
         """Directions from eigenvectors on rows, some numerators at a time."""
         blocks = [leading[i].left / np.sqrt(leading[i].values) for i in batch]
         images = pencils.images(batch, blocks, [None] * len(batch), INNER * tolerance)
@@ -243,7 +239,7 @@ class _Parts:
             dense = None
             if self._classes.columns is None:
                 dense = vectors[:, part] * sign * self._classes.factor[:, None]
-            yield _Found(
+            yield _OfPair(
                 self._combination(i, below, pencils, block, beta[:, part], sums[part], sign),
                 None if dense is None else dense.astype(self._classes.dtype),
                 offset[part] * sign,
@@ -337,7 +333,7 @@ def _signs(vectors: Array, offset: Array, constant: bool) -> Array:
 
 
 def _joined(
-    found: list[_Found],
+    found: list[_OfPair],
     items: NDArray[np.int64],
     labels: NDArray[Any],
     classes: WideClasses,
@@ -369,3 +365,45 @@ def _given(array: NDArray[Any] | None) -> NDArray[Any]:
     if array is None:
         raise AssertionError("dense rows without directions")
     return array
+
+
+def refuse_moments(solver: str) -> None:
+    """Raise ValueError if moments are to be solved by what needs rows."""
+    if solver == "randomized":
+        raise ValueError(
+            "solver: expected one that works on moments for partial_fit and fit_moments, "
+            "got 'randomized', which needs all rows in fit"
+        )
+
+
+def fit_wide(gem: Any, X: Any, y: NDArray[Any], weight: Any) -> None:
+    """Solve, and give a `GEM` what was found in place of moments and of the promise to solve."""
+    if gem.include_input:
+        raise ValueError("include_input: expected False with solver='randomized', got True")
+    started = time.perf_counter()
+    seed = int(check_random_state(gem.random_state).randint(2**31 - 1))
+    found = solve_wide(X, y, weight, Settings.of(gem, seed), gem._say)
+    gem.__dict__.pop("moments_", None)
+    gem._seed, gem._trial = seed, None
+    gem.classes_ = np.unique(y)
+    gem.residuals_ = found.residuals
+    gem._solution = Lazy(lambda: found)
+    gem._solution()
+    worst = found.residuals.max(initial=0.0)
+    gem._say(f"{found.steps} vectors solved for, largest residual {worst:.1e}", started)
+
+
+def expand_wide(gem: Any, found: Directions, X: Any) -> NDArray[Any]:
+    """Features of rows: their projections, expanded; see `GEM.transform`."""
+    offset = found.offset if found.offset.any() else None
+    projections = found.directions.project(X, offset, gem.n_threads)
+    if gem.expansion == "none":
+        return projections
+    none = np.empty((0, projections.shape[1]), dtype=projections.dtype)
+    options = {"wave": gem.expansion, "powers": check_powers(gem.powers)}
+    return np.concatenate(
+        [
+            ExpandedRows(None, none, projections=projections[rows], **options).toarray()
+            for rows in row_blocks(len(projections), projections.shape[1])
+        ]
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,11 @@ from scipy import sparse
 from eigenfeat._base.files.stored import Stored, held
 from eigenfeat._base.sparse_rows import SparseRows
 from eigenfeat._base.validation import physical_memory
-from eigenfeat.pencils.wide_rows import WideClasses
 
-__all__ = ["WIDE", "Combination", "WideDirections"]
+if TYPE_CHECKING:
+    from eigenfeat.pencils.wide_rows import WideClasses
+
+__all__ = ["WIDE_DIRECTIONS", "Combination", "WideDirections"]
 
 Array = NDArray[np.float64]
 
@@ -290,4 +292,4 @@ def _build(state: dict[str, Any]) -> WideDirections:
     return WideDirections.of_parts(state["meta"], held(state["arrays"]))
 
 
-WIDE = Stored("WideDirections", WideDirections, pack=_pack, build=_build)
+WIDE_DIRECTIONS = Stored("WideDirections", WideDirections, pack=_pack, build=_build)

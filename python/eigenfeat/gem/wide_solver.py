@@ -23,13 +23,14 @@ covariance below has this centre and no constant.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from eigenfeat.pencils.wide_denominator import Denominator, Rows
+if TYPE_CHECKING:
+    from eigenfeat.pencils.wide_denominator import Denominator, Rows
 
 __all__ = ["Leading", "Numerator", "WidePencils"]
 

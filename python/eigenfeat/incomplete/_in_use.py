@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from eigenfeat.incomplete._rules.calibration import Calibration, NotCertifiedError, calibrate
-from eigenfeat.incomplete._rules.fitted import Fitted
 from eigenfeat.incomplete.stream import Stream
 from eigenfeat.incomplete.streams import Streams
 
 if TYPE_CHECKING:
+    from eigenfeat.incomplete._rules.fitted import Fitted
     from eigenfeat.incomplete.decision import ReliableClassifier
 
 __all__ = ["InUse"]

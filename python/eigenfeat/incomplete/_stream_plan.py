@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from eigenfeat._base.lazy import ProcessLock
 from eigenfeat.incomplete._completion.conditional import Conditional
-from eigenfeat.incomplete._completion.conditioning import spectra_of
-from eigenfeat.incomplete._completion.patterns import Pattern
+from eigenfeat.incomplete._completion.mixture import spectra_of
 from eigenfeat.incomplete._rules.rule import Shared, pair_variances
 
 if TYPE_CHECKING:
@@ -32,8 +31,9 @@ class Plan:
 
     def __init__(self, core: Fitted) -> None:
         d = core.n_features
-        self.models: list[PrefixGaussian] = core.completion._models(
-            Pattern(np.ones(d, dtype=bool)), core.seen_as
+        completion = core.completion
+        self.models: list[PrefixGaussian] = completion.mixture_.prefix_models(
+            core.seen_as, n_threads=completion.n_threads
         )
         times = np.arange(d + 1)
         self.variances = np.stack([one.variance_table for one in self.models], axis=1)
@@ -90,7 +90,7 @@ class Plan:
         if self.wanted and self.covariances is None:
             common = common | {"covariances": self.covariance(entries)}
         known = Conditional(
-            weights=np.ones((m, 1)) if alone else core.completion._shares(densities.T),
+            weights=np.ones((m, 1)) if alone else core.completion.mixture_.posterior(densities.T),
             means=np.ascontiguousarray(means.transpose(1, 0, 2)),
             pattern=np.zeros(m, dtype=np.intp),
             **common,

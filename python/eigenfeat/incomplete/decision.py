@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +18,15 @@ from eigenfeat._base.validation import MOST, show
 from eigenfeat.incomplete._completion.sets import SETS
 from eigenfeat.incomplete._in_use import InUse
 from eigenfeat.incomplete._rules.early import EarlyRun, batches
-from eigenfeat.incomplete._rules.fitted import Fitted
 from eigenfeat.incomplete._rules.fitting import Fitting
 from eigenfeat.incomplete._rules.rule import Judgement
 from eigenfeat.incomplete._rules.sample_sizes import MOST_SAMPLES, check_samples
 from eigenfeat.incomplete._series.layout import known_rows, training_rows, whole_rows
 from eigenfeat.incomplete._series.results import Decisions, EarlyDecisions
 from eigenfeat.incomplete._series.steps import looks_of, taus_of
+
+if TYPE_CHECKING:
+    from eigenfeat.incomplete._rules.fitted import Fitted
 
 __all__ = ["ReliableClassifier"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import compress
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,11 @@ from eigenfeat.incomplete._early.metrics import reliability_curve
 from eigenfeat.incomplete._series.complete_rows import complete_rows, labelled_complete_rows
 from eigenfeat.incomplete._series.folds import held_out
 from eigenfeat.incomplete._series.layout import series_of, training_rows
-from eigenfeat.incomplete._series.results import Decisions, EarlyDecisions
 from eigenfeat.incomplete._series.traces import checked_taus
 from eigenfeat.incomplete.decision import ReliableClassifier
+
+if TYPE_CHECKING:
+    from eigenfeat.incomplete._series.results import Decisions, EarlyDecisions
 
 __all__ = ["ReliableClassifierCV"]
 

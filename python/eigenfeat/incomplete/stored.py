@@ -18,6 +18,7 @@ from eigenfeat.incomplete._classifiers.discriminants import (
 )
 from eigenfeat.incomplete._classifiers.local_qda import LocalQDA
 from eigenfeat.incomplete._completion.affine import Affine
+from eigenfeat.incomplete._completion.mixture import GaussianMixture
 from eigenfeat.incomplete._completion.models import GaussianCompletion, MixtureCompletion
 from eigenfeat.incomplete._completion.patterns import PatternCache
 from eigenfeat.incomplete._completion.sets import BoxSet, ChebyshevSet, MahalanobisSet, QuadraticSet
@@ -75,7 +76,22 @@ def _check_ects(value: ECTS) -> None:
 
 
 def _check_completion(value: Any) -> None:
-    fits(len(value._weights) and value._weights.min() >= 0, "completion._weights")
+    fits(value.mixture_.means.shape[1] == value.n_features_in_, "completion.mixture_")
+
+
+def _check_mixture(value: GaussianMixture) -> None:
+    fits(len(value.weights) and value.weights.min() >= 0, "GaussianMixture.weights")
+
+
+def _with_mixture(state: dict[str, Any]) -> dict[str, Any]:
+    """Of files that had the parts of the mixture one by one."""
+    if "_weights" not in state:
+        return state
+    parts: dict[str, Any] = {name: state.get(f"_{name}") for name in _MIXTURE}
+    mixture = GaussianMixture(**parts)
+    _MIXTURE_ENTRY.check_parts(mixture)
+    _check_mixture(mixture)
+    return {k: v for k, v in state.items() if k[1:] not in parts} | {"mixture_": mixture}
 
 
 def _check_labels(value: Any) -> None:
@@ -188,12 +204,13 @@ def _check_class_nearest(value: ClassNearest) -> None:
     fits(np.array_equal(value._near.classes_, value.classes_), "ClassNearest._near")
 
 
-_COMPLETION = {
-    "_means": "numbers g d",
-    "_covariances": "numbers g d d",
-    "_weights": "numbers g",
-    "_cache": "of PatternCache",
+_MIXTURE = {
+    "weights": "numbers g",
+    "means": "numbers g d",
+    "covariances": "numbers g d d",
+    "cache": "of PatternCache",
 }
+_MIXTURE_ENTRY = Stored("GaussianMixture", GaussianMixture, _MIXTURE, _check_mixture)
 _FITTED = {
     "layout": "of Layout",
     "classes": "labels k",
@@ -282,8 +299,17 @@ _LEARNED = {
 }
 
 STORED = (
-    Stored("GaussianCompletion", GaussianCompletion, _COMPLETION, _check_completion),
-    Stored("MixtureCompletion", MixtureCompletion, _COMPLETION, _check_completion),
+    _MIXTURE_ENTRY,
+    *(
+        Stored(
+            kind.__name__,
+            kind,
+            {"mixture_": "of GaussianMixture"},
+            _check_completion,
+            upgrade=_with_mixture,
+        )
+        for kind in (GaussianCompletion, MixtureCompletion)
+    ),
     Stored("LocalQDA", LocalQDA, pack=_pack_local, build=_build_local),
     Stored("ECTS", ECTS, _ECTS, _check_ects),
     Stored(

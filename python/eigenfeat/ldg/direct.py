@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from eigenfeat._base.interruptible import interruptible
-from eigenfeat.ldg._solving.base import ClassReducer, Reduction, count_components
-from eigenfeat.ldg._solving.scatters import ClassRows
-from eigenfeat.ldg.gsvd import check_means_differ, means_rounding
+from eigenfeat.ldg._solving.base import ClassReducer
+from eigenfeat.ldg._solving.between import check_means_differ, means_rounding
+from eigenfeat.ldg._solving.scatters import ClassRows, Reduction, count_components
 
 __all__ = ["DirectLDA"]
 

@@ -12,9 +12,14 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from eigenfeat.ldg._solving.base import ClassReducer, Reduction, count_components
-from eigenfeat.ldg._solving.scatters import Array, ClassRows, Span, largest_ratios
-from eigenfeat.ldg.gsvd import between_rank, shares_of_variance
+from eigenfeat.ldg._solving.base import ClassReducer
+from eigenfeat.ldg._solving.between import regularized_fisher, shares_of_variance
+from eigenfeat.ldg._solving.scatters import (
+    Array,
+    ClassRows,
+    Reduction,
+    Span,
+)
 
 __all__ = ["PCAFisher", "RegularizedFisher"]
 
@@ -82,17 +87,6 @@ class RegularizedFisher(ClassReducer):
 
     def _reduce(self, rows: ClassRows) -> Reduction:
         return regularized_fisher(rows, self.n_components, self.ridge)
-
-
-def regularized_fisher(rows: ClassRows, n_components: int | None, ridge: float) -> Reduction:
-    """Return the directions of `RegularizedFisher`."""
-    narrow, basis = rows.compressed()
-    rank = between_rank(rows)
-    m = count_components(n_components, rank, "rank of the scatter between classes")
-    d = rows.within.shape[1]
-    values, V = largest_ratios(*narrow.scatters(), m, ridge=ridge, n_columns=d)
-    directions = V if basis is None else basis @ V
-    return Reduction(directions / rows.unit, {"eigenvalues_": np.maximum(values, 0.0)})
 
 
 class PCAFisher(ClassReducer):

@@ -23,7 +23,7 @@ from eigenfeat._base.signs import signed
 from eigenfeat._base.sparse_rows import in_order
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS, check_memory, show
-from eigenfeat.expansion.waves import expand
+from eigenfeat.expansion.features import expand
 from eigenfeat.ldg._solving.one_thread import one_blas_thread
 from eigenfeat.ldg.linear import LDG
 

@@ -26,7 +26,7 @@ from eigenfeat._base.validation import (
     random_generator,
     show,
 )
-from eigenfeat.expansion.waves import expand
+from eigenfeat.expansion.features import expand
 from eigenfeat.ldg._solving import folds as by_folds
 from eigenfeat.ldg._solving import selection
 from eigenfeat.ldg._solving.coordinates import span_of, standardise

@@ -19,8 +19,16 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from eigenfeat._base.interruptible import interruptible
-from eigenfeat.ldg._solving.base import ClassReducer, Reduction, count_components
-from eigenfeat.ldg._solving.scatters import EPS, Array, ClassRows, Span, largest_ratios
+from eigenfeat.ldg._solving.base import ClassReducer
+from eigenfeat.ldg._solving.scatters import (
+    EPS,
+    Array,
+    ClassRows,
+    Reduction,
+    Span,
+    count_components,
+    largest_ratios,
+)
 from eigenfeat.ldg.fisher import principal_count
 from eigenfeat.neighbours.local_affinity import affinity_sums
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from eigenfeat.ldg._solving.base import ClassReducer, Reduction, count_components
+from eigenfeat.ldg._solving.base import ClassReducer
 from eigenfeat.ldg._solving.lapack import eigenpairs_between
-from eigenfeat.ldg._solving.scatters import EPS, ClassRows
+from eigenfeat.ldg._solving.scatters import EPS, ClassRows, Reduction, count_components
 
 __all__ = ["MaximumMarginCriterion"]
 

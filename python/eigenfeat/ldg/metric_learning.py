@@ -25,8 +25,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from eigenfeat._base.validation import MOST, physical_memory, show
-from eigenfeat.ldg._solving.base import ClassReducer, Reduction, count_components
-from eigenfeat.ldg._solving.scatters import Array, ClassRows
+from eigenfeat.ldg._solving.base import ClassReducer
+from eigenfeat.ldg._solving.scatters import Array, ClassRows, Reduction, count_components
 
 __all__ = ["ITML", "NCA", "ranked_by_information"]
 

@@ -16,10 +16,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS
-from eigenfeat.ldg._solving.base import Reducer, Reduction, count_components
+from eigenfeat.ldg._solving.base import Reducer
+from eigenfeat.ldg._solving.between import regularized_fisher
 from eigenfeat.ldg._solving.domains import DomainScaler, domain_rows, split_domains, stack_domains
-from eigenfeat.ldg._solving.scatters import Array, ClassRows, Span
-from eigenfeat.ldg.fisher import regularized_fisher
+from eigenfeat.ldg._solving.scatters import Array, ClassRows, Reduction, Span, count_components
 
 __all__ = ["PooledFisher", "PooledPCA"]
 

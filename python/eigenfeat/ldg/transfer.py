@@ -24,11 +24,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.lazy import cached_property
 from eigenfeat._base.validation import MOST, check_number, random_generator, show
-from eigenfeat.expansion.waves import expand
-from eigenfeat.ldg._solving.base import Reduction, count_components
+from eigenfeat.expansion.features import expand
 from eigenfeat.ldg._solving.domains import DomainScaler
 from eigenfeat.ldg._solving.one_thread import one_blas_thread
-from eigenfeat.ldg._solving.scatters import Array, Span
+from eigenfeat.ldg._solving.scatters import Array, Reduction, Span, count_components
 from eigenfeat.ldg._solving.selection import (
     N_VOTES,
     NEIGHBORS,

@@ -15,13 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base import threads as _threads
 from eigenfeat._base.validation import MOST
-from eigenfeat.linear.calibrated_passes import Calibration, Passes, on_simplex, row_slices
+from eigenfeat.linear.calibrated_passes import Passes, ScoreMap, on_simplex, row_slices
 from eigenfeat.linear.linear import LinearClassifier
 from eigenfeat.linear.logit_problem import Penalty, uncentred
 from eigenfeat.rows.blocks import Block
 from eigenfeat.rows.out_of_core import over_blocks
 
-__all__ = ["CalibratedLeastSquares", "Calibration"]
+__all__ = ["CalibratedLeastSquares", "ScoreMap"]
 
 _Array = NDArray[np.float64]
 
@@ -75,7 +75,7 @@ class CalibratedLeastSquares(LinearClassifier):
     coef_ : (k, p) array
         Weights in the units of the features, also with two classes.
     intercept_ : (k,) array
-    calibration_ : Calibration
+    calibration_ : ScoreMap
         Map from scores to the values that `decision_function` returns.
     classes_ : (k,) array
         Labels, sorted.
@@ -269,4 +269,4 @@ class CalibratedLeastSquares(LinearClassifier):
 class _Step:
     number: int
     W: _Array
-    calibration: Calibration
+    calibration: ScoreMap

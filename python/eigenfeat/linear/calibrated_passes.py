@@ -14,14 +14,14 @@ from eigenfeat.linear.logit_problem import LogitProblem
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block
 
-__all__ = ["Calibration", "Passes", "on_simplex", "row_slices"]
+__all__ = ["Passes", "ScoreMap", "on_simplex", "row_slices"]
 
 _Array = NDArray[np.float64]
 _BLOCK = 1 << 22  # numbers in a block of calibration features
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration:
+class ScoreMap:
     """Map from scores (n, k) to probabilities (n, k) before the projection on the simplex.
 
     Attributes
@@ -45,7 +45,7 @@ class Calibration:
         object.__setattr__(self, "slope", slope)
 
     @classmethod
-    def unfitted(cls, low: NDArray[Any], high: NDArray[Any], n_powers: int) -> Calibration:
+    def unfitted(cls, low: NDArray[Any], high: NDArray[Any], n_powers: int) -> ScoreMap:
         """The map of scores to [-1, 1], without weights."""
         weights = np.zeros((n_powers * len(low) + 1, len(low)))
         return cls(low.astype(np.float64), high.astype(np.float64), weights)
@@ -60,14 +60,14 @@ class Calibration:
             target += weighted.T @ _indicators(block.y[rows], scores.shape[1])
         return gram, target
 
-    def fitted(self, gram: _Array, target: _Array, ridge: float) -> Calibration:
+    def fitted(self, gram: _Array, target: _Array, ridge: float) -> ScoreMap:
         """Ridge regression of the labels' indicators on powers of the scores; changes `gram`."""
         size = np.sqrt(np.diag(gram))
         size = np.where(size > 0, size, 1.0)
         gram /= size[:, None] * size
         gram[np.diag_indices(len(gram) - 1)] += ridge
         solved = solve(gram, target / size[:, None], assume_a="pos")
-        return Calibration(self.low, self.high, solved / size[:, None])
+        return ScoreMap(self.low, self.high, solved / size[:, None])
 
     def apply(self, scores: NDArray[Any]) -> NDArray[Any]:
         """Calibrated scores, (n, k), in the type of the scores."""
@@ -101,14 +101,14 @@ class Passes:
         found: _Array = self._sum(label_products)[0]
         return found
 
-    def calibrate(self, W: _Array, n_powers: int, ridge: float) -> Calibration:
+    def calibrate(self, W: _Array, n_powers: int, ridge: float) -> ScoreMap:
         """Calibrate the scores at W."""
         low, high = self._problem.rows.reduce(score_ranges, reductions.merge_ranges, *self._how, W)
-        mapped = Calibration.unfitted(low, high, n_powers)
+        mapped = ScoreMap.unfitted(low, high, n_powers)
         gram, target = self._sum(calibration_sums, W, mapped)
         return mapped.fitted(gram, target, ridge)
 
-    def residuals(self, W: _Array, calibration: Calibration, wanted: bool) -> tuple[float, _Array]:
+    def residuals(self, W: _Array, calibration: ScoreMap, wanted: bool) -> tuple[float, _Array]:
         """Mean squared error of a model and, if wanted, ``Phi^T (Y - P)`` (p, k)."""
         total, products = self._sum(residual_products, W, calibration, wanted)
         return float(total) / self._problem.total, products
@@ -137,9 +137,9 @@ def score_ranges(
 
 
 def calibration_sums(
-    block: Block, k: int, constant: bool, n_threads: int | None, W: _Array, mapped: Calibration
+    block: Block, k: int, constant: bool, n_threads: int | None, W: _Array, mapped: ScoreMap
 ) -> tuple[_Array, _Array]:
-    """Sums for `Calibration.fitted`."""
+    """Sums for `ScoreMap.fitted`."""
     return mapped.sums(block.scores(W, constant, n_threads), block)
 
 
@@ -149,7 +149,7 @@ def residual_products(
     constant: bool,
     n_threads: int | None,
     W: _Array,
-    calibration: Calibration,
+    calibration: ScoreMap,
     wanted: bool,
 ) -> tuple[float, _Array]:
     """Sum of squared errors, and ``Phi^T (Y - P)`` if it is wanted."""

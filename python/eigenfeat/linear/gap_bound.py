@@ -26,16 +26,19 @@ Everything is in float64, whatever the features are; the bound has the rounding 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.threads import resolve
-from eigenfeat.expansion.features import ExpandedRows, take_rows
-from eigenfeat.linear.logit_problem import Penalty, far_means
+from eigenfeat.expansion.features import ExpandedRows, is_wide_columns, take_rows
 from eigenfeat.rows.blocks import Block
 from eigenfeat.rows.memory import MemoryRows
+from eigenfeat.rows.reductions import far_means
+
+if TYPE_CHECKING:
+    from eigenfeat.linear.logit_problem import Penalty
 
 __all__ = ["gap_bound"]
 
@@ -175,8 +178,8 @@ def _double(X: Any) -> Any:
         for name in ("X", "projections", "offset")
         for value in (getattr(X, name),)
     }
-    directions = X.directions
-    if not hasattr(directions, "project"):
+    directions: Any = X.directions
+    if not is_wide_columns(directions):
         directions = np.asarray(directions, dtype=np.float64)
     return replace(X, directions=directions, **parts)
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import train_test_split
 from sklearn.utils.multiclass import check_classification_targets
@@ -19,46 +18,18 @@ from eigenfeat._base.text_columns import naming_text
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.features import ExpandedRows
-from eigenfeat.linear.logit_problem import LogitProblem, far_means
+from eigenfeat.linear.logit_problem import LogitProblem
 from eigenfeat.rows.blocks import Block
 from eigenfeat.rows.labelled import LabelledRows
 from eigenfeat.rows.memory import MemoryRows
-from eigenfeat.rows.out_of_core import BlockScores, given_blocks, over_blocks, surveyed
+from eigenfeat.rows.out_of_core import BlockScores, FromLogits, given_blocks, over_blocks
+from eigenfeat.rows.reductions import far_means
 from eigenfeat.rows.row_weights import weighted_rows
+from eigenfeat.rows.surveyed import surveyed
 
-__all__ = ["FromLogits", "LinearClassifier", "LinearModel"]
+__all__ = ["LinearClassifier", "LinearModel"]
 
 _MOST_PERMUTED = 1 << 25  # rows: beyond, a permutation takes more memory than all else
-
-
-class FromLogits(BlockScores):
-    """Probabilities and labels of a classifier from its `decision_function`."""
-
-    classes_: NDArray[Any]
-
-    def decision_function(self, X: Any) -> NDArray[Any]:
-        """Logits (n, k), or (n,) of the second class over the first."""
-        raise NotImplementedError
-
-    @over_blocks
-    def predict_log_proba(self, X: Any) -> NDArray[Any]:
-        """Logarithms of the class probabilities, (n, k)."""
-        return np.asarray(log_softmax(self._all_scores(X), axis=1))
-
-    @over_blocks
-    def predict_proba(self, X: Any) -> NDArray[Any]:
-        """Class probabilities, (n, k)."""
-        return np.asarray(softmax(self._all_scores(X), axis=1))
-
-    @over_blocks
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Most probable labels, (n,)."""
-        scores = self._all_scores(X)
-        return self.classes_[np.argmax(scores, axis=1)]
-
-    def _all_scores(self, X: Any) -> NDArray[Any]:
-        scores = self.decision_function(X)
-        return scores if scores.ndim == 2 else np.column_stack([np.zeros_like(scores), scores])
 
 
 class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):

@@ -29,7 +29,7 @@ from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block
 from eigenfeat.rows.labelled import LabelledRows
 
-__all__ = ["Gram", "LogitProblem", "Penalty", "far_means", "uncentred"]
+__all__ = ["Gram", "LogitProblem", "Penalty", "uncentred"]
 
 _Array = npt.NDArray[np.float64]
 
@@ -255,23 +255,3 @@ def uncentred(W: _Array, centre: _Array | None) -> _Array:
     out = W.copy()
     out[-1] -= centre @ W[:-1]
     return out
-
-
-def far_means(rows: LabelledRows) -> _Array | None:
-    """Means (d,) of those columns whose means exceed ten deviations, 0 elsewhere; None if none.
-
-    About these means, with an intercept, the loss's optimum is the same; its float32 metric is not.
-    Such a column's mean square, in the energy's ridge, becomes its variance.
-    """
-    if not rows.dense:
-        return None
-    sums, squares, total = rows.reduce(reductions.column_sums, reductions.add, rows.n_threads)
-    mean: _Array = sums / total
-    far = squares / total - mean**2 < 0.01 * mean**2
-    if far.any():
-        low, high = rows.reduce(reductions.column_ranges, reductions.merge_ranges)
-        far &= low < high
-    if not far.any():
-        return None
-    mean[~far] = 0.0
-    return mean

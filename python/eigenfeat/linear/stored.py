@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from eigenfeat._base.files.stored import Stored, fits
-from eigenfeat.linear.calibrated import CalibratedLeastSquares, Calibration
+from eigenfeat.linear.calibrated import CalibratedLeastSquares, ScoreMap
 from eigenfeat.linear.logistic import MultinomialLogit
 
 __all__ = ["LOGIT", "STORED", "check_linear"]
@@ -38,8 +38,8 @@ STORED = (
     Stored(
         "CalibratedLeastSquares",
         CalibratedLeastSquares,
-        LOGIT | {"calibration_": "of Calibration"},
+        LOGIT | {"calibration_": "of ScoreMap"},
         _check_calibrated,
     ),
-    Stored("Calibration", Calibration, _CALIBRATION),
+    Stored("Calibration", ScoreMap, _CALIBRATION),
 )

@@ -23,7 +23,7 @@ from eigenfeat.gem.regressor import GEMRegressor
 from eigenfeat.gem.search import GEMClassifierCV
 from eigenfeat.gem.spatial_filters import SpatialFilters
 from eigenfeat.gem.wide import WideSolution
-from eigenfeat.gem.wide_directions import WIDE, WideDirections
+from eigenfeat.gem.wide_directions import WIDE_DIRECTIONS, WideDirections
 from eigenfeat.incomplete.stored import STORED as OF_INCOMPLETE
 from eigenfeat.ldg.stored import STORED as OF_LDG
 from eigenfeat.linear.stored import LOGIT, check_linear
@@ -31,12 +31,13 @@ from eigenfeat.linear.stored import STORED as OF_LINEAR
 from eigenfeat.maxmargin import Autoencoder, MaxMarginShift, MulticlassSVM
 from eigenfeat.models.sklearn_values import SKLEARN, build_neighbours, pack_neighbours
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.pencils.rayleigh_matrices import Directions
+from eigenfeat.pencils.rayleigh_matrices import RayleighDirections
 from eigenfeat.pencils.solution import Solution
 from eigenfeat.pencils.stored import SOLUTION
 from eigenfeat.pencils.stored import STORED as OF_PENCILS
 from eigenfeat.rayleigh.discriminant import FisherLDA, SlicedInverseRegression
 from eigenfeat.rayleigh.rayleigh import OrientedPCA, RayleighPCA, VanishingComponents
+from eigenfeat.rows.completion import COMPLETION
 
 __all__ = ["OURS", "REGISTRY"]
 
@@ -76,7 +77,7 @@ def _check_directions(value: Any) -> None:
     fits(value.moments_.n_features_in_ == value.n_features_in_, f"{type(value).__name__}.moments_")
     if value._solution.is_ready:
         found = value._solution()
-        kind = Solution if isinstance(value, GEM) else Directions
+        kind = Solution if isinstance(value, GEM) else RayleighDirections
         fits(type(found) is kind, f"{type(value).__name__}._solution")
         fits(len(found.directions) == value.n_features_in_, f"{type(value).__name__}._solution")
     else:
@@ -111,7 +112,9 @@ def _build_lazy(state: dict[str, Any]) -> Lazy[Any]:
 
 # ---- the table -----------------------------------------------------------------------------------
 
-_MOMENTS = {"moments_": "of ClassMoments", "_solution": "of Lazy", "n_features_in_": "count"}
+_MOMENTS = {"moments_": "of ClassMoments", "_solution": "of Lazy", "n_features_in_": "count"} | {
+    "completion_": "of GaussianRows?"
+}
 _GEM = _MOMENTS | {
     "moments_": "of ClassMoments?",
     "classes_": "labels k",
@@ -160,8 +163,9 @@ _OURS = (
     *OF_PENCILS,
     *OF_LINEAR,
     LAYER,
-    WIDE,
+    WIDE_DIRECTIONS,
     CLASSIFIER,
+    COMPLETION,
     ENSEMBLE,
     Stored("ClassMoments", ClassMoments, pack=_pack_moments, build=_build_moments),
     Stored("Lazy", Lazy, pack=_pack_lazy, build=_build_lazy),

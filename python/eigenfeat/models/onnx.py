@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.files import persist
 from eigenfeat._base.validation import check_path, show
 from eigenfeat._base.version import version
-from eigenfeat.expansion.waves import check_powers
+from eigenfeat.expansion.features import check_powers
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.ensemble import GEMEnsemble
 from eigenfeat.gem.gem import GEM
@@ -107,12 +107,27 @@ def to_onnx(
         raise ValueError(f"model: expected a fitted estimator, got {show(model)}")
     graph = _Graph(dtype)
     check_is_fitted(model)
+    _refuse_completion(model)
     _translate(graph, model)
     made = graph.model(model)
     if path is not None:
         with persist.replacing(path) as file:
             file.write(made.SerializeToString(deterministic=True))
     return made
+
+
+def _refuse_completion(model: Any) -> None:
+    """ValueError for models that complete rows, which these operators cannot."""
+    if hasattr(model, "completion_"):
+        raise ValueError(
+            "model: expected one that was fitted to complete rows, got one that completes missing "
+            "entries; complete the rows first, and fit to them"
+        )
+    parts = [getattr(model, "best_estimator_", None), *getattr(model, "members_", ())]
+    parts += [step for _, step in getattr(model, "steps", ())]
+    for part in parts:
+        if part is not None:
+            _refuse_completion(part)
 
 
 def _onnx() -> Any:
@@ -341,7 +356,7 @@ def _best(graph: _Graph, model: GEMClassifierCV, rows: str) -> str:
 
 
 def _expanded(graph: _Graph, rows: str, wave: str, powers: Sequence[int]) -> list[str]:
-    """Expansions of projections, in the order of `eigenfeat.expansion.waves.expand`."""
+    """Expansions of projections, in the order of `eigenfeat.expansion.features.expand`."""
     exponents = check_powers(powers)
     if wave == "none":
         return [rows]

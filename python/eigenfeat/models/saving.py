@@ -20,7 +20,7 @@ from eigenfeat._base.validation import show
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.contrasts import Contrasts
 from eigenfeat.pencils.eigh import PencilResult
-from eigenfeat.pencils.pencils import PairDirections
+from eigenfeat.pencils.pair_batches import PairDirections
 
 __all__ = ["load", "save", "trusted_types"]
 

@@ -17,7 +17,7 @@ from eigenfeat._base.feature_names import check_same_names, checked_names, names
 from eigenfeat._base.files import persist
 from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.validation import check_dtype, check_memory, check_rows, check_weights, show
-from eigenfeat.moments.state import core_arrays, restored_core, same_class, update_core
+from eigenfeat.moments import state as _state
 
 __all__ = ["ClassMoments"]
 
@@ -165,8 +165,31 @@ class ClassMoments:
             weights = check_weights(sample_weight, n)
             names = check_same_names(self._names, names_of(X), "X")
             core = self._with_room(len(table), d)
-            update_core(core, rows, codes, weights, threads)
+            _state.update_core(core, rows, codes, weights, threads)
             self._core, self._table, self._names = core, table, names
+        return self
+
+    def add_scatter(self, c: Any, scatter: Any) -> ClassMoments:
+        """Add a matrix to the scatter of a class, whose mean stays.
+
+        With rows completed by conditional means, the sum of weighted conditional covariances makes
+        the moments those of the expected products.
+
+        Parameters
+        ----------
+        c : label
+            A class with rows.
+        scatter : (d, d) array-like
+            Symmetric and positive semidefinite, which is not checked.
+
+        Raises
+        ------
+        ValueError
+            If the class is unknown or has no weight, or the matrix is not finite or not (d, d).
+        """
+        with self._lock:
+            core, index = self._class(c)
+            _state.add_to_scatter(core, index, scatter)
         return self
 
     def merge(self, other: ClassMoments, *, n_threads: int | None = None) -> ClassMoments:
@@ -295,7 +318,7 @@ class ClassMoments:
             if self._core is None or other._core is None:
                 return self._core is other._core
             return self._core.n_features == other._core.n_features and all(
-                same_class(self._core, i, other._core, other._table.index(label))
+                _state.same_class(self._core, i, other._core, other._table.index(label))
                 for i, label in enumerate(self._table.labels)
             )
 
@@ -351,7 +374,7 @@ class ClassMoments:
         if d is not None:
             if type(d) is not int or not 1 <= d < 2**31:
                 raise ValueError(f"n_features is {d!r}")
-            moments._core = restored_core(array, len(moments._table), d)
+            moments._core = _state.restored_core(array, len(moments._table), d)
         moments._names = checked_names(meta.get("feature_names"), d)
         return moments
 
@@ -364,7 +387,7 @@ class ClassMoments:
         return meta if self._names is None else meta | {"feature_names": list(self._names)}
 
     def _arrays(self) -> Iterator[tuple[str, _Array]]:
-        return iter(()) if self._core is None else core_arrays(self._core, len(self._table))
+        return iter(()) if self._core is None else _state.core_arrays(self._core, len(self._table))
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
@@ -384,7 +407,7 @@ class ClassMoments:
         self._core = None
         if state["n_features"] is not None:
             arrays: dict[str, _Array] = state["arrays"]
-            self._core = restored_core(
+            self._core = _state.restored_core(
                 lambda name, shape: arrays[name], len(self._table), state["n_features"]
             )
 

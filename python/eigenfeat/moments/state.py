@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.core import core
-from eigenfeat._base.validation import CsrRows, RealArray
+from eigenfeat._base.validation import CsrRows, RealArray, show
 
-__all__ = ["core_arrays", "restored_core", "same_class", "update_core"]
+__all__ = ["add_to_scatter", "core_arrays", "restored_core", "same_class", "update_core"]
 
 _Array = npt.NDArray[np.float64]
 
@@ -51,6 +52,22 @@ def restored_core(
             raise ValueError(f"moments of class {i}: expected finite numbers, got others")
         restored.restore(i, float(weights[i]), high, low, scatter)
     return restored
+
+
+def add_to_scatter(core: core.ClassMoments, index: int, scatter: Any) -> None:
+    """Add a symmetric matrix to the scatter of a class with weight, whose mean stays.
+
+    Raises
+    ------
+    ValueError
+        If the matrix is not finite or has another shape.
+    """
+    added, d = np.asarray(scatter, dtype=np.float64), core.n_features
+    if added.shape != (d, d) or not np.isfinite(added).all():
+        raise ValueError(f"scatter: expected finite numbers of shape ({d}, {d}), got {show(added)}")
+    packed = core.packed_scatter(index) + added[np.tril_indices(d)]
+    high, low = core.mean_high(index), core.mean_low(index)
+    core.restore(index, core.weight(index), high, low, packed)
 
 
 def same_class(a: core.ClassMoments, i: int, b: core.ClassMoments, j: int) -> bool:

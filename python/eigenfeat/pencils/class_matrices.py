@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +13,12 @@ import numpy.typing as npt
 from eigenfeat._base.core import core
 from eigenfeat._base.interruptible import interruptible
 from eigenfeat._base.validation import show
-from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.pencils.contrasts import Contraction
 from eigenfeat.pencils.sampling_noise import MARGIN, noise_edge, quiet_ridge
 
-__all__ = ["ClassMatrices", "Recipe", "SingularDenominatorError", "Unions", "Wave"]
+if TYPE_CHECKING:
+    from eigenfeat.moments.class_moments import ClassMoments
+
+__all__ = ["Batch", "ClassMatrices", "Contraction", "Recipe", "SingularDenominatorError", "Unions"]
 
 _Array = npt.NDArray[np.float64]
 _Rows = npt.NDArray[np.int64]
@@ -29,6 +30,21 @@ _BLOCK = 64  # rows at a time, so that temporaries stay small
 
 class SingularDenominatorError(np.linalg.LinAlgError, ValueError):
     """A class's matrix is singular as a denominator; the message names the class and a ridge."""
+
+
+@dataclass(frozen=True, eq=False)
+class Contraction:
+    """Weights of classes: `weights` (n,) for those at `indices` (n,), `others` for all others."""
+
+    indices: npt.NDArray[np.int64]
+    weights: _Array
+    others: float = 0.0
+
+    def dense(self, n_classes: int) -> _Array:
+        """All weights, shape (n_classes,)."""
+        out = np.full(n_classes, self.others)
+        out[self.indices] = self.weights
+        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +60,7 @@ class Recipe:
 
 
 @dataclass(frozen=True, eq=False)
-class Wave:
+class Batch:
     """What one call of the core takes: matrices, shifts, and items that refer to them."""
 
     numerators: list[_Array]
@@ -154,11 +170,16 @@ class ClassMatrices:
         self._spectra: dict[int, _Array] = {}
 
     @property
+    def n_features(self) -> int:
+        """d, columns of the rows."""
+        return self._d
+
+    @property
     def order(self) -> int:
         """D, rows of the matrices."""
         return self._d + self._recipe.constant
 
-    def wave(self, items: _Rows) -> Wave:
+    def batch(self, items: _Rows) -> Batch:
         """Form all matrices that `items` (n, 2), numerators and denominators, need."""
         if self._recipe.denominator == "covariance":
             return self._about_means_below(items)
@@ -170,14 +191,14 @@ class ClassMatrices:
             if group in below:
                 self._settle(group, formed[group], self._unit(mean, covariance))
         columns = [np.unique(items[:, side], return_inverse=True) for side in (0, 1)]
-        return Wave(
+        return Batch(
             [formed[g] for g in columns[0][0].tolist()],
             [formed[g] for g in columns[1][0].tolist()],
             self._shifts(columns[1][0]),
             np.column_stack([inverse for _, inverse in columns]).astype(np.int64),
         )
 
-    def _about_means_below(self, items: _Rows) -> Wave:
+    def _about_means_below(self, items: _Rows) -> Batch:
         """Covariances, and over each of them the numerators' second moments about its mean."""
         pairs, of_item = np.unique(items, axis=0, return_inverse=True)
         below, lower_of = np.unique(items[:, 1], return_inverse=True)
@@ -191,7 +212,7 @@ class ClassMatrices:
             if group in means:
                 lower[group] = _formed(covariance, None, self._recipe)
                 self._settle(group, lower[group], self._unit(mean, covariance))
-        return Wave(
+        return Batch(
             [upper[i, j] for i, j in pairs.tolist()],
             [lower[group] for group in below.tolist()],
             self._shifts(below),

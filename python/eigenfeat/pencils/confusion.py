@@ -5,14 +5,16 @@ An edge is an unordered pair of classes, as indices i < j.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.validation import check_whole, show
-from eigenfeat.moments.class_moments import ClassMoments
+
+if TYPE_CHECKING:
+    from eigenfeat._base.labels import LabelTable
+    from eigenfeat.moments.class_moments import ClassMoments
 
 __all__ = ["closest_cover", "most_confused", "nearest_edges", "whitened_means"]
 

@@ -26,8 +26,9 @@ from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.signs import signed
 from eigenfeat._base.validation import check_vector, real_array, show
 from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.pencils.class_matrices import Contraction
 
-__all__ = ["KINDS", "Contraction", "Contrasts", "class_tree", "one_vs_rest"]
+__all__ = ["KINDS", "Contrasts", "class_tree", "one_vs_rest"]
 
 # The words that `pair_directions` and `GEM` take for their pairs.
 KINDS = ("all", "hypercube", "random", "stratified", "confusion", "one_vs_rest", "class_tree")
@@ -35,21 +36,6 @@ KINDS = ("all", "hypercube", "random", "stratified", "confusion", "one_vs_rest",
 _Array = npt.NDArray[np.float64]
 
 _POWER_STEPS = 30
-
-
-@dataclass(frozen=True, eq=False)
-class Contraction:
-    """Weights of classes: `weights` (n,) for those at `indices` (n,), `others` for all others."""
-
-    indices: npt.NDArray[np.int64]
-    weights: _Array
-    others: float = 0.0
-
-    def dense(self, n_classes: int) -> _Array:
-        """All weights, shape (n_classes,)."""
-        out = np.full(n_classes, self.others)
-        out[self.indices] = self.weights
-        return out
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.interruptible import interruptible
-from eigenfeat.pencils.class_matrices import ClassMatrices, Wave
 from eigenfeat.pencils.crawford import crawford_number, eigenvalue_bounds
-from eigenfeat.pencils.pair_waves import Problems
 from eigenfeat.pencils.sampling_noise import spread_error
+
+if TYPE_CHECKING:
+    from eigenfeat.pencils.class_matrices import Batch, ClassMatrices
+    from eigenfeat.pencils.pair_batches import Problems
 
 __all__ = ["PairConditions", "conditions_of"]
 
@@ -59,18 +61,18 @@ def conditions_of(matrices: ClassMatrices, problems: Problems) -> PairConditions
     """Form each pencil, one at a time, and measure it."""
     crawford, error = np.empty((2, len(problems.items)))
     for row, item in enumerate(problems.items):
-        wave = matrices.wave(item[None])
+        batch = matrices.batch(item[None])
         above, below = item.tolist()
-        crawford[row] = crawford_number(wave.numerators[0], _with_shift(wave)).lower
-        upper = _error(wave.numerators[0], matrices.rows(above))
-        lower = _error(wave.denominators[0], matrices.rows(below))
+        crawford[row] = crawford_number(batch.numerators[0], _with_shift(batch)).lower
+        upper = _error(batch.numerators[0], matrices.rows(above))
+        lower = _error(batch.denominators[0], matrices.rows(below))
         error[row] = np.hypot(upper, (1.0 + matrices.ridges[below]) * lower)
     return PairConditions(problems.names, crawford, error)
 
 
-def _with_shift(wave: Wave) -> _Array:
-    matrix = wave.denominators[0].copy()
-    matrix[np.diag_indices_from(matrix)] += wave.shifts[0]
+def _with_shift(batch: Batch) -> _Array:
+    matrix = batch.denominators[0].copy()
+    matrix[np.diag_indices_from(matrix)] += batch.shifts[0]
     return matrix
 
 

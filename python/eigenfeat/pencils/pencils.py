@@ -6,7 +6,7 @@ The eigensolver itself, `generalized_eigh`, is in the room ``eigh`` and public h
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,8 +25,8 @@ from eigenfeat.pencils.eigh import (
     report,
     solve,
 )
+from eigenfeat.pencils.pair_batches import PairDirections, Request, problems_of, solve_problems
 from eigenfeat.pencils.pair_conditions import PairConditions, conditions_of
-from eigenfeat.pencils.pair_waves import Found, Problems, Request, problems_of, solve_problems
 
 __all__ = [
     "CrawfordNumber",
@@ -41,52 +41,6 @@ __all__ = [
     "pair_conditions",
     "pair_directions",
 ]
-
-
-@dataclass(frozen=True, eq=False)
-class PairDirections:
-    """F directions of P class pairs, for d features.
-
-    Attributes
-    ----------
-    vectors : ndarray of shape (d, F)
-        One direction per column, in the units of the rows: projections are ``X @ vectors``, plus
-        ``offset`` if it is not None.
-    eigenvalues : ndarray of shape (F,)
-        Descending within a pair: mean square of the projections of the numerator's rows, divided by
-        that of the (regularised) denominator.
-    pairs : ndarray of labels, shape (F, 2)
-        Numerator and denominator class of each direction; for groups of classes, their names in
-        `Contrasts`.
-    ranks : ndarray of int, shape (F,)
-        Rank within its pair, from 0.
-    residuals : ndarray of shape (F,)
-        As in `PencilResult`.
-    offset : ndarray of shape (F,), or None
-        With ``constant=True``, the contribution of the constant column; with the covariance as
-        denominator, minus the projection of the denominator's mean.
-    solved_pairs : ndarray of labels, shape (P, 2)
-        All solved pairs, including those without directions.
-    status, iterations : ndarray of int, shape (P,)
-        Outcome (`Status`) of each solved pair, and the iterations of krylov as in `PencilResult`.
-    solver : ndarray of str, shape (P,)
-        Solver of each solved pair.
-    """
-
-    vectors: npt.NDArray[np.float64]
-    eigenvalues: npt.NDArray[np.float64]
-    pairs: npt.NDArray[Any]
-    ranks: npt.NDArray[np.int64]
-    residuals: npt.NDArray[np.float64]
-    offset: npt.NDArray[np.float64] | None
-    solved_pairs: npt.NDArray[Any]
-    status: npt.NDArray[np.int32]
-    iterations: npt.NDArray[np.int64]
-    solver: npt.NDArray[np.str_]
-
-    def __repr__(self) -> str:
-        d, n = self.vectors.shape
-        return f"PairDirections({n} directions of {len(self.status)} pairs, {d} features)"
 
 
 def pair_directions(
@@ -206,7 +160,7 @@ def pair_directions(
     problems = problems_of(moments, labels, pairs, recipe.scale, random_state)
     found = solve_problems(moments, problems, request)
     report(found.status, [f"pair {show(tuple(pair))}" for pair in problems.names.tolist()])
-    return _flattened(found, problems, recipe)
+    return found
 
 
 def pair_conditions(
@@ -292,24 +246,3 @@ def _recipe(
     auto = isinstance(ridge, str) and ridge == "auto"
     given = None if auto else check_number(ridge, "ridge", at_least=0.0)
     return Recipe(denominator, given, bordered, scales)
-
-
-def _flattened(found: Found, problems: Problems, recipe: Recipe) -> PairDirections:
-    """Pair by pair, only what was found, in the units of the rows."""
-    vectors, offset = found.vectors, found.offset
-    if recipe.scale is not None:
-        vectors /= recipe.scale[:, None]
-    if offset is not None and recipe.centre is not None:
-        offset = offset - recipe.centre @ vectors
-    return PairDirections(
-        vectors=vectors,
-        eigenvalues=found.eigenvalues,
-        pairs=problems.names[found.problems],
-        ranks=found.ranks,
-        residuals=found.residuals,
-        offset=offset,
-        solved_pairs=problems.names,
-        status=found.status,
-        iterations=found.iterations,
-        solver=found.solver,
-    )

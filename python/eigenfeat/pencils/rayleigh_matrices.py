@@ -19,14 +19,14 @@ from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.validation import RealArray, real_array, symmetric_matrices
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import scale as _scale
+from eigenfeat.pencils.class_matrices import SingularDenominatorError
 from eigenfeat.pencils.eigh import generalized_eigh
-from eigenfeat.pencils.pencils import SingularDenominatorError
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Settings:
+class Parameters:
     """An estimator's parameters as they were when rows came in."""
 
     n_components: int | None
@@ -68,7 +68,7 @@ class Pencil:
 
 
 @dataclass(frozen=True, eq=False)
-class Directions:
+class RayleighDirections:
     """Directions (d, m), eigenvalues (m,), origin of the projections (d,), column divisors (d,)."""
 
     directions: Array
@@ -77,35 +77,35 @@ class Directions:
     column_scale: Array
 
 
-Recipe = Callable[[Pooled, Settings], Pencil]
+PencilOf = Callable[[Pooled, Parameters], Pencil]
 
 
 # ---- the rows of Table 1 -------------------------------------------------------------------------
 
 
-def principal(pooled: Pooled, settings: Settings) -> Pencil:
+def principal(pooled: Pooled, settings: Parameters) -> Pencil:
     """S = E[x x^T], N = I."""
     return Pencil(pooled.spread(settings.center), None, len(pooled.mean))
 
 
-def vanishing(pooled: Pooled, settings: Settings) -> Pencil:
+def vanishing(pooled: Pooled, settings: Parameters) -> Pencil:
     """S = I, N = E[x x^T]."""
     return Pencil(pooled.spread(settings.center), None, len(pooled.mean), smallest=True)
 
 
-def fisher(pooled: Pooled, settings: Settings) -> Pencil:
+def fisher(pooled: Pooled, settings: Parameters) -> Pencil:
     """S = E_y[E[x|y] E[x|y]^T], N = E_y[Cov[x|y]]."""
     most, reason = _between_rank(pooled)
     return Pencil(pooled.between, pooled.within, most, reason)
 
 
-def sliced(pooled: Pooled, settings: Settings) -> Pencil:
+def sliced(pooled: Pooled, settings: Parameters) -> Pencil:
     """S = E_y[E[w|y] E[w|y]^T] with whitened w: the same S as `fisher`, N = Cov[x]."""
     most, reason = _between_rank(pooled)
     return Pencil(pooled.between, pooled.spread(True), most, reason)
 
 
-def oriented(pooled: Pooled, settings: Settings, noise: ClassMoments | Array | None) -> Pencil:
+def oriented(pooled: Pooled, settings: Parameters, noise: ClassMoments | Array | None) -> Pencil:
     """S = E[x x^T], N = E[z z^T]."""
     matrix = pool(noise).spread(False) if isinstance(noise, ClassMoments) else noise
     return Pencil(pooled.spread(settings.center), matrix, len(pooled.mean))
@@ -141,8 +141,8 @@ def pool(moments: ClassMoments) -> Pooled:
 
 
 def solve(
-    recipe: Recipe, moments: ClassMoments, settings: Settings, *, supervised: bool
-) -> Directions:
+    pencil_of: PencilOf, moments: ClassMoments, settings: Parameters, *, supervised: bool
+) -> RayleighDirections:
     """Pool, form the pencil, and solve it in the scaled columns.
 
     Raises
@@ -157,7 +157,7 @@ def solve(
         check_two_labels(moments.active_classes)
     pooled = pool(moments)
     scale = _scale.settle(moments, settings.scale, None).column_scale
-    pencil = recipe(pooled, settings)
+    pencil = pencil_of(pooled, settings)
     m = _count(settings.n_components, pencil)
     signal = pencil.signal / scale / scale[:, None]
     exponent = 0
@@ -173,7 +173,7 @@ def solve(
             values, vectors = of_rank(values, vectors)
     mean = pooled.mean if settings.center else np.zeros_like(pooled.mean)
     directions = np.ascontiguousarray(vectors / scale[:, None])
-    return Directions(directions, np.ldexp(np.maximum(values, 0.0), exponent), mean, scale)
+    return RayleighDirections(directions, np.ldexp(np.maximum(values, 0.0), exponent), mean, scale)
 
 
 def check_noise(noise: Any, d: int) -> Array:
@@ -215,14 +215,14 @@ def _with_ridge(pencil: Pencil, pooled: Pooled, scale: Array, ridge: float) -> A
     return noise
 
 
-def _largest(signal: Array, noise: Array, m: int, settings: Settings) -> tuple[Array, Array]:
+def _largest(signal: Array, noise: Array, m: int, settings: Parameters) -> tuple[Array, Array]:
     try:
         return eigenpairs(signal, noise, m, settings)
     except np.linalg.LinAlgError as error:
         raise _singular(noise, settings.ridge) from error
 
 
-def smallest(matrix: Array, m: int, settings: Settings) -> tuple[Array, Array]:
+def smallest(matrix: Array, m: int, settings: Parameters) -> tuple[Array, Array]:
     """Return the m smallest eigenvalues, ascending, and vectors; `matrix` may be singular.
 
     They are the largest of ``t I - matrix``, where t is a bound on all eigenvalues; Rayleigh
@@ -261,7 +261,7 @@ def of_rank(values: Array, vectors: Array) -> tuple[Array, Array]:
     return values[:kept], vectors[:, :kept]
 
 
-def eigenpairs(A: Array, B: Array, m: int, settings: Settings) -> tuple[Array, Array]:
+def eigenpairs(A: Array, B: Array, m: int, settings: Parameters) -> tuple[Array, Array]:
     """The m largest eigenvalues of ``A v = lambda B v``, descending, and vectors in columns."""
     found = generalized_eigh(A, B, m, solver=settings.solver, n_threads=settings.n_threads)
     return found.eigenvalues, found.vectors
@@ -286,7 +286,7 @@ def _singular(noise: Array, ridge: float) -> SingularDenominatorError:
 class FittedPencil:
     """The attributes that are read from directions, which are solved for when first asked."""
 
-    def _found(self) -> Directions:
+    def _found(self) -> RayleighDirections:
         """Return the directions, or raise if there are no moments yet."""
         raise NotImplementedError
 

@@ -2,21 +2,20 @@
 
 With a ridge, directions depend on the units of single columns. Columns that share a unit (pixels,
 samples of a signal) are best left as they are, columns of mixed units are best standardised. Two
-ways to tell: a trial on held-out rows, and, where there are no rows to try on, a rule on the
-standard deviations.
+ways to tell: a trial on held-out rows (`scale_trial`), and, where there are no rows to try on, a
+rule on the standard deviations.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat.expansion.waves import expand
-from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.pencils.pencils import pair_directions
+if TYPE_CHECKING:
+    from eigenfeat.moments.class_moments import ClassMoments
 
 Array = NDArray[np.float64]
 
@@ -24,12 +23,6 @@ Array = NDArray[np.float64]
 # columns of mixed units go well above. A few columns that vary much less than the others, as the
 # border of an image does, do not matter to it.
 SPREAD = 5.0
-FEWEST_ROWS = 300  # a trial on fewer rows is mostly noise
-MOST_ROWS = 3000
-MOST_FEATURES = 5000  # beyond, a trial costs more than it tells
-WIDE = 400  # from here on one half is held out only, and pairs go one way round
-VERY_WIDE = 1500  # from here on four classes must do
-RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 
 
 @dataclass(frozen=True)
@@ -70,17 +63,6 @@ class ScaleReport:
         )
 
 
-@dataclass(frozen=True)
-class Trial:
-    """Parameters of an estimator for a trial."""
-
-    ridge: float | str
-    n_directions: int
-    denominator: str
-    constant: bool
-    n_threads: int | None
-
-
 def column_deviations(moments: ClassMoments) -> Array:
     """Return the (d,) standard deviations of the columns over the rows of all classes together."""
     labels = moments.active_classes
@@ -102,14 +84,17 @@ def settle(moments: ClassMoments, scale: str, trial: ScaleReport | None) -> Scal
     """
     deviations = column_deviations(moments)
     if scale != "auto":
-        return _report(scale, "given", deviations)
+        return scale_report(scale, "given", deviations)
     if trial is None:
-        return _report("columns" if _spread(deviations) > SPREAD else "none", "rule", deviations)
+        return scale_report(
+            "columns" if _spread(deviations) > SPREAD else "none", "rule", deviations
+        )
     details = {"errors": trial.errors, "n_rows": trial.n_rows}
-    return _report(trial.choice, "trial", deviations, **details)
+    return scale_report(trial.choice, "trial", deviations, **details)
 
 
-def _report(choice: str, basis: str, deviations: Array, **details: Any) -> ScaleReport:
+def scale_report(choice: str, basis: str, deviations: Array, **details: Any) -> ScaleReport:
+    """The report on a choice, with the columns' divisors from their deviations (d,)."""
     scale = np.where(deviations > 0, deviations, 1.0)
     if choice == "none":
         scale = np.ones_like(deviations)
@@ -119,118 +104,3 @@ def _report(choice: str, basis: str, deviations: Array, **details: Any) -> Scale
 def _spread(deviations: Array) -> float:
     positive = deviations[deviations > 0]
     return float(positive.max() / np.median(positive)) if positive.size else 1.0
-
-
-def can_try(n_rows: int, n_features: int) -> bool:
-    """Whether a trial is worthwhile for these numbers of rows and columns."""
-    return n_rows >= FEWEST_ROWS and n_features <= MOST_FEATURES
-
-
-def trial_rows(codes: NDArray[Any], n_features: int, seed: int) -> NDArray[np.intp]:
-    """Draw a stratified subsample of at most 3,000 rows; their numbers, class by class.
-
-    ``codes`` (n,) are the classes' indices.
-    """
-    most_classes = 4 if n_features >= VERY_WIDE else 16
-    return _subsample(codes, most_classes, np.random.RandomState(seed))
-
-
-def by_trial(
-    X: Any,
-    labels: NDArray[Any],
-    sample_weight: Array | None,
-    moments: ClassMoments,
-    trial: Trial,
-) -> ScaleReport:
-    """Choose by the held-out error of a small expansion and a least-squares classifier.
-
-    The rows, as `trial_rows` draws them, are halved; each half serves once for fitting and once for
-    counting errors, or, where columns are many, once only. Ties go to "none". The moments are those
-    of all rows.
-    """
-    deviations = column_deviations(moments)
-    d = X.shape[1]
-    weights = np.ones(len(labels)) if sample_weight is None else sample_weight
-    halves = (np.arange(0, len(labels), 2), np.arange(1, len(labels), 2))
-    folds = [halves] if d >= WIDE else [halves, halves[::-1]]
-    errors = {}
-    for choice in ("none", "columns"):
-        scale = _report(choice, "trial", deviations).column_scale
-        losses = [_held_out_losses(X, labels, weights, fold, scale, trial) for fold in folds]
-        total = sum(weights[held_out].sum() for _, held_out in folds)
-        errors[choice] = float(np.sum(losses, axis=0).min() / total)
-    better = "columns" if errors["columns"] < errors["none"] else "none"
-    return _report(better, "trial", deviations, errors=errors, n_rows=len(labels))
-
-
-def _subsample(
-    codes: NDArray[Any], most_classes: int, random_state: np.random.RandomState
-) -> NDArray[np.intp]:
-    """Draw rows of the most frequent classes in proportion, class by class, at least two each."""
-    counts = np.bincount(codes)
-    kept = [c for c in np.argsort(-counts, kind="stable")[:most_classes] if counts[c] > 1]
-    share = min(1.0, MOST_ROWS / max(1, counts[kept].sum()))
-    drawn = []
-    for c in kept:
-        members = random_state.permutation(np.flatnonzero(codes == c))
-        drawn.append(members[: max(2, round(share * len(members)))])
-    return np.concatenate(drawn) if len(drawn) > 1 else np.empty(0, dtype=np.intp)
-
-
-def _held_out_losses(
-    X: Any,
-    labels: NDArray[Any],
-    weights: Array,
-    fold: tuple[NDArray[np.intp], NDArray[np.intp]],
-    scale: Array,
-    trial: Trial,
-) -> Array:
-    """Return the weight of the held-out errors for each strength of the classifier's ridge."""
-    fit, held_out = fold
-    moments = ClassMoments()
-    moments.update(X[fit], labels[fit], weights[fit], n_threads=trial.n_threads)
-    found = pair_directions(
-        moments,
-        pairs=_few_pairs(list(moments.active_classes), both_ways=X.shape[1] < WIDE),
-        ridge=trial.ridge if isinstance(trial.ridge, str) else max(trial.ridge, 1e-3),
-        n_directions=min(trial.n_directions, 5),
-        threshold=1.0,
-        denominator=trial.denominator,
-        n_threads=trial.n_threads,
-        constant=trial.constant,
-        scale=scale,
-    )
-    features = expand(
-        X, found.vectors, found.offset, powers=(1, 2), n_threads=trial.n_threads
-    ).astype(np.float64, copy=False)
-    right = _least_squares(features[fit], labels[fit], weights[fit], features[held_out])
-    wrong = right != labels[held_out]
-    return np.asarray(wrong @ weights[held_out], dtype=np.float64)
-
-
-def _few_pairs(labels: list[Any], both_ways: bool) -> list[tuple[Any, Any]]:
-    """Return all ordered pairs of up to four classes, else those of neighbours on a ring."""
-    if len(labels) <= 4:
-        return [(a, b) for a in labels for b in labels if a != b]
-    ring = list(zip(labels, labels[1:] + labels[:1], strict=True))
-    return ring + [(b, a) for a, b in ring] if both_ways else ring
-
-
-def _least_squares(
-    rows: Array, labels: NDArray[Any], weights: Array, queries: Array
-) -> NDArray[Any]:
-    """Predict by ridge regression on class indicators; one line of labels for each of `RIDGES`."""
-    classes, codes = np.unique(labels, return_inverse=True)
-    share = weights / weights.sum()
-    size = np.sqrt(share @ rows**2)
-    size = np.where(size > 0, size, 1.0)
-    rows, queries = _with_ones(rows / size), _with_ones(queries / size)
-    gram = (rows.T * share) @ rows
-    target = (rows.T * share) @ np.eye(len(classes))[codes]
-    ridges = [r * np.eye(len(gram)) for r in RIDGES]
-    scores = [queries @ np.linalg.solve(gram + ridge, target) for ridge in ridges]
-    return np.stack([classes[s.argmax(axis=1)] for s in scores])
-
-
-def _with_ones(rows: Array) -> Array:
-    return np.column_stack([rows, np.ones(len(rows))])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from eigenfeat._base.files.stored import Stored, fits
-from eigenfeat.pencils.contrasts import Contraction, Contrasts
+from eigenfeat.expansion.layers import DIRECTIONS
+from eigenfeat.pencils.class_matrices import Contraction
+from eigenfeat.pencils.contrasts import Contrasts
 from eigenfeat.pencils.eigh import PencilResult, Status
-from eigenfeat.pencils.pencils import PairDirections
-from eigenfeat.pencils.rayleigh_matrices import Directions
+from eigenfeat.pencils.pair_batches import PairDirections
+from eigenfeat.pencils.rayleigh_matrices import RayleighDirections
 from eigenfeat.pencils.scale import ScaleReport
 from eigenfeat.pencils.solution import Solution
 
@@ -47,14 +49,7 @@ _DIRECTIONS = {
     "mean": "numbers d",
     "column_scale": "floats d",
 }
-SOLUTION = {
-    "directions": "numbers d F",
-    "offset": "numbers F",
-    "eigenvalues": "floats F",
-    "pairs": "labels F 2",
-    "ranks": "whole F",
-    "scale": "of ScaleReport",
-}
+SOLUTION = DIRECTIONS | {"directions": "numbers d F", "scale": "of ScaleReport"}
 _REPORT = {
     "choice": "text",
     "basis": "text",
@@ -73,7 +68,7 @@ STORED = (
         pack=lambda value: {"value": int(value)},
         build=lambda state: Status(state["value"]),
     ),
-    Stored("Directions", Directions, _DIRECTIONS),
+    Stored("Directions", RayleighDirections, _DIRECTIONS),
     Stored("Solution", Solution, SOLUTION),
     Stored("ScaleReport", ScaleReport, _REPORT),
     Stored("PairDirections", PairDirections, _PAIRS),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,9 @@ from scipy import sparse
 
 from eigenfeat._base.sparse_rows import DenseRows, SparseRows, in_order
 from eigenfeat.pencils.scale import ScaleReport
-from eigenfeat.pencils.wide_denominator import Rows
+
+if TYPE_CHECKING:
+    from eigenfeat.pencils.wide_denominator import Rows
 
 __all__ = ["WIDE", "WideClasses", "is_wide", "wide_classes"]
 

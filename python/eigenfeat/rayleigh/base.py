@@ -23,12 +23,21 @@ from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.lazy import Lazy
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS
-from eigenfeat.expansion.waves import expand
+from eigenfeat.expansion.features import expand
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.rows.blocks import RowBlocks
-from eigenfeat.rows.out_of_core import given_blocks, over_blocks, pooled_moments, surveyed
+from eigenfeat.rows.completion import (
+    ALLOW_NAN,
+    GaussianRows,
+    complete,
+    keep_completion,
+    refuse_missing,
+)
+from eigenfeat.rows.memory import MemoryRows
+from eigenfeat.rows.out_of_core import given_blocks, over_blocks, pooled_moments
 from eigenfeat.rows.row_weights import weighted_rows
+from eigenfeat.rows.surveyed import surveyed
 
 __all__ = ["RayleighTransformer", "SupervisedRayleigh", "UnsupervisedRayleigh"]
 
@@ -45,6 +54,9 @@ class RayleighTransformer(
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
     }
     _supervised = False
+    _checks: ClassVar[dict[str, Any]] = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C"}
+
+    completion_: GaussianRows
 
     def fit_moments(self, moments: ClassMoments) -> Any:
         """Solve for directions from given moments.
@@ -67,6 +79,7 @@ class RayleighTransformer(
             if self._supervised:
                 check_two_labels(moments.active_classes)
             take_names(self, moments)
+            keep_completion(self, None)
             self._hold(moments.copy())
             self._found()
         return self
@@ -78,14 +91,16 @@ class RayleighTransformer(
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Finite rows. For blocks, an iterator over the results of the blocks is returned.
+            Rows; with missing entries only if `fit` had some. For blocks, an iterator over the
+            results of the blocks is returned.
 
         Returns
         -------
         (n, m) array of float32 or float64, as `X`
         """
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=False)
+        X = validate_data(self, X, reset=False, **self._checks)
+        X = complete(getattr(self, "completion_", None), X, self.n_threads)
         threads = self.n_threads
         return expand(X, self.directions_, self.offset_, wave="none", n_threads=threads)
 
@@ -96,6 +111,7 @@ class RayleighTransformer(
         tags = super().__sklearn_tags__()
         tags.target_tags.required = self._supervised
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = "ensure_all_finite" in self._checks
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -103,21 +119,21 @@ class RayleighTransformer(
     def _n_features_out(self) -> int:
         return self.directions_.shape[1]
 
-    def _found(self) -> matrices.Directions:
+    def _found(self) -> matrices.RayleighDirections:
         check_is_fitted(self)
         return self._solution()
 
-    def _recipe(self) -> matrices.Recipe:
+    def _pencil_of(self) -> matrices.PencilOf:
         """Return what makes the pencil from pooled moments; must pickle."""
         raise NotImplementedError
 
     def _hold(self, moments: ClassMoments) -> None:
         """Keep the moments, and a promise to solve for their directions."""
         given = {"ridge": 0.0, "center": True} | self.get_params(deep=False)
-        names = matrices.Settings.__dataclass_fields__
-        settings = matrices.Settings(**{name: given[name] for name in names})
+        names = matrices.Parameters.__dataclass_fields__
+        settings = matrices.Parameters(**{name: given[name] for name in names})
         solve = partial(matrices.solve, supervised=self._supervised)
-        self._solution = Lazy(partial(solve, self._recipe(), moments, settings))
+        self._solution = Lazy(partial(solve, self._pencil_of(), moments, settings))
         self.moments_ = moments
 
 
@@ -177,7 +193,7 @@ class UnsupervisedRayleigh(RayleighTransformer):
         return lambda: moments
 
     def _validated(self, X: Any, sample_weight: Any, first: bool) -> tuple[Any, Any]:
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=first)
+        X = validate_data(self, X, reset=first, **self._checks)
         X, _, weight = weighted_rows(X, None, sample_weight)
         return X, weight
 
@@ -192,6 +208,7 @@ class SupervisedRayleigh(RayleighTransformer):
     """Base class of the estimators with labels."""
 
     _supervised = True
+    _checks = ALLOW_NAN
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Any:
         """Accumulate the moments of the classes and solve for directions.
@@ -199,8 +216,8 @@ class SupervisedRayleigh(RayleighTransformer):
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Finite rows. Blocks and memory-mapped arrays are read once; twice for a continuous
-            target.
+            Rows; NaN is a missing entry. Blocks and memory-mapped arrays are read once, twice for a
+            continuous target (then without missing entries), and three times with missing entries.
         y : (n,) array-like
             Targets; None with blocks, which contain targets and weights.
         sample_weight : (n,) array-like, optional
@@ -244,17 +261,24 @@ class SupervisedRayleigh(RayleighTransformer):
 
     def _take(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, first: bool) -> None:
         self._validate_params()
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, order="C", reset=first)
+        X, y = validate_data(self, X, y, reset=first, **self._checks)
         X, y, weight = weighted_rows(X, y, sample_weight)
         groups, learnt = self._groups(y, weight, classes, first)
-        moments = ClassMoments(classes) if first else self.moments_
-        self._hold(moments.update(X, groups, weight, n_threads=self.n_threads))
+        if first:
+            rows = MemoryRows.completed(X, groups, weight, self.n_threads)
+            keep_completion(self, rows.completion)
+            self._hold(ClassMoments(classes).merge(rows.moments()))
+        else:
+            refuse_missing(X)
+            self._hold(self.moments_.update(X, groups, weight, n_threads=self.n_threads))
         for name, value in learnt.items():
             setattr(self, name, value)
 
     def _take_blocks(self, blocks: RowBlocks) -> None:
         self._validate_params()
-        self._keep_blocks(surveyed(blocks, moments=True, n_threads=self.n_threads).survey.moments)
+        rows = surveyed(blocks, moments=True, allows_missing=True, n_threads=self.n_threads)
+        self._keep_blocks(rows.moments())
+        keep_completion(self, rows.completion)
 
     def _keep_blocks(self, moments: ClassMoments | None) -> None:
         assert moments is not None  # some row has weight

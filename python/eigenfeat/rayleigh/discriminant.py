@@ -16,13 +16,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import type_of_target
 
 from eigenfeat._base.validation import real_array
-from eigenfeat.linear.linear import FromLogits
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.rayleigh.base import SupervisedRayleigh
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import RowBlocks
-from eigenfeat.rows.out_of_core import all_targets, over_blocks
+from eigenfeat.rows.out_of_core import FromLogits, all_targets, over_blocks
 from eigenfeat.rows.reading import Reading
 from eigenfeat.rows.targets import assign_bins, bin_edges
 
@@ -63,6 +62,8 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
         Variance between classes divided by variance within classes, descending.
     classes_ : (k,) array
         Labels, sorted.
+    completion_ : GaussianRows
+        The Gaussian that missing entries are completed by; only if the rows of `fit` had some.
     column_scale_, moments_, n_features_in_
         As in `RayleighPCA`.
 
@@ -114,7 +115,8 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Finite rows. For blocks, an iterator over the results of the blocks is returned.
+            Rows; with missing entries only if `fit` had some. For blocks, an iterator over the
+            results of the blocks is returned.
 
         Returns
         -------
@@ -135,7 +137,7 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
         scores += constant.astype(projections.dtype)
         return scores[:, 1] - scores[:, 0] if len(labels) == 2 else scores
 
-    def _recipe(self) -> matrices.Recipe:
+    def _pencil_of(self) -> matrices.PencilOf:
         return matrices.fisher
 
 
@@ -234,7 +236,7 @@ class SlicedInverseRegression(SupervisedRayleigh):
         self.slice_edges_: Any = None
         return self
 
-    def _recipe(self) -> matrices.Recipe:
+    def _pencil_of(self) -> matrices.PencilOf:
         return matrices.sliced
 
     def _groups(self, y: Any, weight: Any, classes: Any, first: bool) -> tuple[Any, dict[str, Any]]:

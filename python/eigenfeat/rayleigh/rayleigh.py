@@ -121,7 +121,7 @@ class RayleighPCA(UnsupervisedRayleigh):
         self.solver = solver
         self.n_threads = n_threads
 
-    def _recipe(self) -> matrices.Recipe:
+    def _pencil_of(self) -> matrices.PencilOf:
         return matrices.principal
 
 
@@ -166,7 +166,7 @@ class VanishingComponents(RayleighPCA):
     np.True_
     """
 
-    def _recipe(self) -> matrices.Recipe:
+    def _pencil_of(self) -> matrices.PencilOf:
         return matrices.vanishing
 
 
@@ -357,7 +357,7 @@ class OrientedPCA(UnsupervisedRayleigh):
         if self.noise_matrix is not None:
             raise ValueError(f"{name}: expected None beside a noise_matrix, got one")
 
-    def _recipe(self) -> matrices.Recipe:
+    def _pencil_of(self) -> matrices.PencilOf:
         noise: Any = self.noise_moments_
         if noise is not None and noise.n_features_in_ != self.n_features_in_:
             expected, got = self.n_features_in_, noise.n_features_in_

@@ -41,12 +41,15 @@ class Block:
         Weights of the rows; None means 1.
     start : int
         Index of the first row among all rows.
+    missing : (m, d) array of bool, or None
+        Which entries of `X` were missing and have been completed; None if none was.
     """
 
     X: Any
     y: Any = None
     weight: Any = None
     start: int = 0
+    missing: Any = None
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -55,7 +58,8 @@ class Block:
         """Select rows by their indices within the block."""
         y = None if self.y is None else np.asarray(self.y)[rows]
         weight = None if self.weight is None else np.asarray(self.weight)[rows]
-        return Block(take_rows(self.X, rows), y, weight, self.start)
+        missing = None if self.missing is None else self.missing[rows]
+        return Block(take_rows(self.X, rows), y, weight, self.start, missing)
 
     def core(self, constant: bool) -> Any:
         """Rows for the core's linear model, optionally with a last feature of ones."""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from eigenfeat.expansion.layers import Layer
-from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.rows import reductions
-from eigenfeat.rows.blocks import Block
+if TYPE_CHECKING:
+    from eigenfeat.expansion.layers import Layer
+    from eigenfeat.moments.class_moments import ClassMoments
+    from eigenfeat.rows.blocks import Block
+    from eigenfeat.rows.completion import GaussianRows
 
 __all__ = ["LabelledRows"]
 
@@ -39,6 +40,11 @@ class LabelledRows(ABC):
     @abstractmethod
     def codes(self) -> npt.NDArray[Any]:
         """Indices (n,) of the labels."""
+
+    @property
+    @abstractmethod
+    def completion(self) -> GaussianRows | None:
+        """What the entries that were missing are completed by; None where none was."""
 
     @property
     @abstractmethod
@@ -94,7 +100,6 @@ class LabelledRows(ABC):
     ) -> _Result:
         """Merge ``function(piece, *arguments)`` over pieces of feature rows."""
 
+    @abstractmethod
     def moments(self) -> ClassMoments:
         """Moments of the classes, of the rows as they are read; nobody else has them."""
-        arguments = self.classes, self.n_threads
-        return self.reduce(reductions.labelled_moments, reductions.merge_moments, *arguments)

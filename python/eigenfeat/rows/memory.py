@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.labels import LabelTable
 from eigenfeat.expansion.features import ExpandedRows
-from eigenfeat.expansion.layers import Layer
 from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block
+from eigenfeat.rows.completion import GaussianRows, completed
 from eigenfeat.rows.labelled import LabelledRows
 from eigenfeat.rows.reading import Reading
+
+if TYPE_CHECKING:
+    from eigenfeat.expansion.layers import Layer
 
 __all__ = ["MemoryRows"]
 
@@ -55,25 +59,48 @@ class MemoryRows(LabelledRows):
         Sorted.
     reading : Reading
         Of what is not in `block` yet: layers that hide, by whose features every pass goes.
+    gaussian : GaussianRows or None
+        What the entries that were missing have been completed by.
     """
 
     block: Block
     labels: npt.NDArray[Any]
     reading: Reading
+    gaussian: GaussianRows | None = None
 
     in_memory: ClassVar[bool] = True
 
     @classmethod
-    def of(cls, X: Any, y: Any, weight: Any, n_threads: int | None) -> MemoryRows:
-        """Rows, labels and weights that are checked, the weights positive or None."""
+    def of(
+        cls,
+        X: Any,
+        y: Any,
+        weight: Any,
+        n_threads: int | None,
+        missing: Any = None,
+        completion: GaussianRows | None = None,
+    ) -> MemoryRows:
+        """Rows, labels and weights that are checked, the weights positive or None.
+
+        Rows are complete; `missing` (n, d) tells which entries `completion` has filled in.
+        """
         labels, codes = np.unique(y, return_inverse=True)
-        block = KeptBlock(X, codes.astype(np.int32), weight)
-        return cls(block, labels, Reading(n_threads=n_threads))
+        block = KeptBlock(X, codes.astype(np.int32), weight, missing=missing)
+        return cls(block, labels, Reading(n_threads=n_threads), completion)
+
+    @classmethod
+    def completed(cls, X: Any, y: Any, weight: Any, n_threads: int | None) -> MemoryRows:
+        """The same of rows that may have missing entries; see `completion.completed`."""
+        X, missing, gaussian = completed(X, y, weight, n_threads)
+        return cls.of(X, y, weight, n_threads, missing, gaussian)
 
     def relabelled(self, y: npt.NDArray[Any]) -> MemoryRows:
         """The same rows with other labels, which are checked here."""
         LabelTable().encode(y, self.n_rows)
-        return MemoryRows.of(self.block.X, y, self.block.weight, self.n_threads)
+        block = self.block
+        return MemoryRows.of(
+            block.X, y, block.weight, self.n_threads, block.missing, self.completion
+        )
 
     @property
     def classes(self) -> npt.NDArray[Any]:
@@ -84,6 +111,11 @@ class MemoryRows(LabelledRows):
     def codes(self) -> npt.NDArray[Any]:
         """Indices (n,) of the labels."""
         return np.asarray(self.block.y)
+
+    @property
+    def completion(self) -> GaussianRows | None:
+        """What the entries that were missing have been completed by."""
+        return self.gaussian
 
     @property
     def n_rows(self) -> int:
@@ -136,7 +168,8 @@ class MemoryRows(LabelledRows):
     def subset(self, rows: npt.NDArray[Any]) -> MemoryRows:
         """Some of the rows, by their numbers."""
         part = self.block.take(rows)
-        return replace(self, block=KeptBlock(part.X, part.y, part.weight))
+        kept = KeptBlock(part.X, part.y, part.weight, missing=part.missing)
+        return replace(self, block=kept)
 
     def take(self, rows: npt.NDArray[Any]) -> Block:
         """The rows with these numbers, in this order; labels as indices."""
@@ -157,8 +190,11 @@ class MemoryRows(LabelledRows):
 
     def moments(self) -> ClassMoments:
         """See `LabelledRows`: piece after piece, which gives the bits of all rows at once."""
+        if not self.reading.hidden:
+            how = self.labels, self.n_threads, self.completion
+            return reductions.labelled_moments(self.block, *how)
         found = ClassMoments()
-        for piece in self.reading.features(self.block) if self.reading.hidden else [self.block]:
+        for piece in self.reading.features(self.block):
             labels = self.labels[piece.y]
             found.update(piece.X, labels, piece.weight, n_threads=self.n_threads)
         return found

@@ -5,12 +5,12 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator
 from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_consistent_length,
@@ -19,19 +19,20 @@ from sklearn.utils.validation import (
 )
 
 from eigenfeat._base.validation import check_weights
-from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import ArrayBlocks, Block, RowBlocks, as_blocks, check_no_list, is_blocks
-from eigenfeat.rows.reading import Reading, check_finite
-from eigenfeat.rows.surveyed import SurveyedBlocks
+from eigenfeat.rows.reading import Reading, check_finite, check_known
+
+if TYPE_CHECKING:
+    from eigenfeat.moments.class_moments import ClassMoments
 
 __all__ = [
     "BlockScores",
+    "FromLogits",
     "all_targets",
     "given_blocks",
     "over_blocks",
     "pooled_moments",
-    "surveyed",
 ]
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -80,15 +81,6 @@ def is_mapped(X: Any) -> bool:
         and X.dtype.kind in "biuf"
         and X.size > 0
     )
-
-
-def surveyed(
-    blocks: RowBlocks, *, small: bool = False, moments: bool = False, n_threads: int | None = None
-) -> SurveyedBlocks:
-    """Go through blocks of labelled rows once; see `SurveyedBlocks.of`."""
-    found = SurveyedBlocks.of(blocks, small=small, moments=moments, n_threads=n_threads)
-    check_classification_targets(np.repeat(found.classes, 3))
-    return found
 
 
 def pooled_moments(
@@ -172,6 +164,36 @@ class BlockScores:
         return float(right / total)
 
 
+class FromLogits(BlockScores):
+    """Probabilities and labels of a classifier from its `decision_function`."""
+
+    classes_: NDArray[Any]
+
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Logits (n, k), or (n,) of the second class over the first."""
+        raise NotImplementedError
+
+    @over_blocks
+    def predict_log_proba(self, X: Any) -> NDArray[Any]:
+        """Logarithms of the class probabilities, (n, k)."""
+        return np.asarray(log_softmax(self._all_scores(X), axis=1))
+
+    @over_blocks
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """Class probabilities, (n, k)."""
+        return np.asarray(softmax(self._all_scores(X), axis=1))
+
+    @over_blocks
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Most probable labels, (n,)."""
+        scores = self._all_scores(X)
+        return self.classes_[np.argmax(scores, axis=1)]
+
+    def _all_scores(self, X: Any) -> NDArray[Any]:
+        scores = self.decision_function(X)
+        return scores if scores.ndim == 2 else np.column_stack([np.zeros_like(scores), scores])
+
+
 def right_rows(block: Block, classifier: Any) -> tuple[float, float]:
     """Weight of a block's rows whose labels are predicted, and of all; merged by `add`."""
     if block.y is None:
@@ -192,9 +214,19 @@ def _checked(estimator: Any, blocks: RowBlocks) -> Iterator[Block]:
 def _checked_block(estimator: Any, block: Block) -> Block:
     reading = Reading(n_features=estimator.n_features_in_, small=True)
     checked = reading.checked(Block(block.X, start=block.start))
-    check_finite(checked.X, block.start)
+    if isinstance(checked.X, np.ndarray) and _completes(estimator):
+        check_known(checked.X, block.start)
+    else:
+        check_finite(checked.X, block.start)
     # A slice of a memory-mapped array would be taken for one.
     return Block(np.asarray(block.X) if is_mapped(block.X) else block.X, start=block.start)
+
+
+def _completes(estimator: Any) -> bool:
+    """Whether an estimator, or what it has chosen or is made of, completes rows."""
+    parts = [estimator, getattr(estimator, "best_estimator_", None)]
+    parts += getattr(estimator, "members_", [])
+    return any(hasattr(part, "completion_") for part in parts)
 
 
 def _of_block(method: Callable[..., Any], estimator: Any, X: Any) -> Any:

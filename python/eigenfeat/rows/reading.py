@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,10 @@ from eigenfeat._base.validation import check_rows, check_weights, show
 from eigenfeat.expansion.layers import Layer, hidden_features, layer_features, row_blocks
 from eigenfeat.rows.blocks import Block
 
-__all__ = ["Reading", "Receipt", "check_finite", "merge_read", "read"]
+if TYPE_CHECKING:
+    from eigenfeat.rows.completion import GaussianRows
+
+__all__ = ["Reading", "Receipt", "check_finite", "check_known", "merge_read", "read"]
 
 _Result = TypeVar("_Result")
 _WORDS = 2**64
@@ -45,6 +48,10 @@ class Reading:
     mask : array of uint8, or None
         One bit a row, as ``numpy.packbits`` makes them: which rows are read.
     n_threads : int or None
+    allows_missing : bool
+        Whether NaN in dense rows is a missing entry.
+    completion : GaussianRows or None
+        What missing entries are completed by.
     """
 
     n_features: int | None = None
@@ -56,6 +63,8 @@ class Reading:
     centre: npt.NDArray[np.float64] | None = None
     mask: npt.NDArray[np.uint8] | None = None
     n_threads: int | None = None
+    allows_missing: bool = False
+    completion: GaussianRows | None = None
 
     def checked(self, block: Block) -> Block:
         """The block with rows in floating point, and weights that are finite and nonnegative."""
@@ -80,15 +89,26 @@ class Reading:
             keep &= bits[skip : skip + len(block)].astype(bool)
         return block if keep.all() else block.take(keep)
 
+    def completed(self, block: Block) -> Block:
+        """The block with missing entries filled in, if there is what completes them."""
+        if self.completion is None or not isinstance(block.X, np.ndarray):
+            return block
+        missing = np.isnan(block.X)
+        if not missing.any():
+            return block
+        X = self.completion.filled(block.X, self.n_threads)
+        return Block(X, block.y, block.weight, block.start, missing)
+
     def features(self, block: Block) -> Iterator[Block]:
         """Feature rows of kept rows, piece by piece, so that projections stay small."""
         if len(block) == 0:
             return
+        block = self.completed(block)
         if self.classes is not None:
             y = LabelTable.of(self.classes).encode(block.y, len(block), block.start)[0]
-            block = Block(block.X, y, block.weight, block.start)
+            block = replace(block, y=y)
         if not self.layers:
-            yield _part(block, slice(0, None), self.whole(block.X))
+            yield replace(block, X=self.whole(block.X))
         elif self.hidden:
             for rows, X in hidden_features(block.X, self.layers, self.n_threads):
                 yield _part(block, rows, X)
@@ -189,6 +209,17 @@ def check_finite(X: Any, start: int) -> None:
     raise ValueError(
         f"X: expected finite numbers, got {show(value)} in row {start + row}, column {column}"
     )
+
+
+def check_known(X: npt.NDArray[Any], start: int = 0) -> None:
+    """ValueError that names row and column of the first entry that is infinite."""
+    at = np.argwhere(np.isinf(X))
+    if len(at):
+        row, column = at[0].tolist()
+        raise ValueError(
+            f"X: expected finite numbers, or NaN for missing entries, got {show(X[row, column])} "
+            f"in row {start + row}, column {column}"
+        )
 
 
 def _either(merge: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:

@@ -12,7 +12,7 @@ matrix or `ExpandedRows`) whose labels are indices, as `SurveyedBlocks` reads th
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +21,11 @@ from eigenfeat._base import threads as _threads
 from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.validation import check_weights
 from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.rows.blocks import Block
-from eigenfeat.rows.reading import Reading, Receipt, check_finite
+from eigenfeat.rows.reading import Reading, Receipt, check_finite, check_known
+
+if TYPE_CHECKING:
+    from eigenfeat.rows.blocks import Block
+    from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = [
     "Piece",
@@ -30,6 +33,7 @@ __all__ = [
     "add",
     "column_ranges",
     "column_sums",
+    "far_means",
     "labelled_moments",
     "logit_terms",
     "merge_moments",
@@ -37,6 +41,7 @@ __all__ = [
     "merge_ranges",
     "merge_surveys",
     "moments",
+    "moments_of",
     "pooled_moments",
     "scaled_gram",
     "sliced_moments",
@@ -63,10 +68,27 @@ def merge_moments(a: ClassMoments, b: ClassMoments) -> ClassMoments:
     return a.merge(b)
 
 
-def labelled_moments(block: Block, classes: Any, n_threads: int | None = None) -> ClassMoments:
-    """Class moments of feature rows whose labels are indices of `classes`."""
+def labelled_moments(
+    block: Block, classes: Any, n_threads: int | None = None, completion: Any = None
+) -> ClassMoments:
+    """Class moments of feature rows whose labels are indices of `classes`.
+
+    Entries that `completion` has filled in count with their conditional covariances.
+    """
     found = ClassMoments()
-    return found.update(block.X, classes[block.y], block.weight, n_threads=n_threads)
+    found.update(block.X, classes[block.y], block.weight, n_threads=n_threads)
+    if block.missing is not None and completion is not None:
+        present, codes = np.unique(block.y, return_inverse=True)
+        spread = completion.spread(block.missing, codes, len(present), block.weight, n_threads)
+        for code, scatter in zip(present, spread, strict=True):
+            found.add_scatter(classes[code], scatter)
+    return found
+
+
+def moments_of(rows: LabelledRows) -> ClassMoments:
+    """Moments of the classes, of labelled rows as they are read."""
+    arguments = rows.classes, rows.n_threads, rows.completion
+    return rows.reduce(labelled_moments, merge_moments, *arguments)
 
 
 def pooled_moments(block: Block, reading: Reading, label: Any = 0) -> ClassMoments | None:
@@ -141,6 +163,8 @@ class Survey:
     pieces : list of Piece
         One a block, in any order.
     moments : ClassMoments or None
+    missing : bool
+        Whether entries of some rows are.
     """
 
     n_features: int
@@ -151,6 +175,7 @@ class Survey:
     weight: float | None
     pieces: list[Piece] = field(default_factory=list)
     moments: ClassMoments | None = None
+    missing: bool = False
 
 
 def survey(block: Block, reading: Reading, with_moments: bool = False) -> Survey:
@@ -162,7 +187,9 @@ def survey(block: Block, reading: Reading, with_moments: bool = False) -> Survey
         If rows are not finite numbers (says which row and column), or labels are missing.
     """
     checked = reading.checked(block)
-    check_finite(checked.X, block.start)
+    missing = _is_incomplete(checked.X, block.start) if reading.allows_missing else False
+    if not missing:
+        check_finite(checked.X, block.start)
     if block.y is None:
         raise ValueError(f"y: expected the labels of the rows from {block.start} on, got None")
     n = len(checked)
@@ -170,7 +197,7 @@ def survey(block: Block, reading: Reading, with_moments: bool = False) -> Survey
     rows = reading.kept(checked)
     codes, table = LabelTable().encode(rows.y, len(rows), block.start)
     found = None
-    if with_moments and len(rows):
+    if with_moments and len(rows) and not missing:
         found = ClassMoments().update(rows.X, rows.y, rows.weight, n_threads=reading.n_threads)
     narrow = codes.astype(np.min_scalar_type(max(len(table) - 1, 0)))
     piece = Piece(
@@ -185,6 +212,7 @@ def survey(block: Block, reading: Reading, with_moments: bool = False) -> Survey
         None if checked.weight is None else float(checked.weight.sum()),
         [piece],
         found,
+        missing,
     )
 
 
@@ -203,6 +231,7 @@ def merge_surveys(a: Survey, b: Survey) -> Survey:
         a.table = a.table.joined(b.table.labels, b.table.dtype, "y")
     a.dtype = np.result_type(a.dtype, b.dtype)
     a.sparse |= b.sparse
+    a.missing |= b.missing
     a.receipt += b.receipt
     a.weight = None if a.weight is None or b.weight is None else a.weight + b.weight
     a.pieces += b.pieces
@@ -246,6 +275,26 @@ def merge_ranges(a: Any, b: Any) -> Any:
     return np.minimum(a[0], b[0]), np.maximum(a[1], b[1])
 
 
+def far_means(rows: LabelledRows) -> _Array | None:
+    """Means (d,) of those columns whose means exceed ten deviations, 0 elsewhere; None if none.
+
+    About these means, with an intercept, the loss's optimum is the same; its float32 metric is not.
+    Such a column's mean square, in the energy's ridge, becomes its variance.
+    """
+    if not rows.dense:
+        return None
+    sums, squares, total = rows.reduce(column_sums, add, rows.n_threads)
+    mean: _Array = sums / total
+    far = squares / total - mean**2 < 0.01 * mean**2
+    if far.any():
+        low, high = rows.reduce(column_ranges, merge_ranges)
+        far &= low < high
+    if not far.any():
+        return None
+    mean[~far] = 0.0
+    return mean
+
+
 def logit_terms(
     block: Block, constant: bool, n_threads: int | None, energy_weight: float, W: _Array
 ) -> tuple[float, float, _Array]:
@@ -271,6 +320,14 @@ def scaled_gram(
     rows, threads = block.core(constant), _threads.resolve(n_threads)
     gram = rows.gram(block.weight, scale, half, threads)
     return gram, rows.sums(block.weight, threads)[1], _total(block)
+
+
+def _is_incomplete(X: Any, start: int) -> bool:
+    """Whether dense rows have NaN; ValueError if they have, and infinity, too."""
+    if not isinstance(X, np.ndarray) or not np.isnan(X).any():
+        return False
+    check_known(X, start)
+    return True
 
 
 def _total(block: Block) -> float:

@@ -5,22 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.multiclass import check_classification_targets
 
 from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.lazy import cached_property
-from eigenfeat.expansion.layers import Layer
-from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block, RowBlocks
+from eigenfeat.rows.completion import GaussianRows, sampled
 from eigenfeat.rows.labelled import LabelledRows
 from eigenfeat.rows.reading import Reading, merge_read, read
-from eigenfeat.rows.reductions import Piece, Survey
 
-__all__ = ["SurveyedBlocks"]
+if TYPE_CHECKING:
+    from eigenfeat.expansion.layers import Layer
+    from eigenfeat.moments.class_moments import ClassMoments
+    from eigenfeat.rows.reductions import Piece, Survey
+
+__all__ = ["SurveyedBlocks", "surveyed"]
 
 _Result = TypeVar("_Result")
 
@@ -50,9 +54,15 @@ class SurveyedBlocks(LabelledRows):
 
     @classmethod
     def of(
-        cls, blocks: RowBlocks, *, small: bool, moments: bool = False, n_threads: int | None = None
+        cls,
+        blocks: RowBlocks,
+        *,
+        small: bool,
+        moments: bool = False,
+        n_threads: int | None = None,
+        allows_missing: bool = False,
     ) -> SurveyedBlocks:
-        """Go through the blocks once.
+        """Go through the blocks once; if entries are missing, once more to learn to complete them.
 
         Parameters
         ----------
@@ -62,6 +72,8 @@ class SurveyedBlocks(LabelledRows):
         moments : bool
             Whether the moments of the classes are wanted, too.
         n_threads : int or None
+        allows_missing : bool
+            Whether NaN is a missing entry, and not an error.
 
         Raises
         ------
@@ -69,7 +81,7 @@ class SurveyedBlocks(LabelledRows):
             If rows, labels or weights are invalid; the message gives the row, counted over all
             blocks.
         """
-        reading = Reading(small=small, n_threads=n_threads)
+        reading = Reading(small=small, n_threads=n_threads, allows_missing=allows_missing)
         found = blocks.reduce(reductions.survey, reductions.merge_surveys, reading, moments)
         found.pieces.sort(key=lambda piece: piece.start)
         _check_order(found.pieces)
@@ -78,7 +90,12 @@ class SurveyedBlocks(LabelledRows):
         if len(found.table) == 0:
             raise ValueError("sample_weight: expected at least one positive weight, got none")
         known = replace(reading, n_features=found.n_features, classes=found.table.classes)
-        return cls(blocks, known, found)
+        rows = cls(blocks, known, found)
+        if not found.missing:
+            return rows
+        found.moments = None  # blocks without NaN have some
+        some = rows.take(sampled(rows.n_rows, rows.n_features))
+        return rows.read_as(completion=GaussianRows.fit(some.X, some.weight, n_threads=n_threads))
 
     @property
     def classes(self) -> npt.NDArray[Any]:
@@ -106,6 +123,11 @@ class SurveyedBlocks(LabelledRows):
         return np.concatenate(
             [np.ones(p.n_rows, bool) if p.kept is None else p.kept for p in pieces]
         )
+
+    @property
+    def completion(self) -> GaussianRows | None:
+        """What missing entries are completed by."""
+        return self.reading.completion
 
     @property
     def n_rows(self) -> int:
@@ -149,7 +171,7 @@ class SurveyedBlocks(LabelledRows):
         """See `LabelledRows`; those of all rows, once, from the first pass if it took them."""
         found = self.survey.moments
         if found is None or self.rows is not None or self.reading.layers:
-            return super().moments()
+            return reductions.moments_of(self)
         self.survey.moments = None
         return found
 
@@ -187,10 +209,11 @@ class SurveyedBlocks(LabelledRows):
         return found
 
     def take(self, rows: npt.NDArray[Any]) -> Block:
-        """The raw rows with these numbers, in this order, checked; labels as indices."""
+        """The rows with these numbers, in this order, checked and completed; labels as indices."""
         rows = np.asarray(rows, dtype=np.int64)
         order = np.argsort(rows, kind="stable")
         block = self.reading.checked(self.blocks.take(self._global(rows[order])))
+        block = self.reading.completed(block)
         if len(block) != len(rows):
             raise ValueError(f"X: expected {len(rows)} rows by number, got {len(block)}")
         codes = self.codes[rows].astype(np.int32)
@@ -208,6 +231,22 @@ class SurveyedBlocks(LabelledRows):
         chosen = rows if self.rows is None else self.rows[rows]
         kept = self.kept
         return chosen if kept is None else np.flatnonzero(kept)[chosen]
+
+
+def surveyed(
+    blocks: RowBlocks,
+    *,
+    small: bool = False,
+    moments: bool = False,
+    n_threads: int | None = None,
+    allows_missing: bool = False,
+) -> SurveyedBlocks:
+    """Go through blocks of labelled rows once; see `SurveyedBlocks.of`."""
+    found = SurveyedBlocks.of(
+        blocks, small=small, moments=moments, n_threads=n_threads, allows_missing=allows_missing
+    )
+    check_classification_targets(np.repeat(found.classes, 3))
+    return found
 
 
 def _check_order(pieces: list[Piece]) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from eigenfeat.expansion.waves import expand
+from eigenfeat.expansion.features import expand
 
 few = settings(max_examples=25, deadline=None, derandomize=True)
 WAVES = ("half_wave", "shifted", "polynomial", "none")

@@ -7,8 +7,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from eigenfeat.expansion.features import ExpandedRows, core_rows, take_rows
-from eigenfeat.expansion.waves import expand
+from eigenfeat.expansion.features import ExpandedRows, core_rows, expand, take_rows
 from eigenfeat.linear.logistic import MultinomialLogit
 
 WAVES = ("half_wave", "shifted", "polynomial", "none")

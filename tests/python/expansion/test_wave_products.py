@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from eigenfeat.expansion.features import ExpandedRows, core_rows
-from eigenfeat.expansion.waves import expand
+from eigenfeat.expansion.features import ExpandedRows, core_rows, expand
 from eigenfeat.linear.logistic import MultinomialLogit
 
 DTYPES = [np.float32, np.float64]

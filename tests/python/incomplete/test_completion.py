@@ -169,16 +169,16 @@ def test_one_factorisation_for_each_pattern(walks):
     rows[::2, 4] = np.nan
     rows[1::2, 7:] = np.nan
     model.transform(rows)
-    assert len(model._cache) == 2  # all prefixes share one
+    assert len(model.mixture_.cache) == 2  # all prefixes share one
     features = PCA(2).fit(X)
     for _ in range(3):
         model.condition(rows, features=features)
-    assert len(model._cache) == 4
-    model._cache.LIMIT = 4000
+    assert len(model.mixture_.cache) == 4
+    model.mixture_.cache.LIMIT = 4000
     model.transform(rows)
     rows[::2, 3] = np.nan
     model.transform(rows)
-    assert len(model._cache) < 4
+    assert len(model.mixture_.cache) < 4
     again = pickle.loads(pickle.dumps(model))
     assert_array_equal(again.transform(rows), model.transform(rows))
     assert_array_equal(copy.deepcopy(model).transform(rows), model.transform(rows))

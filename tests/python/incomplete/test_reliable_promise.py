@@ -193,7 +193,7 @@ def test_davies_bounds(rng):
 def test_many_features_take_the_bound(monkeypatch, latent):
     """Without eigenvalues the radius is larger, and the promise holds as well."""
     classifier, X, fresh = latent
-    monkeypatch.setattr("eigenfeat.incomplete._completion.conditioning.MANY_FEATURES", 50)
+    monkeypatch.setattr("eigenfeat.incomplete._completion.mixture.MANY_FEATURES", 50)
     model = ReliableClassifier(
         FrozenEstimator(classifier), GaussianCompletion(shrinkage=0), set="quadratic", correct=False
     ).fit(X, classifier.predict(X))

@@ -11,8 +11,7 @@ from logit_problems import problem
 from eigenfeat import ArrayBlocks, CalibratedLeastSquares, GeneratedBlocks, MultinomialLogit
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty
 from eigenfeat.rows.memory import MemoryRows
-from eigenfeat.rows.out_of_core import surveyed
-from eigenfeat.rows.surveyed import SurveyedBlocks
+from eigenfeat.rows.surveyed import SurveyedBlocks, surveyed
 
 TIGHT = {"tol": 1e-11, "max_iter": 500}
 

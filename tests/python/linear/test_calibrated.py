@@ -16,7 +16,7 @@ from sklearn.metrics import log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from eigenfeat import GEM, ExpandedRows, MultinomialLogit
-from eigenfeat.linear.calibrated import CalibratedLeastSquares, Calibration, on_simplex
+from eigenfeat.linear.calibrated import CalibratedLeastSquares, ScoreMap, on_simplex
 
 REASON = "the metric is float32, and six steps on 15 rows magnify its rounding"
 
@@ -144,7 +144,7 @@ def test_projection_on_the_simplex(rng):
 
 def test_calibration_clips_new_scores():
     low, high = np.array([0.0, -1.0]), np.array([1.0, 1.0])
-    calibration = Calibration(low, high, np.vstack([np.eye(2), np.zeros((2, 2)), [[0.5, 0.5]]]))
+    calibration = ScoreMap(low, high, np.vstack([np.eye(2), np.zeros((2, 2)), [[0.5, 0.5]]]))
     scores = np.array([[0.5, 0.0], [1.0, -1.0], [9.0, -9.0]])
     assert_array_equal(calibration.apply(scores), [[0.5, 0.5], [1.5, -0.5], [1.5, -0.5]])
 

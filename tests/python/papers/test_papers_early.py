@@ -15,7 +15,6 @@ from bench.papers.__main__ import main
 from bench.papers.early_methods import METHODS, Trial
 from eigenfeat.cli import main as cli
 from eigenfeat.demo import early as demo_early
-from eigenfeat.demo import report_early
 from eigenfeat.incomplete import (
     ECTS,
     LocalQDA,
@@ -242,8 +241,8 @@ def test_the_demonstration_follows_one_signal_to_its_decision():
     assert [look.decided for look in shown.looks] == [False] * (early_.time[0] - 1) + [True]
     assert (last.seen, last.outlook.label) == (early_.time[0], early_.label[0])
     assert [look.value for look in shown.looks] == shown.signal[: last.seen].tolist()
-    table = report_early.looks_table(shown.looks)
-    assert table.row_count <= report_early.SHOWN + 3
+    table = demo_early.looks_table(shown.looks)
+    assert table.row_count <= demo_early.SHOWN + 3
     assert list(table.columns[0].cells)[-1] == str(last.seen)
     assert shown.scores["reliable, tau 0.95"].reliability > 0.9
 

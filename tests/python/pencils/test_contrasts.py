@@ -11,8 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from eigenfeat import GEM, ClassMoments, SingularDenominatorError, pair_directions
-from eigenfeat.pencils.class_matrices import ClassMatrices, Recipe, Unions
-from eigenfeat.pencils.contrasts import Contraction, Contrasts, class_tree, one_vs_rest
+from eigenfeat.pencils.class_matrices import ClassMatrices, Contraction, Recipe, Unions
+from eigenfeat.pencils.contrasts import Contrasts, class_tree, one_vs_rest
 
 
 def sample(rng, n=300, d=5, k=4, loc=2.0):
@@ -208,12 +208,12 @@ def test_matrices_are_exactly_symmetric(rng):
     items = np.array([[c, (c + 1) % 9] for c in range(9)])
     bordered = Recipe("second_moment", 0.1, True, scale, rng.standard_normal(5))
     for recipe in (bordered, Recipe("covariance", 0.1, False, scale)):
-        wave = ClassMatrices(unions, rest, recipe).wave(items)
-        for matrix in wave.numerators + wave.denominators:
+        batch = ClassMatrices(unions, rest, recipe).batch(items)
+        for matrix in batch.numerators + batch.denominators:
             assert_array_equal(matrix, matrix.T)
-        assert wave.shifts.ndim == 1 + recipe.constant
+        assert batch.shifts.ndim == 1 + recipe.constant
         if recipe.constant:
-            assert_array_equal(wave.shifts[:, -1], 0.0)
+            assert_array_equal(batch.shifts[:, -1], 0.0)
 
 
 # ---- the tree

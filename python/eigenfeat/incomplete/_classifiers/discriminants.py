@@ -7,15 +7,17 @@ dominance kernels take where differences are separable, and what differences loo
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.validation import show
-from eigenfeat.incomplete._classifiers.class_nearest import ClassNearest
-from eigenfeat.incomplete._classifiers.local_qda import LocalQDA
 from eigenfeat.regions.dominance import SeparableClasses
+
+if TYPE_CHECKING:
+    from eigenfeat.incomplete._classifiers.class_nearest import ClassNearest
+    from eigenfeat.incomplete._classifiers.local_qda import LocalQDA
 
 __all__ = ["Discriminants", "Linear", "Opaque", "Quadratic", "discriminants_of"]
 
@@ -28,6 +30,8 @@ class Discriminants:
     """f_1, ..., f_k; score c stands for the class ``labels[c]``, an index of the classifier's."""
 
     labels: _Codes
+
+    pair_axes: ClassVar[bool] = False  # whether boxes have axes of each pair's own
 
     @property
     def count(self) -> int:
@@ -174,6 +178,8 @@ class LocalMeans(Discriminants):
 class Quadratic(Discriminants):
     """``f_c = offset_c - 1/2 (x - mean_c)^T P_c (x - mean_c)``."""
 
+    pair_axes: ClassVar[bool] = True
+
     offsets: _Array
     means: _Array
     precisions: _Array
@@ -244,9 +250,9 @@ def discriminants_of(classifier: Any, X: _Array) -> Discriminants:
 
 
 def _read(classifier: Any) -> Discriminants | None:
-    if isinstance(classifier, LocalQDA):
+    if hasattr(classifier, "local_gaussians"):  # LocalQDA
         return Local(np.arange(len(classifier.classes_)), classifier)
-    if isinstance(classifier, ClassNearest):
+    if hasattr(classifier, "local_means"):  # ClassNearest
         return LocalMeans(np.arange(len(classifier.classes_)), classifier)
     if hasattr(classifier, "rotations_") and hasattr(classifier, "scalings_"):
         return _from_qda(classifier)

@@ -16,8 +16,8 @@ from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST, check_vector
 from eigenfeat.incomplete._series.complete_rows import labelled_rows
 from eigenfeat.incomplete._series.row_blocks import blocks
-from eigenfeat.linear.linear import FromLogits
 from eigenfeat.neighbours.local_means import local_discriminants, local_gaussians, local_neighbours
+from eigenfeat.rows.out_of_core import FromLogits
 
 __all__ = ["LocalQDA"]
 

@@ -1,9 +1,9 @@
-"""Base class of completions: conditioning of fitted Gaussians on any pattern and on prefixes."""
+"""Base class of completions: estimates of Gaussians, and what users ask of them."""
 
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,25 +11,22 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from eigenfeat._base import threads as _threads
-from eigenfeat.incomplete._completion.affine import Affine, affine_of
-from eigenfeat.incomplete._completion.chi_squares import moments_of
-from eigenfeat.incomplete._completion.conditional import Conditional, PrefixConditional, Spectra
+from eigenfeat.incomplete._completion.affine import affine_of
 from eigenfeat.incomplete._completion.covariance import class_gaussians
 from eigenfeat.incomplete._completion.expectation import fit_incomplete
-from eigenfeat.incomplete._completion.patterns import Pattern, PatternCache, patterns_of
+from eigenfeat.incomplete._completion.mixture import GaussianMixture
 from eigenfeat.incomplete._series.steps import ascending_steps
-from eigenfeat.regions.prefix_gaussian import PrefixGaussian
 
-__all__ = ["Completion", "spectra_of"]
+if TYPE_CHECKING:
+    from eigenfeat.incomplete._completion.conditional import Conditional, PrefixConditional
+
+__all__ = ["Completion"]
 
 _Array = NDArray[np.float64]
 
-MANY_FEATURES = 512  # of more, correlations' eigenvalues are bounded and not computed
-
 
 class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """What completions share; a fitted one has `_means`, `_covariances` and `_weights`, by part."""
+    """What completions share: a fitted one is the Gaussian mixture `mixture_`."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "shrinkage": [Interval(Real, 0, 1, closed="both"), StrOptions({"ledoit-wolf"})],
@@ -52,6 +49,7 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     max_iter: int
     tol: float
     n_features_in_: int
+    mixture_: GaussianMixture
     n_iter_: int
     log_likelihoods_: _Array
 
@@ -114,7 +112,8 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             If rows have another number of columns or infinite entries, or features are not affine.
         """
         rows = self._rows(X)
-        return self._conditioned(rows, affine_of(features, self.n_features_in_), covariance)
+        affine = affine_of(features, self.n_features_in_)
+        return self.mixture_.condition(rows, affine, covariance, n_threads=self.n_threads)
 
     def condition_prefixes(
         self, X: Any, steps: Any = None, *, features: Any = None, covariance: bool = False
@@ -149,106 +148,8 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if np.isnan(known).any():
             i, j = np.argwhere(np.isnan(known))[0]
             raise ValueError(f"X: expected {at[-1]} leading entries, got NaN in row {i}, entry {j}")
-        return self._prefixes(rows, at, affine_of(features, self.n_features_in_), covariance)
-
-    def _prefixes(
-        self,
-        rows: _Array,
-        at: NDArray[np.int64],
-        affine: Affine | None,
-        covariance: bool,
-        spectra: bool = False,
-    ) -> PrefixConditional:
-        models = self._models(Pattern(np.ones(self.n_features_in_, dtype=bool)), affine)
-        means, densities = [], []
-        for model in models:
-            e = model.innovations(rows, int(at[-1]))
-            means.append(model.means(e, at))
-            if len(models) > 1:
-                densities.append(model.log_densities(e, at))
-        return PrefixConditional(
-            steps=at,
-            weights=self._posterior(densities, (len(rows), len(at))),
-            means=np.stack(means, axis=2) if len(means) > 1 else means[0][:, :, None],
-            variances=np.stack([model.variance_table[at] for model in models], axis=1),
-            covariances=_stacked([m.covariances(at) for m in models]) if covariance else None,
-            spectra=spectra_of([(models, int(t)) for t in at]) if spectra else None,
-            gaussians=[(models, int(t)) for t in at],
-        )
-
-    def _conditioned(
-        self, rows: _Array, affine: Affine | None, covariance: bool, spectra: bool = False
-    ) -> Conditional:
-        ell = rows.shape[1] if affine is None else affine.B.shape[1]
-        parts = len(self._weights)
-        means = np.empty((len(rows), parts, ell))
-        weights = np.ones((len(rows), parts))
-        pattern = np.empty(len(rows), dtype=np.intp)
-        variances: list[_Array] = []
-        covariances: list[_Array] = []
-        missing: list[int] = []
-        kept: list[tuple[list[PrefixGaussian], int]] = []
-        for found, members in patterns_of(~np.isnan(rows)):
-            t = found.known
-            chosen = rows[np.ix_(members, found.order[:t])]
-            models = self._models(found, affine)
-            innovations = [model.innovations(chosen, t) for model in models]
-            pairs = list(zip(models, innovations, strict=True))
-            for g, (model, e) in enumerate(pairs):
-                means[members, g] = model.means(e, t)[:, 0]
-            densities = [model.log_densities(e, t) for model, e in pairs] if parts > 1 else []
-            weights[members] = self._posterior(densities, (len(members), 1))[:, 0]
-            pattern[members] = len(missing)
-            missing.append(found.missing)
-            kept.append((models, t))
-            variances.append(np.stack([model.variance_table[t] for model in models]))
-            if covariance:
-                covariances.append(np.stack([model.covariances(t)[0] for model in models]))
-        q = len(missing)
-        return Conditional(
-            weights,
-            means,
-            np.stack(variances) if q else np.empty((0, parts, ell)),
-            np.stack(covariances) if q and covariance else None,
-            pattern,
-            np.array(missing, dtype=np.intp),
-            spectra_of(kept) if q and spectra else None,
-            kept,
-        )
-
-    def _posterior(self, densities: list[_Array], shape: tuple[int, int]) -> _Array:
-        """p(g | z), (n, p, G)."""
-        if not densities:
-            return np.ones((*shape, 1))
-        return self._shares(np.stack(densities, axis=-1))
-
-    def _shares(self, densities: _Array) -> _Array:
-        """p(g | z) of log densities, the parts along the last axis."""
-        logs = np.log(self._weights) + densities
-        shares = np.exp(logs - logs.max(axis=-1, keepdims=True))
-        return np.asarray(shares / shares.sum(axis=-1, keepdims=True))
-
-    def _models(self, pattern: Pattern, affine: Affine | None) -> list[PrefixGaussian]:
-        key = b"" if affine is None else affine.key
-        return self._cache.get(pattern, key, lambda: self._made(pattern, affine))
-
-    def _made(self, pattern: Pattern, affine: Affine | None) -> list[PrefixGaussian]:
-        if affine is not None and pattern.is_prefix:
-            plain = self._models(pattern, None)
-            means = [affine(mean[None])[0] for mean in self._means]
-            return [m.with_features(affine.B, y) for m, y in zip(plain, means, strict=True)]
-        features = None if affine is None else affine.pair
-        threads = _threads.resolve(self.n_threads)
-        models = [
-            PrefixGaussian.of(mean, R, features, pattern.permutation, threads)
-            for mean, R in zip(self._means, self._covariances, strict=True)
-        ]
-        if any(model is None for model in models):
-            raise ValueError(
-                f"ridge: expected one that makes the covariance positive definite, got {self.ridge}"
-                f" with shrinkage={self.shrinkage!r}"
-            )
-        return [model for model in models if model is not None]
+        affine = affine_of(features, self.n_features_in_)
+        return self.mixture_.after(rows, at, affine, covariance, n_threads=self.n_threads)
 
     def _keep(self, X: _Array, codes: NDArray[np.int32]) -> _Array:
         """Estimate and factorise; return the shrinkages."""
@@ -262,11 +163,15 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         else:
             gaussians = class_gaussians(X, codes, self.shrinkage, self.ridge, self.n_threads)
             self.log_likelihoods_ = np.empty(0)
-        self._means, self._covariances = gaussians[:2]
         self.n_iter_ = max(1, len(self.log_likelihoods_))
-        self._weights = np.bincount(codes) / len(codes)
-        self._cache = PatternCache()
-        self._models(Pattern(np.ones(X.shape[1], dtype=bool)), None)
+        self.mixture_ = GaussianMixture(np.bincount(codes) / len(codes), *gaussians[:2])
+        try:
+            self.mixture_.prefix_models(n_threads=self.n_threads)
+        except np.linalg.LinAlgError:
+            raise ValueError(
+                f"ridge: expected one that makes the covariance positive definite, got {self.ridge}"
+                f" with shrinkage={self.shrinkage!r}"
+            ) from None
         return gaussians[2]
 
     def _rows(self, X: Any) -> _Array:
@@ -278,16 +183,3 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def spectra_of(kept: list[tuple[list[PrefixGaussian], int]]) -> Spectra:
-    """Of the parts' Gaussians, each after a number of entries."""
-    if kept[0][0][0].gains.shape[1] > MANY_FEATURES:
-        return Spectra(None, np.stack([[m.correlation_moments(t) for m in ms] for ms, t in kept]))
-    values = np.stack([[m.correlation_eigenvalues(t) for m in ms] for ms, t in kept])
-    return Spectra(values, moments_of(values))
-
-
-def _stacked(covariances: list[_Array]) -> _Array:
-    """(p, G, ell, ell), without a copy where there is one part."""
-    return np.stack(covariances, axis=1) if len(covariances) > 1 else covariances[0][:, None]

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat.incomplete._completion.conditional import Conditional
 from eigenfeat.incomplete._series.row_blocks import BLOCK_NUMBERS
+
+if TYPE_CHECKING:
+    from eigenfeat.incomplete._completion.conditional import Conditional
 
 __all__ = ["completions"]
 

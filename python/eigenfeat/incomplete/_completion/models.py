@@ -58,6 +58,8 @@ class GaussianCompletion(Completion):
         Covariance, with shrinkage and ridge.
     shrinkage_ : float
         The shrinkage that was used.
+    mixture_ : object
+        The fitted distribution: ``weights`` (1,), ``means`` (1, d) and ``covariances`` (1, d, d).
     n_features_in_ : int
         Number of columns, d.
 
@@ -100,7 +102,7 @@ class GaussianCompletion(Completion):
         with unchanged_on_error(self):
             X = validate_data(self, X, **self._TRAINING)
             shares = self._keep(X, np.zeros(len(X), dtype=np.int32))
-        self.mean_, self.covariance_ = self._means[0], self._covariances[0]
+        self.mean_, self.covariance_ = self.mixture_.means[0], self.mixture_.covariances[0]
         self.shrinkage_ = float(shares[0])
         return self
 
@@ -145,6 +147,8 @@ class MixtureCompletion(Completion):
         Covariances of the classes, with shrinkage and ridge.
     shrinkages_ : (G,) array
         The shrinkages that were used.
+    mixture_ : object
+        The fitted distribution: ``weights`` (G,), ``means`` (G, d) and ``covariances`` (G, d, d).
     n_features_in_ : int
         Number of columns, d.
 
@@ -189,8 +193,8 @@ class MixtureCompletion(Completion):
             check_classification_targets(y)
             classes, codes = np.unique(y, return_inverse=True)
             shares = self._keep(X, codes.astype(np.int32))
-        self.classes_, self.class_weights_ = classes, self._weights
-        self.means_, self.covariances_ = self._means, self._covariances
+        self.classes_, self.class_weights_ = classes, self.mixture_.weights
+        self.means_, self.covariances_ = self.mixture_.means, self.mixture_.covariances
         self.shrinkages_ = shares
         return self
 

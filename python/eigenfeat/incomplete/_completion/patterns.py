@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.lazy import ProcessLock
-from eigenfeat.regions.prefix_gaussian import PrefixGaussian
+
+if TYPE_CHECKING:
+    from eigenfeat.regions.prefix_gaussian import PrefixGaussian
 
 __all__ = ["Pattern", "PatternCache", "patterns_of"]
 

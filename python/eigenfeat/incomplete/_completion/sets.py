@@ -13,7 +13,7 @@ belongs to a reliability tau and to what is known of the distribution. What each
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,9 @@ from scipy.special import chdtr, chdtri, ndtr, ndtri
 
 from eigenfeat.incomplete._completion.chi_squares import bounded_quantile, bounded_tail, quantile
 from eigenfeat.incomplete._completion.chi_squares import tails as chi_squares_tails
-from eigenfeat.incomplete._completion.conditional import Spectra
+
+if TYPE_CHECKING:
+    from eigenfeat.incomplete._completion.conditional import Spectra
 
 __all__ = ["SETS", "BoxSet", "ChebyshevSet", "ConfidenceSet", "MahalanobisSet", "QuadraticSet"]
 

@@ -16,18 +16,20 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.lazy import cached_property
 from eigenfeat.incomplete._rules.calibration import lower_bounds
-from eigenfeat.incomplete._rules.fitted import Fitted, Refit
 from eigenfeat.incomplete._rules.rule import Case, Judgement, Rule
 from eigenfeat.incomplete._series.folds import held_out, spread_over_classes
-from eigenfeat.incomplete._series.layout import Rows
 from eigenfeat.incomplete._series.steps import spread_steps
+
+if TYPE_CHECKING:
+    from eigenfeat.incomplete._rules.fitted import Fitted, Refit
+    from eigenfeat.incomplete._series.layout import Rows
 
 __all__ = ["CorrectedRule", "Correction", "Held", "corrected"]
 

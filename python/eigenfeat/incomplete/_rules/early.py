@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat.incomplete._completion.conditional import Conditional, PrefixConditional
-from eigenfeat.incomplete._rules.rule import Case, Judgement, Rule
 from eigenfeat.incomplete._series.results import EarlyDecisions
 from eigenfeat.incomplete._series.row_blocks import BLOCK_NUMBERS, blocks
+
+if TYPE_CHECKING:
+    from eigenfeat.incomplete._rules.rule import Case, Judgement, Rule
 
 __all__ = ["EarlyRun", "batches", "flattened"]
 

@@ -4,30 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base import threads as _threads
-from eigenfeat.incomplete._classifiers.discriminants import (
-    Discriminants,
-    Linear,
-    Local,
-    LocalMeans,
-    Opaque,
-    Quadratic,
-)
-from eigenfeat.incomplete._completion.affine import Affine
-from eigenfeat.incomplete._completion.conditional import Conditional
-from eigenfeat.incomplete._completion.conditioning import Completion
 from eigenfeat.incomplete._rules.early import flattened
 from eigenfeat.incomplete._rules.ideal import ClassCodes
 from eigenfeat.incomplete._rules.rule import Case, Rule, Shared
-from eigenfeat.incomplete._series.layout import Layout, Rows
 from eigenfeat.incomplete._series.row_blocks import blocks
 
-__all__ = ["Fitted", "Refit", "filled", "rule_for", "scores_of"]
+if TYPE_CHECKING:
+    from eigenfeat.incomplete._classifiers.discriminants import Discriminants
+    from eigenfeat.incomplete._completion.affine import Affine
+    from eigenfeat.incomplete._completion.conditional import Conditional
+    from eigenfeat.incomplete._completion.conditioning import Completion
+    from eigenfeat.incomplete._series.layout import Layout, Rows
+
+__all__ = ["Fitted", "Refit", "filled"]
 
 _Array = NDArray[np.float64]
 
@@ -73,7 +68,7 @@ class Fitted:
     def needs_covariance(self) -> bool:
         """Whether the rule takes conditional covariances."""
         if self.set == "box":
-            return isinstance(self.discriminants, Quadratic)
+            return self.discriminants.pair_axes
         return self.set not in ("quadratic", "sampled", "learned")
 
     @property
@@ -110,10 +105,9 @@ class Fitted:
 
     def case(self, rows: _Array) -> Case:
         """What the rule sees of rows."""
-        known = self.completion._conditioned(
-            rows, self.seen_as, self.needs_covariance, self.needs_spectra
-        )
-        return self.case_of(known)
+        wanted = self.seen_as, self.needs_covariance, self.needs_spectra
+        given = self.completion
+        return self.case_of(given.mixture_.condition(rows, *wanted, n_threads=given.n_threads))
 
     def case_of(self, known: Conditional, shared: Shared | None = None) -> Case:
         """The same, of what is known of them."""
@@ -128,14 +122,14 @@ class Fitted:
             later = np.arange(rows.shape[1]) >= times[:, None]
             seen = np.where(later, np.nan, rows[:, None]).reshape(-1, rows.shape[1])
             return self.case(seen)
-        found = self.completion._prefixes(
-            rows, times, self.seen_as, self.needs_covariance, self.needs_spectra
-        )
+        wanted = self.seen_as, self.needs_covariance, self.needs_spectra
+        given = self.completion
+        found = given.mixture_.after(rows, times, *wanted, n_threads=given.n_threads)
         return self.case_of(flattened(found, self.n_features))
 
     def numbers(self) -> int:
         """About how many numbers a row takes while it is judged."""
-        k, parts = self.discriminants.count, len(self.completion._weights)
+        k, parts = self.discriminants.count, len(self.completion.mixture_.weights)
         if self.scores is not None:
             return k * (parts * k + 4)
         width = self.width()
@@ -170,22 +164,3 @@ def filled(completion: Completion, rows: _Array) -> _Array:
     if not np.isnan(rows).any():
         return rows
     return np.asarray(completion.transform(rows))
-
-
-def rule_for(discriminants: Discriminants) -> str:
-    """The rule that decides earliest of those whose promise is about the complete row's label."""
-    if isinstance(discriminants, Local | LocalMeans):  # another row has others
-        return "ideal"
-    if isinstance(discriminants, Opaque):
-        return "sampled"
-    return "pairwise" if isinstance(discriminants, Linear) else "quadratic"
-
-
-def scores_of(discriminants: Discriminants, affine: Affine | None, d: int) -> Affine:
-    assert isinstance(discriminants, Linear)
-    # About their mean, so that what scores have in common takes no digits from differences.
-    slopes = discriminants.slopes - discriminants.slopes.mean(axis=0)
-    offsets = discriminants.offsets - discriminants.offsets.mean()
-    if affine is None:
-        return Affine(np.ascontiguousarray(slopes.T), offsets)
-    return affine.then(slopes, offsets)

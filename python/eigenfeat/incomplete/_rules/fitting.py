@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +16,17 @@ from eigenfeat._base.validation import show
 from eigenfeat.incomplete._classifiers.discriminants import (
     Discriminants,
     Linear,
+    Local,
+    LocalMeans,
     Opaque,
     discriminants_of,
 )
-from eigenfeat.incomplete._completion.affine import affine_of
+from eigenfeat.incomplete._completion.affine import Affine, affine_of
 from eigenfeat.incomplete._completion.models import GaussianCompletion
 from eigenfeat.incomplete._completion.sets import SETS
 from eigenfeat.incomplete._rules.calibration import lower_bound
 from eigenfeat.incomplete._rules.correction import CorrectedRule, Correction, Held, corrected
-from eigenfeat.incomplete._rules.fitted import Fitted, filled, rule_for, scores_of
+from eigenfeat.incomplete._rules.fitted import Fitted, filled
 from eigenfeat.incomplete._rules.ideal import ClassCodes, IdealRule
 from eigenfeat.incomplete._rules.learned import (
     LOOKS,
@@ -35,12 +37,14 @@ from eigenfeat.incomplete._rules.learned import (
     learned,
 )
 from eigenfeat.incomplete._rules.pairwise import PairwiseRule
-from eigenfeat.incomplete._rules.rule import Rule
 from eigenfeat.incomplete._rules.sample_sizes import samples_of
 from eigenfeat.incomplete._rules.sampled import SampledRule
 from eigenfeat.incomplete._rules.set_rule import SetRule
-from eigenfeat.incomplete._series.layout import Layout, Rows
 from eigenfeat.incomplete._series.steps import spread_steps
+
+if TYPE_CHECKING:
+    from eigenfeat.incomplete._rules.rule import Rule
+    from eigenfeat.incomplete._series.layout import Layout, Rows
 
 __all__ = ["ASKING", "Fitting"]
 
@@ -139,12 +143,12 @@ def fitted_to(model: Any, found: Rows, y: NDArray[Any], layout: Layout) -> Fitte
     classifier = clone(model.classifier).fit(inputs, y)
     classes = _classes_of(classifier, y)
     discriminants = _read(model.set, classifier, classes, inputs)
-    set_ = model.set if model.set != "auto" else rule_for(discriminants)
+    set_ = model.set if model.set != "auto" else _rule_for(discriminants)
     rule = _rule(model, set_, ClassCodes(classes, classifier), found, y, layout)
     few = isinstance(discriminants, Linear) and discriminants.count <= MANY_SCORES
     scores = None
     if few and set_ in ("pairwise", "chebyshev", "mahalanobis"):
-        scores = scores_of(discriminants, affine, X.shape[1])
+        scores = _scores_of(discriminants, affine, X.shape[1])
     return Fitted(
         layout=layout,
         classes=classes,
@@ -208,3 +212,22 @@ def _classes_of(classifier: Any, y: NDArray[Any]) -> NDArray[Any]:
     if classes.ndim != 1 or not np.all(classes[:-1] < classes[1:]):
         raise ValueError(f"classifier: expected ascending classes_, got {show(classes.tolist())}")
     return classes
+
+
+def _rule_for(discriminants: Discriminants) -> str:
+    """The rule that decides earliest of those whose promise is about the complete row's label."""
+    if isinstance(discriminants, Local | LocalMeans):  # another row has others
+        return "ideal"
+    if isinstance(discriminants, Opaque):
+        return "sampled"
+    return "pairwise" if isinstance(discriminants, Linear) else "quadratic"
+
+
+def _scores_of(discriminants: Discriminants, affine: Affine | None, d: int) -> Affine:
+    assert isinstance(discriminants, Linear)
+    # About their mean, so that what scores have in common takes no digits from differences.
+    slopes = discriminants.slopes - discriminants.slopes.mean(axis=0)
+    offsets = discriminants.offsets - discriminants.offsets.mean()
+    if affine is None:
+        return Affine(np.ascontiguousarray(slopes.T), offsets)
+    return affine.then(slopes, offsets)

@@ -19,7 +19,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +28,14 @@ from sklearn.linear_model import LogisticRegression
 
 from eigenfeat.incomplete._completion.draws import completions
 from eigenfeat.incomplete._rules.calibration import lower_bounds
-from eigenfeat.incomplete._rules.fitted import Fitted, Refit
-from eigenfeat.incomplete._rules.ideal import ClassCodes
 from eigenfeat.incomplete._rules.rule import Case, Judgement, Rule
 from eigenfeat.incomplete._series.folds import held_out, spread_over_classes
-from eigenfeat.incomplete._series.layout import Layout, Rows
 from eigenfeat.incomplete._series.steps import spread_steps
+
+if TYPE_CHECKING:
+    from eigenfeat.incomplete._rules.fitted import Fitted, Refit
+    from eigenfeat.incomplete._rules.ideal import ClassCodes
+    from eigenfeat.incomplete._series.layout import Layout, Rows
 
 __all__ = ["LOOKS", "LearnedRule", "ThresholdRule", "Thresholds", "critical_of", "learned"]
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat.incomplete._classifiers.discriminants import Linear
-from eigenfeat.incomplete._completion.sets import ConfidenceSet
 from eigenfeat.incomplete._rules.rule import (
     Case,
     pair_variances,
@@ -19,6 +18,9 @@ from eigenfeat.incomplete._rules.rule import (
 from eigenfeat.incomplete._series.rounding import of_quadratics, share
 from eigenfeat.regions.dominance import box_minimum
 from eigenfeat.regions.trust_region import certified_sign
+
+if TYPE_CHECKING:
+    from eigenfeat.incomplete._completion.sets import ConfidenceSet
 
 __all__ = ["over_set"]
 

@@ -10,16 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.lazy import cached_property
-from eigenfeat.incomplete._classifiers.discriminants import Discriminants, Linear, Quadratic
 from eigenfeat.incomplete._completion.conditional import Conditional
-from eigenfeat.incomplete._completion.sets import ConfidenceSet
 from eigenfeat.incomplete._series.rounding import of_variances
-from eigenfeat.regions.dominance import SeparableClasses
+
+if TYPE_CHECKING:
+    from eigenfeat.incomplete._classifiers.discriminants import Discriminants, Linear
+    from eigenfeat.incomplete._completion.sets import ConfidenceSet
+    from eigenfeat.regions.dominance import SeparableClasses
 
 __all__ = [
     "Case",
@@ -81,7 +84,7 @@ class Case:
         if self.by_scores:  # which are relative to each other
             return np.minimum(most, self.discriminants.count - 1)
         spread = np.asarray((self.known.variance > 0).sum(axis=1))
-        if kind.shape == "box" and isinstance(self.discriminants, Quadratic):
+        if kind.shape == "box" and self.discriminants.pair_axes:
             return spread * (self.discriminants.count - 1)
         return np.minimum(most, spread) if kind.full_covariance else spread
 
@@ -237,8 +240,7 @@ def pair_variances(covariance: _Array, best: _Codes) -> _Array:
 
 def slope_variances(case: Case, covariances: _Array, pattern: _Codes, guess: _Codes) -> _Array:
     """(n, k): the same from the slopes, where there are too many scores for their covariances."""
-    linear = case.functions
-    assert isinstance(linear, Linear)
+    linear = cast("Linear", case.functions)
     variance = np.empty((len(guess), linear.count))
     for i, at in enumerate(pattern):
         apart = linear.slopes - linear.slopes[guess[i]]

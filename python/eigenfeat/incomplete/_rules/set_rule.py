@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat.incomplete._completion.sets import ConfidenceSet
 from eigenfeat.incomplete._rules.over_sets import over_set
 from eigenfeat.incomplete._rules.rule import Case, Judgement, Rule
+
+if TYPE_CHECKING:
+    from eigenfeat.incomplete._completion.sets import ConfidenceSet
 
 __all__ = ["SetRule"]
 

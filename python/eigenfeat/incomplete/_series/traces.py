@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.validation import real_array, show
 from eigenfeat.incomplete._series.early_result import EarlyLabels
-from eigenfeat.incomplete._series.results import EarlyDecisions
+
+if TYPE_CHECKING:
+    from eigenfeat.incomplete._series.results import EarlyDecisions
 
 __all__ = ["checked_taus", "runs"]
 

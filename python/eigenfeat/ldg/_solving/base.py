@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -12,46 +11,24 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.signs import signed
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS
-from eigenfeat.expansion.waves import expand
-from eigenfeat.ldg._solving.block_rows import class_rows
-from eigenfeat.ldg._solving.scatters import Array, ClassRows
-from eigenfeat.rows.blocks import RowBlocks, is_blocks
+from eigenfeat.expansion.features import expand
+from eigenfeat.ldg._solving.scatters import (
+    Array,
+    ClassRows,
+    Reduction,
+    between_means,
+    check_varies,
+    triangle_of,
+)
+from eigenfeat.rows.blocks import Block, RowBlocks, is_blocks
 from eigenfeat.rows.out_of_core import given_blocks, over_blocks
+from eigenfeat.rows.surveyed import surveyed
 
-__all__ = [
-    "ClassReducer",
-    "Reducer",
-    "Reduction",
-    "count_components",
-]
-
-
-@dataclass(frozen=True, eq=False)
-class Reduction:
-    """Directions (d, ell), one a column, and other fitted attributes by name."""
-
-    directions: Array
-    attributes: dict[str, Any]
-
-
-def count_components(n_components: int | None, most: int, reason: str) -> int:
-    """Return how many components to keep, by default all.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than asked for; `reason` is what bounds them.
-    """
-    if n_components is None:
-        return most
-    if n_components > most:
-        raise ValueError(
-            f"n_components: expected at most {most} ({reason}), got {int(n_components)}"
-        )
-    return int(n_components)
+__all__ = ["ClassReducer", "Reducer"]
 
 
 class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -150,10 +127,74 @@ class ClassReducer(Reducer):
         if not self._in_blocks:
             name = type(self).__name__
             raise ValueError(f"X: expected rows in memory, which {name} compares, got blocks")
-        rows = class_rows(blocks)
+        rows = _class_rows(blocks)
         self.__dict__.pop("feature_names_in_", None)
         self.n_features_in_ = len(rows.mean)
         return rows
 
     def _reduce(self, rows: ClassRows) -> Reduction:
         raise NotImplementedError
+
+
+def _class_rows(blocks: RowBlocks) -> ClassRows:
+    """What `ClassRows.of` makes of rows in memory: a triangle takes the place of the rows.
+
+    Deviations from the means of classes have the squares of the triangle R of their QR
+    decomposition, and R of several blocks is that of their R's, one below the other: the digits
+    that squares would lose are kept, as with rows in memory.
+
+    Raises
+    ------
+    ValueError
+        As `ClassRows.of`; or if the rows have weights.
+    TypeError
+        If some rows are sparse.
+    """
+    rows = surveyed(blocks)
+    if rows.survey.sparse:
+        raise TypeError("X: expected dense rows, got sparse ones")
+    if rows.survey.weight is not None:
+        raise ValueError("sample_weight: expected rows without weights, got some with")
+    check_two_labels(rows.classes)
+    n, d = rows.n_rows, rows.survey.n_features
+    if n < d:  # fewer numbers than a triangle has
+        return ClassRows.of(rows.take(np.arange(n)).X, rows.classes[rows.codes])
+    counts = np.bincount(rows.codes)
+    first = np.unique(rows.codes, return_index=True)[1]
+    firsts = rows.take(first).X.astype(np.float64)
+    origin = rows.take(np.zeros(1, dtype=int)).X[0].astype(np.float64)
+    exponent = check_varies(rows.reduce(_largest_deviation, max, origin))
+    # About a row of its own class a column that is constant there is 0, and so is its mean.
+    shifts = rows.reduce(_deviation_sums, np.add, firsts, exponent) / counts[:, None]
+    triangle = rows.reduce(_class_triangle, _merge_triangles, firsts, shifts, exponent)
+    means = np.ldexp(firsts - origin, -exponent) + shifts
+    mean, between = between_means(means, counts)
+    mean = origin + np.ldexp(mean, exponent)
+    unit = 2.0**exponent
+    return ClassRows(triangle, between, counts, rows.classes, mean, unit, summed=True)
+
+
+def _largest_deviation(block: Block, origin: Array) -> float:
+    """Largest magnitude of rows less an origin; merged by `max`."""
+    return float(np.abs(block.X - origin).max())
+
+
+def _deviation_sums(block: Block, firsts: Array, exponent: int) -> Array:
+    """Sums (k, d) of rows less a row of their class; merged by adding."""
+    deviations = np.ldexp(block.X - firsts[block.y], -exponent)
+    out = np.zeros_like(firsts)
+    for c in np.unique(block.y):
+        out[c] = deviations[block.y == c].sum(axis=0)
+    return out
+
+
+def _class_triangle(block: Block, firsts: Array, shifts: Array, exponent: int) -> Array:
+    """R (d, d) of rows less the means of their classes."""
+    deviations = np.ldexp(block.X - firsts[block.y], -exponent)
+    deviations -= shifts[block.y]
+    return triangle_of(deviations)
+
+
+def _merge_triangles(a: Array, b: Array) -> Array:
+    """R of the rows of both."""
+    return triangle_of(np.vstack([a, b]))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat.expansion.waves import expand
+from eigenfeat.expansion.features import expand
 from eigenfeat.ldg._solving.coordinates import Basis, Columns
 from eigenfeat.ldg._solving.folds import FoldAccuracies, fold_accuracies, spread_out
 from eigenfeat.ldg._solving.selection import knn_accuracy

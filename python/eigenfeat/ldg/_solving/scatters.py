@@ -20,15 +20,17 @@ from sklearn.utils.multiclass import check_classification_targets
 from eigenfeat._base.interruptible import interruptible
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.validation import RealArray
+from eigenfeat.pencils.class_matrices import SingularDenominatorError
 from eigenfeat.pencils.eigh import generalized_eigh
-from eigenfeat.pencils.pencils import SingularDenominatorError
 
 __all__ = [
     "Array",
     "ClassRows",
+    "Reduction",
     "Span",
     "between_means",
     "check_varies",
+    "count_components",
     "largest_ratios",
     "triangle_of",
 ]
@@ -36,6 +38,31 @@ __all__ = [
 Array = NDArray[np.float64]
 
 EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class Reduction:
+    """Directions (d, ell), one a column, and other fitted attributes by name."""
+
+    directions: Array
+    attributes: dict[str, Any]
+
+
+def count_components(n_components: int | None, most: int, reason: str) -> int:
+    """Return how many components to keep, by default all.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than asked for; `reason` is what bounds them.
+    """
+    if n_components is None:
+        return most
+    if n_components > most:
+        raise ValueError(
+            f"n_components: expected at most {most} ({reason}), got {int(n_components)}"
+        )
+    return int(n_components)
 
 
 @dataclass(frozen=True, eq=False)

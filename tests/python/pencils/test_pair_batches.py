@@ -1,4 +1,4 @@
-"""Many problems at once: waves of bounded memory give what a single one gives."""
+"""Many problems at once: batches of bounded memory give what a single one gives."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from eigenfeat import ClassMoments, SingularDenominatorError, pair_directions
 from eigenfeat._base import validation
-from eigenfeat.pencils import pair_waves as _pair_waves
+from eigenfeat.pencils import pair_batches as _pair_batches
 from eigenfeat.pencils.eigh import solve
 
 
@@ -29,9 +29,9 @@ def test_many_waves_find_what_one_does(rng, monkeypatch, pairs, denominator):
     options = {"denominator": denominator, "constant": True, "n_directions": 2, "ridge": 0.1}
     one = pair_directions(moments, pairs, **options)
     sizes = []
-    monkeypatch.setattr(_pair_waves, "_FEWEST", 4)
-    monkeypatch.setattr(_pair_waves, "_BYTES", 1)
-    monkeypatch.setattr(_pair_waves, "_SHARED_BYTES", 1)
+    monkeypatch.setattr(_pair_batches, "_FEWEST", 4)
+    monkeypatch.setattr(_pair_batches, "_BYTES", 1)
+    monkeypatch.setattr(_pair_batches, "_SHARED_BYTES", 1)
 
     def counted(numerators, denominators, *others):
         sizes.append(len({*map(id, numerators + denominators)}))
@@ -53,8 +53,8 @@ def test_singular_denominators_of_all_waves_are_named(rng, monkeypatch):
     X, y = sample(rng, k=6)
     X[(y == 1) | (y == 5), 0] = 0.0
     moments = ClassMoments().update(X, y)
-    monkeypatch.setattr(_pair_waves, "_FEWEST", 2)
-    monkeypatch.setattr(_pair_waves, "_SHARED_BYTES", 1)
+    monkeypatch.setattr(_pair_batches, "_FEWEST", 2)
+    monkeypatch.setattr(_pair_batches, "_SHARED_BYTES", 1)
     with pytest.raises(SingularDenominatorError, match=r"denominator of class 1, 5 is"):
         pair_directions(moments, "all", 0.0)
 

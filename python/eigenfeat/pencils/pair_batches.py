@@ -1,4 +1,4 @@
-"""All problems of one call, solved in waves that hold a bounded number of matrices."""
+"""All problems of one call, solved in batches that hold a bounded number of matrices."""
 
 from __future__ import annotations
 
@@ -6,26 +6,28 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.core import core
 from eigenfeat._base.validation import check_memory, show
-from eigenfeat.moments.class_moments import ClassMoments
-from eigenfeat.pencils.class_matrices import ClassMatrices, Recipe, Unions
-from eigenfeat.pencils.contrasts import KINDS, Contraction, Contrasts, class_tree, one_vs_rest
+from eigenfeat.pencils.class_matrices import ClassMatrices, Contraction, Recipe, Unions
+from eigenfeat.pencils.contrasts import KINDS, Contrasts, class_tree, one_vs_rest
 from eigenfeat.pencils.eigh import PencilResult, Status
 from eigenfeat.pencils.pairs import chosen_pairs, confusion_pairs
 
-__all__ = ["Found", "Problems", "Request", "problems_of", "solve_problems"]
+if TYPE_CHECKING:
+    from eigenfeat.moments.class_moments import ClassMoments
+
+__all__ = ["PairDirections", "Problems", "Request", "problems_of", "solve_problems"]
 
 _Array = npt.NDArray[np.float64]
 _Rows = npt.NDArray[np.int64]
 
 # Matrices held at a time: so many bytes, or so many matrices if these are more. Where matrices
-# occur in several problems, a larger wave forms and factorises them less often.
+# occur in several problems, a larger batch forms and factorises them less often.
 _SHARED_BYTES = 2**30
 _BYTES = 2**27
 _FEWEST = 16
@@ -65,18 +67,49 @@ class Request:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """F directions of P problems: see `PairDirections`; ``problems`` (F,) says which one's."""
+class PairDirections:
+    """F directions of P class pairs, for d features.
 
-    vectors: _Array  # (d, F), in the units solved for
-    offset: _Array | None  # (F,), about the recipe's centre if it has one
-    eigenvalues: _Array
-    residuals: _Array
-    problems: _Rows
-    ranks: _Rows
+    Attributes
+    ----------
+    vectors : ndarray of shape (d, F)
+        One direction per column, in the units of the rows: projections are ``X @ vectors``, plus
+        ``offset`` if it is not None.
+    eigenvalues : ndarray of shape (F,)
+        Descending within a pair: mean square of the projections of the numerator's rows, divided by
+        that of the (regularised) denominator.
+    pairs : ndarray of labels, shape (F, 2)
+        Numerator and denominator class of each direction; for groups of classes, their names in
+        `Contrasts`.
+    ranks : ndarray of int, shape (F,)
+        Rank within its pair, from 0.
+    residuals : ndarray of shape (F,)
+        As in `PencilResult`.
+    offset : ndarray of shape (F,), or None
+        With ``constant=True``, the contribution of the constant column; with the covariance as
+        denominator, minus the projection of the denominator's mean.
+    solved_pairs : ndarray of labels, shape (P, 2)
+        All solved pairs, including those without directions.
+    status, iterations : ndarray of int, shape (P,)
+        Outcome (`Status`) of each solved pair, and the iterations of krylov as in `PencilResult`.
+    solver : ndarray of str, shape (P,)
+        Solver of each solved pair.
+    """
+
+    vectors: npt.NDArray[np.float64]
+    eigenvalues: npt.NDArray[np.float64]
+    pairs: npt.NDArray[Any]
+    ranks: npt.NDArray[np.int64]
+    residuals: npt.NDArray[np.float64]
+    offset: npt.NDArray[np.float64] | None
+    solved_pairs: npt.NDArray[Any]
     status: npt.NDArray[np.int32]
-    iterations: _Rows
+    iterations: npt.NDArray[np.int64]
     solver: npt.NDArray[np.str_]
+
+    def __repr__(self) -> str:
+        d, n = self.vectors.shape
+        return f"PairDirections({n} directions of {len(self.status)} pairs, {d} features)"
 
 
 def problems_of(
@@ -146,23 +179,23 @@ def _present(
     return Contraction(position[side.indices[kept]], side.weights[kept], side.others)
 
 
-def solve_problems(moments: ClassMoments, problems: Problems, request: Request) -> Found:
-    """Solve wave by wave; raises SingularDenominatorError at the end if there is reason to."""
+def solve_problems(moments: ClassMoments, problems: Problems, request: Request) -> PairDirections:
+    """Solve batch by batch; raises SingularDenominatorError at the end if there is reason to."""
     unions = Unions(moments, problems.labels)
     matrices = ClassMatrices(unions, problems.groups, request.recipe)
     m = min(request.n_directions, matrices.order)
-    waves = _waves(problems.items, matrices.order, request.recipe)
+    batches = _batches(problems.items, matrices.order, request.recipe)
     solver = _settled_solver(problems.items, matrices.order, m, request)
-    _check_memory(problems, waves, matrices.order, m, solver, request)
+    _check_memory(problems, batches, matrices.order, m, solver, request)
     results: list[PencilResult] = []
     failed: set[int] = set()
-    for rows in waves:
-        wave = matrices.wave(problems.items[rows])
+    for rows in batches:
+        batch = matrices.batch(problems.items[rows])
         result = request.solve(
-            wave.numerators,
-            wave.denominators,
-            wave.shifts,
-            wave.items,
+            batch.numerators,
+            batch.denominators,
+            batch.shifts,
+            batch.items,
             m,
             1.0 if request.threshold is None else request.threshold,
             solver,
@@ -173,15 +206,12 @@ def solve_problems(moments: ClassMoments, problems: Problems, request: Request) 
         singular = result.status == Status.NOT_POSITIVE_DEFINITE
         failed.update(problems.items[rows[singular], 1].tolist())
         results.append(result)
-        del wave
+        del batch
     if failed:
         groups = sorted(failed)
         what = "class" if problems.of_classes else "contrast"
         raise matrices.singular(groups, what, problems.names_below(groups))
-    found = _joined(results, waves, unions.means.shape[1], request.recipe.constant)
-    if request.recipe.denominator == "covariance":
-        return replace(found, offset=_offset_below(found, problems, matrices, request.recipe))
-    return found
+    return _joined(results, batches, problems, matrices, request.recipe)
 
 
 def _above(result: PencilResult, edges: _Array) -> PencilResult:
@@ -190,21 +220,18 @@ def _above(result: PencilResult, edges: _Array) -> PencilResult:
     return replace(result, found=np.minimum(result.found, kept).astype(result.found.dtype))
 
 
-def _offset_below(
-    found: Found, problems: Problems, matrices: ClassMatrices, recipe: Recipe
-) -> _Array:
+def _offset_below(vectors: _Array, below: _Rows, matrices: ClassMatrices, recipe: Recipe) -> _Array:
     """Minus the projection of the mean below (F,), with vectors in the units solved for."""
-    below = problems.items[found.problems, 1]
     offset = np.empty(len(below))
     scale = 1.0 if recipe.scale is None else recipe.scale
     for group in np.unique(below).tolist():
         columns = below == group
-        offset[columns] = -(matrices.mean(group) / scale) @ found.vectors[:, columns]
+        offset[columns] = -(matrices.mean(group) / scale) @ vectors[:, columns]
     return offset
 
 
 def _settled_solver(items: _Rows, order: int, m: int, request: Request) -> str:
-    """One solver for all waves, whatever share of the problems each has."""
+    """One solver for all batches, whatever share of the problems each has."""
     if not isinstance(request.solver, str) or request.solver not in _SOLVERS:
         names = ", ".join(_SOLVERS)
         raise ValueError(f"solver: expected one of {names}, got {show(request.solver)}")
@@ -213,8 +240,8 @@ def _settled_solver(items: _Rows, order: int, m: int, request: Request) -> str:
     return core.choose_solver(order, m, len(items) / len(np.unique(items[:, 1])))
 
 
-def _waves(items: _Rows, order: int, recipe: Recipe) -> list[_Rows]:
-    """Cut problems into waves of bounded numbers of matrices, in an order in which they share."""
+def _batches(items: _Rows, order: int, recipe: Recipe) -> list[_Rows]:
+    """Cut problems into batches of bounded numbers of matrices, in an order in which they share."""
     apart = recipe.denominator == "covariance"
     n_groups = len(np.unique(items))
     room = (_SHARED_BYTES if len(items) > n_groups else _BYTES) // (8 * order * order)
@@ -226,7 +253,7 @@ def _waves(items: _Rows, order: int, recipe: Recipe) -> list[_Rows]:
         return [np.arange(len(items))]
     block = items[:, 1] if apart else items[:, 1] // max(1, room // 4)
     rows = np.lexsort((items[:, 1], items[:, 0], block))
-    return [np.sort(wave) for wave in _cut(rows, matrix, room)]
+    return [np.sort(batch) for batch in _cut(rows, matrix, room)]
 
 
 def _cut(rows: npt.NDArray[Any], items: _Rows, room: int) -> Iterator[npt.NDArray[Any]]:
@@ -241,12 +268,12 @@ def _cut(rows: npt.NDArray[Any], items: _Rows, room: int) -> Iterator[npt.NDArra
 
 
 def _check_memory(
-    problems: Problems, waves: list[_Rows], order: int, m: int, solver: str, request: Request
+    problems: Problems, batches: list[_Rows], order: int, m: int, solver: str, request: Request
 ) -> None:
     """MemoryError before anything is taken: matrices, the core's scratch, and directions."""
     apart = request.recipe.denominator == "covariance"
     held, largest = 0, 0.0
-    for rows in waves:
+    for rows in batches:
         items = problems.items[rows]
         n_below = len(np.unique(items[:, 1]))
         formed = n_below + len(rows) if apart else len(np.unique(items))
@@ -261,32 +288,51 @@ def _check_memory(
     check_memory("pair_directions", total, order)
 
 
-def _joined(results: list[PencilResult], waves: list[_Rows], d: int, constant: bool) -> Found:
-    """The waves' results in the order of the problems, without what was not found."""
-    n = sum(map(len, waves))
+def _joined(
+    results: list[PencilResult],
+    batches: list[_Rows],
+    problems: Problems,
+    matrices: ClassMatrices,
+    recipe: Recipe,
+) -> PairDirections:
+    """In the order of the problems, only what was found, in the units of the rows."""
+    n, d = len(problems.items), matrices.n_features
     counts = np.zeros(n, dtype=np.int64)
-    for rows, result in zip(waves, results, strict=True):
+    for rows, result in zip(batches, results, strict=True):
         counts[rows] = result.found
     ends = np.cumsum(counts)
     total = int(ends[-1])
-    vectors, offset = np.empty((d, total)), np.empty(total)
+    vectors, offset = np.empty((d, total)), np.empty(total) if recipe.constant else None
     values, residuals = np.empty(total), np.empty(total)
     status, iterations = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int64)
     solver = np.empty(n, dtype="U6")
-    ranks = np.arange(total) - np.repeat(ends - counts, counts)
-    for rows, result in zip(waves, results, strict=True):
+    for rows, result in zip(batches, results, strict=True):
         kept = np.arange(result.eigenvalues.shape[1]) < result.found[:, None]
         at = (ends - counts)[rows][:, None] + np.arange(kept.shape[1])
         columns = at[kept]
         directions = np.swapaxes(result.vectors, 1, 2)[kept]
         vectors[:, columns] = directions[:, :d].T
-        if constant:
+        if offset is not None:
             offset[columns] = directions[:, d]
         values[columns], residuals[columns] = result.eigenvalues[kept], result.residuals[kept]
         status[rows], iterations[rows] = result.status, result.iterations
         solver[rows] = result.solver
-    problems = np.repeat(np.arange(n), counts)
-    return Found(
-        vectors, offset if constant else None, values, residuals, problems, ranks,
-        status, iterations, solver,
-    )  # fmt: skip
+    of = np.repeat(np.arange(n), counts)
+    if recipe.denominator == "covariance":
+        offset = _offset_below(vectors, problems.items[of, 1], matrices, recipe)
+    if recipe.scale is not None:
+        vectors /= recipe.scale[:, None]
+    if offset is not None and recipe.centre is not None:
+        offset = offset - recipe.centre @ vectors
+    return PairDirections(
+        vectors=vectors,
+        eigenvalues=values,
+        pairs=problems.names[of],
+        ranks=np.arange(total) - np.repeat(ends - counts, counts),
+        residuals=residuals,
+        offset=offset,
+        solved_pairs=problems.names,
+        status=status,
+        iterations=iterations,
+        solver=solver,
+    )

@@ -1,0 +1,31 @@
+"""What arguments and results are, for type checkers: one name for each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Floats", "Labels", "RandomState", "Rows", "Seed", "Sparse"]
+
+
+class Sparse(Protocol):
+    """A sparse matrix or array of SciPy's."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Rows and columns."""
+
+    def tocsr(self) -> Any:
+        """The same in compressed rows."""
+
+
+if TYPE_CHECKING:
+    Rows: TypeAlias = ArrayLike | Sparse  # of numbers; a data frame is array-like
+    Labels: TypeAlias = NDArray[Any]  # of any one type that can be sorted
+    Floats: TypeAlias = NDArray[np.floating[Any]]  # float32 or float64, as the rows that came
+    RandomState: TypeAlias = int | np.random.RandomState | None
+    Seed: TypeAlias = int | np.random.RandomState | np.random.Generator | None
+else:  # np.floating takes no argument in old versions, and nobody asks
+    Rows = Labels = Floats = RandomState = Seed = Any
