@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.validation import show
 from eigenfeat.incomplete._classifiers.discriminants import Linear
-from eigenfeat.incomplete._completion.patterns import Pattern
 from eigenfeat.incomplete._rules.pairwise import PairwiseRule
 from eigenfeat.incomplete._rules.rule import pair_variances
 from eigenfeat.incomplete._series.steps import looks_of, taus_of
@@ -115,7 +114,8 @@ def stream_tables(
     looks = looks[
         (looks > 0) & (looks < core.layout.length) & (entries >= core.rule.least_known(tau))
     ]
-    gaussians = core.completion._models(Pattern(np.ones(core.n_features, dtype=bool)), core.scores)
+    mixture = core.completion.mixture_
+    gaussians = mixture.prefix_models(core.scores, n_threads=core.completion.n_threads)
     k = core.discriminants.count
     deviations = np.zeros((len(looks), len(gaussians), k, k))
     for g, one in enumerate(gaussians):
@@ -130,7 +130,7 @@ def stream_tables(
         held=core.layout.held,
         tau=tau,
         looks=looks,
-        weights=np.asarray(core.completion._weights, dtype=np.float64),
+        weights=np.asarray(mixture.weights, dtype=np.float64),
         means=np.stack([one.mean for one in gaussians]),
         factors=np.stack([np.tril(one.factor) for one in gaussians]),
         gains=np.stack([one.gains for one in gaussians]),

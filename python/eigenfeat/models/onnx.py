@@ -118,6 +118,8 @@ def to_onnx(
 
 def _refuse_completion(model: Any) -> None:
     """ValueError for models that complete rows, which these operators cannot."""
+    if isinstance(model, ReliableClassifier | ReliableClassifierCV):
+        return  # whose decisions on prefixes they can
     if hasattr(model, "completion_"):
         raise ValueError(
             "model: expected one that was fitted to complete rows, got one that completes missing "
