@@ -76,6 +76,8 @@ def main():
     given.folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
+        for folder in ("repaired", "unpacked", "packed"):
+            (work / folder).mkdir()
         tool = [sys.executable, "-m", "wheel"]
         plain = given.wheel
         try:
