@@ -27,7 +27,7 @@ struct Processor {
     constexpr unsigned fma = 1U << 12, saves = 1U << 27, avx = 1U << 28;
     if ((c & fma) == 0 || (c & saves) == 0 || (c & avx) == 0) return;
     if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return;
-    unsigned low = 0, high = 0;
+    unsigned low = 0, high = 0;  // NOLINT(misc-const-correctness): the instruction writes them
     asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
     constexpr unsigned bmi = 1U << 3, avx2 = 1U << 5, bmi2 = 1U << 8;
     constexpr unsigned f = 1U << 16, dq = 1U << 17, cd = 1U << 28, bw = 1U << 30, vl = 1U << 31;
