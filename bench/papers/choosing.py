@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,20 +10,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid, PredefinedSplit, StratifiedShuffleSplit
 
-from bench.papers import settings
-from bench.papers.protocol import Context, Data, Method, Rows
+from bench.papers.protocol import Context, Data, Method, Rows, Scores, Step
 
-__all__ = ["Scores", "Trained", "score", "train"]
-
-Step = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Scores:
-    """Share of wrong predictions, and mean negative log probability of the labels (None: no)."""
-
-    error: float
-    cross_entropy: float | None = None
+HELD_OUT = 1 / 6  # share of the training rows to choose hyperparameters on
 
 
 @dataclass(frozen=True)
@@ -41,15 +29,8 @@ class Trained:
 def train(method: Method, data: Data, objective: str, context: Context, step: Step) -> Trained:
     """Choose a method's hyperparameters without the test rows, and train it with them.
 
-    Parameters
-    ----------
-    method : Method
-    data : Data
-    objective : {"error", "cross_entropy"}
-        What the choice minimises. On a tie the first candidate is taken.
-    context : Context
-    step : callable
-        Told what is being done.
+    The choice minimises the `objective`, "error" or "cross_entropy"; on a tie the first candidate
+    is taken.
     """
     estimator = method.build(context).set_params(**method.hyperparameters.set_for(context))
     grid = method.hyperparameters.chosen_from(context)
@@ -57,8 +38,12 @@ def train(method: Method, data: Data, objective: str, context: Context, step: St
     started = time.perf_counter()
     best = candidates[0]
     if len(candidates) > 1 and _chooses_itself(estimator, data, objective):
+        from eigenfeat.gem.search import GEMClassifierCV  # shares moments and features
+
         step(f"choosing out of {len(candidates)}")
-        best = _by_classifier_cv(estimator, grid, data, context)
+        cv = _splitter(data, context.seed)
+        search = GEMClassifierCV(estimator=estimator, grid=grid, cv=cv, refit=False, verbose=0)
+        best = dict(search.fit(data.train.X, data.train.y).best_params_)
     elif len(candidates) > 1:
         best = _by_trial(estimator, candidates, data, objective, context, step)
     chosen = time.perf_counter()
@@ -86,22 +71,9 @@ def score(model: Any, rows: Rows) -> Scores:
 
 
 def _chooses_itself(estimator: Any, data: Data, objective: str) -> bool:
-    """Whether GEMClassifierCV can do it, which shares moments and features among candidates."""
-    if data.development is not None or objective != "error":
-        return False
-    from eigenfeat.gem.classifier import GEMClassifier
-
-    return isinstance(estimator, GEMClassifier)
-
-
-def _by_classifier_cv(
-    estimator: Any, grid: dict[str, list[Any]], data: Data, context: Context
-) -> dict[str, Any]:
-    from eigenfeat.gem.search import GEMClassifierCV
-
-    cv = _splitter(data, context.seed)
-    search = GEMClassifierCV(estimator=estimator, grid=grid, cv=cv, refit=False, verbose=0)
-    return dict(search.fit(data.train.X, data.train.y).best_params_)
+    """Whether there is a search of the estimator's own that can do it."""
+    is_gem = type(estimator).__name__ == "GEMClassifier"
+    return is_gem and data.development is None and objective == "error"
 
 
 def _by_trial(
@@ -115,7 +87,8 @@ def _by_trial(
     """Train each candidate on the same rows, and return the one that does best on the others."""
     fit, held_out = data.train, data.development
     if held_out is None:
-        fit, held_out = _held_out(data, context.seed)
+        splits = _splitter(data, context.seed).split(fit.y[:, None], fit.y)
+        fit, held_out = (data.train[part] for part in next(splits))
     values = []
     for number, candidate in enumerate(candidates, 1):
         step(f"candidate {number} of {len(candidates)}")
@@ -129,16 +102,10 @@ def _by_trial(
     return candidates[int(np.argmin(values))]
 
 
-def _held_out(data: Data, seed: int) -> tuple[Rows, Rows]:
-    rows = data.train
-    kept, held_out = next(_splitter(data, seed).split(rows.y[:, None], rows.y))
-    return rows[kept], rows[held_out]
-
-
 def _splitter(data: Data, seed: int) -> Any:
     if not data.by_source:
-        return StratifiedShuffleSplit(1, test_size=settings.HELD_OUT, random_state=seed)
+        return StratifiedShuffleSplit(1, test_size=HELD_OUT, random_state=seed)
     n = len(data.train)
     fold = np.full(n, -1)
-    fold[n - round(settings.HELD_OUT * n) :] = 0
+    fold[n - round(HELD_OUT * n) :] = 0
     return PredefinedSplit(fold)

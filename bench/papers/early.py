@@ -1,37 +1,62 @@
 """Chapter 5 of Parrish's thesis: early decisions on the archive's time series.
 
-Its other sets are not at hand; those here have an official split. Rows of the test part are in
-random order, and at most so many are taken.
+Each method is run over its knob. The thesis's other sets are not at hand; those here have an
+official split. Rows of the test part are in random order, and at most so many are taken.
 """
 
 from __future__ import annotations
 
+import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
 
-from bench.papers import settings
-from bench.papers.early_figures import QUICK_SETS, SETS
-from bench.papers.early_methods import METHODS, EarlyData, EarlyMethod, Trial
+from bench.papers import early_tables
 from bench.papers.protocol import (
     Context,
-    Data,
-    NothingToRunError,
+    Job,
+    Method,
+    Outcome,
     Problem,
     Protocol,
-    Rows,
-    check_files,
+    Report,
+    Step,
     read_arrays,
 )
+from eigenfeat.incomplete import (
+    ECTS,
+    FixedTime,
+    LocalQDA,
+    MixtureCompletion,
+    NotCertifiedError,
+    ReliableClassifier,
+    early_scores,
+)
 
-if TYPE_CHECKING:
-    from rich.console import Console
+TAUS = (0.001, 0.1, 0.25, 0.9)
+PAIRWISE_TAUS = (0.1, 0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
+WANTED = (0.9, 0.95)  # agreements to calibrate for, on half of the test rows
+CONFIDENCE = 0.9
+SUPPORTS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
+SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # of a series, for fixed times
+TEST_ROWS, QUICK_ROWS = 1_000, 60
+SLOW_ROWS, QUICK_SLOW_ROWS = 10, 2  # on which local QDA solves an eigenproblem a row and step
+TIMED_ROWS, REPEATS = 50, 3
+SVM_ITERATIONS = 5_000
 
-__all__ = ["QUICK_SETS", "SETS", "load", "official", "reproduce_early"]
-
+THREE = ("SyntheticControl", "MedicalImages", "TwoPatterns")
+SETS = (
+    *("SyntheticControl", "ItalyPowerDemand", "MedicalImages"),
+    *("TwoPatterns", "ChlorineConcentration", "Wafer"),
+)
+QUICK_SETS = SETS[:3]
 ARRAYS = {
     "X_train": "(n, d) series for training",
     "y_train": "(n,) labels",
@@ -39,172 +64,273 @@ ARRAYS = {
     "y_test": "(m,) labels",
 }
 
-
-def official(path: Path, context: Context) -> Data:
-    """Return an official split."""
-    X, y, X_test, y_test = read_arrays(path, *ARRAYS)
-    return Data(Rows(X, y), lambda: Rows(X_test, y_test))
+Array = NDArray[Any]
 
 
-def load(name: str, folder: Path, context: Context) -> EarlyData:
+@dataclass(frozen=True, eq=False)
+class Series:
+    """An official split: series and labels; `slow_rows` are as many as a slow method tests on."""
+
+    X_train: Array
+    y_train: Array
+    X_test: Array
+    y_test: Array
+    slow_rows: int
+
+    def part(self, rows: slice) -> Series:
+        """The same with some of the test rows; they are in random order."""
+        return replace(self, X_test=self.X_test[rows], y_test=self.y_test[rows])
+
+
+@dataclass(frozen=True)
+class Point:
+    """Figures of one run; `value` is that of the method's knob, seconds are per test row."""
+
+    value: float
+    n_test: int
+    reliability: float
+    accuracy: float
+    mean_time: float
+    earliness: float
+    harmonic_mean: float
+    seconds: float
+
+
+@dataclass
+class Trial(Outcome):
+    """What a method did on a set; `first_seconds` is the time per row of deciding at t = 1.
+
+    For a calibrated one, by the agreement that is wanted: `taus` are those that were certified,
+    `nominal` is what a tau of that agreement does on the same rows.
+    """
+
+    knob: str = ""
+    points: list[Point] = field(default_factory=list)
+    fit_seconds: float = 0.0
+    features: int = 0
+    first_seconds: float | None = None
+    chosen: str = ""
+    nominal: dict[float, Point] = field(default_factory=dict)
+    taus: dict[float, float] = field(default_factory=dict)
+
+
+def load(path: Path, context: Context) -> Series:
     """Return a set's split with some of its test rows, in an order that the seed says."""
-    data = official(_path(name, folder), context)
-    test = data.test()
-    limit = settings.EARLY_QUICK_ROWS if context.quick else settings.EARLY_TEST_ROWS
+    X, y, X_test, y_test = read_arrays(path, *ARRAYS)
+    limit = QUICK_ROWS if context.quick else TEST_ROWS
     limit = limit if context.rows is None else context.rows
     # Shuffled even where all are taken, so that the first ones are a random part.
-    test = test[np.random.RandomState(context.seed).permutation(len(test))[:limit]]
-    wide = data.train.X.astype(np.float64), test.X.astype(np.float64)
-    slow = settings.EARLY_QUICK_SLOW_ROWS if context.quick else settings.EARLY_SLOW_ROWS
-    return EarlyData(wide[0], data.train.y, wide[1], test.y, slow)
+    kept = np.random.RandomState(context.seed).permutation(len(y_test))[:limit]
+    slow = QUICK_SLOW_ROWS if context.quick else SLOW_ROWS
+    wide = X.astype(np.float64), X_test.astype(np.float64)
+    return Series(wide[0], y, wide[1][kept], y_test[kept], slow)
 
 
-def reproduce_early(
-    folder: Path,
-    output: Path,
-    context: Context,
-    *,
-    only: Sequence[str] = (),
-    console: Console | None = None,
-) -> list[Trial]:
-    """Run every method on every set, print tables, and write ``early.csv`` and pictures.
-
-    The file is written anew after every method, and what is finished is printed even if the run is
-    interrupted.
-
-    Parameters
-    ----------
-    folder : Path
-        Where ``ucr/<set>.npz`` are.
-    output : Path
-        Folder for the file and the pictures.
-    context : Context
-    only : sequence of str
-        If given, methods whose name contains one of these run, in any case of letters.
-    console : rich.console.Console, optional
-
-    Returns
-    -------
-    list of Trial
-
-    Raises
-    ------
-    DataError
-        If a data file is missing or does not hold what it should. Nothing has run then.
-    NothingToRunError
-        If `only` leaves no method.
-    """
-    from rich.console import Console
-
-    from bench.papers import early_tables
-
-    console = console or Console()
-    names = QUICK_SETS if context.quick else SETS
-    check_files(_protocol(names), folder)
-    jobs = [(name, m) for name in names for m in METHODS if _wanted(m, name, only)]
-    if not jobs:
-        known = ", ".join(method.name for method in METHODS)
-        raise NothingToRunError(f"only: expected part of a method's name out of {known}, got none")
-    output.mkdir(parents=True, exist_ok=True)
-    path = output / f"early{'-quick' if context.quick else ''}.csv"
-    trials: list[Trial] = []
-    try:
-        _run_all(
-            jobs,
-            folder,
-            context,
-            trials,
-            console,
-            lambda: early_tables.write_csv(trials, context, path),
-        )
-    finally:
-        early_tables.show(trials, console)
-        if trials:
-            written = _draw(trials, folder, output)
-            for line in (f"Figures in {path.resolve()}", *written):
-                console.print(line, soft_wrap=True, highlight=False)
-    return trials
-
-
-def _run_all(
-    jobs: Sequence[tuple[str, EarlyMethod]],
-    folder: Path,
-    context: Context,
-    trials: list[Trial],
-    console: Console,
-    save: Callable[[], None],
-) -> None:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, TextColumn("{task.description}"), console=console) as progress:
-        task = progress.add_task("starting", total=len(jobs))
-        for name, method in jobs:
-
-            def step(text: str, told: str = f"{name}: {method.name}") -> None:
-                progress.update(task, description=f"{told}, {text}")
-
-            trial = Trial(name, method.name)
-            trials.append(trial)
-            _run(method, load(name, folder, context), trial, context, step)
-            save()
-            progress.advance(task)
-
-
-def _run(
-    method: EarlyMethod,
-    data: EarlyData,
-    trial: Trial,
-    context: Context,
-    step: Callable[[str], None],
-) -> None:
-    """Collect a method's points; its failure is told in the tables and stops nothing else."""
+def study(job: Job, trial: Trial, step: Step) -> None:
+    """Fill in a trial: one point for each value of the knob."""
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(context.threads), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of folds without a class, and the SVM's iterations
-        try:
-            for point in method.run(data, trial, context.threads, step):
-                trial.points.append(point)
-        except (ValueError, ImportError, ArithmeticError, MemoryError) as error:
-            trial.failure = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    threads = job.context.threads
+    data = job.problem.load(job.folder / job.problem.file, job.context)
+    # Of folds without a class, and the SVM's iterations.
+    with threadpool_limits(threads), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for point in job.method.build(data, trial, threads, step):
+            trial.points.append(point)  # those before an error stay
 
 
-def _draw(trials: Sequence[Trial], folder: Path, output: Path) -> list[str]:
-    from importlib.util import find_spec
+# ---- methods -------------------------------------------------------------------------------------
 
-    if find_spec("matplotlib") is None:
-        return ["No pictures: matplotlib is missing"]
-    from bench.papers.early_pictures import draw
-
-    lengths = {
-        name: int(read_arrays(_path(name, folder), "X_train")[0].shape[1])
-        for name in dict.fromkeys(trial.problem for trial in trials)
-    }
-    return [f"  {path.name}" for path in draw(trials, lengths, output)]
+Points = Iterator[Point]  # one for each value of the knob, whose name goes into the trial
 
 
-def _wanted(method: EarlyMethod, name: str, only: Sequence[str]) -> bool:
-    here = method.sets is None or name in method.sets
-    return here and (not only or any(part.lower() in method.name.lower() for part in only))
+def _fitted(
+    data: Series,
+    trial: Trial,
+    threads: int | None,
+    step: Step,
+    kind: str,
+    set: str = "quadratic",
+    mixture: bool = False,
+    ldg: bool = False,
+) -> ReliableClassifier:
+    """Train, and leave in the trial how long it took, choices of neighbours included."""
+    from eigenfeat.ldg import LDG
 
-
-def _path(name: str, folder: Path) -> Path:
-    return folder / "ucr" / f"{name}.npz"
-
-
-def _protocol(names: Sequence[str]) -> Protocol:
-    """The sets as problems, for what checks their files."""
-    problems = tuple(
-        Problem(
-            name=name,
-            title=name,
-            split="official split",
-            file=f"ucr/{name}.npz",
-            arrays=ARRAYS,
-            load=official,
-            methods=(),
-        )
-        for name in names
+    step("training")
+    model = ReliableClassifier(
+        _classifier(kind, threads),
+        MixtureCompletion(n_threads=threads) if mixture else None,
+        set,
+        # With its own choice of features and parameters, on columns as they are.
+        features=LDG(standardize=False, random_state=0, n_threads=threads) if ldg else None,
+        correct=False,  # the thesis's rules as they are
+        n_threads=threads,
     )
-    return Protocol("early", "early decisions, chapter 5 of the thesis", problems)
+    started = time.perf_counter()
+    model.fit(data.X_train, data.y_train)
+    trial.fit_seconds = time.perf_counter() - started
+    count = getattr(model.classifier_, "n_neighbors_", None)
+    trial.chosen = "" if count is None else f"{count} neighbours"
+    return model
+
+
+def _classifier(kind: str, threads: int | None) -> Any:
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+    from sklearn.svm import LinearSVC
+
+    if kind == "local QDA":
+        return LocalQDA(n_threads=threads)
+    if kind == "linear SVM":
+        return LinearSVC(max_iter=SVM_ITERATIONS)
+    return LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+
+
+def reliable(
+    data: Series,
+    trial: Trial,
+    threads: int | None,
+    step: Step,
+    *,
+    slow: bool = False,
+    taus: tuple[float, ...] = TAUS,
+    **given: Any,
+) -> Points:
+    """`ReliableClassifier` over tau."""
+    trial.knob = "tau"
+    model = _fitted(data, trial, threads, step, **given)
+    trial.features = data.X_train.shape[1]
+    if model.features_ is not None:
+        trial.features = int(model.features_.transform(data.X_train[:1]).shape[1])
+    asked = data.part(slice(data.slow_rows)) if slow else data
+    trial.first_seconds = _first_seconds(model, asked.X_test)
+    complete = model.predict(asked.X_test)
+    for tau in taus:
+        step(f"tau {tau:g}")
+        yield _measured(asked, complete, tau, partial(model.predict_early, asked.X_test, tau))
+
+
+def calibrated(data: Series, trial: Trial, threads: int | None, step: Step, **given: Any) -> Points:
+    """Half of the test rows certify a tau for an agreement that is wanted, on half it is tried."""
+    trial.knob = "agreement"
+    model = _fitted(data, trial, threads, step, **given)
+    held = len(data.X_test) // 2
+    rest = data.part(slice(held, None))
+    complete = model.predict(rest.X_test)
+    for wanted in WANTED:
+        step(f"agreement {wanted:g}")
+        decide = partial(model.predict_early, rest.X_test)
+        trial.nominal[wanted] = _measured(rest, complete, wanted, partial(decide, wanted))
+        try:
+            model.calibrate(data.X_test[:held], agreement=wanted, confidence=CONFIDENCE)
+        except NotCertifiedError:
+            continue
+        trial.taus[wanted] = model.reliability_
+        yield _measured(rest, complete, wanted, partial(decide, model.reliability_))
+
+
+def ects(data: Series, trial: Trial, threads: int | None, step: Step) -> Points:
+    """ECTS over its minimum support."""
+    trial.knob = "support"
+    for support in SUPPORTS:
+        step(f"support {support:g}")
+        started = time.perf_counter()
+        model = ECTS(support).fit(data.X_train, data.y_train)
+        trial.fit_seconds = time.perf_counter() - started
+        complete = model.predict(data.X_test)
+        yield _measured(data, complete, support, partial(model.predict_early, data.X_test))
+
+
+def fixed(data: Series, trial: Trial, threads: int | None, step: Step, *, qda: bool) -> Points:
+    """Local QDA, or the nearest neighbour, at fixed times.
+
+    The number of neighbours is that of complete series.
+    """
+    trial.knob = "samples"
+    classifier = complete = None
+    if qda:
+        step("training")
+        started = time.perf_counter()
+        chosen = LocalQDA(n_threads=threads).fit(data.X_train, data.y_train)
+        trial.fit_seconds = time.perf_counter() - started
+        trial.chosen = f"{chosen.n_neighbors_} neighbours"
+        classifier = LocalQDA(chosen.n_neighbors_, n_threads=threads)
+    shares = np.ceil(np.array(SHARES) * data.X_train.shape[1]).astype(int)
+    for at in np.unique(np.maximum(shares, 1))[::-1]:
+        step(f"{at} samples")
+        model = FixedTime(None if classifier is None else clone(classifier), int(at))
+        model.fit(data.X_train, data.y_train)
+        if complete is None:
+            complete = model.predict(data.X_test)
+        yield _measured(data, complete, int(at), partial(model.predict_early, data.X_test))
+
+
+def _measured(data: Series, complete: Array, value: float, decide: Callable[[], Any]) -> Point:
+    started = time.perf_counter()
+    early = decide()
+    seconds = (time.perf_counter() - started) / len(data.y_test)
+    found = early_scores(early, data.X_test.shape[1], complete=complete, y=data.y_test)
+    shares = ("reliability", "accuracy", "mean_time", "earliness", "harmonic_mean")
+    return Point(float(value), found.n, *(getattr(found, name) for name in shares), seconds)
+
+
+def _first_seconds(model: ReliableClassifier, X: Array) -> float:
+    """Seconds a row to decide, or not, after one sample; tau as in the thesis's tables."""
+    rows = np.full(X[:TIMED_ROWS].shape, np.nan)
+    rows[:, 0] = X[: len(rows), 0]
+    taken = []
+    for _ in range(REPEATS + 1):  # the first builds what all later ones share
+        started = time.perf_counter()
+        model.decide(rows, early_tables.TABLE_TAU)
+        taken.append(time.perf_counter() - started)
+    return min(taken[1:]) / len(rows)
+
+
+def _reliable(name: str, *sets: str, **given: Any) -> tuple[Method, tuple[str, ...]]:
+    """Name a classifier and its set, and say on which data it runs."""
+    return Method(name, partial(reliable, kind=name.partition(",")[0], **given)), sets or SETS
+
+
+def _calibrated(kind: str, which: str) -> tuple[Method, tuple[str, ...]]:
+    build = partial(calibrated, kind=kind, set=which)
+    return Method(f"{kind}, {which}, calibrated", build), SETS
+
+
+METHODS = (
+    _reliable("local QDA, quadratic"),
+    _reliable("local QDA, box", *THREE, set="box"),
+    _reliable("local QDA, Chebyshev", *THREE, set="chebyshev", slow=True),
+    _reliable("local QDA, quadratic, mixture", *THREE, mixture=True),
+    (Method("local QDA on LDG, quadratic", partial(reliable, kind="local QDA", ldg=True)), SETS),
+    _reliable("linear SVM, quadratic", *THREE),
+    _reliable("linear SVM, box", *THREE, set="box"),
+    _reliable("linear SVM, Chebyshev", *THREE, set="chebyshev"),
+    _reliable("linear SVM, quadratic, mixture", *THREE, mixture=True),
+    _reliable("LDA, pairwise", set="pairwise", taus=PAIRWISE_TAUS),
+    _calibrated("local QDA", "quadratic"),
+    _calibrated("LDA", "pairwise"),
+    (Method("ECTS", ects), SETS),
+    (Method("fixed time, local QDA", partial(fixed, qda=True)), SETS),
+    (Method("fixed time, 1-NN", partial(fixed, qda=False)), SETS),
+)
+
+
+def _problem(name: str) -> Problem:
+    return Problem(
+        name=name,
+        title=name,
+        split="official split",
+        file=f"ucr/{name}.npz",
+        arrays=ARRAYS,
+        load=load,
+        methods=tuple(method for method, sets in METHODS if name in sets),
+        study=study,
+        outcome=Trial,
+        in_quick=name in QUICK_SETS,
+    )
+
+
+REPORT = Report(early_tables.tell, early_tables.lines, early_tables.draw)
+PROTOCOLS = {
+    "early": Protocol("early", tuple(_problem(name) for name in SETS), REPORT, alone=False)
+}

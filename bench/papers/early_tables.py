@@ -3,66 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from bench.papers import settings
-from bench.papers.early_figures import FIRST_STEP, SECONDS, SETS
-from bench.papers.early_methods import METHODS, Point, Trial
-from bench.papers.protocol import Context
-from bench.papers.session import _print_whole as print_whole
-from bench.papers.writing import write_lines
+from bench.papers import pictures
+from bench.papers.figures import figures
+from bench.papers.protocol import Context, Files, Run, read_arrays
+from bench.papers.tables import new_table
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
 
-__all__ = [
-    "FIELDS",
-    "calibration_table",
-    "first_step_table",
-    "seconds_table",
-    "set_table",
-    "show",
-    "write_csv",
-]
+    from bench.papers.early import Point, Trial
 
 FIELDS = (
-    "problem",
-    "method",
-    "knob",
-    "value",
-    "n_test",
-    "reliability",
-    "accuracy",
-    "mean_time",
-    "earliness",
-    "harmonic_mean",
-    "seconds_per_row",
-    "fit_seconds",
-    "features",
-    "first_step_seconds",
-    "chosen",
-    "tau",
-    "nominal_reliability",
-    "nominal_mean_time",
-    "failure",
-    "quick",
-    "threads",
-    "seed",
+    *("problem", "method", "knob", "value", "n_test", "reliability", "accuracy", "mean_time"),
+    *("earliness", "harmonic_mean", "seconds_per_row", "fit_seconds", "features"),
+    *("first_step_seconds", "chosen", "tau", "nominal_reliability", "nominal_mean_time"),
+    *("failure", "quick", "threads", "seed"),
 )
-KNOBS = {method.name: method.knob for method in METHODS}
+TABLE_TAU = 0.9
 PLAIN, REDUCED = "local QDA, quadratic", "local QDA on LDG, quadratic"
+SECONDS = figures("thesis-5.2-5.3")  # a test row, by method and set
+FIRST_STEP = figures("thesis-5.4")  # features of LDG, milliseconds at t = 1 with all and with LDG
 
 
-def show(trials: Sequence[Trial], console: Console) -> None:
-    """Print a table for every set, then Tables 5.2 to 5.4, then what failed."""
-    plain = partial(console.print, highlight=False, markup=False, soft_wrap=True)
+def tell(run: Run) -> Iterator[Any]:
+    """Yield a table for every set, then Tables 5.2 to 5.4, then what failed."""
+    trials = run.outcomes
     for name in dict.fromkeys(trial.problem for trial in trials):
-        plain()
-        plain(name, style="bold")
-        print_whole(set_table([trial for trial in trials if trial.problem == name]), console)
+        yield ""
+        yield name, "bold"
+        yield set_table([trial for trial in trials if trial.problem == name])
     for title, table in (
         ("Tables 5.2 and 5.3: milliseconds a test row at tau 0.9", seconds_table(trials)),
         ("Table 5.4: milliseconds a test row to decide at t = 1", first_step_table(trials)),
@@ -73,22 +44,22 @@ def show(trials: Sequence[Trial], console: Console) -> None:
         ),
     ):
         if table.row_count:
-            plain(title, style="bold")
-            print_whole(table, console)
+            yield title, "bold"
+            yield table
     for trial in trials:
         if trial.failure:
-            plain(f"{trial.problem}: {trial.method} failed: {trial.failure}", style="red")
+            yield f"{trial.problem}: {trial.method} failed: {trial.failure}", "red"
 
 
 def set_table(trials: Sequence[Trial]) -> Table:
     """Return the runs of every method on one set."""
-    table = _table("method", "", "rows", "reliability", "accuracy", "mean\ntime", "harmonic\nmean")
-    table.add_column("ms\na row", justify="right")
+    told = ("rows", "reliability", "accuracy", "mean\ntime", "harmonic\nmean", "ms\na row")
+    table = new_table(["method", "", *told])
     for trial in trials:
         for place, point in enumerate(trial.points):
             table.add_row(
                 trial.method if place == 0 else "",
-                f"{KNOBS[trial.method]} {point.value:g}",
+                f"{trial.knob} {point.value:g}",
                 f"{point.n_test:,}",
                 f"{point.reliability:.3f}",
                 f"{point.accuracy:.3f}",
@@ -102,126 +73,91 @@ def set_table(trials: Sequence[Trial]) -> Table:
 
 def seconds_table(trials: Sequence[Trial]) -> Table:
     """Return the thesis's and our times of the sets and completions it compares."""
-    sets = (SETS[0], SETS[2], SETS[3])
-    columns = [f"{name}\n{who}" for name in sets for who in ("thesis", "here")]
-    table = _table("method", *columns)
+    sets = list(next(iter(SECONDS.values())))
+    table = new_table(
+        ["method", *(f"{name}\n{who}" for name in sets for who in ("thesis", "here"))]
+    )
     for method, paper in SECONDS.items():
         ours = [_at(trials, name, method) for name in sets]
-        if not any(ours):
-            continue
-        cells = []
-        for seconds, point in zip(paper, ours, strict=True):
-            cells += [f"{1e3 * seconds:,.0f}", _milliseconds(point.seconds) if point else ""]
-        table.add_row(method, *cells)
+        cells = [
+            (f"{1e3 * float(paper[name]):,.0f}", _milliseconds(point.seconds) if point else "")
+            for name, point in zip(sets, ours, strict=True)
+        ]
+        if any(ours):
+            table.add_row(method, *(cell for pair in cells for cell in pair))
     return table
 
 
 def first_step_table(trials: Sequence[Trial]) -> Table:
     """Return the thesis's and our features of LDG, and times with and without them."""
-    table = _table(
-        "set",
-        "LDG features\nthesis",
-        "\nhere",
-        "all samples\nthesis",
-        "\nhere",
-        "LDG\nthesis",
-        "\nhere",
-    )
+    pairs = ("LDG features\nthesis", "\nhere", "all samples\nthesis", "\nhere", "LDG\nthesis")
+    table = new_table(["set", *pairs, "\nhere"])
     for name, paper in FIRST_STEP.items():
-        plain, reduced = _trial(trials, name, PLAIN), _trial(trials, name, REDUCED)
+        plain, reduced = (_trial(trials, name, method) for method in (PLAIN, REDUCED))
         if plain is None and reduced is None:
             continue
-        table.add_row(
-            name,
-            str(paper.features),
-            str(reduced.features) if reduced else "",
-            str(paper.all_milliseconds),
-            _first(plain),
-            str(paper.ldg_milliseconds),
-            _first(reduced),
-        )
+        ours = (str(reduced.features) if reduced else "", _first(plain), _first(reduced))
+        pairs = zip(paper.values(), ours, strict=True)
+        table.add_row(name, *(cell for pair in pairs for cell in pair))
     return table
 
 
 def calibration_table(trials: Sequence[Trial]) -> Table:
     """Return agreements wanted and realised, and times of decision, nominal and calibrated."""
-    table = _table(
-        "set",
-        "wanted",
-        "nominal\nrealised",
-        "\nmean time",
-        "calibrated\ntau",
-        "\nrealised",
-        "\nmean time",
-    )
+    nominal = ("nominal\nrealised", "\nmean time")
+    table = new_table(["set", "wanted", *nominal, "calibrated\ntau", "\nrealised", "\nmean time"])
     for method in dict.fromkeys(t.method for t in trials if t.nominal):
         table.add_row(method)
         for trial in (t for t in trials if t.method == method):
             points = {point.value: point for point in trial.points}
-            for wanted, nominal in trial.nominal.items():
+            for wanted, plain in trial.nominal.items():
                 cells = ["not certified", "", ""]
                 if wanted in points:
                     tau, point = f"{trial.taus[wanted]:.3g}", points[wanted]
                     cells = [tau, f"{point.reliability:.3f}", f"{point.mean_time:.1f}"]
-                told = [f"{nominal.reliability:.3f}", f"{nominal.mean_time:.1f}"]
+                told = [f"{plain.reliability:.3f}", f"{plain.mean_time:.1f}"]
                 table.add_row(f"  {trial.problem}", f"{wanted:g}", *told, *cells)
     return table
 
 
-def write_csv(trials: Sequence[Trial], context: Context, path: Path) -> None:
-    """Write one line for each run; the file is replaced as a whole, or left as it was."""
-    write_lines(path, FIELDS, (line for trial in trials for line in _lines(trial, context)))
+def lines(run: Run) -> Files:
+    """Return one line for each value of each method's knob."""
+    return {"": (FIELDS, [line for trial in run.outcomes for line in _lines(trial, run.context)])}
+
+
+def draw(run: Run) -> pictures.Drawn:
+    """Draw reliability and accuracy by the average time of decision."""
+    begun = [problem for problem in run.protocol.problems if run.done(problem)]
+    lengths = {p.name: read_arrays(run.folder / p.file, "X_train")[0].shape[1] for p in begun}
+    yield from pictures.draw_early(run.outcomes, lengths)
 
 
 def _lines(trial: Trial, context: Context) -> Iterator[dict[str, object]]:
     common: dict[str, object] = {
-        "problem": trial.problem,
-        "method": trial.method,
-        "knob": KNOBS[trial.method],
         "fit_seconds": f"{trial.fit_seconds:.4f}",
         "features": trial.features or "",
         "first_step_seconds": "" if trial.first_seconds is None else f"{trial.first_seconds:.3e}",
-        "chosen": trial.chosen,
-        "failure": trial.failure,
-        "quick": context.quick,
-        "threads": context.threads,
-        "seed": context.seed,
+        **{field: getattr(trial, field) for field in ("problem", "method", "knob")},
+        **{field: getattr(trial, field) for field in ("chosen", "failure")},
+        **{field: getattr(context, field) for field in ("quick", "threads", "seed")},
     }
     if not trial.points:
         yield common
     for point in trial.points:
         shares = ("reliability", "accuracy", "mean_time", "earliness", "harmonic_mean")
-        yield {
+        line = {
             **common,
             "value": f"{point.value:g}",
             "n_test": point.n_test,
             **{name: f"{getattr(point, name):.6f}" for name in shares},
             "seconds_per_row": f"{point.seconds:.3e}",
-            **_nominal(trial, point.value),
         }
-
-
-def _nominal(trial: Trial, wanted: float) -> dict[str, str]:
-    """What was certified, and what a tau of the agreement itself does."""
-    if wanted not in trial.taus:
-        return {}
-    nominal = trial.nominal[wanted]
-    return {
-        "tau": f"{trial.taus[wanted]:g}",
-        "nominal_reliability": f"{nominal.reliability:.6f}",
-        "nominal_mean_time": f"{nominal.mean_time:.6f}",
-    }
-
-
-def _table(first: str, *columns: str) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column(first, no_wrap=True)
-    for column in columns:
-        table.add_column(column, justify="right", no_wrap=True)
-    return table
+        if point.value in trial.taus:  # what was certified, and what a tau of the agreement does
+            nominal = trial.nominal[point.value]
+            line["tau"] = f"{trial.taus[point.value]:g}"
+            line["nominal_reliability"] = f"{nominal.reliability:.6f}"
+            line["nominal_mean_time"] = f"{nominal.mean_time:.6f}"
+        yield line
 
 
 def _trial(trials: Sequence[Trial], name: str, method: str) -> Trial | None:
@@ -231,8 +167,7 @@ def _trial(trials: Sequence[Trial], name: str, method: str) -> Trial | None:
 
 def _at(trials: Sequence[Trial], name: str, method: str) -> Point | None:
     trial = _trial(trials, name, method)
-    points = trial.points if trial else []
-    return next((p for p in points if p.value == settings.EARLY_TABLE_TAU), None)
+    return next((p for p in (trial.points if trial else []) if p.value == TABLE_TAU), None)
 
 
 def _first(trial: Trial | None) -> str:

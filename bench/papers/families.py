@@ -6,21 +6,23 @@ parameters and a fitted transformer. Its columns are nested: fewer are the first
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.papers import settings
 from bench.papers.protocol import Context
+from bench.papers.three_nearest import Codes, leave_one_out
 
-__all__ = ["ByItself", "Family", "Rules"]
-
-Codes = NDArray[np.int64]
+Rows = NDArray[np.float64]
 Candidates = Iterator[tuple[dict[str, Any], Any]]
+
+RIDGE = 1e-3  # of Fisher's and local Fisher's scatters, for which the thesis has none
+SPARSITY = 3  # section 3.4.1
+SLACKS = (0.1, 1.0, 10.0)  # of ITML; the thesis has those of its authors' code
 
 
 @dataclass(frozen=True)
@@ -49,36 +51,7 @@ class Rules:
         return replace(self, gammas=self.gammas[::2], ridges=self.ridges[::2])
 
 
-Family = Callable[[NDArray[np.float64], Codes, Rules], Candidates]
-
-
-def rank(X: NDArray[np.float64]) -> int:
-    """Return the most directions that rows have, their number of columns where those are fewer."""
-    n, d = X.shape
-    return d if d < n else int(np.linalg.matrix_rank(X - X.mean(axis=0)))
-
-
-def _most(X: NDArray[np.float64], codes: Codes, rules: Rules) -> int:
-    return min(rules.limit(int(codes.max()) + 1), rank(X))
-
-
-# ---- LDG -----------------------------------------------------------------------------------------
-
-
-def ldg(context: Context) -> Family:
-    """LDG in many dimensions, with the rules' gammas."""
-    return partial(_ldg, seed=context.seed)
-
-
-def _ldg(X: NDArray[np.float64], codes: Codes, rules: Rules, *, seed: int) -> Candidates:
-    from eigenfeat.ldg import LDG
-
-    given: dict[str, Any] = {"gamma": list(rules.gammas)}
-    if len(X) <= X.shape[1] + 1:  # rows left out choose gamma, and not in all those dimensions
-        chosen = LDG("greedy", random_state=seed, **given).fit(X, codes)
-        given = {"gamma": chosen.gamma_, "n_neighbors": chosen.n_neighbors_}
-    model = LDG(_most(X, codes, rules), random_state=seed, **given)
-    yield {"gamma": model.fit(X, codes).gamma_, "n_neighbors": model.n_neighbors_}, model
+Family = Callable[[Rows, Codes, Rules], Candidates]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,148 +64,175 @@ class ByItself:
     make: Callable[[int | str], Any]
 
 
+def family(candidates: Callable[..., Candidates]) -> Callable[..., Family]:
+    """Turn what yields candidates of a context, rows, codes and rules into a method's `build`."""
+
+    @wraps(candidates)
+    def build(context: Context, **given: Any) -> Family:
+        return partial(candidates, context, **given)
+
+    return build
+
+
+def rank(X: Rows) -> int:
+    """Return the most directions that rows have, their number of columns where those are fewer."""
+    n, d = X.shape
+    return d if d < n else int(np.linalg.matrix_rank(X - X.mean(axis=0)))
+
+
+def _most(X: Rows, codes: Codes, rules: Rules) -> int:
+    return min(rules.limit(int(codes.max()) + 1), rank(X))
+
+
+def _make(name: str, *given: Any, **parameters: Any) -> Any:
+    """Make an estimator of `eigenfeat.ldg`, which only a method's own process imports."""
+    from eigenfeat import ldg
+
+    return getattr(ldg, name)(*given, **parameters)
+
+
+# ---- LDG -----------------------------------------------------------------------------------------
+
+
+@family
+def ldg(context: Context, X: Rows, codes: Codes, rules: Rules) -> Candidates:
+    """LDG in many dimensions, with the rules' gammas."""
+    given: dict[str, Any] = {"gamma": list(rules.gammas)}
+    if len(X) <= X.shape[1] + 1:  # rows left out choose gamma, and not in all those dimensions
+        chosen = _make("LDG", "greedy", random_state=context.seed, **given).fit(X, codes)
+        given = {"gamma": chosen.gamma_, "n_neighbors": chosen.n_neighbors_}
+    model = _make("LDG", _most(X, codes, rules), random_state=context.seed, **given)
+    yield {"gamma": model.fit(X, codes).gamma_, "n_neighbors": model.n_neighbors_}, model
+
+
 def ldg_by_itself(context: Context) -> ByItself:
     """LDG with its defaults, as a user has it."""
-    from eigenfeat.ldg import LDG
-
-    return ByItself(partial(LDG, random_state=context.seed))
+    return ByItself(partial(_make, "LDG", random_state=context.seed))
 
 
-def sparse_ldg(context: Context, deflation: str) -> Family:
-    """LDG with sparse directions, as many as there are columns."""
-    return partial(_sparse_ldg, deflation=deflation, seed=context.seed)
-
-
-def sparsely_deflated(context: Context) -> Family:
-    """SparseLDG whose matrix is deflated by sparse directions."""
-    return sparse_ldg(context, "sparse")
-
-
-def orthonormally_deflated(context: Context) -> Family:
-    """SparseLDG in the orthogonal complement of the directions before."""
-    return sparse_ldg(context, "orthonormal")
-
-
-def _sparse_ldg(
-    X: NDArray[np.float64], codes: Codes, rules: Rules, *, deflation: str, seed: int
+@family
+def sparse_ldg(
+    context: Context, X: Rows, codes: Codes, rules: Rules, *, deflation: str
 ) -> Candidates:
-    from eigenfeat.ldg import SparseLDG
-
-    model = SparseLDG(
-        _most(X, codes, rules),
-        sparsity=settings.LDG_SPARSITY,
-        deflation=deflation,
-        gamma=list(rules.gammas),
-        n_neighbors="cv",
-        random_state=seed,
-    )
+    """SparseLDG, its matrix deflated by sparse directions or in their orthogonal complement."""
+    given = {"sparsity": SPARSITY, "gamma": list(rules.gammas), "n_neighbors": "cv"}
+    most = _most(X, codes, rules)
+    model = _make("SparseLDG", most, deflation=deflation, random_state=context.seed, **given)
     yield {"gamma": model.fit(X, codes).gamma_, "n_neighbors": model.n_neighbors_}, model
 
 
 # ---- what it is compared with --------------------------------------------------------------------
 
 
-def all_columns(context: Context) -> Family:
+@family
+def all_columns(context: Context, X: Rows, codes: Codes, rules: Rules) -> Candidates:
     """Rows as they are."""
-    return _all_columns
-
-
-def _all_columns(X: NDArray[np.float64], codes: Codes, rules: Rules) -> Candidates:
     from sklearn.preprocessing import FunctionTransformer
 
     yield {}, FunctionTransformer().fit(X)
 
 
-def pca(context: Context) -> Family:
+@family
+def pca(context: Context, X: Rows, codes: Codes, rules: Rules) -> Candidates:
     """Principal components."""
-    return _pca
-
-
-def _pca(X: NDArray[np.float64], codes: Codes, rules: Rules) -> Candidates:
     from sklearn.decomposition import PCA
 
     yield {}, PCA(_most(X, codes, rules), svd_solver="auto", random_state=0).fit(X)
 
 
-def fisher(context: Context) -> Family:
-    """Fisher's directions with as small a ridge as makes them definite."""
-    return partial(_fisher, ridges=(settings.LDG_RIDGE,))
-
-
-def regularized_fisher(context: Context) -> Family:
-    """Fisher's directions, one candidate for each ridge."""
-    return partial(_fisher, ridges=None)
-
-
-def _fisher(
-    X: NDArray[np.float64], codes: Codes, rules: Rules, *, ridges: Sequence[float] | None
+@family
+def plain(
+    context: Context, X: Rows, codes: Codes, rules: Rules, *, name: str, **given: Any
 ) -> Candidates:
-    from eigenfeat.ldg import RegularizedFisher
-
-    for ridge in rules.ridges if ridges is None else ridges:
-        yield {"ridge": ridge}, RegularizedFisher(ridge=ridge).fit(X, codes)
+    """An estimator of `eigenfeat.ldg` by its name."""
+    yield {}, _make(name, **given).fit(X, codes)
 
 
-def local_fisher(context: Context) -> Family:
-    """Local Fisher directions with as small a ridge as makes them definite."""
-    return partial(_local_fisher, ridges=(settings.LDG_RIDGE,))
-
-
-def regularized_local_fisher(context: Context) -> Family:
-    """Local Fisher directions, one candidate for each ridge."""
-    return partial(_local_fisher, ridges=None)
-
-
-def _local_fisher(
-    X: NDArray[np.float64], codes: Codes, rules: Rules, *, ridges: Sequence[float] | None
+@family
+def ridged(
+    context: Context,
+    X: Rows,
+    codes: Codes,
+    rules: Rules,
+    *,
+    name: str,
+    ridges: tuple[float, ...] = (),
 ) -> Candidates:
-    from eigenfeat.ldg import LocalFisher
+    """RegularizedFisher or LocalFisher, one candidate for each ridge."""
+    most = (_most(X, codes, rules),) if name == "LocalFisher" else ()
+    for ridge in ridges or rules.ridges:
+        yield {"ridge": ridge}, _make(name, *most, ridge=ridge).fit(X, codes)
 
-    most = _most(X, codes, rules)
-    for ridge in rules.ridges if ridges is None else ridges:
-        yield {"ridge": ridge}, LocalFisher(most, ridge=ridge).fit(X, codes)
 
+@family
+def pca_fisher(context: Context, X: Rows, codes: Codes, rules: Rules) -> Candidates:
+    """Fisherfaces, in directions of length 1, as in the thesis.
 
-def pca_fisher(context: Context) -> Family:
-    """Fisherfaces, in directions of length 1.
-
-    As in the thesis. Of unit variance within classes, of which there is next to none, they would
-    have 66% right instead of 71% over its small sets.
+    Of unit variance within classes, of which there is next to none, they would have 66% right
+    instead of 71% over its small sets.
     """
-    return _pca_fisher
-
-
-def _pca_fisher(X: NDArray[np.float64], codes: Codes, rules: Rules) -> Candidates:
-    from eigenfeat.ldg import PCAFisher
-
-    model = PCAFisher().fit(X, codes)
+    model = _make("PCAFisher").fit(X, codes)
     lengths = np.linalg.norm(model.components_, axis=1, keepdims=True)
     model.components_ = model.components_ / lengths
     yield {}, model
 
 
-def direct_lda(context: Context) -> Family:
-    """Direct LDA."""
-    return partial(_plain, name="DirectLDA")
+fisher = partial(ridged, name="RegularizedFisher", ridges=(RIDGE,))
+local_fisher = partial(ridged, name="LocalFisher", ridges=(RIDGE,))
+regularized_fisher = partial(ridged, name="RegularizedFisher")
+regularized_local_fisher = partial(ridged, name="LocalFisher")
+direct_lda = partial(plain, name="DirectLDA")
+gsvd = partial(plain, name="GSVDDiscriminant")
+# Among as many principal components as have a full scatter within classes.
+pca_local_fisher = partial(plain, name="LocalFisher", pca_components="auto", ridge=0.0)
 
 
-def gsvd(context: Context) -> Family:
-    """Generalized discriminant analysis."""
-    return partial(_plain, name="GSVDDiscriminant")
+@family
+def itml(context: Context, X: Rows, codes: Codes, rules: Rules) -> Candidates:
+    """ITML, one candidate for each slack; features are ranked by mutual information."""
+    from eigenfeat.ldg.metric_learning import ranked_by_information
+
+    for slack in SLACKS:
+        model = _make("ITML", slack=slack, random_state=context.seed).fit(X, codes)
+        order = ranked_by_information(model.transform(X), codes, _most(X, codes, rules))
+        model.components_ = model.components_[order]
+        yield {"slack": slack}, model
 
 
-def _plain(X: NDArray[np.float64], codes: Codes, rules: Rules, *, name: str) -> Candidates:
-    from eigenfeat import ldg
-
-    yield {}, getattr(ldg, name)().fit(X, codes)
-
-
-def pca_local_fisher(context: Context) -> Family:
-    """Local Fisher directions among as many principal components as have a full scatter within."""
-    return _pca_local_fisher
+def itml_by_itself(context: Context) -> ByItself:
+    """The whole metric of ITML with its default slack; few features by their rank."""
+    return ByItself(partial(_itml, context.seed))
 
 
-def _pca_local_fisher(X: NDArray[np.float64], codes: Codes, rules: Rules) -> Candidates:
-    from eigenfeat.ldg import LocalFisher
+def _itml(seed: int, dimension: int | str) -> Any:
+    return _make("ITML", None if dimension == "cv" else dimension, random_state=seed)
 
-    yield {}, LocalFisher(pca_components="auto", ridge=0.0).fit(X, codes)
+
+def nca(context: Context) -> ByItself:
+    """NCA, fitted anew in each dimension: counted up from 1 until rows are less often right."""
+    return ByItself(partial(GreedyNCA, context.seed))
+
+
+class GreedyNCA:
+    """NCA in so many dimensions, or in those that rows left to each other prefer."""
+
+    def __init__(self, seed: int, dimension: int | str) -> None:
+        self.seed = seed
+        self.dimension = dimension
+
+    def fit(self, X: Rows, codes: Codes) -> GreedyNCA:
+        """Fit one, or more and more dimensions until one more lowers the accuracy."""
+        greedy = self.dimension == "cv"
+        before = -1.0
+        for m in range(1, min(X.shape[1], 40) + 1) if greedy else (self.dimension,):
+            model = _make("NCA", m, random_state=self.seed).fit(X, codes)
+            score = leave_one_out(np.ascontiguousarray(model.transform(X)), codes)
+            if score < before:
+                break
+            self.model_, before = model, score
+        return self
+
+    def transform(self, X: Rows) -> Rows:
+        """Return the reduced rows."""
+        reduced: Rows = self.model_.transform(X)
+        return reduced

@@ -6,74 +6,28 @@ import multiprocessing
 import os
 import signal
 import sys
+import textwrap
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
-from bench.papers.choosing import Scores, score, train
-from bench.papers.protocol import Context, Method, Problem
+from bench.papers.choosing import score, train
+from bench.papers.protocol import Job, Outcome, Step
 
-__all__ = ["Job", "Outcome", "measure", "run"]
-
-Step = Callable[[str], None]
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-
-
-@dataclass(frozen=True)
-class Job:
-    """A method, its problem, the folder of the data, and how to run."""
-
-    problem: Problem
-    method: Method
-    folder: Path
-    context: Context
-
-
-@dataclass
-class Outcome:
-    """What a job did; `failure` says why there are no scores, `members` are an ensemble's.
-
-    A study leaves `splits` instead of `scores`.
-    """
-
-    problem: str
-    method: str
-    failure: str = ""
-    scores: Scores | None = None
-    members: list[Scores] = field(default_factory=list)
-    splits: list[Any] = field(default_factory=list)
-    n_train: int = 0
-    n_test: int = 0
-    directions: int | None = None
-    parameters: dict[str, Any] = field(default_factory=dict)
-    n_candidates: int = 0
-    choose_seconds: float = 0.0
-    train_seconds: float = 0.0
-    test_seconds: float = 0.0
-    peak_bytes: int = 0
-    warnings: list[str] = field(default_factory=list)
 
 
 def measure(job: Job, step: Step) -> Outcome:
     """Run a job in a fresh process, so that its memory is its own; its end cannot be ours.
 
-    Parameters
-    ----------
-    job : Job
-    step : callable
-        Told what is being done.
-
-    Returns
-    -------
-    Outcome
-        With `failure` if there was an error or the process was killed.
+    The outcome has a `failure` if there was an error or the process was killed.
     """
     spawn = multiprocessing.get_context("spawn")
     ours, theirs = spawn.Pipe(duplex=False)
@@ -88,7 +42,7 @@ def measure(job: Job, step: Step) -> Outcome:
     except EOFError:
         process.join()
         reason = f"the process ended early (exit code {process.exitcode})"
-        return Outcome(job.problem.name, job.method.name, failure=reason)
+        return job.problem.outcome(job.problem.name, job.method.name, failure=reason)
     finally:
         if process.pid is not None:
             process.terminate()
@@ -97,11 +51,14 @@ def measure(job: Job, step: Step) -> Outcome:
 
 
 def run(job: Job, step: Step) -> Outcome:
-    """Run a job in this process, and measure its memory."""
-    outcome = Outcome(job.problem.name, job.method.name)
+    """Run a job in this process, and measure its memory; an error is told in the outcome."""
+    outcome = job.problem.outcome(job.problem.name, job.method.name)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
-        (job.problem.study or _train_and_test)(job, outcome, step)
+        try:
+            (job.problem.study or _train_and_test)(job, outcome, step)
+        except Exception as error:
+            outcome.failure = _one_line(error)
     told = [w.message for w in caught if issubclass(w.category, (UserWarning, RuntimeWarning))]
     outcome.warnings = list(dict.fromkeys(map(_one_line, told)))
     outcome.peak_bytes = peak_bytes()
@@ -151,28 +108,13 @@ def peak_bytes() -> int:
 def _work(job: Job, connection: Connection) -> None:
     """Send steps and in the end an outcome; Ctrl-C is the parent's business."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        outcome = run(job, connection.send)
-    except Exception as error:
-        outcome = Outcome(job.problem.name, job.method.name, failure=_one_line(error))
-        outcome.peak_bytes = peak_bytes()
-    connection.send(outcome)
+    connection.send(run(job, connection.send))
 
 
-@contextmanager
-def _thread_variables(threads: int | None) -> Iterator[None]:
+def _thread_variables(threads: int | None) -> AbstractContextManager[Any]:
     """Set what a new process's numerical libraries read when they are loaded."""
-    before = {name: os.environ.get(name) for name in THREAD_VARIABLES}
-    if threads is not None:
-        os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(threads)))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+    given = {} if threads is None else dict.fromkeys(THREAD_VARIABLES, str(threads))
+    return patch.dict(os.environ, given)
 
 
 def _n_directions(model: Any) -> int | None:
@@ -209,6 +151,6 @@ def _interrupts_held_back() -> Iterator[None]:
 
 
 def _one_line(error: Any) -> str:
-    """Return the kind and the first line of an error or a warning."""
-    text = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {text[0] if text else ''}".removesuffix(": ")
+    """Return the kind and the beginning of an error or a warning."""
+    text = textwrap.shorten(str(error), 200, placeholder=" ...")
+    return f"{type(error).__name__}: {text}".removesuffix(": ")

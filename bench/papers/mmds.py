@@ -3,60 +3,94 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
-from functools import partial
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 
-from bench.papers import mmds_data, mmds_faces, mmds_settings
-from bench.papers.mmds_shifting import (
-    Learn,
+from bench.papers import mmds_data, pictures
+from bench.papers.figures import figures
+from bench.papers.mmds_faces import FACE_COMPONENTS, by_faces, columns, pixels, unit
+from bench.papers.mmds_shifting import Learn, Parts, Shifter, chosen_move, held_out, scores_of
+from bench.papers.protocol import (
+    Context,
+    Files,
+    Job,
+    Method,
     Outcome,
-    Parts,
-    Shifter,
-    chosen_move,
-    held_out,
-    scores_of,
+    Problem,
+    Protocol,
+    Report,
+    Rows,
+    Run,
+    Step,
 )
-from bench.papers.protocol import Context, DataError, NothingToRunError, Rows
-from bench.papers.writing import write_lines
+from bench.papers.tables import new_table
 
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
+FIT_C = (1.0, 0.1)  # of the SVM that moves rows; chosen on held-out rows
+CURVE_C = 1.0  # of Figure 3's moves
+SCALES = (0.3, 0.6, 1.0, 1.5, 2.0, 3.0)  # moves relative to rows; chosen on held-out rows
+QUICK_SCALES = (0.6, 1.5)
+CURVE_SCALES = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)  # Figure 3
+# Of exp(-gamma |x - x'|^2), over the inverse of the median squared distance.
+KERNEL_WIDTHS = (0.25, 0.5, 1.0, 2.0)  # chosen on held-out rows for each extractor
 
-__all__ = ["Outcome", "run"]
-
-FILES = (
-    "mnist.npz",
-    "opencv_digits.npz",
-    "ocr_letters.npz",
-    "faces_yale.npz",
-    "faces_yaleb.npz",
-    "faces_orl.npz",
-    "microarray_standins.npz",
-)
+EMBEDDED = (1, 3, 5, 8)  # digits of Figure 2
+EMBEDDING_SCALES = {"PCA": 0.0, "PCA of moved rows": 1.5}
 
 
-# ---- the tables ----------------------------------------------------------------------------------
+class Case(NamedTuple):
+    """What is measured: a table, data, an extractor, dimensions, and the paper's two figures."""
+
+    table: str
+    data: str
+    extractor: str
+    n_components: int
+    paper: tuple[float, float] | tuple[None, None] = (None, None)
+
+
+NO_CASE = Case("", "", "", 0)
+
+
+@dataclass(frozen=True)
+class Experiment(Method):
+    """A method of one case: `build` fills in an outcome, of a job's folder and context."""
+
+    case: Case = NO_CASE
+
+
+@dataclass
+class Shifted(Outcome):
+    """Accuracies in percent: of features of rows as they are, and of moved ones."""
+
+    case: Case = NO_CASE
+    original: float = np.nan
+    shifted: float = np.nan
+    scale: float = np.nan
+    deviation: float | None = None
+    curve: list[tuple[float, float, float]] = field(default_factory=list)
+
+
+# ---- Tables 3 and 4, Figure 3 --------------------------------------------------------------------
 
 
 class Features:
     """A data set's rows, or their kernel features of several widths, which experiments share."""
 
-    def __init__(self, data: str, features: str, folder: Path, context: Context) -> None:
+    def __init__(self, data: str, kernels: bool, folder: Path, context: Context) -> None:
         split = mmds_data.load(data, folder, quick=context.quick)
         self.quick, self.threads = context.quick, context.threads
         self._test = split.test
         self._kernels: list[Any] = [None]
-        if features == "kernel":
+        if kernels:
             self._kernels = [
                 mmds_data.kernel(data, split.train.X, width, quick=context.quick)
-                for width in mmds_settings.KERNEL_WIDTHS
+                for width in KERNEL_WIDTHS
             ]
         self._trains = [_mapped(kernel, split.train) for kernel in self._kernels]
         self._parts: dict[tuple[int, float], Parts] = {}
@@ -67,53 +101,41 @@ class Features:
             self._parts[width, C] = held_out(self._trains[width], C, self.threads)
         return self._parts[width, C]
 
-    def _width(self, make: Learn) -> int:
-        """The kernel's width, by number, that is best for an extractor of rows as they are."""
-        C = mmds_settings.FIT_C[0]
+    def _chosen(self, case: Case) -> tuple[Learn, int, Rows]:
+        """An extractor, its kernel's width by number, and the test rows.
+
+        The width is best for the extractor and rows as they are on held-out rows.
+        """
+        make = partial(mmds_data.extractor, *case[2:4], quick=self.quick)
         scores = [
-            float(scores_of(self.parts(width, C), make, 0.0).mean()) if len(self._trains) > 1 else 0
+            scores_of(self.parts(width, FIT_C[0]), make, 0.0).mean() if len(self._trains) > 1 else 0
             for width in range(len(self._trains))
         ]
-        return int(np.argmax(scores))
+        width = int(np.argmax(scores))
+        return make, width, _mapped(self._kernels[width], self._test)
 
-    def measure(self, case: mmds_settings.Case) -> Outcome:
-        """Accuracies without moves, and with those that held-out rows prefer to none.
-
-        The kernel's width is chosen for the extractor and rows as they are, and serves both.
-        """
-        make = partial(mmds_data.extractor, case.extractor, case.n_components, quick=self.quick)
-        scales = mmds_settings.QUICK_SCALES if self.quick else mmds_settings.SCALES
-        width = self._width(make)
-        C, scale = chosen_move({C: self.parts(width, C) for C in mmds_settings.FIT_C}, make, scales)
+    def measure(self, outcome: Shifted) -> None:
+        """Accuracies without moves, and with those that held-out rows prefer to none."""
+        make, width, test = self._chosen(outcome.case)
+        scales = QUICK_SCALES if self.quick else SCALES
+        C, scale = chosen_move({C: self.parts(width, C) for C in FIT_C}, make, scales)
         shifter = Shifter(self._trains[width], C, self.threads)
-        test = _mapped(self._kernels[width], self._test)
-        original = shifter.accuracy(make(), 0.0, test)
-        return Outcome(
-            case.table,
-            case.data,
-            case.extractor,
-            case.n_components,
-            original,
-            shifter.accuracy(make(), scale, test) if scale else original,
-            scale,
-            *case.paper,
-        )
+        outcome.original = shifter.accuracy(make(), 0.0, test)
+        outcome.shifted = shifter.accuracy(make(), scale, test) if scale else outcome.original
+        outcome.scale = scale
 
-    def curve(self, data: str, extractor: str) -> Outcome:
+    def curve(self, outcome: Shifted) -> None:
         """Accuracy and reconstruction error of test rows for each of many scales: Figure 3."""
-        make = partial(mmds_data.extractor, extractor, 10, quick=self.quick)
-        width = self._width(make)
-        shifter = Shifter(self._trains[width], mmds_settings.CURVE_C, self.threads)
-        test = _mapped(self._kernels[width], self._test)
-        curve = []
-        for scale in mmds_settings.CURVE_SCALES:
+        make, width, test = self._chosen(outcome.case)
+        shifter = Shifter(self._trains[width], CURVE_C, self.threads)
+        for scale in CURVE_SCALES:
             learnt = make()
             accuracy = shifter.accuracy(learnt, scale, test)
             rebuilt = learnt.inverse_transform(learnt.transform(test.X))
             error = float(((rebuilt - test.X) ** 2).sum(axis=1).mean())
-            curve.append((scale, accuracy, error))
-        best = max(curve, key=lambda point: point[1])
-        return Outcome("Figure 3", data, extractor, 10, curve[0][1], best[1], best[0], curve=curve)
+            outcome.curve.append((scale, accuracy, error))
+        outcome.original = outcome.curve[0][1]
+        outcome.scale, outcome.shifted, _ = max(outcome.curve, key=lambda point: point[1])
 
 
 def _mapped(kernel: Any, rows: Rows) -> Rows:
@@ -121,151 +143,169 @@ def _mapped(kernel: Any, rows: Rows) -> Rows:
     return rows if kernel is None else Rows(kernel.transform(rows.X).astype(np.float32), rows.y)
 
 
-# ---- all of it -----------------------------------------------------------------------------------
+shared = lru_cache(maxsize=1)(Features)  # one at a time is held
 
 
-def run(
-    folder: Path,
-    output: Path,
-    context: Context,
-    *,
-    only: Sequence[str] = (),
-    console: Console | None = None,
-) -> list[Outcome]:
-    """Run the experiments, print their tables, write ``mmds.csv`` and draw pictures.
-
-    The file is written anew after every experiment, and what is finished is printed even if the
-    run is interrupted.
-
-    Parameters
-    ----------
-    folder : Path
-        Where the data files are.
-    output : Path
-        Folder for the file and the pictures.
-    context : Context
-    only : sequence of str
-        If given, experiments run whose table, data or extractor contains one of these.
-    console : rich.console.Console, optional
-
-    Returns
-    -------
-    list of Outcome
-
-    Raises
-    ------
-    DataError
-        If a data file is missing.
-    NothingToRunError
-        If `only` leaves nothing.
-    """
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    from bench.papers import mmds_pictures
-
-    for file in FILES:
-        if not (folder / file).is_file():
-            raise DataError(f"data: expected {folder / file}, got no such file")
-    console = console or Console()
-    jobs = [job for job in _jobs(folder, context) if _wanted(job[0], only)]
-    if not jobs:
-        raise NothingToRunError("only: expected part of a table, data set or extractor, got none")
-    output.mkdir(parents=True, exist_ok=True)
-    path = output / f"mmds{'-quick' if context.quick else ''}.csv"
-    outcomes: list[Outcome] = []
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    try:
-        with (
-            warnings.catch_warnings(),
-            Progress(*columns, TextColumn("{task.description}"), console=console) as progress,
-        ):
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            # Two faces of each of many people look like a regression.
-            warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
-            task = progress.add_task("starting", total=len(jobs))
-            for name, job in jobs:
-                progress.update(task, description=name)
-                outcomes.append(job())
-                _write(outcomes, context, path)
-                progress.advance(task)
-    finally:
-        for table in _tables(outcomes):
-            console.print(table)
-        if outcomes:
-            console.print(f"Figures in {path.resolve()}", soft_wrap=True, highlight=False)
-    pictures = mmds_pictures.draw(outcomes, folder, output, context)
-    for picture in pictures:
-        console.print(f"  {picture.name}", highlight=False)
-    return outcomes
+def _features(job: Job, outcome: Shifted) -> Features:
+    data, extractor = outcome.case[1:3]
+    return shared(data, extractor in BY_KERNELS, job.folder, job.context)
 
 
-def _jobs(folder: Path, context: Context) -> Iterator[tuple[str, Callable[[], Outcome]]]:
-    shared: dict[tuple[str, str], Features] = {}
+def by_move(job: Job, outcome: Shifted) -> None:
+    """A cell of Table 3 or 4."""
+    _features(job, outcome).measure(outcome)
 
-    def features(data: str, kind: str) -> Features:
-        if (data, kind) not in shared:
-            shared.clear()  # one at a time is held
-            shared[data, kind] = Features(data, kind, folder, context)
-        return shared[data, kind]
 
-    for faces in (*mmds_settings.FACES, *mmds_settings.STANDINS):
-        yield f"Table 1, {faces.name}, PCA", partial(mmds_faces.measure, faces, folder, context)
-    order = sorted(mmds_settings.CASES, key=lambda c: (c.data != "MNIST", c.data, c.features))
-    for case in order:
-        name = f"{case.table}, {case.data}, {case.extractor} {case.n_components}"
-        yield name, lambda c=case: features(c.data, c.features).measure(c)  # type: ignore[misc]
-    for extractor, kind in (("PCA", "rows"), ("AE", "rows"), ("KPCA", "kernel")):
-        yield (
-            f"Figure 3, MNIST, {extractor}",
-            lambda e=extractor, k=kind: (  # type: ignore[misc]
-                features("MNIST", k).curve("MNIST", e)
-            ),
+def by_scales(job: Job, outcome: Shifted) -> None:
+    """A panel of Figure 3."""
+    _features(job, outcome).curve(outcome)
+
+
+# ---- what is run ---------------------------------------------------------------------------------
+
+FILES = {"MNIST": "mnist.npz", "Digits": "opencv_digits.npz", "Letters": "ocr_letters.npz"}
+BY_KERNELS = ("KPCA", "ICA", "SPCA", "KM", "FA", "NMF")  # on random Fourier features of rows
+FACES = (("Yale", "yale", 3), ("Yale B", "yaleb", 5), ("ORL", "orl", 2))  # and rows to train on
+# In place of the paper's 11 Tumors, which is not at hand; the sets have other rows and classes.
+STANDINS = ("srbct", "tox171", "glioma")
+
+
+def _cases(table: str, file: str) -> Iterator[Case]:
+    """Read pairs of accuracies; a row is named by its data and, but for 5, its dimension."""
+    for name, row in figures(file).items():
+        data, _, dimension = name.partition(" ")
+        for extractor in dict.fromkeys(column.split()[0] for column in row):
+            paper = float(row[f"{extractor} rows"]), float(row[f"{extractor} moved"])
+            yield Case(table, data, extractor, int(dimension or 5), paper)
+
+
+CASES = (*_cases("Table 4", "mmds-4"), *_cases("Table 3", "mmds-3"))
+CURVES = tuple(Case("Figure 3", "MNIST", extractor, 10) for extractor in ("PCA", "AE", "KPCA"))
+
+
+def study(job: Job, outcome: Shifted, step: Step) -> None:
+    """Fill in an outcome as its method does."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        # Two faces of each of many people look like a regression.
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+        outcome.case = job.method.case  # type: ignore[attr-defined]
+        job.method.build(job, outcome)
+
+
+def _problem(table: str, data: str, file: str, methods: Sequence[Method]) -> Problem:
+    name = f"{table}, {data}"
+    return Problem(
+        name, name, "", file, {}, mmds_data.load, tuple(methods), study=study, outcome=Shifted
+    )
+
+
+def _faces() -> Iterator[Problem]:
+    """Table 1: its faces, and gene expressions in place of its tumors."""
+    printed = figures("mmds-1")
+    for name, file, count in FACES:
+        case = Case(
+            "Table 1", name, "PCA", FACE_COMPONENTS, tuple(map(float, printed[name].values()))
         )
+        build = partial(by_faces, arrays=("X", "y"), per_class=count, ways=(pixels, unit))
+        yield _problem(*case[:2], f"faces_{file}.npz", [Experiment("PCA", build, case=case)])
+    for name in STANDINS:
+        case = Case("Table 1", f"{name} (stand-in)", "PCA", FACE_COMPONENTS)
+        arrays = (f"X_{name}", f"y_{name}")
+        build = partial(by_faces, arrays=arrays, per_class=5, ways=(columns,))
+        yield _problem(*case[:2], "microarray_standins.npz", [Experiment("PCA", build, case=case)])
 
 
-def _wanted(name: str, only: Sequence[str]) -> bool:
-    return not only or any(part.lower() in name.lower() for part in only)
+def _shifts() -> Iterator[Problem]:
+    """Tables 4 and 3 and Figure 3; what shares features stands together."""
+    for data, file in FILES.items():
+        for kernels in (True, False):
+            for table in TITLES:
+                methods = [
+                    Experiment(f"{case.extractor} {case.n_components}", by_move, case=case)
+                    for case in CASES
+                    if (case.table, case.data) == (table, data)
+                    and (case.extractor in BY_KERNELS) == kernels
+                ]
+                if methods:
+                    yield _problem(table, data, file, methods)
+    curves = [Experiment(case.extractor, by_scales, case=case) for case in CURVES]
+    yield _problem("Figure 3", "MNIST", FILES["MNIST"], curves)
 
 
-def _write(outcomes: Sequence[Outcome], context: Context, path: Path) -> None:
-    """Write one line for each outcome; the file is replaced as a whole."""
-    lines = [asdict(outcome) | {"quick": context.quick} for outcome in outcomes]
-    write_lines(path, list(lines[0]), lines)
+# ---- what is told --------------------------------------------------------------------------------
+
+TITLES = {
+    "Table 1": "Table 1: PCA of faces and of gene expressions, few rows a class",
+    "Table 4": "Table 4: three extractors in 5, 10 and 20 dimensions",
+    "Table 3": "Table 3: five extractors of kernel features, 5 dimensions",
+    "Figure 3": "Figure 3: best of the scales, on the test rows",
+}
+FIELDS = (
+    *("table", "data", "extractor", "n_components", "original", "shifted", "scale"),
+    *("paper_original", "paper_shifted", "deviation", "curve", "quick", "failure"),
+)
 
 
-def _tables(outcomes: Sequence[Outcome]) -> Iterator[Table]:
-    from rich import box
-    from rich.table import Table
-
-    titles = {
-        "Table 1": "Table 1: PCA of faces and of gene expressions, few rows a class",
-        "Table 4": "Table 4: three extractors in 5, 10 and 20 dimensions",
-        "Table 3": "Table 3: five extractors of kernel features, 5 dimensions",
-        "Figure 3": "Figure 3: best of the scales, on the test rows",
-    }
-    for name, title in titles.items():
-        rows = [outcome for outcome in outcomes if outcome.table == name]
-        if not rows:
+def tell(run: Run) -> Iterator[Any]:
+    """Yield a table for each of the paper's, and what failed."""
+    for name, title in TITLES.items():
+        done = [one for one in run.outcomes if one.case.table == name and not one.failure]
+        if not done:
             continue
-        table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left")
-        table.add_column("data", no_wrap=True)
-        table.add_column("extractor", no_wrap=True)
-        for heading in ("paper %", "", "measured %", "", "move"):
-            table.add_column(heading, justify="right", no_wrap=True)
-        for row in rows:
+        numbers = ("paper %", "", "measured %", "", "move")
+        table = new_table(["data", "extractor", *numbers], names=2, title=title)
+        for row in done:
             spread = "" if row.deviation is None else f" ± {row.deviation:.1f}"
-            table.add_row(
-                row.data,
-                f"{row.extractor} {row.n_components}",
-                _percent(row.paper_original),
-                _percent(row.paper_shifted),
-                _percent(row.original),
-                _percent(row.shifted) + spread,
-                f"{row.scale:g}",
-            )
+            figures = [*row.case.paper, row.original, row.shifted]
+            told = ["" if value is None else f"{value:.1f}" for value in figures]
+            told[-1] += spread
+            extractor = f"{row.case.extractor} {row.case.n_components}"
+            table.add_row(row.case.data, extractor, *told, f"{row.scale:g}")
         yield table
+    for one in run.outcomes:
+        if one.failure:
+            yield f"{one.problem}, {one.method} failed: {one.failure}", "red"
 
 
-def _percent(value: float | None) -> str:
-    return "" if value is None else f"{value:.1f}"
+def lines(run: Run) -> Files:
+    """Return one line for each outcome."""
+    own = ("original", "shifted", "scale", "deviation", "curve", "failure")
+    found = [
+        {
+            **dict(zip(FIELDS, one.case[:4], strict=False)),
+            **dict(zip(("paper_original", "paper_shifted"), one.case.paper, strict=True)),
+            **{field: getattr(one, field) for field in own},
+            "quick": run.context.quick,
+        }
+        for one in run.outcomes
+    ]
+    return {"": (FIELDS, found)}
+
+
+def draw(run: Run) -> pictures.Drawn:
+    """Draw test digits in two components of rows and of moved rows, and accuracies by scale."""
+    if any(outcome.case.data == "Digits" for outcome in run.outcomes):
+        split = mmds_data.load("Digits", run.folder, quick=run.context.quick)
+        train, test = (part[np.isin(part.y, EMBEDDED)] for part in (split.train, split.test))
+        shifter = Shifter(train, CURVE_C, run.context.threads)
+        panels = {
+            name: PCA(2, random_state=0).fit(shifter.moved(scale)).transform(test.X)
+            for name, scale in EMBEDDING_SCALES.items()
+        }
+        yield "mmds_embeddings.png", pictures.draw_points(panels, test.y, "digit")
+    curves = {f"{o.case.extractor}, {o.case.data}": o.curve for o in run.outcomes if o.curve}
+    if curves:
+        yield "mmds_scales.png", pictures.draw_scales(curves)
+
+
+PROTOCOLS = {
+    "mmds": Protocol(
+        "mmds",
+        (*_faces(), *_shifts()),
+        Report(tell, lines, draw),
+        alone=False,
+        joined=", ",
+        parts="a table, data set or extractor",
+    )
+}

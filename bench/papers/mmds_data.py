@@ -15,11 +15,16 @@ from sklearn.decomposition import NMF, PCA, FactorAnalysis, FastICA, MiniBatchSp
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.pipeline import make_pipeline
 
-from bench.papers import mmds_settings as settings
-from bench.papers.protocol import Rows, read_arrays, subsample
+from bench.papers.protocol import Rows, read_arrays, read_rows, subsample
 from eigenfeat.maxmargin import Autoencoder
 
-__all__ = ["AboveZero", "Split", "extractor", "few_of_each", "gradients", "kernel", "load"]
+SEED = 0
+QUICK_TEST_ROWS, QUICK_TRAIN_ROWS = 2_000, 1_000
+MNIST_ROWS = 500
+LETTER_FOLD = 1  # 5,375 rows, as many as in the paper
+KERNEL_FEATURES = {"MNIST": 1_000, "Digits": 500, "Letters": 1_000}
+QUICK_KERNEL_FEATURES = 200
+AUTOENCODER_ITERATIONS, QUICK_ITERATIONS = 150, 30
 
 
 @dataclass(frozen=True)
@@ -48,38 +53,28 @@ def load(data: str, folder: Path, *, quick: bool) -> Split:
     split = {"MNIST": _mnist, "Digits": _digits, "Letters": _letters}[data](folder)
     if not quick:
         return split
-    train = subsample(split.train, settings.QUICK_TRAIN_ROWS, settings.SEED)
-    return Split(train, subsample(split.test, settings.QUICK_TEST_ROWS, settings.SEED))
+    train = subsample(split.train, QUICK_TRAIN_ROWS, SEED)
+    return Split(train, subsample(split.test, QUICK_TEST_ROWS, SEED))
 
 
 def _mnist(folder: Path) -> Split:
-    path = folder / "mnist.npz"
-    X, y = read_arrays(path, "X_train", "y_train")
-    train = subsample(Rows(X, y.astype(np.int64)), settings.MNIST_ROWS, settings.SEED)
-    X, y = read_arrays(path, "X_test", "y_test")
-    test = Rows(X, y.astype(np.int64))
-    return Split(_unit(train), _unit(test))
-
-
-def _unit(rows: Rows) -> Rows:
-    """Pixels in 0..1."""
-    X = rows.X.astype(np.float32)
-    X /= 255
-    return Rows(X, rows.y)
+    """Pixels in 0..1, few of the official training rows."""
+    train, test = (read_rows(folder / "mnist.npz", f"X_{p}", f"y_{p}") for p in ("train", "test"))
+    train = subsample(train, MNIST_ROWS, SEED)
+    return Split(*(Rows(rows.X / np.float32(255), rows.y) for rows in (train, test)))
 
 
 def _digits(folder: Path) -> Split:
     X, y = read_arrays(folder / "opencv_digits.npz", "X", "y")
     rows = Rows(gradients(X.reshape(-1, 20, 20)), y.astype(np.int64))
-    order = np.random.RandomState(settings.SEED).permutation(len(rows))
+    order = np.random.RandomState(SEED).permutation(len(rows))
     half = len(rows) // 2
     return Split(rows[order[:half]], rows[order[half:]])
 
 
 def _letters(folder: Path) -> Split:
-    X, y, fold = read_arrays(folder / "ocr_letters.npz", "X", "y", "fold")
-    rows = Rows(X.astype(np.float32), y.astype(np.int64))
-    training = fold == settings.LETTER_FOLD
+    rows = read_rows(folder / "ocr_letters.npz", "X", "y")
+    training = read_arrays(folder / "ocr_letters.npz", "fold")[0] == LETTER_FOLD
     return Split(rows[training], rows[~training])
 
 
@@ -141,27 +136,25 @@ def kernel(data: str, X: NDArray[np.float32], width: float, *, quick: bool) -> R
     some = X[:500].astype(np.float64)
     squares = (some**2).sum(axis=1)
     distance = np.median(squares[:, None] + squares - 2 * some @ some.T)
-    count = settings.QUICK_KERNEL_FEATURES if quick else settings.KERNEL_FEATURES[data]
+    count = QUICK_KERNEL_FEATURES if quick else KERNEL_FEATURES[data]
     gamma = width / float(distance)
-    return RBFSampler(gamma=gamma, n_components=count, random_state=settings.SEED).fit(X)
+    return RBFSampler(gamma=gamma, n_components=count, random_state=SEED).fit(X)
 
 
 def extractor(name: str, n_components: int, *, quick: bool) -> Any:
     """One of the paper's extractors by its name there."""
-    k, seed = n_components, settings.SEED
-    iterations = settings.QUICK_ITERATIONS if quick else settings.AUTOENCODER_ITERATIONS
+    k, given = n_components, {"random_state": SEED}
+    iterations = QUICK_ITERATIONS if quick else AUTOENCODER_ITERATIONS
     makers: dict[str, Callable[[], Any]] = {
-        "PCA": lambda: PCA(k, random_state=seed),
-        "KPCA": lambda: PCA(k, random_state=seed),
-        "AE": lambda: Autoencoder(k, max_iter=iterations, random_state=seed),
-        "ICA": lambda: FastICA(k, max_iter=300, tol=1e-2, random_state=seed),
-        "SPCA": lambda: MiniBatchSparsePCA(
-            k, alpha=0.1, max_iter=20, batch_size=50, random_state=seed
-        ),
-        "KM": lambda: KMeans(k, n_init=10, random_state=seed),
-        "FA": lambda: FactorAnalysis(k, max_iter=100, tol=0.1, random_state=seed),
+        "PCA": lambda: PCA(k, **given),
+        "KPCA": lambda: PCA(k, **given),
+        "AE": lambda: Autoencoder(k, max_iter=iterations, **given),
+        "ICA": lambda: FastICA(k, max_iter=300, tol=1e-2, **given),
+        "SPCA": lambda: MiniBatchSparsePCA(k, alpha=0.1, max_iter=20, batch_size=50, **given),
+        "KM": lambda: KMeans(k, n_init=10, **given),
+        "FA": lambda: FactorAnalysis(k, max_iter=100, tol=0.1, **given),
         "NMF": lambda: make_pipeline(
-            AboveZero(), NMF(k, init="nndsvda", max_iter=100, tol=1e-3, random_state=seed)
+            AboveZero(), NMF(k, init="nndsvda", max_iter=100, tol=1e-3, **given)
         ),
     }
     return makers[name]()

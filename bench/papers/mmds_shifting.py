@@ -3,37 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedShuffleSplit
 
-from bench.papers import mmds_settings
+from bench.papers.mmds_data import SEED
 from bench.papers.protocol import Rows
 from eigenfeat.maxmargin import MulticlassSVM
 
-__all__ = ["Learn", "Outcome", "Parts", "Shifter", "chosen_move", "held_out", "scores_of"]
+READ_C = 1.0  # of the SVM that reads the features
+TOLERANCE, EPOCHS = 1e-2, 60  # also of the one that moves: the paper's stops at a fixed number, too
+HELD_OUT = 0.2
+FEW_ROWS, SPLITS_OF_FEW = 1_000, 6  # below so many rows one held-out part would say too little
 
 Learn = Callable[[], Any]
-
-
-@dataclass
-class Outcome:
-    """Accuracies in percent: of features of rows as they are, and of moved ones."""
-
-    table: str
-    data: str
-    extractor: str
-    n_components: int
-    original: float
-    shifted: float
-    scale: float
-    paper_original: float | None = None
-    paper_shifted: float | None = None
-    deviation: float | None = None
-    curve: list[tuple[float, float, float]] = field(default_factory=list)
 
 
 class Shifter:
@@ -58,8 +43,7 @@ class Shifter:
         train, held = extractor.transform(self.rows.X), extractor.transform(test.X)
         mean, deviation = train.mean(axis=0), train.std(axis=0)
         deviation[deviation == 0] = 1
-        C = mmds_settings.READ_C
-        model = _svm((train - mean) / deviation, self.rows.y, C, self.threads)
+        model = _svm((train - mean) / deviation, self.rows.y, READ_C, self.threads)
         return 100.0 * float(model.score((held - mean) / deviation, test.y))
 
 
@@ -67,10 +51,15 @@ Parts = Sequence[tuple[Shifter, Rows]]
 
 
 def _svm(X: NDArray[Any], y: NDArray[np.int64], C: float, threads: int | None) -> MulticlassSVM:
-    model = MulticlassSVM(
-        C=C, tol=mmds_settings.TOLERANCE, max_iter=mmds_settings.EPOCHS, n_threads=threads
-    )
-    return model.fit(X, y)
+    return MulticlassSVM(C=C, tol=TOLERANCE, max_iter=EPOCHS, n_threads=threads).fit(X, y)
+
+
+def held_out(rows: Rows, C: float, threads: int | None) -> Parts:
+    """Shifters of parts of the training rows, and the rows that were kept from them."""
+    n = SPLITS_OF_FEW if len(rows) < FEW_ROWS else 1
+    splitter = StratifiedShuffleSplit(n, test_size=HELD_OUT, random_state=SEED)
+    splits = splitter.split(rows.y[:, None], rows.y)
+    return [(Shifter(rows[train], C, threads), rows[held]) for train, held in splits]
 
 
 def scores_of(parts: Parts, make: Learn, scale: float) -> NDArray[np.float64]:
@@ -95,13 +84,3 @@ def chosen_move(
     gains = best - still
     error = gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else 0.0
     return (C, scale) if gains.mean() > 2 * error else (C, 0.0)
-
-
-def held_out(rows: Rows, C: float, threads: int | None) -> Parts:
-    """Shifters of parts of the training rows, and the rows that were kept from them."""
-    n = mmds_settings.SPLITS_OF_FEW if len(rows) < mmds_settings.FEW_ROWS else 1
-    splitter = StratifiedShuffleSplit(
-        n, test_size=mmds_settings.HELD_OUT, random_state=mmds_settings.SEED
-    )
-    splits = splitter.split(rows.y[:, None], rows.y)
-    return [(Shifter(rows[train], C, threads), rows[held]) for train, held in splits]

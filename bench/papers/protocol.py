@@ -11,22 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "Context",
-    "Data",
-    "DataError",
-    "Hyperparameters",
-    "Method",
-    "NothingToRunError",
-    "Paper",
-    "Problem",
-    "Protocol",
-    "Report",
-    "Rows",
-    "check_files",
-    "read_arrays",
-    "subsample",
-]
+Step = Callable[[str], None]  # told what is being done
 
 
 class DataError(OSError):
@@ -37,12 +22,15 @@ class NothingToRunError(ValueError):
     """No method has such a name."""
 
 
+# ---- data ----------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class Context:
     """How to run: `quick` means fewer rows and candidates; `directions` is another method's count.
 
     `rows` are as many test rows as are taken at most, where a task takes a part of them, None for
-    the task's own number. `threads` are those of everything in a method's process, None for the
+    the task's own number. `threads` are those of everything that a method does, None for the
     machine's default.
     """
 
@@ -84,11 +72,34 @@ class Data:
     by_source: bool = False
 
 
+def read_arrays(path: Path, *names: str) -> list[NDArray[Any]]:
+    """Return some arrays of an ``.npz`` file; the others are not read."""
+    with np.load(path, allow_pickle=False) as file:
+        return [file[name] for name in names]
+
+
+def read_rows(path: Path, X: str, y: str) -> Rows:
+    """Return rows by the names of their arrays, columns as float32."""
+    columns, labels = read_arrays(path, X, y)
+    return Rows(columns.astype(np.float32), labels.astype(np.int64))
+
+
+def subsample(rows: Rows, limit: int | None, seed: int) -> Rows:
+    """Return at most `limit` random rows; all of them, as they are, if None."""
+    if limit is None or len(rows) <= limit:
+        return rows
+    return rows[np.random.RandomState(seed).permutation(len(rows))[:limit]]
+
+
+# ---- methods and problems ------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class Hyperparameters:
     """`fixed` ones, and a `grid` of values to choose from; `quick` replaces what it names in both.
 
-    Names are those of the estimator's `set_params`, such as "ridge" or "rbfsampler__gamma".
+    Names are those of the estimator's `set_params`, such as "ridge" or "rbfsampler__gamma". A tuple
+    in the grid is chosen from on held-out rows; a grid of single values costs no choosing.
     """
 
     fixed: Mapping[str, Any] = field(default_factory=dict)
@@ -98,16 +109,13 @@ class Hyperparameters:
     def set_for(self, context: Context) -> dict[str, Any]:
         """Parameters that are not chosen."""
         quick = self.quick if context.quick else {}
-        return {
-            **self.fixed,
-            **{name: value for name, value in quick.items() if name not in self.grid},
-        }
+        return {**self.fixed, **{name: quick[name] for name in quick if name not in self.grid}}
 
     def chosen_from(self, context: Context) -> dict[str, list[Any]]:
         """Values of each parameter that is chosen; in a quick run some have only one."""
         quick = self.quick if context.quick else {}
         grid = {name: quick.get(name, values) for name, values in self.grid.items()}
-        return {name: _as_list(values) for name, values in grid.items()}
+        return {n: list(v) if isinstance(v, (list, tuple)) else [v] for n, v in grid.items()}
 
 
 @dataclass(frozen=True)
@@ -129,7 +137,7 @@ class Method:
     """
 
     name: str
-    build: Callable[[Context], Any]
+    build: Callable[..., Any]
     hyperparameters: Hyperparameters = field(default_factory=Hyperparameters)
     paper: Paper = field(default_factory=Paper)
     ensemble: Callable[[Any, Context], Any] | None = None
@@ -139,12 +147,47 @@ class Method:
 
 
 @dataclass(frozen=True)
+class Scores:
+    """Share of wrong predictions, and mean negative log probability of the labels (None: no)."""
+
+    error: float
+    cross_entropy: float | None = None
+
+
+@dataclass
+class Outcome:
+    """What a method did on a problem; `failure` says why there is nothing, or not all.
+
+    Without a study there are `scores`, and an ensemble's `members`; a study leaves `splits`, or has
+    a subclass of its own.
+    """
+
+    problem: str
+    method: str
+    failure: str = ""
+    scores: Scores | None = None
+    members: list[Scores] = field(default_factory=list)
+    splits: list[Any] = field(default_factory=list)
+    n_train: int = 0
+    n_test: int = 0
+    directions: int | None = None
+    parameters: dict[str, Any] = field(default_factory=dict)
+    n_candidates: int = 0
+    choose_seconds: float = 0.0
+    train_seconds: float = 0.0
+    test_seconds: float = 0.0
+    peak_bytes: int = 0
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
 class Problem:
     """A data file and what it holds, how to split it, and the methods to compare on it.
 
     `objective` is what hyperparameters are chosen by: "error" or "cross_entropy". `quoted` are rows
-    of the paper's table that nothing here runs. `study` replaces training and testing once, for
-    data that is split more than once: it fills in an outcome from what `load` returns.
+    of the paper's table that nothing here runs. `study` replaces training and testing once: called
+    with a job, an outcome of the kind `outcome` and a step, it fills in the outcome. A quick run
+    leaves out what is not `in_quick`.
     """
 
     name: str
@@ -152,69 +195,88 @@ class Problem:
     split: str
     file: str
     arrays: Mapping[str, str]
-    load: Callable[[Path, Context], Any]
+    load: Callable[..., Any]
     methods: tuple[Method, ...]
     quoted: tuple[Paper, ...] = ()
     objective: str = "error"
-    study: Callable[..., None] | None = None
+    study: Callable[[Job, Any, Step], None] | None = None
+    outcome: type[Outcome] = Outcome
+    in_quick: bool = True
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """Problems that are run by one name; `report` tells of outcomes otherwise than usual."""
+    """Problems that are run by one name, and how their outcomes are told.
+
+    Methods of one that is `alone` run in a process each, which measures their memory. A job's name
+    is that of its problem, `joined` with its method's; `parts` says of what `only` takes a part.
+    """
 
     name: str
-    summary: str
     problems: tuple[Problem, ...]
-    report: Report | None = None
+    report: Report
+    alone: bool = True
+    joined: str = ": "
+    parts: str = ""
+
+    def of(self, context: Context) -> list[Problem]:
+        """Return the problems of a run."""
+        return [problem for problem in self.problems if problem.in_quick or not context.quick]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A method, its problem, the folder of the data, and how to run."""
+
+    problem: Problem
+    method: Method
+    folder: Path
+    context: Context
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a protocol has done so far, and on which data."""
+
+    protocol: Protocol
+    outcomes: Sequence[Any]
+    context: Context
+    folder: Path
+
+    def done(self, problem: Problem) -> dict[str, Any]:
+        """Return the outcomes on a problem by method, in the order of its methods."""
+        found = {o.method: o for o in self.outcomes if o.problem == problem.name}
+        return {m.name: found[m.name] for m in problem.methods if m.name in found}
+
+
+Files = Mapping[str, tuple[Sequence[str], Iterable[Mapping[str, object]]]]
 
 
 @dataclass(frozen=True)
 class Report:
-    """How outcomes are told: what is printed, what is written to a CSV file, what is drawn.
+    """How a run is told: what is printed, what is written to CSV files, what is drawn.
 
-    `tell` yields tables and lines of text from a protocol and its outcomes, `write` takes a path
-    beside them, and `draw` a folder and the folder of the data; it returns the files that it has
-    written.
+    `tell` yields tables and lines of text; `lines` what stands in each file, by the end of its
+    name: its fields, and a mapping for each line; `draw` yields names of files and figures.
     """
 
-    tell: Callable[[Protocol, Sequence[Any]], Iterable[Any]]
-    write: Callable[[Protocol, Sequence[Any], Context, Path], None]
-    draw: Callable[[Protocol, Sequence[Any], Context, Path, Path], list[Path]]
+    tell: Callable[[Run], Iterable[Any]]
+    lines: Callable[[Run], Files]
+    draw: Callable[[Run], Iterable[tuple[str, Any]]] = lambda run: ()
 
 
-def check_files(protocol: Protocol, folder: Path) -> None:
+def check_files(protocol: Protocol, folder: Path, context: Context = Context()) -> None:
     """Raise DataError unless the files are there and hold the arrays that they should."""
-    for problem in protocol.problems:
+    for problem in protocol.of(context):
         path = folder / problem.file
         described = "; ".join(f"{name}: {what}" for name, what in problem.arrays.items())
+        expected = f"{path} with arrays {described};" if described else f"{path},"
         try:
             with np.load(path, allow_pickle=False) as file:
                 missing = [name for name in problem.arrays if name not in file.files]
         except FileNotFoundError:
-            raise _unlike(path, described, "no such file") from None
+            raise DataError(f"data: expected {expected} got no such file") from None
         except (ValueError, EOFError, AttributeError, zipfile.BadZipFile):
-            raise _unlike(path, described, "a file of another kind") from None
+            raise DataError(f"data: expected {expected} got a file of another kind") from None
         if missing:
-            raise _unlike(path, described, f"no {', '.join(missing)}")
-
-
-def read_arrays(path: Path, *names: str) -> list[NDArray[Any]]:
-    """Return some arrays of an ``.npz`` file; the others are not read."""
-    with np.load(path, allow_pickle=False) as file:
-        return [file[name] for name in names]
-
-
-def subsample(rows: Rows, limit: int | None, seed: int) -> Rows:
-    """Return at most `limit` random rows; all of them, as they are, if None."""
-    if limit is None or len(rows) <= limit:
-        return rows
-    return rows[np.random.RandomState(seed).permutation(len(rows))[:limit]]
-
-
-def _unlike(path: Path, described: str, got: str) -> DataError:
-    return DataError(f"data: expected {path} with arrays {described}; got {got}")
-
-
-def _as_list(values: Any) -> list[Any]:
-    return list(values) if isinstance(values, (list, tuple)) else [values]
+            raise DataError(f"data: expected {expected} got no {', '.join(missing)}")

@@ -24,19 +24,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.fft import dct
 
 from eigenfeat._base.validation import RealArray, check_number, check_whole, real_array, show
-
-__all__ = [
-    "FSDD_ARRAYS",
-    "Frames",
-    "deltas",
-    "frame_targets",
-    "fsdd_frames",
-    "mfcc",
-    "mfcc_with_deltas",
-    "with_context",
-]
 
 PRE_EMPHASIS = 0.97
 WINDOW_SECONDS, STEP_SECONDS = 0.025, 0.010
@@ -61,13 +51,7 @@ class Frames:
     speaker_names: tuple[str, ...]
 
     def spoken_by(self, *names: str) -> NDArray[np.intp]:
-        """Row numbers of the frames of some speakers.
-
-        Raises
-        ------
-        ValueError
-            If a name is not that of a speaker.
-        """
+        """Row numbers of the frames of some speakers; a ValueError names one that is unknown."""
         for name in names:
             if name not in self.speaker_names:
                 known = ", ".join(self.speaker_names)
@@ -80,28 +64,11 @@ def mfcc(
 ) -> NDArray[np.float64]:
     """Mel frequency cepstra and log energy of each window, steps 1 to 4 of the recipe.
 
-    Parameters
-    ----------
-    audio : (t,) array-like
-        One recording. Integers are divided by their type's largest value, floats taken as they are.
-        Windows are those that fit as a whole; a recording shorter than one is padded with zeros.
-    sample_rate : float > 0
-        Samples a second; at least 200, so that a window and a step hold samples.
-    n_cepstra : int >= 1
-        Cepstra to keep, beginning with number 1; fewer than `n_filters`.
-    n_filters : int >= 2
-        Mel filters.
-
-    Returns
-    -------
-    (n, n_cepstra + 1) array
-        Cepstra, then log energy. Powers below 1e-10 count as 1e-10, so silence is finite.
-
-    Raises
-    ------
-    ValueError
-        If the recording is empty, has other than one dimension or numbers that are not finite, or
-        a filter would be too narrow for any frequency of the spectrum.
+    Returns (n, n_cepstra + 1): cepstra from number 1, then log energy. Powers below 1e-10 count as
+    1e-10, so silence is finite. Integer samples are divided by their type's largest value. Windows
+    are those that fit as a whole; a recording shorter than one is padded with zeros. A ValueError
+    says what is wrong with samples that are empty or not finite, a sample rate below 200, which has
+    no samples in a step, or a filter too narrow for any frequency of the spectrum.
     """
     samples = _samples(audio)
     rate = check_number(sample_rate, "sample_rate", at_least=200)
@@ -112,68 +79,37 @@ def mfcc(
     n_bins = 1 << (size - 1).bit_length()  # the next power of two
     spectra = np.fft.rfft(_windows(emphasised, size, step) * np.hamming(size), n_bins)
     passed = np.abs(spectra) ** 2 @ _mel_filters(n_filters, n_bins, rate).T
-    cepstra = np.log(np.maximum(passed, LEAST_POWER)) @ _cosines(n_filters, n_cepstra)
+    cepstra = dct(np.log(np.maximum(passed, LEAST_POWER)), norm="ortho")[:, 1 : n_cepstra + 1]
     energy = np.sum(_windows(samples, size, step) ** 2, axis=1)
     return np.column_stack([cepstra, np.log(np.maximum(energy, LEAST_POWER))])
 
 
 def deltas(frames: Any, width: int = 2) -> RealArray:
-    """Slopes of each column over time: ``sum_k k (c[t+k] - c[t-k]) / (2 sum_k k^2)``, k to `width`.
+    """Slopes of the columns (n, d) over time, of a recording whose edges are repeated.
 
-    Parameters
-    ----------
-    frames : (n, d) array-like
-        One recording; its first and last frame are repeated beyond the edges.
-    width : int >= 1
-        Frames on either side.
-
-    Returns
-    -------
-    (n, d) array
+    ``sum_k k (c[t+k] - c[t-k]) / (2 sum_k k^2)``, k up to `width`.
     """
     rows = _frames(frames)
     width = check_whole(width, "width", at_least=1)
     padded = np.pad(rows, ((width, width), (0, 0)), mode="edge")
     slopes = np.zeros_like(rows)
     for k in range(1, width + 1):
-        slopes += k * (_shifted(padded, width + k, rows) - _shifted(padded, width - k, rows))
+        slopes += k * (padded[width + k :][: len(rows)] - padded[width - k :][: len(rows)])
     slopes /= 2 * sum(k * k for k in range(1, width + 1))
     return slopes
 
 
 def with_context(frames: Any, before: int = 5, after: int = 5) -> RealArray:
-    """Each frame beside its neighbours, the oldest first.
-
-    Parameters
-    ----------
-    frames : (n, d) array-like
-        One recording; its first and last frame are repeated beyond the edges.
-    before, after : int >= 0
-        Neighbours to take.
-
-    Returns
-    -------
-    (n, (before + 1 + after) d) array
-    """
+    """Each frame (n, d) beside its neighbours, the oldest first; edges are repeated."""
     rows = _frames(frames)
     before = check_whole(before, "before", at_least=0)
     after = check_whole(after, "after", at_least=0)
     padded = np.pad(rows, ((before, after), (0, 0)), mode="edge")
-    return np.hstack([_shifted(padded, k, rows) for k in range(before + 1 + after)])
+    return np.hstack([padded[k:][: len(rows)] for k in range(before + 1 + after)])
 
 
 def mfcc_with_deltas(audio: Any, sample_rate: float) -> NDArray[np.float64]:
-    """Steps 1 to 5 of the recipe: 13 numbers a frame, their deltas, and the deltas of these.
-
-    Parameters
-    ----------
-    audio, sample_rate
-        As for :func:`mfcc`.
-
-    Returns
-    -------
-    (n, 39) array
-    """
+    """Steps 1 to 5 of the recipe: 13 numbers a frame, their deltas, and the deltas of these."""
     static = mfcc(audio, sample_rate)
     first = deltas(static)
     return np.hstack([static, first, deltas(first)])
@@ -183,20 +119,7 @@ def frame_targets(n_frames: int, digit: int, n_states: int = 3) -> Integers:
     """Targets of a recording's frames: ``digit * n_states + state``, states of equal duration.
 
     Stands in for a phone alignment: the recording is cut into `n_states` parts, as equal as whole
-    frames allow.
-
-    Parameters
-    ----------
-    n_frames : int >= 1
-        Frames of the recording.
-    digit : int >= 0
-        What is said in it.
-    n_states : int >= 1
-        Parts; those of a recording with fewer frames stay empty.
-
-    Returns
-    -------
-    (n_frames,) array of int64
+    frames allow; those of a recording with fewer frames stay empty.
     """
     n_frames = check_whole(n_frames, "n_frames", at_least=1)
     digit = check_whole(digit, "digit", at_least=0)
@@ -206,25 +129,10 @@ def frame_targets(n_frames: int, digit: int, n_states: int = 3) -> Integers:
 
 
 def fsdd_frames(source: str | PathLike[str] | Mapping[str, Any], n_states: int = 3) -> Frames:
-    """Frames of the Free Spoken Digit Dataset.
+    """Frames of the Free Spoken Digit Dataset: an ``.npz`` file or its arrays `FSDD_ARRAYS`.
 
-    Parameters
-    ----------
-    source : path or mapping
-        An ``.npz`` file or its arrays: `audio`, all recordings end to end; `offsets`, where each
-        begins and the last one ends; `digit` and `speaker` of each; `speaker_names`;
-        `sample_rate`.
-    n_states : int >= 1
-        Targets a digit; see :func:`frame_targets`.
-
-    Returns
-    -------
-    Frames
-
-    Raises
-    ------
-    ValueError
-        If an array is missing, or their sizes contradict each other.
+    `audio` has all recordings end to end; `offsets` say where each begins and the last one ends. A
+    ValueError tells of an array that is missing, or of sizes that contradict each other.
     """
     if not isinstance(source, Mapping):
         with np.load(source, allow_pickle=False) as file:
@@ -282,10 +190,6 @@ def _frames(frames: Any) -> RealArray:
     return rows
 
 
-def _shifted(padded: RealArray, start: int, like: RealArray) -> RealArray:
-    return padded[start : start + len(like)]
-
-
 def _windows(samples: NDArray[np.float64], size: int, step: int) -> NDArray[np.float64]:
     """Windows that fit as a whole, (n, size), without a copy; one if the recording is shorter."""
     if len(samples) < size:
@@ -308,10 +212,3 @@ def _mel_filters(n_filters: int, n_bins: int, rate: float) -> NDArray[np.float64
             f"samples, got {n_filters}"
         )
     return filters
-
-
-@cache
-def _cosines(n_filters: int, n_cepstra: int) -> NDArray[np.float64]:
-    """Columns 1 to n_cepstra of the orthonormal DCT-II, (n_filters, n_cepstra)."""
-    angles = np.pi * np.outer(np.arange(n_filters) + 0.5, np.arange(1, n_cepstra + 1)) / n_filters
-    return np.sqrt(2 / n_filters) * np.cos(angles)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -11,16 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.papers import settings
-from bench.papers.families import ByItself, Family, Rules
-from bench.papers.measuring import Job, Outcome
-from bench.papers.protocol import Context
+from bench.papers.families import ByItself, Codes, Family, Rows, Rules
+from bench.papers.protocol import Context, Job, Outcome, Step
 from bench.papers.three_nearest import accuracy, leave_one_out
 
-__all__ = ["Score", "Table", "by_splits", "evaluate", "n_splits", "standardised"]
+N_SPLITS, QUICK_SPLITS = 10, 2
 
-Array = NDArray[np.float64]
-Codes = NDArray[np.int64]
+# ---- splits --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +32,7 @@ class Table:
     n_train: int
     most_testing: int | None = None
 
-    def parts(self, seed: int) -> tuple[Array, Codes, Array, Codes]:
+    def parts(self, seed: int) -> tuple[Rows, Codes, Rows, Codes]:
         """Return training rows, their codes, test rows and theirs, of a random split."""
         order = np.random.RandomState(seed).permutation(len(self.codes))
         train, test = order[: self.n_train], order[self.n_train :][: self.most_testing]
@@ -48,7 +45,8 @@ class Score:
     """What one split gave: 3-NN accuracy on its test rows, in the dimension that was chosen.
 
     `curve` has accuracies by dimension, `few` the one in a dimension less than there are classes
-    (None if there is nothing to choose), and `nonzeros` how many columns each direction weighs.
+    (None if there is nothing to choose), `nonzeros` how many columns each direction weighs, and
+    `overlaps` the absolute cosines of directions with each other.
     """
 
     accuracy: float
@@ -58,9 +56,10 @@ class Score:
     curve: dict[int, float] = field(default_factory=dict)
     few: float | None = None
     nonzeros: tuple[int, ...] = ()
+    overlaps: Rows | None = None
 
 
-def standardised(train: NDArray[Any], test: NDArray[Any]) -> tuple[Array, Array]:
+def standardised(train: NDArray[Any], test: NDArray[Any]) -> tuple[Rows, Rows]:
     """Return rows in the training rows' units, without columns that are constant in these.
 
     A missing value becomes the mean of its column.
@@ -68,56 +67,52 @@ def standardised(train: NDArray[Any], test: NDArray[Any]) -> tuple[Array, Array]
     rows = train.astype(np.float64)
     mean, deviation = np.nanmean(rows, axis=0), np.nanstd(rows, axis=0)
     kept = deviation > 1e-6 * np.nanmax(np.abs(rows), axis=0)
-    mean, deviation = mean[kept], deviation[kept]
 
-    def apply(part: NDArray[Any]) -> Array:
-        moved: Array = (part[:, kept].astype(np.float64) - mean) / deviation
-        return np.nan_to_num(moved)
+    def apply(part: NDArray[Any]) -> Rows:
+        return np.nan_to_num((part[:, kept].astype(np.float64) - mean[kept]) / deviation[kept])
 
     return apply(train), apply(test)
 
 
-def n_splits(context: Context) -> int:
-    """Return how many splits a run has."""
-    return settings.LDG_QUICK_SPLITS if context.quick else settings.LDG_SPLITS
+def seeds(context: Context, step: Step) -> Iterator[int]:
+    """Yield the seeds of a run's splits, and tell of each."""
+    total = QUICK_SPLITS if context.quick else N_SPLITS
+    for number in range(total):
+        step(f"split {number + 1} of {total}")
+        yield context.seed + number
 
 
-def by_splits(job: Job, outcome: Outcome, step: Callable[[str], None], *, rules: Rules) -> None:
+def by_splits(job: Job, outcome: Outcome, step: Step, *, rules: Rules) -> None:
     """Fill in an outcome: one score a split."""
     step("loading")
     table: Table = job.problem.load(job.folder / job.problem.file, job.context)
-    total = n_splits(job.context)
     followed = rules.quick() if job.context.quick else rules
-    for number in range(total):
-        step(f"split {number + 1} of {total}")
-        parts = table.parts(job.context.seed + number)
+    for seed in seeds(job.context, step):
+        parts = table.parts(seed)
         outcome.splits.append(evaluate(job.method.build(job.context), *parts, followed))
-    outcome.n_train, outcome.n_test = len(parts[1]), len(parts[3])
+        outcome.n_train, outcome.n_test = len(parts[1]), len(parts[3])
+
+
+# ---- choices -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Chosen:
+    """A fitted model and its rows, the dimension, and those whose accuracies are to be shown."""
+
+    model: Any
+    parameters: dict[str, Any]
+    reduced: Rows
+    dimension: int
+    tried: list[int]
 
 
 def evaluate(
-    family: Family | ByItself,
-    rows: Array,
-    codes: Codes,
-    queries: Array,
-    query_codes: Codes,
-    rules: Rules,
+    family: Family | ByItself, rows: Rows, codes: Codes, queries: Rows, asked: Codes, rules: Rules
 ) -> Score:
-    """Choose parameters and dimension on rows, and measure the reduction on queries.
+    """Choose parameters and dimension on standardised rows, and measure on queries.
 
-    Parameters
-    ----------
-    family : callable
-        Yields the candidates, or chooses by itself.
-    rows, queries : (n, d) and (m, d) arrays
-        Standardised.
-    codes, query_codes : (n,) and (m,) arrays
-    rules : Rules
-
-    Returns
-    -------
-    Score
-        Its seconds are those of all candidates and choices.
+    The score's seconds are those of all candidates and choices.
     """
     n_classes = int(codes.max()) + 1
     started = time.perf_counter()
@@ -129,79 +124,49 @@ def evaluate(
         chosen = _by_folds(family, rows, codes, rules, n_classes)
     seconds = time.perf_counter() - started
     model, reduced = chosen.model, chosen.reduced
-    moved = np.ascontiguousarray(model.transform(queries))
+    moved = _apply(model, queries)
     few = min(n_classes - 1, reduced.shape[1]) if chosen.tried else None
-    shown = {*chosen.tried, chosen.dimension} | ({few} if few else set())
-    if isinstance(family, ByItself):
-        return _own_score(family, chosen, rows, codes, queries, query_codes, seconds)
-    curve = {m: accuracy(reduced[:, :m], codes, moved[:, :m], query_codes) for m in sorted(shown)}
+    shown = sorted({*chosen.tried, chosen.dimension, few or chosen.dimension})
+    curve = {m: accuracy(reduced[:, :m], codes, moved[:, :m], asked) for m in shown}
+    right = curve[chosen.dimension]
+    if isinstance(family, ByItself):  # other parameters are best in one dimension less than classes
+        few = min(n_classes - 1, rows.shape[1])
+        model = family.make(few).fit(rows, codes)
+        curve[few] = accuracy(_apply(model, rows), codes, _apply(model, queries), asked)
+    directions = np.atleast_2d(getattr(model, "components_", np.empty((0, 0))))
+    unit = directions / np.linalg.norm(directions, axis=1, keepdims=True)
     return Score(
-        accuracy=curve[chosen.dimension],
+        accuracy=right,
         dimension=chosen.dimension,
         seconds=seconds,
         parameters=chosen.parameters,
         curve=curve,
         few=curve[few] if few else None,
-        nonzeros=tuple(np.count_nonzero(getattr(model, "components_", []), axis=-1).ravel()),
+        nonzeros=tuple(np.count_nonzero(directions, axis=1)),
+        overlaps=np.abs(unit @ unit.T),
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Chosen:
-    """A fitted model and its rows, the dimension, and those whose accuracies are to be shown."""
-
-    model: Any
-    parameters: dict[str, Any]
-    reduced: Array
-    dimension: int
-    tried: list[int]
+def _apply(model: Any, rows: Rows) -> Rows:
+    return np.ascontiguousarray(model.transform(rows))
 
 
-def _by_itself(family: ByItself, rows: Array, codes: Codes) -> _Chosen:
+def _by_itself(family: ByItself, rows: Rows, codes: Codes) -> _Chosen:
     """Fit what chooses by itself."""
     model = family.make("cv").fit(rows, codes)
-    parameters = {"gamma": model.gamma_, "n_neighbors": model.n_neighbors_}
-    reduced = np.ascontiguousarray(model.transform(rows))
+    names = [name for name in ("gamma", "n_neighbors") if hasattr(model, f"{name}_")]
+    parameters = {name: getattr(model, f"{name}_") for name in names}
+    reduced = _apply(model, rows)
     return _Chosen(model, parameters, reduced, reduced.shape[1], [])
 
 
-def _own_score(
-    family: ByItself,
-    chosen: _Chosen,
-    rows: Array,
-    codes: Codes,
-    queries: Array,
-    query_codes: Codes,
-    seconds: float,
-) -> Score:
-    """In the dimension that was chosen, and with other parameters in one less than classes."""
-
-    def measured(model: Any) -> float:
-        parts = (np.ascontiguousarray(model.transform(part)) for part in (rows, queries))
-        return accuracy(next(parts), codes, next(parts), query_codes)
-
-    few = min(int(codes.max()), rows.shape[1])
-    curve = {
-        chosen.dimension: measured(chosen.model),
-        few: measured(family.make(few).fit(rows, codes)),
-    }
-    return Score(
-        accuracy=measured(chosen.model),
-        dimension=chosen.dimension,
-        seconds=seconds,
-        parameters=chosen.parameters,
-        curve=curve,
-        few=curve[few],
-    )
-
-
 def _by_leave_one_out(
-    family: Family, rows: Array, codes: Codes, rules: Rules, n_classes: int
+    family: Family, rows: Rows, codes: Codes, rules: Rules, n_classes: int
 ) -> _Chosen:
     """Choose in directions of all rows; a transformer without components keeps all columns."""
-    best: tuple[float, dict[str, Any], Any, Array] | None = None
+    best: tuple[float, dict[str, Any], Any, Rows] | None = None
     for parameters, model in family(rows, codes, rules):
-        reduced = np.ascontiguousarray(model.transform(rows))
+        reduced = _apply(model, rows)
         score = leave_one_out(reduced[:, : n_classes + rules.at], codes)
         if best is None or score >= best[0]:
             best = (score, parameters, model, reduced)
@@ -215,7 +180,7 @@ def _by_leave_one_out(
     return _Chosen(model, parameters, reduced, dimension, list(range(1, most + 1)))
 
 
-def _greedily(reduced: Array, codes: Codes) -> int:
+def _greedily(reduced: Rows, codes: Codes) -> int:
     """Return the dimension, counted up from 1, after which one more lowers the accuracy."""
     before = leave_one_out(reduced[:, :1], codes)
     for m in range(2, reduced.shape[1] + 1):
@@ -226,35 +191,27 @@ def _greedily(reduced: Array, codes: Codes) -> int:
     return reduced.shape[1]
 
 
-def _by_folds(family: Family, rows: Array, codes: Codes, rules: Rules, n_classes: int) -> _Chosen:
+def _by_folds(family: Family, rows: Rows, codes: Codes, rules: Rules, n_classes: int) -> _Chosen:
     """Choose by rows that were left out, and fit the choice to all rows."""
     dimensions = sorted({max(n_classes + step, 1) for step in rules.steps or ()})
     hits: list[NDArray[np.float64]] = []  # of each candidate, in each dimension
-    for fold in _folds(codes, int(rules.folds or 2)):
-        known = ~fold
-        for number, (_, model) in enumerate(family(rows[known], codes[known], rules)):
-            if number == len(hits):
+    order = np.argsort(codes, kind="stable")
+    for number in range(rules.folds or 2):  # each class is dealt evenly, in the order of rows
+        fold = np.zeros(len(codes), dtype=bool)
+        fold[order[number :: rules.folds]] = True
+        known, part = codes[~fold], codes[fold]
+        for place, (_, model) in enumerate(family(rows[~fold], known, rules)):
+            if place == len(hits):
                 hits.append(np.zeros(len(dimensions)))
-            reduced = np.ascontiguousarray(model.transform(rows[known]))
-            asked = np.ascontiguousarray(model.transform(rows[fold]))
-            hits[number] += [
-                fold.sum() * accuracy(reduced[:, :m], codes[known], asked[:, :m], codes[fold])
-                for m in dimensions
+            reduced, asked = _apply(model, rows[~fold]), _apply(model, rows[fold])
+            hits[place] += [
+                fold.sum() * accuracy(reduced[:, :m], known, asked[:, :m], part) for m in dimensions
             ]
     at = dimensions.index(max(n_classes + rules.at, 1))
     scores = [float(one[at]) for one in hits]
     best = len(scores) - 1 - int(np.argmax(scores[::-1]))
     parameters, model = next(islice(family(rows, codes, rules), best, None))
-    reduced = np.ascontiguousarray(model.transform(rows))
+    reduced = _apply(model, rows)
     width = reduced.shape[1]
     dimension = min(dimensions[int(np.argmax(hits[best]))], width)
     return _Chosen(model, parameters, reduced, dimension, [min(m, width) for m in dimensions])
-
-
-def _folds(codes: Codes, n_folds: int) -> Iterator[NDArray[np.bool_]]:
-    """Yield which rows are left out: each class dealt evenly, in the order of rows."""
-    order = np.argsort(codes, kind="stable")
-    for number in range(n_folds):
-        fold = np.zeros(len(codes), dtype=bool)
-        fold[order[number::n_folds]] = True
-        yield fold

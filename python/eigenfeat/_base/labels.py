@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.lazy import cached_property
+from eigenfeat._base.types import Labels
 from eigenfeat._base.validation import show
 
 __all__ = ["LabelTable", "UnknownClassError", "check_two_labels", "label_dtype"]
@@ -55,7 +56,7 @@ class LabelTable:
         return {label: i for i, label in enumerate(self.labels)}
 
     @cached_property
-    def classes(self) -> npt.NDArray[Any]:
+    def classes(self) -> Labels:
         """The labels, sorted."""
         ordered = sorted(self.labels)  # type: ignore[type-var]
         array = np.empty(len(ordered), dtype=self.dtype or np.dtype(np.int64))

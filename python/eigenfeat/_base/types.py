@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Floats", "Labels", "RandomState", "Rows", "Seed", "Sparse"]
+__all__ = ["Floats", "Labels", "RandomState", "Rows", "Seed", "Sparse", "Targets", "Weights"]
 
 
 class Sparse(Protocol):
@@ -23,9 +23,11 @@ class Sparse(Protocol):
 
 if TYPE_CHECKING:
     Rows: TypeAlias = ArrayLike | Sparse  # of numbers; a data frame is array-like
+    Targets: TypeAlias = ArrayLike | None  # None where rows are blocks, which bring their own
+    Weights: TypeAlias = ArrayLike | None  # a number for each row; None is 1 for each
     Labels: TypeAlias = NDArray[Any]  # of any one type that can be sorted
     Floats: TypeAlias = NDArray[np.floating[Any]]  # float32 or float64, as the rows that came
     RandomState: TypeAlias = int | np.random.RandomState | None
     Seed: TypeAlias = int | np.random.RandomState | np.random.Generator | None
 else:  # np.floating takes no argument in old versions, and nobody asks
-    Rows = Labels = Floats = RandomState = Seed = Any
+    Rows = Targets = Weights = Labels = Floats = RandomState = Seed = Any

@@ -6,10 +6,14 @@ import math
 import os
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from eigenfeat._base.types import Rows
+from numpy.typing import ArrayLike
 
 __all__ = [
     "FLOATS",
@@ -83,7 +87,7 @@ def check_dtype(dtype: npt.DTypeLike | None, name: str = "dtype") -> np.dtype[An
 
 
 def check_rows(
-    X: Any,
+    X: Rows,
     *,
     name: str = "X",
     dtype: np.dtype[Any] | None = None,
@@ -201,7 +205,9 @@ def _check_no_overflow(array: npt.NDArray[Any], converted: RealArray, name: str)
         raise ValueError(f"{name}: expected values that fit {converted.dtype}, got {show(value)}")
 
 
-def check_weights(sample_weight: Any, n: int, start: int = 0) -> npt.NDArray[np.float64] | None:
+def check_weights(
+    sample_weight: ArrayLike | None, n: int, start: int = 0
+) -> npt.NDArray[np.float64] | None:
     """Row weights, shape (n,), finite and not negative; None stays None.
 
     Errors count rows from `start`.

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
+from eigenfeat._base.types import Floats, Rows
 from eigenfeat._base.validation import (
     CsrRows,
     RealArray,
@@ -49,7 +50,7 @@ class WideColumns(Protocol):
 
     def project(
         self, X: Any, offset: NDArray[Any] | None = None, n_threads: int | None = None
-    ) -> NDArray[Any]:
+    ) -> Floats:
         """Return ``X @ directions + offset`` (n, F)."""
 
     def __getitem__(self, key: tuple[slice, Any]) -> WideColumns:
@@ -81,7 +82,7 @@ def check_powers(powers: object) -> list[int]:
 
 
 def expand(
-    X: Any,
+    X: Rows,
     directions: NDArray[Any],
     offset: NDArray[Any] | None = None,
     *,

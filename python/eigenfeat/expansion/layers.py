@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.files.stored import Stored, fits
+from eigenfeat._base.types import Floats
 from eigenfeat.expansion.features import WAVES, ExpandedRows, check_powers, expand, is_wide_columns
 
 __all__ = [
@@ -50,7 +51,7 @@ class Directions:
     pairs: NDArray[Any]
     ranks: NDArray[np.intp]
 
-    def project(self, X: Any, n_threads: int | None) -> NDArray[Any]:
+    def project(self, X: Any, n_threads: int | None) -> Floats:
         """Projections (n, F) of rows."""
         if is_wide_columns(self.directions):
             return self.directions.project(X, self.offset, n_threads)

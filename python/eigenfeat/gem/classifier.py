@@ -6,15 +6,16 @@ import os
 import time
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.files.stored import Stored, fits
 from eigenfeat._base.files.values import Registry, read_object, write_object
+from eigenfeat._base.types import Floats, RandomState, Rows
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST
 from eigenfeat.expansion.layers import LAYER
@@ -27,6 +28,9 @@ from eigenfeat.linear.stored import STORED as OF_LINEAR
 from eigenfeat.pencils.stored import STORED as OF_PENCILS
 from eigenfeat.rows.completion import COMPLETION
 from eigenfeat.rows.out_of_core import over_blocks
+
+if TYPE_CHECKING:
+    from eigenfeat.rows.blocks import RowBlocks
 
 __all__ = ["CLASSIFIER", "REGISTRY", "GEMClassifier"]
 
@@ -167,7 +171,7 @@ class GEMClassifier(ClassifierSteps):
         hidden_ridge: float | str | None = None,
         n_clusters: int = 1,
         class_weight: Any = None,
-        random_state: Any = 0,
+        random_state: RandomState = 0,
         n_threads: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -193,7 +197,12 @@ class GEMClassifier(ClassifierSteps):
         self.verbose = verbose
 
     def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, events: Any = None
+        self,
+        X: Rows | RowBlocks,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        events: ArrayLike | None = None,
     ) -> GEMClassifier:
         """Fit the directions of each layer, then the logit on their expansion.
 
@@ -225,7 +234,7 @@ class GEMClassifier(ClassifierSteps):
         return self
 
     @over_blocks
-    def decision_function(self, X: Any) -> NDArray[Any]:
+    def decision_function(self, X: Rows | RowBlocks) -> Floats:
         """Logits of the classes.
 
         Parameters

@@ -12,6 +12,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from eigenfeat._base.cores import count_cores
 from eigenfeat._base.sparse_rows import in_order
+from eigenfeat._base.types import RandomState, Rows
 
 __all__ = ["class_clusters", "cross_pairs"]
 
@@ -19,7 +20,12 @@ FEWEST_ROWS = 50  # of a cluster, on average: moments of fewer are mostly noise
 
 
 def class_clusters(
-    X: Any, y: NDArray[Any], n_clusters: int, *, scaled: bool = False, random_state: Any = 0
+    X: Rows,
+    y: NDArray[Any],
+    n_clusters: int,
+    *,
+    scaled: bool = False,
+    random_state: RandomState = 0,
 ) -> tuple[NDArray[np.str_], list[list[str]]]:
     """Split every class into clusters by k-means.
 
@@ -67,7 +73,7 @@ def class_clusters(
 
 
 def cross_pairs(
-    of_classes: list[list[str]], n_pairs: int | None, random_state: Any = 0
+    of_classes: list[list[str]], n_pairs: int | None, random_state: RandomState = 0
 ) -> list[tuple[str, str]]:
     """Ordered pairs of clusters of different classes.
 

@@ -9,7 +9,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state, get_tags
@@ -20,11 +20,15 @@ from eigenfeat._base.feature_names import take_names
 from eigenfeat._base.files.stored import Stored, fits
 from eigenfeat._base.files.values import read_object, write_object
 from eigenfeat._base.speaking import Speaks
+from eigenfeat._base.types import Floats, RandomState, Rows
 from eigenfeat._base.validation import MOST, show
 from eigenfeat.gem.classifier import CLASSIFIER, REGISTRY, GEMClassifier
 from eigenfeat.gem.version1 import ensemble_state
 from eigenfeat.rows.blocks import is_blocks
 from eigenfeat.rows.out_of_core import FromLogits, over_blocks
+
+if TYPE_CHECKING:
+    from eigenfeat.rows.blocks import RowBlocks
 
 if TYPE_CHECKING:
     from eigenfeat.gem.gem import GEM
@@ -122,7 +126,7 @@ class GEMEnsemble(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
         self,
         estimator: GEMClassifier | Pipeline | None = None,
         n_members: int = 5,
-        random_state: Any = 0,
+        random_state: RandomState = 0,
         n_threads: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -133,7 +137,12 @@ class GEMEnsemble(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
         self.verbose = verbose
 
     def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, events: Any = None
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        events: Any = None,
     ) -> GEMEnsemble:
         """Fit the members.
 
@@ -176,7 +185,12 @@ class GEMEnsemble(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
             self._say(f"member {number + 1}: {count} directions", started)
 
     def _fit_classifiers(
-        self, members: list[GEMClassifier], X: Any, y: Any, sample_weight: Any, events: Any
+        self,
+        members: list[GEMClassifier],
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        events: Any,
     ) -> None:
         first = members[0]
         first._check_parameters()
@@ -201,7 +215,7 @@ class GEMEnsemble(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
         return own._learn(clusters, started)
 
     @over_blocks
-    def decision_function(self, X: Any) -> NDArray[Any]:
+    def decision_function(self, X: Rows | RowBlocks) -> Floats:
         """Logits of the classes: means of the members' logits.
 
         Parameters

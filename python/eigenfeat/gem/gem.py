@@ -21,6 +21,7 @@ from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.lazy import Lazy
 from eigenfeat._base.speaking import Speaks
 from eigenfeat._base.text_columns import naming_text
+from eigenfeat._base.types import RandomState, Rows, Targets, Weights
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat.expansion.features import check_powers, expand
 from eigenfeat.gem.names import NamedFeatures
@@ -201,7 +202,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
         powers: Sequence[int] = (1, 2, 3),
         include_input: bool = False,
         solver: str = "auto",
-        random_state: Any = 0,
+        random_state: RandomState = 0,
         n_threads: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -220,7 +221,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
         self.n_threads = n_threads
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GEM:
+    def fit(self, X: Rows | RowBlocks, y: Targets = None, sample_weight: Weights = None) -> GEM:
         """Accumulate the classes' moments and solve for directions.
 
         Parameters
@@ -373,14 +374,14 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
         check_is_fitted(self)
         return self._solution()
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Any:
+    def _checked(self, X: Any, y: Any, sample_weight: Weights, *, reset: bool) -> Any:
         """Rows, labels and weights, without rows of no weight."""
         with naming_text(X):
             X, y = validate_data(self, X, y, reset=reset, **ALLOW_NAN)
         check_classification_targets(y)
         return weighted_rows(X, y, sample_weight)
 
-    def _take(self, X: Any, y: Any, sample_weight: Any, classes: Any, *, first: bool) -> None:
+    def _take(self, X: Any, y: Any, sample_weight: Weights, classes: Any, *, first: bool) -> None:
         """Check one batch and add it to the moments; the first one may decide the scale."""
         self._check_parameters()
         started = time.perf_counter()

@@ -244,7 +244,9 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _n_features_out(self) -> int:
         return int(np.prod(self.cells_)) * len(self.gem_.get_feature_names_out())
 
-    def _take(self, X: Any, y: Any, sample_weight: Any, classes: Any, *, first: bool) -> None:
+    def _take(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, classes: Any, *, first: bool
+    ) -> None:
         """Add rows' patches to the moments of `gem_`."""
         self._validate_params()
         images = self._images(X, first=first)

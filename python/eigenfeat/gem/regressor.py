@@ -7,7 +7,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._base.interruptible import interruptible
 from eigenfeat._base.text_columns import naming_text
+from eigenfeat._base.types import Labels, RandomState
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.expansion.features import check_powers, expand
@@ -138,7 +139,7 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         powers: Sequence[int] = (1, 2, 3),
         include_input: bool = True,
         penalty: float | str = "auto",
-        random_state: Any = 0,
+        random_state: RandomState = 0,
         n_threads: int | None = None,
     ) -> None:
         self.n_bins = n_bins
@@ -156,7 +157,7 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.random_state = random_state
         self.n_threads = n_threads
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GEMRegressor:
+    def fit(self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None) -> GEMRegressor:
         """Fit directions between bins of the target, then the regression on their expansion.
 
         Parameters
@@ -186,7 +187,7 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             self._regress(self._features(X), outputs, weight)
         return self
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: ArrayLike) -> Labels:
         """Predict targets.
 
         Parameters

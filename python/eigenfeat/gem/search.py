@@ -9,7 +9,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import ParameterGrid, StratifiedShuffleSplit
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
@@ -17,10 +17,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.extras import installed
 from eigenfeat._base.feature_names import take_names
+from eigenfeat._base.types import Floats, Labels, RandomState, Rows
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.search_rows import SearchRows
 from eigenfeat.rows.out_of_core import BlockScores
 from eigenfeat.rows.splits import checked_splitter
+
+if TYPE_CHECKING:
+    from eigenfeat.rows.blocks import RowBlocks
 
 if TYPE_CHECKING:
     from eigenfeat.gem.search_splits import Trial
@@ -114,7 +118,7 @@ class GEMClassifierCV(BlockScores, ClassifierMixin, BaseEstimator):
         validation_fraction: float = 1 / 6,
         scoring: str = "error",
         refit: bool = True,
-        random_state: Any = 0,
+        random_state: RandomState = 0,
         verbose: int = 0,
     ) -> None:
         self.estimator = estimator
@@ -126,7 +130,12 @@ class GEMClassifierCV(BlockScores, ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GEMClassifierCV:
+    def fit(
+        self,
+        X: Rows | RowBlocks,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> GEMClassifierCV:
         """Try every candidate on held-out rows and fit the best to all.
 
         Parameters
@@ -189,19 +198,19 @@ class GEMClassifierCV(BlockScores, ClassifierMixin, BaseEstimator):
         pair = result["error"], result["log_loss"]
         return pair if self.scoring == "error" else pair[::-1]
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Rows) -> Labels:
         """Most probable labels, (n,)."""
         return self._best().predict(X)
 
-    def predict_proba(self, X: Any) -> NDArray[Any]:
+    def predict_proba(self, X: Rows) -> Floats:
         """Class probabilities, (n, k)."""
         return self._best().predict_proba(X)
 
-    def predict_log_proba(self, X: Any) -> NDArray[Any]:
+    def predict_log_proba(self, X: Rows) -> Floats:
         """Logarithms of the class probabilities, (n, k)."""
         return self._best().predict_log_proba(X)
 
-    def decision_function(self, X: Any) -> NDArray[Any]:
+    def decision_function(self, X: Rows) -> Floats:
         """Logits, (n, k), or (n,) with two classes."""
         return self._best().decision_function(X)
 

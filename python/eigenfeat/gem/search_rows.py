@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from eigenfeat._base.feature_names import take_names
 from eigenfeat.gem.search_splits import Split, Trial, candidate
@@ -40,7 +40,12 @@ class SearchRows:
     """
 
     def __init__(
-        self, base: GEMClassifier, trials: list[Trial], X: Any, y: Any, sample_weight: Any
+        self,
+        base: GEMClassifier,
+        trials: list[Trial],
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
     ) -> None:
         models = [candidate(base, trial["params"]) for trial in trials]
         self.base, self._given = base, (X, y, sample_weight)

@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
@@ -151,7 +151,9 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.log = log
         self.n_threads = n_threads
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SpatialFilters:
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> SpatialFilters:
         """Accumulate the classes' covariances and solve for filters.
 
         Parameters
@@ -175,7 +177,11 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return self
 
     def partial_fit(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> SpatialFilters:
         """Add a batch of epochs; filters are available once there are two classes.
 
@@ -222,7 +228,7 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             out[rows] = np.einsum("nft,nft->nf", signals, signals) / X.shape[2]
         return np.log(np.maximum(out, np.finfo(X.dtype).tiny)) if self.log else out
 
-    def apply(self, X: Any) -> NDArray[Any]:
+    def apply(self, X: ArrayLike) -> NDArray[Any]:
         """Filter epochs: sources in place of channels, shape (n, F, times).
 
         Parameters
@@ -275,7 +281,9 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
                 )
         return array
 
-    def _take(self, X: Any, y: Any, sample_weight: Any, classes: Any, *, first: bool) -> None:
+    def _take(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, classes: Any, *, first: bool
+    ) -> None:
         self._validate_params()
         X = self._epochs(X, None if first else self.n_channels_)
         labels = np.asarray(y)

@@ -9,6 +9,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
@@ -83,7 +84,7 @@ class ClassifierSteps(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
             )
 
     def _rows(
-        self, X: Any, y: Any, sample_weight: Any, events: Any, *, moments: bool = True
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, events: Any, *, moments: bool = True
     ) -> tuple[LabelledRows, LabelledRows]:
         """Checked rows with their labels, and with what the moments are conditioned on instead."""
         blocks = None if is_wide(X, "auto") else given_blocks(X, y, sample_weight)

@@ -12,6 +12,7 @@ from scipy import sparse
 
 from eigenfeat._base.files.stored import Stored, held
 from eigenfeat._base.sparse_rows import SparseRows
+from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import physical_memory
 
 if TYPE_CHECKING:
@@ -200,9 +201,7 @@ class WideDirections:
         out *= self.factor[:, None]
         return out
 
-    def project(
-        self, X: Any, offset: Array | None = None, n_threads: int | None = None
-    ) -> NDArray[Any]:
+    def project(self, X: Any, offset: Array | None = None, n_threads: int | None = None) -> Floats:
         """Projections ``X @ self + offset``.
 
         Parameters

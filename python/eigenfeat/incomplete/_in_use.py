@@ -6,6 +6,8 @@ import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+from numpy.typing import ArrayLike
+
 from eigenfeat.incomplete._rules.calibration import Calibration, NotCertifiedError, calibrate
 from eigenfeat.incomplete.stream import Stream
 from eigenfeat.incomplete.streams import Streams
@@ -35,7 +37,9 @@ class InUse:
     calibration_: Calibration
     fitted_: Fitted
 
-    def calibrate(self, X: Any, y: Any = None, **options: Any) -> ReliableClassifier:
+    def calibrate(
+        self, X: ArrayLike, y: ArrayLike | None = None, **options: Any
+    ) -> ReliableClassifier:
         """Set the default tau to the loosest one whose agreement held-out rows certify.
 
         Sets `reliability_` and `calibration_`, which the next fit removes. It replaces the
@@ -85,7 +89,7 @@ class InUse:
         plain.fitted_ = replace(self.fitted_, rule=getattr(rule, "rule", rule))
         return cast("ReliableClassifier", plain)
 
-    def stream(self, reliability: Any = None, *, steps: Any = None) -> Stream:
+    def stream(self, reliability: float | None = None, *, steps: ArrayLike | None = None) -> Stream:
         """Open a stream for one series that arrives sample by sample.
 
         Parameters
@@ -103,7 +107,9 @@ class InUse:
         """
         return Stream(cast("ReliableClassifier", self), reliability, steps=steps)
 
-    def streams(self, n_series: int, reliability: Any = None, *, steps: Any = None) -> Streams:
+    def streams(
+        self, n_series: int, reliability: ArrayLike | None = None, *, steps: ArrayLike | None = None
+    ) -> Streams:
         """Open streams for many series that arrive sample by sample.
 
         Parameters

@@ -7,12 +7,13 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from eigenfeat._base.types import Labels, RandomState
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST, show
 from eigenfeat.incomplete._completion.sets import SETS
@@ -221,7 +222,7 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         held_out: float | None = None,
         n_folds: int = 5,
         n_samples: Any = "auto",
-        random_state: Any = 0,
+        random_state: RandomState = 0,
         n_threads: int | None = None,
     ) -> None:
         self.classifier = classifier
@@ -238,7 +239,7 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.n_threads = n_threads
 
-    def fit(self, X: Any, y: Any) -> ReliableClassifier:
+    def fit(self, X: ArrayLike, y: ArrayLike) -> ReliableClassifier:
         """Fit features, classifier and completion.
 
         Parameters
@@ -275,7 +276,7 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
                 self._correct(found, y, fresh)
         return self
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: ArrayLike) -> Labels:
         """Predict the labels of complete rows.
 
         Parameters
@@ -292,7 +293,9 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         rows = core.filled(whole_rows(self, X, core.layout).rows)
         return np.asarray(core.classifier.predict(core.features_of(rows)))
 
-    def decide(self, X: Any, reliability: Any = None, *, target: Any = None) -> Decisions:
+    def decide(
+        self, X: ArrayLike, reliability: ArrayLike | None = None, *, target: Any = None
+    ) -> Decisions:
         """Decide rows, or let them wait.
 
         Parameters
@@ -324,7 +327,7 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         named = self.classes_[out.guess]
         return Decisions(out.decided, named, out.reliability, out.checks, out.open, missing)
 
-    def reliabilities(self, X: Any, *, target: Any = None) -> _Array:
+    def reliabilities(self, X: ArrayLike, *, target: Any = None) -> _Array:
         """Return the largest tau at which each row would be decided now.
 
         Parameters
@@ -348,7 +351,12 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         return out
 
     def predict_early(
-        self, X: Any, reliability: Any = None, *, steps: Any = None, trace: bool = False
+        self,
+        X: ArrayLike,
+        reliability: ArrayLike | None = None,
+        *,
+        steps: ArrayLike | None = None,
+        trace: bool = False,
     ) -> EarlyDecisions:
         """Decide time series as early as possible; with all samples every row is decided.
 

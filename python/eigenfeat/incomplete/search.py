@@ -8,7 +8,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.utils._param_validation import Interval
@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.types import Labels, Rows
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST, show
 from eigenfeat.incomplete._completion.models import MixtureCompletion
@@ -150,7 +151,7 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
             self._fit(X, y)
         return self
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: ArrayLike) -> Labels:
         """Predict the labels of complete series.
 
         Parameters
@@ -181,7 +182,7 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.best_estimator_.predict_early(self._checked(X), steps=steps)
 
-    def decide(self, X: Any, *, target: Any = None) -> Decisions:
+    def decide(self, X: Rows, *, target: Any = None) -> Decisions:
         """Decide incomplete rows, or let them wait.
 
         Parameters

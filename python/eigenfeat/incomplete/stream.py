@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from eigenfeat._base.validation import real_array
 from eigenfeat.incomplete._series.results import StreamDecision
@@ -41,7 +42,11 @@ class Stream:
     """
 
     def __init__(
-        self, model: ReliableClassifier, reliability: Any = None, *, steps: Any = None
+        self,
+        model: ReliableClassifier,
+        reliability: float | None = None,
+        *,
+        steps: ArrayLike | None = None,
     ) -> None:
         self._streams = Streams(model, 1, reliability, steps=steps)
         self._channels = int(model.n_channels_)
@@ -56,7 +61,7 @@ class Stream:
         """The decision, once there is one."""
         return self._streams.decision(0)
 
-    def push(self, value: Any, *, time: int | None = None) -> StreamDecision | None:
+    def push(self, value: ArrayLike, *, time: int | None = None) -> StreamDecision | None:
         """Push the next sample.
 
         Parameters

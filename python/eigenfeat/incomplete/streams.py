@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.validation import check_whole, real_array, show
@@ -25,6 +25,7 @@ __all__ = ["Streams"]
 
 _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
+_Given = ArrayLike | None
 
 _NONE = np.empty(0, dtype=np.intp)
 _NOTHING = _NONE, _NONE, np.empty(0)
@@ -66,16 +67,15 @@ class Streams:
         self,
         model: ReliableClassifier,
         n_series: int,
-        reliability: Any = None,
+        reliability: _Given = None,
         *,
-        steps: Any = None,
+        steps: _Given = None,
     ) -> None:
         check_is_fitted(model)
         n = check_whole(n_series, "n_series", at_least=1)
         self._tau = taus_of(model, reliability, n)
         self._core = core = replace(model.fitted_, n_threads=model.n_threads)
-        self._layout = core.layout
-        d, length = self._layout.width, self._layout.length
+        self._layout, d, length = core.layout, core.layout.width, core.layout.length
         self._looks = np.zeros(length + 1, dtype=bool)
         self._looks[looks_of(model, steps, length)] = True
         self._plan = plan = plan_of(core)
@@ -111,7 +111,7 @@ class Streams:
             return np.asarray(self._code >= 0)
 
     @property
-    def labels(self) -> NDArray[Any]:
+    def labels(self) -> NDArray[np.object_]:
         """(n,) array of objects: the labels, None where undecided."""
         with self._lock:
             out = self._core.classes[np.maximum(self._code, 0)].astype(object)
@@ -144,7 +144,7 @@ class Streams:
         with self._lock:
             return self._seen.copy()
 
-    def push(self, values: Any, at: Any = None, *, time: Any = None) -> _Codes:
+    def push(self, values: ArrayLike, at: _Given = None, *, time: _Given = None) -> _Codes:
         """Push one more sample to each of some series.
 
         Parameters
@@ -198,7 +198,7 @@ class Streams:
         fresh = [self._keep(one) for one in pushed]
         return fresh[0] if len(fresh) == 1 else np.sort(np.concatenate([_NONE, *fresh]))
 
-    def finish(self, at: Any = None) -> _Codes:
+    def finish(self, at: _Given = None) -> _Codes:
         """Decide series that have ended, from their known samples.
 
         Missing samples are filled by the last samples or, where the model was fitted with a
@@ -259,7 +259,7 @@ class Streams:
                     code[rows[some]] = self._core.discriminants.labels[score]
             return self._core.classes[code], reliability
 
-    def reset(self, at: Any = None) -> None:
+    def reset(self, at: _Given = None) -> None:
         """Restart some or all series.
 
         Parameters

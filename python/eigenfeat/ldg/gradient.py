@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from eigenfeat._base.signs import signed
 from eigenfeat._base.speaking import Speaks
+from eigenfeat._base.types import RandomState
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat.ldg._solving.descent import LocalGaussians, minimise
 from eigenfeat.ldg.linear import LDG
@@ -126,7 +127,7 @@ class DiscriminativeGaussian(Speaks, LDG):
         learning_rate: float | None = None,
         tol: float = 1e-4,
         max_iter: int = 1000,
-        random_state: Any = None,
+        random_state: RandomState = None,
         n_threads: int | None = None,
         verbose: int = 0,
     ) -> None:

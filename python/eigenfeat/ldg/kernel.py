@@ -21,6 +21,7 @@ from eigenfeat._base.interruptible import interruptible
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.signs import signed
 from eigenfeat._base.sparse_rows import in_order
+from eigenfeat._base.types import RandomState
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS, check_memory, show
 from eigenfeat.expansion.features import expand
@@ -145,7 +146,7 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         kernel_params: dict[str, Any] | None = None,
         gamma: float | str | Sequence[float] = "cv",
         n_neighbors: int | str | Sequence[int] = "cv",
-        random_state: Any = None,
+        random_state: RandomState = None,
         n_threads: int | None = None,
     ) -> None:
         self.n_components = n_components

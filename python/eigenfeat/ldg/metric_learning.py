@@ -24,6 +24,7 @@ from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from eigenfeat._base.types import RandomState
 from eigenfeat._base.validation import MOST, physical_memory, show
 from eigenfeat.ldg._solving.base import ClassReducer
 from eigenfeat.ldg._solving.scatters import Array, ClassRows, Reduction, count_components
@@ -114,7 +115,7 @@ class ITML(ClassReducer):
         quantiles: tuple[float, float] = (0.05, 0.95),
         tol: float = 1e-3,
         max_iter: int = 1000,
-        random_state: Any = 0,
+        random_state: RandomState = 0,
     ) -> None:
         self.n_components = n_components
         self.slack = slack
@@ -231,7 +232,7 @@ class NCA(ClassReducer):
         init: str = "auto",
         max_iter: int = 50,
         tol: float = 1e-5,
-        random_state: Any = 0,
+        random_state: RandomState = 0,
     ) -> None:
         self.n_components = n_components
         self.init = init

@@ -10,10 +10,11 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from eigenfeat._base.types import Floats
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS
 from eigenfeat.ldg._solving.base import Reducer
@@ -64,7 +65,7 @@ class PooledReducer(Reducer):
             self._learn(X, y, split_domains(X, y, sample_domain))
         return self
 
-    def fit_transfer(self, Xs: Any, ys: Any, Xt: Any, yt: Any) -> Any:
+    def fit_transfer(self, Xs: ArrayLike, ys: ArrayLike, Xt: ArrayLike, yt: ArrayLike) -> Any:
         """Find the components from separate arrays of source and target rows.
 
         Parameters
@@ -113,7 +114,9 @@ class PooledReducer(Reducer):
             source = domain_rows(sample_domain, len(X))
         return self._projected(self._scaler.apply(X, source).astype(X.dtype, copy=False))
 
-    def fit_transform(self, X: Any, y: Any = None, sample_domain: Any = None) -> NDArray[Any]:
+    def fit_transform(
+        self, X: Any, y: ArrayLike | None = None, sample_domain: Any = None
+    ) -> Floats:
         """Fit, and transform the same rows, each standardised as in its domain.
 
         Parameters

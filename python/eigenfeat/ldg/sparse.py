@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from eigenfeat._base.interruptible import interruptible
 from eigenfeat._base.signs import signed
+from eigenfeat._base.types import RandomState
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import check_memory
 from eigenfeat.ldg._solving.admm import SparseDirection, sparse_direction
@@ -138,7 +139,7 @@ class SparseLDG(LDG):
         standardize: bool = True,
         tol: float = 1e-4,
         max_iter: int = 2000,
-        random_state: Any = None,
+        random_state: RandomState = None,
         n_threads: int | None = None,
     ) -> None:
         super().__init__(

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.core import core
+from eigenfeat._base.types import Rows
 from eigenfeat._base.validation import CsrRows, RealArray, check_rows, row_arguments
 
 __all__ = ["SOLVERS", "DualSvm"]
@@ -52,7 +53,7 @@ class DualSvm:
 
     def __init__(
         self,
-        X: Any,
+        X: Rows,
         labels: npt.NDArray[np.int32],
         costs: _Array,
         n_classes: int,

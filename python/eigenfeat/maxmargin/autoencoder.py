@@ -6,7 +6,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from eigenfeat._base.types import Floats, RandomState
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS, MOST
 
@@ -89,7 +90,7 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         alpha: float = 1e-4,
         max_iter: int = 200,
         tol: float = 1e-6,
-        random_state: Any = 0,
+        random_state: RandomState = 0,
     ) -> None:
         self.n_components = n_components
         self.tied = tied
@@ -98,7 +99,7 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self.tol = tol
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Autoencoder:
+    def fit(self, X: ArrayLike, y: object = None) -> Autoencoder:
         """Fit the weights.
 
         Parameters
@@ -146,7 +147,7 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         hidden = expit(self._scaled(X) @ self.encoder_.T + self.encoder_bias_)
         return np.asarray(hidden, dtype=X.dtype)
 
-    def inverse_transform(self, H: Any) -> NDArray[Any]:
+    def inverse_transform(self, H: Any) -> Floats:
         """Reconstruct rows (n, d) from hidden units."""
         check_is_fitted(self, "encoder_")
         rows = expit(np.asarray(H) @ self.decoder_.T + self.decoder_bias_)

@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from eigenfeat._base.types import Rows
 from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.maxmargin._components import fitted_components
 from eigenfeat.maxmargin.svm import MulticlassSVM
@@ -129,7 +130,7 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         self.cv = cv
         self.unlabeled = unlabeled
 
-    def fit(self, X: Any, y: ArrayLike) -> MaxMarginShift:
+    def fit(self, X: Rows, y: ArrayLike) -> MaxMarginShift:
         """Fit the SVM, move the rows, and fit the extractor to them.
 
         Parameters

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base import threads
 from eigenfeat._base.speaking import Speaks
+from eigenfeat._base.types import Labels, RandomState, Rows
 from eigenfeat._base.validation import MOST
 from eigenfeat.expansion.features import ExpandedRows
 from eigenfeat.linear.linear import LinearModel
@@ -158,7 +159,7 @@ class MulticlassSVM(Speaks, LinearModel):
         tol: float = 1e-3,
         max_iter: int = 1000,
         warm_start: bool = False,
-        random_state: Any = 0,
+        random_state: RandomState = 0,
         n_threads: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -175,7 +176,7 @@ class MulticlassSVM(Speaks, LinearModel):
         self.n_threads = n_threads
         self.verbose = verbose
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> MulticlassSVM:
+    def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> MulticlassSVM:
         """Fit the weights.
 
         Parameters
@@ -197,7 +198,7 @@ class MulticlassSVM(Speaks, LinearModel):
             self._fit(X, y, sample_weight)
         return self
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Rows) -> Labels:
         """Return the labels of the largest scores, (n,)."""
         scores = self.decision_function(X)
         best = scores > 0 if scores.ndim == 1 else np.argmax(scores, axis=1)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
@@ -60,13 +61,13 @@ class LocalScatters(NamedTuple):
 
 
 def local_neighbours(
-    X: Any,
+    X: ArrayLike,
     codes: npt.ArrayLike,
     n_classes: int,
     n_neighbors: int,
     *,
-    queries: Any = None,
-    groups: Any = None,
+    queries: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     n_threads: int | None = None,
 ) -> npt.NDArray[np.int64]:
     """Find the nearest rows of every class for each query.
@@ -145,9 +146,9 @@ def local_scatters(
     n_classes: int,
     n_neighbors: int,
     *,
-    priors: Any = None,
-    queries: Any = None,
-    query_codes: Any = None,
+    priors: ArrayLike | None = None,
+    queries: ArrayLike | None = None,
+    query_codes: ArrayLike | None = None,
     n_threads: int | None = None,
     method: str = "auto",
 ) -> LocalScatters:
@@ -212,7 +213,7 @@ def local_scatters(
 def scatters_of_neighbours(
     X: Any,
     codes: Any,
-    neighbours: Any,
+    neighbours: ArrayLike,
     *,
     priors: Any = None,
     queries: Any = None,
@@ -268,9 +269,9 @@ def scatters_of_neighbours(
 
 
 def local_discriminants(
-    X: Any,
-    neighbours: Any,
-    counts: Any,
+    X: ArrayLike,
+    neighbours: ArrayLike,
+    counts: ArrayLike,
     *,
     ridge: float = 1e-4,
     queries: Any = None,
@@ -317,7 +318,7 @@ def local_discriminants(
 
 def local_gaussians(
     X: Any,
-    neighbours: Any,
+    neighbours: ArrayLike,
     *,
     ridge: float = 1e-4,
     queries: Any = None,

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.signs import signed
@@ -65,7 +66,11 @@ class Contrasts:
 
     @classmethod
     def of(
-        cls, weights_above: Any, weights_below: Any, names: Any = None, classes: Any = None
+        cls,
+        weights_above: ArrayLike,
+        weights_below: ArrayLike,
+        names: Any = None,
+        classes: ArrayLike | None = None,
     ) -> Contrasts:
         """Create problems from given weights.
 
@@ -132,7 +137,7 @@ class Contrasts:
         raise ValueError(f"name: expected one of the contrasts' names, got {show(name)}")
 
 
-def one_vs_rest(labels: Any) -> Contrasts:
+def one_vs_rest(labels: ArrayLike) -> Contrasts:
     """Problems of each class against the rest, both ways: 2 k problems for k classes.
 
     Parameters
@@ -162,7 +167,7 @@ def one_vs_rest(labels: Any) -> Contrasts:
     return _both_ways(sides, [(str(label), rest) for label in classes], classes)
 
 
-def class_tree(moments: ClassMoments, *, scale: Any = None) -> Contrasts:
+def class_tree(moments: ClassMoments, *, scale: ArrayLike | None = None) -> Contrasts:
     """Problems of a binary tree of classes: left against right, both ways, at each node.
 
     The classes with weight are split along the principal axis of their means, at the widest gap

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from eigenfeat._base.interruptible import interruptible
 from eigenfeat._base.validation import check_number, real_array, symmetric_matrices
@@ -146,7 +147,7 @@ def _surrounded(points: _Array, nearest: _Array) -> bool:
     return bool((points @ nearest < 0).any())
 
 
-def eigenvalue_bounds(eigenvalues: Any, crawford: float, perturbation: float) -> _Array:
+def eigenvalue_bounds(eigenvalues: ArrayLike, crawford: float, perturbation: float) -> _Array:
     r"""Intervals that contain the eigenvalues of a pencil under a bounded perturbation.
 
     Stewart (1979): if A and B are perturbed by symmetric E and F with

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.types import Labels
 from eigenfeat.pencils import scale as _scale
 from eigenfeat.pencils.pencils import pair_conditions, pair_directions
 from eigenfeat.pencils.solution import Settings, Solution
@@ -100,7 +101,7 @@ class FittedDirections:
         return self._found().eigenvalues
 
     @property
-    def pairs_(self) -> NDArray[Any]:
+    def pairs_(self) -> Labels:
         """(F, 2) labels of the numerator and denominator classes, or names of contrasts."""
         return self._found().pairs
 

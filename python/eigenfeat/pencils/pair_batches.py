@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.core import core
+from eigenfeat._base.types import RandomState
 from eigenfeat._base.validation import check_memory, show
 from eigenfeat.pencils.class_matrices import ClassMatrices, Contraction, Recipe, Unions
 from eigenfeat.pencils.contrasts import KINDS, Contrasts, class_tree, one_vs_rest
@@ -113,7 +114,11 @@ class PairDirections:
 
 
 def problems_of(
-    moments: ClassMoments, labels: npt.NDArray[Any], pairs: Any, scale: Any, random_state: Any
+    moments: ClassMoments,
+    labels: npt.NDArray[Any],
+    pairs: Any,
+    scale: Any,
+    random_state: RandomState,
 ) -> Problems:
     """Spell out the argument `pairs` for the classes with weight, `labels`."""
     kind, count = pairs, None

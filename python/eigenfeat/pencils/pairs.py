@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from eigenfeat._base.labels import LabelTable, UnknownClassError
+from eigenfeat._base.types import RandomState
 from eigenfeat._base.validation import (
     Generator,
     check_number,
@@ -78,7 +80,7 @@ def class_pairs(
 
 
 def chosen_pairs(
-    classes: Any, kind: Any, *, n_pairs: int | None = None, random_state: Any = None
+    classes: Any, kind: Any, *, n_pairs: int | None = None, random_state: RandomState = None
 ) -> _Pairs:
     """`class_pairs`, for what a user has given as `pairs`."""
     table = LabelTable.of(classes)
@@ -205,7 +207,7 @@ def confusion_pairs(
     *,
     n_pairs: int | None = None,
     ridge: float = 0.1,
-    scale: Any = None,
+    scale: ArrayLike | None = None,
 ) -> list[tuple[Any, Any]]:
     """Pairs of the classes that linear discriminants would confuse most: O(k) pairs, from moments.
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base import threads
+from eigenfeat._base.types import RandomState
 from eigenfeat._base.validation import check_flag, check_number, check_vector, check_whole, show
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.class_matrices import ClassMatrices, Recipe, SingularDenominatorError, Unions
@@ -171,7 +172,7 @@ def pair_conditions(
     *,
     constant: bool = False,
     scale: Any = None,
-    random_state: Any = None,
+    random_state: RandomState = None,
 ) -> PairConditions:
     """Crawford numbers of the pencils of `pair_directions` with the same arguments.
 

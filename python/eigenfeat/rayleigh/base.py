@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from eigenfeat._base.feature_names import take_names
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.lazy import Lazy
+from eigenfeat._base.types import Rows
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.features import expand
@@ -140,7 +141,9 @@ class RayleighTransformer(
 class UnsupervisedRayleigh(RayleighTransformer):
     """Base class of the estimators without labels."""
 
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Any:
+    def fit(
+        self, X: Rows | RowBlocks, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> Any:
         """Accumulate the moments and solve for directions.
 
         Parameters
@@ -161,7 +164,9 @@ class UnsupervisedRayleigh(RayleighTransformer):
             self._found()
         return self
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Any:
+    def partial_fit(
+        self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Any:
         """Add a batch of rows; directions are computed when next needed.
 
         Parameters
@@ -178,10 +183,12 @@ class UnsupervisedRayleigh(RayleighTransformer):
             self._take(X, sample_weight, first=not hasattr(self, "moments_"))
         return self
 
-    def _take(self, X: Any, sample_weight: Any, *, first: bool) -> None:
+    def _take(self, X: Any, sample_weight: ArrayLike | None, *, first: bool) -> None:
         self._hold(self._checked(X, sample_weight, first)())
 
-    def _checked(self, X: Any, sample_weight: Any, first: bool) -> Callable[[], ClassMoments]:
+    def _checked(
+        self, X: Any, sample_weight: ArrayLike | None, first: bool
+    ) -> Callable[[], ClassMoments]:
         """Check rows; what returns the moments with them changes nothing before it is called."""
         self._validate_params()
         blocks = given_blocks(X, None, sample_weight, labelled=False) if first else None
@@ -192,7 +199,7 @@ class UnsupervisedRayleigh(RayleighTransformer):
         self.n_features_in_ = moments.n_features_in_
         return lambda: moments
 
-    def _validated(self, X: Any, sample_weight: Any, first: bool) -> tuple[Any, Any]:
+    def _validated(self, X: Any, sample_weight: ArrayLike | None, first: bool) -> tuple[Any, Any]:
         X = validate_data(self, X, reset=first, **self._checks)
         X, _, weight = weighted_rows(X, None, sample_weight)
         return X, weight
@@ -210,7 +217,12 @@ class SupervisedRayleigh(RayleighTransformer):
     _supervised = True
     _checks = ALLOW_NAN
 
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Any:
+    def fit(
+        self,
+        X: Rows | RowBlocks,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Any:
         """Accumulate the moments of the classes and solve for directions.
 
         Parameters
@@ -238,7 +250,11 @@ class SupervisedRayleigh(RayleighTransformer):
         return self
 
     def partial_fit(
-        self, X: Any, y: ArrayLike, classes: Any = None, sample_weight: ArrayLike | None = None
+        self,
+        X: Any,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Any:
         """Add a batch of rows; directions are computed when next needed.
 
@@ -259,7 +275,9 @@ class SupervisedRayleigh(RayleighTransformer):
             self._take(X, y, classes, sample_weight, first=not hasattr(self, "moments_"))
         return self
 
-    def _take(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, first: bool) -> None:
+    def _take(
+        self, X: Any, y: Any, classes: Any, sample_weight: ArrayLike | None, *, first: bool
+    ) -> None:
         self._validate_params()
         X, y = validate_data(self, X, y, reset=first, **self._checks)
         X, y, weight = weighted_rows(X, y, sample_weight)

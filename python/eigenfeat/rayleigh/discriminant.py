@@ -10,11 +10,11 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import type_of_target
 
+from eigenfeat._base.types import Floats, Rows
 from eigenfeat._base.validation import real_array
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import rayleigh_matrices as matrices
@@ -109,7 +109,7 @@ class FisherLDA(FromLogits, ClassifierMixin, SupervisedRayleigh):
         self.n_threads = n_threads
 
     @over_blocks
-    def decision_function(self, X: Any) -> NDArray[Any]:
+    def decision_function(self, X: Rows | RowBlocks) -> Floats:
         """Logits of Gaussian classes with a common covariance, N plus ridge, and priors by weight.
 
         Parameters

@@ -238,7 +238,7 @@ class OrientedPCA(UnsupervisedRayleigh):
         self,
         n_components: int | None = None,
         *,
-        noise_matrix: Any = None,
+        noise_matrix: ArrayLike | None = None,
         ridge: float = 1e-3,
         center: bool = True,
         scale: str = "none",
@@ -279,7 +279,11 @@ class OrientedPCA(UnsupervisedRayleigh):
         return self
 
     def partial_fit(
-        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, noise: Any = None
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        noise: Any = None,
     ) -> OrientedPCA:
         """Add a batch of rows and noise; directions are computed when next needed.
 
@@ -325,7 +329,9 @@ class OrientedPCA(UnsupervisedRayleigh):
             super().fit_moments(moments)
         return self
 
-    def _take(self, X: Any, sample_weight: Any, *, first: bool, noise: Any = None) -> None:
+    def _take(
+        self, X: Any, sample_weight: ArrayLike | None, *, first: bool, noise: Any = None
+    ) -> None:
         with_rows = self._checked(X, sample_weight, first)
         before = None if first else self.noise_moments_
         self.noise_moments_ = self._with_noise(noise, before)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from eigenfeat._base import threads
 from eigenfeat._base.validation import show
@@ -162,7 +163,11 @@ class ArrayBlocks(RowBlocks):
     """
 
     def __init__(
-        self, X: Any, y: Any = None, sample_weight: Any = None, block_rows: int | None = None
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        block_rows: int | None = None,
     ) -> None:
         self.X = X.tocsr() if hasattr(X, "tocsr") else X
         if not hasattr(self.X, "dtype"):  # a list, a data frame
@@ -252,7 +257,9 @@ def check_no_list(X: Any) -> None:
         )
 
 
-def as_blocks(X: Any, y: Any = None, sample_weight: Any = None) -> RowBlocks:
+def as_blocks(
+    X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+) -> RowBlocks:
     """Rows of any kind as `RowBlocks`: those as they are, others in the wrapper that fits."""
     if isinstance(X, RowBlocks):
         return X

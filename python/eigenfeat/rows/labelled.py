@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from eigenfeat._base.types import Labels
+
 if TYPE_CHECKING:
     from eigenfeat.expansion.layers import Layer
     from eigenfeat.moments.class_moments import ClassMoments
@@ -33,7 +35,7 @@ class LabelledRows(ABC):
 
     @property
     @abstractmethod
-    def classes(self) -> npt.NDArray[Any]:
+    def classes(self) -> Labels:
         """Labels (k,), sorted."""
 
     @property

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.labels import LabelTable
+from eigenfeat._base.types import Labels
 from eigenfeat.expansion.features import ExpandedRows
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.rows import reductions
@@ -103,7 +104,7 @@ class MemoryRows(LabelledRows):
         )
 
     @property
-    def classes(self) -> npt.NDArray[Any]:
+    def classes(self) -> Labels:
         """Labels (k,), sorted."""
         return self.labels
 

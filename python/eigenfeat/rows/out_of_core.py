@@ -8,7 +8,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import (
@@ -18,6 +18,7 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
+from eigenfeat._base.types import Floats, Labels, Rows
 from eigenfeat._base.validation import check_weights
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import ArrayBlocks, Block, RowBlocks, as_blocks, check_no_list, is_blocks
@@ -39,7 +40,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def given_blocks(
-    X: Any, y: Any, sample_weight: Any = None, *, labelled: bool = True
+    X: Any, y: Any, sample_weight: ArrayLike | None = None, *, labelled: bool = True
 ) -> RowBlocks | None:
     """Rows as blocks if they came so, or are in a memory-mapped array; else None.
 
@@ -132,11 +133,16 @@ class BlockScores:
 
     n_features_in_: int
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Rows) -> Labels:
         """Predicted labels, (n,)."""
         raise NotImplementedError
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(
+        self,
+        X: Rows | RowBlocks,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
         """Accuracy: fraction of rows with a correct prediction, by weight.
 
         Parameters
@@ -169,22 +175,22 @@ class FromLogits(BlockScores):
 
     classes_: NDArray[Any]
 
-    def decision_function(self, X: Any) -> NDArray[Any]:
+    def decision_function(self, X: Rows) -> Floats:
         """Logits (n, k), or (n,) of the second class over the first."""
         raise NotImplementedError
 
     @over_blocks
-    def predict_log_proba(self, X: Any) -> NDArray[Any]:
+    def predict_log_proba(self, X: Rows) -> Floats:
         """Logarithms of the class probabilities, (n, k)."""
         return np.asarray(log_softmax(self._all_scores(X), axis=1))
 
     @over_blocks
-    def predict_proba(self, X: Any) -> NDArray[Any]:
+    def predict_proba(self, X: Rows) -> Floats:
         """Class probabilities, (n, k)."""
         return np.asarray(softmax(self._all_scores(X), axis=1))
 
     @over_blocks
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Rows) -> Labels:
         """Most probable labels, (n,)."""
         scores = self._all_scores(X)
         return self.classes_[np.argmax(scores, axis=1)]

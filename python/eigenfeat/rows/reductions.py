@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from eigenfeat._base import threads as _threads
 from eigenfeat._base.labels import LabelTable
@@ -54,7 +55,7 @@ _Array = npt.NDArray[np.float64]
 
 
 def moments(
-    block: Block, classes: Any = None, dtype: Any = None, n_threads: int | None = None
+    block: Block, classes: ArrayLike | None = None, dtype: Any = None, n_threads: int | None = None
 ) -> ClassMoments:
     """Class moments (Karampatziakis and Mineiro 2014, eq. 2) of one block of labelled rows."""
     if block.y is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight
 
@@ -13,7 +14,7 @@ from eigenfeat.expansion.features import take_rows
 __all__ = ["class_weighted", "weighted_rows"]
 
 
-def weighted_rows(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+def weighted_rows(X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, Any, Any]:
     """Check weights and leave out the rows that have none.
 
     Parameters

@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import check_cv
 
 from eigenfeat._base.validation import show
@@ -23,7 +23,7 @@ class _NamedSplitter:
     def __init__(self, splitter: Any, cv: Any) -> None:
         self.splitter, self.cv = splitter, cv
 
-    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[Any]:
+    def split(self, X: Any, y: ArrayLike | None = None, groups: Any = None) -> Iterator[Any]:
         """Pairs of row numbers, as the splitter has them."""
         try:
             yield from self.splitter.split(X, y, groups)

@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.lazy import cached_property
+from eigenfeat._base.types import Labels
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block, RowBlocks
 from eigenfeat.rows.completion import GaussianRows, sampled
@@ -98,7 +99,7 @@ class SurveyedBlocks(LabelledRows):
         return rows.read_as(completion=GaussianRows.fit(some.X, some.weight, n_threads=n_threads))
 
     @property
-    def classes(self) -> npt.NDArray[Any]:
+    def classes(self) -> Labels:
         """Labels (k,), sorted."""
         return self.survey.table.classes
 

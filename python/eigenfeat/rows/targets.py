@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from eigenfeat._base.interruptible import interruptible
 from eigenfeat._base.signs import signed
@@ -36,11 +37,11 @@ _MOST_COMPONENTS = 20  # their products are some 200 columns
 
 
 def discretize_target(
-    y: Any,
+    y: ArrayLike,
     n_bins: int = 10,
     *,
     contraction: Any = None,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     random_state: Any = None,
 ) -> npt.NDArray[np.int64]:
     """Divide targets into bins of about equal weight, for use as class labels.
@@ -160,7 +161,7 @@ def target_groups(
 
 
 def supervised_contractions(
-    X: Any, y: Any, n_contractions: int = 5, *, sample_weight: Any = None
+    X: ArrayLike, y: ArrayLike, n_contractions: int = 5, *, sample_weight: ArrayLike | None = None
 ) -> npt.NDArray[np.float64]:
     """Vectors u for which ``y @ u`` is predicted best by first and second moments of the rows.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 
 import numpy as np
@@ -10,9 +11,11 @@ import pytest
 from rich.console import Console
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from bench.papers import Context, DataError, NothingToRunError, early, early_tables, settings
+from bench.papers import early, early_tables
 from bench.papers.__main__ import main
-from bench.papers.early_methods import METHODS, Trial
+from bench.papers.early import METHODS, Trial
+from bench.papers.protocol import Context, DataError, Method, NothingToRunError
+from bench.papers.runner import reproduce
 from eigenfeat.cli import main as cli
 from eigenfeat.demo import early as demo_early
 from eigenfeat.incomplete import (
@@ -40,10 +43,20 @@ def folder(tmp_path_factory):
     return root
 
 
-def run(folder, output, context, **options):
+EARLY = early.PROTOCOLS["early"]
+LAST, _ = METHODS[-1]
+
+
+def with_methods(*methods):
+    """Other methods on every set."""
+    problems = (dataclasses.replace(problem, methods=methods) for problem in EARLY.problems)
+    return dataclasses.replace(EARLY, problems=tuple(problems))
+
+
+def run(folder, output, context, protocol=EARLY, **options):
     text = io.StringIO()
     console = Console(file=text, width=200)
-    trials = early.reproduce_early(folder, output, context, console=console, **options)
+    trials = reproduce(protocol, folder, output, context, console=console, **options)
     return trials, text.getvalue()
 
 
@@ -60,30 +73,28 @@ def lines_of(path):
 
 def test_every_method_runs_on_its_sets(finished):
     trials, _, output = finished
-    expected = [
-        (name, m.name) for name in early.QUICK_SETS for m in METHODS if not m.sets or name in m.sets
-    ]
+    expected = [(name, m.name) for name in early.QUICK_SETS for m, sets in METHODS if name in sets]
     assert [(t.problem, t.method) for t in trials] == expected
     for trial in trials:
         if "LDG" in trial.method:
             continue  # where the package has it
         assert not trial.failure
         if trial.nominal:
-            assert set(trial.nominal) == set(settings.EARLY_WANTED)
+            assert set(trial.nominal) == set(early.WANTED)
             assert {p.n_test for p in trial.nominal.values()} == {20}
             assert [p.value for p in trial.points] == list(trial.taus)
             continue
         assert len(trial.points) >= 4
         slow = trial.method == "local QDA, Chebyshev"
-        assert {p.n_test for p in trial.points} == {settings.EARLY_QUICK_SLOW_ROWS if slow else 40}
+        assert {p.n_test for p in trial.points} == {early.QUICK_SLOW_ROWS if slow else 40}
     lines = lines_of(output / "early-quick.csv")
     assert {line["problem"] for line in lines} == set(early.QUICK_SETS)
     assert set(lines[0]) == set(early_tables.FIELDS)
 
 
 def test_as_many_test_rows_as_are_asked_for(folder):
-    few = early.load("Wafer", folder, Context(seed=4, rows=7))
-    more = early.load("Wafer", folder, Context(quick=True, seed=4))
+    few = early.load(folder / "ucr" / "Wafer.npz", Context(seed=4, rows=7))
+    more = early.load(folder / "ucr" / "Wafer.npz", Context(quick=True, seed=4))
     assert few.X_test.shape == (7, 10)
     np.testing.assert_array_equal(few.X_test, more.X_test[:7])
     np.testing.assert_array_equal(few.X_train, more.X_train)
@@ -92,7 +103,7 @@ def test_as_many_test_rows_as_are_asked_for(folder):
 def test_figures_are_those_of_the_estimators(finished, folder):
     trials, text, output = finished
     name = "ItalyPowerDemand"
-    data = early.load(name, folder, Context(quick=True, seed=4))
+    data = early.load(folder / "ucr" / f"{name}.npz", Context(quick=True, seed=4))
     with np.load(folder / "ucr" / f"{name}.npz") as file:
         assert sorted(map(tuple, data.X_test)) == sorted(map(tuple, file["X_test"].astype(float)))
     model = ReliableClassifier(LocalQDA(), set="quadratic", correct=False).fit(
@@ -131,7 +142,7 @@ def test_calibration_is_tried_on_other_rows(finished, folder):
     trials, text, output = finished
     name, method, wanted = "MedicalImages", "LDA, pairwise, calibrated", 0.9
     (trial,) = (t for t in trials if (t.problem, t.method) == (name, method))
-    data = early.load(name, folder, Context(quick=True, seed=4))
+    data = early.load(folder / "ucr" / f"{name}.npz", Context(quick=True, seed=4))
     lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
     model = ReliableClassifier(lda, set="pairwise", correct=False).fit(data.X_train, data.y_train)
     rest, complete = data.X_test[20:], model.predict(data.X_test[20:])
@@ -177,33 +188,27 @@ def test_tables_show_the_thesis_beside(finished):
     assert "early-ItalyPowerDemand-sets.png" not in pictures  # nothing to compare there
 
 
-def test_a_failure_stops_nothing_and_is_told(folder, tmp_path, monkeypatch):
+def test_a_failure_stops_nothing_and_is_told(folder, tmp_path):
     def fails(data, trial, threads, step):
         raise ValueError("ridge: expected\nless")
         yield
 
-    broken = early.EarlyMethod("broken", "tau", fails)
-    monkeypatch.setattr(early, "METHODS", (broken, METHODS[-1]))
-    monkeypatch.setitem(early_tables.KNOBS, "broken", "tau")
-    trials, text = run(folder, tmp_path, Context(quick=True))
+    protocol = with_methods(Method("broken", fails), LAST)
+    trials, text = run(folder, tmp_path, Context(quick=True), protocol)
     assert [bool(t.failure) for t in trials] == [True, False] * 3
     assert "SyntheticControl: broken failed: ValueError: ridge: expected less" in text
     assert lines_of(tmp_path / "early-quick.csv")[0]["failure"].startswith("ValueError")
 
 
-def test_an_interrupt_keeps_what_is_finished(folder, tmp_path, monkeypatch):
+def test_an_interrupt_keeps_what_is_finished(folder, tmp_path):
     def interrupted(data, trial, threads, step):
         raise KeyboardInterrupt
         yield
 
-    broken = early.EarlyMethod("broken", "tau", interrupted)
-    monkeypatch.setattr(early, "METHODS", (METHODS[-1], broken))
-    monkeypatch.setitem(early_tables.KNOBS, "broken", "tau")
+    protocol = with_methods(LAST, Method("broken", interrupted))
     with pytest.raises(KeyboardInterrupt):
-        early.reproduce_early(
-            folder, tmp_path, Context(quick=True), console=Console(file=io.StringIO())
-        )
-    assert {line["method"] for line in lines_of(tmp_path / "early-quick.csv")} == {METHODS[-1].name}
+        run(folder, tmp_path, Context(quick=True), protocol)
+    assert {line["method"] for line in lines_of(tmp_path / "early-quick.csv")} == {LAST.name}
 
 
 def test_what_is_missing_is_named(folder, tmp_path):

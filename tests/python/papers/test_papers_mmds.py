@@ -9,9 +9,12 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_digits
 
-from bench.papers import mmds, mmds_data, mmds_settings
+from bench.papers import mmds, mmds_data, mmds_shifting
 from bench.papers.__main__ import main
 from bench.papers.protocol import Context, DataError, NothingToRunError, Rows
+from bench.papers.runner import reproduce
+
+MMDS = mmds.PROTOCOLS["mmds"]
 
 
 @pytest.fixture(scope="module")
@@ -36,13 +39,13 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    monkeypatch.setattr(mmds_settings, "MNIST_ROWS", 150)
-    monkeypatch.setattr(mmds_settings, "QUICK_TRAIN_ROWS", 150)
-    monkeypatch.setattr(mmds_settings, "QUICK_TEST_ROWS", 200)
-    monkeypatch.setattr(mmds_settings, "QUICK_KERNEL_FEATURES", 60)
-    monkeypatch.setattr(mmds_settings, "KERNEL_WIDTHS", (0.5, 1.0))
-    monkeypatch.setattr(mmds_settings, "SPLITS_OF_FEW", 1)
-    monkeypatch.setattr(mmds_settings, "CURVE_SCALES", (0.0, 1.0))
+    monkeypatch.setattr(mmds_data, "MNIST_ROWS", 150)
+    monkeypatch.setattr(mmds_data, "QUICK_TRAIN_ROWS", 150)
+    monkeypatch.setattr(mmds_data, "QUICK_TEST_ROWS", 200)
+    monkeypatch.setattr(mmds_data, "QUICK_KERNEL_FEATURES", 60)
+    monkeypatch.setattr(mmds, "KERNEL_WIDTHS", (0.5, 1.0))
+    monkeypatch.setattr(mmds_shifting, "SPLITS_OF_FEW", 1)
+    monkeypatch.setattr(mmds, "CURVE_SCALES", (0.0, 1.0))
 
 
 def test_all_of_it(folder, tmp_path, capsys):
@@ -71,9 +74,9 @@ def test_all_of_it(folder, tmp_path, capsys):
 
 def test_errors_name_what_is_missing(folder, tmp_path, capsys):
     with pytest.raises(NothingToRunError, match="only: expected part of a table"):
-        mmds.run(folder, tmp_path / "out", Context(quick=True), only=["nothing"])
-    with pytest.raises(DataError, match=r"mnist\.npz, got no such file"):
-        mmds.run(tmp_path, tmp_path / "out", Context(quick=True))
+        reproduce(MMDS, folder, tmp_path / "out", Context(quick=True), only=["nothing"])
+    with pytest.raises(DataError, match=r"faces_yale\.npz, got no such file"):
+        reproduce(MMDS, tmp_path, tmp_path / "out", Context(quick=True))
     assert not (tmp_path / "out").exists()
     assert main(["mmds", "--data", str(tmp_path)]) == 1
     assert "no such file" in capsys.readouterr().err
@@ -85,23 +88,23 @@ def test_what_is_finished_is_kept_when_it_is_interrupted(folder, tmp_path, capsy
     original = mmds.Features.measure
     calls = []
 
-    def twice(self, case):
-        calls.append(case)
+    def twice(self, outcome):
+        calls.append(outcome)
         if len(calls) == 2:
             raise KeyboardInterrupt
-        return original(self, case)
+        return original(self, outcome)
 
     monkeypatch.setattr(mmds.Features, "measure", twice)
     with pytest.raises(KeyboardInterrupt):
-        mmds.run(folder, tmp_path, Context(quick=True), only=["MNIST, PCA"])
+        reproduce(MMDS, folder, tmp_path, Context(quick=True), only=["MNIST, PCA"])
     assert len((tmp_path / "mmds-quick.csv").read_text().splitlines()) == 2
     assert "Table 4" in capsys.readouterr().out
 
 
 def test_the_papers_figures():
-    assert len(mmds_settings.CASES) == 27 + 15
-    assert len({(c.table, c.data, c.extractor, c.n_components) for c in mmds_settings.CASES}) == 42
-    assert all(case.paper[1] > case.paper[0] for case in mmds_settings.CASES)
+    assert len(mmds.CASES) == 27 + 15
+    assert len({(c.table, c.data, c.extractor, c.n_components) for c in mmds.CASES}) == 42
+    assert all(case.paper[1] > case.paper[0] for case in mmds.CASES)
 
 
 def test_gradients_tell_directions_and_take_slants_out(monkeypatch):

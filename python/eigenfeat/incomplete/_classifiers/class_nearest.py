@@ -6,11 +6,12 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from eigenfeat._base.types import Labels
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST
 from eigenfeat.incomplete._classifiers.local_qda import LocalQDA
@@ -68,7 +69,7 @@ class ClassNearest(ClassifierMixin, BaseEstimator):
         self.n_neighbors = n_neighbors
         self.n_threads = n_threads
 
-    def fit(self, X: Any, y: Any) -> ClassNearest:
+    def fit(self, X: ArrayLike, y: ArrayLike) -> ClassNearest:
         """Store the rows of each class.
 
         Parameters
@@ -89,7 +90,7 @@ class ClassNearest(ClassifierMixin, BaseEstimator):
             self.classes_ = self._near.classes_
         return self
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: ArrayLike) -> Labels:
         """Predict the labels of rows.
 
         Parameters

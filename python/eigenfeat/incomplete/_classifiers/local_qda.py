@@ -6,12 +6,13 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.types import Floats
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST, check_vector
 from eigenfeat.incomplete._series.complete_rows import labelled_rows
@@ -101,7 +102,7 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
         n_neighbors: Any = "cv",
         *,
         variance_floor: float = 1e-4,
-        priors: Any = None,
+        priors: ArrayLike | None = None,
         n_folds: int = 5,
         n_threads: int | None = None,
     ) -> None:
@@ -111,7 +112,7 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
         self.n_folds = n_folds
         self.n_threads = n_threads
 
-    def fit(self, X: Any, y: Any) -> LocalQDA:
+    def fit(self, X: ArrayLike, y: ArrayLike) -> LocalQDA:
         """Store the rows, and choose the number of neighbours.
 
         Parameters
@@ -140,7 +141,7 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
                 self.n_neighbors_ = int(self.n_neighbors)
         return self
 
-    def decision_function(self, X: Any) -> NDArray[Any]:
+    def decision_function(self, X: Any) -> Floats:
         """Return the discriminants.
 
         Parameters

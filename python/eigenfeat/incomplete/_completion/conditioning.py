@@ -6,7 +6,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -85,7 +85,9 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         filled = self.condition(rows).mean
         return np.asarray(np.where(np.isnan(rows), filled, rows))
 
-    def condition(self, X: Any, *, features: Any = None, covariance: bool = False) -> Conditional:
+    def condition(
+        self, X: ArrayLike, *, features: Any = None, covariance: bool = False
+    ) -> Conditional:
         """Return conditional distributions of complete rows, or of linear features of them.
 
         One Cholesky factor serves all rows of which only the last entries are missing; every other
@@ -116,7 +118,12 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self.mixture_.condition(rows, affine, covariance, n_threads=self.n_threads)
 
     def condition_prefixes(
-        self, X: Any, steps: Any = None, *, features: Any = None, covariance: bool = False
+        self,
+        X: ArrayLike,
+        steps: ArrayLike | None = None,
+        *,
+        features: Any = None,
+        covariance: bool = False,
     ) -> PrefixConditional:
         """Return conditional distributions of every row after each of several numbers of samples.
 

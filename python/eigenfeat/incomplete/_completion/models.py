@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
@@ -84,7 +85,7 @@ class GaussianCompletion(Completion):
     array([[1.5, 3. ]])
     """
 
-    def fit(self, X: Any, y: Any = None) -> GaussianCompletion:
+    def fit(self, X: Any, y: object = None) -> GaussianCompletion:
         """Estimate mean and covariance.
 
         Parameters
@@ -172,7 +173,7 @@ class MixtureCompletion(Completion):
     array([[ 5., -5.]])
     """
 
-    def fit(self, X: Any, y: Any) -> MixtureCompletion:
+    def fit(self, X: Any, y: ArrayLike) -> MixtureCompletion:
         """Estimate weights, means and covariances of the classes.
 
         Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from eigenfeat._base.validation import real_array, show
 
@@ -15,7 +15,11 @@ _Array = NDArray[np.float64]
 
 
 def cost_tables(
-    delay_cost: Any, misclassification_cost: Any, times: NDArray[np.int64], d: int, n_classes: int
+    delay_cost: Any,
+    misclassification_cost: ArrayLike | None,
+    times: NDArray[np.int64],
+    d: int,
+    n_classes: int,
 ) -> _Array:
     """What it costs to decide at each time, by the true class and the class that is decided.
 

@@ -7,7 +7,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._base.cores import count_cores
 from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.types import Labels
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST, show
 from eigenfeat.incomplete._early.cost_tables import cost_tables
@@ -139,9 +140,9 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         self,
         classifier: Any = None,
         delay_cost: Any = 0.5,
-        misclassification_cost: Any = None,
+        misclassification_cost: ArrayLike | None = None,
         *,
-        times: Any = None,
+        times: ArrayLike | None = None,
         n_times: int = 20,
         n_folds: int = 5,
     ) -> None:
@@ -152,7 +153,7 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         self.n_times = n_times
         self.n_folds = n_folds
 
-    def fit(self, X: Any, y: Any) -> MinimumCostClassifier:
+    def fit(self, X: ArrayLike, y: ArrayLike) -> MinimumCostClassifier:
         """Fit the classifiers and the regressions on the savings of waiting.
 
         Parameters
@@ -184,7 +185,7 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
             self.classifiers_ = [clone(chosen).fit(X[:, :t], y) for t in self.times_]
         return self
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: ArrayLike) -> Labels:
         """Predict the class of least expected cost for complete series.
 
         Parameters
@@ -199,7 +200,7 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         rows = self._checked(X)
         return self.classes_[self._decided(len(self.times_) - 1, rows)[0]]
 
-    def predict_early(self, X: Any, *, promise: Any = None) -> CostDecisions:
+    def predict_early(self, X: ArrayLike, *, promise: Any = None) -> CostDecisions:
         """Decide series at the least expected cost.
 
         Parameters
@@ -236,7 +237,7 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
             waiting[left[stop]] = False
         return CostDecisions(self.classes_[code], time, cost)
 
-    def waiting_saves(self, X: Any) -> _Array:
+    def waiting_saves(self, X: ArrayLike) -> _Array:
         """Return the expected savings of waiting, for series known up to one of `times_`.
 
         Parameters

@@ -7,11 +7,12 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from eigenfeat._base.types import Labels
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat.incomplete._series.complete_rows import labelled_rows
 from eigenfeat.incomplete._series.early_result import EarlyLabels
@@ -109,7 +110,7 @@ class ECTS(ClassifierMixin, BaseEstimator):
         self.min_support = min_support
         self.relaxed = relaxed
 
-    def fit(self, X: Any, y: Any) -> ECTS:
+    def fit(self, X: ArrayLike, y: ArrayLike) -> ECTS:
         """Find the minimum prediction lengths of the training series.
 
         Parameters
@@ -133,7 +134,7 @@ class ECTS(ClassifierMixin, BaseEstimator):
             self.lengths_ = prediction_lengths(X, self._codes, least, bool(self.relaxed))
         return self
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: ArrayLike) -> Labels:
         """Predict the labels of complete series by their nearest neighbours.
 
         Parameters
@@ -154,7 +155,7 @@ class ECTS(ClassifierMixin, BaseEstimator):
             codes[part] = self._votes(squares, self.n_features_in_)[0]
         return self.classes_[codes]
 
-    def predict_early(self, X: Any) -> EarlyLabels:
+    def predict_early(self, X: ArrayLike) -> EarlyLabels:
         """Decide each series as soon as its nearest neighbour may predict.
 
         Parameters

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom
 from sklearn.base import clone
 from sklearn.neighbors import KNeighborsClassifier
@@ -45,11 +45,11 @@ class EffectiveLength:
 
 
 def effective_length(
-    X: Any,
-    y: Any,
+    X: ArrayLike,
+    y: ArrayLike,
     classifier: Any = None,
     *,
-    times: Any = None,
+    times: ArrayLike | None = None,
     level: float = 0.05,
     n_folds: int = 5,
 ) -> EffectiveLength:

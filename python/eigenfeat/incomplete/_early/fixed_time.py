@@ -6,13 +6,14 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._base.cores import count_cores
+from eigenfeat._base.types import Labels
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST, show
 from eigenfeat.incomplete._series.complete_rows import labelled_rows
@@ -94,7 +95,7 @@ class FixedTime(ClassifierMixin, BaseEstimator):
         classifier: Any = None,
         time: Any = "cv",
         *,
-        candidates: Any = None,
+        candidates: ArrayLike | None = None,
         tolerance: float = 0.01,
         n_folds: int = 5,
     ) -> None:
@@ -104,7 +105,7 @@ class FixedTime(ClassifierMixin, BaseEstimator):
         self.tolerance = tolerance
         self.n_folds = n_folds
 
-    def fit(self, X: Any, y: Any) -> FixedTime:
+    def fit(self, X: ArrayLike, y: ArrayLike) -> FixedTime:
         """Choose the time, and fit the classifier on the samples up to it and on all samples.
 
         Parameters
@@ -130,7 +131,7 @@ class FixedTime(ClassifierMixin, BaseEstimator):
             self.classifier_ = early
         return self
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: ArrayLike) -> Labels:
         """Predict the labels of complete series.
 
         Parameters
@@ -145,7 +146,7 @@ class FixedTime(ClassifierMixin, BaseEstimator):
         rows = self._checked(X)
         return np.asarray(self.complete_classifier_.predict(rows))
 
-    def predict_early(self, X: Any) -> EarlyLabels:
+    def predict_early(self, X: ArrayLike) -> EarlyLabels:
         """Predict labels from the first `time_` samples.
 
         Parameters

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array
 
 __all__ = ["interval_summaries"]
@@ -13,7 +11,7 @@ __all__ = ["interval_summaries"]
 SHORTEST = 4  # samples of an interval
 
 
-def interval_summaries(X: Any) -> NDArray[np.float64]:
+def interval_summaries(X: ArrayLike) -> NDArray[np.float64]:
     """Return samples, differences, and means, standard deviations and slopes over intervals.
 
     The intervals have 4, 8, 16, ... samples and overlap by half. The features are meant for trees,

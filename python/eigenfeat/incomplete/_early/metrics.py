@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.validation import check_number, check_rows, check_whole, show
@@ -113,7 +113,9 @@ def harmonic_mean(accuracy: float, earliness: float) -> float:
     return 2.0 * accuracy * saved / (accuracy + saved) if accuracy + saved > 0 else 0.0
 
 
-def early_scores(early: Any, n_samples: int, *, complete: Any = None, y: Any = None) -> EarlyScores:
+def early_scores(
+    early: Any, n_samples: int, *, complete: ArrayLike | None = None, y: ArrayLike | None = None
+) -> EarlyScores:
     """Score early decisions.
 
     Parameters
@@ -159,7 +161,7 @@ def early_scores(early: Any, n_samples: int, *, complete: Any = None, y: Any = N
     )
 
 
-def reliability_curve(model: Any, X: Any, y: Any, tau: Any) -> EarlyCurve:
+def reliability_curve(model: Any, X: ArrayLike, y: ArrayLike, tau: ArrayLike) -> EarlyCurve:
     """Score a fitted `ReliableClassifier` at several reliabilities.
 
     For many reliabilities every row is looked at only once at each time, and decided at the first

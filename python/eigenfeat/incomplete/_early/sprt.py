@@ -6,11 +6,12 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from eigenfeat._base.types import Labels
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat.incomplete._series.complete_rows import labelled_rows
 from eigenfeat.incomplete._series.early_result import EarlyLabels
@@ -78,7 +79,7 @@ class SPRT(ClassifierMixin, BaseEstimator):
     def __init__(self, error: Any = 0.05) -> None:
         self.error = error
 
-    def fit(self, X: Any, y: Any) -> SPRT:
+    def fit(self, X: ArrayLike, y: ArrayLike) -> SPRT:
         """Estimate means and variances.
 
         Parameters
@@ -110,7 +111,7 @@ class SPRT(ClassifierMixin, BaseEstimator):
             self.variances_ = np.maximum(np.stack(own), floor)
         return self
 
-    def decision_function(self, X: Any) -> _Array:
+    def decision_function(self, X: ArrayLike) -> _Array:
         """Return S after the last sample, positive for the second class as in scikit-learn.
 
         Parameters
@@ -124,7 +125,7 @@ class SPRT(ClassifierMixin, BaseEstimator):
         """
         return -self._sums(X)[:, -1]
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: ArrayLike) -> Labels:
         """Predict the labels of complete series by the sign of S.
 
         Parameters
@@ -139,7 +140,7 @@ class SPRT(ClassifierMixin, BaseEstimator):
         second = self.decision_function(X) > 0
         return self.classes_[second.astype(int)]
 
-    def predict_early(self, X: Any) -> EarlyLabels:
+    def predict_early(self, X: ArrayLike) -> EarlyLabels:
         """Decide each series as soon as S passes a threshold.
 
         Parameters

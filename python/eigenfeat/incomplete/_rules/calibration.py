@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, expit
 
 from eigenfeat._base.validation import check_number, show
@@ -104,7 +104,7 @@ class NotCertifiedError(ValueError):
         return f"agreement: expected one that held-out rows can show, got {self.calibration}"
 
 
-def lower_bound(successes: Any, n: int, confidence: float) -> _Array:
+def lower_bound(successes: ArrayLike, n: int, confidence: float) -> _Array:
     """Clopper and Pearson's one-sided lower bounds of a binomial probability.
 
     Parameters
@@ -141,13 +141,13 @@ def last_rejected(lower: _Array, agreement: float) -> int:
 
 def calibrate(
     model: Any,
-    X: Any,
-    y: Any = None,
+    X: ArrayLike,
+    y: ArrayLike | None = None,
     *,
     agreement: float = 0.95,
     confidence: float = 0.9,
     tau: Any = None,
-    steps: Any = None,
+    steps: ArrayLike | None = None,
 ) -> Calibration:
     """Find the loosest tau whose agreement is certified, on rows that were not used for fitting.
 

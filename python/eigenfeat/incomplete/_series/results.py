@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenfeat._base.types import Labels
 from eigenfeat.incomplete._series.early_result import EarlyLabels
 
 __all__ = ["Decisions", "EarlyDecisions", "StreamDecision"]
@@ -45,7 +46,7 @@ class Decisions:
     missing: NDArray[np.intp]
 
     @property
-    def labels(self) -> NDArray[Any]:
+    def labels(self) -> Labels:
         """(n,) array of objects: the labels, None where undecided."""
         out = self.label.astype(object)
         out[~self.decided] = None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from eigenfeat._base.validation import RealArray, show
 
@@ -20,7 +20,7 @@ __all__ = ["DomainScaler", "domain_rows", "split_domains", "stack_domains"]
 _EXPECTED = "numbers above 0 (source) or below 0 (target)"
 
 
-def split_domains(X: Any, y: Any, sample_domain: Any) -> NDArray[np.bool_]:
+def split_domains(X: Any, y: Any, sample_domain: ArrayLike | None) -> NDArray[np.bool_]:
     """Tell the rows of the source from those of the target.
 
     Parameters
@@ -75,7 +75,9 @@ def domain_rows(sample_domain: Any, n: int) -> NDArray[np.bool_]:
     return source
 
 
-def stack_domains(Xs: Any, ys: Any, Xt: Any, yt: Any) -> tuple[RealArray, Any, NDArray[np.int64]]:
+def stack_domains(
+    Xs: ArrayLike, ys: ArrayLike | None, Xt: ArrayLike, yt: ArrayLike | None
+) -> tuple[RealArray, Any, NDArray[np.int64]]:
     """Put the rows of both domains together, those of the source first.
 
     Parameters

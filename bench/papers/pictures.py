@@ -1,0 +1,218 @@
+"""The figures of the papers, drawn of what was measured: pairs of file names and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bench.papers import families, figures
+from bench.papers.accuracy_tables import accuracies, done_on
+from bench.papers.families import Rules
+from bench.papers.protocol import Outcome, Problem, Run
+from bench.papers.splits import Table
+from bench.papers.three_nearest import accuracy
+from eigenfeat.plotting import ldg
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SHOWN = "wine"  # whose rows are drawn in one and two dimensions
+SPARSE = "sparse directions"  # in the name of the problem of SparseLDG
+WHOLE = ("all columns",)
+EMBEDDED = (("LDG", families.ldg), ("PCA", families.pca), ("FDA", families.fisher))
+
+Drawn = Iterator[tuple[str, Any]]
+Curves = dict[str, dict[int, list[float]]]
+
+
+def draw_sets(run: Run) -> Drawn:
+    """Accuracy by dimension, sparsity of SparseLDG's directions, and embeddings."""
+    sets = [problem for problem in run.protocol.problems if SPARSE not in problem.name]
+    panels = panels_of(sets, run)
+    if panels:
+        title = "3-NN accuracy by dimension, Figures 3.4 and 3.5 of the thesis"
+        yield _name(run, "accuracy"), ldg.plot_accuracies(panels, title, WHOLE)
+    for problem in run.protocol.problems:
+        if problem not in sets and done_on(problem, run):
+            yield _name(run, "sparsity"), _sparsity(problem, run)
+    for problem in sets:
+        if problem.name == SHOWN and accuracies(problem, run):
+            yield _name(run, "embeddings"), _embeddings(problem, run)
+
+
+def draw_small(run: Run) -> Drawn:
+    """LDG among the others on every set."""
+    found = {p.name: accuracies(p, run) for p in run.protocol.problems}
+    found = {name: methods for name, methods in found.items() if "LDG" in methods}
+    if found:
+        printed = {name: float(figures.TABLE_3_4[name]["LDG"]) for name in found}
+        title = "Time series that are fewer than their samples, Table 3.4"
+        figure = ldg.plot_comparison(found, "LDG", printed, title)
+        yield _name(run, "accuracy"), figure
+
+
+def draw_transfer(run: Run) -> Drawn:
+    """Accuracy by dimension for every pair of domains."""
+    panels = panels_of(run.protocol.problems, run)
+    if panels:
+        title = "Two labelled target rows a class: 3-NN accuracy by dimension, Figure 4.5"
+        yield _name(run, "accuracy"), ldg.plot_accuracies(panels, title)
+
+
+def panels_of(problems: Sequence[Problem], run: Run) -> dict[str, Curves]:
+    """Return accuracies by problem, method and dimension."""
+    done = {problem.title: done_on(problem, run) for problem in problems}
+    return {
+        title: {name: _curve(outcome) for name, outcome in methods.items()}
+        for title, methods in done.items()
+        if methods
+    }
+
+
+def _name(run: Run, picture: str) -> str:
+    return f"{run.protocol.name}{'-quick' if run.context.quick else ''}-{picture}.png"
+
+
+def _curve(outcome: Outcome) -> dict[int, list[float]]:
+    """Return accuracies by dimension, of those dimensions that every split has.
+
+    A method without a choice may have kept another number of columns in each split; that is one
+    point then, at the number of the first.
+    """
+    if all(len(score.curve) <= 1 for score in outcome.splits):
+        return {outcome.splits[0].dimension: [score.accuracy for score in outcome.splits]}
+    shared = set.intersection(*(set(score.curve) for score in outcome.splits))
+    return {m: [score.curve[m] for score in outcome.splits] for m in sorted(shared)}
+
+
+def _figure(width: float, height: float, dpi: int = 110) -> Figure:
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), dpi=dpi, layout="constrained")
+
+
+def _legend(figure: Figure, axes: Any, columns: int) -> None:
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
+
+
+def _sparsity(problem: Problem, run: Run) -> Figure:
+    done = done_on(problem, run)
+    shown = min(len(score.nonzeros) for o in done.values() for score in o.splits)
+    counts = {
+        name: np.array([score.nonzeros[:shown] for score in o.splits]) for name, o in done.items()
+    }
+    most = max(int(one.max()) for one in counts.values())
+    curves = next(iter(panels_of([problem], run).values()))
+    figure = _figure(12.0, 9.0)
+    (left, right), below = figure.subplots(2, 2)
+    sparse = [name for name in done if name.startswith("SparseLDG")]
+    for axes, name in zip(below, sparse, strict=False):  # Figure 3.7
+        axes.imshow(
+            np.mean([score.overlaps for score in done[name].splits], axis=0), "gray", vmax=1
+        )
+        axes.set(title=f"{name}: absolute cosines", xlabel="direction", ylabel="direction")
+    ldg.plot_sparsity(counts, most, left, legend=False)
+    ldg.plot_accuracy(curves, right, "3-NN accuracy by dimension", legend=False)
+    _legend(figure, left, 3)
+    figure.suptitle(problem.title)
+    return figure
+
+
+def _embeddings(problem: Problem, run: Run) -> Figure:
+    """Draw test rows of the first split in two dimensions and in one, by three reductions."""
+    table: Table = problem.load(run.folder / problem.file, run.context)
+    rows, codes, queries, query_codes = table.parts(run.context.seed)
+    rules = Rules(gammas=(0.2, 0.4, 0.6, 0.8, 1.0), at=5, most=2)
+    figure = _figure(11.0, 7.0)
+    grid = figure.subplots(2, len(EMBEDDED), height_ratios=[1.6, 1])
+    for column, (name, build) in enumerate(EMBEDDED):
+        _, model = next(build(run.context)(rows, codes, rules))
+        for line, m in enumerate((2, 1)):
+            known, asked = (model.transform(part)[:, :m] for part in (rows, queries))
+            right = 100 * accuracy(known, codes, asked, query_codes)
+            told = f"{name}, {m} dimension{'s' if m > 1 else ''}: {right:.0f}% right"
+            ldg.plot_embedding(asked, query_codes + 1, grid[line, column], told, legend=False)
+    _legend(figure, grid[0, 0], 5)
+    figure.suptitle(
+        f"{len(queries)} test rows of {problem.title} in two dimensions and in one, and how many "
+        "are classified right by their 3 nearest training rows"
+    )
+    return figure
+
+
+# ---- early decisions: Figures 5.6 to 5.11 of the thesis ------------------------------------------
+
+QDA, SVM = "local QDA, quadratic", "linear SVM, quadratic"
+# What goes on one picture: its name, what is drawn upwards, and the methods.
+EARLY = (
+    ("sets", ("reliability",), tuple(
+        f"{kind}, {which}"
+        for kind in ("local QDA", "linear SVM")
+        for which in ("quadratic", "box", "Chebyshev")
+    )),
+    ("completions", ("reliability",), (QDA, f"{QDA}, mixture", SVM, f"{SVM}, mixture")),
+    ("methods", ("reliability", "accuracy"), (
+        QDA, "local QDA on LDG, quadratic", "LDA, pairwise", "ECTS",
+        "fixed time, local QDA", "fixed time, 1-NN",
+    )),
+)  # fmt: skip
+
+
+def draw_early(trials: Sequence[Any], lengths: Mapping[str, int]) -> Drawn:
+    """Reliability and accuracy against the average time of decision, by set of series' lengths."""
+    from eigenfeat.plotting.early import plot_early_curves
+
+    for problem, d in lengths.items():
+        done = {t.method: t for t in trials if t.problem == problem and t.points}
+        for name, upwards, methods in EARLY:
+            shown = [method for method in methods if method in done]
+            for figure in upwards if len(shown) > 1 else ():
+                curves = {m: _early_curve(done[m], figure) for m in shown}
+                axes = plot_early_curves(curves, figure, n_samples=d, named=1)
+                axes.set_title(problem)
+                end = "-accuracy" if figure == "accuracy" else ""
+                yield f"early-{problem}-{name}{end}.png", axes.get_figure(root=True)
+
+
+def _early_curve(trial: Any, figure: str) -> Any:
+    from eigenfeat.incomplete import EarlyCurve
+
+    names = ("reliability", "accuracy", "mean_time", "earliness", "harmonic_mean")
+    columns = {name: np.array([getattr(point, name) for point in trial.points]) for name in names}
+    if trial.knob != "tau":
+        return columns["mean_time"], columns[figure]
+    value = np.array([point.value for point in trial.points])
+    return EarlyCurve(value, complete_accuracy=float("nan"), **columns)
+
+
+# ---- max-margin data shifting: Figures 2 and 3 of its paper --------------------------------------
+
+
+def draw_points(panels: Mapping[str, Any], y: Any, title: str) -> Figure:
+    """Draw rows in two dimensions, a panel for each way of finding these, labels in colours."""
+    figure = _figure(4.5 * len(panels), 4.5, dpi=120)
+    for axes, (name, points) in zip(figure.subplots(1, len(panels)), panels.items(), strict=True):
+        for label in np.unique(y):
+            axes.scatter(*points[y == label].T[:2], s=6, label=str(label))
+        axes.set(title=name, xticks=[], yticks=[])
+    axes.legend(title=title, loc="best", markerscale=2)
+    return figure
+
+
+def draw_scales(panels: Mapping[str, Sequence[tuple[float, float, float]]]) -> Figure:
+    """Draw accuracy and reconstruction error by how far rows are moved."""
+    figure = _figure(4 * len(panels), 3.5, dpi=120)
+    for axes, (name, curve) in zip(
+        np.ravel(figure.subplots(1, len(panels))), panels.items(), strict=True
+    ):
+        scales, right, error = np.array(curve).T
+        axes.plot(scales, right, color="tab:red", marker="o", markersize=3)
+        axes.set(title=name, xlabel="move relative to the rows")
+        axes.set_ylabel("accuracy, %", color="tab:red")
+        other = axes.twinx()
+        other.plot(scales, error, color="tab:blue", marker="s", markersize=3)
+        other.set_ylabel("reconstruction error", color="tab:blue")
+    return figure

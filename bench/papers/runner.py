@@ -1,0 +1,138 @@
+"""A protocol from beginning to end: its methods one after another, tables, CSV files, pictures."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench.papers import measuring, tables
+from bench.papers.protocol import (
+    Context,
+    Job,
+    NothingToRunError,
+    Outcome,
+    Protocol,
+    Run,
+    check_files,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def reproduce(
+    protocol: Protocol,
+    folder: Path,
+    output: Path,
+    context: Context,
+    *,
+    peers: bool = False,
+    only: Sequence[str] = (),
+    console: Console | None = None,
+    measure: Callable[[Job, Callable[[str], None]], Outcome] | None = None,
+) -> list[Any]:
+    """Run a protocol's methods, print its tables and write its CSV files, and pictures if any.
+
+    Files, ``<protocol>.csv`` with "-quick" in its name after a quick run, are written anew after
+    every method, and the tables are printed even if the run is interrupted, so that nothing is lost
+    that was finished. `peers` says whether methods that are not the package's run, too. With `only`
+    those run whose name contains one of its texts, in any case of letters; with a colon it is
+    compared with "problem: method", so that "wine:" are all methods on wine. `measure` runs one
+    job, by default as the protocol says. DataError tells of a data file that is missing or does not
+    hold what it should, NothingToRunError that `only` leaves no method; nothing has run then.
+    """
+    from rich.console import Console
+
+    console = console or Console()
+    check_files(protocol, folder, context)
+    jobs = _jobs(protocol, folder, context, peers, only)
+    output.mkdir(parents=True, exist_ok=True)
+    stem = f"{protocol.name}{'-quick' if context.quick else ''}"
+    outcomes: list[Outcome] = []
+
+    done, report = Run(protocol, outcomes, context, folder), protocol.report
+
+    def save() -> None:
+        for end, (fields, lines) in report.lines(done).items():
+            tables.write_csv(output / f"{stem}{end}.csv", fields, lines)
+
+    try:
+        measure = measure or (measuring.measure if protocol.alone else measuring.run)
+        _run_all(protocol, jobs, outcomes, measure, console, save)
+    finally:
+        for told in report.tell(done):
+            tables.tell(told, console)
+        if outcomes:
+            tables.tell(f"Figures in {(output / f'{stem}.csv').resolve()}", console)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Creating legend")  # which a busy machine is slow at
+        for name, figure in report.draw(done):
+            figure.savefig(output / name)
+            tables.tell(f"Picture in {(output / name).resolve()}", console)
+    return outcomes
+
+
+def _jobs(
+    protocol: Protocol, folder: Path, context: Context, peers: bool, only: Sequence[str]
+) -> list[Job]:
+    jobs = [
+        Job(problem, method, folder, context)
+        for problem in protocol.of(context)
+        for method in problem.methods
+        if (peers or not method.peer or only)
+    ]
+    wanted = [job for job in jobs if not only or any(_has(protocol, job, part) for part in only)]
+    if not wanted:
+        names = ", ".join(dict.fromkeys(job.method.name for job in jobs))
+        parts = protocol.parts or f"a method's name out of {names}"
+        raise NothingToRunError(f"only: expected part of {parts}, got none")
+    return wanted
+
+
+def _has(protocol: Protocol, job: Job, part: str) -> bool:
+    """Whether a method's name has the part, or the job's, where it is told by the whole name."""
+    whole = ":" in part or bool(protocol.parts)
+    return part.lower() in (_name(protocol, job) if whole else job.method.name).lower()
+
+
+def _name(protocol: Protocol, job: Job) -> str:
+    return f"{job.problem.name}{protocol.joined}{job.method.name}"
+
+
+def _run_all(
+    protocol: Protocol,
+    jobs: Sequence[Job],
+    outcomes: list[Outcome],
+    measure: Callable[[Job, Callable[[str], None]], Outcome],
+    console: Console,
+    save: Callable[[], None],
+) -> None:
+    """Append one outcome after another, behind a bar of the jobs that are done."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, TextColumn("{task.description}"), console=console) as progress:
+        task = progress.add_task("starting", total=len(jobs))
+        for job in jobs:
+
+            def step(text: str, name: str = _name(protocol, job)) -> None:
+                progress.update(task, description=f"{name}, {text}")
+
+            step("starting")
+            outcomes.append(measure(_informed(job, outcomes), step))
+            save()
+            progress.advance(task)
+
+
+def _informed(job: Job, outcomes: Sequence[Outcome]) -> Job:
+    """Tell a method that is to be as large as another one how large that one was."""
+    other = (job.problem.name, job.method.directions_of)
+    sizes = [
+        outcome.directions for outcome in outcomes if (outcome.problem, outcome.method) == other
+    ]
+    if not sizes:
+        return job
+    return dataclasses.replace(job, context=dataclasses.replace(job.context, directions=sizes[-1]))
