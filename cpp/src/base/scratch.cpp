@@ -1,7 +1,6 @@
 #include "eigenfeat/scratch.hpp"
 
 #include <array>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <new>
@@ -14,14 +13,14 @@
 namespace eigenfeat {
 namespace {
 
-constexpr std::size_t kHugePage = std::size_t{1} << 21;
-constexpr std::size_t kLarge = 2 * kHugePage;
-
 std::size_t rounded(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
 
 #ifdef __linux__
+constexpr std::size_t kHugePage = std::size_t{1} << 21;
+constexpr std::size_t kLarge = 2 * kHugePage;
+
 // A private mapping whose size is a multiple of a huge page. The kernel aligns such mappings where
 // it can.
 RawMemory map_huge(std::size_t bytes) {
@@ -99,8 +98,8 @@ RawMemory allocate_aligned(std::size_t bytes, bool zeroed) {
 #endif
   const std::size_t size = rounded(bytes, kAlignment);
   if (size < bytes) throw std::bad_alloc();
-  void* data = std::aligned_alloc(kAlignment, size);
-  if (data == nullptr) throw std::bad_alloc();
+  // Not std::aligned_alloc, which Windows does not have.
+  void* data = ::operator new(size, std::align_val_t{kAlignment});
   if (zeroed) std::memset(data, 0, size);
   return {data, 0};
 }
@@ -112,7 +111,7 @@ void release_aligned(const RawMemory& memory) noexcept {
     return;
   }
 #endif
-  std::free(memory.data);
+  ::operator delete(memory.data, std::align_val_t{kAlignment});
 }
 
 }  // namespace eigenfeat

@@ -125,7 +125,7 @@ class Pool {
     const int together = std::min(wanted_, available_processors());
     const int enough = std::min(most_pool_threads(), std::max(for_this, together));
     if (threads_ >= enough) return;
-    const SignalsBlocked blocked;
+    [[maybe_unused]] const SignalsBlocked blocked;
     const bool limited = memory_is_limited();
     for (; threads_ < enough; ++threads_) {
       if (limited && !there_is_room(kThread)) return;

@@ -7,21 +7,43 @@
 #include "eigenfeat/vector.hpp"
 #include "kernels/family.hpp"
 
+#ifdef EIGENFEAT_TIERS
+#include <cpuid.h>
+#endif
+
 namespace eigenfeat {
 namespace {
+
+#ifdef EIGENFEAT_TIERS
+// What the processor has and the operating system saves (Intel's manual, volume 1, 13.2 and 14.3).
+// Not __builtin_cpu_supports, whose tables clang-cl does not link.
+struct Processor {
+  bool v3 = false;
+  bool v4 = false;
+
+  Processor() {
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    if (__get_cpuid(1, &a, &b, &c, &d) == 0) return;
+    constexpr unsigned fma = 1U << 12, saves = 1U << 27, avx = 1U << 28;
+    if ((c & fma) == 0 || (c & saves) == 0 || (c & avx) == 0) return;
+    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return;
+    unsigned low = 0, high = 0;  // NOLINT(misc-const-correctness): the instruction writes them
+    asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    constexpr unsigned bmi = 1U << 3, avx2 = 1U << 5, bmi2 = 1U << 8;
+    constexpr unsigned f = 1U << 16, dq = 1U << 17, cd = 1U << 28, bw = 1U << 30, vl = 1U << 31;
+    constexpr unsigned of_v3 = bmi | avx2 | bmi2, of_v4 = f | dq | cd | bw | vl;
+    constexpr unsigned wide = 0x6, widest = 0xe6;  // registers of 256 and of 512 bits, and masks
+    v3 = (b & of_v3) == of_v3 && (low & wide) == wide;
+    v4 = v3 && (b & of_v4) == of_v4 && (low & widest) == widest;
+  }
+};
+#endif
 
 bool machine_has(Tier tier) {
   if (tier == Tier::baseline) return true;
 #ifdef EIGENFEAT_TIERS
-  // By their features, as older compilers do not know the levels' names. The operating system's
-  // part is asked for, too.
-  __builtin_cpu_init();
-  const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                  __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
-  if (tier == Tier::v3) return v3;
-  return v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-         __builtin_cpu_supports("avx512vl");
+  static const Processor processor;
+  return tier == Tier::v3 ? processor.v3 : processor.v4;
 #else
   return false;
 #endif

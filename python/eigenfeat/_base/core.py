@@ -16,6 +16,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -97,7 +98,21 @@ def _loading() -> Iterator[None]:
             os.environ[name] = before
 
 
+def _show_windows_the_blas() -> None:
+    """Let Windows, which knows no relative paths of libraries, look where pip has put ours.
+
+    Wheels that carry the library find it by themselves.
+    """
+    try:
+        blas = import_module("scipy_openblas32")
+    except ImportError:
+        return
+    os.add_dll_directory(os.path.abspath(blas.get_lib_dir()))  # type: ignore[attr-defined,unused-ignore]
+
+
 def _imported() -> ModuleType:
+    if sys.platform == "win32":
+        _show_windows_the_blas()
     try:
         return import_module("eigenfeat._core")
     except ImportError as error:

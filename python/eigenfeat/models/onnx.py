@@ -1,6 +1,6 @@
 """Fitted classifiers and features as ONNX models, for runtimes without Python.
 
-The models use plain operators (MatMul, Relu, Sqrt, Cos, Mul, Concat, Softmax, Gather), so any
+The models use plain operators (MatMul, Relu, Sqrt, Cos, Mul, Concat, Softmax, Gather, Erf), so any
 runtime for opset 17 can run them. Needs the extra ``onnx``: ``pip install "eigenfeat[onnx]"``.
 """
 
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
@@ -27,7 +28,20 @@ from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.ensemble import GEMEnsemble
 from eigenfeat.gem.gem import GEM
 from eigenfeat.gem.search import GEMClassifierCV
+from eigenfeat.incomplete.decision import ReliableClassifier
+from eigenfeat.incomplete.search import ReliableClassifierCV
+from eigenfeat.incomplete.stream_tables import stream_tables
+from eigenfeat.ldg.direct import DirectLDA
+from eigenfeat.ldg.fisher import PCAFisher, RegularizedFisher
+from eigenfeat.ldg.gsvd import GSVDDiscriminant
+from eigenfeat.ldg.linear import LDG
+from eigenfeat.ldg.local_fisher import LocalFisher
+from eigenfeat.ldg.margin_criterion import MaximumMarginCriterion
+from eigenfeat.ldg.metric_learning import ITML, NCA
+from eigenfeat.ldg.pooled import PooledFisher, PooledPCA
+from eigenfeat.ldg.transfer import TransferLDG
 from eigenfeat.linear.logistic import MultinomialLogit
+from eigenfeat.models.onnx_streams import add_decisions
 
 __all__ = ["to_onnx"]
 
@@ -44,8 +58,11 @@ def to_onnx(
     ----------
     model : estimator
         `GEMClassifier` (any depth and expansion), `GEMClassifierCV`, `GEMEnsemble`,
-        `MultinomialLogit`, `GEM`, or a scikit-learn pipeline of `GEM`, `StandardScaler` and
-        `RBFSampler` steps and one of these, or scikit-learn's LogisticRegression, as last step.
+        `MultinomialLogit`, `GEM`, `LDG` and the other linear reductions of `eigenfeat.ldg`, or a
+        scikit-learn pipeline of `GEM`, linear reductions, `StandardScaler` and `RBFSampler` steps
+        and one of these, or scikit-learn's LogisticRegression or LinearDiscriminantAnalysis, as
+        last step. Also `ReliableClassifier` and `ReliableClassifierCV` with the rule "pairwise" and
+        linear discriminants of which each is a class.
     path : str or path-like, optional
         File to which the model is also written; an existing file is replaced once the new one is
         complete.
@@ -58,13 +75,18 @@ def to_onnx(
     onnx.ModelProto
         One input ``X`` (n, d). A classifier has the outputs ``label`` (n,), integers, booleans or
         strings, and ``probabilities`` (n, k); a transformer ``features`` (n, columns).
+        `ReliableClassifier` has the outputs ``label`` and ``time`` (n,): the decision of each
+        series by its entries before the first NaN, as `predict_early` for complete rows. Where
+        ``time`` is 0 the series waits, and its label is not to be used. Probabilities of decisions
+        are off by up to 1e-7, as runtimes have the error function in float32 only.
 
     Raises
     ------
     ImportError
         If onnx is not installed.
     ValueError
-        If the model is of another kind, or its labels are neither whole numbers nor strings.
+        If the model is of another kind, decides by another rule, or its labels are neither whole
+        numbers nor strings.
     NotFittedError
         If the model is not fitted.
 
@@ -96,6 +118,8 @@ def to_onnx(
 
 def _refuse_completion(model: Any) -> None:
     """ValueError for models that complete rows, which these operators cannot."""
+    if isinstance(model, ReliableClassifier | ReliableClassifierCV):
+        return  # whose decisions on prefixes they can
     if hasattr(model, "completion_"):
         raise ValueError(
             "model: expected one that was fitted to complete rows, got one that completes missing "
@@ -199,6 +223,12 @@ class _Graph:
 
 def _translate(graph: _Graph, model: Any) -> None:
     """Fill the graph, from the rows to the outputs."""
+    if isinstance(model, ReliableClassifierCV):
+        check_is_fitted(model, "best_estimator_")
+        model = model.best_estimator_
+    if isinstance(model, ReliableClassifier):
+        _decide(graph, model)
+        return
     rows, last = _to_last(graph, model, "X")
     if _one_of(last, _CLASSIFIERS) is not None:
         _classify(graph, last, rows)
@@ -241,6 +271,16 @@ def _classify(graph: _Graph, model: Any, rows: str) -> None:
     graph.output("probabilities", graph.number, ["n", len(model.classes_)])
 
 
+def _decide(graph: _Graph, model: ReliableClassifier) -> None:
+    tables = stream_tables(model)
+    code, time = add_decisions(graph, tables, "X")
+    classes, kind = _labels(graph, tables.classes)
+    graph.node("Gather", classes, code, output="label", axis=0)
+    graph.node("Identity", time, output="time")
+    graph.output("label", kind, ["n"])
+    graph.output("time", graph.onnx.TensorProto.INT64, ["n"])
+
+
 def _labels(graph: _Graph, classes: NDArray[Any]) -> tuple[str, int]:
     """The classes as a constant, and their type."""
     proto = graph.onnx.TensorProto
@@ -258,6 +298,13 @@ def _gem(graph: _Graph, model: GEM, rows: str) -> str:
     projections = graph.affine(rows, model.directions_, offset)
     waves = _expanded(graph, projections, model.expansion, model.powers)
     return graph.node("Concat", *([rows] if model.include_input else []), *waves, axis=1)
+
+
+def _reduced(graph: _Graph, model: Any, rows: str) -> str:
+    """``((rows - mean) / scale) @ components^T``."""
+    centred = graph.node("Sub", rows, graph.constant(np.asarray(model.mean_, dtype=float)))
+    components = model.components_ / getattr(model, "scale_", 1.0)
+    return graph.affine(centred, np.asarray(components, dtype=float).T, None)
 
 
 def _standardised(graph: _Graph, model: StandardScaler, rows: str) -> str:
@@ -348,8 +395,13 @@ def _shifted(graph: _Graph, rows: str) -> str:
 
 
 _Translation = Callable[[_Graph, Any, str], str]
+_REDUCTIONS = (
+    *(LDG, RegularizedFisher, PCAFisher, DirectLDA, GSVDDiscriminant, MaximumMarginCriterion),
+    *(LocalFisher, ITML, NCA, PooledPCA, PooledFisher, TransferLDG),
+)
 _TRANSFORMERS: dict[type, _Translation] = {
     GEM: _gem,
+    **dict.fromkeys(_REDUCTIONS, _reduced),
     StandardScaler: _standardised,
     RBFSampler: _fourier,
 }
@@ -359,4 +411,5 @@ _CLASSIFIERS: dict[type, _Translation] = {
     GEMClassifierCV: _best,
     MultinomialLogit: _logit,
     LogisticRegression: _logit,
+    LinearDiscriminantAnalysis: _logit,
 }

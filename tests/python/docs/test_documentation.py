@@ -31,7 +31,11 @@ def blocks(path):
     return ["\n" * text[: one.start(1)].count("\n") + one.group(1) for one in found]
 
 
-PAGES = [DOCS / "quick_start.md", *sorted((DOCS / "guide").glob("*.md"))]
+PAGES = [
+    ROOT / "python" / "README.md",
+    DOCS / "quick_start.md",
+    *sorted((DOCS / "guide").rglob("*.md")),
+]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)

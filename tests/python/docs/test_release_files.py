@@ -1,0 +1,55 @@
+"""What a release is made of says the same everywhere: versions, Pythons, the long description."""
+
+import re
+
+import pytest
+from project import ROOT, read
+
+pytestmark = pytest.mark.skipif(
+    not (ROOT / ".github").is_dir(), reason="the files of releases are not in a source distribution"
+)
+
+PROJECT = "pyproject.toml"
+
+
+def version():
+    return re.search(r'^version = "([^"]+)"', read(PROJECT), re.M).group(1)
+
+
+def test_one_version():
+    for name, pattern in [
+        ("CITATION.cff", r"^version: (\S+)$"),
+        (".ci/conda/recipe.yaml", r'^  version: "([^"]+)"$'),
+        ("CHANGELOG.md", r"^## (\S+)"),
+    ]:
+        assert re.search(pattern, read(name), re.M).group(1) == version(), name
+
+
+def test_one_list_of_pythons():
+    project = read(PROJECT)
+    named = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', project)
+    assert re.search(r'requires-python = ">=([\d.]+)"', project).group(1) == named[0]
+    built = re.search(r'^build = "([^"]+)"$', project, re.M).group(1)
+    assert built.split() == [f"cp{name.replace('.', '')}-*" for name in named]
+    matrix = re.search(r"^ +python: \[([^]]+)\]", read(".github/workflows/tests.yml"), re.M).group(
+        1
+    )
+    assert re.findall(r'"([^"]+)"', matrix) == named
+
+
+def test_the_long_description_is_one_that_an_index_can_show():
+    name = re.search(r'^readme = "([^"]+)"', read(PROJECT), re.M).group(1)
+    text = read(name)
+    assert "![" not in text
+    assert "<img" not in text
+    assert all(link.startswith("https://") for link in re.findall(r"\]\(([^)]+)\)", text))
+
+
+def test_the_recipe_requires_what_the_project_does_but_the_wheel_of_lapack():
+    listed = re.search(r"^dependencies = \[\n(.*?)^\]", read(PROJECT), re.M | re.S).group(1)
+    wanted = {re.sub(r"[>=].*", "", one): one for one in re.findall(r'^  "([^"]+)"', listed, re.M)}
+    del wanted["scipy-openblas32"]
+    recipe = read(".ci/conda/recipe.yaml").split("  run:\n")[1].split("\n\n")[0]
+    given = dict(line.strip("- ").split(" ") for line in recipe.splitlines())
+    assert given.pop("python") == ">=3.10"
+    assert {f"{name}{bound}" for name, bound in given.items()} == set(wanted.values())
