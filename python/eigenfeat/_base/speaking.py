@@ -1,16 +1,34 @@
-"""Estimators that say what they do: with `verbose` on stderr, and always to a logger."""
+"""Estimators that say what they do, with `verbose` on stderr and always to a logger; warnings."""
 
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import time
+import warnings
 from typing import Any
 
-__all__ = ["LOGGER", "Speaks"]
+__all__ = ["LOGGER", "Speaks", "warn_caller"]
 
 LOGGER = logging.getLogger("eigenfeat")
 LOGGER.addHandler(logging.NullHandler())  # silent until a program asks for messages
+
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+def warn_caller(message: str, category: type[Warning]) -> None:
+    """Warn of a line of the caller's: the nearest outside of this package and of decorators."""
+    level, frame = 1, sys._getframe()
+    while frame is not None and _is_inside(frame.f_code.co_filename):
+        level += 1
+        frame = frame.f_back  # type: ignore[assignment]
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _is_inside(path: str) -> bool:
+    decorators = os.path.join("sklearn", "callback"), "contextlib.py"
+    return path.startswith(_HERE) or any(name in path for name in decorators)
 
 
 class Speaks:

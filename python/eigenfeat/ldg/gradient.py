@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -13,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from eigenfeat._base.signs import signed
-from eigenfeat._base.speaking import Speaks
+from eigenfeat._base.speaking import Speaks, warn_caller
 from eigenfeat._base.types import RandomState
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat.ldg._solving.descent import LocalGaussians, minimise
@@ -163,12 +162,11 @@ class DiscriminativeGaussian(Iterative, Speaks, LDG):
         with unchanged_on_error(self):
             super().fit(X, y)
             if self.stop_reason_ == "iterations":
-                warnings.warn(
+                warn_caller(
                     f"DiscriminativeGaussian: {self.n_iter_} steps left the gradient at "
                     f"{self.gradient_norm_:.1e} of the start's, above tol={self.tol:g}; raise "
                     "max_iter or tol",
                     ConvergenceWarning,
-                    stacklevel=2,
                 )
         if self.stop_reason_ == "interrupted":
             raise KeyboardInterrupt  # what was found until then stays

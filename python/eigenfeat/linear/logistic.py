@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Iterator, Sequence
 from functools import partial
 from numbers import Integral, Real
@@ -17,6 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from eigenfeat._base.speaking import warn_caller
 from eigenfeat._base.validation import check_number, check_whole
 from eigenfeat.linear.gap_bound import gap_bound
 from eigenfeat.linear.lbfgs import Minimum, minimise
@@ -376,12 +376,11 @@ class MultinomialLogit(Iterative, LinearClassifier):
         full = uncentred((watch.best or found).point, centre)
         self._keep(full if self.fit_intercept else np.vstack([full, np.zeros((1, full.shape[1]))]))
         if found.reason == "iterations":
-            warnings.warn(
+            warn_caller(
                 f"MultinomialLogit: {found.iterations} iterations left the objective an estimated "
                 f"{found.gap / max(abs(found.objective), 1e-300):.1e} above its minimum; raise "
                 "max_iter, gram_rows or the penalty",
                 ConvergenceWarning,
-                stacklevel=6,
             )
         return found.point
 

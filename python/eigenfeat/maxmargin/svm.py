@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -17,7 +16,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base import threads
-from eigenfeat._base.speaking import Speaks
+from eigenfeat._base.speaking import Speaks, warn_caller
 from eigenfeat._base.types import Labels, RandomState, Rows
 from eigenfeat._base.validation import MOST
 from eigenfeat.expansion.features import ExpandedRows
@@ -272,11 +271,10 @@ class MulticlassSVM(Iterative, Speaks, LinearModel):
         self.n_iter_, self.n_support_ = len(objectives), svm.support
         if svm.gap > self.tol * svm.primal:
             why = "give float64 rows or raise tol" if still else "raise max_iter, or scale rows"
-            warnings.warn(
+            warn_caller(
                 f"MulticlassSVM: {self.n_iter_} epochs left a gap of {svm.gap / svm.primal:.1e} of "
                 f"the objective; {why}",
                 ConvergenceWarning,
-                stacklevel=4,
             )
 
     def _start(self) -> Any:

@@ -17,7 +17,6 @@ random: whether one is missing may depend on known entries, but not on its own v
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ import numpy.typing as npt
 from eigenfeat._base import threads as _threads
 from eigenfeat._base.files.stored import Stored, fits
 from eigenfeat._base.lazy import cached_property
+from eigenfeat._base.speaking import warn_caller
 from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.features import expand
 from eigenfeat.moments.class_moments import ClassMoments
@@ -316,11 +316,10 @@ def completed(
     for label in np.unique(y).tolist():
         lacking = np.flatnonzero(missing[y == label].all(axis=0))
         if len(lacking):
-            warnings.warn(
+            warn_caller(
                 f"X: no row of class {label!r} has an entry in column {lacking[0]}; what is "
                 "expected there rests on the rows of other classes",
                 UserWarning,
-                stacklevel=5,
             )
     return gaussian.filled(X, n_threads), missing, gaussian
 
