@@ -13,9 +13,17 @@ from eigenfeat._base.validation import real_array, show
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
-__all__ = ["axes_or_new", "check_mapping", "check_names", "check_shares", "new_figure"]
+__all__ = [
+    "axes_or_new",
+    "check_mapping",
+    "check_names",
+    "check_shares",
+    "new_figure",
+    "panel_figure",
+    "root_figure",
+]
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -36,6 +44,26 @@ def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
     if not isinstance(ax, Axes):
         raise ValueError(f"ax: expected Matplotlib's axes or None, got {show(ax)}")
     return ax
+
+
+def panel_figure(ax: Axes | None, width: float, height: float) -> Figure | SubFigure:
+    """A figure of that size for several panels, or the place of `ax`, which is switched off."""
+    if ax is None:
+        return new_figure(width, height)
+    place = axes_or_new(ax, width, height).get_subplotspec()
+    if place is None:
+        raise ValueError("ax: expected axes of a grid, as subplots() makes, got axes placed freely")
+    ax.set_axis_off()
+    parent = ax.figure
+    assert parent is not None
+    return parent.add_subfigure(place)
+
+
+def root_figure(axes: Axes) -> Figure:
+    """The whole figure that axes are on, be it on a part of it."""
+    parent = axes.figure
+    assert parent is not None
+    return parent.figure
 
 
 def check_mapping(value: Any, name: str, of: str, least: str = "at least one") -> None:
