@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ __all__ = [
     "new_figure",
     "panel_figure",
     "root_figure",
+    "wrapped",
 ]
 
 
@@ -64,6 +66,13 @@ def root_figure(axes: Axes) -> Figure:
     parent = axes.figure
     assert parent is not None
     return parent.figure
+
+
+def wrapped(text: str, figure: Figure | SubFigure, size: float, columns: float = 1) -> str:
+    """The lines of a text of that font size, broken to the width of a figure's columns."""
+    inches = figure.bbox.width / figure.figure.dpi / columns
+    most = max(12, int(72 * inches / (0.54 * size)))  # a letter is about half as wide as high
+    return "\n".join(textwrap.fill(line, most) for line in text.split("\n"))
 
 
 def check_mapping(value: Any, name: str, of: str, least: str = "at least one") -> None:

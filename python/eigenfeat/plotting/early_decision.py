@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eigenfeat._base.validation import check_vector, check_whole, real_array, show
-from eigenfeat.plotting.arguments import panel_figure, root_figure
+from eigenfeat.plotting.arguments import panel_figure, root_figure, wrapped
 from eigenfeat.plotting.colours import ACCENT, BAND, COLOURS, KNOWN, MUTED
 from eigenfeat.plotting.taus import fitted_reliable, short_tau
 
@@ -181,7 +181,7 @@ class EarlyDecisionDisplay:
             self._draw_known(channel, k, kwargs)
             if channel == 0:
                 told = _told(self.decision, self.times[k], self.reliability)
-                place.set_title(told, fontsize=9.5)
+                place.set_title(wrapped(told, figure, 9.5, 1.2 * width), fontsize=9.5)
             if k == 0:
                 place.set_ylabel("value" if channels == 1 else f"channel {channel}")
             else:
@@ -189,9 +189,10 @@ class EarlyDecisionDisplay:
         self.ax_ = self.axes_[0, 0]
         self.figure_ = root_figure(self.ax_)
         handles, names = self.ax_.get_legend_handles_labels()
+        narrow = figure.bbox.width < 8 * self.figure_.dpi
         figure.legend(
-            handles[::-1], names[::-1], loc="outside lower center", ncols=4, fontsize=9,
-            frameon=False,
+            handles[::-1], names[::-1], loc="outside lower center", ncols=2 if narrow else 4,
+            fontsize=9, frameon=False,
         )  # fmt: skip
         self.trace_ax_ = figure.add_subplot(grid[channels, :])
         self.trace_line_ = _draw_trace(

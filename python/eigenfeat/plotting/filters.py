@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.validation import check_whole
-from eigenfeat.plotting.arguments import panel_figure, root_figure
+from eigenfeat.plotting.arguments import panel_figure, root_figure, wrapped
 from eigenfeat.plotting.colours import FILTER_COLOURS
 from eigenfeat.plotting.directions import (
     check_image_shape,
@@ -163,11 +163,11 @@ class FiltersDisplay:
         )
         bar.ax.set_yticklabels(["negative", "0", "positive"])
         bar.set_label("weight of the pixel, each image on its own scale")
-        figure.suptitle(
+        told = (
             "Directions that are large on the first class and small on the second\n"
-            "\u03bb: mean square on the first, where that on the second (with the ridge) is 1",
-            fontsize=11,
+            "\u03bb: mean square on the first, where that on the second (with the ridge) is 1"
         )
+        figure.suptitle(wrapped(told, figure, 11), fontsize=11)
         self.axes_, self.ax_, self.colorbar_ = axes, axes[0, 0], bar
         self.figure_ = root_figure(self.ax_)
         return self

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.validation import check_whole
-from eigenfeat.plotting.arguments import panel_figure, root_figure
+from eigenfeat.plotting.arguments import panel_figure, root_figure, wrapped
 from eigenfeat.plotting.colours import MUTED, SPECTRUM_COLOURS
 from eigenfeat.plotting.directions import columns_of, fitted_gem, leading_pairs
 
@@ -138,11 +138,11 @@ class SpectrumDisplay:
         )
         for axis in (self.colorbar_.ax.yaxis, self.ax_.yaxis):
             _number_plainly(axis)
-        figure.suptitle(
+        told = (
             "Eigenvalue: mean square of the first class along a direction, "
-            "where that of the second (with the ridge) is 1",
-            fontsize=11,
+            "where that of the second (with the ridge) is 1"
         )
+        figure.suptitle(wrapped(told, figure, 11), fontsize=11)
         return self
 
     def _draw_curves(self, n_named: int, options: Mapping[str, Any]) -> None:
@@ -164,7 +164,8 @@ class SpectrumDisplay:
         ax.set(xlabel="rank of the direction within its pair", ylabel="eigenvalue (log scale)")
         ax.set_title(f"All {len(self.eigenvalues)} class pairs, one line each", fontsize=10)
         if n_named:
-            ax.legend(title="largest", fontsize=9)
+            named = list(self.lines_.values())[::-1][:n_named]  # the largest above
+            ax.legend(handles=named, title="largest", fontsize=9)
         ax.spines[["top", "right"]].set_visible(False)
 
     def _draw_largest(self, ax: Axes) -> AxesImage:
