@@ -8,15 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from eigenfeat.incomplete import Calibration, EarlyCurve, ReliableClassifier
-from eigenfeat.plotting.calibration import EarlyCalibrationDisplay
-from eigenfeat.plotting.early_curves import EarlyCurvesDisplay, check_score
-from eigenfeat.plotting.early_decision import EarlyDecisionDisplay
-from eigenfeat.plotting.taus import fitted_reliable
-
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from eigenfeat.incomplete import Calibration, EarlyCurve, ReliableClassifier
 
 __all__ = ["plot_calibration", "plot_decision", "plot_early_curves"]
 
@@ -57,6 +53,8 @@ def plot_early_curves(
     ----------
     Parrish (2012), Figures 5.6 to 5.11.
     """
+    from eigenfeat.plotting.early_curves import EarlyCurvesDisplay, check_score
+
     check_score(figure, "figure")
     return EarlyCurvesDisplay(curves, n_samples).plot(ax, score=figure, named=named).ax_
 
@@ -94,6 +92,9 @@ def plot_decision(
     ----------
     Parrish (2012), Figure 5.1.
     """
+    from eigenfeat.plotting.early_decision import EarlyDecisionDisplay
+    from eigenfeat.plotting.taus import fitted_reliable
+
     found = fitted_reliable(model, "model")
     display = EarlyDecisionDisplay.from_estimator(found, row, reliability=reliability, times=times)
     return display.figure_
@@ -112,4 +113,6 @@ def plot_calibration(calibration: Calibration, ax: Axes | None = None) -> Axes:
     -------
     matplotlib.axes.Axes
     """
+    from eigenfeat.plotting.calibration import EarlyCalibrationDisplay
+
     return EarlyCalibrationDisplay(calibration).plot(ax).ax_

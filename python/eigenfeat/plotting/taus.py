@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.validation import show
-from eigenfeat.incomplete import ReliableClassifier
+
+if TYPE_CHECKING:
+    from eigenfeat.incomplete import ReliableClassifier
 
 __all__ = ["fitted_reliable", "short_tau"]
 
 
 def fitted_reliable(model: Any, name: str) -> ReliableClassifier:
     """A fitted `ReliableClassifier`, which may be the best of a search."""
+    from eigenfeat.incomplete import ReliableClassifier
+
     found = getattr(model, "best_estimator_", model)
     if not isinstance(found, ReliableClassifier):
         raise ValueError(f"{name}: expected a fitted ReliableClassifier, got {show(model)}")
