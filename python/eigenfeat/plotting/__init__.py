@@ -1,4 +1,4 @@
-"""Plots of fitted models and results; each function returns its figure or axes."""
+"""Plots of fitted models and results, as displays and as functions that return figure or axes."""
 
 from typing import TYPE_CHECKING
 
