@@ -21,6 +21,7 @@ __all__ = [
     "check_pairs",
     "columns_of",
     "fitted_gem",
+    "gem_to_draw",
     "leading_pairs",
 ]
 
@@ -75,6 +76,14 @@ def fitted_gem(gem: Any, name: str = "gem") -> Any:
     if not hasattr(gem, "pairs_") or not hasattr(gem, "directions_"):
         raise ValueError(f"{name}: expected a fitted GEM, got {show(gem)}")
     return gem
+
+
+def gem_to_draw(gem: Any, name: str) -> Any:
+    """A fitted GEM that has directions."""
+    found = fitted_gem(gem, name)
+    if not len(found.ranks_):
+        raise ValueError(f"{name}: expected a GEM with directions, got none above its threshold")
+    return found
 
 
 def check_pairs(pairs: Any) -> list[tuple[Any, Any]]:

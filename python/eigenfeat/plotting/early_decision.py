@@ -158,8 +158,9 @@ class EarlyDecisionDisplay:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Axes of a grid of subplots. They are switched off, and the panels take their place. By
-            default a new figure is made.
+            Axes of a grid of subplots. They are switched off, and the panels take their place;
+            ``layout="constrained"`` of their figure makes room for titles. By default a new figure
+            is made.
         **kwargs
             Further arguments of `Axes.plot` for the known samples.
 

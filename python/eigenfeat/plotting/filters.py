@@ -15,7 +15,7 @@ from eigenfeat.plotting.directions import (
     check_image_shape,
     check_pairs,
     columns_of,
-    fitted_gem,
+    gem_to_draw,
     leading_pairs,
 )
 
@@ -115,7 +115,7 @@ class FiltersDisplay:
             If the estimator is not a GEM, a pair has no direction, or the size of the rows does
             not match the image.
         """
-        gem = fitted_gem(estimator, "estimator")
+        gem = gem_to_draw(estimator, "estimator")
         check_whole(n_filters, "n_filters", at_least=1)
         shape = check_image_shape(gem.n_features_in_, image_shape)
         chosen = leading_pairs(gem, 5) if pairs is None else check_pairs(pairs)
@@ -130,8 +130,9 @@ class FiltersDisplay:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Axes of a grid of subplots. They are switched off, and the images take their place. By
-            default a new figure is made.
+            Axes of a grid of subplots. They are switched off, and the images take their place;
+            ``layout="constrained"`` of their figure makes room for titles. By default a new figure
+            is made.
         **kwargs
             Further arguments of `Axes.imshow`, such as ``cmap``.
 
@@ -140,12 +141,15 @@ class FiltersDisplay:
         FiltersDisplay
         """
         width = max(len(images) for images in self.images)
-        figure = panel_figure(ax, 1.15 * width + 1.9, 1.28 * len(self.pairs) + 1.15)
-        axes = figure.subplots(len(self.pairs), width, squeeze=False)
+        names = [f"{above} against {below}" for above, below in self.pairs]
+        longer = max(0, max(map(len, names)) - 14)  # than what the figure has room for
+        size = 1.15 * width + 1.9 + 0.1 * longer, 1.28 * len(names) + 1.15
+        figure = panel_figure(ax, *size)
+        axes = figure.subplots(len(names), width, squeeze=False)
         options = {"cmap": FILTER_COLOURS, "vmin": -1, "vmax": 1, **kwargs}
         self.images_ = []
-        for line, images, values, pair in zip(
-            axes, self.images, self.eigenvalues, self.pairs, strict=True
+        for line, images, values, name in zip(
+            axes, self.images, self.eigenvalues, names, strict=True
         ):
             drawn = []
             for place, pixels, value in zip(line, images, values, strict=False):
@@ -154,9 +158,7 @@ class FiltersDisplay:
                 place.set(xticks=[], yticks=[])
             for place in line[len(drawn) :]:
                 place.set_axis_off()
-            line[0].set_ylabel(
-                f"{pair[0]} against {pair[1]}", rotation=0, ha="right", va="center", labelpad=8
-            )
+            line[0].set_ylabel(name, rotation=0, ha="right", va="center", labelpad=8)
             self.images_.append(drawn)
         bar = figure.colorbar(
             self.images_[-1][-1], ax=axes, shrink=0.6, aspect=25, pad=0.03, ticks=[-1, 0, 1]

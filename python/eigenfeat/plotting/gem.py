@@ -15,7 +15,7 @@ import numpy as np
 from eigenfeat._base.validation import show
 from eigenfeat.plotting.arguments import axes_or_new, check_mapping, check_shares
 from eigenfeat.plotting.colours import ACCENT, MUTED
-from eigenfeat.plotting.directions import fitted_gem
+from eigenfeat.plotting.directions import gem_to_draw
 from eigenfeat.plotting.filters import FiltersDisplay
 from eigenfeat.plotting.projections import ProjectionsDisplay
 from eigenfeat.plotting.spectrum import SpectrumDisplay
@@ -62,7 +62,7 @@ def plot_filters(
     Karampatziakis and Mineiro, ICML 2014, Figure 1.
     """
     display = FiltersDisplay.from_estimator(
-        fitted_gem(gem), pairs=pairs, n_filters=n_filters, image_shape=image_shape
+        gem_to_draw(gem, "gem"), pairs=pairs, n_filters=n_filters, image_shape=image_shape
     )
     return display.figure_
 
@@ -104,7 +104,7 @@ def plot_projections(
     ----------
     Karampatziakis and Mineiro, ICML 2014, Figure 2.
     """
-    found = fitted_gem(gem)
+    found = gem_to_draw(gem, "gem")
     return ProjectionsDisplay.from_estimator(found, X, y, pair=pair, rank=rank, ax=ax).ax_
 
 
@@ -122,7 +122,7 @@ def plot_spectrum(gem: GEM, n_named: int = 3) -> Figure:
     -------
     matplotlib.figure.Figure
     """
-    return SpectrumDisplay.from_estimator(fitted_gem(gem), n_named=n_named).figure_
+    return SpectrumDisplay.from_estimator(gem_to_draw(gem, "gem"), n_named=n_named).figure_
 
 
 def plot_errors(errors: Mapping[str, Any], ax: Axes | None = None, best: str = "") -> Axes:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from eigenfeat._base.validation import CsrRows, check_rows, real_array, show
 from eigenfeat.plotting.arguments import axes_or_new, root_figure
 from eigenfeat.plotting.colours import MUTED
-from eigenfeat.plotting.directions import check_pair, columns_of, fitted_gem, leading_pairs
+from eigenfeat.plotting.directions import check_pair, columns_of, gem_to_draw, leading_pairs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -104,7 +104,7 @@ class ProjectionsDisplay:
         ValueError
             If the estimator is not a GEM, or the pair has no direction of that rank.
         """
-        gem = fitted_gem(estimator, "estimator")
+        gem = gem_to_draw(estimator, "estimator")
         chosen = leading_pairs(gem, 1)[0] if pair is None else check_pair(pair, "pair")
         columns = columns_of(gem, chosen)
         whole = isinstance(rank, Integral) and not isinstance(rank, bool)

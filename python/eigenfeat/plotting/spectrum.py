@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from eigenfeat._base.validation import check_whole
 from eigenfeat.plotting.arguments import panel_figure, root_figure, wrapped
 from eigenfeat.plotting.colours import MUTED, SPECTRUM_COLOURS
-from eigenfeat.plotting.directions import columns_of, fitted_gem, leading_pairs
+from eigenfeat.plotting.directions import columns_of, gem_to_draw, leading_pairs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -100,7 +100,7 @@ class SpectrumDisplay:
         ValueError
             If the estimator is not a GEM.
         """
-        gem = fitted_gem(estimator, "estimator")
+        gem = gem_to_draw(estimator, "estimator")
         pairs = leading_pairs(gem, len(gem.ranks_))
         values = {pair: gem.eigenvalues_[columns_of(gem, pair)] for pair in pairs}
         labels = [label for label in gem.classes_ if label in gem.pairs_]
@@ -115,10 +115,9 @@ class SpectrumDisplay:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Axes of a grid of subplots. They are switched off, and the two panels take their place.
-            By default a new figure is made.
-        n_named : int, default=3
-            Number of pairs with the largest eigenvalues that are labelled.
+            Axes of a grid of subplots. They are switched off, and the two panels take their place;
+            ``layout="constrained"`` of their figure makes room for titles. By default a new figure
+            is made.
         **kwargs
             Further arguments of `Axes.plot` for all curves.
 

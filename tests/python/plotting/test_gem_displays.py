@@ -64,6 +64,8 @@ def test_another_estimator_is_refused(display, gem):
         draw(display, ef.LDG(n_components=2, gamma=0.5, n_neighbors=5).fit(X, Y))
     with pytest.raises(ValueError, match="estimator: expected a fitted GEM, got 3"):
         draw(display, 3)
+    with pytest.raises(ValueError, match="estimator: expected a GEM with directions, got none"):
+        draw(display, ef.GEM(threshold=1e9).fit(X, Y))
     with pytest.raises(NotFittedError):
         draw(display, ef.GEM())
     with pytest.raises(ValueError, match="ax: expected Matplotlib's axes or None, got 3"):
