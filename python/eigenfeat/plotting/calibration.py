@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
+    from sklearn.base import BaseEstimator
 
 __all__ = ["EarlyCalibrationDisplay"]
 
@@ -69,7 +70,7 @@ class EarlyCalibrationDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: BaseEstimator,
         X: ArrayLike | None = None,
         *,
         agreement: float = 0.95,

@@ -13,6 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.validation import check_whole, show
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from eigenfeat.gem.gem import GEM
 
 __all__ = [
@@ -26,7 +28,7 @@ __all__ = [
 ]
 
 
-def leading_pairs(gem: GEM, count: int) -> list[tuple[Any, Any]]:
+def leading_pairs(gem: GEM, count: int) -> list[tuple[Hashable, Hashable]]:
     """Return the `count` class pairs with the largest eigenvalues, largest first."""
     gem = fitted_gem(gem)
     check_whole(count, "count", at_least=1)
@@ -35,7 +37,7 @@ def leading_pairs(gem: GEM, count: int) -> list[tuple[Any, Any]]:
     return [(gem.pairs_[c, 0], gem.pairs_[c, 1]) for c in order]
 
 
-def columns_of(gem: GEM, pair: tuple[Any, Any]) -> NDArray[np.intp]:
+def columns_of(gem: GEM, pair: tuple[Hashable, Hashable]) -> NDArray[np.intp]:
     """Return which columns of `directions_` belong to a pair, by rank."""
     of_pair = (gem.pairs_[:, 0] == pair[0]) & (gem.pairs_[:, 1] == pair[1])
     columns = np.flatnonzero(of_pair)
@@ -86,7 +88,7 @@ def gem_to_draw(gem: Any, name: str) -> Any:
     return found
 
 
-def check_pairs(pairs: Any) -> list[tuple[Any, Any]]:
+def check_pairs(pairs: Any) -> list[tuple[Hashable, Hashable]]:
     """Refuse what is no sequence of pairs of labels."""
     good = isinstance(pairs, (Sequence, np.ndarray)) and not isinstance(pairs, (str, bytes))
     if not good or not len(pairs):
@@ -94,7 +96,7 @@ def check_pairs(pairs: Any) -> list[tuple[Any, Any]]:
     return [check_pair(pair, "pairs") for pair in pairs]
 
 
-def check_pair(pair: Any, name: str) -> tuple[Any, Any]:
+def check_pair(pair: Any, name: str) -> tuple[Hashable, Hashable]:
     """Refuse what is no pair of labels."""
     good = isinstance(pair, (Sequence, np.ndarray)) and not isinstance(pair, (str, bytes))
     if not good or len(pair) != 2 or any(np.ndim(label) for label in pair):

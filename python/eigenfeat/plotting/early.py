@@ -6,11 +6,12 @@ As in `plotting.gem`, functions return their figure or axes, and show or write n
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from numpy.typing import ArrayLike
 
     from eigenfeat.incomplete import Calibration, EarlyCurve, ReliableClassifier
 
@@ -18,7 +19,7 @@ __all__ = ["plot_calibration", "plot_decision", "plot_early_curves"]
 
 
 def plot_early_curves(
-    curves: Mapping[str, EarlyCurve | tuple[Any, Any]],
+    curves: Mapping[str, EarlyCurve | tuple[ArrayLike, ArrayLike]],
     figure: str = "reliability",
     *,
     n_samples: int | None = None,
@@ -61,7 +62,7 @@ def plot_early_curves(
 
 def plot_decision(
     model: ReliableClassifier,
-    row: Any,
+    row: ArrayLike,
     reliability: float | None = None,
     *,
     times: Sequence[int] | None = None,

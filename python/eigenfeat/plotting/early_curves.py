@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
+    from sklearn.base import BaseEstimator
 
 __all__ = ["EarlyCurvesDisplay", "check_score"]
 
@@ -74,7 +75,7 @@ class EarlyCurvesDisplay:
 
     def __init__(
         self,
-        curves: Mapping[str, EarlyCurve | tuple[Any, Any]],
+        curves: Mapping[str, EarlyCurve | tuple[ArrayLike, ArrayLike]],
         n_samples: int | None = None,
     ) -> None:
         self.curves, self.n_samples = curves, n_samples
@@ -82,7 +83,7 @@ class EarlyCurvesDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: BaseEstimator,
         X: ArrayLike,
         y: ArrayLike,
         *,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
+    from sklearn.base import BaseEstimator
 
 __all__ = ["EarlyDecisionDisplay"]
 
@@ -98,7 +99,7 @@ class EarlyDecisionDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: BaseEstimator,
         row: ArrayLike,
         *,
         reliability: float | None = None,

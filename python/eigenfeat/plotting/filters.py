@@ -20,10 +20,13 @@ from eigenfeat.plotting.directions import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from matplotlib.axes import Axes
     from matplotlib.colorbar import Colorbar
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
+    from sklearn.base import BaseEstimator
 
 __all__ = ["FiltersDisplay"]
 
@@ -75,16 +78,19 @@ class FiltersDisplay:
     colorbar_: Colorbar
 
     def __init__(
-        self, images: Sequence[Any], eigenvalues: Sequence[Any], pairs: Sequence[tuple[Any, Any]]
+        self,
+        images: Sequence[Any],
+        eigenvalues: Sequence[Any],
+        pairs: Sequence[tuple[Hashable, Hashable]],
     ) -> None:
         self.images, self.eigenvalues, self.pairs = images, eigenvalues, pairs
 
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: BaseEstimator,
         *,
-        pairs: Sequence[tuple[Any, Any]] | None = None,
+        pairs: Sequence[tuple[Hashable, Hashable]] | None = None,
         n_filters: int = 5,
         image_shape: tuple[int, int] | None = None,
         ax: Axes | None = None,

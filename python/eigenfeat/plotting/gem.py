@@ -8,10 +8,11 @@ to be closed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from eigenfeat._base.types import Rows
 from eigenfeat._base.validation import show
 from eigenfeat.plotting.arguments import axes_or_new, check_mapping, check_shares
 from eigenfeat.plotting.colours import ACCENT, MUTED
@@ -21,8 +22,11 @@ from eigenfeat.plotting.projections import ProjectionsDisplay
 from eigenfeat.plotting.spectrum import SpectrumDisplay
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from numpy.typing import ArrayLike
 
     from eigenfeat.gem.gem import GEM
 
@@ -31,7 +35,7 @@ __all__ = ["plot_errors", "plot_filters", "plot_projections", "plot_spectrum"]
 
 def plot_filters(
     gem: GEM,
-    pairs: Sequence[tuple[Any, Any]] | None = None,
+    pairs: Sequence[tuple[Hashable, Hashable]] | None = None,
     n_filters: int = 5,
     image_shape: tuple[int, int] | None = None,
 ) -> Figure:
@@ -69,9 +73,9 @@ def plot_filters(
 
 def plot_projections(
     gem: GEM,
-    X: Any,
-    y: Any,
-    pair: tuple[Any, Any] | None = None,
+    X: Rows,
+    y: ArrayLike,
+    pair: tuple[Hashable, Hashable] | None = None,
     rank: int = 0,
     ax: Axes | None = None,
 ) -> Axes:
@@ -125,7 +129,7 @@ def plot_spectrum(gem: GEM, n_named: int = 3) -> Figure:
     return SpectrumDisplay.from_estimator(gem_to_draw(gem, "gem"), n_named=n_named).figure_
 
 
-def plot_errors(errors: Mapping[str, Any], ax: Axes | None = None, best: str = "") -> Axes:
+def plot_errors(errors: Mapping[str, ArrayLike], ax: Axes | None = None, best: str = "") -> Axes:
     """Plot error rates of several methods: one dot for each split, a bar for the mean.
 
     Parameters

@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from eigenfeat._base.types import Floats, Labels, Rows
 from eigenfeat._base.validation import CsrRows, check_rows, real_array, show
 from eigenfeat.plotting.arguments import axes_or_new, root_figure
 from eigenfeat.plotting.colours import MUTED
 from eigenfeat.plotting.directions import check_pair, columns_of, gem_to_draw, leading_pairs
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from sklearn.base import BaseEstimator
 
 __all__ = ["ProjectionsDisplay"]
 
@@ -63,17 +67,19 @@ class ProjectionsDisplay:
     figure_: Figure
     boxes_: dict[str, Any]
 
-    def __init__(self, projections: Any, y: Any, pair: tuple[Any, Any], rank: int = 0) -> None:
+    def __init__(
+        self, projections: Floats, y: Labels, pair: tuple[Hashable, Hashable], rank: int = 0
+    ) -> None:
         self.projections, self.y, self.pair, self.rank = projections, y, pair, rank
 
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
+        estimator: BaseEstimator,
+        X: Rows,
         y: ArrayLike,
         *,
-        pair: tuple[Any, Any] | None = None,
+        pair: tuple[Hashable, Hashable] | None = None,
         rank: int = 0,
         ax: Axes | None = None,
         **kwargs: Any,
@@ -126,7 +132,7 @@ class ProjectionsDisplay:
         y: ArrayLike,
         projections: ArrayLike,
         *,
-        pair: tuple[Any, Any],
+        pair: tuple[Hashable, Hashable],
         rank: int = 0,
         ax: Axes | None = None,
         **kwargs: Any,
@@ -199,14 +205,14 @@ class ProjectionsDisplay:
         return self
 
 
-def _role_colour(label: Any, pair: tuple[Any, Any]) -> str:
+def _role_colour(label: Any, pair: tuple[Hashable, Hashable]) -> str:
     if label == pair[0]:
         return "#ef8a62"
     return "#67a9cf" if label == pair[1] else "#e5e9ee"
 
 
 def _label_projections(
-    ax: Axes, pair: tuple[Any, Any], rank: int, mean_squares: Mapping[Any, float]
+    ax: Axes, pair: tuple[Hashable, Hashable], rank: int, mean_squares: Mapping[Any, float]
 ) -> None:
     from matplotlib.patches import Patch
 

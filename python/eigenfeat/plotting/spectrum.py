@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
     from matplotlib.lines import Line2D
+    from sklearn.base import BaseEstimator
 
 __all__ = ["SpectrumDisplay"]
 
-Pair = tuple[Any, Any]
+Pair = tuple[Hashable, Hashable]
 
 
 class SpectrumDisplay:
@@ -80,7 +81,7 @@ class SpectrumDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, *, n_named: int = 3, ax: Axes | None = None, **kwargs: Any
+        cls, estimator: BaseEstimator, *, n_named: int = 3, ax: Axes | None = None, **kwargs: Any
     ) -> SpectrumDisplay:
         """Draw the eigenvalues of a fitted model.
 
