@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Floats", "Labels", "RandomState", "Rows", "Seed", "Sparse", "Targets", "Weights"]
+__all__ = [
+    "Codes",
+    "DType",
+    "Floats",
+    "Labels",
+    "RandomState",
+    "Rows",
+    "Seed",
+    "Sparse",
+    "Targets",
+    "Weights",
+]
 
 
 class Sparse(Protocol):
@@ -26,8 +37,10 @@ if TYPE_CHECKING:
     Targets: TypeAlias = ArrayLike | None  # None where rows are blocks, which bring their own
     Weights: TypeAlias = ArrayLike | None  # a number for each row; None is 1 for each
     Labels: TypeAlias = NDArray[Any]  # of any one type that can be sorted
+    Codes: TypeAlias = NDArray[np.integer[Any]]  # positions of labels in a sorted table of them
+    DType: TypeAlias = np.dtype[Any]
     Floats: TypeAlias = NDArray[np.floating[Any]]  # float32 or float64, as the rows that came
     RandomState: TypeAlias = int | np.random.RandomState | None
     Seed: TypeAlias = int | np.random.RandomState | np.random.Generator | None
 else:  # np.floating takes no argument in old versions, and nobody asks
-    Rows = Targets = Weights = Labels = Floats = RandomState = Seed = Any
+    Rows = Targets = Weights = Labels = Codes = DType = Floats = RandomState = Seed = Any

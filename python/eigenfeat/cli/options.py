@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from eigenfeat.cli.kinds import CLASSIFIERS, EXTRACTORS, KINDS, assignment
 from eigenfeat.cli.output import UsageError
+
+if TYPE_CHECKING:
+    Commands: TypeAlias = argparse._SubParsersAction[argparse.ArgumentParser]
+    Group: TypeAlias = argparse._ArgumentGroup
 
 __all__ = [
     "add_data_options",

@@ -217,7 +217,7 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         pair = result["error"], result["log_loss"]
         return pair if self.scoring == "error" else pair[::-1]
 
-    def predict(self, X: Rows) -> Labels:
+    def predict(self, X: Rows | RowBlocks) -> Labels:
         """Most probable labels, (n,)."""
         return self._best().predict(X)
 
