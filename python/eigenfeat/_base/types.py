@@ -12,6 +12,7 @@ __all__ = [
     "DType",
     "Floats",
     "Labels",
+    "Pairs",
     "RandomState",
     "Rows",
     "Seed",
@@ -33,6 +34,8 @@ class Sparse(Protocol):
 
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
     Rows: TypeAlias = ArrayLike | Sparse  # of numbers; a data frame is array-like
     Targets: TypeAlias = ArrayLike | None  # None where rows are blocks, which bring their own
     Weights: TypeAlias = ArrayLike | None  # a number for each row; None is 1 for each
@@ -40,7 +43,8 @@ if TYPE_CHECKING:
     Codes: TypeAlias = NDArray[np.integer[Any]]  # positions of labels in a sorted table of them
     DType: TypeAlias = np.dtype[Any]
     Floats: TypeAlias = NDArray[np.floating[Any]]  # float32 or float64, as the rows that came
+    Pairs: TypeAlias = str | Sequence[tuple[Hashable, Hashable]]  # by name, or (label, label) each
     RandomState: TypeAlias = int | np.random.RandomState | None
     Seed: TypeAlias = int | np.random.RandomState | np.random.Generator | None
 else:  # np.floating takes no argument in old versions, and nobody asks
-    Rows = Targets = Weights = Labels = Codes = DType = Floats = RandomState = Seed = Any
+    Rows = Targets = Weights = Labels = Codes = DType = Pairs = Floats = RandomState = Seed = Any

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from eigenfeat._base.validation import real_array, show
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from numpy.typing import ArrayLike
 
 __all__ = ["axes_or_new", "check_mapping", "check_names", "check_shares", "new_figure"]
 
@@ -38,7 +39,7 @@ def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
     return ax
 
 
-def check_mapping(value: Any, name: str, of: str, least: str = "at least one") -> None:
+def check_mapping(value: object, name: str, of: str, least: str = "at least one") -> None:
     """Refuse what is no mapping, and one without entries."""
     if not isinstance(value, Mapping):
         raise ValueError(f"{name}: expected a mapping of {of}, got {show(value)}")
@@ -46,15 +47,18 @@ def check_mapping(value: Any, name: str, of: str, least: str = "at least one") -
         raise ValueError(f"{name}: expected {least}, got none")
 
 
-def check_names(value: Any, name: str) -> tuple[str, ...]:
+def check_names(value: object, name: str) -> tuple[str, ...]:
     """Names that come in a sequence, and not one name alone."""
-    good = isinstance(value, Sequence) and not isinstance(value, (str, bytes))
-    if not good or not all(isinstance(one, str) for one in value):
+    if (
+        not isinstance(value, Sequence)
+        or isinstance(value, (str, bytes))
+        or not all(isinstance(one, str) for one in value)
+    ):
         raise ValueError(f"{name}: expected a sequence of names, got {show(value)}")
     return tuple(value)
 
 
-def check_shares(values: Any, name: str, *, at_most: float = 1.0) -> NDArray[np.float64]:
+def check_shares(values: ArrayLike, name: str, *, at_most: float = 1.0) -> NDArray[np.float64]:
     """One number or several (n,), each in [0, at_most]."""
     shares = np.atleast_1d(real_array(values, name)).astype(np.float64)
     if shares.ndim != 1 or not shares.size:

@@ -8,12 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from eigenfeat._base.types import Floats, Labels, Rows
 from eigenfeat._base.validation import real_array, show
 from eigenfeat.plotting.arguments import axes_or_new
 from eigenfeat.plotting.ldg import plot_embedding
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
     from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
+    from sklearn.base import BaseEstimator
 
 __all__ = ["EmbeddingDisplay", "ReliabilityDisplay"]
 
@@ -47,12 +52,18 @@ class EmbeddingDisplay:
     ax_: Axes
     figure_: Any
 
-    def __init__(self, features: Any, y: Any) -> None:
+    def __init__(self, features: ArrayLike, y: ArrayLike) -> None:
         self.features, self.y = features, y
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, ax: Axes | None = None, **options: Any
+        cls,
+        estimator: BaseEstimator,
+        X: Rows,
+        y: ArrayLike,
+        *,
+        ax: Axes | None = None,
+        **options: str | bool,
     ) -> EmbeddingDisplay:
         """Transform rows with a fitted transformer, and draw them.
 
@@ -75,7 +86,7 @@ class EmbeddingDisplay:
 
     @classmethod
     def from_predictions(
-        cls, y: Any, features: Any, *, ax: Axes | None = None, **options: Any
+        cls, y: ArrayLike, features: ArrayLike, *, ax: Axes | None = None, **options: str | bool
     ) -> EmbeddingDisplay:
         """Draw rows that are reduced already.
 
@@ -133,12 +144,23 @@ class ReliabilityDisplay:
     ax_: Axes
     figure_: Any
 
-    def __init__(self, confidence: Any, accuracy: Any, counts: Any) -> None:
+    def __init__(
+        self,
+        confidence: NDArray[np.float64],
+        accuracy: NDArray[np.float64],
+        counts: NDArray[np.intp],
+    ) -> None:
         self.confidence, self.accuracy, self.counts = confidence, accuracy, counts
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, n_bins: int = 10, ax: Axes | None = None
+        cls,
+        estimator: BaseEstimator,
+        X: Rows,
+        y: ArrayLike,
+        *,
+        n_bins: int = 10,
+        ax: Axes | None = None,
     ) -> ReliabilityDisplay:
         """Predict probabilities of rows with a fitted classifier, and draw how right they are.
 
@@ -161,7 +183,13 @@ class ReliabilityDisplay:
 
     @classmethod
     def from_predictions(
-        cls, y: Any, chances: Any, classes: Any, *, n_bins: int = 10, ax: Axes | None = None
+        cls,
+        y: ArrayLike,
+        chances: ArrayLike,
+        classes: Labels | Sequence[Hashable],
+        *,
+        n_bins: int = 10,
+        ax: Axes | None = None,
     ) -> ReliabilityDisplay:
         """Draw how right probabilities are.
 
@@ -207,8 +235,8 @@ class ReliabilityDisplay:
 
 
 def _binned(
-    sure: NDArray[Any], right: NDArray[np.bool_], n_bins: int
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    sure: Floats, right: NDArray[np.bool_], n_bins: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.intp]]:
     at = np.clip(np.ceil(sure * n_bins).astype(int) - 1, 0, n_bins - 1)
     counts = np.bincount(at, minlength=n_bins)
     kept = counts > 0

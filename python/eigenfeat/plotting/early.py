@@ -20,6 +20,7 @@ from eigenfeat.plotting.gem import ACCENT, MUTED
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from numpy.typing import ArrayLike
 
 __all__ = ["plot_calibration", "plot_decision", "plot_early_curves"]
 
@@ -34,7 +35,7 @@ FIGURES = {
 
 
 def plot_early_curves(
-    curves: Mapping[str, EarlyCurve | tuple[Any, Any]],
+    curves: Mapping[str, EarlyCurve | tuple[ArrayLike, ArrayLike]],
     figure: str = "reliability",
     *,
     n_samples: int | None = None,
@@ -102,7 +103,7 @@ def plot_early_curves(
 
 def plot_decision(
     model: ReliableClassifier,
-    row: Any,
+    row: ArrayLike,
     reliability: float | None = None,
     *,
     times: Sequence[int] | None = None,

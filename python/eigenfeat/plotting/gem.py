@@ -16,12 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from eigenfeat._base.types import Rows
 from eigenfeat._base.validation import CsrRows, check_rows, check_whole, show
 from eigenfeat.plotting.arguments import axes_or_new, check_mapping, check_shares, new_figure
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from numpy.typing import ArrayLike
 
     from eigenfeat.gem.gem import GEM
 
@@ -34,7 +38,7 @@ SPECTRUM_COLOURS = "viridis"
 
 def plot_filters(
     gem: GEM,
-    pairs: Sequence[tuple[Any, Any]] | None = None,
+    pairs: Sequence[tuple[Hashable, Hashable]] | None = None,
     n_filters: int = 5,
     image_shape: tuple[int, int] | None = None,
 ) -> Figure:
@@ -92,9 +96,9 @@ def plot_filters(
 
 def plot_projections(
     gem: GEM,
-    X: Any,
-    y: Any,
-    pair: tuple[Any, Any] | None = None,
+    X: Rows,
+    y: ArrayLike,
+    pair: tuple[Hashable, Hashable] | None = None,
     rank: int = 0,
     ax: Axes | None = None,
 ) -> Axes:
@@ -194,7 +198,7 @@ def plot_spectrum(gem: GEM, n_named: int = 3) -> Figure:
     return figure
 
 
-def plot_errors(errors: Mapping[str, Any], ax: Axes | None = None, best: str = "") -> Axes:
+def plot_errors(errors: Mapping[str, ArrayLike], ax: Axes | None = None, best: str = "") -> Axes:
     """Plot error rates of several methods: one dot for each split, a bar for the mean.
 
     Parameters
@@ -231,7 +235,7 @@ def plot_errors(errors: Mapping[str, Any], ax: Axes | None = None, best: str = "
     return axes
 
 
-def leading_pairs(gem: GEM, count: int) -> list[tuple[Any, Any]]:
+def leading_pairs(gem: GEM, count: int) -> list[tuple[Hashable, Hashable]]:
     """Return the `count` class pairs with the largest eigenvalues, largest first."""
     gem = _fitted(gem)
     check_whole(count, "count", at_least=1)
@@ -240,7 +244,7 @@ def leading_pairs(gem: GEM, count: int) -> list[tuple[Any, Any]]:
     return [(gem.pairs_[c, 0], gem.pairs_[c, 1]) for c in order]
 
 
-def _columns_of(gem: GEM, pair: tuple[Any, Any]) -> NDArray[np.intp]:
+def _columns_of(gem: GEM, pair: tuple[Hashable, Hashable]) -> NDArray[np.intp]:
     """Return which columns of `directions_` belong to a pair, by rank."""
     of_pair = (gem.pairs_[:, 0] == pair[0]) & (gem.pairs_[:, 1] == pair[1])
     columns = np.flatnonzero(of_pair)
@@ -282,14 +286,14 @@ def _fitted(gem: Any) -> Any:
     return gem
 
 
-def _pairs(pairs: Any) -> list[tuple[Any, Any]]:
+def _pairs(pairs: Any) -> list[tuple[Hashable, Hashable]]:
     good = isinstance(pairs, (Sequence, np.ndarray)) and not isinstance(pairs, (str, bytes))
     if not good or not len(pairs):
         raise ValueError(f"pairs: expected pairs of labels, got {show(pairs)}")
     return [_pair(pair, "pairs") for pair in pairs]
 
 
-def _pair(pair: Any, name: str) -> tuple[Any, Any]:
+def _pair(pair: Any, name: str) -> tuple[Hashable, Hashable]:
     good = isinstance(pair, (Sequence, np.ndarray)) and not isinstance(pair, (str, bytes))
     if not good or len(pair) != 2 or any(np.ndim(label) for label in pair):
         raise ValueError(f"{name}: expected two labels in each, got {show(pair)}")
@@ -309,7 +313,7 @@ def _clear(line: Sequence[Axes], used: int) -> None:
         ax.set_axis_off()
 
 
-def _role_colour(label: Any, pair: tuple[Any, Any]) -> str:
+def _role_colour(label: Any, pair: tuple[Hashable, Hashable]) -> str:
     if label == pair[0]:
         return "#ef8a62"
     return "#67a9cf" if label == pair[1] else "#e5e9ee"
