@@ -139,11 +139,11 @@ class GEMEnsemble(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
 
     def fit(
         self,
-        X: Any,
+        X: Rows | RowBlocks,
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
-        events: Any = None,
+        events: ArrayLike | None = None,
     ) -> GEMEnsemble:
         """Fit the members.
 
