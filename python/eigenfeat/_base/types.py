@@ -43,7 +43,9 @@ if TYPE_CHECKING:
     Codes: TypeAlias = NDArray[np.integer[Any]]  # positions of labels in a sorted table of them
     DType: TypeAlias = np.dtype[Any]
     Floats: TypeAlias = NDArray[np.floating[Any]]  # float32 or float64, as the rows that came
-    Pairs: TypeAlias = str | Sequence[tuple[Hashable, Hashable]]  # by name, or (label, label) each
+    Pairs: TypeAlias = (
+        str | tuple[str, int] | Sequence[tuple[Hashable, Hashable]] | NDArray[Any]
+    )  # by name, with a number, or (label, label) each
     RandomState: TypeAlias = int | np.random.RandomState | None
     Seed: TypeAlias = int | np.random.RandomState | np.random.Generator | None
 else:  # np.floating takes no argument in old versions, and nobody asks

@@ -19,6 +19,7 @@ from eigenfeat.pencils.pair_batches import PairDirections
 
 if TYPE_CHECKING:
     from eigenfeat._base.validation import RealArray
+    from eigenfeat.pencils.contrasts import Contrasts
 
 __all__ = ["pair_directions", "solve_pencils", "solve_pencils_if_many"]
 
@@ -29,7 +30,9 @@ _BATCH_BYTES = 2**28  # of matrices in one graph
 _MANY = 2e10  # problems times d^3, some seconds of one core
 
 
-def pair_directions(moments: ClassMoments, pairs: Pairs = "all", **options: Any) -> PairDirections:
+def pair_directions(
+    moments: ClassMoments, pairs: Pairs | Contrasts = "all", **options: Any
+) -> PairDirections:
     """Solve the pencils of :func:`eigenfeat.pair_directions` on the workers.
 
     Each task has the pairs of some denominator classes.
