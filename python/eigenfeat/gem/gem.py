@@ -247,8 +247,8 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
             started = time.perf_counter()
             rows: LabelledRows
             if blocks is None:
-                X, y, weight = self._checked(X, y, sample_weight, reset=True)
-                rows = MemoryRows.completed(X, y, weight, self.n_threads)
+                checked, labels, weight = self._checked(X, y, sample_weight, reset=True)
+                rows = MemoryRows.completed(checked, labels, weight, self.n_threads)
             else:
                 rows = surveyed(blocks, moments=True, allows_missing=True, n_threads=self.n_threads)
                 self.__dict__.pop("feature_names_in_", None)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.core import core
-from eigenfeat._base.types import Labels, Pairs, RandomState
+from eigenfeat._base.types import Labels, Pairs, Seed
 from eigenfeat._base.validation import check_memory, show
 from eigenfeat.pencils.class_matrices import ClassMatrices, Contraction, Recipe, Unions
 from eigenfeat.pencils.contrasts import KINDS, Contrasts, class_tree, one_vs_rest
@@ -122,7 +122,7 @@ def problems_of(
     labels: Labels,
     pairs: Pairs | Contrasts,
     scale: ArrayLike | None,
-    random_state: RandomState,
+    random_state: Seed,
 ) -> Problems:
     """Spell out the argument `pairs` for the classes with weight, `labels`."""
     kind, count = pairs, None

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from eigenfeat._base.labels import LabelTable, UnknownClassError
-from eigenfeat._base.types import Pairs, RandomState
+from eigenfeat._base.types import Pairs, Seed
 from eigenfeat._base.validation import (
     Generator,
     check_number,
@@ -44,7 +44,7 @@ def class_pairs(
     kind: Pairs = "all",
     *,
     n_pairs: int | None = None,
-    random_state: RandomState = None,
+    random_state: Seed = None,
 ) -> _Pairs:
     """Ordered pairs of classes, as indices into `classes`.
 
@@ -87,7 +87,7 @@ def class_pairs(
 
 
 def chosen_pairs(
-    classes: ArrayLike, kind: Pairs, *, n_pairs: int | None = None, random_state: RandomState = None
+    classes: ArrayLike, kind: Pairs, *, n_pairs: int | None = None, random_state: Seed = None
 ) -> _Pairs:
     """`class_pairs`, for what a user has given as `pairs`."""
     table = LabelTable.of(classes)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base import threads
-from eigenfeat._base.types import Pairs, RandomState
+from eigenfeat._base.types import Pairs, Seed
 from eigenfeat._base.validation import check_flag, check_number, check_vector, check_whole, show
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.class_matrices import ClassMatrices, Recipe, SingularDenominatorError, Unions
@@ -61,7 +61,7 @@ def pair_directions(
     *,
     constant: bool = False,
     scale: ArrayLike | None = None,
-    random_state: RandomState = None,
+    random_state: Seed = None,
     solve_with: Callable[..., PencilResult] | None = None,
 ) -> PairDirections:
     r"""Directions with a large mean square for one class of a pair and a small one for the other.
@@ -177,7 +177,7 @@ def pair_conditions(
     *,
     constant: bool = False,
     scale: ArrayLike | None = None,
-    random_state: RandomState = None,
+    random_state: Seed = None,
 ) -> PairConditions:
     """Crawford numbers of the pencils of `pair_directions` with the same arguments.
 

@@ -25,6 +25,8 @@ from eigenfeat.rows.blocks import ArrayBlocks, Block, RowBlocks, as_blocks, chec
 from eigenfeat.rows.reading import Reading, check_finite, check_known
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from eigenfeat.moments.class_moments import ClassMoments
 
 __all__ = [
@@ -73,7 +75,7 @@ def given_blocks(
     return ArrayBlocks(X, y, sample_weight)
 
 
-def is_mapped(X: Any) -> bool:
+def is_mapped(X: object) -> bool:
     """Whether rows are a memory-mapped array of real numbers, to be read block by block."""
     return (
         isinstance(X, np.memmap)
@@ -85,7 +87,7 @@ def is_mapped(X: Any) -> bool:
 
 
 def pooled_moments(
-    blocks: RowBlocks, *, label: Any = 0, n_threads: int | None = None
+    blocks: RowBlocks, *, label: Hashable = 0, n_threads: int | None = None
 ) -> ClassMoments:
     """Moments of all rows of blocks as one class, ignoring labels."""
     reading = Reading(n_threads=n_threads)
