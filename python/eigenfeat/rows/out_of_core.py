@@ -177,7 +177,7 @@ class FromLogits(BlockScores):
 
     classes_: NDArray[Any]
 
-    def decision_function(self, X: Rows | RowBlocks) -> Floats:
+    def decision_function(self, X: Rows) -> Floats:
         """Logits (n, k), or (n,) of the second class over the first."""
         raise NotImplementedError
 

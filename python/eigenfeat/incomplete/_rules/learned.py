@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
+from eigenfeat._base.types import Labels
 from eigenfeat.incomplete._completion.draws import completions
 from eigenfeat.incomplete._rules.calibration import lower_bounds
 from eigenfeat.incomplete._rules.rule import Case, Judgement, Rule
@@ -147,7 +148,7 @@ class ThresholdRule(Rule):
 
 
 def learned(
-    refit: Refit, layout: Layout, given: Rows, y: NDArray[Any], n_folds: int, seed: int
+    refit: Refit, layout: Layout, given: Rows, y: Labels, n_folds: int, seed: int
 ) -> tuple[_Array, _Array]:
     """Learn from folds.
 

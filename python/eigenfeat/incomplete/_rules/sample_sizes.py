@@ -20,9 +20,9 @@ MOST_SAMPLES = 2**20
 Reach = Callable[[int], float]
 
 
-def check_samples(given: Any) -> None:
+def check_samples(given: int | str) -> None:
     """A power of two, or "auto"."""
-    if given != "auto" and given & (given - 1):
+    if not isinstance(given, str) and given & (given - 1):
         raise ValueError(f"n_samples: expected a power of two or 'auto', got {show(given)}")
 
 
