@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.core import core
+from eigenfeat._base.types import DType
 
 __all__ = ["DenseRows", "SparseRows", "in_order"]
 
@@ -47,7 +48,7 @@ class SparseRows:
         return len(self.indptr) - 1, self.n_columns
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         """Type of the values."""
         return self.data.dtype
 
@@ -148,7 +149,7 @@ class DenseRows:
         return len(self.rows), int(self.X.shape[1])
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         """Type of the values."""
         return self.X.dtype
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from eigenfeat._base.types import DType
+
 if TYPE_CHECKING:
     from eigenfeat._base.types import Rows
 from numpy.typing import ArrayLike
@@ -62,7 +64,7 @@ class CsrRows:
         return len(self.indptr) - 1, self.n_columns
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         """Type of the values."""
         return self.data.dtype
 
@@ -73,7 +75,7 @@ def show(value: object, limit: int = 60) -> str:
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
-def check_dtype(dtype: npt.DTypeLike | None, name: str = "dtype") -> np.dtype[Any] | None:
+def check_dtype(dtype: npt.DTypeLike | None, name: str = "dtype") -> DType | None:
     """None, float32 or float64."""
     if dtype is None:
         return None
@@ -90,7 +92,7 @@ def check_rows(
     X: Rows,
     *,
     name: str = "X",
-    dtype: np.dtype[Any] | None = None,
+    dtype: DType | None = None,
     n_columns: int | None = None,
     by_columns: bool = False,
 ) -> RealArray | CsrRows:
@@ -176,7 +178,7 @@ def _csr_rows(X: Any, name: str, dtype: np.dtype[Any] | None) -> CsrRows:
     return CsrRows(data, indices, indptr, int(d))
 
 
-def real_array(values: Any, name: str, dtype: np.dtype[Any] | None = None) -> RealArray:
+def real_array(values: Any, name: str, dtype: DType | None = None) -> RealArray:
     """`values` as an array of `dtype`, or of float32 if they are that, or else of float64."""
     try:
         array = np.asarray(values)
@@ -229,7 +231,9 @@ def check_weights(
     return weights
 
 
-def check_vector(values: Any, n: int, name: str, *, positive: bool) -> npt.NDArray[np.float64]:
+def check_vector(
+    values: ArrayLike, n: int, name: str, *, positive: bool
+) -> npt.NDArray[np.float64]:
     """A float64 vector of `n` finite, and if asked positive, numbers."""
     vector = np.ascontiguousarray(real_array(values, name), dtype=np.float64)
     if vector.shape != (n,):

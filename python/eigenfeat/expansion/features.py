@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
-from eigenfeat._base.types import Floats, Rows
+from eigenfeat._base.types import Codes, DType, Floats, Rows
 from eigenfeat._base.validation import (
     CsrRows,
     RealArray,
@@ -49,7 +49,7 @@ class WideColumns(Protocol):
     dtype: np.dtype[Any]
 
     def project(
-        self, X: Any, offset: NDArray[Any] | None = None, n_threads: int | None = None
+        self, X: Any, offset: NDArray[np.float64] | None = None, n_threads: int | None = None
     ) -> Floats:
         """Return ``X @ directions + offset`` (n, F)."""
 
@@ -57,7 +57,7 @@ class WideColumns(Protocol):
         """Some of the directions."""
 
 
-def is_wide_columns(directions: Any) -> TypeGuard[WideColumns]:
+def is_wide_columns(directions: object) -> TypeGuard[WideColumns]:
     """Whether directions are not an array, but project rows themselves."""
     return hasattr(directions, "project")
 
@@ -83,14 +83,14 @@ def check_powers(powers: object) -> list[int]:
 
 def expand(
     X: Rows,
-    directions: NDArray[Any],
-    offset: NDArray[Any] | None = None,
+    directions: Floats | WideColumns,
+    offset: Floats | None = None,
     *,
     wave: str = "half_wave",
     powers: Sequence[int] = (1, 2, 3),
     include_input: bool = False,
     n_threads: int | None = None,
-) -> NDArray[Any]:
+) -> RealArray:
     """Project rows and expand the projections, fused and by tiles.
 
     Parameters
@@ -221,7 +221,7 @@ class ExpandedRows:
         return rows.shape[0], width + (d if self.include_input else 0)
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         """Type of the features."""
         rows = self.projections if self.projections is not None else self.X
         return np.dtype(np.float32 if rows.dtype == np.float32 else np.float64)
@@ -239,7 +239,7 @@ class ExpandedRows:
         projected = expand(self.X, self.directions, self.offset, wave="none", n_threads=n_threads)
         return replace(self, X=self.X if self.include_input else None, projections=projected)
 
-    def take(self, rows: Any) -> ExpandedRows:
+    def take(self, rows: Codes | NDArray[np.bool_]) -> ExpandedRows:
         """Select rows by their numbers or by a mask."""
         X = None if self.X is None else self.X[rows]
         stored = None if self.projections is None else self.projections[rows]

@@ -89,7 +89,7 @@ class Layer(Directions):
         signs = {"none": 1, "polynomial": len(self.powers)}
         return len(self.offset) * signs.get(self.wave, 2 * len(self.powers))
 
-    def transform(self, X: Any, n_threads: int | None) -> NDArray[Any]:
+    def transform(self, X: Any, n_threads: int | None) -> Floats:
         """Expanded features of rows, as one array."""
         waves = {"wave": self.wave, "powers": self.powers}
         if is_wide_columns(self.directions):
