@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-
-from eigenfeat._base.types import DType
+from numpy.typing import ArrayLike
 
 if TYPE_CHECKING:
-    from eigenfeat._base.types import Rows
-from numpy.typing import ArrayLike
+    from eigenfeat._base.types import DType, Rows
 
 __all__ = [
     "FLOATS",
