@@ -29,10 +29,8 @@ from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.out_of_core import FromLogits, over_blocks
 
 if TYPE_CHECKING:
-    from eigenfeat.rows.blocks import RowBlocks
-
-if TYPE_CHECKING:
     from eigenfeat.gem.gem import GEM
+    from eigenfeat.rows.blocks import RowBlocks
     from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = ["ENSEMBLE", "GEMEnsemble"]

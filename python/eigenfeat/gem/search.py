@@ -28,10 +28,8 @@ from eigenfeat.rows.out_of_core import BlockScores
 from eigenfeat.rows.splits import checked_splitter
 
 if TYPE_CHECKING:
-    from eigenfeat.rows.blocks import RowBlocks
-
-if TYPE_CHECKING:
     from eigenfeat.gem.search_splits import Trial
+    from eigenfeat.rows.blocks import RowBlocks
 
 __all__ = ["GEMClassifierCV"]
 
