@@ -8,13 +8,16 @@ number of threads.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.core import core
 from eigenfeat._base.types import DType
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 __all__ = ["DenseRows", "SparseRows", "in_order"]
 
@@ -226,7 +229,7 @@ class DenseRows:
         return out
 
 
-def in_order(X: Any) -> Any:
+def in_order(X: csr_array) -> csr_array:
     """A CSR matrix with sorted columns and one entry for each; a copy unless `X` is like that.
 
     SciPy sums what is stored twice in place as soon as a maximum is asked for, and scikit-learn

@@ -176,7 +176,7 @@ def _csr_rows(X: Any, name: str, dtype: np.dtype[Any] | None) -> CsrRows:
     return CsrRows(data, indices, indptr, int(d))
 
 
-def real_array(values: Any, name: str, dtype: DType | None = None) -> RealArray:
+def real_array(values: object, name: str, dtype: DType | None = None) -> RealArray:
     """`values` as an array of `dtype`, or of float32 if they are that, or else of float64."""
     try:
         array = np.asarray(values)
@@ -265,7 +265,7 @@ def check_whole(value: Any, name: str, *, at_least: int, at_most: int | None = N
     return int(value)
 
 
-def check_flag(value: Any, name: str) -> bool:
+def check_flag(value: object, name: str) -> bool:
     """Something that is true or false, whatever type it has; no array of several."""
     try:
         return bool(value)
@@ -273,7 +273,7 @@ def check_flag(value: Any, name: str) -> bool:
         raise ValueError(f"{name}: expected True or False, got {show(value)}") from None
 
 
-def check_count(value: Any, name: str, *, at_least: int) -> int:
+def check_count(value: object, name: str, *, at_least: int) -> int:
     """An integer of at most 31 bits."""
     count = check_whole(value, name, at_least=at_least)
     return check_whole(count, name, at_least=at_least, at_most=MOST)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,9 @@ from eigenfeat._base.validation import (
     row_arguments,
     show,
 )
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 __all__ = [
     "WAVES",
@@ -49,7 +52,10 @@ class WideColumns(Protocol):
     dtype: np.dtype[Any]
 
     def project(
-        self, X: Any, offset: NDArray[np.float64] | None = None, n_threads: int | None = None
+        self,
+        X: Floats | csr_array,
+        offset: NDArray[np.float64] | None = None,
+        n_threads: int | None = None,
     ) -> Floats:
         """Return ``X @ directions + offset`` (n, F)."""
 
@@ -239,7 +245,7 @@ class ExpandedRows:
         projected = expand(self.X, self.directions, self.offset, wave="none", n_threads=n_threads)
         return replace(self, X=self.X if self.include_input else None, projections=projected)
 
-    def take(self, rows: Codes | NDArray[np.bool_]) -> ExpandedRows:
+    def take(self, rows: Codes | NDArray[np.bool_] | slice) -> ExpandedRows:
         """Select rows by their numbers or by a mask."""
         X = None if self.X is None else self.X[rows]
         stored = None if self.projections is None else self.projections[rows]
@@ -283,7 +289,7 @@ class ExpandedRows:
         return _core_class(dtype)(**arguments)
 
 
-def core_rows(X: Any, constant: bool) -> Any:
+def core_rows(X: Rows | ExpandedRows, constant: bool) -> Any:
     """Rows as the core's linear model reads them: an array, a sparse matrix or `ExpandedRows`."""
     if isinstance(X, ExpandedRows):
         return X.core(constant)
@@ -291,7 +297,9 @@ def core_rows(X: Any, constant: bool) -> Any:
     return _core_class(rows.dtype)(**row_arguments(rows), constant=constant)
 
 
-def take_rows(X: Any, rows: Any) -> Any:
+def take_rows(
+    X: Floats | csr_array | ExpandedRows, rows: Codes | NDArray[np.bool_] | slice
+) -> Floats | csr_array | ExpandedRows:
     """Rows of anything that `core_rows` takes."""
     return X.take(rows) if isinstance(X, ExpandedRows) else X[rows]
 

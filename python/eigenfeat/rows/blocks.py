@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,9 @@ from eigenfeat._base import threads
 from eigenfeat._base.types import Codes, Floats
 from eigenfeat._base.validation import show
 from eigenfeat.expansion.features import core_rows, take_rows
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 __all__ = [
     "ArrayBlocks",
@@ -163,7 +166,7 @@ class ArrayBlocks(RowBlocks):
 
     def __init__(
         self,
-        X: Any,
+        X: Floats | csr_array,
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         block_rows: int | None = None,

@@ -92,7 +92,7 @@ class GaussianRows:
     def fit(
         cls,
         X: Floats,
-        weight: Any = None,
+        weight: _Array | None = None,
         *,
         max_iter: int = 100,
         tol: float = 1e-3,
@@ -153,7 +153,7 @@ class GaussianRows:
         missing: _Mask,
         codes: Codes,
         k: int,
-        weight: Any = None,
+        weight: _Array | None = None,
         n_threads: int | None = None,
     ) -> _Array:
         """Sums (k, d, d) of the conditional covariances R by class, times the weights of the rows.
@@ -303,7 +303,7 @@ def sampled(n: int, d: int) -> npt.NDArray[np.intp]:
 
 
 def completed(
-    X: Floats | csr_array, y: Labels, weight: Any, n_threads: int | None
+    X: Floats | csr_array, y: Labels, weight: _Array | None, n_threads: int | None
 ) -> tuple[Floats | csr_array, _Mask | None, GaussianRows | None]:
     """Training rows without NaN, which entries were missing, and the Gaussian; None where none was.
 

@@ -18,6 +18,7 @@ from eigenfeat.rows.blocks import Block
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+    from eigenfeat.expansion.features import ExpandedRows
     from eigenfeat.rows.completion import GaussianRows
 
 __all__ = ["Reading", "Receipt", "check_finite", "check_known", "merge_read", "read"]
@@ -120,7 +121,7 @@ class Reading:
             for rows in row_blocks(len(block), width):
                 yield _part(block, rows, self.whole(block.X[rows]))
 
-    def whole(self, X: Any) -> Any:
+    def whole(self, X: Floats | csr_array) -> Floats | csr_array | ExpandedRows:
         """Features of checked rows, all at once."""
         if self.layers:
             return layer_features(X, self.layers, self.include_input, self.n_threads)

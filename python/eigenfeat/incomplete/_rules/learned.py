@@ -34,6 +34,8 @@ from eigenfeat.incomplete._series.folds import held_out, spread_over_classes
 from eigenfeat.incomplete._series.steps import spread_steps
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from eigenfeat.incomplete._rules.fitted import Fitted, Refit
     from eigenfeat.incomplete._rules.ideal import ClassCodes
     from eigenfeat.incomplete._series.layout import Layout, Rows
@@ -103,7 +105,7 @@ class Thresholds:
         """How many rows were held out."""
         return len(self.critical)
 
-    def share(self, score: Any) -> _Array:
+    def share(self, score: ArrayLike) -> _Array:
         """What is shown of the agreement of rows that are decided at these scores."""
         below = np.searchsorted(self.critical, score, side="left")
         if self.confidence > 0 and self.n:

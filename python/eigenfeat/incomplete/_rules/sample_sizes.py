@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
 
 from eigenfeat._base.validation import show
 
@@ -26,7 +25,7 @@ def check_samples(given: int | str) -> None:
         raise ValueError(f"n_samples: expected a power of two or 'auto', got {show(given)}")
 
 
-def samples_of(given: Any, tau: float, reach: Reach) -> int:
+def samples_of(given: int | str, tau: float, reach: Reach) -> int:
     """How many samples to take.
 
     Parameters
