@@ -9,7 +9,7 @@ import pytest
 
 import eigenfeat as ef
 from eigenfeat import incomplete
-from eigenfeat.expansion import waves as expansion
+from eigenfeat.expansion import features as expansion
 from eigenfeat.neighbours import local_means
 
 X = np.random.default_rng(0).standard_normal((60, 4))

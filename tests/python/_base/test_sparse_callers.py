@@ -18,7 +18,7 @@ from sklearn.utils import get_tags
 
 import eigenfeat as ef
 from eigenfeat import incomplete, ldg, maxmargin
-from eigenfeat.expansion import waves as expansion
+from eigenfeat.expansion import features as expansion
 from eigenfeat.gem.clusters import class_clusters
 
 N, D, K = 102, 7, 3

@@ -215,12 +215,23 @@ def test_an_error_leaves_the_estimator_as_it_was(digits):
     model = distributed.GEMClassifier(n_directions=1, scale="none").fit(X, y)
     before = model.predict_proba(X)
     for bad, message in (
-        (on_dask(np.where(X == 16, np.nan, X), y), "expected finite numbers, got nan in row"),
+        (on_dask(np.where(X == 16, np.inf, X), y), "expected finite numbers, got inf in row"),
         (on_dask(X, np.full(900, "a")), "at least two classes"),
     ):
         with pytest.raises(ValueError, match=message):
             model.fit(*bad)
     assert_array_equal(model.predict_proba(X), before)
+
+
+def test_missing_entries_are_completed_as_on_one_machine(digits):
+    X, y = digits
+    X = np.where(np.random.default_rng(0).random(X.shape) < 0.2, np.nan, X)
+    options = {"n_directions": 1, "scale": "none"}
+    spread = distributed.GEMClassifier(**options).fit(*on_dask(X, y))
+    here = eigenfeat.GEMClassifier(**options).fit(ArrayBlocks(X, y, block_rows=250))
+    assert_array_equal(spread.completion_.covariance, here.completion_.covariance)
+    found = spread.predict_proba(on_dask(X, y)[0]).compute()
+    assert chance(found, here.predict_proba(X)) < 1e-2
 
 
 @pytest.mark.parametrize("name", ["GEM", "GEMClassifier", "MultinomialLogit"])
