@@ -1,14 +1,18 @@
-"""Plots of fitted models and results; each function returns its figure or axes."""
+"""Plots of fitted models and results, as displays and as functions that return figure or axes."""
 
 from typing import TYPE_CHECKING
 
 from eigenfeat._base.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from eigenfeat.plotting.calibration import EarlyCalibrationDisplay
+    from eigenfeat.plotting.directions import leading_pairs
     from eigenfeat.plotting.displays import EmbeddingDisplay, ReliabilityDisplay
     from eigenfeat.plotting.early import plot_calibration, plot_decision, plot_early_curves
+    from eigenfeat.plotting.early_curves import EarlyCurvesDisplay
+    from eigenfeat.plotting.early_decision import EarlyDecisionDisplay
+    from eigenfeat.plotting.filters import FiltersDisplay
     from eigenfeat.plotting.gem import (
-        leading_pairs,
         plot_errors,
         plot_filters,
         plot_projections,
@@ -21,12 +25,20 @@ if TYPE_CHECKING:
         plot_embedding,
         plot_sparsity,
     )
+    from eigenfeat.plotting.projections import ProjectionsDisplay
+    from eigenfeat.plotting.spectrum import SpectrumDisplay
 
 # Imported when they are first asked for: the libraries below take a second or more.
 _HOMES = {
     "EmbeddingDisplay": "displays",
     "ReliabilityDisplay": "displays",
-    "leading_pairs": "gem",
+    "EarlyCalibrationDisplay": "calibration",
+    "EarlyCurvesDisplay": "early_curves",
+    "EarlyDecisionDisplay": "early_decision",
+    "FiltersDisplay": "filters",
+    "ProjectionsDisplay": "projections",
+    "SpectrumDisplay": "spectrum",
+    "leading_pairs": "directions",
     "plot_errors": "gem",
     "plot_filters": "gem",
     "plot_projections": "gem",
@@ -42,8 +54,14 @@ _HOMES = {
 }
 
 __all__ = [
+    "EarlyCalibrationDisplay",
+    "EarlyCurvesDisplay",
+    "EarlyDecisionDisplay",
     "EmbeddingDisplay",
+    "FiltersDisplay",
+    "ProjectionsDisplay",
     "ReliabilityDisplay",
+    "SpectrumDisplay",
     "leading_pairs",
     "plot_accuracies",
     "plot_accuracy",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -13,10 +14,19 @@ from eigenfeat._base.validation import real_array, show
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
     from numpy.typing import ArrayLike
 
-__all__ = ["axes_or_new", "check_mapping", "check_names", "check_shares", "new_figure"]
+__all__ = [
+    "axes_or_new",
+    "check_mapping",
+    "check_names",
+    "check_shares",
+    "new_figure",
+    "panel_figure",
+    "root_figure",
+    "wrapped",
+]
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -37,6 +47,33 @@ def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
     if not isinstance(ax, Axes):
         raise ValueError(f"ax: expected Matplotlib's axes or None, got {show(ax)}")
     return ax
+
+
+def panel_figure(ax: Axes | None, width: float, height: float) -> Figure | SubFigure:
+    """A figure of that size for several panels, or the place of `ax`, which is switched off."""
+    if ax is None:
+        return new_figure(width, height)
+    place = axes_or_new(ax, width, height).get_subplotspec()
+    if place is None:
+        raise ValueError("ax: expected axes of a grid, as subplots() makes, got axes placed freely")
+    ax.set_axis_off()
+    parent = ax.figure
+    assert parent is not None
+    return parent.add_subfigure(place)
+
+
+def root_figure(axes: Axes) -> Figure:
+    """The whole figure that axes are on, be it on a part of it."""
+    parent = axes.figure
+    assert parent is not None
+    return parent.figure
+
+
+def wrapped(text: str, figure: Figure | SubFigure, size: float, columns: float = 1) -> str:
+    """The lines of a text of that font size, broken to the width of a figure's columns."""
+    inches = figure.bbox.width / figure.figure.dpi / columns
+    most = max(12, int(72 * inches / (0.54 * size)))  # a letter is about half as wide as high
+    return "\n".join(textwrap.fill(line, most) for line in text.split("\n"))
 
 
 def check_mapping(value: object, name: str, of: str, least: str = "at least one") -> None:

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.types import Floats, Labels, Rows
 from eigenfeat._base.validation import real_array, show
-from eigenfeat.plotting.arguments import axes_or_new
+from eigenfeat.plotting.arguments import axes_or_new, root_figure
 from eigenfeat.plotting.ldg import plot_embedding
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ class EmbeddingDisplay:
     ----------
     ax_, figure_ : axes and figure
         What was drawn on, after `plot`.
+    points_ : list of PathCollection
+        Points of each class, in ascending order.
 
     Examples
     --------
@@ -51,6 +53,7 @@ class EmbeddingDisplay:
 
     ax_: Axes
     figure_: Any
+    points_: list[Any]
 
     def __init__(self, features: ArrayLike, y: ArrayLike) -> None:
         self.features, self.y = features, y
@@ -106,9 +109,23 @@ class EmbeddingDisplay:
         return cls(features, y).plot(ax=ax, **options)
 
     def plot(self, ax: Axes | None = None, **options: Any) -> EmbeddingDisplay:
-        """Draw on `ax`, or on new axes; options are those of :func:`plot_embedding`."""
+        """Draw the rows.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; by default new ones.
+        **options
+            As of :func:`plot_embedding`.
+
+        Returns
+        -------
+        EmbeddingDisplay
+        """
+        before = 0 if ax is None else len(getattr(ax, "collections", ()))
         self.ax_ = plot_embedding(self.features, self.y, ax, **options)
-        self.figure_ = self.ax_.figure
+        self.points_ = list(self.ax_.collections)[before:]
+        self.figure_ = root_figure(self.ax_)
         return self
 
 
@@ -128,6 +145,8 @@ class ReliabilityDisplay:
     ----------
     ax_, figure_ : axes and figure
         What was drawn on, after `plot`.
+    errorbar_ : ErrorbarContainer
+        The points and their standard errors.
 
     Examples
     --------
@@ -143,6 +162,7 @@ class ReliabilityDisplay:
 
     ax_: Axes
     figure_: Any
+    errorbar_: Any
 
     def __init__(
         self,
@@ -161,6 +181,7 @@ class ReliabilityDisplay:
         *,
         n_bins: int = 10,
         ax: Axes | None = None,
+        **kwargs: Any,
     ) -> ReliabilityDisplay:
         """Predict probabilities of rows with a fitted classifier, and draw how right they are.
 
@@ -169,7 +190,8 @@ class ReliabilityDisplay:
         estimator : classifier with `predict_proba`
         X, y : rows and labels
         n_bins : int, default=10
-        ax : matplotlib.axes.Axes, optional
+        ax, **kwargs
+            As of `plot`.
 
         Returns
         -------
@@ -179,7 +201,7 @@ class ReliabilityDisplay:
         if not hasattr(estimator, "predict_proba"):
             raise ValueError(f"estimator: expected one with predict_proba, got {show(estimator)}")
         chances = estimator.predict_proba(X)
-        return cls.from_predictions(y, chances, estimator.classes_, n_bins=n_bins, ax=ax)
+        return cls.from_predictions(y, chances, estimator.classes_, n_bins=n_bins, ax=ax, **kwargs)
 
     @classmethod
     def from_predictions(
@@ -190,6 +212,7 @@ class ReliabilityDisplay:
         *,
         n_bins: int = 10,
         ax: Axes | None = None,
+        **kwargs: Any,
     ) -> ReliabilityDisplay:
         """Draw how right probabilities are.
 
@@ -203,7 +226,8 @@ class ReliabilityDisplay:
             Their labels.
         n_bins : int, default=10
             Bins of equal width.
-        ax : matplotlib.axes.Axes, optional
+        ax, **kwargs
+            As of `plot`.
 
         Returns
         -------
@@ -216,21 +240,32 @@ class ReliabilityDisplay:
             )
         right = np.asarray(classes)[found.argmax(axis=1)] == labels
         binned = _binned(found.max(axis=1), right, n_bins)
-        return cls(*binned).plot(ax=ax)
+        return cls(*binned).plot(ax, **kwargs)
 
-    def plot(self, ax: Axes | None = None) -> ReliabilityDisplay:
-        """Draw on `ax`, or on new axes; bars are standard errors."""
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> ReliabilityDisplay:
+        """Draw the shares; bars are standard errors.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; by default new ones.
+        **kwargs
+            Further arguments of `Axes.errorbar`.
+
+        Returns
+        -------
+        ReliabilityDisplay
+        """
         axes = axes_or_new(ax, 5.2, 4.6)
         spread = np.sqrt(self.accuracy * (1 - self.accuracy) / self.counts)
         axes.plot([0, 1], [0, 1], color="#9aa5b1", lw=1, label="as promised")
-        axes.errorbar(
-            self.confidence, self.accuracy, yerr=spread, fmt="o-", color="#2166ac", capsize=2.5,
-            label="share that is right",
-        )  # fmt: skip
+        style: dict[str, Any] = {"fmt": "o-", "color": "#2166ac", "capsize": 2.5}
+        style |= {"label": "share that is right", **kwargs}
+        self.errorbar_ = axes.errorbar(self.confidence, self.accuracy, yerr=spread, **style)
         axes.set(xlabel="probability of the predicted class", ylabel="share that is right")
         axes.legend(frameon=False)
         axes.spines[["top", "right"]].set_visible(False)
-        self.ax_, self.figure_ = axes, axes.figure
+        self.ax_, self.figure_ = axes, root_figure(axes)
         return self
 
 

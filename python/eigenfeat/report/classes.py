@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat.plotting.arguments import new_figure
-from eigenfeat.plotting.gem import ACCENT, MUTED
+from eigenfeat.plotting.colours import ACCENT, MUTED
 from eigenfeat.report.evidence import Evidence
 from eigenfeat.report.html import Html, Section, bar, escaped, figure, paragraph, table
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from eigenfeat.plotting import plot_filters, plot_spectrum
 from eigenfeat.plotting.arguments import new_figure
-from eigenfeat.plotting.gem import FILTER_COLOURS
+from eigenfeat.plotting.colours import FILTER_COLOURS
 from eigenfeat.report.html import Section, bar, figure, paragraph, table
 
 if TYPE_CHECKING:

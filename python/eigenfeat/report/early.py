@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 from eigenfeat.plotting import plot_calibration, plot_decision
 from eigenfeat.plotting.arguments import new_figure
-from eigenfeat.plotting.gem import ACCENT
+from eigenfeat.plotting.colours import ACCENT
 from eigenfeat.report.evidence import Evidence, quietly, standard_error
 from eigenfeat.report.html import Section, figure, paragraph, table
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from eigenfeat.plotting import plot_embedding
 from eigenfeat.plotting.arguments import new_figure
-from eigenfeat.plotting.gem import ACCENT, MUTED
+from eigenfeat.plotting.colours import ACCENT, MUTED
 from eigenfeat.report.directions import parts_of
 from eigenfeat.report.evidence import Evidence, features_of, neighbour_labels, standard_error
 from eigenfeat.report.html import Section, figure, paragraph, table

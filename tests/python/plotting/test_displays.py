@@ -28,6 +28,7 @@ def test_an_embedding():
     drawn = np.concatenate([points.get_offsets() for points in ax.collections])
     expected = np.concatenate([model.transform(X)[label == Y] for label in range(3)])
     assert np.allclose(drawn, expected)
+    assert np.allclose(np.concatenate([one.get_offsets() for one in display.points_]), expected)
     assert display.plot().ax_ is not ax
     again = EmbeddingDisplay.from_predictions(Y, model.transform(X))
     assert np.array_equal(again.features, display.features)
@@ -50,6 +51,10 @@ def test_reliability_against_plain_loops():
             assert display.confidence[found] == pytest.approx(sure[inside].mean())
             found += 1
     assert found == len(display.counts)
+    line, _, _ = display.errorbar_
+    assert np.array_equal(line.get_xydata(), np.c_[display.confidence, display.accuracy])
+    again = ReliabilityDisplay.from_estimator(model, X, Y, color="black")
+    assert again.errorbar_[0].get_color() == "black"
 
 
 def test_wrong_arguments_are_named():

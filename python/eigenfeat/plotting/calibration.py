@@ -1,0 +1,164 @@
+"""What a calibration of early decisions found on held-out rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from eigenfeat._base.validation import show
+from eigenfeat.incomplete import Calibration, calibrate
+from eigenfeat.plotting.arguments import axes_or_new, root_figure
+from eigenfeat.plotting.colours import ACCENT, BAND, KNOWN, MUTED
+from eigenfeat.plotting.taus import fitted_reliable, short_tau
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+    from sklearn.base import BaseEstimator
+
+__all__ = ["EarlyCalibrationDisplay"]
+
+TICKS = [1e-8, 1e-6, 1e-4, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999]
+
+
+class EarlyCalibrationDisplay:
+    """Realised agreement of early labels and its lower bound against tau, with the chosen tau.
+
+    Parameters
+    ----------
+    calibration : Calibration
+        Result of :func:`eigenfeat.incomplete.calibrate`.
+
+    Attributes
+    ----------
+    ax_ : Axes
+        Axes that were drawn on.
+    figure_ : Figure
+        Their figure.
+    realised_line_, lower_line_ : Line2D
+        Agreement on the held-out rows, and its lower bound, by the logit of tau.
+    chosen_point_ : Line2D or None
+        The chosen tau; None if there is none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+    >>> from eigenfeat.incomplete import ReliableClassifier
+    >>> from eigenfeat.plotting import EarlyCalibrationDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, 200)
+    >>> X = rng.standard_normal((200, 8)) + y[:, None]
+    >>> model = ReliableClassifier(LinearDiscriminantAnalysis()).fit(X[:100], y[:100])
+    >>> display = EarlyCalibrationDisplay.from_estimator(model, X[100:], agreement=0.8)
+    >>> display.calibration.n
+    100
+    """
+
+    ax_: Axes
+    figure_: Figure
+    realised_line_: Line2D
+    lower_line_: Line2D
+    chosen_point_: Line2D | None
+
+    def __init__(self, calibration: Calibration) -> None:
+        self.calibration = calibration
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: BaseEstimator,
+        X: ArrayLike | None = None,
+        *,
+        agreement: float = 0.95,
+        confidence: float = 0.9,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> EarlyCalibrationDisplay:
+        """Draw the calibration of a fitted model.
+
+        Parameters
+        ----------
+        estimator : ReliableClassifier or ReliableClassifierCV
+            Fitted model; of a search the best estimator.
+        X : (n, d) array-like, optional
+            Complete rows that were not used for fitting: the model is calibrated on them, and
+            stays as it is. By default, the calibration that the model carries is drawn.
+        agreement, confidence : float, default=0.95, 0.9
+            With `X`, the required share of early labels that are final, and the confidence in it.
+        ax, **kwargs
+            As of `plot`.
+
+        Returns
+        -------
+        EarlyCalibrationDisplay
+
+        Raises
+        ------
+        ValueError
+            If the estimator is not a ReliableClassifier, or there are no rows and its method
+            `calibrate` was not called.
+        """
+        model = fitted_reliable(estimator, "estimator")
+        if X is not None:
+            found = calibrate(model, X, agreement=agreement, confidence=confidence)
+        elif hasattr(model, "calibration_"):
+            found = model.calibration_
+        else:
+            raise ValueError(
+                "estimator: expected a model whose method calibrate was called, or rows X to "
+                f"calibrate it on, got {show(estimator)}"
+            )
+        return cls(found).plot(ax, **kwargs)
+
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> EarlyCalibrationDisplay:
+        """Draw the calibration.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; by default new ones.
+        **kwargs
+            Further arguments of `Axes.plot` for the realised agreement.
+
+        Returns
+        -------
+        EarlyCalibrationDisplay
+        """
+        one = self.calibration
+        if not isinstance(one, Calibration):
+            raise ValueError(f"calibration: expected a Calibration, got {show(one)}")
+        axes = axes_or_new(ax, 6.8, 4.2)
+        logit = np.log(one.tau) - np.log1p(-one.tau)
+        name = f"realised on {one.n} held-out rows"
+        style = {"color": BAND, "lw": 2, "label": name, **kwargs}
+        (self.realised_line_,) = axes.plot(logit, one.realised, **style)
+        bound = f"lower bound, confidence {one.confidence:g}"
+        (self.lower_line_,) = axes.plot(logit, one.lower, color=KNOWN, lw=1.6, ls="--", label=bound)
+        axes.plot(logit, one.tau, color=MUTED, lw=1, label="as promised: agreement = tau")
+        axes.axhline(one.agreement, color="black", lw=0.9)
+        axes.annotate(
+            f"wanted: {one.agreement:g}", (logit[0], one.agreement), (2, 3),
+            textcoords="offset points",
+        )  # fmt: skip
+        self.chosen_point_ = None
+        if one.chosen >= 0:
+            place = logit[one.chosen], one.lower[one.chosen]
+            chosen = f"chosen: tau = {short_tau(one.reliability)}"
+            (self.chosen_point_,) = axes.plot(
+                *place, "o", color=ACCENT, ms=8, zorder=4, label=chosen
+            )
+        kept = [t for t in TICKS if one.tau[0] <= t * (1 + 1e-6) and t <= one.tau[-1] * (1 + 1e-6)]
+        axes.set_xticks([np.log(t) - np.log1p(-t) for t in kept], [short_tau(t) for t in kept])
+        axes.tick_params(axis="x", labelrotation=45)
+        low = min(one.lower.min(), one.agreement)
+        axes.set_ylim(low - 0.06 * (1 - low), 1 + 0.04 * (1 - low))
+        axes.set(xlabel="tau (logit scale)", ylabel="share of early labels that are final")
+        axes.grid(alpha=0.25)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(fontsize=9, loc="lower right")
+        self.ax_, self.figure_ = axes, root_figure(axes)
+        return self
