@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eigenfeat._base.validation import show
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = ["Names", "check_same_names", "checked_names", "differing_name", "names_of", "take_names"]
 
 Names = tuple[str, ...]
 
 
-def checked_names(names: Any, n_columns: int | None = None) -> Names | None:
+def checked_names(names: Iterable[str] | None, n_columns: int | None = None) -> Names | None:
     """Names as a tuple, None for None; ValueError unless distinct strings, one a column."""
     if names is None:
         return None
@@ -26,7 +29,7 @@ def checked_names(names: Any, n_columns: int | None = None) -> Names | None:
     return tuple(str(name) for name in found)
 
 
-def names_of(X: Any) -> Names | None:
+def names_of(X: object) -> Names | None:
     """Names of the columns of a data frame; None for all else, and if they are no distinct strings.
 
     That is scikit-learn's rule: numbered columns have no names.

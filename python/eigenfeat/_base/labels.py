@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.lazy import cached_property
-from eigenfeat._base.types import Labels
+from eigenfeat._base.types import DType, Labels
 from eigenfeat._base.validation import show
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 __all__ = ["LabelTable", "UnknownClassError", "check_two_labels", "label_dtype"]
 
@@ -38,7 +41,7 @@ class LabelTable:
     fixed: bool = False
 
     @classmethod
-    def of(cls, classes: Any) -> LabelTable:
+    def of(cls, classes: ArrayLike | None) -> LabelTable:
         """The fixed table of the given classes, or an empty open one for None."""
         if classes is None:
             return cls()
@@ -64,7 +67,7 @@ class LabelTable:
         array.flags.writeable = False
         return array
 
-    def index(self, label: Any) -> int:
+    def index(self, label: Hashable) -> int:
         """Index of a label; UnknownClassError if there is no such class."""
         plain = label.item() if isinstance(label, np.generic) else label
         try:
@@ -73,7 +76,9 @@ class LabelTable:
             known = show(self.classes.tolist())
             raise UnknownClassError(f"class: expected one of {known}, got {show(plain)}") from None
 
-    def encode(self, y: Any, n: int, start: int = 0) -> tuple[npt.NDArray[np.int32], LabelTable]:
+    def encode(
+        self, y: ArrayLike, n: int, start: int = 0
+    ) -> tuple[npt.NDArray[np.int32], LabelTable]:
         """Class indices (n,) of the labels `y`, and the table that holds all of them.
 
         Errors count rows from `start`.
@@ -87,7 +92,7 @@ class LabelTable:
         indices = np.array([table._index[label] for label in labels], dtype=np.int32)
         return indices[codes], table
 
-    def joined(self, labels: Iterable[Any], dtype: np.dtype[Any], name: str) -> LabelTable:
+    def joined(self, labels: Iterable[Hashable], dtype: DType, name: str) -> LabelTable:
         """This table with the labels that it lacks at its end."""
         unseen = tuple(label for label in labels if label not in self._index)
         if not unseen:
@@ -99,7 +104,7 @@ class LabelTable:
         _check_order(self.labels, unseen, name)
         return LabelTable(self.labels + unseen, _common_dtype(self.dtype, dtype))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The table as JSON can hold it; bytes as Latin-1 text."""
         kinds = {type(label).__name__ for label in self.labels}
         if not kinds <= {"bool", "int", "float", "str", "bytes"}:
@@ -124,14 +129,14 @@ class LabelTable:
         return table
 
 
-def check_two_labels(classes: npt.NDArray[Any], rows: str = "rows") -> None:
+def check_two_labels(classes: Labels, rows: str = "rows") -> None:
     """Raise ValueError unless there are two labels at least; errors call what has them `rows`."""
     if len(classes) < 2:
         seen = f"1 class ({classes.tolist()[0]!r})" if len(classes) else "none"
         raise ValueError(f"y: expected {rows} of at least two classes, got {seen}")
 
 
-def label_dtype(text: str, labels: Sequence[Any]) -> np.dtype[Any]:
+def label_dtype(text: str, labels: Sequence[Any]) -> DType:
     """A dtype by the name that a file gives, for these labels; ValueError if there is none.
 
     One that is much wider than they are comes back narrower: a short file must not ask for much

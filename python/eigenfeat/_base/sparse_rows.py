@@ -8,12 +8,16 @@ number of threads.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.core import core
+from eigenfeat._base.types import DType
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 __all__ = ["DenseRows", "SparseRows", "in_order"]
 
@@ -47,7 +51,7 @@ class SparseRows:
         return len(self.indptr) - 1, self.n_columns
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         """Type of the values."""
         return self.data.dtype
 
@@ -148,7 +152,7 @@ class DenseRows:
         return len(self.rows), int(self.X.shape[1])
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         """Type of the values."""
         return self.X.dtype
 
@@ -225,7 +229,7 @@ class DenseRows:
         return out
 
 
-def in_order(X: Any) -> Any:
+def in_order(X: csr_array) -> csr_array:
     """A CSR matrix with sorted columns and one entry for each; a copy unless `X` is like that.
 
     SciPy sums what is stored twice in place as soon as a maximum is asked for, and scikit-learn

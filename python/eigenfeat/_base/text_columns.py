@@ -13,7 +13,7 @@ __all__ = ["naming_text"]
 
 
 @contextmanager
-def naming_text(X: Any) -> Iterator[None]:
+def naming_text(X: object) -> Iterator[None]:
     """Say which column of `X` holds text, and what to do, if what is done inside fails of it."""
     try:
         yield

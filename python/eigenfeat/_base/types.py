@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Floats", "Labels", "RandomState", "Rows", "Seed", "Sparse", "Targets", "Weights"]
+__all__ = [
+    "Codes",
+    "DType",
+    "Floats",
+    "Labels",
+    "Pairs",
+    "RandomState",
+    "Rows",
+    "Seed",
+    "Sparse",
+    "Targets",
+    "Weights",
+]
 
 
 class Sparse(Protocol):
@@ -22,12 +34,19 @@ class Sparse(Protocol):
 
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
     Rows: TypeAlias = ArrayLike | Sparse  # of numbers; a data frame is array-like
     Targets: TypeAlias = ArrayLike | None  # None where rows are blocks, which bring their own
     Weights: TypeAlias = ArrayLike | None  # a number for each row; None is 1 for each
     Labels: TypeAlias = NDArray[Any]  # of any one type that can be sorted
+    Codes: TypeAlias = NDArray[np.integer[Any]]  # positions of labels in a sorted table of them
+    DType: TypeAlias = np.dtype[Any]
     Floats: TypeAlias = NDArray[np.floating[Any]]  # float32 or float64, as the rows that came
+    Pairs: TypeAlias = (
+        str | tuple[str, int] | Sequence[tuple[Hashable, Hashable]] | NDArray[Any]
+    )  # by name, with a number, or (label, label) each
     RandomState: TypeAlias = int | np.random.RandomState | None
     Seed: TypeAlias = int | np.random.RandomState | np.random.Generator | None
 else:  # np.floating takes no argument in old versions, and nobody asks
-    Rows = Targets = Weights = Labels = Floats = RandomState = Seed = Any
+    Rows = Targets = Weights = Labels = Codes = DType = Pairs = Floats = RandomState = Seed = Any

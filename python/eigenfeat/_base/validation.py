@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 if TYPE_CHECKING:
-    from eigenfeat._base.types import Rows
-from numpy.typing import ArrayLike
+    from eigenfeat._base.types import DType, Rows
 
 __all__ = [
     "FLOATS",
@@ -62,7 +62,7 @@ class CsrRows:
         return len(self.indptr) - 1, self.n_columns
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         """Type of the values."""
         return self.data.dtype
 
@@ -73,7 +73,7 @@ def show(value: object, limit: int = 60) -> str:
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
-def check_dtype(dtype: npt.DTypeLike | None, name: str = "dtype") -> np.dtype[Any] | None:
+def check_dtype(dtype: npt.DTypeLike | None, name: str = "dtype") -> DType | None:
     """None, float32 or float64."""
     if dtype is None:
         return None
@@ -90,7 +90,7 @@ def check_rows(
     X: Rows,
     *,
     name: str = "X",
-    dtype: np.dtype[Any] | None = None,
+    dtype: DType | None = None,
     n_columns: int | None = None,
     by_columns: bool = False,
 ) -> RealArray | CsrRows:
@@ -176,7 +176,7 @@ def _csr_rows(X: Any, name: str, dtype: np.dtype[Any] | None) -> CsrRows:
     return CsrRows(data, indices, indptr, int(d))
 
 
-def real_array(values: Any, name: str, dtype: np.dtype[Any] | None = None) -> RealArray:
+def real_array(values: object, name: str, dtype: DType | None = None) -> RealArray:
     """`values` as an array of `dtype`, or of float32 if they are that, or else of float64."""
     try:
         array = np.asarray(values)
@@ -229,7 +229,9 @@ def check_weights(
     return weights
 
 
-def check_vector(values: Any, n: int, name: str, *, positive: bool) -> npt.NDArray[np.float64]:
+def check_vector(
+    values: ArrayLike, n: int, name: str, *, positive: bool
+) -> npt.NDArray[np.float64]:
     """A float64 vector of `n` finite, and if asked positive, numbers."""
     vector = np.ascontiguousarray(real_array(values, name), dtype=np.float64)
     if vector.shape != (n,):
@@ -263,7 +265,7 @@ def check_whole(value: Any, name: str, *, at_least: int, at_most: int | None = N
     return int(value)
 
 
-def check_flag(value: Any, name: str) -> bool:
+def check_flag(value: object, name: str) -> bool:
     """Something that is true or false, whatever type it has; no array of several."""
     try:
         return bool(value)
@@ -271,7 +273,7 @@ def check_flag(value: Any, name: str) -> bool:
         raise ValueError(f"{name}: expected True or False, got {show(value)}") from None
 
 
-def check_count(value: Any, name: str, *, at_least: int) -> int:
+def check_count(value: object, name: str, *, at_least: int) -> int:
     """An integer of at most 31 bits."""
     count = check_whole(value, name, at_least=at_least)
     return check_whole(count, name, at_least=at_least, at_most=MOST)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eigenfeat._base.files import persist
 from eigenfeat.moments.class_moments import ClassMoments
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["KIND", "read_checkpoint", "write_checkpoint"]
 
@@ -14,7 +17,7 @@ KIND = "moments checkpoint"
 
 
 def write_checkpoint(
-    path: str | os.PathLike[str], moments: ClassMoments, progress: dict[str, Any]
+    path: str | os.PathLike[str], moments: ClassMoments, progress: Mapping[str, object]
 ) -> None:
     """Write the exact state of `moments`, and anything that JSON can hold, atomically."""
     meta = {"moments": moments._meta(), "progress": progress}

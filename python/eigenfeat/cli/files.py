@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eigenfeat.cli.model_commands import add_model_commands
 from eigenfeat.cli.options import (
@@ -21,6 +21,9 @@ from eigenfeat.cli.options import (
 )
 from eigenfeat.cli.parameters import add_parameters
 from eigenfeat.cli.texts import DATA, STATUS
+
+if TYPE_CHECKING:
+    from eigenfeat.cli.options import Commands
 
 __all__ = ["MERGE", "add_commands"]
 
@@ -149,7 +152,7 @@ Parquet, NaN in .npy), so that line n always belongs to row n.
 {DATA}"""
 
 
-def add_commands(commands: Any) -> None:
+def add_commands(commands: Commands) -> None:
     """Add the commands to those of the program."""
     _add_moments(commands)
     _add_inspect(commands)

@@ -6,9 +6,12 @@ import argparse
 import ast
 import json
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eigenfeat.cli.output import UsageError
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 __all__ = [
     "CLASSIFIERS",
@@ -26,7 +29,7 @@ CLASSIFIERS = ("lda", "qda", "bayes", "logit", "neighbour", "gem")
 EXTRACTORS = ("pca", "ldg", "fisher", "local_fisher", "lda")
 
 
-def new_model(options: argparse.Namespace) -> Any:
+def new_model(options: argparse.Namespace) -> BaseEstimator:
     """A model of the kind that `--model` names, other than GEM, with its parameters."""
     part = {"reliable": "classifier", "shift": "extractor"}.get(options.model_kind)
     for name in ("classifier", "extractor"):
@@ -46,7 +49,7 @@ def new_model(options: argparse.Namespace) -> Any:
     return set_parameters(model, assigned(options.assignments), "--set")
 
 
-def set_parameters(model: Any, given: dict[str, Any], flag: str) -> Any:
+def set_parameters(model: BaseEstimator, given: dict[str, object], flag: str) -> BaseEstimator:
     """The model with parameters by name; UsageError names what it does not have or take."""
     known = model.get_params()
     for name, value in given.items():
@@ -72,12 +75,12 @@ def assignment(text: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def assigned(given: Sequence[tuple[str, str]] | None) -> dict[str, Any]:
+def assigned(given: Sequence[tuple[str, str]] | None) -> dict[str, object]:
     """Values by name: numbers, true, false, none, lists in brackets; all else is text."""
     return {name: _value(text) for name, text in given or ()}
 
 
-def grid_values(given: Sequence[tuple[str, str]] | None) -> dict[str, list[Any]]:
+def grid_values(given: Sequence[tuple[str, str]] | None) -> dict[str, list[object]]:
     """Lists of values by name, from NAME=A,B,C."""
     found: dict[str, list[Any]] = {}
     for name, text in given or ():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eigenfeat.cli.kinds import assignment
 from eigenfeat.cli.options import (
@@ -20,6 +20,9 @@ from eigenfeat.cli.options import (
 )
 from eigenfeat.cli.parameters import add_parameters
 from eigenfeat.cli.texts import DATA, STATUS
+
+if TYPE_CHECKING:
+    from eigenfeat.cli.options import Commands
 
 __all__ = ["SHELLS", "add_completion", "add_model_commands"]
 
@@ -79,13 +82,13 @@ examples:
   eigenfeat completion tcsh > ~/.eigenfeat.csh        (then: source ~/.eigenfeat.csh)"""
 
 
-def add_model_commands(commands: Any) -> None:
+def add_model_commands(commands: Commands) -> None:
     """Add the commands to those of the program."""
     _add_search(commands)
     _add_report(commands)
 
 
-def add_completion(commands: Any, parser: argparse.ArgumentParser) -> None:
+def add_completion(commands: Commands, parser: argparse.ArgumentParser) -> None:
     """Add the command that completes all others, those of `parser`."""
     completion = commands.add_parser(
         "completion",

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,9 @@ from eigenfeat.rows.blocks import Block, joined
 from eigenfeat.tables import FileRows, described, listed_files, open_rows
 from eigenfeat.tables.rows import finite_rows
 from eigenfeat.tables.writers import SUFFIXES, open_writer
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 __all__ = ["fit", "forget_names", "gathered", "opened", "predict", "transform"]
 
@@ -254,7 +257,7 @@ def transform(options: argparse.Namespace) -> int:
 
 def opened(
     options: argparse.Namespace, method: str | None, *, labelled: bool = False
-) -> tuple[Any, FileRows]:
+) -> tuple[BaseEstimator, FileRows]:
     """The model, and the rows with its columns, and their labels if these are wanted."""
     model = load(options.model)
     for part in (model, getattr(model, "logit_", None)):
@@ -304,7 +307,7 @@ def _rows_for(
     return open_data(options, **chosen)
 
 
-def forget_names(model: Any) -> None:
+def forget_names(model: BaseEstimator) -> None:
     """Columns were matched by name when the file was opened; blocks have none."""
     model.__dict__.pop("feature_names_in_", None)
 

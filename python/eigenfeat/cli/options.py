@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from eigenfeat.cli.kinds import CLASSIFIERS, EXTRACTORS, KINDS, assignment
 from eigenfeat.cli.output import UsageError
+
+if TYPE_CHECKING:
+    from eigenfeat.tables.rows import FileRows
+
+    Commands: TypeAlias = argparse._SubParsersAction[argparse.ArgumentParser]
+    Group: TypeAlias = argparse._ArgumentGroup
 
 __all__ = [
     "add_data_options",
@@ -31,7 +37,7 @@ __all__ = [
 ]
 
 
-def add_output(parser: Any, what: str) -> None:
+def add_output(parser: argparse.ArgumentParser, what: str) -> None:
     """Add -o."""
     parser.add_argument(
         "-o",
@@ -43,7 +49,7 @@ def add_output(parser: Any, what: str) -> None:
     )
 
 
-def add_run_options(parser: Any, *, progress: bool = True) -> None:
+def add_run_options(parser: argparse.ArgumentParser, *, progress: bool = True) -> None:
     """Add what has to do with the run, not with its result."""
     group = parser.add_argument_group("running")
     group.add_argument("--threads", type=positive, metavar="N", help="threads (default: all)")
@@ -58,12 +64,14 @@ def add_run_options(parser: Any, *, progress: bool = True) -> None:
     )
 
 
-def add_talk(group: Any) -> None:
+def add_talk(group: Group) -> None:
     """Add --json."""
     group.add_argument("--json", action="store_true", help="print the result as one JSON object")
 
 
-def add_data_options(parser: Any, *, target: bool = True, model: bool = False) -> None:
+def add_data_options(
+    parser: argparse.ArgumentParser, *, target: bool = True, model: bool = False
+) -> None:
     """Add how files of rows are read."""
     group = parser.add_argument_group("reading")
     if target:
@@ -127,7 +135,7 @@ def add_data_options(parser: Any, *, target: bool = True, model: bool = False) -
     )
 
 
-def add_formats(group: Any) -> None:
+def add_formats(group: Group) -> None:
     """Add what tells formats apart."""
     group.add_argument(
         "--format",
@@ -148,7 +156,7 @@ def add_formats(group: Any) -> None:
     )
 
 
-def open_data(options: argparse.Namespace, **changed: Any) -> Any:
+def open_data(options: argparse.Namespace, **changed: Any) -> FileRows:
     """Open the rows that the options name."""
     from eigenfeat.tables import OptionError, open_rows
 
@@ -169,7 +177,7 @@ def open_data(options: argparse.Namespace, **changed: Any) -> Any:
         raise UsageError(f"--{error.option.replace('_', '-')}: {error.text}") from None
 
 
-def open_labelled(options: argparse.Namespace, **changed: Any) -> Any:
+def open_labelled(options: argparse.Namespace, **changed: Any) -> FileRows:
     """Open the rows that the options name, which have to have labels."""
     from eigenfeat.tables import listed_files
     from eigenfeat.tables.formats import WITH_LABELS, format_of
@@ -189,7 +197,7 @@ def open_labelled(options: argparse.Namespace, **changed: Any) -> Any:
     return rows
 
 
-def column_names(rows: Any) -> list[str] | None:
+def column_names(rows: FileRows) -> list[str] | None:
     """Names of the feature columns; None where the files have numbers only."""
     if rows.sources[0].sparse:
         return None
@@ -272,14 +280,14 @@ def image_shape(text: str) -> tuple[int, int] | str | None:
         ) from None
 
 
-def add_inputs(parser: Any) -> None:
+def add_inputs(parser: argparse.ArgumentParser) -> None:
     """Add the model and the data."""
     parser.add_argument("model", metavar="MODEL", help="a file from fit or eigenfeat.save")
     parser.add_argument("data", nargs="+", metavar="DATA", help="files, folders or patterns")
     parser.set_defaults(reads_standard_input=True)
 
 
-def add_memory(parser: Any) -> Any:
+def add_memory(parser: argparse.ArgumentParser) -> Group:
     """Add --memory; the group that it is in."""
     group = parser.add_argument_group("memory")
     group.add_argument(
@@ -288,7 +296,7 @@ def add_memory(parser: Any) -> Any:
     return group
 
 
-def add_model_kind(parser: Any) -> None:
+def add_model_kind(parser: argparse.ArgumentParser) -> None:
     """Add what model is fitted, and its parameters by name."""
     group = parser.add_argument_group("model")
     group.add_argument(

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 from eigenfeat._base.extras import installed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rich.progress import Progress
 
 __all__ = [
@@ -142,7 +144,7 @@ class Output:
         """Print a line that is not part of the result."""
         print(f"eigenfeat: {text}", file=sys.stderr, flush=True)
 
-    def result(self, found: dict[str, Any], text: str, file: TextIO | None = None) -> None:
+    def result(self, found: Mapping[str, object], text: str, file: TextIO | None = None) -> None:
         """Print the result: `found` as JSON, or `text`; to stdout unless a file is given."""
         if self._json:
             _print_json({"status": "ok", "command": self.command, **found}, file)

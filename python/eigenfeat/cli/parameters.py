@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eigenfeat.cli.output import UsageError
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from eigenfeat.cli.options import Group
 
 __all__ = ["PAIRS", "PARAMETERS", "add_parameters", "estimator_of", "refuse_gem_options"]
 
@@ -18,9 +23,10 @@ PARAMETERS = (
 PAIRS = ("all", "hypercube", "random", "stratified", "confusion", "one_vs_rest", "class_tree")
 
 
-def add_parameters(group: Any) -> None:
+def add_parameters(group: Group) -> None:
     """Add the options to a group of `fit`'s."""
-    number, whole = {"type": float, "metavar": "X"}, {"type": int, "metavar": "N"}
+    number: dict[str, Any] = {"type": float, "metavar": "X"}
+    whole: dict[str, Any] = {"type": int, "metavar": "N"}
     group.add_argument(
         "--ridge",
         type=_or_auto,
@@ -83,7 +89,7 @@ def add_parameters(group: Any) -> None:
     )
 
 
-def estimator_of(kind: Any, options: argparse.Namespace) -> Any:
+def estimator_of(kind: type[BaseEstimator], options: argparse.Namespace) -> BaseEstimator:
     """An estimator with the parameters that were given; UsageError if it does not take them."""
     given = {name: getattr(options, name) for name in PARAMETERS}
     given = {name: value for name, value in given.items() if value is not None}

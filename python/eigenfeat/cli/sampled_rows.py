@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from eigenfeat._base.types import Floats, Labels
 from eigenfeat.cli.output import Output
 from eigenfeat.tables import FileRows
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 __all__ = ["some_rows"]
 
 
-def some_rows(rows: FileRows, most: int, output: Output) -> tuple[Any, NDArray[Any], int]:
+def some_rows(rows: FileRows, most: int, output: Output) -> tuple[Floats | csr_array, Labels, int]:
     """All rows, or `most` of them drawn at random in one pass, in their order; and their number."""
     rng = np.random.default_rng(0)
     X: Any = None

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenfeat._base.types import Floats
 from eigenfeat.demo.datasets import Images, Split, random_splits
 from eigenfeat.gem.gem import GEM
 
 Array = NDArray[np.float64]
-Features = tuple[Array, Array]
+Features = tuple[Floats, Floats]
 
 PENALTIES = (1e-3, 1e-2, 1e-1, 1.0)  # C of the classifier: every method chooses out of these
 TEST_SHARE = 0.4
@@ -168,7 +169,7 @@ def _measure(
     outcome.n_columns = train.shape[1]
 
 
-def _choose_penalty(rows: Array, labels: NDArray[np.int64]) -> float:
+def _choose_penalty(rows: Floats, labels: NDArray[np.int64]) -> float:
     """Return the C with the fewest errors on a quarter of the rows; the smaller one on a tie."""
     inner = next(iter(random_splits(labels, 1, 0.25, seed=0)))
     fit, held_out = (rows[inner.train], labels[inner.train]), (rows[inner.test], labels[inner.test])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenfeat._base.types import Labels
 from eigenfeat.incomplete import (
     ECTS,
     Calibration,
@@ -80,7 +81,7 @@ class Demonstration:
     curves: dict[str, EarlyCurve | tuple[list[float], list[float]]]
 
 
-def signals(n: int, rng: np.random.Generator) -> tuple[Array, NDArray[Any]]:
+def signals(n: int, rng: np.random.Generator) -> tuple[Array, Labels]:
     """Return n noisy signals (n, 60) of three classes and their class names.
 
     All signals start alike. The first class leaves the others after some samples, the second turns

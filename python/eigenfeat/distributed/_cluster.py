@@ -5,20 +5,50 @@ from __future__ import annotations
 import sys
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from eigenfeat.distributed._dask import module
 
-__all__ = ["client_in_use", "computed", "gathered", "graphs_of_any_size", "persisted", "workers_of"]
+if TYPE_CHECKING:
+    from dask.delayed import Delayed
+
+__all__ = [
+    "Client",
+    "client_in_use",
+    "computed",
+    "gathered",
+    "graphs_of_any_size",
+    "persisted",
+    "workers_of",
+]
 
 _LOOK = 2.0  # seconds from one look at the workers to the next
 _PATIENCE = "eigenfeat.no-workers-timeout"
 _had_workers: weakref.WeakSet[Any] = weakref.WeakSet()  # clients
 
 
-def client_in_use() -> Any:
+class Client(Protocol):
+    """What is asked of Dask's client."""
+
+    def scheduler_info(self, n_workers: int = 5) -> dict[str, Any]:
+        """Tell of the cluster, among others of its workers."""
+
+    def compute(self, collections: list[Delayed]) -> list[object]:
+        """Begin to compute tasks."""
+
+    def gather(self, futures: Sequence[object]) -> list[Any]:
+        """Wait for results, and bring them here."""
+
+    def submit(self, function: Callable[..., object], *arguments: object, **options: Any) -> object:
+        """Begin to call a function on a worker."""
+
+    def cancel(self, futures: Sequence[object]) -> None:
+        """Give results up."""
+
+
+def client_in_use() -> Client | None:
     """The client whose scheduler is Dask's current one, or None."""
     if "distributed" not in sys.modules:
         return None
@@ -26,7 +56,7 @@ def client_in_use() -> Any:
     return client if isinstance(client, module("distributed").Client) else None
 
 
-def workers_of(client: Any) -> dict[str, Any]:
+def workers_of(client: Client) -> dict[str, Any]:
     """What the scheduler says of its workers, by address."""
     try:
         workers = client.scheduler_info(n_workers=-1)["workers"]
@@ -35,7 +65,7 @@ def workers_of(client: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", workers)
 
 
-def computed(tasks: Sequence[Any]) -> list[Any]:
+def computed(tasks: Sequence[Delayed]) -> list[Any]:
     """Results of tasks, by whatever scheduler is current.
 
     Raises
@@ -51,13 +81,13 @@ def computed(tasks: Sequence[Any]) -> list[Any]:
     return gathered(client, futures)
 
 
-def gathered(client: Any, futures: Sequence[Any]) -> list[Any]:
+def gathered(client: Client, futures: Sequence[object]) -> list[Any]:
     """Results of futures; see `computed`."""
     _finished(client, futures)
     return list(client.gather(futures))
 
 
-def persisted(tasks: Sequence[Any]) -> list[Any]:
+def persisted(tasks: Sequence[Delayed]) -> list[Delayed]:
     """The same tasks, whose results stay where they were computed; see `computed`."""
     client = client_in_use()
     if client is None:
@@ -103,7 +133,7 @@ def _no_workers(seconds: float) -> str:
     )
 
 
-def graphs_of_any_size() -> AbstractContextManager[Any]:
+def graphs_of_any_size() -> AbstractContextManager[object]:
     """Let Dask send what a pass needs with its graph, so that no lost worker takes it along.
 
     From 10 MB on it would rather have it scattered, and says so.

@@ -18,21 +18,21 @@ def module(name: str) -> Any:
         ) from error
 
 
-def is_collection(X: Any) -> bool:
+def is_collection(X: object) -> bool:
     """Whether `X` is Dask's: array, data frame, series or another."""
     return hasattr(X, "__dask_graph__")
 
 
-def is_array(X: Any) -> bool:
+def is_array(X: object) -> bool:
     """Whether `X` is a Dask array."""
     return is_collection(X) and hasattr(X, "chunks")
 
 
-def is_frame(X: Any) -> bool:
+def is_frame(X: object) -> bool:
     """Whether `X` is a Dask data frame."""
     return is_collection(X) and hasattr(X, "columns") and hasattr(X, "map_partitions")
 
 
-def is_series(X: Any) -> bool:
+def is_series(X: object) -> bool:
     """Whether `X` is a Dask series."""
     return is_collection(X) and hasattr(X, "to_dask_array") and getattr(X, "ndim", 2) == 1

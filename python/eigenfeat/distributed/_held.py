@@ -7,12 +7,19 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from eigenfeat.distributed._cluster import client_in_use, gathered, graphs_of_any_size, workers_of
 from eigenfeat.distributed._tree import Node, Tree
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from dask.delayed import Delayed
+
+    from eigenfeat.distributed._cluster import Client
 
 __all__ = ["MOST_BYTES", "Held", "Share", "of_bundle"]
 
@@ -133,7 +140,7 @@ class Held:
         self._large: set[Any] = set()
 
     @classmethod
-    def of(cls, sources: Iterable[tuple[Any, ...]]) -> Held | None:
+    def of(cls, sources: Iterable[tuple[Delayed | None, ...]]) -> Held | None:
         """Delayed sources that are futures and nothing else; None if one is not."""
         if "distributed" not in sys.modules:
             return None
@@ -149,7 +156,7 @@ class Held:
         merge: Callable[[Any, Any], Any],
         fan_in: int,
         arguments: Sequence[tuple[Any, ...]],
-        kind: Any,
+        kind: Hashable,
     ) -> Tree | None:
         """Merge ``leaf(*arguments, *partition)`` of all partitions, by a task for each share.
 
@@ -179,7 +186,7 @@ class Held:
         holding = None if client is None else self._found(client)
         return None if holding is None else holding.evened()
 
-    def shares(self, client: Any) -> list[Share] | None:
+    def shares(self, client: Client) -> list[Share] | None:
         """The tasks of a pass; None where it is better to have one a partition."""
         holding = self._found(client)
         return None if holding is None else holding.shares()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -13,7 +13,13 @@ from eigenfeat.distributed._cluster import client_in_use, workers_of
 from eigenfeat.rows.blocks import Block, RowBlocks
 from eigenfeat.rows.reading import Reading, Receipt, merge_read
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 __all__ = ["Kept", "keeps", "kept_of", "reduced"]
+
+
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,11 +57,16 @@ def kept_of(blocks: RowBlocks, reading: Reading) -> list[Kept]:
     return found
 
 
-def reduced(kept: Sequence[Kept], function: Any, merge: Any, arguments: Sequence[Any]) -> Any:
+def reduced(
+    kept: Sequence[Kept],
+    function: Callable[..., _Result],
+    merge: Callable[[_Result, _Result], _Result],
+    arguments: Sequence[Any],
+) -> tuple[Receipt, _Result | None] | None:
     """As `eigenfeat.rows.reading.read` for each of the blocks, merged: the same bits."""
-    total = None
+    total: Any = None
     for block in kept:
-        found = None
+        found: Any = None
         for piece in block.pieces:
             result = function(piece, *arguments)
             found = result if found is None else merge(found, result)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from eigenfeat.distributed._cluster import computed
 from eigenfeat.distributed._dask import is_array, is_collection, is_frame, is_series, module
 from eigenfeat.distributed._held import Held
 from eigenfeat.rows.blocks import Block
+
+if TYPE_CHECKING:
+    from dask.array import Array
+    from dask.dataframe import DataFrame, Series
 
 __all__ = ["Partitions", "partitions"]
 
@@ -46,12 +50,14 @@ class Partitions:
     origin: Any
 
 
-def partitions(X: Any, y: Any, sample_weight: Any) -> Partitions:
+def partitions(
+    X: Array | DataFrame, y: Array | Series | str | None, sample_weight: Array | Series | str | None
+) -> Partitions:
     """Partitions of rows, with the labels and weights that belong to them."""
     if is_frame(X):
-        columns = (y, sample_weight)
+        columns: tuple[Any, ...] = (y, sample_weight)
         if all(column is None or isinstance(column, str) for column in columns):
-            return _of_frame(X, y, sample_weight)
+            return _of_frame(X, *columns)
         labels, weights = (_column_of(X, column) for column in columns)
         features = _features(X, *columns)
         return _of_arrays(X[features].to_dask_array(), labels, weights, _names(features))

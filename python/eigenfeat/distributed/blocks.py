@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,10 @@ from eigenfeat.distributed._kept import Kept, keeps, kept_of, reduced
 from eigenfeat.distributed._partitions import Partitions, partitions
 from eigenfeat.rows.blocks import ArrayBlocks, Block, RowBlocks, joined
 from eigenfeat.rows.reading import Reading, read
+
+if TYPE_CHECKING:
+    from dask.array import Array
+    from dask.dataframe import DataFrame, Series
 
 __all__ = ["DaskBlocks"]
 
@@ -67,9 +71,9 @@ class DaskBlocks(RowBlocks):
 
     def __init__(
         self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
+        X: Array | DataFrame,
+        y: Array | Series | str | None = None,
+        sample_weight: Array | Series | str | None = None,
         *,
         block_rows: int | None = None,
         split_every: int = 4,

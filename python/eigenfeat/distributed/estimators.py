@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from eigenfeat._base.types import Rows
 from eigenfeat.distributed._dask import is_collection
 from eigenfeat.distributed.blocks import DaskBlocks
 from eigenfeat.distributed.pencils import solve_pencils_if_many
@@ -13,6 +14,11 @@ from eigenfeat.distributed.predictions import apply
 from eigenfeat.gem import classifier, gem, search
 from eigenfeat.linear import logistic
 from eigenfeat.moments.class_moments import ClassMoments
+
+if TYPE_CHECKING:
+    from dask.typing import DaskCollection as Collection
+
+    from eigenfeat.rows.blocks import RowBlocks
 
 __all__ = ["GEM", "GEMClassifier", "GEMClassifierCV", "MultinomialLogit"]
 
@@ -125,7 +131,7 @@ class GEM(_OnDask, gem.GEM):
     _local: ClassVar[Any] = gem.GEM
     _solve_with: ClassVar[Any] = staticmethod(solve_pencils_if_many)
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Rows | RowBlocks | Collection) -> Any:
         """Expand rows into features; a lazy Dask array for a Dask collection.
 
         Parameters
@@ -136,7 +142,10 @@ class GEM(_OnDask, gem.GEM):
         -------
         (n, columns) array
         """
-        return apply(self._sent(), "transform", X) if is_collection(X) else super().transform(X)
+        rows: Any = X
+        return (
+            apply(self._sent(), "transform", rows) if is_collection(X) else super().transform(rows)
+        )
 
     def _sent(self) -> Any:
         self._found()  # solved for here, not by every worker
@@ -170,7 +179,7 @@ class GEMClassifierCV(_ClassifierOnDask, search.GEMClassifierCV):
 
     _local: ClassVar[Any] = search.GEMClassifierCV
 
-    def to_local(self) -> Any:
+    def to_local(self) -> search.GEMClassifierCV:
         """Convert the search and its best estimator to the classes outside this module.
 
         Returns

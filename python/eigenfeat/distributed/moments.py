@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from eigenfeat.distributed.blocks import DaskBlocks
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.rows import reductions
 
+if TYPE_CHECKING:
+    from dask.array import Array
+    from dask.dataframe import DataFrame, Series
+    from numpy.typing import ArrayLike, DTypeLike
+
 __all__ = ["class_moments"]
 
 
 def class_moments(
-    X: Any,
-    y: Any,
-    sample_weight: Any = None,
-    classes: Any = None,
-    dtype: Any = None,
+    X: Array | DataFrame,
+    y: Array | Series | str,
+    sample_weight: Array | Series | str | None = None,
+    classes: ArrayLike | None = None,
+    dtype: DTypeLike | None = None,
     *,
     split_every: int = 4,
     n_threads: int = 1,

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base import threads as _threads
+from eigenfeat._base.types import Pairs
 from eigenfeat.distributed._cluster import computed
 from eigenfeat.distributed._dask import module
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import eigh, pencils
 from eigenfeat.pencils.eigh import PencilResult
 from eigenfeat.pencils.pair_batches import PairDirections
+
+if TYPE_CHECKING:
+    from eigenfeat._base.validation import RealArray
+    from eigenfeat.pencils.contrasts import Contrasts
 
 __all__ = ["pair_directions", "solve_pencils", "solve_pencils_if_many"]
 
@@ -25,7 +30,9 @@ _BATCH_BYTES = 2**28  # of matrices in one graph
 _MANY = 2e10  # problems times d^3, some seconds of one core
 
 
-def pair_directions(moments: ClassMoments, pairs: Any = "all", **options: Any) -> PairDirections:
+def pair_directions(
+    moments: ClassMoments, pairs: Pairs | Contrasts = "all", **options: Any
+) -> PairDirections:
     """Solve the pencils of :func:`eigenfeat.pair_directions` on the workers.
 
     Each task has the pairs of some denominator classes.
@@ -46,7 +53,11 @@ def pair_directions(moments: ClassMoments, pairs: Any = "all", **options: Any) -
 
 
 def solve_pencils_if_many(
-    numerators: list[Any], denominators: list[Any], shifts: Any, items: _Rows, *settings: Any
+    numerators: list[RealArray],
+    denominators: list[RealArray],
+    shifts: RealArray,
+    items: _Rows,
+    *settings: Any,
 ) -> PencilResult:
     """Like `eigh.solve`: here if that takes a few seconds, else by `solve_pencils`."""
     many = len(items) * float(numerators[0].shape[0]) ** 3 > _MANY
@@ -55,9 +66,9 @@ def solve_pencils_if_many(
 
 
 def solve_pencils(
-    numerators: list[Any],
-    denominators: list[Any],
-    shifts: Any,
+    numerators: list[RealArray],
+    denominators: list[RealArray],
+    shifts: RealArray,
     items: _Rows,
     n_vectors: int,
     threshold: float,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,10 +10,17 @@ from eigenfeat._base import threads
 from eigenfeat._base.validation import show
 from eigenfeat.distributed._dask import is_array, is_frame, module
 
+if TYPE_CHECKING:
+    from dask.array import Array
+    from dask.dataframe import DataFrame, Series
+    from sklearn.base import BaseEstimator
+
 __all__ = ["apply"]
 
 
-def apply(estimator: Any, method: str, X: Any) -> Any:
+def apply(
+    estimator: BaseEstimator, method: str, X: Array | DataFrame
+) -> Array | DataFrame | Series:
     """Apply a method of a fitted estimator to each partition of the rows.
 
     Parameters
@@ -42,18 +49,19 @@ def apply(estimator: Any, method: str, X: Any) -> Any:
             f"got {show(method)}"
         )
     dask = module("dask")
-    if is_frame(X):
-        empty = _result_of_no_rows(call, X._meta_nonempty)
+    rows: Any = X  # one of the two, as only what it has tells
+    if is_frame(rows):
+        empty = _result_of_no_rows(call, rows._meta_nonempty)
         model = dask.delayed(estimator, pure=False, traverse=False)
-        return X.map_partitions(_rows_of, model, method, empty, meta=empty)
-    if not is_array(X) or X.ndim != 2:
-        raise ValueError(f"X: expected a dask array (n, d) or a dask data frame, got {show(X)}")
-    if X.numblocks[1] > 1:
-        X = X.rechunk({1: -1})
-    empty = _result_of_no_rows(call, _one_row(X))
+        return rows.map_partitions(_rows_of, model, method, empty, meta=empty)
+    if not is_array(rows) or rows.ndim != 2:
+        raise ValueError(f"X: expected a dask array (n, d) or a dask data frame, got {show(rows)}")
+    if rows.numblocks[1] > 1:
+        rows = rows.rechunk({1: -1})
+    empty = _result_of_no_rows(call, _one_row(rows))
     model = dask.delayed(estimator, pure=False, traverse=False)
     vector = empty.ndim == 1
-    return X.map_blocks(
+    return rows.map_blocks(
         _rows_of,
         model,
         method,
@@ -61,7 +69,7 @@ def apply(estimator: Any, method: str, X: Any) -> Any:
         dtype=empty.dtype,
         meta=empty,
         drop_axis=1 if vector else [],
-        chunks=X.chunks[:1] if vector else (X.chunks[0], empty.shape[1:]),
+        chunks=rows.chunks[:1] if vector else (rows.chunks[0], empty.shape[1:]),
     )
 
 

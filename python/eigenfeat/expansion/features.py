@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
-from eigenfeat._base.types import Floats, Rows
+from eigenfeat._base.types import Codes, DType, Floats, Rows
 from eigenfeat._base.validation import (
     CsrRows,
     RealArray,
@@ -26,6 +26,9 @@ from eigenfeat._base.validation import (
     row_arguments,
     show,
 )
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 __all__ = [
     "WAVES",
@@ -49,7 +52,10 @@ class WideColumns(Protocol):
     dtype: np.dtype[Any]
 
     def project(
-        self, X: Any, offset: NDArray[Any] | None = None, n_threads: int | None = None
+        self,
+        X: Floats | csr_array,
+        offset: NDArray[np.float64] | None = None,
+        n_threads: int | None = None,
     ) -> Floats:
         """Return ``X @ directions + offset`` (n, F)."""
 
@@ -57,7 +63,7 @@ class WideColumns(Protocol):
         """Some of the directions."""
 
 
-def is_wide_columns(directions: Any) -> TypeGuard[WideColumns]:
+def is_wide_columns(directions: object) -> TypeGuard[WideColumns]:
     """Whether directions are not an array, but project rows themselves."""
     return hasattr(directions, "project")
 
@@ -83,14 +89,14 @@ def check_powers(powers: object) -> list[int]:
 
 def expand(
     X: Rows,
-    directions: NDArray[Any],
-    offset: NDArray[Any] | None = None,
+    directions: Floats | WideColumns,
+    offset: Floats | None = None,
     *,
     wave: str = "half_wave",
     powers: Sequence[int] = (1, 2, 3),
     include_input: bool = False,
     n_threads: int | None = None,
-) -> NDArray[Any]:
+) -> RealArray:
     """Project rows and expand the projections, fused and by tiles.
 
     Parameters
@@ -221,7 +227,7 @@ class ExpandedRows:
         return rows.shape[0], width + (d if self.include_input else 0)
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         """Type of the features."""
         rows = self.projections if self.projections is not None else self.X
         return np.dtype(np.float32 if rows.dtype == np.float32 else np.float64)
@@ -239,7 +245,7 @@ class ExpandedRows:
         projected = expand(self.X, self.directions, self.offset, wave="none", n_threads=n_threads)
         return replace(self, X=self.X if self.include_input else None, projections=projected)
 
-    def take(self, rows: Any) -> ExpandedRows:
+    def take(self, rows: Codes | NDArray[np.bool_] | slice) -> ExpandedRows:
         """Select rows by their numbers or by a mask."""
         X = None if self.X is None else self.X[rows]
         stored = None if self.projections is None else self.projections[rows]
@@ -283,7 +289,7 @@ class ExpandedRows:
         return _core_class(dtype)(**arguments)
 
 
-def core_rows(X: Any, constant: bool) -> Any:
+def core_rows(X: Rows | ExpandedRows, constant: bool) -> Any:
     """Rows as the core's linear model reads them: an array, a sparse matrix or `ExpandedRows`."""
     if isinstance(X, ExpandedRows):
         return X.core(constant)
@@ -291,7 +297,9 @@ def core_rows(X: Any, constant: bool) -> Any:
     return _core_class(rows.dtype)(**row_arguments(rows), constant=constant)
 
 
-def take_rows(X: Any, rows: Any) -> Any:
+def take_rows(
+    X: Floats | csr_array | ExpandedRows, rows: Codes | NDArray[np.bool_] | slice
+) -> Floats | csr_array | ExpandedRows:
     """Rows of anything that `core_rows` takes."""
     return X.take(rows) if isinstance(X, ExpandedRows) else X[rows]
 

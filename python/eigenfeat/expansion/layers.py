@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from eigenfeat._base.files.stored import Stored, fits
 from eigenfeat._base.types import Floats
 from eigenfeat.expansion.features import WAVES, ExpandedRows, check_powers, expand, is_wide_columns
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 __all__ = [
     "DIRECTIONS",
@@ -51,7 +54,7 @@ class Directions:
     pairs: NDArray[Any]
     ranks: NDArray[np.intp]
 
-    def project(self, X: Any, n_threads: int | None) -> Floats:
+    def project(self, X: Floats | csr_array, n_threads: int | None) -> Floats:
         """Projections (n, F) of rows."""
         if is_wide_columns(self.directions):
             return self.directions.project(X, self.offset, n_threads)
@@ -89,7 +92,7 @@ class Layer(Directions):
         signs = {"none": 1, "polynomial": len(self.powers)}
         return len(self.offset) * signs.get(self.wave, 2 * len(self.powers))
 
-    def transform(self, X: Any, n_threads: int | None) -> NDArray[Any]:
+    def transform(self, X: Floats | csr_array, n_threads: int | None) -> Floats:
         """Expanded features of rows, as one array."""
         waves = {"wave": self.wave, "powers": self.powers}
         if is_wide_columns(self.directions):
@@ -111,8 +114,8 @@ def row_blocks(n: int, width: int) -> Iterator[slice]:
 
 
 def hidden_features(
-    X: Any, layers: Sequence[Layer], n_threads: int | None
-) -> Iterator[tuple[slice, Any]]:
+    X: Floats | csr_array, layers: Sequence[Layer], n_threads: int | None
+) -> Iterator[tuple[slice, Floats | csr_array]]:
     """Input of the layer after `layers`, block by block."""
     width = max([X.shape[1], *(2 * len(layer.offset) for layer in layers)])
     for rows in row_blocks(X.shape[0], width):
@@ -123,7 +126,9 @@ def hidden_features(
         yield rows, block
 
 
-def project_rows(X: Any, layers: Sequence[Layer], n_threads: int | None) -> NDArray[np.float32]:
+def project_rows(
+    X: Floats | csr_array, layers: Sequence[Layer], n_threads: int | None
+) -> NDArray[np.float32]:
     """Projections (n, F) on the last layer, float32; wider arrays are formed only for blocks."""
     n, last = X.shape[0], layers[-1]
     out: NDArray[np.float32] | None = None
@@ -148,7 +153,7 @@ def _last_input(X: Any, layers: Sequence[Layer], n_threads: int | None) -> Any:
 
 
 def layer_features(
-    X: Any, layers: Sequence[Layer], include_input: bool, n_threads: int | None
+    X: Floats | csr_array, layers: Sequence[Layer], include_input: bool, n_threads: int | None
 ) -> ExpandedRows:
     """Features of the last layer from projections, preceded by the columns of its input."""
     last = layers[-1]

@@ -12,7 +12,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from eigenfeat._base.cores import count_cores
 from eigenfeat._base.sparse_rows import in_order
-from eigenfeat._base.types import RandomState, Rows
+from eigenfeat._base.types import Labels, RandomState, Rows
 
 __all__ = ["class_clusters", "cross_pairs"]
 
@@ -21,7 +21,7 @@ FEWEST_ROWS = 50  # of a cluster, on average: moments of fewer are mostly noise
 
 def class_clusters(
     X: Rows,
-    y: NDArray[Any],
+    y: Labels,
     n_clusters: int,
     *,
     scaled: bool = False,
@@ -54,9 +54,9 @@ def class_clusters(
         The clusters of each class, in the order of the classes.
     """
     seed = int(check_random_state(random_state).randint(2**31 - 1))
-    X = X if isinstance(X, np.ndarray) else in_order(X)
+    checked = X if isinstance(X, np.ndarray) else in_order(X)
     count_cores()
-    rows = _divided(X) if scaled else X
+    rows = _divided(checked) if scaled else checked
     groups = np.empty(len(y), dtype=object)
     of_classes = []
     for label in np.unique(y):

@@ -29,10 +29,8 @@ from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.out_of_core import FromLogits, over_blocks
 
 if TYPE_CHECKING:
-    from eigenfeat.rows.blocks import RowBlocks
-
-if TYPE_CHECKING:
     from eigenfeat.gem.gem import GEM
+    from eigenfeat.rows.blocks import RowBlocks
     from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = ["ENSEMBLE", "GEMEnsemble"]
@@ -139,11 +137,11 @@ class GEMEnsemble(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
 
     def fit(
         self,
-        X: Any,
+        X: Rows | RowBlocks,
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
-        events: Any = None,
+        events: ArrayLike | None = None,
     ) -> GEMEnsemble:
         """Fit the members.
 

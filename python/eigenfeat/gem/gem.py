@@ -9,7 +9,6 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -21,7 +20,7 @@ from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.lazy import Lazy
 from eigenfeat._base.speaking import Speaks
 from eigenfeat._base.text_columns import naming_text
-from eigenfeat._base.types import RandomState, Rows, Targets, Weights
+from eigenfeat._base.types import Floats, RandomState, Rows, Targets, Weights
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat.expansion.features import check_powers, expand
 from eigenfeat.gem.names import NamedFeatures
@@ -248,19 +247,20 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
             started = time.perf_counter()
             rows: LabelledRows
             if blocks is None:
-                X, y, weight = self._checked(X, y, sample_weight, reset=True)
-                rows = MemoryRows.completed(X, y, weight, self.n_threads)
+                checked, labels, weight = self._checked(X, y, sample_weight, reset=True)
+                rows = MemoryRows.completed(checked, labels, weight, self.n_threads)
             else:
                 rows = surveyed(blocks, moments=True, allows_missing=True, n_threads=self.n_threads)
                 self.__dict__.pop("feature_names_in_", None)
             self._learn(rows, started)
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> GEM:
+    def partial_fit(
+        self, X: Rows, y: Targets, classes: Targets = None, sample_weight: Weights = None
+    ) -> GEM:
         """Add a batch of rows to the moments; directions are computed when next needed.
 
-        If `scale` is "auto" and the first batch has at least 300 rows, the choice is made on that
-        batch.
+        If `scale` is "auto" and the first batch has at least 300 rows, the choice is made on it.
 
         Parameters
         ----------
@@ -330,7 +330,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
         return self
 
     @over_blocks
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: Rows | RowBlocks) -> Floats:
         """Expand rows into features.
 
         Parameters
@@ -347,12 +347,12 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
         """
         found = self._found()
         with naming_text(X):
-            X = validate_data(self, X, reset=False, **ALLOW_NAN)
-        X = complete(getattr(self, "completion_", None), X, self.n_threads)
+            rows = validate_data(self, X, reset=False, **ALLOW_NAN)
+        rows = complete(getattr(self, "completion_", None), rows, self.n_threads)
         if isinstance(found.directions, WideDirections):
-            return expand_wide(self, found, X)
+            return expand_wide(self, found, rows)
         return expand(
-            X,
+            rows,
             found.directions,
             found.offset if found.offset.any() else None,
             wave=self.expansion,

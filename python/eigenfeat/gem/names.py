@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _check_feature_names_in
 
 from eigenfeat.expansion.features import check_powers, column_suffixes
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 __all__ = ["NamedFeatures"]
 
@@ -25,7 +28,7 @@ class NamedFeatures:
         """Return the solution, with `pairs` and `ranks`."""
         raise NotImplementedError
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Name the columns of `transform`, as in "gem_3_vs_2_rank0_pos_pow1".
 
         Parameters

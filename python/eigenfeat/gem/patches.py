@@ -20,6 +20,7 @@ from sklearn.utils.validation import (
 )
 
 from eigenfeat._base.text_columns import naming_text
+from eigenfeat._base.types import Floats
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import show
 from eigenfeat.gem.gem import GEM
@@ -198,7 +199,7 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                 self._solve()
         return self
 
-    def transform(self, X: ArrayLike) -> NDArray[Any]:
+    def transform(self, X: ArrayLike) -> Floats:
         """Compute the pooled features of the patches.
 
         Parameters

@@ -158,7 +158,9 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.random_state = random_state
         self.n_threads = n_threads
 
-    def fit(self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None) -> GEMRegressor:
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> GEMRegressor:
         """Fit directions between bins of the target, then the regression on their expansion.
 
         Parameters
@@ -180,12 +182,14 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         with unchanged_on_error(self):
             options = {"dtype": FLOATS, "order": "C", "multi_output": True, "y_numeric": True}
             with naming_text(X):
-                X, y = validate_data(self, X, _numbers(y), **options)
-            X, y, weight = weighted_rows(X, np.asarray(y, dtype=np.float64), sample_weight)
-            self._one_output = y.ndim == 1
-            outputs = y.reshape(len(y), -1)
-            self.directions_, self.offset_ = self._directions(X, outputs, weight)
-            self._regress(self._features(X), outputs, weight)
+                rows, labels = validate_data(self, X, _numbers(y), **options)
+            rows, labels, weight = weighted_rows(
+                rows, np.asarray(labels, dtype=np.float64), sample_weight
+            )
+            self._one_output = labels.ndim == 1
+            outputs = labels.reshape(len(labels), -1)
+            self.directions_, self.offset_ = self._directions(rows, outputs, weight)
+            self._regress(self._features(rows), outputs, weight)
         return self
 
     def predict(self, X: ArrayLike) -> Labels:
@@ -202,8 +206,8 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self, "coef_")
         with naming_text(X):
-            X = validate_data(self, X, dtype=FLOATS, order="C", reset=False)
-        found: NDArray[Any] = self._features(X) @ self.coef_.T + self.intercept_
+            rows = validate_data(self, X, dtype=FLOATS, order="C", reset=False)
+        found: NDArray[Any] = self._features(rows) @ self.coef_.T + self.intercept_
         return found
 
     def _directions(self, X: Any, outputs: _Array, weight: Any) -> tuple[_Array, _Array]:

@@ -28,10 +28,8 @@ from eigenfeat.rows.out_of_core import BlockScores
 from eigenfeat.rows.splits import checked_splitter
 
 if TYPE_CHECKING:
-    from eigenfeat.rows.blocks import RowBlocks
-
-if TYPE_CHECKING:
     from eigenfeat.gem.search_splits import Trial
+    from eigenfeat.rows.blocks import RowBlocks
 
 __all__ = ["GEMClassifierCV"]
 
@@ -217,7 +215,7 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         pair = result["error"], result["log_loss"]
         return pair if self.scoring == "error" else pair[::-1]
 
-    def predict(self, X: Rows) -> Labels:
+    def predict(self, X: Rows | RowBlocks) -> Labels:
         """Most probable labels, (n,)."""
         return self._best().predict(X)
 

@@ -9,11 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eigenfeat._base.feature_names import take_names
+from eigenfeat._base.types import Codes
 from eigenfeat.gem.search_splits import Split, Trial, candidate
 from eigenfeat.rows.memory import MemoryRows
 from eigenfeat.rows.surveyed import SurveyedBlocks
 
 if TYPE_CHECKING:
+    from sklearn.model_selection import BaseCrossValidator
+
     from eigenfeat.gem.classifier import GEMClassifier
 
 __all__ = ["SearchRows"]
@@ -54,7 +57,7 @@ class SearchRows:
         self.classes, self.codes = self.rows.classes, self.rows.codes
         take_names(self, checked)
 
-    def parts(self, splitter: Any) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    def parts(self, splitter: BaseCrossValidator) -> Iterator[tuple[Codes, Codes]]:
         """Numbers of the rows to train on and of those to hold out, split by split.
 
         A splitter of the caller's may know rows by their numbers among all that were given. So it
@@ -91,7 +94,7 @@ class SearchRows:
         """Fit a classifier to all rows."""
         model.fit(*self._given)
 
-    def split(self, train: Any, held: Any) -> Split:
+    def split(self, train: ArrayLike, held: ArrayLike) -> Split:
         """The candidates' work on a part to train on and a part held out, by rows' numbers."""
         train, held = _numbers(train), _numbers(held)
         if not len(held):

@@ -160,7 +160,9 @@ def candidate(base: GEMClassifier, params: dict[str, Any]) -> GEMClassifier:
     return model
 
 
-def held_out_losses(block: Block, logits: list[MultinomialLogit]) -> tuple[NDArray[Any], float]:
+def held_out_losses(
+    block: Block, logits: list[MultinomialLogit]
+) -> tuple[NDArray[np.float64], float]:
     """Errors and log losses of several logits, summed over feature rows; merged by `add`.
 
     Parameters

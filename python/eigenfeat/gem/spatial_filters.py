@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.types import Floats
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import show
 from eigenfeat.moments.class_moments import ClassMoments
@@ -179,8 +180,8 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def partial_fit(
         self,
-        X: Any,
-        y: Any,
+        X: ArrayLike,
+        y: ArrayLike,
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> SpatialFilters:
@@ -204,7 +205,7 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
                 self._solve()
         return self
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: ArrayLike) -> Floats:
         """Compute the power of filtered epochs.
 
         Parameters
@@ -219,17 +220,17 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             logarithm of the smallest normal number.
         """
         check_is_fitted(self, "filters_")
-        X = self._epochs(X, self.n_channels_)
-        filters = self.filters_.astype(X.dtype)
-        out = np.empty((len(X), len(filters)), dtype=X.dtype)
-        for rows in _blocks(X):
-            signals = filters @ X[rows]
+        checked = self._epochs(X, self.n_channels_)
+        filters = self.filters_.astype(checked.dtype)
+        out = np.empty((len(checked), len(filters)), dtype=checked.dtype)
+        for rows in _blocks(checked):
+            signals = filters @ checked[rows]
             if self.center:
                 signals -= signals.mean(axis=2, keepdims=True)
-            out[rows] = np.einsum("nft,nft->nf", signals, signals) / X.shape[2]
-        return np.log(np.maximum(out, np.finfo(X.dtype).tiny)) if self.log else out
+            out[rows] = np.einsum("nft,nft->nf", signals, signals) / checked.shape[2]
+        return np.log(np.maximum(out, np.finfo(checked.dtype).tiny)) if self.log else out
 
-    def apply(self, X: ArrayLike) -> NDArray[Any]:
+    def apply(self, X: ArrayLike) -> Floats:
         """Filter epochs: sources in place of channels, shape (n, F, times).
 
         Parameters
@@ -238,8 +239,8 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             Finite epochs.
         """
         check_is_fitted(self, "filters_")
-        X = self._epochs(X, self.n_channels_)
-        signals: NDArray[Any] = self.filters_.astype(X.dtype) @ X
+        rows = self._epochs(X, self.n_channels_)
+        signals: NDArray[Any] = self.filters_.astype(rows.dtype) @ rows
         return signals
 
     def __sklearn_tags__(self) -> Any:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from sklearn.utils import check_random_state
 
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.lazy import Lazy
+from eigenfeat._base.types import Floats, Labels
 from eigenfeat._base.validation import show
 from eigenfeat.expansion.features import ExpandedRows, check_powers
 from eigenfeat.expansion.layers import Directions, row_blocks
@@ -31,6 +32,11 @@ from eigenfeat.pencils.scale import SPREAD, ScaleReport
 from eigenfeat.pencils.solution import Settings, Solution
 from eigenfeat.pencils.wide_denominator import Denominator
 from eigenfeat.pencils.wide_rows import WideClasses, wide_classes
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+    from eigenfeat.gem.gem import GEM
 
 __all__ = ["WideSolution", "expand_wide", "fit_wide", "refuse_moments", "solve_wide"]
 
@@ -59,7 +65,11 @@ class WideSolution(Solution):
 
 
 def solve_wide(
-    X: Any, y: NDArray[Any], weight: Any, settings: Settings, say: Any = None
+    X: Floats | csr_array,
+    y: Labels,
+    weight: Array | None,
+    settings: Settings,
+    say: Callable[[str, float], object] | None = None,
 ) -> WideSolution:
     """Solve the pencils of the chosen pairs; Algorithm 1, lines 2-5, and section 5.
 
@@ -376,7 +386,7 @@ def refuse_moments(solver: str) -> None:
         )
 
 
-def fit_wide(gem: Any, X: Any, y: NDArray[Any], weight: Any) -> None:
+def fit_wide(gem: GEM, X: Floats | csr_array, y: Labels, weight: Array | None) -> None:
     """Solve, and give a `GEM` what was found in place of moments and of the promise to solve."""
     if gem.include_input:
         raise ValueError("include_input: expected False with solver='randomized', got True")
@@ -393,14 +403,14 @@ def fit_wide(gem: Any, X: Any, y: NDArray[Any], weight: Any) -> None:
     gem._say(f"{found.steps} vectors solved for, largest residual {worst:.1e}", started)
 
 
-def expand_wide(gem: Any, found: Directions, X: Any) -> NDArray[Any]:
+def expand_wide(gem: GEM, found: Directions, X: Floats | csr_array) -> Floats:
     """Features of rows: their projections, expanded; see `GEM.transform`."""
     offset = found.offset if found.offset.any() else None
     projections = found.directions.project(X, offset, gem.n_threads)
     if gem.expansion == "none":
         return projections
     none = np.empty((0, projections.shape[1]), dtype=projections.dtype)
-    options = {"wave": gem.expansion, "powers": check_powers(gem.powers)}
+    options: dict[str, Any] = {"wave": gem.expansion, "powers": check_powers(gem.powers)}
     return np.concatenate(
         [
             ExpandedRows(None, none, projections=projections[rows], **options).toarray()

@@ -12,10 +12,13 @@ from scipy import sparse
 
 from eigenfeat._base.files.stored import Stored, held
 from eigenfeat._base.sparse_rows import SparseRows
-from eigenfeat._base.types import Floats
+from eigenfeat._base.types import DType, Floats
 from eigenfeat._base.validation import physical_memory
 
 if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+    from scipy.sparse import csc_matrix, csr_array
+
     from eigenfeat.pencils.wide_rows import WideClasses
 
 __all__ = ["WIDE_DIRECTIONS", "Combination", "WideDirections"]
@@ -144,7 +147,7 @@ class WideDirections:
         return self.n_features, sum(len(one.mean) for one in self.combinations)
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         """Type of the rows."""
         return self.by_column[0].dtype
 
@@ -168,7 +171,7 @@ class WideDirections:
                 parts.append(Combination(one.above, one.below, upper, lower, one.mean[own]))
         return replace(self, combinations=parts, _formed=None)
 
-    def groups(self, dtype: Any, n_threads: int = 0) -> Iterator[tuple[int, NDArray[Any]]]:
+    def groups(self, dtype: DTypeLike, n_threads: int = 0) -> Iterator[tuple[int, Floats]]:
         """Directions of some pairs at a time: the first one's number, and (d', w) of them."""
         if self._formed is not None:
             yield 0, self._formed.astype(dtype, copy=False)
@@ -201,7 +204,9 @@ class WideDirections:
         out *= self.factor[:, None]
         return out
 
-    def project(self, X: Any, offset: Array | None = None, n_threads: int | None = None) -> Floats:
+    def project(
+        self, X: Floats | csr_array, offset: Array | None = None, n_threads: int | None = None
+    ) -> Floats:
         """Projections ``X @ self + offset``.
 
         Parameters
@@ -242,7 +247,7 @@ class WideDirections:
             data = data.astype(np.float64)
         return SparseRows(data, indices[known], counts, len(self.columns))
 
-    def tocsc(self) -> Any:
+    def tocsc(self) -> csc_matrix:
         """All directions as a sparse array (d, F); zero where no row of their classes is not."""
         parts = []
         for _, directions in self.groups(self.dtype):
@@ -260,7 +265,7 @@ class WideDirections:
         """As `toarray`, for NumPy; float64, as directions are elsewhere, unless asked otherwise."""
         return self.toarray().astype(np.float64 if dtype is None else dtype, copy=False)
 
-    def toarray(self) -> NDArray[Any]:
+    def toarray(self) -> Floats:
         """All directions as an array (d, F).
 
         Raises

@@ -30,6 +30,8 @@ from eigenfeat.rows.cv_results import cv_results
 from eigenfeat.rows.estimator import BaseEstimator
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from eigenfeat.incomplete._series.results import Decisions, EarlyDecisions
 
 __all__ = ["ReliableClassifierCV"]
@@ -133,7 +135,7 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
         self.n_folds = n_folds
         self.n_threads = n_threads
 
-    def fit(self, X: Any, y: Any) -> ReliableClassifierCV:
+    def fit(self, X: ArrayLike, y: ArrayLike) -> ReliableClassifierCV:
         """Choose the candidate and its tau, and fit it.
 
         Parameters
@@ -175,7 +177,7 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.best_estimator_.predict(self._checked(X))
 
-    def predict_early(self, X: Any, *, steps: Any = None) -> EarlyDecisions:
+    def predict_early(self, X: ArrayLike, *, steps: ArrayLike | None = None) -> EarlyDecisions:
         """Decide series as early as the chosen tau allows.
 
         Parameters
@@ -191,7 +193,7 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.best_estimator_.predict_early(self._checked(X), steps=steps)
 
-    def decide(self, X: Rows, *, target: Any = None) -> Decisions:
+    def decide(self, X: Rows, *, target: Hashable = None) -> Decisions:
         """Decide incomplete rows, or let them wait.
 
         Parameters

@@ -16,6 +16,8 @@ from eigenfeat.incomplete._rules.rule import pair_variances
 from eigenfeat.incomplete._series.steps import looks_of, taus_of
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from eigenfeat.incomplete.decision import ReliableClassifier
 
 __all__ = ["StreamTables", "stream_tables"]
@@ -71,7 +73,7 @@ class StreamTables:
 
 
 def stream_tables(
-    model: ReliableClassifier, reliability: Any = None, steps: Any = None
+    model: ReliableClassifier, reliability: ArrayLike | None = None, steps: ArrayLike | None = None
 ) -> StreamTables:
     """Return what a fitted classifier decides streams by.
 

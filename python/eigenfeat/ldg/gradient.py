@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from eigenfeat._base.signs import signed
 from eigenfeat._base.speaking import Speaks, warn_caller
-from eigenfeat._base.types import RandomState
+from eigenfeat._base.types import RandomState, Rows
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat.ldg._solving.descent import LocalGaussians, minimise
 from eigenfeat.ldg.linear import LDG
@@ -146,7 +146,7 @@ class DiscriminativeGaussian(Iterative, Speaks, LDG):
         self.verbose = verbose
 
     @with_steps
-    def fit(self, X: Any, y: ArrayLike) -> DiscriminativeGaussian:
+    def fit(self, X: Rows, y: ArrayLike) -> DiscriminativeGaussian:
         """Fit LDG, and minimise the objective from its directions.
 
         Parameters

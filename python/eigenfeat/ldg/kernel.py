@@ -21,7 +21,7 @@ from eigenfeat._base.interruptible import interruptible
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.signs import signed
 from eigenfeat._base.sparse_rows import in_order
-from eigenfeat._base.types import RandomState
+from eigenfeat._base.types import Floats, RandomState, Rows
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS, check_memory, show
 from eigenfeat.expansion.features import expand
@@ -162,7 +162,7 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.random_state = random_state
         self.n_threads = n_threads
 
-    def fit(self, X: Any, y: ArrayLike) -> KernelLDG:
+    def fit(self, X: Rows, y: ArrayLike) -> KernelLDG:
         """Find the directions.
 
         Parameters
@@ -179,29 +179,29 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """
         with unchanged_on_error(self):
             self._validate_params()
-            X, y = validate_data(
+            rows, labels = validate_data(
                 self, X, y, accept_sparse="csr", dtype=FLOATS, order="C", copy=True
             )
-            X = in_order(X) if issparse(X) else X
-            check_classification_targets(y)
-            check_two_labels(np.unique(y))
-            check_memory("KernelLDG", _MATRICES, X.shape[0])
-            self.origin_ = self._origin_of(X)
-            kernel = self._kernel(X, X)
+            rows = in_order(rows) if issparse(rows) else rows
+            check_classification_targets(labels)
+            check_two_labels(np.unique(labels))
+            check_memory("KernelLDG", _MATRICES, rows.shape[0])
+            self.origin_ = self._origin_of(rows)
+            kernel = self._kernel(rows, rows)
             if kernel.shape[0] != kernel.shape[1]:
                 raise ValueError(f"X: expected a square kernel matrix, got shape {kernel.shape}")
             with one_blas_thread():
                 root = _Root.of(kernel)
-                linear = self._linear().fit(root.rows, y)
+                linear = self._linear().fit(root.rows, labels)
             # The root's eigenvectors have any sign, and so the components in their coordinates.
             self.dual_coef_ = signed(expand(root.inverse, linear.components_.T, wave="none"))
             self.kernel_eigenvalues_, self.kernel_means_ = root.eigenvalues, root.means
-            self.X_fit_ = X
+            self.X_fit_ = rows
             for name in _LEARNT:
                 setattr(self, name, getattr(linear, name))
         return self
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: Rows) -> Floats:
         """Project rows onto the directions of the feature space.
 
         Parameters
@@ -214,13 +214,13 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         (m, n_components) array of float32 or float64, as `X`
         """
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=False)
-        X = in_order(X) if issparse(X) else X
-        kernel = self._kernel(X, self.X_fit_)
+        rows = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, order="C", reset=False)
+        rows = in_order(rows) if issparse(rows) else rows
+        kernel = self._kernel(rows, self.X_fit_)
         # The columns of the coefficients sum to 0 but for rounding, so this is all of the centring.
         centred = np.ascontiguousarray(kernel - self.kernel_means_)
         projected = expand(centred, self.dual_coef_, wave="none", n_threads=self.n_threads)
-        return projected.astype(X.dtype, copy=False)
+        return projected.astype(rows.dtype, copy=False)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -17,6 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.types import Floats, RandomState, Rows
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import (
     FLOATS,
@@ -161,7 +162,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         n_neighbors: int | str | Sequence[int] = "cv",
         standardize: bool = True,
         solver: str = "auto",
-        random_state: Any = None,
+        random_state: RandomState = None,
         n_threads: int | None = None,
     ) -> None:
         self.n_components = n_components
@@ -173,7 +174,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.n_threads = n_threads
 
     @one_blas_thread()
-    def fit(self, X: Any, y: ArrayLike) -> LDG:
+    def fit(self, X: Rows, y: ArrayLike) -> LDG:
         """Choose the parameters that are not given, and solve for the directions.
 
         Parameters
@@ -193,7 +194,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             self._fit(X, y)
         return self
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: Rows) -> Floats:
         """Project rows onto the directions: ``((X - mean_) / scale_) @ components_.T``.
 
         Parameters
@@ -207,12 +208,12 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         options = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "reset": False}
-        X = validate_data(self, X, **options)
-        if sparse.issparse(X):
+        rows = validate_data(self, X, **options)
+        if sparse.issparse(rows):
             directions = np.ascontiguousarray((self.components_ / self.scale_).T)
             offset = -(self.mean_ @ directions)
-            return expand(X, directions, offset, wave="none", n_threads=self.n_threads)
-        return self._project_dense(X)
+            return expand(rows, directions, offset, wave="none", n_threads=self.n_threads)
+        return self._project_dense(rows)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

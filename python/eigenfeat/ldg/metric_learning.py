@@ -24,7 +24,7 @@ from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from eigenfeat._base.types import RandomState
+from eigenfeat._base.types import Codes, RandomState
 from eigenfeat._base.validation import MOST, physical_memory, show
 from eigenfeat.ldg._solving.base import ClassReducer
 from eigenfeat.ldg._solving.scatters import Array, ClassRows, Reduction, count_components
@@ -300,9 +300,7 @@ def learnt_metric(
     return metric, max_iter + 1, weights
 
 
-def ranked_by_information(
-    features: Array, codes: NDArray[np.integer[Any]], count: int
-) -> NDArray[np.intp]:
+def ranked_by_information(features: Array, codes: Codes, count: int) -> NDArray[np.intp]:
     """Numbers of the best features: most mutual information with the codes, least with each other.
 
     The criterion of maximal relevance and minimal redundancy (Peng et al. 2005), on features that

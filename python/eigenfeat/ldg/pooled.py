@@ -7,14 +7,14 @@ separately, are pooled as if they were of one domain. Transfer LDG is compared w
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.types import Floats
+from eigenfeat._base.types import Floats, Targets
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS
 from eigenfeat.ldg._solving.base import Reducer
@@ -26,6 +26,9 @@ from eigenfeat.rows.checked import validate_data
 __all__ = ["PooledFisher", "PooledPCA"]
 
 
+_PooledReducer = TypeVar("_PooledReducer", bound="PooledReducer")
+
+
 class PooledReducer(Reducer):
     """A `Reducer` of rows of two domains: ``(X - mean_) / scale_ @ components_.T``."""
 
@@ -33,7 +36,12 @@ class PooledReducer(Reducer):
     source_mean_: Array
     source_scale_: Array
 
-    def fit(self, X: Any, y: Any = None, sample_domain: Any = None) -> Any:
+    def fit(
+        self: _PooledReducer,
+        X: ArrayLike,
+        y: Targets = None,
+        sample_domain: ArrayLike | None = None,
+    ) -> _PooledReducer:
         """Standardise each domain separately, and find the components of the pooled rows.
 
         Parameters
@@ -60,13 +68,15 @@ class PooledReducer(Reducer):
         with unchanged_on_error(self):
             self._validate_params()
             if self._supervised:
-                X, y = validate_data(self, X, y, dtype=FLOATS, ensure_min_samples=2)
+                rows, labels = validate_data(self, X, y, dtype=FLOATS, ensure_min_samples=2)
             else:
-                X, y = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2), None
-            self._learn(X, y, split_domains(X, y, sample_domain))
+                rows, labels = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2), None
+            self._learn(rows, labels, split_domains(rows, labels, sample_domain))
         return self
 
-    def fit_transfer(self, Xs: ArrayLike, ys: ArrayLike, Xt: ArrayLike, yt: ArrayLike) -> Any:
+    def fit_transfer(
+        self: _PooledReducer, Xs: ArrayLike, ys: ArrayLike, Xt: ArrayLike, yt: ArrayLike
+    ) -> _PooledReducer:
         """Find the components from separate arrays of source and target rows.
 
         Parameters
@@ -88,7 +98,9 @@ class PooledReducer(Reducer):
         """
         return self.fit(*stack_domains(Xs, ys, Xt, yt))
 
-    def transform(self, X: Any, sample_domain: Any = None) -> NDArray[Any]:
+    def transform(  # type: ignore[override]  # not of blocks
+        self, X: ArrayLike, sample_domain: ArrayLike | None = None
+    ) -> Floats:
         """Standardise rows with the means and scales of their domain, and project them.
 
         Parameters
@@ -108,15 +120,15 @@ class PooledReducer(Reducer):
             If rows or domains are invalid, or rows are sparse.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=FLOATS, order="C", reset=False)
+        rows = validate_data(self, X, dtype=FLOATS, order="C", reset=False)
         if sample_domain is None:
-            source = np.zeros(len(X), dtype=bool)
+            source = np.zeros(len(rows), dtype=bool)
         else:
-            source = domain_rows(sample_domain, len(X))
-        return self._projected(self._scaler.apply(X, source).astype(X.dtype, copy=False))
+            source = domain_rows(sample_domain, len(rows))
+        return self._projected(self._scaler.apply(rows, source).astype(rows.dtype, copy=False))
 
     def fit_transform(
-        self, X: Any, y: ArrayLike | None = None, sample_domain: Any = None
+        self, X: ArrayLike, y: ArrayLike | None = None, sample_domain: ArrayLike | None = None
     ) -> Floats:
         """Fit, and transform the same rows, each standardised as in its domain.
 

@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from eigenfeat._base.interruptible import interruptible
 from eigenfeat._base.signs import signed
-from eigenfeat._base.types import RandomState
+from eigenfeat._base.types import RandomState, Rows
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import check_memory
 from eigenfeat.ldg._solving.admm import SparseDirection, sparse_direction
@@ -155,7 +155,7 @@ class SparseLDG(LDG):
         self.tol = tol
         self.max_iter = max_iter
 
-    def fit(self, X: Any, y: ArrayLike) -> SparseLDG:
+    def fit(self, X: Rows, y: ArrayLike) -> SparseLDG:
         """Choose the parameters as LDG does, and find the sparse directions.
 
         Parameters

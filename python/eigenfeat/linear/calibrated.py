@@ -14,9 +14,10 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base import threads as _threads
+from eigenfeat._base.types import Floats, RandomState, Targets, Weights
 from eigenfeat._base.validation import MOST
 from eigenfeat.linear.calibrated_passes import Passes, ScoreMap, on_simplex, row_slices
-from eigenfeat.linear.linear import LinearClassifier
+from eigenfeat.linear.linear import Features, LinearClassifier
 from eigenfeat.linear.logit_problem import Penalty, uncentred
 from eigenfeat.rows.blocks import Block
 from eigenfeat.rows.callbacks import Iterative, with_steps
@@ -148,7 +149,7 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
         gram_rows: int | None = 20000,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
-        random_state: Any = 0,
+        random_state: RandomState = 0,
         n_threads: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -165,7 +166,9 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
         self.verbose = verbose
 
     @with_steps
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> CalibratedLeastSquares:
+    def fit(
+        self, X: Features, y: Targets = None, sample_weight: Weights = None
+    ) -> CalibratedLeastSquares:
         """Fit the weights and the calibration.
 
         Parameters
@@ -201,7 +204,7 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
         self.calibration_, self.n_iter_ = kept.calibration, kept.number
 
     @over_blocks
-    def decision_function(self, X: Any) -> NDArray[Any]:
+    def decision_function(self, X: Features) -> Floats:
         """Calibrated scores: probabilities before the projection on the simplex.
 
         Parameters
@@ -218,7 +221,7 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     @over_blocks
-    def predict_proba(self, X: Any) -> NDArray[Any]:
+    def predict_proba(self, X: Features) -> Floats:
         """Class probabilities, (n, k); none is exactly 0."""
         scores = self._calibrated(X)
         for rows in row_slices(*scores.shape):
@@ -227,11 +230,11 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
         return scores
 
     @over_blocks
-    def predict_log_proba(self, X: Any) -> NDArray[Any]:
+    def predict_log_proba(self, X: Features) -> Floats:
         """Logarithms of the class probabilities, (n, k)."""
         return np.asarray(np.log(self.predict_proba(X)))
 
-    def _calibrated(self, X: Any) -> NDArray[Any]:
+    def _calibrated(self, X: Any) -> Floats:
         check_is_fitted(self, "coef_")
         X = self._rows(X, reset=False)
         W = np.vstack([self.coef_.T, self.intercept_])

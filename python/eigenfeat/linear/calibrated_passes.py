@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve
 
+from eigenfeat._base.types import Floats
 from eigenfeat.linear.logit_problem import LogitProblem
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block
@@ -45,12 +46,12 @@ class ScoreMap:
         object.__setattr__(self, "slope", slope)
 
     @classmethod
-    def unfitted(cls, low: NDArray[Any], high: NDArray[Any], n_powers: int) -> ScoreMap:
+    def unfitted(cls, low: Floats, high: Floats, n_powers: int) -> ScoreMap:
         """The map of scores to [-1, 1], without weights."""
         weights = np.zeros((n_powers * len(low) + 1, len(low)))
         return cls(low.astype(np.float64), high.astype(np.float64), weights)
 
-    def sums(self, scores: NDArray[Any], block: Block) -> tuple[_Array, _Array]:
+    def sums(self, scores: Floats, block: Block) -> tuple[_Array, _Array]:
         """Gram matrix of the powers of the scores, and their products with the indicators."""
         gram, target = np.zeros((len(self.weights), len(self.weights))), np.zeros_like(self.weights)
         for rows in row_slices(len(scores), len(gram)):
@@ -69,14 +70,14 @@ class ScoreMap:
         solved = solve(gram, target / size[:, None], assume_a="pos")
         return ScoreMap(self.low, self.high, solved / size[:, None])
 
-    def apply(self, scores: NDArray[Any]) -> NDArray[Any]:
+    def apply(self, scores: Floats) -> Floats:
         """Calibrated scores, (n, k), in the type of the scores."""
         out = np.empty_like(scores)
         for rows in row_slices(len(scores), len(self.weights)):
             out[rows] = self._powers(scores[rows]) @ self.weights
         return out
 
-    def _powers(self, scores: NDArray[Any]) -> _Array:
+    def _powers(self, scores: Floats) -> _Array:
         mapped = (np.clip(scores, self.low, self.high) - self.middle) * self.slope
         n, k = mapped.shape
         out = np.ones((n, len(self.weights)))
@@ -130,7 +131,7 @@ def label_products(block: Block, k: int, constant: bool, n_threads: int | None) 
 
 def score_ranges(
     block: Block, k: int, constant: bool, n_threads: int | None, W: _Array
-) -> tuple[NDArray[Any], NDArray[Any]]:
+) -> tuple[Floats, Floats]:
     """Least and largest scores (k,) of the classes; for `reductions.merge_ranges`."""
     scores = block.scores(W, constant, n_threads)
     return scores.min(axis=0), scores.max(axis=0)

@@ -32,12 +32,15 @@ import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.threads import resolve
+from eigenfeat._base.types import Floats
 from eigenfeat.expansion.features import ExpandedRows, is_wide_columns, take_rows
 from eigenfeat.rows.blocks import Block
 from eigenfeat.rows.memory import MemoryRows
 from eigenfeat.rows.reductions import far_means
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
     from eigenfeat.linear.logit_problem import Penalty
 
 __all__ = ["gap_bound"]
@@ -51,7 +54,7 @@ _NEWTON_STEPS = 50
 
 
 def gap_bound(
-    X: Any,
+    X: Floats | csr_array | ExpandedRows,
     codes: npt.NDArray[np.intp],
     weights: _Array | None,
     W: _Array,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.speaking import Speaks
 from eigenfeat._base.text_columns import naming_text
+from eigenfeat._base.types import Floats, Rows
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.features import ExpandedRows
@@ -28,7 +29,14 @@ from eigenfeat.rows.reductions import far_means
 from eigenfeat.rows.row_weights import weighted_rows
 from eigenfeat.rows.surveyed import surveyed
 
-__all__ = ["LinearClassifier", "LinearModel"]
+if TYPE_CHECKING:
+    from eigenfeat.rows.blocks import RowBlocks
+
+    Features: TypeAlias = Rows | RowBlocks | ExpandedRows | LabelledRows
+else:
+    Features = Any
+
+__all__ = ["Features", "LinearClassifier", "LinearModel"]
 
 _MOST_PERMUTED = 1 << 25  # rows: beyond, a permutation takes more memory than all else
 
@@ -42,7 +50,7 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
     n_threads: int | None
 
     @over_blocks
-    def decision_function(self, X: Any) -> NDArray[Any]:
+    def decision_function(self, X: Features) -> Floats:
         """Logits of the classes.
 
         Parameters

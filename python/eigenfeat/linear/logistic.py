@@ -17,10 +17,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.speaking import warn_caller
+from eigenfeat._base.types import RandomState, Targets, Weights
 from eigenfeat._base.validation import check_number, check_whole
 from eigenfeat.linear.gap_bound import gap_bound
 from eigenfeat.linear.lbfgs import Minimum, minimise
-from eigenfeat.linear.linear import LinearClassifier
+from eigenfeat.linear.linear import Features, LinearClassifier
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty, gram_rows, uncentred
 from eigenfeat.linear.logit_watch import Watch
 from eigenfeat.rows.callbacks import Iterative, with_steps
@@ -186,7 +187,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         warm_start: bool = False,
-        random_state: Any = 0,
+        random_state: RandomState = 0,
         n_threads: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -206,7 +207,9 @@ class MultinomialLogit(Iterative, LinearClassifier):
         self.verbose = verbose
 
     @with_steps
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MultinomialLogit:
+    def fit(
+        self, X: Features, y: Targets = None, sample_weight: Weights = None
+    ) -> MultinomialLogit:
         """Fit the weights.
 
         Parameters
@@ -228,7 +231,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
         return self
 
     def fit_path(
-        self, X: Any, y: Any, penalties: Sequence[float], sample_weight: Any = None
+        self, X: Features, y: Targets, penalties: Sequence[float], sample_weight: Weights = None
     ) -> list[MultinomialLogit]:
         """Fit one model for each of several penalties, with a common Gram matrix.
 
@@ -249,7 +252,7 @@ class MultinomialLogit(Iterative, LinearClassifier):
         return list(self.iterate_path(X, y, penalties, sample_weight))
 
     def iterate_path(
-        self, X: Any, y: Any, penalties: Sequence[float], sample_weight: Any = None
+        self, X: Features, y: Targets, penalties: Sequence[float], sample_weight: Weights = None
     ) -> Iterator[MultinomialLogit]:
         """Iterate over the models of `fit_path`, each as soon as it is fitted."""
         self._validate_params()
@@ -261,7 +264,9 @@ class MultinomialLogit(Iterative, LinearClassifier):
         with self._unchanged_on_error():
             yield from self._path(X, y, penalties, sample_weight)
 
-    def gap_bound(self, X: Any, y: Any, sample_weight: Any = None, *, steps: int = 10) -> float:
+    def gap_bound(
+        self, X: Features, y: Targets, sample_weight: Weights = None, *, steps: int = 10
+    ) -> float:
         """Upper bound on the objective at the fitted weights minus its minimum, for given rows.
 
         Unlike `gap_`, it is not an estimate but the gap to a feasible point of the Fenchel dual,
@@ -296,21 +301,17 @@ class MultinomialLogit(Iterative, LinearClassifier):
         steps = check_whole(steps, "steps", at_least=0)
         if given_blocks(X, y, sample_weight) is not None:
             raise ValueError("X: expected rows in memory, got blocks or a memory-mapped array")
-        X, y = clone(self)._rows(X, reset=True, y=y)
-        if X.shape[1] != self.n_features_in_:
-            raise ValueError(f"X: expected {self.n_features_in_} features, got {X.shape[1]}")
-        X, y, weight = weighted_rows(X, y, sample_weight)
-        classes, codes = np.unique(y, return_inverse=True)
+        rows, labels = clone(self)._rows(X, reset=True, y=y)
+        if rows.shape[1] != self.n_features_in_:
+            raise ValueError(f"X: expected {self.n_features_in_} features, got {rows.shape[1]}")
+        rows, labels, weight = weighted_rows(rows, labels, sample_weight)
+        classes, codes = np.unique(labels, return_inverse=True)
         if not np.array_equal(classes, self.classes_):
             raise ValueError(f"y: expected the {len(self.classes_)} classes of the fit")
         W = np.vstack([self.coef_.T, self.intercept_])
         W = np.hstack([-W, W]) / 2 if len(self.classes_) == 2 else W
         return gap_bound(
-            X,
-            codes,
-            weight,
-            W,
-            self._weights(W.shape[1], self.penalty),
+            *(rows, codes, weight, W, self._weights(W.shape[1], self.penalty)),
             constant=self.fit_intercept,
             steps=steps,
             n_threads=self.n_threads,

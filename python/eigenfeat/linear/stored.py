@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from eigenfeat._base.files.stored import Stored, fits
 from eigenfeat.linear.calibrated import CalibratedLeastSquares, ScoreMap
+from eigenfeat.linear.linear import LinearModel
 from eigenfeat.linear.logistic import MultinomialLogit
 
 __all__ = ["LOGIT", "STORED", "check_linear"]
 
 
-def check_linear(value: Any) -> None:
+def check_linear(value: LinearModel) -> None:
     """One row of weights for each class, or one for two of them."""
     k = len(value.classes_)
     fits(k >= 2 and len(value.coef_) == (1 if k == 2 else k), f"{type(value).__name__}.coef_")

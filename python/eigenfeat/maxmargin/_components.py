@@ -11,6 +11,7 @@ from sklearn.decomposition import PCA
 
 from eigenfeat._base.interruptible import interruptible
 from eigenfeat._base.signs import signed
+from eigenfeat._base.types import Floats
 from eigenfeat._base.unlocked_lapack import by_reference, routine
 
 __all__ = ["fitted_components"]
@@ -20,7 +21,7 @@ _LARGEST = 2**31 - 1  # entries of an array that LAPACK counts in 32 bits
 _NARROW = 1000  # columns up to which scikit-learn decomposes the covariance of many rows
 
 
-def fitted_components(X: NDArray[Any]) -> PCA:
+def fitted_components(X: Floats) -> PCA:
     """Return ``PCA().fit(X)`` to rounding, computed in calls that Ctrl-C does not wait for.
 
     scikit-learn calls ``scipy.linalg.svd``, which keeps Python's lock until it is done; here its

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.types import Floats, RandomState
+from eigenfeat._base.types import Floats, RandomState, Rows
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS, MOST
 from eigenfeat.rows.checked import validate_data
@@ -142,14 +142,14 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self.decoder_ = self.encoder_.T.copy() if self.tied else parts[3].copy()
         self.loss_, self.n_iter_ = float(found.fun), int(found.nit)
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: Rows) -> Floats:
         """Return the hidden units, (n, n_components)."""
         check_is_fitted(self, "encoder_")
-        X = validate_data(self, X, dtype=FLOATS, reset=False)
-        hidden = expit(self._scaled(X) @ self.encoder_.T + self.encoder_bias_)
-        return np.asarray(hidden, dtype=X.dtype)
+        rows = validate_data(self, X, dtype=FLOATS, reset=False)
+        hidden = expit(self._scaled(rows) @ self.encoder_.T + self.encoder_bias_)
+        return np.asarray(hidden, dtype=rows.dtype)
 
-    def inverse_transform(self, H: Any) -> Floats:
+    def inverse_transform(self, H: ArrayLike) -> Floats:
         """Reconstruct rows (n, d) from hidden units."""
         check_is_fitted(self, "encoder_")
         rows = expit(np.asarray(H) @ self.decoder_.T + self.decoder_bias_)

@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._base.text_columns import naming_text
-from eigenfeat._base.types import Rows
+from eigenfeat._base.types import Floats, Rows
 from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.maxmargin._components import fitted_components
 from eigenfeat.maxmargin.svm import MulticlassSVM
@@ -164,7 +164,7 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             raise
         return self
 
-    def shift(self, X: Any, y: Any) -> NDArray[Any]:
+    def shift(self, X: Rows, y: ArrayLike) -> Floats:
         """Return the rows moved by an SVM that is fitted to them, without fitting an extractor.
 
         Parameters
@@ -179,7 +179,7 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         """
         return clone(self)._moved(X, y)
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Rows) -> Floats:
         """Extract features of the original rows.
 
         Parameters
@@ -194,7 +194,7 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self, "extractor_")
         return self.extractor_.transform(self._rows(X, reset=False))
 
-    def get_feature_names_out(self, input_features: Any = None) -> Any:
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Return the names of the extractor's features."""
         check_is_fitted(self, "extractor_")
         return self.extractor_.get_feature_names_out()

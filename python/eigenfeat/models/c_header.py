@@ -6,7 +6,7 @@ import os
 import re
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,19 +18,24 @@ from eigenfeat.incomplete.decision import ReliableClassifier
 from eigenfeat.incomplete.search import ReliableClassifierCV
 from eigenfeat.incomplete.stream_tables import StreamTables, stream_tables
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sklearn.base import BaseEstimator
+
 __all__ = ["to_c"]
 
 _TEMPLATE = "early_stream.h.in"
 
 
 def to_c(
-    model: Any,
+    model: BaseEstimator,
     path: str | os.PathLike[str] | None = None,
     *,
     dtype: str = "float64",
     name: str | None = None,
-    reliability: Any = None,
-    steps: Any = None,
+    reliability: float | Sequence[float] | None = None,
+    steps: Sequence[int] | None = None,
 ) -> str:
     """Write a fitted classifier of streams as a C header.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,10 @@ from eigenfeat.ldg.transfer import TransferLDG
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.models.onnx_streams import add_decisions
 
+if TYPE_CHECKING:
+    from onnx import ModelProto
+    from sklearn.base import BaseEstimator
+
 __all__ = ["to_onnx"]
 
 OPSET = 17
@@ -50,8 +54,8 @@ IR_VERSION = 8
 
 
 def to_onnx(
-    model: Any, path: str | os.PathLike[str] | None = None, *, dtype: str = "float32"
-) -> Any:
+    model: BaseEstimator, path: str | os.PathLike[str] | None = None, *, dtype: str = "float32"
+) -> ModelProto:
     """Translate a fitted model to ONNX.
 
     Parameters

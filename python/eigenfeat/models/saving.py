@@ -27,7 +27,7 @@ __all__ = ["load", "save", "trusted_types"]
 _NO_ESTIMATORS = (ClassMoments, Contrasts, PairDirections, PencilResult)
 
 
-def save(obj: Any, path: str | os.PathLike[str]) -> None:
+def save(obj: object, path: str | os.PathLike[str]) -> None:
     """Write an estimator, a completion, moments or directions to a file, without pickle.
 
     The same object gives the same bytes. The file has the parameters and all fitted attributes that

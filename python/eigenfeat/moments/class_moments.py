@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from eigenfeat._base import threads as _threads
 from eigenfeat._base.core import core
 from eigenfeat._base.feature_names import check_same_names, checked_names, names_of
 from eigenfeat._base.files import persist
 from eigenfeat._base.labels import LabelTable
+from eigenfeat._base.types import DType, Labels, Rows, Weights
 from eigenfeat._base.validation import check_dtype, check_memory, check_rows, check_weights, show
 from eigenfeat.moments import state as _state
 
@@ -95,12 +97,12 @@ class ClassMoments:
         self._lock = threading.RLock()
 
     @property
-    def classes_(self) -> npt.NDArray[Any]:
+    def classes_(self) -> Labels:
         """Labels seen or given, sorted; shape (k,)."""
         return self._table.classes
 
     @property
-    def active_classes(self) -> npt.NDArray[Any]:
+    def active_classes(self) -> Labels:
         """Labels of the classes with weight."""
         classes = self.classes_
         return classes[np.array([self.weight(c) > 0 for c in classes.tolist()], dtype=bool)]
@@ -120,12 +122,12 @@ class ClassMoments:
         return np.array(self._names, dtype=object)
 
     @property
-    def dtype(self) -> np.dtype[Any] | None:
+    def dtype(self) -> DType | None:
         """Arithmetic type of the products, or None for that of the rows."""
         return self._dtype
 
     def update(
-        self, X: Any, y: Any, sample_weight: Any = None, *, n_threads: int | None = None
+        self, X: Rows, y: ArrayLike, sample_weight: Weights = None, *, n_threads: int | None = None
     ) -> ClassMoments:
         """Add a batch of rows.
 
@@ -169,7 +171,7 @@ class ClassMoments:
             self._core, self._table, self._names = core, table, names
         return self
 
-    def add_scatter(self, c: Any, scatter: Any) -> ClassMoments:
+    def add_scatter(self, c: Hashable, scatter: ArrayLike) -> ClassMoments:
         """Add a matrix to the scatter of a class, whose mean stays.
 
         With rows completed by conditional means, the sum of weighted conditional covariances makes
@@ -260,25 +262,25 @@ class ClassMoments:
             raise ValueError(f"class: expected one with rows of positive weight, got {show(label)}")
         return self._core, index
 
-    def weight(self, c: Any) -> float:
+    def weight(self, c: Hashable) -> float:
         """Sum of the weights of the rows of class `c`: their number if all weights are 1."""
         with self._lock:
             index = self._table.index(c)
             return 0.0 if self._core is None else self._core.weight(index)
 
-    def mean(self, c: Any) -> _Array:
+    def mean(self, c: Hashable) -> _Array:
         """Mean of class `c`, shape (d,). ValueError if the class is unknown or has no weight."""
         with self._lock:
             core, index = self._class(c)
             return core.mean_high(index) + core.mean_low(index)
 
-    def second_moment(self, c: Any) -> _Array:
+    def second_moment(self, c: Hashable) -> _Array:
         """E[x x^T | c] (eq. 2), shape (d, d). ValueError as for `mean`."""
         with self._lock:
             core, index = self._class(c)
             return core.second_moment(index)
 
-    def covariance(self, c: Any) -> _Array:
+    def covariance(self, c: Hashable) -> _Array:
         """E[(x - mu_c)(x - mu_c)^T | c], shape (d, d); 0 for one row. ValueError as for `mean`."""
         with self._lock:
             core, index = self._class(c)
@@ -301,9 +303,7 @@ class ClassMoments:
         return object.__sizeof__(self) + len(self._table) * 8 * d * (d + 2)
 
     def __add__(self, other: object) -> ClassMoments:
-        if not isinstance(other, ClassMoments):
-            return NotImplemented
-        return self.copy().merge(other)
+        return self.copy().merge(other) if isinstance(other, ClassMoments) else NotImplemented
 
     def __iadd__(self, other: object) -> ClassMoments:
         return self.merge(other) if isinstance(other, ClassMoments) else NotImplemented
@@ -403,8 +403,7 @@ class ClassMoments:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._table = LabelTable(*state["table"])
         self._dtype, self._names = state["dtype"], state.get("feature_names")
-        self._lock = threading.RLock()
-        self._core = None
+        self._lock, self._core = threading.RLock(), None
         if state["n_features"] is not None:
             arrays: dict[str, _Array] = state["arrays"]
             self._core = _state.restored_core(

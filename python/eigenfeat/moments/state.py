@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.core import core
 from eigenfeat._base.validation import CsrRows, RealArray, show
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 __all__ = ["add_to_scatter", "core_arrays", "restored_core", "same_class", "update_core"]
 
@@ -54,7 +57,7 @@ def restored_core(
     return restored
 
 
-def add_to_scatter(core: core.ClassMoments, index: int, scatter: Any) -> None:
+def add_to_scatter(core: core.ClassMoments, index: int, scatter: ArrayLike) -> None:
     """Add a symmetric matrix to the scatter of a class with weight, whose mean stays.
 
     Raises

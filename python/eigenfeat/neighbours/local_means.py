@@ -141,8 +141,8 @@ def local_neighbours(
 
 
 def local_scatters(
-    X: Any,
-    codes: Any,
+    X: ArrayLike,
+    codes: ArrayLike,
     n_classes: int,
     n_neighbors: int,
     *,
@@ -211,13 +211,13 @@ def local_scatters(
 
 
 def scatters_of_neighbours(
-    X: Any,
-    codes: Any,
+    X: ArrayLike,
+    codes: ArrayLike,
     neighbours: ArrayLike,
     *,
-    priors: Any = None,
-    queries: Any = None,
-    query_codes: Any = None,
+    priors: ArrayLike | None = None,
+    queries: ArrayLike | None = None,
+    query_codes: ArrayLike | None = None,
     n_threads: int | None = None,
     method: str = "auto",
 ) -> LocalScatters:
@@ -274,7 +274,7 @@ def local_discriminants(
     counts: ArrayLike,
     *,
     ridge: float = 1e-4,
-    queries: Any = None,
+    queries: ArrayLike | None = None,
     n_threads: int | None = None,
 ) -> npt.NDArray[np.float64]:
     """Log densities of queries under diagonal Gaussians of their neighbours, class by class.
@@ -317,11 +317,11 @@ def local_discriminants(
 
 
 def local_gaussians(
-    X: Any,
+    X: ArrayLike,
     neighbours: ArrayLike,
     *,
     ridge: float = 1e-4,
-    queries: Any = None,
+    queries: ArrayLike | None = None,
     n_threads: int | None = None,
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Means and diagonal variances of each query's neighbours, class by class.

@@ -16,6 +16,8 @@ from eigenfeat._base.validation import show
 from eigenfeat.pencils.sampling_noise import MARGIN, noise_edge, quiet_ridge
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
     from eigenfeat.moments.class_moments import ClassMoments
 
 __all__ = ["Batch", "ClassMatrices", "Contraction", "Recipe", "SingularDenominatorError", "Unions"]
@@ -294,7 +296,9 @@ class ClassMatrices:
         # What rounding leaves of equal rows is no variance.
         return variance if variance > (100 * _EPS) ** 2 * second else 0.0
 
-    def singular(self, failed: list[int], what: str, names: list[Any]) -> SingularDenominatorError:
+    def singular(
+        self, failed: list[int], what: str, names: Sequence[Hashable]
+    ) -> SingularDenominatorError:
         """The error for groups whose denominators are singular with the ridge there is."""
         found = f"denominator of {what} {show(names, 200)[1:-1]} is singular to working precision"
         if not self.units.max() > 0:

@@ -5,14 +5,17 @@ An edge is an unordered pair of classes, as indices i < j.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from eigenfeat._base.types import Codes
 from eigenfeat._base.validation import check_whole, show
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
     from eigenfeat._base.labels import LabelTable
     from eigenfeat.moments.class_moments import ClassMoments
 
@@ -25,7 +28,7 @@ _BLOCK = 256  # classes whose distances to all others are held at a time
 
 
 def whitened_means(
-    moments: ClassMoments, labels: list[Any], ridge: float, scale: _Array | None
+    moments: ClassMoments, labels: Sequence[Hashable], ridge: float, scale: _Array | None
 ) -> _Array:
     """Class means (k, d) in coordinates in which the pooled covariance is the identity."""
     weights = np.array([moments.weight(c) for c in labels])
@@ -76,9 +79,7 @@ def closest_cover(edges: _Pairs, distances: _Array, k: int, n_pairs: int) -> _Pa
     return edges[chosen]
 
 
-def most_confused(
-    table: LabelTable, pairs: npt.NDArray[Any], counts: _Array, n_pairs: int | None
-) -> _Pairs:
+def most_confused(table: LabelTable, pairs: Codes, counts: _Array, n_pairs: int | None) -> _Pairs:
     """Edges between sorted classes, of `counts` of (true, predicted) indices in the table."""
     k = len(table)
     if k < 2:

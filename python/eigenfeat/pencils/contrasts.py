@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,9 @@ from eigenfeat._base.signs import signed
 from eigenfeat._base.validation import check_vector, real_array, show
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.class_matrices import Contraction
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
 
 __all__ = ["KINDS", "Contrasts", "class_tree", "one_vs_rest"]
 
@@ -69,7 +72,7 @@ class Contrasts:
         cls,
         weights_above: ArrayLike,
         weights_below: ArrayLike,
-        names: Any = None,
+        names: ArrayLike | None = None,
         classes: ArrayLike | None = None,
     ) -> Contrasts:
         """Create problems from given weights.
@@ -126,14 +129,14 @@ class Contrasts:
         above, below = (np.array([c.dense(k) for c in side]) for side in (self.above, self.below))
         return above, below
 
-    def members(self, name: str) -> list[Any]:
+    def members(self, name: str) -> list[Hashable]:
         """Labels (without `classes`: indices) of the classes in the contraction of this name."""
         sides = zip(self.names.ravel().tolist(), _alternating(self.above, self.below), strict=True)
         for found, contraction in sides:
             if found == name:
                 k = len(self.classes) if self.classes else int(contraction.indices.max()) + 1
-                inside = np.flatnonzero(contraction.dense(k)).tolist()
-                return [self.classes[i] for i in inside] if self.classes else inside
+                inside: list[int] = np.flatnonzero(contraction.dense(k)).tolist()
+                return [self.classes[i] if self.classes else i for i in inside]
         raise ValueError(f"name: expected one of the contrasts' names, got {show(name)}")
 
 

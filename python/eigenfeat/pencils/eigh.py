@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
+from eigenfeat._base.types import Codes
 from eigenfeat._base.validation import (
     RealArray,
     check_number,
@@ -179,9 +180,9 @@ def check_threshold(threshold: float | None) -> float:
 
 
 def solve(
-    numerators: list[Any],
-    denominators: list[Any],
-    shifts: Any,
+    numerators: list[RealArray],
+    denominators: list[RealArray],
+    shifts: RealArray,
     items: npt.NDArray[np.int64],
     n_vectors: int,
     threshold: float,
@@ -207,7 +208,7 @@ def solve(
     return PencilResult(values, columns, residuals, found, iterations, names, status)
 
 
-def report(status: npt.NDArray[Any], names: list[str]) -> None:
+def report(status: Codes, names: list[str]) -> None:
     """The written policy: nothing at all is an error, something amiss a warning."""
     without = (status == Status.NOT_POSITIVE_DEFINITE) | (status == Status.NOT_CONVERGED)
     if without.all():

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.core import core
-from eigenfeat._base.types import RandomState
+from eigenfeat._base.types import Labels, Pairs, Seed
 from eigenfeat._base.validation import check_memory, show
 from eigenfeat.pencils.class_matrices import ClassMatrices, Contraction, Recipe, Unions
 from eigenfeat.pencils.contrasts import KINDS, Contrasts, class_tree, one_vs_rest
@@ -20,6 +20,10 @@ from eigenfeat.pencils.eigh import PencilResult, Status
 from eigenfeat.pencils.pairs import chosen_pairs, confusion_pairs
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from numpy.typing import ArrayLike
+
     from eigenfeat.moments.class_moments import ClassMoments
 
 __all__ = ["PairDirections", "Problems", "Request", "problems_of", "solve_problems"]
@@ -47,7 +51,7 @@ class Problems:
     names: npt.NDArray[Any]
     of_classes: bool  # every group is one class, and named by its label
 
-    def names_below(self, groups: list[int]) -> list[Any]:
+    def names_below(self, groups: list[int]) -> list[Hashable]:
         """What to call these denominators: labels, or the first contrasts that have them."""
         rows = [int(np.argmax(self.items[:, 1] == group)) for group in groups]
         if self.of_classes:
@@ -115,10 +119,10 @@ class PairDirections:
 
 def problems_of(
     moments: ClassMoments,
-    labels: npt.NDArray[Any],
-    pairs: Any,
-    scale: Any,
-    random_state: RandomState,
+    labels: Labels,
+    pairs: Pairs | Contrasts,
+    scale: ArrayLike | None,
+    random_state: Seed,
 ) -> Problems:
     """Spell out the argument `pairs` for the classes with weight, `labels`."""
     kind, count = pairs, None

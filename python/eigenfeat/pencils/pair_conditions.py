@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.interruptible import interruptible
+from eigenfeat._base.types import Labels
 from eigenfeat.pencils.crawford import crawford_number, eigenvalue_bounds
 from eigenfeat.pencils.sampling_noise import spread_error
 
@@ -42,7 +43,7 @@ class PairConditions:
     crawford: _Array
     sampling_error: _Array
 
-    def bounds(self, pairs: Any, eigenvalues: Any) -> _Array:
+    def bounds(self, pairs: Labels, eigenvalues: _Array) -> _Array:
         """Ends (F, 2) of the `eigenvalues` (F,) of `pairs` (F, 2) for infinitely many rows.
 
         They are those of `eigenvalue_bounds`, and as reliable as the estimate `sampling_error`.

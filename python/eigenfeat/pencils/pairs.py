@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from eigenfeat._base.labels import LabelTable, UnknownClassError
-from eigenfeat._base.types import RandomState
+from eigenfeat._base.types import Pairs, Seed
 from eigenfeat._base.validation import (
     Generator,
     check_number,
@@ -28,6 +28,9 @@ from eigenfeat._base.validation import (
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.confusion import closest_cover, most_confused, nearest_edges, whitened_means
 
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
 __all__ = ["class_pairs", "confusion_pairs", "confusion_pairs_from", "confusion_pairs_of"]
 
 _Pairs = npt.NDArray[np.int64]
@@ -37,7 +40,11 @@ _NEIGHBOURS = 3
 
 
 def class_pairs(
-    classes: Any, kind: Any = "all", *, n_pairs: int | None = None, random_state: Any = None
+    classes: ArrayLike,
+    kind: Pairs = "all",
+    *,
+    n_pairs: int | None = None,
+    random_state: Seed = None,
 ) -> _Pairs:
     """Ordered pairs of classes, as indices into `classes`.
 
@@ -80,7 +87,7 @@ def class_pairs(
 
 
 def chosen_pairs(
-    classes: Any, kind: Any, *, n_pairs: int | None = None, random_state: RandomState = None
+    classes: ArrayLike, kind: Pairs, *, n_pairs: int | None = None, random_state: Seed = None
 ) -> _Pairs:
     """`class_pairs`, for what a user has given as `pairs`."""
     table = LabelTable.of(classes)
@@ -208,7 +215,7 @@ def confusion_pairs(
     n_pairs: int | None = None,
     ridge: float = 0.1,
     scale: ArrayLike | None = None,
-) -> list[tuple[Any, Any]]:
+) -> list[tuple[Hashable, Hashable]]:
     """Pairs of the classes that linear discriminants would confuse most: O(k) pairs, from moments.
 
     The distance of two classes is the Mahalanobis distance of their means, with the pooled
@@ -267,7 +274,7 @@ def confusion_pairs(
 
 def confusion_pairs_from(
     y_true: npt.ArrayLike, y_pred: npt.ArrayLike, n_pairs: int | None = None
-) -> list[tuple[Any, Any]]:
+) -> list[tuple[Hashable, Hashable]]:
     """Pairs of the classes that a classifier confused most often.
 
     Parameters
@@ -310,7 +317,7 @@ def _encoded(
 
 def confusion_pairs_of(
     confusion: npt.ArrayLike, classes: npt.ArrayLike | None = None, n_pairs: int | None = None
-) -> list[tuple[Any, Any]]:
+) -> list[tuple[Hashable, Hashable]]:
     """Pairs of the classes that a confusion matrix says were confused most often.
 
     Parameters
@@ -348,6 +355,6 @@ def confusion_pairs_of(
     return _both_ways(edges, table.classes.tolist())
 
 
-def _both_ways(edges: _Pairs, labels: list[Any]) -> list[tuple[Any, Any]]:
+def _both_ways(edges: _Pairs, labels: list[Any]) -> list[tuple[Hashable, Hashable]]:
     pairs = _ordered(np.concatenate([edges, edges[:, ::-1]]))
     return [(labels[i], labels[j]) for i, j in pairs]

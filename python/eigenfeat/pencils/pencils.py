@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base import threads
-from eigenfeat._base.types import RandomState
+from eigenfeat._base.types import Pairs, Seed
 from eigenfeat._base.validation import check_flag, check_number, check_vector, check_whole, show
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.class_matrices import ClassMatrices, Recipe, SingularDenominatorError, Unions
@@ -28,6 +28,11 @@ from eigenfeat.pencils.eigh import (
 )
 from eigenfeat.pencils.pair_batches import PairDirections, Request, problems_of, solve_problems
 from eigenfeat.pencils.pair_conditions import PairConditions, conditions_of
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from eigenfeat.pencils.contrasts import Contrasts
 
 __all__ = [
     "CrawfordNumber",
@@ -46,7 +51,7 @@ __all__ = [
 
 def pair_directions(
     moments: ClassMoments,
-    pairs: Any = "all",
+    pairs: Pairs | Contrasts = "all",
     ridge: float | str = 0.1,
     n_directions: int = 10,
     threshold: float | str | None = None,
@@ -55,8 +60,8 @@ def pair_directions(
     n_threads: int | None = None,
     *,
     constant: bool = False,
-    scale: Any = None,
-    random_state: Any = None,
+    scale: ArrayLike | None = None,
+    random_state: Seed = None,
     solve_with: Callable[..., PencilResult] | None = None,
 ) -> PairDirections:
     r"""Directions with a large mean square for one class of a pair and a small one for the other.
@@ -166,13 +171,13 @@ def pair_directions(
 
 def pair_conditions(
     moments: ClassMoments,
-    pairs: Any = "all",
+    pairs: Pairs | Contrasts = "all",
     ridge: float | str = 0.1,
     denominator: str = "second_moment",
     *,
     constant: bool = False,
-    scale: Any = None,
-    random_state: RandomState = None,
+    scale: ArrayLike | None = None,
+    random_state: Seed = None,
 ) -> PairConditions:
     """Crawford numbers of the pencils of `pair_directions` with the same arguments.
 

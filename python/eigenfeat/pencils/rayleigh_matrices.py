@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import scale as _scale
 from eigenfeat.pencils.class_matrices import SingularDenominatorError
 from eigenfeat.pencils.eigh import generalized_eigh
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 Array = NDArray[np.float64]
 
@@ -176,7 +179,7 @@ def solve(
     return RayleighDirections(directions, np.ldexp(np.maximum(values, 0.0), exponent), mean, scale)
 
 
-def check_noise(noise: Any, d: int) -> Array:
+def check_noise(noise: ArrayLike, d: int) -> Array:
     """Return a noise matrix (d, d) that is symmetric and finite, in float64."""
     matrix = real_array(noise, "noise_matrix", np.dtype(np.float64))
     if matrix.shape != (d, d):

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from eigenfeat.expansion.layers import Directions
 
 if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
     from eigenfeat.pencils.scale import ScaleReport
 
 
@@ -27,7 +29,7 @@ class Settings:
     n_threads: int | None
 
     @classmethod
-    def of(cls, estimator: Any, seed: int) -> Settings:
+    def of(cls, estimator: BaseEstimator, seed: int) -> Settings:
         """Of an estimator that has parameters of these names."""
         names = set(cls.__dataclass_fields__) - {"seed"}
         return cls(seed=seed, **{name: getattr(estimator, name) for name in names})

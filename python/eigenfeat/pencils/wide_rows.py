@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from eigenfeat._base.sparse_rows import DenseRows, SparseRows, in_order
+from eigenfeat._base.types import DType, Floats
 from eigenfeat.pencils.scale import ScaleReport
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
     from eigenfeat.pencils.wide_denominator import Rows
 
 __all__ = ["WIDE", "WideClasses", "is_wide", "wide_classes"]
@@ -24,7 +27,7 @@ WIDE = 20_000  # features beyond which sparse or memory-mapped rows are taken as
 _BLOCK = 1024
 
 
-def is_wide(X: Any, solver: str) -> bool:
+def is_wide(X: object, solver: str) -> bool:
     """Whether rows, checked or not, are to be solved without matrices of d x d."""
     if not isinstance(solver, str):  # an error of the parameter's own, later
         return False
@@ -75,7 +78,7 @@ class WideClasses:
     n_features: int
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         """Type of the rows."""
         return self.rows[0].dtype
 
@@ -85,7 +88,7 @@ class WideClasses:
 
 
 def wide_classes(
-    X: Any,
+    X: Floats | csr_array,
     codes: NDArray[np.intp],
     weight: Array | None,
     scale: str,
@@ -111,24 +114,24 @@ def wide_classes(
     share = np.ones(len(codes)) if weight is None else np.asarray(weight, dtype=np.float64)
     totals = np.bincount(codes, share, minlength=k)
     is_sparse = sparse.issparse(X)
-    X = in_order(X) if is_sparse else X
-    mean, deviation = _column_statistics(X, share / share.sum())
+    checked = in_order(X) if is_sparse else X
+    mean, deviation = _column_statistics(checked, share / share.sum())
     report = _report(scale, deviation, most_spread, is_sparse)
     roots = np.sqrt(share / totals[codes])
     members = [np.flatnonzero(codes == c) for c in range(k)]
     if is_sparse:
-        rows, columns = _sparse_classes(X, members, roots, report.column_scale)
+        rows, columns = _sparse_classes(checked, members, roots, report.column_scale)
         factor, origin = 1.0 / report.column_scale[columns], np.zeros(len(columns))
     else:
         columns, factor = None, 1.0 / report.column_scale
-        origin = mean if constant else np.zeros(X.shape[1])
-        rows = [DenseRows(X, own, roots[own], factor, origin) for own in members]
+        origin = mean if constant else np.zeros(checked.shape[1])
+        rows = [DenseRows(checked, own, roots[own], factor, origin) for own in members]
     parts = [roots[own] for own in members]
     means = np.stack([_mean(own, root) for own, root in zip(rows, parts, strict=True)])
     squares = np.array([float(own.squared_norms().sum()) for own in rows])
     classes = WideClasses(
         rows, parts, columns, factor, origin,
-        means, totals / totals.sum() @ means, squares, int(X.shape[1]),
+        means, totals / totals.sum() @ means, squares, int(checked.shape[1]),
     )  # fmt: skip
     return classes, report
 

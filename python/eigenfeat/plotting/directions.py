@@ -15,6 +15,8 @@ from eigenfeat._base.validation import check_whole, show
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from sklearn.base import BaseEstimator
+
     from eigenfeat.gem.gem import GEM
 
 __all__ = [
@@ -28,7 +30,7 @@ __all__ = [
 ]
 
 
-def leading_pairs(gem: GEM, count: int) -> list[tuple[Hashable, Hashable]]:
+def leading_pairs(gem: GEM | SimpleNamespace, count: int) -> list[tuple[Hashable, Hashable]]:
     """Return the `count` class pairs with the largest eigenvalues, largest first."""
     gem = fitted_gem(gem)
     check_whole(count, "count", at_least=1)
@@ -37,7 +39,7 @@ def leading_pairs(gem: GEM, count: int) -> list[tuple[Hashable, Hashable]]:
     return [(gem.pairs_[c, 0], gem.pairs_[c, 1]) for c in order]
 
 
-def columns_of(gem: GEM, pair: tuple[Hashable, Hashable]) -> NDArray[np.intp]:
+def columns_of(gem: GEM | SimpleNamespace, pair: tuple[Hashable, Hashable]) -> NDArray[np.intp]:
     """Return which columns of `directions_` belong to a pair, by rank."""
     of_pair = (gem.pairs_[:, 0] == pair[0]) & (gem.pairs_[:, 1] == pair[1])
     columns = np.flatnonzero(of_pair)
@@ -59,7 +61,7 @@ def check_image_shape(d: int, shape: tuple[int, int] | None) -> tuple[int, int]:
     return rows, columns
 
 
-def fitted_gem(gem: Any, name: str = "gem") -> Any:
+def fitted_gem(gem: BaseEstimator | SimpleNamespace, name: str = "gem") -> GEM | SimpleNamespace:
     """A fitted GEM, or what stands for the first layer of a classifier."""
     if not hasattr(gem, "fit") and not isinstance(gem, SimpleNamespace):
         raise ValueError(f"{name}: expected a fitted GEM, got {show(gem)}")
@@ -80,7 +82,7 @@ def fitted_gem(gem: Any, name: str = "gem") -> Any:
     return gem
 
 
-def gem_to_draw(gem: Any, name: str) -> Any:
+def gem_to_draw(gem: BaseEstimator | SimpleNamespace, name: str) -> GEM | SimpleNamespace:
     """A fitted GEM that has directions."""
     found = fitted_gem(gem, name)
     if not len(found.ranks_):

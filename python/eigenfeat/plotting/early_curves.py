@@ -173,7 +173,7 @@ class EarlyCurvesDisplay:
         return self
 
 
-def check_score(score: Any, name: str) -> None:
+def check_score(score: object, name: str) -> None:
     """Refuse what is no score of an `EarlyCurve`."""
     if not isinstance(score, str) or score not in SCORES:
         raise ValueError(f"{name}: expected one of {', '.join(SCORES)}, got {show(score)}")

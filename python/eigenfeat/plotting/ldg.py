@@ -25,6 +25,7 @@ from eigenfeat.plotting.arguments import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from numpy.typing import ArrayLike
 
 __all__ = ["plot_accuracies", "plot_accuracy", "plot_comparison", "plot_embedding", "plot_sparsity"]
 
@@ -154,7 +155,7 @@ def plot_accuracies(
 
 
 def plot_sparsity(
-    nonzeros: Mapping[str, Any],
+    nonzeros: Mapping[str, ArrayLike],
     n_columns: int | None = None,
     ax: Axes | None = None,
     legend: bool = True,
@@ -202,7 +203,7 @@ def plot_sparsity(
 
 
 def plot_embedding(
-    reduced: Any, y: Any, ax: Axes | None = None, title: str = "", legend: bool = True
+    reduced: ArrayLike, y: ArrayLike, ax: Axes | None = None, title: str = "", legend: bool = True
 ) -> Axes:
     """Plot reduced rows in one or two dimensions, coloured by class.
 

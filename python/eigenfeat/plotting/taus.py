@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -10,12 +10,14 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.validation import show
 
 if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
     from eigenfeat.incomplete import ReliableClassifier
 
 __all__ = ["fitted_reliable", "short_tau"]
 
 
-def fitted_reliable(model: Any, name: str) -> ReliableClassifier:
+def fitted_reliable(model: BaseEstimator, name: str) -> ReliableClassifier:
     """A fitted `ReliableClassifier`, which may be the best of a search."""
     from eigenfeat.incomplete import ReliableClassifier
 

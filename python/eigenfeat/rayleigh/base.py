@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.feature_names import take_names
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.lazy import Lazy
-from eigenfeat._base.types import Rows
+from eigenfeat._base.types import Floats, Rows, Weights
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.features import expand
@@ -45,6 +45,13 @@ from eigenfeat.rows.surveyed import surveyed
 __all__ = ["RayleighTransformer", "SupervisedRayleigh", "UnsupervisedRayleigh"]
 
 
+_RayleighTransformer = TypeVar("_RayleighTransformer", bound="RayleighTransformer")
+
+_UnsupervisedRayleigh = TypeVar("_UnsupervisedRayleigh", bound="UnsupervisedRayleigh")
+
+_SupervisedRayleigh = TypeVar("_SupervisedRayleigh", bound="SupervisedRayleigh")
+
+
 class RayleighTransformer(
     ClassNamePrefixFeaturesOutMixin, matrices.FittedPencil, TransformerMixin, BaseEstimator
 ):
@@ -61,7 +68,7 @@ class RayleighTransformer(
 
     completion_: GaussianRows
 
-    def fit_moments(self, moments: ClassMoments) -> Any:
+    def fit_moments(self: _RayleighTransformer, moments: ClassMoments) -> _RayleighTransformer:
         """Solve for directions from given moments.
 
         Parameters
@@ -88,7 +95,7 @@ class RayleighTransformer(
         return self
 
     @over_blocks
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: Rows | RowBlocks) -> Floats:
         """Project rows onto the directions: ``X @ directions_ + offset_``.
 
         Parameters
@@ -102,10 +109,10 @@ class RayleighTransformer(
         (n, m) array of float32 or float64, as `X`
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **self._checks)
-        X = complete(getattr(self, "completion_", None), X, self.n_threads)
+        rows = validate_data(self, X, reset=False, **self._checks)
+        rows = complete(getattr(self, "completion_", None), rows, self.n_threads)
         threads = self.n_threads
-        return expand(X, self.directions_, self.offset_, wave="none", n_threads=threads)
+        return expand(rows, self.directions_, self.offset_, wave="none", n_threads=threads)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "moments_")
@@ -144,8 +151,11 @@ class UnsupervisedRayleigh(RayleighTransformer):
     """Base class of the estimators without labels."""
 
     def fit(
-        self, X: Rows | RowBlocks, y: object = None, sample_weight: ArrayLike | None = None
-    ) -> Any:
+        self: _UnsupervisedRayleigh,
+        X: Rows | RowBlocks,
+        y: object = None,
+        sample_weight: Weights = None,
+    ) -> _UnsupervisedRayleigh:
         """Accumulate the moments and solve for directions.
 
         Parameters
@@ -167,8 +177,11 @@ class UnsupervisedRayleigh(RayleighTransformer):
         return self
 
     def partial_fit(
-        self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> Any:
+        self: _UnsupervisedRayleigh,
+        X: Rows,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> _UnsupervisedRayleigh:
         """Add a batch of rows; directions are computed when next needed.
 
         Parameters
@@ -220,11 +233,11 @@ class SupervisedRayleigh(RayleighTransformer):
     _checks = ALLOW_NAN
 
     def fit(
-        self,
+        self: _SupervisedRayleigh,
         X: Rows | RowBlocks,
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-    ) -> Any:
+    ) -> _SupervisedRayleigh:
         """Accumulate the moments of the classes and solve for directions.
 
         Parameters
@@ -252,12 +265,12 @@ class SupervisedRayleigh(RayleighTransformer):
         return self
 
     def partial_fit(
-        self,
-        X: Any,
+        self: _SupervisedRayleigh,
+        X: Rows,
         y: ArrayLike,
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-    ) -> Any:
+    ) -> _SupervisedRayleigh:
         """Add a batch of rows; directions are computed when next needed.
 
         Parameters

@@ -230,7 +230,7 @@ class SlicedInverseRegression(SupervisedRayleigh):
         self.solver = solver
         self.n_threads = n_threads
 
-    def fit_moments(self, moments: ClassMoments) -> Any:
+    def fit_moments(self, moments: ClassMoments) -> SlicedInverseRegression:
         """Solve for directions from moments of slices; see `FisherLDA.fit_moments`."""
         super().fit_moments(moments)
         self.slice_edges_: Any = None

@@ -19,13 +19,14 @@ from __future__ import annotations
 
 from functools import partial
 from numbers import Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval
 
+from eigenfeat._base.types import Rows
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.moments.class_moments import ClassMoments
@@ -33,6 +34,9 @@ from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.rayleigh.base import UnsupervisedRayleigh
 from eigenfeat.rayleigh.discriminant import FisherLDA, SlicedInverseRegression
 from eigenfeat.rows.out_of_core import given_blocks, pooled_moments
+
+if TYPE_CHECKING:
+    from eigenfeat.rows.blocks import RowBlocks
 
 __all__ = [
     "FisherLDA",
@@ -254,7 +258,11 @@ class OrientedPCA(UnsupervisedRayleigh):
         self.n_threads = n_threads
 
     def fit(
-        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, noise: Any = None
+        self,
+        X: Rows | RowBlocks,
+        y: object = None,
+        sample_weight: ArrayLike | None = None,
+        noise: Rows | RowBlocks | None = None,
     ) -> OrientedPCA:
         """Accumulate the moments of rows and noise, and solve for directions.
 
@@ -280,10 +288,10 @@ class OrientedPCA(UnsupervisedRayleigh):
 
     def partial_fit(
         self,
-        X: Any,
+        X: Rows,
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-        noise: Any = None,
+        noise: Rows | RowBlocks | None = None,
     ) -> OrientedPCA:
         """Add a batch of rows and noise; directions are computed when next needed.
 

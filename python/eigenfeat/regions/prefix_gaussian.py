@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.core import core
 from eigenfeat._base.lazy import cached_property
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 __all__ = ["PrefixGaussian"]
 
@@ -95,12 +98,12 @@ class PrefixGaussian:
         rows = np.ascontiguousarray(rows)
         return core.prefix_innovations(self.factor, self.mean, rows, t, self.n_threads)
 
-    def means(self, innovations: _Float64s, steps: Any) -> _Float64s:
+    def means(self, innovations: _Float64s, steps: ArrayLike) -> _Float64s:
         """(n, p, ell) feature means after each of `steps` entries."""
         at = _steps(steps)
         return core.prefix_means(self.gains, self.feature_mean, innovations, at, self.n_threads)
 
-    def log_densities(self, innovations: _Float64s, steps: Any) -> _Float64s:
+    def log_densities(self, innovations: _Float64s, steps: ArrayLike) -> _Float64s:
         """(n, p) log densities of the first entries."""
         return core.prefix_log_densities(self.factor, innovations, _steps(steps), self.n_threads)
 
@@ -158,11 +161,11 @@ class PrefixGaussian:
         state = innovations, means, log_densities
         core.prefix_step(self.factor, self.mean, self.gains, t, samples, *state, self.n_threads)
 
-    def covariances(self, steps: Any) -> _Float64s:
+    def covariances(self, steps: ArrayLike) -> _Float64s:
         """(p, ell, ell) feature covariances."""
         return core.prefix_covariances(self.gains, _steps(steps), self.n_threads)
 
-    def variances(self, steps: Any) -> _Float64s:
+    def variances(self, steps: ArrayLike) -> _Float64s:
         """(p, ell): their diagonals."""
         return core.prefix_variances(self.gains, _steps(steps))
 

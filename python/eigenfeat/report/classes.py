@@ -122,7 +122,7 @@ def _matrix_picture(counts: NDArray[np.int64]) -> Html:
 
 
 def expected_calibration_error(
-    confidence: NDArray[Any], right: NDArray[Any], n_bins: int = N_BINS
+    confidence: NDArray[np.float64], right: NDArray[np.bool_], n_bins: int = N_BINS
 ) -> float:
     """Mean distance of accuracy from confidence over equal bins of confidence, by their rows."""
     rows, sure, accuracy = _binned(confidence, right, n_bins)

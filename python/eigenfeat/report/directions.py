@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,12 @@ from eigenfeat.plotting import plot_filters, plot_spectrum
 from eigenfeat.plotting.arguments import new_figure
 from eigenfeat.plotting.colours import FILTER_COLOURS
 from eigenfeat.report.html import Section, bar, figure, paragraph, table
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+    from sklearn.base import BaseEstimator
+
+    from eigenfeat._base.types import Floats
 
 __all__ = ["Linear", "filters", "image_shape_of", "linear_part", "of_pairs", "spectrum", "weights"]
 
@@ -38,7 +44,7 @@ class Linear:
     of: str
 
 
-def parts_of(model: Any) -> list[Any]:
+def parts_of(model: BaseEstimator) -> list[BaseEstimator]:
     """The model and those inside it that see its own columns, from the outside."""
     found = [model]
     while True:
@@ -52,7 +58,7 @@ def parts_of(model: Any) -> list[Any]:
         found.append(inner)
 
 
-def of_pairs(model: Any) -> Any:
+def of_pairs(model: BaseEstimator) -> BaseEstimator | None:
     """The GEM, or the classifier, whose directions belong to pairs of classes; None without one."""
     for part in parts_of(model):
         layers = getattr(part, "layers_", None)
@@ -65,7 +71,7 @@ def of_pairs(model: Any) -> Any:
     return None
 
 
-def linear_part(model: Any) -> Linear | None:
+def linear_part(model: BaseEstimator) -> Linear | None:
     """Directions of a reduction, such as LDG or what MaxMarginShift has fitted."""
     for part in parts_of(model):
         found = getattr(part, "components_", None)
@@ -85,7 +91,7 @@ def linear_part(model: Any) -> Linear | None:
     return None
 
 
-def spectrum(model: Any) -> Section | None:
+def spectrum(model: BaseEstimator) -> Section | None:
     """Eigenvalues, those of pairs of classes pair by pair."""
     section = Section("Spectrum")
     gem = of_pairs(model)
@@ -114,7 +120,7 @@ def spectrum(model: Any) -> Section | None:
     return section
 
 
-def filters(model: Any, shape: tuple[int, int] | None) -> Section | None:
+def filters(model: BaseEstimator, shape: tuple[int, int] | None) -> Section | None:
     """Directions as images."""
     if shape is None:
         return None
@@ -150,7 +156,7 @@ def filters(model: Any, shape: tuple[int, int] | None) -> Section | None:
     return section
 
 
-def weights(model: Any, names: list[str], spread: NDArray[np.float64]) -> Section | None:
+def weights(model: BaseEstimator, names: list[str], spread: NDArray[np.float64]) -> Section | None:
     """Columns with the largest weight in a reduction's directions."""
     found = linear_part(model)
     if found is None or found.weights.shape[1] != len(names):
@@ -190,7 +196,9 @@ def weights(model: Any, names: list[str], spread: NDArray[np.float64]) -> Sectio
 # ---- columns that are pixels ---------------------------------------------------------------------
 
 
-def image_shape_of(wanted: Any, X: Any, d: int) -> tuple[int, int] | None:
+def image_shape_of(
+    wanted: tuple[int, int] | str | None, X: Floats | csr_array, d: int
+) -> tuple[int, int] | None:
     """The shape of rows that are images; with "auto" square ones whose neighbours are alike.
 
     Columns are taken for pixels if d is a square of at least 5 x 5 and the mean correlations of
@@ -207,7 +215,8 @@ def image_shape_of(wanted: Any, X: Any, d: int) -> tuple[int, int] | None:
     side = round(d**0.5)
     if side * side != d or side < 5 or getattr(X, "ndim", 2) != 2:
         return None
-    dense = X[:500].toarray() if hasattr(X, "toarray") else np.asarray(X[:500], dtype=np.float64)
+    first: Any = X[:500]
+    dense = first.toarray() if hasattr(X, "toarray") else np.asarray(first, dtype=np.float64)
     if len(dense) < 20:
         return None
     spread = dense.std(axis=0)

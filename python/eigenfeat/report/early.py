@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -13,6 +13,9 @@ from eigenfeat.plotting.arguments import new_figure
 from eigenfeat.plotting.colours import ACCENT
 from eigenfeat.report.evidence import Evidence, quietly, standard_error
 from eigenfeat.report.html import Section, figure, paragraph, table
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 __all__ = ["Early", "decided", "early_sections"]
 
@@ -57,7 +60,7 @@ class Early:
         ]
 
 
-def decided(model: Any, evidence: Evidence) -> Early | None:
+def decided(model: BaseEstimator, evidence: Evidence) -> Early | None:
     """Early decisions of a model that makes them; None of others."""
     if not callable(getattr(model, "predict_early", None)):
         return None
@@ -77,7 +80,7 @@ def _fewer(evidence: Evidence) -> Evidence:
     return replace(evidence, **kept, chances=chances)
 
 
-def early_sections(model: Any, early: Early) -> list[Section]:
+def early_sections(model: BaseEstimator, early: Early) -> list[Section]:
     """When series are decided, whether promises are kept, and an example."""
     found = [_times(early), _promise(model, early)]
     example = _example(model, early)
@@ -137,7 +140,7 @@ def _promise(model: Any, early: Early) -> Section | None:
             )
         )
     if hasattr(inner, "calibration_"):
-        picture = plot_calibration(inner.calibration_).figure
+        picture: Any = plot_calibration(inner.calibration_).figure
         told = "The calibration that the model carries: realised agreement for every tau."
         section.parts.append(figure(picture, told, "calibration of tau"))
     return section

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,12 @@ from sklearn.base import is_regressor
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.neighbors import NearestNeighbors
 
+from eigenfeat._base.types import Floats, Labels, Rows
 from eigenfeat.linear.logistic import MultinomialLogit
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+    from sklearn.base import BaseEstimator
 
 __all__ = [
     "N_NEIGHBORS",
@@ -91,7 +96,9 @@ class Evidence:
         return len(self.true)
 
 
-def gathered(model: Any, X: Any, y: NDArray[Any], random_state: int) -> Evidence | None:
+def gathered(
+    model: BaseEstimator, X: Floats | csr_array, y: Labels, random_state: int
+) -> Evidence | None:
     """The evidence about a classifier or a transformer; None of a regressor."""
     if is_regressor(model):
         return None
@@ -120,7 +127,7 @@ def gathered(model: Any, X: Any, y: NDArray[Any], random_state: int) -> Evidence
     return Evidence(X, y, classes, of, codes, None, "the model", *rest)
 
 
-def features_of(model: Any, X: Any) -> NDArray[np.float64]:
+def features_of(model: BaseEstimator, X: Rows) -> NDArray[np.float64]:
     """Features of rows as a dense array."""
     with quietly():
         found = model.transform(X)
@@ -128,7 +135,9 @@ def features_of(model: Any, X: Any) -> NDArray[np.float64]:
     return np.asarray(dense, dtype=np.float64)
 
 
-def neighbour_labels(features: NDArray[Any], codes: NDArray[np.intp], k: int) -> NDArray[np.intp]:
+def neighbour_labels(
+    features: NDArray[np.float64], codes: NDArray[np.intp], k: int
+) -> NDArray[np.intp]:
     """For each row the commonest class of its nearest neighbours among the others."""
     wanted = min(N_NEIGHBORS, len(codes) - 1)
     if wanted < 1:

@@ -9,7 +9,10 @@ import re
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["Html", "Section", "bar", "cards", "escaped", "figure", "page", "paragraph", "table"]
 
@@ -33,7 +36,7 @@ class Section:
         return re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")
 
 
-def escaped(value: Any, limit: int = 300) -> Html:
+def escaped(value: object, limit: int = 300) -> Html:
     """Any value as HTML in which nothing of it is markup."""
     if isinstance(value, Html):
         return value
@@ -43,18 +46,21 @@ def escaped(value: Any, limit: int = 300) -> Html:
     return Html(html.escape(text.encode("utf-8", "replace").decode(), quote=True))
 
 
-def paragraph(*parts: Any, kind: str = "") -> Html:
+def paragraph(*parts: object, kind: str = "") -> Html:
     """A paragraph of escaped text."""
     inside = "".join(escaped(part, 5000) for part in parts)
     return Html(f'<p class="{kind}">{inside}</p>' if kind else f"<p>{inside}</p>")
 
 
 def table(
-    head: Sequence[Any], rows: Iterable[Sequence[Any]], words: Sequence[int] = (0,), kind: str = ""
+    head: Sequence[object],
+    rows: Iterable[Sequence[object]],
+    words: Sequence[int] = (0,),
+    kind: str = "",
 ) -> Html:
     """A table; columns in `words` are aligned to the left, all others to the right."""
 
-    def cell(tag: str, place: int, value: Any) -> str:
+    def cell(tag: str, place: int, value: object) -> str:
         side = "" if place in words else ' class="number"'
         return f"<{tag}{side}>{escaped(value)}</{tag}>"
 
@@ -86,7 +92,7 @@ def cards(figures: Iterable[tuple[str, str, str]]) -> Html:
     return Html(f'<div class="cards">{inside}</div>')
 
 
-def figure(picture: Any, caption: Any, alternative: str, width: int = 0) -> Html:
+def figure(picture: Figure, caption: object, alternative: str, width: int = 0) -> Html:
     """A picture of Matplotlib's as an SVG inside the page, with a caption."""
     from matplotlib import rc_context
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from eigenfeat.report.directions import parts_of
 from eigenfeat.report.evidence import Evidence, quietly
 from eigenfeat.report.html import Html, Section, bar, figure, paragraph, table
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 __all__ = ["column_costs", "reasons"]
 
 MOST_ROWS, MOST_GROUPS, SHOWN = 400, 256, 12
@@ -21,7 +24,7 @@ MOST_CHANGED = 2e8  # entries of rows that are predicted again
 
 
 def reasons(
-    model: Any,
+    model: BaseEstimator,
     evidence: Evidence,
     names: list[str],
     shape: tuple[int, int] | None,
@@ -67,7 +70,7 @@ def column_groups(d: int, shape: tuple[int, int] | None) -> list[NDArray[np.intp
 
 
 def column_costs(
-    model: Any, evidence: Evidence, groups: list[NDArray[np.intp]], random_state: int
+    model: BaseEstimator, evidence: Evidence, groups: list[NDArray[np.intp]], random_state: int
 ) -> tuple[NDArray[np.float64], str]:
     """Rise in loss for each group of columns, and the name of the loss."""
     rng = np.random.default_rng(random_state)

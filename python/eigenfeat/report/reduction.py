@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from eigenfeat.report.directions import parts_of
 from eigenfeat.report.evidence import Evidence, features_of, neighbour_labels, standard_error
 from eigenfeat.report.html import Section, figure, paragraph, table
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 __all__ = ["choices", "embedding", "regression"]
 
 BLUE = "#2166ac"
@@ -21,7 +24,7 @@ MOST_POINTS, MOST_CLASSES = 2000, 12
 CHOSEN = {"n_neighbors": "neighbours", "gamma": "gamma", "n_components": "components"}
 
 
-def embedding(model: Any, evidence: Evidence) -> Section | None:
+def embedding(model: BaseEstimator, evidence: Evidence) -> Section | None:
     """Rows in the first two features, and what all features are worth beside the columns."""
     features = features_of(model, evidence.X)
     if features.ndim != 2 or hasattr(model, "expansion"):
@@ -32,7 +35,7 @@ def embedding(model: Any, evidence: Evidence) -> Section | None:
     if len(evidence.classes) <= MOST_CLASSES:
         longest = max(len(label) for label in labels)
         axes = plot_embedding(features[some, :2], labels[some], legend=False)
-        picture = axes.figure
+        picture: Any = axes.figure
         picture.legend(
             loc="outside lower center", ncols=max(1, min(5, 66 // (longest + 10))), frameon=False
         )
@@ -58,7 +61,7 @@ def _neighbours(features: NDArray[Any], evidence: Evidence) -> str:
     return f"{share:.1%} \u00b1 {standard_error(share, len(evidence)):.1%}"
 
 
-def choices(model: Any) -> Section | None:
+def choices(model: BaseEstimator) -> Section | None:
     """Scores of what cross-validation has tried when the model was fitted."""
     section = Section("What was chosen")
     shift = next((part for part in parts_of(model) if hasattr(part, "sigma2_")), None)

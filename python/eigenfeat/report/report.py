@@ -7,7 +7,7 @@ import platform
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy
@@ -17,24 +17,28 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.core import core
 from eigenfeat._base.extras import require
+from eigenfeat._base.types import Rows
 from eigenfeat._base.validation import check_path, check_whole, show
 from eigenfeat._base.version import version
 from eigenfeat.report import classes, directions, early, reasons, reduction
 from eigenfeat.report.evidence import Evidence, gathered, quietly, standard_error
 from eigenfeat.report.html import Html, Section, cards, escaped, page, paragraph, table
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 __all__ = ["html_report", "write_report"]
 
 
 def write_report(
-    model: Any,
-    X: Any,
+    model: BaseEstimator,
+    X: Rows,
     y: ArrayLike,
     path: str | os.PathLike[str],
     *,
     title: str | None = None,
-    image_shape: Any = "auto",
-    sources: Mapping[str, Any] | None = None,
+    image_shape: tuple[int, int] | str | None = "auto",
+    sources: Mapping[str, object] | None = None,
     random_state: int = 0,
 ) -> None:
     """Write a self-contained HTML page about a fitted model and its predictions for some rows.
@@ -94,13 +98,13 @@ def write_report(
 
 
 def html_report(
-    model: Any,
-    X: Any,
+    model: BaseEstimator,
+    X: Rows,
     y: ArrayLike,
     *,
     title: str | None = None,
-    image_shape: Any = "auto",
-    sources: Mapping[str, Any] | None = None,
+    image_shape: tuple[int, int] | str | None = "auto",
+    sources: Mapping[str, object] | None = None,
     random_state: int = 0,
 ) -> str:
     """Return a self-contained HTML page about a fitted model and its predictions for some rows.

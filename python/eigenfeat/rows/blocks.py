@@ -5,15 +5,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from eigenfeat._base import threads
+from eigenfeat._base.types import Codes, Floats
 from eigenfeat._base.validation import show
 from eigenfeat.expansion.features import core_rows, take_rows
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 __all__ = [
     "ArrayBlocks",
@@ -55,7 +59,7 @@ class Block:
     def __len__(self) -> int:
         return int(self.X.shape[0])
 
-    def take(self, rows: Any) -> Block:
+    def take(self, rows: Codes | slice) -> Block:
         """Select rows by their indices within the block."""
         y = None if self.y is None else np.asarray(self.y)[rows]
         weight = None if self.weight is None else np.asarray(self.weight)[rows]
@@ -66,16 +70,14 @@ class Block:
         """Rows for the core's linear model, optionally with a last feature of ones."""
         return core_rows(self.X, constant)
 
-    def scores(
-        self, W: npt.NDArray[np.float64], constant: bool, n_threads: int | None
-    ) -> npt.NDArray[Any]:
+    def scores(self, W: npt.NDArray[np.float64], constant: bool, n_threads: int | None) -> Floats:
         """Logits (m, k) for the weights W (p, k), in the type of the rows."""
         weights = np.ascontiguousarray(W, dtype=_floating(self.X))
         found: npt.NDArray[Any] = self.core(constant).scores(weights, threads.resolve(n_threads))
         return found
 
     def products(
-        self, residuals: npt.NDArray[Any], constant: bool, n_threads: int | None
+        self, residuals: Floats, constant: bool, n_threads: int | None
     ) -> npt.NDArray[np.float64]:
         """``Phi^T residuals``, (p, k)."""
         residuals = np.ascontiguousarray(residuals, dtype=_floating(self.X))
@@ -164,7 +166,7 @@ class ArrayBlocks(RowBlocks):
 
     def __init__(
         self,
-        X: Any,
+        X: Floats | csr_array,
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         block_rows: int | None = None,
@@ -181,10 +183,10 @@ class ArrayBlocks(RowBlocks):
         if self.block_rows < 1:
             raise ValueError(f"block_rows: expected an integer from 1, got {show(block_rows)}")
 
-    def relabelled(self, y: Any, name: str) -> ArrayBlocks:
+    def relabelled(self, y: ArrayLike, name: str) -> ArrayBlocks:
         """The same rows and weights with other labels; error messages call them `name`."""
-        y = _column(y, self.n_rows, name)
-        return ArrayBlocks(self.X, y, self.sample_weight, self.block_rows)
+        labels = _column(y, self.n_rows, name)
+        return ArrayBlocks(self.X, labels, self.sample_weight, self.block_rows)
 
     @property
     def n_rows(self) -> int:
@@ -239,12 +241,12 @@ class GeneratedBlocks(RowBlocks):
             del block
 
 
-def is_blocks(X: Any) -> bool:
+def is_blocks(X: object) -> bool:
     """Whether `X` is rows in blocks: `RowBlocks`, an iterator, or a function that returns one."""
     return isinstance(X, (RowBlocks, Iterator)) or (callable(X) and not hasattr(X, "shape"))
 
 
-def check_no_list(X: Any) -> None:
+def check_no_list(X: object) -> None:
     """Raise ValueError for a list of blocks, with a hint to the right class."""
     if not isinstance(X, (list, tuple)) or not X:
         return

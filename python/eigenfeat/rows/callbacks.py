@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, TypeVar, cast
 
 __all__ = ["Iterative", "with_steps"]
 
@@ -15,6 +15,8 @@ try:
     from sklearn import callback as _theirs
 except ImportError:
     _theirs = None
+
+_Fit = TypeVar("_Fit", bound=Callable[..., Any])
 
 _Base: Any = object if _theirs is None else _theirs.CallbackSupportMixin
 
@@ -37,7 +39,7 @@ class Iterative(_Base):
         return bool(step.call_on_fit_task_end(estimator=self))
 
 
-def with_steps(fit: Callable[..., Any]) -> Callable[..., Any]:
+def with_steps(fit: _Fit) -> _Fit:
     """A fit that tells callbacks when it begins and ends, also with an error."""
 
     @wraps(fit)
@@ -53,4 +55,5 @@ def with_steps(fit: Callable[..., Any]) -> Callable[..., Any]:
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return found
 
-    return followed if _theirs is None else wraps(fit)(_theirs.with_callbacks(followed))
+    found = followed if _theirs is None else wraps(fit)(_theirs.with_callbacks(followed))
+    return cast("_Fit", found)

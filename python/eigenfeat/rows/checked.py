@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sklearn.utils import validation
 
 from eigenfeat._base.text_columns import naming_text
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 __all__ = ["validate_data"]
 
 
-def validate_data(estimator: Any, X: Any, *arguments: Any, **options: Any) -> Any:
+def validate_data(estimator: BaseEstimator, X: object, *arguments: Any, **options: Any) -> Any:
     """As ``sklearn.utils.validation.validate_data``."""
     with naming_text(X):
         return validation.validate_data(estimator, X, *arguments, **options)

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,9 +29,14 @@ from eigenfeat._base import threads as _threads
 from eigenfeat._base.files.stored import Stored, fits
 from eigenfeat._base.lazy import cached_property
 from eigenfeat._base.speaking import warn_caller
+from eigenfeat._base.types import Codes, Floats, Labels
 from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.features import expand
 from eigenfeat.moments.class_moments import ClassMoments
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+    from sklearn.base import BaseEstimator
 
 __all__ = [
     "ALLOW_NAN",
@@ -86,8 +91,8 @@ class GaussianRows:
     @classmethod
     def fit(
         cls,
-        X: npt.NDArray[Any],
-        weight: Any = None,
+        X: Floats,
+        weight: _Array | None = None,
         *,
         max_iter: int = 100,
         tol: float = 1e-3,
@@ -129,7 +134,7 @@ class GaussianRows:
                 break
         return cls(mean, scale, shift, covariance, n_iter)
 
-    def filled(self, X: npt.NDArray[Any], n_threads: int | None = None) -> npt.NDArray[Any]:
+    def filled(self, X: Floats, n_threads: int | None = None) -> Floats:
         """The rows with conditional means in place of NaN, in the type of `X`."""
         missing = np.isnan(X)
         rows = np.flatnonzero(missing.any(axis=1))
@@ -146,9 +151,9 @@ class GaussianRows:
     def spread(
         self,
         missing: _Mask,
-        codes: npt.NDArray[Any],
+        codes: Codes,
         k: int,
-        weight: Any = None,
+        weight: _Array | None = None,
         n_threads: int | None = None,
     ) -> _Array:
         """Sums (k, d, d) of the conditional covariances R by class, times the weights of the rows.
@@ -298,8 +303,8 @@ def sampled(n: int, d: int) -> npt.NDArray[np.intp]:
 
 
 def completed(
-    X: Any, y: npt.NDArray[Any], weight: Any, n_threads: int | None
-) -> tuple[Any, _Mask | None, GaussianRows | None]:
+    X: Floats | csr_array, y: Labels, weight: _Array | None, n_threads: int | None
+) -> tuple[Floats | csr_array, _Mask | None, GaussianRows | None]:
     """Training rows without NaN, which entries were missing, and the Gaussian; None where none was.
 
     Warns of classes of which a column has no known entry.
@@ -324,7 +329,9 @@ def completed(
     return gaussian.filled(X, n_threads), missing, gaussian
 
 
-def complete(gaussian: GaussianRows | None, X: Any, n_threads: int | None) -> Any:
+def complete(
+    gaussian: GaussianRows | None, X: Floats | csr_array, n_threads: int | None
+) -> Floats | csr_array:
     """Rows to predict or transform, completed by the Gaussian of the training rows.
 
     Raises
@@ -344,14 +351,14 @@ def complete(gaussian: GaussianRows | None, X: Any, n_threads: int | None) -> An
     return gaussian.filled(X, n_threads)
 
 
-def keep_completion(estimator: Any, gaussian: GaussianRows | None) -> None:
+def keep_completion(estimator: BaseEstimator, gaussian: GaussianRows | None) -> None:
     """Set `completion_`, which an estimator has only if the rows of `fit` had missing entries."""
     vars(estimator).pop("completion_", None)
     if gaussian is not None:
         estimator.completion_ = gaussian
 
 
-def refuse_missing(X: Any) -> None:
+def refuse_missing(X: Floats | csr_array) -> None:
     """ValueError if rows have NaN, which only `fit` can learn to complete."""
     if _incomplete(X):
         row, column = np.argwhere(np.isnan(X))[0].tolist()

@@ -12,7 +12,7 @@ __all__ = ["cv_results"]
 
 
 def cv_results(
-    params: Sequence[dict[str, Any]], scores: NDArray[Any], **columns: Any
+    params: Sequence[dict[str, object]], scores: NDArray[np.float64], **columns: Any
 ) -> dict[str, Any]:
     """Columns for `cv_results_`, as of ``GridSearchCV``.
 

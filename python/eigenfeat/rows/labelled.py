@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from eigenfeat._base.types import Labels
+from eigenfeat._base.types import Codes, DType, Labels
 
 if TYPE_CHECKING:
     from eigenfeat.expansion.layers import Layer
@@ -40,7 +40,7 @@ class LabelledRows(ABC):
 
     @property
     @abstractmethod
-    def codes(self) -> npt.NDArray[Any]:
+    def codes(self) -> Codes:
         """Indices (n,) of the labels."""
 
     @property
@@ -65,7 +65,7 @@ class LabelledRows(ABC):
 
     @property
     @abstractmethod
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         """Type of the features."""
 
     @property
@@ -87,15 +87,17 @@ class LabelledRows(ABC):
         """The same rows, read in another way; see `Reading`."""
 
     @abstractmethod
-    def narrowed(self, layer: Layer, mask: npt.NDArray[np.bool_], include_input: bool) -> Any:
+    def narrowed(
+        self, layer: Layer, mask: npt.NDArray[np.bool_], include_input: bool
+    ) -> LabelledRows:
         """Projected rows with some of the last layer's directions, which make `layer`."""
 
     @abstractmethod
-    def subset(self, rows: npt.NDArray[Any]) -> LabelledRows:
+    def subset(self, rows: Codes) -> LabelledRows:
         """Some of the rows, by their numbers."""
 
     @abstractmethod
-    def take(self, rows: npt.NDArray[Any]) -> Block:
+    def take(self, rows: Codes) -> Block:
         """The rows with these numbers, in this order, checked; labels as indices."""
 
     @abstractmethod

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.labels import LabelTable
-from eigenfeat._base.types import Labels
+from eigenfeat._base.types import Codes, DType, Floats, Labels
 from eigenfeat.expansion.features import ExpandedRows
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.rows import reductions
@@ -20,6 +20,9 @@ from eigenfeat.rows.labelled import LabelledRows
 from eigenfeat.rows.reading import Reading
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from scipy.sparse import csr_array
+
     from eigenfeat.expansion.layers import Layer
 
 __all__ = ["MemoryRows"]
@@ -37,9 +40,7 @@ class KeptBlock(Block):
             held[constant] = super().core(constant)
         return held[constant]
 
-    def scores(
-        self, W: npt.NDArray[Any], constant: bool, n_threads: int | None
-    ) -> npt.NDArray[Any]:
+    def scores(self, W: npt.NDArray[np.float64], constant: bool, n_threads: int | None) -> Floats:
         """See `Block.scores`; those of the same weights are computed once."""
         held = self.__dict__.get("_scores")
         if held is None or held[0] is not W:
@@ -74,11 +75,11 @@ class MemoryRows(LabelledRows):
     @classmethod
     def of(
         cls,
-        X: Any,
-        y: Any,
-        weight: Any,
+        X: Floats | csr_array | ExpandedRows,
+        y: ArrayLike,
+        weight: npt.NDArray[np.float64] | None,
         n_threads: int | None,
-        missing: Any = None,
+        missing: npt.NDArray[np.bool_] | None = None,
         completion: GaussianRows | None = None,
     ) -> MemoryRows:
         """Rows, labels and weights that are checked, the weights positive or None.
@@ -90,12 +91,18 @@ class MemoryRows(LabelledRows):
         return cls(block, labels, Reading(n_threads=n_threads), completion)
 
     @classmethod
-    def completed(cls, X: Any, y: Any, weight: Any, n_threads: int | None) -> MemoryRows:
+    def completed(
+        cls,
+        X: Floats | csr_array,
+        y: Labels,
+        weight: npt.NDArray[np.float64] | None,
+        n_threads: int | None,
+    ) -> MemoryRows:
         """The same of rows that may have missing entries; see `completion.completed`."""
-        X, missing, gaussian = completed(X, y, weight, n_threads)
-        return cls.of(X, y, weight, n_threads, missing, gaussian)
+        rows, missing, gaussian = completed(X, y, weight, n_threads)
+        return cls.of(rows, y, weight, n_threads, missing, gaussian)
 
-    def relabelled(self, y: npt.NDArray[Any]) -> MemoryRows:
+    def relabelled(self, y: Labels) -> MemoryRows:
         """The same rows with other labels, which are checked here."""
         LabelTable().encode(y, self.n_rows)
         block = self.block
@@ -109,7 +116,7 @@ class MemoryRows(LabelledRows):
         return self.labels
 
     @property
-    def codes(self) -> npt.NDArray[Any]:
+    def codes(self) -> npt.NDArray[np.int32]:
         """Indices (n,) of the labels."""
         return np.asarray(self.block.y)
 
@@ -134,7 +141,7 @@ class MemoryRows(LabelledRows):
         return self.reading.n_threads
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         """Type of the features."""
         return np.dtype(self.block.X.dtype)
 
@@ -163,7 +170,9 @@ class MemoryRows(LabelledRows):
     def _holding(self, X: Any) -> MemoryRows:
         return replace(self, block=KeptBlock(X, self.block.y, self.block.weight))
 
-    def narrowed(self, layer: Layer, mask: npt.NDArray[np.bool_], include_input: bool) -> Any:
+    def narrowed(
+        self, layer: Layer, mask: npt.NDArray[np.bool_], include_input: bool
+    ) -> MemoryRows:
         """See `LabelledRows`: of the projections that are kept."""
         rows = self.block.X
         found = ExpandedRows(
@@ -176,13 +185,13 @@ class MemoryRows(LabelledRows):
         )
         return self._holding(found)
 
-    def subset(self, rows: npt.NDArray[Any]) -> MemoryRows:
+    def subset(self, rows: Codes) -> MemoryRows:
         """Some of the rows, by their numbers."""
         part = self.block.take(rows)
         kept = KeptBlock(part.X, part.y, part.weight, missing=part.missing)
         return replace(self, block=kept)
 
-    def take(self, rows: npt.NDArray[Any]) -> Block:
+    def take(self, rows: Codes) -> Block:
         """The rows with these numbers, in this order; labels as indices."""
         return self.block.take(rows)
 

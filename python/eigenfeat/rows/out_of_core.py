@@ -18,13 +18,15 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
-from eigenfeat._base.types import Floats, Labels, Rows
+from eigenfeat._base.types import Floats, Labels, Rows, Targets, Weights
 from eigenfeat._base.validation import check_weights
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import ArrayBlocks, Block, RowBlocks, as_blocks, check_no_list, is_blocks
 from eigenfeat.rows.reading import Reading, check_finite, check_known
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from eigenfeat.moments.class_moments import ClassMoments
 
 __all__ = [
@@ -40,7 +42,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def given_blocks(
-    X: Any, y: Any, sample_weight: ArrayLike | None = None, *, labelled: bool = True
+    X: Any, y: Targets, sample_weight: Weights = None, *, labelled: bool = True
 ) -> RowBlocks | None:
     """Rows as blocks if they came so, or are in a memory-mapped array; else None.
 
@@ -73,7 +75,7 @@ def given_blocks(
     return ArrayBlocks(X, y, sample_weight)
 
 
-def is_mapped(X: Any) -> bool:
+def is_mapped(X: object) -> bool:
     """Whether rows are a memory-mapped array of real numbers, to be read block by block."""
     return (
         isinstance(X, np.memmap)
@@ -85,7 +87,7 @@ def is_mapped(X: Any) -> bool:
 
 
 def pooled_moments(
-    blocks: RowBlocks, *, label: Any = 0, n_threads: int | None = None
+    blocks: RowBlocks, *, label: Hashable = 0, n_threads: int | None = None
 ) -> ClassMoments:
     """Moments of all rows of blocks as one class, ignoring labels."""
     reading = Reading(n_threads=n_threads)
@@ -95,7 +97,7 @@ def pooled_moments(
     return found
 
 
-def all_targets(blocks: RowBlocks) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
+def all_targets(blocks: RowBlocks) -> tuple[Labels, NDArray[np.float64] | None]:
     """Targets (n,) of all rows that have weight, and the weights."""
     parts = blocks.reduce(reductions.targets, operator.add)
     parts.sort(key=lambda part: part[0])
@@ -180,27 +182,27 @@ class FromLogits(BlockScores):
         raise NotImplementedError
 
     @over_blocks
-    def predict_log_proba(self, X: Rows) -> Floats:
+    def predict_log_proba(self, X: Rows | RowBlocks) -> Floats:
         """Logarithms of the class probabilities, (n, k)."""
         return np.asarray(log_softmax(self._all_scores(X), axis=1))
 
     @over_blocks
-    def predict_proba(self, X: Rows) -> Floats:
+    def predict_proba(self, X: Rows | RowBlocks) -> Floats:
         """Class probabilities, (n, k)."""
         return np.asarray(softmax(self._all_scores(X), axis=1))
 
     @over_blocks
-    def predict(self, X: Rows) -> Labels:
+    def predict(self, X: Rows | RowBlocks) -> Labels:
         """Most probable labels, (n,)."""
         scores = self._all_scores(X)
         return self.classes_[np.argmax(scores, axis=1)]
 
-    def _all_scores(self, X: Any) -> NDArray[Any]:
+    def _all_scores(self, X: Any) -> Floats:
         scores = self.decision_function(X)
         return scores if scores.ndim == 2 else np.column_stack([np.zeros_like(scores), scores])
 
 
-def right_rows(block: Block, classifier: Any) -> tuple[float, float]:
+def right_rows(block: Block, classifier: ClassifierMixin) -> tuple[float, float]:
     """Weight of a block's rows whose labels are predicted, and of all; merged by `add`."""
     if block.y is None:
         raise ValueError(f"y: expected the labels of the rows from {block.start} on, got None")

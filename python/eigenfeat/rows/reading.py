@@ -10,11 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.labels import LabelTable
+from eigenfeat._base.types import DType, Floats
 from eigenfeat._base.validation import check_rows, check_weights, show
 from eigenfeat.expansion.layers import Layer, hidden_features, layer_features, row_blocks
 from eigenfeat.rows.blocks import Block
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+    from eigenfeat.expansion.features import ExpandedRows
     from eigenfeat.rows.completion import GaussianRows
 
 __all__ = ["Reading", "Receipt", "check_finite", "check_known", "merge_read", "read"]
@@ -117,7 +121,7 @@ class Reading:
             for rows in row_blocks(len(block), width):
                 yield _part(block, rows, self.whole(block.X[rows]))
 
-    def whole(self, X: Any) -> Any:
+    def whole(self, X: Floats | csr_array) -> Floats | csr_array | ExpandedRows:
         """Features of checked rows, all at once."""
         if self.layers:
             return layer_features(X, self.layers, self.include_input, self.n_threads)
@@ -125,7 +129,7 @@ class Reading:
             return X
         return np.subtract(X, self.centre, out=np.empty_like(X), casting="same_kind")
 
-    def dtype(self, rows: np.dtype[Any]) -> np.dtype[Any]:
+    def dtype(self, rows: DType) -> DType:
         """Type of the features of rows of this type."""
         return np.dtype(np.float32) if self.layers else rows
 
@@ -153,7 +157,7 @@ class Receipt:
     words: int
 
     @classmethod
-    def of(cls, X: Any) -> Receipt:
+    def of(cls, X: Floats | csr_array) -> Receipt:
         """Of checked rows."""
         parts = [X] if isinstance(X, np.ndarray) else [X.data, X.indices]
         return cls(X.shape[0], sum(map(_words, parts)) % _WORDS)
@@ -211,7 +215,7 @@ def check_finite(X: Any, start: int) -> None:
     )
 
 
-def check_known(X: npt.NDArray[Any], start: int = 0) -> None:
+def check_known(X: Floats, start: int = 0) -> None:
     """ValueError that names row and column of the first entry that is infinite."""
     at = np.argwhere(np.isinf(X))
     if len(at):

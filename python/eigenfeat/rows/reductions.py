@@ -20,12 +20,18 @@ from numpy.typing import ArrayLike
 
 from eigenfeat._base import threads as _threads
 from eigenfeat._base.labels import LabelTable
+from eigenfeat._base.types import Floats, Labels
 from eigenfeat._base.validation import check_weights
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.rows.reading import Reading, Receipt, check_finite, check_known
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from numpy.typing import DTypeLike
+
     from eigenfeat.rows.blocks import Block
+    from eigenfeat.rows.completion import GaussianRows
     from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = [
@@ -55,7 +61,10 @@ _Array = npt.NDArray[np.float64]
 
 
 def moments(
-    block: Block, classes: ArrayLike | None = None, dtype: Any = None, n_threads: int | None = None
+    block: Block,
+    classes: ArrayLike | None = None,
+    dtype: DTypeLike | None = None,
+    n_threads: int | None = None,
 ) -> ClassMoments:
     """Class moments (Karampatziakis and Mineiro 2014, eq. 2) of one block of labelled rows."""
     if block.y is None:
@@ -70,7 +79,10 @@ def merge_moments(a: ClassMoments, b: ClassMoments) -> ClassMoments:
 
 
 def labelled_moments(
-    block: Block, classes: Any, n_threads: int | None = None, completion: Any = None
+    block: Block,
+    classes: Labels,
+    n_threads: int | None = None,
+    completion: GaussianRows | None = None,
 ) -> ClassMoments:
     """Class moments of feature rows whose labels are indices of `classes`.
 
@@ -92,7 +104,7 @@ def moments_of(rows: LabelledRows) -> ClassMoments:
     return rows.reduce(labelled_moments, merge_moments, *arguments)
 
 
-def pooled_moments(block: Block, reading: Reading, label: Any = 0) -> ClassMoments | None:
+def pooled_moments(block: Block, reading: Reading, label: Hashable = 0) -> ClassMoments | None:
     """Moments of the rows of one block, checked, as if all were of one class; None for no rows."""
     checked = reading.checked(block)
     check_finite(checked.X, block.start)
@@ -121,7 +133,7 @@ def sliced_moments(block: Block, reading: Reading, edges: _Array) -> ClassMoment
     return ClassMoments().update(rows.X, slices, rows.weight, n_threads=reading.n_threads)
 
 
-def targets(block: Block) -> list[tuple[int, npt.NDArray[Any], _Array | None]]:
+def targets(block: Block) -> list[tuple[int, Labels, _Array | None]]:
     """First row, targets and weights of the rows of one block that have weight; lists add up."""
     if block.y is None:
         raise ValueError(f"y: expected the targets of the rows from {block.start} on, got None")
@@ -266,12 +278,12 @@ def column_sums(block: Block, n_threads: int | None = None) -> tuple[_Array, _Ar
     return sums, squares, _total(block)
 
 
-def column_ranges(block: Block) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def column_ranges(block: Block) -> tuple[Floats, Floats]:
     """Least and largest entries (d,) of the columns; for `merge_ranges`."""
     return block.X.min(axis=0), block.X.max(axis=0)
 
 
-def merge_ranges(a: Any, b: Any) -> Any:
+def merge_ranges(a: tuple[Floats, Floats], b: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
     """Those of the rows of both."""
     return np.minimum(a[0], b[0]), np.maximum(a[1], b[1])
 

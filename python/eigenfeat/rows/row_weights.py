@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight
 
+from eigenfeat._base.types import Labels
 from eigenfeat.expansion.features import take_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
 
 __all__ = ["class_weighted", "weighted_rows"]
 
@@ -45,7 +49,9 @@ def weighted_rows(X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any,
     return take_rows(X, kept), y if y is None else y[kept], weight[kept]
 
 
-def class_weighted(class_weight: Any, y: Any, weight: Any) -> Any:
+def class_weighted(
+    class_weight: dict[Hashable, float] | str | None, y: Labels, weight: NDArray[np.float64] | None
+) -> NDArray[np.float64] | None:
     """Weights of rows times those of their classes.
 
     Parameters

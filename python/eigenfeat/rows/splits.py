@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import check_cv
 
+from eigenfeat._base.types import Labels, Rows
 from eigenfeat._base.validation import show
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sklearn.model_selection import BaseCrossValidator
 
 __all__ = ["checked_splitter"]
 
@@ -23,7 +29,7 @@ class _NamedSplitter:
     def __init__(self, splitter: Any, cv: Any) -> None:
         self.splitter, self.cv = splitter, cv
 
-    def split(self, X: Any, y: ArrayLike | None = None, groups: Any = None) -> Iterator[Any]:
+    def split(self, X: Rows, y: ArrayLike | None = None, groups: Any = None) -> Iterator[Any]:
         """Pairs of row numbers, as the splitter has them."""
         try:
             yield from self.splitter.split(X, y, groups)
@@ -33,7 +39,11 @@ class _NamedSplitter:
             raise ValueError(f"cv: expected {_EXPECTED}, got {show(self.cv)}: {error}") from None
 
 
-def checked_splitter(cv: Any, y: NDArray[Any], n_rows: int) -> Any:
+def checked_splitter(
+    cv: int | BaseCrossValidator | Iterable[tuple[ArrayLike, ArrayLike]] | None,
+    y: Labels,
+    n_rows: int,
+) -> BaseCrossValidator:
     """Turn `cv` into a splitter, as scikit-learn does.
 
     Parameters

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.lazy import cached_property
-from eigenfeat._base.types import Labels
+from eigenfeat._base.types import Codes, DType, Labels
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block, RowBlocks
 from eigenfeat.rows.completion import GaussianRows, sampled
@@ -104,7 +104,7 @@ class SurveyedBlocks(LabelledRows):
         return self.survey.table.classes
 
     @cached_property
-    def codes(self) -> npt.NDArray[Any]:
+    def codes(self) -> Codes:
         """Indices of the labels, in an integer type that just holds them."""
         table = LabelTable.of(self.classes)
         narrow = np.min_scalar_type(max(len(table) - 1, 0))
@@ -158,7 +158,7 @@ class SurveyedBlocks(LabelledRows):
         return bool(self.survey.sparse) and not self.reading.layers
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> DType:
         """Type of the features."""
         return self.reading.dtype(self.survey.dtype)
 
@@ -181,12 +181,12 @@ class SurveyedBlocks(LabelledRows):
         self.survey.moments = None
         return found
 
-    def subset(self, rows: npt.NDArray[Any]) -> SurveyedBlocks:
+    def subset(self, rows: Codes) -> SurveyedBlocks:
         """Some of the rows, by their numbers, ascending."""
-        rows = np.asarray(rows, dtype=np.int64)
+        numbers = np.asarray(rows, dtype=np.int64)
         mask = np.zeros(self.survey.receipt.n_rows, dtype=bool)
-        mask[self._global(rows)] = True
-        chosen = rows if self.rows is None else self.rows[rows]
+        mask[self._global(numbers)] = True
+        chosen = numbers if self.rows is None else self.rows[numbers]
         return replace(self.read_as(mask=np.packbits(mask)), rows=chosen)
 
     def reduce(
@@ -214,15 +214,15 @@ class SurveyedBlocks(LabelledRows):
             )
         return found
 
-    def take(self, rows: npt.NDArray[Any]) -> Block:
+    def take(self, rows: Codes) -> Block:
         """The rows with these numbers, in this order, checked and completed; labels as indices."""
-        rows = np.asarray(rows, dtype=np.int64)
+        numbers = np.asarray(rows, dtype=np.int64)
         order = np.argsort(rows, kind="stable")
-        block = self.reading.checked(self.blocks.take(self._global(rows[order])))
+        block = self.reading.checked(self.blocks.take(self._global(numbers[order])))
         block = self.reading.completed(block)
-        if len(block) != len(rows):
-            raise ValueError(f"X: expected {len(rows)} rows by number, got {len(block)}")
-        codes = self.codes[rows].astype(np.int32)
+        if len(block) != len(numbers):
+            raise ValueError(f"X: expected {len(numbers)} rows by number, got {len(block)}")
+        codes = self.codes[numbers].astype(np.int32)
         if (order[1:] > order[:-1]).all():
             return Block(block.X, codes, block.weight)
         back = np.argsort(order)

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from eigenfeat._base.interruptible import interruptible
 from eigenfeat._base.signs import signed
+from eigenfeat._base.types import Seed, Weights
 from eigenfeat._base.validation import (
     check_vector,
     check_weights,
@@ -40,9 +41,9 @@ def discretize_target(
     y: ArrayLike,
     n_bins: int = 10,
     *,
-    contraction: Any = None,
+    contraction: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
-    random_state: Any = None,
+    random_state: Seed = None,
 ) -> npt.NDArray[np.int64]:
     """Divide targets into bins of about equal weight, for use as class labels.
 
@@ -96,13 +97,13 @@ def discretize_target(
 
 
 def target_groups(
-    y: Any,
+    y: ArrayLike,
     n_bins: int = 10,
     n_contractions: int = 5,
-    random_state: Any = None,
+    random_state: Seed = None,
     *,
-    sample_weight: Any = None,
-    contractions: Any = None,
+    sample_weight: Weights = None,
+    contractions: ArrayLike | None = None,
 ) -> npt.NDArray[np.int64]:
     """Group the rows several times, by bins of random contractions of the targets.
 

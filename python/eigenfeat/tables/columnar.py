@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from eigenfeat._base.types import Floats, Labels
 from eigenfeat._base.validation import show
 from eigenfeat.tables.damage import arrow_damage_named, sound
 from eigenfeat.tables.errors import BadRowError, arrow, missing_value, unfit_label, unfit_value
 from eigenfeat.tables.source import Choice, DenseChunk, Options, Source, label_kind
+
+if TYPE_CHECKING:
+    from pyarrow import ChunkedArray
 
 __all__ = ["ArrowChunk", "IpcSource", "ParquetSource", "column_labels"]
 
@@ -43,7 +47,7 @@ class ArrowChunk(DenseChunk):
     def __len__(self) -> int:
         return int(self._n)
 
-    def write(self, rows: slice, out: npt.NDArray[Any]) -> None:
+    def write(self, rows: slice, out: Floats) -> None:
         """Write the features of some rows to `out`, (m, d)."""
         # Columns of a tile share the cache lines of its rows, unless they are contiguous.
         size = _TILE_ROWS if out.flags.c_contiguous else rows.stop - rows.start
@@ -54,7 +58,7 @@ class ArrowChunk(DenseChunk):
                 for j, column in enumerate(self._columns):
                     tile[:, j] = column[start:stop]
 
-    def labels(self, rows: slice) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
+    def labels(self, rows: slice) -> tuple[Labels, npt.NDArray[np.bool_] | None]:
         """Labels of some rows, and which of them are there (None: all)."""
         assert self._labels is not None
         values, fit = self._labels
@@ -73,7 +77,7 @@ def _numbers(column: Any) -> npt.NDArray[Any]:
     return found
 
 
-def column_labels(column: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
+def column_labels(column: ChunkedArray) -> tuple[Labels, npt.NDArray[np.bool_] | None]:
     """Labels of a column as an array, and which of them are there (None: all)."""
     from pyarrow import compute as pc
     from pyarrow import types
@@ -265,7 +269,7 @@ class ParquetSource(_ColumnarSource):
         group = min(offset, len(self._starts) - 1)
         return (int(self._starts[group]) + skip) / max(int(self._starts[-1]), 1)
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """Number of row groups."""
         return {"row_groups": len(self._starts) - 1}
 
@@ -356,6 +360,6 @@ class IpcSource(_ColumnarSource):
         inside = skip / self._counts[offset] if offset < len(self._counts) else 0.0
         return (offset + min(inside, 1.0)) / max(self._n_batches, 1)
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """Number of record batches, where the file says it."""
         return {} if self._n_batches is None else {"record_batches": self._n_batches}

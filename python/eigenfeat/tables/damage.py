@@ -11,16 +11,19 @@ import gzip
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from eigenfeat.tables.errors import arrow
 
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+
 __all__ = ["UnpackedFile", "arrow_damage_named", "damage_named", "sound"]
 
 
-def sound(batch: Any) -> Any:
+def sound(batch: RecordBatch) -> RecordBatch:
     """The same record batch, once its offsets and codes are known to lie within it.
 
     pyarrow maps what a file says and follows it: an offset beyond the text, or a code beyond the

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from eigenfeat._base.types import DType
 from eigenfeat._base.validation import show
 from eigenfeat.tables.columnar import ArrowChunk, column_labels
 from eigenfeat.tables.errors import BadRowError, arrow, missing_value, unfit_label, unfit_value
@@ -246,7 +247,7 @@ class DelimitedSource(Source):
 
     # ---- what is wrong -----------------------------------------------------------------------
 
-    def complaint(self, chunk: Any, row: int, column: int | None, dtype: Any) -> BadRowError:
+    def complaint(self, chunk: Any, row: int, column: int | None, dtype: DType) -> BadRowError:
         """Say what is wrong with a row, by the first line of its chunk that has something."""
         found = self._first_bad_line(chunk.lines, chunk.offset, dtype)
         if found is not None:
@@ -312,7 +313,7 @@ class DelimitedSource(Source):
             return None
         return offset / max(self.path.stat().st_size, 1)
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """Delimiter of the fields, and whether there are names."""
         return {"delimiter": self._delimiter, "header": self._start > len(_BOM)}
 

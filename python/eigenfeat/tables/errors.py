@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from eigenfeat._base.types import DType
 from eigenfeat._base.validation import show
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 __all__ = ["BadRowError", "OptionError", "arrow", "missing_value", "unfit_label", "unfit_value"]
 
@@ -54,18 +58,18 @@ def missing_value(label: bool = False) -> str:
     return f"expected a {'label' if label else 'number'}, got a missing value"
 
 
-def unfit_value(value: Any, dtype: Any) -> str:
+def unfit_value(value: object, dtype: DType) -> str:
     """Message for a value that is not a finite number, or does not fit the type."""
     return f"expected a finite {dtype} number, got {show(value)}"
 
 
-def unfit_label(value: Any, kind: str) -> str:
+def unfit_label(value: object, kind: str) -> str:
     """Message for a label of another kind than the first labels of the file."""
     article = "an" if kind == "int" else "a"
     return f"expected {article} {kind} label like those before, got {show(value)}"
 
 
-def arrow(what: str) -> Any:
+def arrow(what: str) -> ModuleType:
     """The module pyarrow; an error that says how to install it where it is missing."""
     try:
         import pyarrow

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
+
+from eigenfeat._base.types import Floats
 
 __all__ = ["Buffers", "read_ahead"]
 
@@ -42,7 +43,7 @@ class Buffers:
         self._dtype, self._keep = dtype, keep
         self._free: list[memoryview] = []
 
-    def take(self) -> npt.NDArray[Any]:
+    def take(self) -> Floats:
         """Return an array with arbitrary entries."""
         size = max(self._shape[0] * self._shape[1], 1)
         try:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.lib.format as npy
 import numpy.typing as npt
 
+from eigenfeat._base.types import DType
 from eigenfeat.tables.damage import damage_named
 from eigenfeat.tables.errors import (
     BadRowError,
@@ -260,7 +261,7 @@ class NpySource(Source):
         other = [] if self._labels is None else [self._labels.path]
         return [*dict.fromkeys([self.path, *other])]
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """Shape and order of the array."""
         labels = self._labels
         found: dict[str, Any] = {"shape": list(self._rows.shape)}
@@ -278,7 +279,9 @@ class NpySource(Source):
         """Part of the rows that lie before a position."""
         return skip / max(self._rows.shape[0], 1)
 
-    def complaint(self, chunk: _NpyChunk, row: int, column: int | None, dtype: Any) -> BadRowError:
+    def complaint(
+        self, chunk: _NpyChunk, row: int, column: int | None, dtype: DType
+    ) -> BadRowError:
         """Say what is wrong with a row."""
         one = slice(row, row + 1)
         if column is not None:

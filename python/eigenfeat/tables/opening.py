@@ -6,7 +6,7 @@ import glob
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,9 @@ from eigenfeat.tables.errors import OptionError
 from eigenfeat.tables.formats import FORMATS, format_of, open_source
 from eigenfeat.tables.rows import FileRows
 from eigenfeat.tables.source import LABEL_KINDS, Options, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = ["listed_files", "open_rows"]
 
@@ -189,7 +192,9 @@ def _default_rows(source: Source, dtype: np.dtype[Any]) -> int:
     return int(np.clip(rows // 512 * 512, 16, 1 << 20))
 
 
-def listed_files(path: Any, format: str | None = None) -> list[Path]:
+def listed_files(
+    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], format: str | None = None
+) -> list[Path]:
     """All files that a path, or a list of paths, folders and patterns, names."""
     if isinstance(path, (str, os.PathLike)):
         path = [path]

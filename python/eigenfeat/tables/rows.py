@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from eigenfeat._base.types import Floats
 from eigenfeat.rows.blocks import Block, RowBlocks, joined
 from eigenfeat.tables.flow import Buffers, read_ahead
 from eigenfeat.tables.source import Chunk, DenseChunk, Options, Source, SparseChunk, typed_labels
@@ -132,7 +133,7 @@ class FileRows(RowBlocks):
         )
         return float(start + part * (end - start)) / max(int(self._ends[-1]), 1)
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, object]:
         """Everything the blocks depend on: paths, sizes and times of the files, and the options."""
         files = []
         for path in (path for source in self.sources for path in source.files()):
@@ -275,12 +276,12 @@ def _block(X: npt.NDArray[Any], labels: list[Any], start: int) -> Block:
     return Block(X, None if labels[0] is None else np.concatenate(labels), None, start)
 
 
-def finite_rows(X: npt.NDArray[Any]) -> npt.NDArray[np.bool_] | None:
+def finite_rows(X: Floats) -> npt.NDArray[np.bool_] | None:
     """Mask of the finite rows; None if all are."""
     # A sum that is finite has no other terms, and takes no array of flags.
     with np.errstate(over="ignore", invalid="ignore"):
         total = X.sum()
     if np.isfinite(total):
         return None
-    good: npt.NDArray[np.bool_] = np.isfinite(X).all(axis=1)
+    good: npt.NDArray[np.bool_] = np.asarray(np.isfinite(X).all(axis=1))
     return None if good.all() else good

@@ -7,13 +7,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, ClassVar
+from typing import IO, TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from eigenfeat._base.types import DType, Floats, Labels
 from eigenfeat.tables.damage import UnpackedFile
 from eigenfeat.tables.errors import BadRowError, OptionError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 __all__ = [
     "LABEL_KINDS",
@@ -156,7 +160,7 @@ class DenseChunk(Chunk):
     """A chunk whose features fill rows of an array."""
 
     @abstractmethod
-    def write(self, rows: slice, out: npt.NDArray[Any]) -> None:
+    def write(self, rows: slice, out: Floats) -> None:
         """Write the features of some rows to `out`, (m, d)."""
 
 
@@ -164,7 +168,7 @@ class SparseChunk(Chunk):
     """A chunk whose features are a CSR matrix."""
 
     @abstractmethod
-    def matrix(self, rows: slice) -> Any:
+    def matrix(self, rows: slice) -> csr_matrix:
         """Return the features of some rows, which are finite."""
 
 
@@ -203,7 +207,7 @@ class Source(ABC):
         """Chunks from the one on that holds row `skip` after a restart point."""
 
     @abstractmethod
-    def complaint(self, chunk: Any, row: int, column: int | None, dtype: Any) -> BadRowError:
+    def complaint(self, chunk: Any, row: int, column: int | None, dtype: DType) -> BadRowError:
         """Say what is wrong with a row of a chunk, at a feature or (None) at the label."""
 
     @abstractmethod
@@ -219,7 +223,7 @@ class Source(ABC):
         """All files that rows and labels come from."""
         return [self.path]
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """What else the format knows of the file, for people."""
         return {}
 
@@ -227,7 +231,7 @@ class Source(ABC):
 # ---- labels --------------------------------------------------------------------------------------
 
 
-def label_kind(values: npt.NDArray[Any], asked: str, *, whole: bool = False) -> str:
+def label_kind(values: Labels, asked: str, *, whole: bool = False) -> str:
     """Kind of the labels whose first are given; `whole`: floats may stand for integers."""
     if asked != "auto":
         return asked
@@ -237,7 +241,7 @@ def label_kind(values: npt.NDArray[Any], asked: str, *, whole: bool = False) -> 
     return kind
 
 
-def typed_labels(values: npt.NDArray[Any], kind: str) -> _Labels:
+def typed_labels(values: Labels, kind: str) -> _Labels:
     """Labels as the kind's type, and which of them are fit for it (None: all)."""
     if kind == "str":
         return (values if values.dtype.kind == "U" else values.astype(str)), None

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
+from eigenfeat._base.types import DType
 from eigenfeat._base.validation import check_whole, show
 from eigenfeat.tables.errors import BadRowError, OptionError, missing_value, unfit_label
 from eigenfeat.tables.source import (
@@ -152,7 +153,7 @@ class SvmlightSource(Source):
                 place -= len(data)
         return count
 
-    def complaint(self, chunk: Any, row: int, column: int | None, dtype: Any) -> BadRowError:
+    def complaint(self, chunk: Any, row: int, column: int | None, dtype: DType) -> BadRowError:
         """Say what is wrong with the label of a row."""
         value = float(chunk.labels(slice(row, row + 1))[0][0])
         filled = [i for i, line in enumerate(chunk.lines.split(b"\n")) if _content(line)]
@@ -166,7 +167,7 @@ class SvmlightSource(Source):
             return None
         return offset / max(self.path.stat().st_size, 1)
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """The index of the first column."""
         return {"zero_based": self._base == 0}
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from eigenfeat._base.files.archive import array_header
 from eigenfeat._base.files.persist import taking_the_place_of
+from eigenfeat._base.types import DType
 from eigenfeat.tables.errors import arrow
 
 __all__ = ["SUFFIXES", "Writer", "missing_in", "open_writer"]
@@ -157,9 +158,10 @@ class ParquetWriter(Writer):
             self._file.close()
 
 
-def missing_in(dtype: np.dtype[Any]) -> Any:
+def missing_in(dtype: DType) -> float | str:
     """Missing value of a type in .npy files; ValueError if it has none."""
-    found = {"f": np.nan, "U": ""}.get(dtype.kind)
+    known: dict[str, float | str] = {"f": np.nan, "U": ""}
+    found = known.get(dtype.kind)
     if found is None:
         raise ValueError(
             f"expected numbers with a fraction, or text, for rows to be empty: {dtype}"

@@ -147,7 +147,7 @@ class Stored:
             return True
         return bool(_FITTED.fullmatch(name)) and not hasattr(self.cls, name)
 
-    def check_parts(self, value: Any) -> None:
+    def check_parts(self, value: object) -> None:
         """ValueError unless the attributes are what the table says, and fit together."""
         held = vars(value)
         lengths = _own_lengths(self.name, held) if self._is_estimator else {}

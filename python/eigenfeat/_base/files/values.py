@@ -303,7 +303,7 @@ def _listed(value: Any) -> list[Any]:
 # ---- files of one object -------------------------------------------------------------------------
 
 
-def write_object(path: str | os.PathLike[str], value: Any, registry: Registry) -> None:
+def write_object(path: str | os.PathLike[str], value: object, registry: Registry) -> None:
     """Write an object to a file; ValueError, with the attribute's name, for what none can hold."""
     encoder = Encoder(registry)
     tree = encoder.encode(value, type(value).__name__)

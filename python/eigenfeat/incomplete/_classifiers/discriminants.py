@@ -16,6 +16,8 @@ from eigenfeat._base.validation import show
 from eigenfeat.regions.dominance import SeparableClasses
 
 if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
     from eigenfeat.incomplete._classifiers.class_nearest import ClassNearest
     from eigenfeat.incomplete._classifiers.local_qda import LocalQDA
 
@@ -220,7 +222,7 @@ def _forms(apart: _Array, precisions: _Array) -> _Array:
     return np.asarray(np.einsum("nki,nki->nk", np.einsum("nki,kij->nkj", apart, precisions), apart))
 
 
-def discriminants_of(classifier: Any, X: _Array) -> Discriminants:
+def discriminants_of(classifier: BaseEstimator, X: _Array) -> Discriminants:
     """Read them from a fitted classifier, and compare their argmax with its `predict` on rows.
 
     Raises

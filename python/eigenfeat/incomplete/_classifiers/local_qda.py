@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.types import Floats
+from eigenfeat._base.types import Floats, Rows
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST, check_vector
 from eigenfeat.incomplete._series.complete_rows import labelled_rows
@@ -131,19 +131,19 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
         """
         self._validate_params()
         with unchanged_on_error(self):
-            X, y, self.classes_, codes = labelled_rows(self, X, y)
+            rows, _, self.classes_, codes = labelled_rows(self, X, y)
             check_two_labels(self.classes_)
             self.priors_, self._floor = self._priors(codes), float(self.variance_floor)
-            self._rows, self._codes, self._threads = X, codes, self.n_threads
+            self._rows, self._codes, self._threads = rows, codes, self.n_threads
             self.__dict__.pop("cv_errors_", None)
             if self.n_neighbors == "cv":
-                self.cv_errors_ = self._errors(X, codes)
+                self.cv_errors_ = self._errors(rows, codes)
                 self.n_neighbors_ = min(self.cv_errors_, key=lambda m: (self.cv_errors_[m], m))
             else:
                 self.n_neighbors_ = int(self.n_neighbors)
         return self
 
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: Rows) -> Floats:
         """Return the discriminants.
 
         Parameters
@@ -157,13 +157,13 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
             :math:`f_g`; with two classes, that of the second less that of the first.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
-        scores = np.empty((len(X), len(self.classes_)))
-        for part in blocks(len(X), self._numbers_per_row()):
-            scores[part] = self._scores(X[part], [self.n_neighbors_], self._rows, self._codes)[0]
+        rows = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        scores = np.empty((len(rows), len(self.classes_)))
+        for part in blocks(len(rows), self._numbers_per_row()):
+            scores[part] = self._scores(rows[part], [self.n_neighbors_], self._rows, self._codes)[0]
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
-    def local_gaussians(self, points: Any) -> tuple[_Array, _Array]:
+    def local_gaussians(self, points: ArrayLike) -> tuple[_Array, _Array]:
         """Return means and variances of the neighbours in each class.
 
         Parameters
@@ -177,13 +177,13 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
             Variances include the floor.
         """
         check_is_fitted(self)
-        points = validate_data(self, points, dtype=np.float64, order="C", reset=False)
-        shape = (len(points), len(self.classes_), points.shape[1])
+        rows = validate_data(self, points, dtype=np.float64, order="C", reset=False)
+        shape = (len(rows), len(self.classes_), rows.shape[1])
         means, variances = np.empty(shape), np.empty(shape)
-        for part in blocks(len(points), self._numbers_per_row()):
-            near = self._neighbours(points[part], self.n_neighbors_, self._rows, self._codes)
+        for part in blocks(len(rows), self._numbers_per_row()):
+            near = self._neighbours(rows[part], self.n_neighbors_, self._rows, self._codes)
             means[part], variances[part] = local_gaussians(
-                self._rows, near, ridge=self._floor, queries=points[part], n_threads=self._threads
+                self._rows, near, ridge=self._floor, queries=rows[part], n_threads=self._threads
             )
         return means, variances
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.lazy import cached_property
 from eigenfeat._base.validation import show
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 __all__ = ["Affine", "affine_of"]
 
@@ -43,7 +46,7 @@ class Affine:
         return Affine(np.ascontiguousarray(B), np.einsum("kj,j->k", slopes, self.b) + offsets)
 
 
-def affine_of(features: Any, n_columns: int) -> Affine | None:
+def affine_of(features: BaseEstimator | None, n_columns: int) -> Affine | None:
     """The map of a fitted transformer; None stays None.
 
     Linear reductions are read from ``components_``, ``mean_`` and ``scale_``, or from

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+from eigenfeat._base.types import Codes
 
 if TYPE_CHECKING:
     from eigenfeat.regions.prefix_gaussian import PrefixGaussian
@@ -73,7 +75,7 @@ class Conditional:
     spectra: Spectra | None = None
     gaussians: list[tuple[list[PrefixGaussian], int]] | None = None
 
-    def part(self, g: int, rows: Any) -> Conditional:
+    def part(self, g: int, rows: Codes) -> Conditional:
         """Return one Gaussian of the mixture, for some of the rows."""
         return Conditional(
             np.ones((len(rows), 1)),
@@ -154,7 +156,9 @@ class PrefixConditional:
     spectra: Spectra | None = None
     gaussians: list[tuple[list[PrefixGaussian], int]] | None = None
 
-    def at(self, k: int, rows: Any = slice(None), n_columns: int = 0) -> Conditional:
+    def at(
+        self, k: int, rows: Codes | NDArray[np.bool_] | slice = slice(None), n_columns: int = 0
+    ) -> Conditional:
         """Return the distributions after ``steps[k]`` samples, for some of the rows."""
         means = np.ascontiguousarray(self.means[rows, k])
         return Conditional(

@@ -70,7 +70,7 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.max_iter = max_iter
         self.tol = tol
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: ArrayLike) -> NDArray[np.float64]:
         """Fill missing entries with their conditional means.
 
         Parameters
@@ -88,7 +88,7 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return np.asarray(np.where(np.isnan(rows), filled, rows))
 
     def condition(
-        self, X: ArrayLike, *, features: Any = None, covariance: bool = False
+        self, X: ArrayLike, *, features: BaseEstimator | None = None, covariance: bool = False
     ) -> Conditional:
         """Return conditional distributions of complete rows, or of linear features of them.
 
@@ -124,7 +124,7 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X: ArrayLike,
         steps: ArrayLike | None = None,
         *,
-        features: Any = None,
+        features: BaseEstimator | None = None,
         covariance: bool = False,
     ) -> PrefixConditional:
         """Return conditional distributions of every row after each of several numbers of samples.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -35,7 +33,7 @@ def ledoit_wolf(centred: _Array, covariance: _Array) -> float:
 def class_gaussians(
     X: _Array,
     codes: NDArray[np.int32],
-    shrinkage: Any,
+    shrinkage: float | str,
     ridge: float,
     n_threads: int | None,
     spread: _Array | None = None,
@@ -57,9 +55,10 @@ def class_gaussians(
     floor = ridge * float((counts * traces).sum() / counts.sum()) / d
     shrinkages = np.zeros(len(counts))
     for g in classes:
-        share = shrinkage
-        if shrinkage == "ledoit-wolf":
+        if isinstance(shrinkage, str):
             share = ledoit_wolf(X[codes == g] - means[g], covariances[g])
+        else:
+            share = shrinkage
         shrinkages[g] = share
         covariances[g] *= 1.0 - share
         covariances[g][np.diag_indices(d)] += share * traces[g] / d + floor

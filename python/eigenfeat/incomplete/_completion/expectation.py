@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ class Expectation(NamedTuple):
 def fit_incomplete(
     X: _Array,
     codes: NDArray[np.int32],
-    shrinkage: Any,
+    shrinkage: float | str,
     ridge: float,
     max_iter: int,
     tol: float,
@@ -48,11 +48,11 @@ def fit_incomplete(
     ValueError
         If a class, or a column, has no known entry, or a covariance is not positive definite.
     """
-    X, codes = _with_something_known(X, codes)
-    current = class_gaussians(_first_guess(X, codes), codes, shrinkage, ridge, n_threads)
+    rows, codes = _with_something_known(X, codes)
+    current = class_gaussians(_first_guess(rows, codes), codes, shrinkage, ridge, n_threads)
     likelihoods: list[float] = []
     for _ in range(max_iter):
-        filled, spread, likelihood = _expected(X, codes, current, n_threads)
+        filled, spread, likelihood = _expected(rows, codes, current, n_threads)
         likelihoods.append(likelihood)
         fresh = class_gaussians(filled, codes, shrinkage, ridge, n_threads, spread)
         moved = _moved(current, fresh)

@@ -85,7 +85,7 @@ class GaussianCompletion(Completion):
     array([[1.5, 3. ]])
     """
 
-    def fit(self, X: Any, y: object = None) -> GaussianCompletion:
+    def fit(self, X: ArrayLike, y: object = None) -> GaussianCompletion:
         """Estimate mean and covariance.
 
         Parameters
@@ -101,8 +101,8 @@ class GaussianCompletion(Completion):
         """
         self._validate_params()
         with unchanged_on_error(self):
-            X = validate_data(self, X, **self._TRAINING)
-            shares = self._keep(X, np.zeros(len(X), dtype=np.int32))
+            rows = validate_data(self, X, **self._TRAINING)
+            shares = self._keep(rows, np.zeros(len(rows), dtype=np.int32))
         self.mean_, self.covariance_ = self.mixture_.means[0], self.mixture_.covariances[0]
         self.shrinkage_ = float(shares[0])
         return self
@@ -173,7 +173,7 @@ class MixtureCompletion(Completion):
     array([[ 5., -5.]])
     """
 
-    def fit(self, X: Any, y: ArrayLike) -> MixtureCompletion:
+    def fit(self, X: ArrayLike, y: ArrayLike) -> MixtureCompletion:
         """Estimate weights, means and covariances of the classes.
 
         Parameters
@@ -190,10 +190,10 @@ class MixtureCompletion(Completion):
         """
         self._validate_params()
         with unchanged_on_error(self):
-            X, y = validate_data(self, X, y, **self._TRAINING)
-            check_classification_targets(y)
-            classes, codes = np.unique(y, return_inverse=True)
-            shares = self._keep(X, codes.astype(np.int32))
+            rows, labels = validate_data(self, X, y, **self._TRAINING)
+            check_classification_targets(labels)
+            classes, codes = np.unique(labels, return_inverse=True)
+            shares = self._keep(rows, codes.astype(np.int32))
         self.classes_, self.class_weights_ = classes, self.mixture_.weights
         self.means_, self.covariances_ = self.mixture_.means, self.mixture_.covariances
         self.shrinkages_ = shares

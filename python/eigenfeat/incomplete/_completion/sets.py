@@ -23,6 +23,8 @@ from eigenfeat.incomplete._completion.chi_squares import bounded_quantile, bound
 from eigenfeat.incomplete._completion.chi_squares import tails as chi_squares_tails
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from eigenfeat.incomplete._completion.conditional import Spectra
 
 __all__ = ["SETS", "BoxSet", "ChebyshevSet", "ConfidenceSet", "MahalanobisSet", "QuadraticSet"]
@@ -54,7 +56,11 @@ class ConfidenceSet(ABC):
 
     @abstractmethod
     def radius(
-        self, tau: Any, degrees: Any, spectra: Spectra | None = None, pattern: Any = None
+        self,
+        tau: ArrayLike,
+        degrees: ArrayLike,
+        spectra: Spectra | None = None,
+        pattern: NDArray[np.intp] | None = None,
     ) -> _Array:
         """The radius at which the set has probability tau; 0 without degrees of freedom.
 
@@ -71,7 +77,11 @@ class ConfidenceSet(ABC):
 
     @abstractmethod
     def reliability(
-        self, radius: Any, degrees: Any, spectra: Spectra | None = None, pattern: Any = None
+        self,
+        radius: ArrayLike,
+        degrees: ArrayLike,
+        spectra: Spectra | None = None,
+        pattern: NDArray[np.intp] | None = None,
     ) -> _Array:
         """The probability that belongs to a radius; 1 without degrees of freedom."""
 
@@ -83,7 +93,11 @@ class ChebyshevSet(ConfidenceSet):
     any_distribution = True
 
     def radius(
-        self, tau: Any, degrees: Any, spectra: Spectra | None = None, pattern: Any = None
+        self,
+        tau: ArrayLike,
+        degrees: ArrayLike,
+        spectra: Spectra | None = None,
+        pattern: NDArray[np.intp] | None = None,
     ) -> _Array:
         """See `ConfidenceSet`."""
         with np.errstate(divide="ignore"):
@@ -91,7 +105,11 @@ class ChebyshevSet(ConfidenceSet):
         return _limited(np.sqrt(square), degrees)
 
     def reliability(
-        self, radius: Any, degrees: Any, spectra: Spectra | None = None, pattern: Any = None
+        self,
+        radius: ArrayLike,
+        degrees: ArrayLike,
+        spectra: Spectra | None = None,
+        pattern: NDArray[np.intp] | None = None,
     ) -> _Array:
         """See `ConfidenceSet`; 0 where the inequality says nothing."""
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -105,7 +123,11 @@ class MahalanobisSet(ConfidenceSet):
     full_covariance = True
 
     def radius(
-        self, tau: Any, degrees: Any, spectra: Spectra | None = None, pattern: Any = None
+        self,
+        tau: ArrayLike,
+        degrees: ArrayLike,
+        spectra: Spectra | None = None,
+        pattern: NDArray[np.intp] | None = None,
     ) -> _Array:
         """See `ConfidenceSet`."""
         count = np.maximum(np.asarray(degrees, dtype=float), 1.0)
@@ -113,7 +135,11 @@ class MahalanobisSet(ConfidenceSet):
             return _limited(np.sqrt(chdtri(count, 1.0 - np.asarray(tau, dtype=float))), degrees)
 
     def reliability(
-        self, radius: Any, degrees: Any, spectra: Spectra | None = None, pattern: Any = None
+        self,
+        radius: ArrayLike,
+        degrees: ArrayLike,
+        spectra: Spectra | None = None,
+        pattern: NDArray[np.intp] | None = None,
     ) -> _Array:
         """See `ConfidenceSet`."""
         count = np.maximum(np.asarray(degrees, dtype=float), 1.0)
@@ -132,10 +158,14 @@ class QuadraticSet(MahalanobisSet):
     by_spectra = True
 
     def radius(
-        self, tau: Any, degrees: Any, spectra: Spectra | None = None, pattern: Any = None
+        self,
+        tau: ArrayLike,
+        degrees: ArrayLike,
+        spectra: Spectra | None = None,
+        pattern: NDArray[np.intp] | None = None,
     ) -> _Array:
         """See `ConfidenceSet`."""
-        if spectra is None:
+        if spectra is None or pattern is None:
             return super().radius(tau, degrees)
         level = 1.0 - np.asarray(tau, dtype=float)
         levels, at_level = np.unique(np.broadcast_to(level, np.shape(pattern)), return_inverse=True)
@@ -148,10 +178,14 @@ class QuadraticSet(MahalanobisSet):
         return _limited(np.sqrt(square)[back], degrees)
 
     def reliability(
-        self, radius: Any, degrees: Any, spectra: Spectra | None = None, pattern: Any = None
+        self,
+        radius: ArrayLike,
+        degrees: ArrayLike,
+        spectra: Spectra | None = None,
+        pattern: NDArray[np.intp] | None = None,
     ) -> _Array:
         """See `ConfidenceSet`."""
-        if spectra is None:
+        if spectra is None or pattern is None:
             return super().reliability(radius, degrees)
         square = np.square(radius)
         if spectra.values is None:
@@ -170,7 +204,11 @@ class BoxSet(ConfidenceSet):
     shape = "box"
 
     def radius(
-        self, tau: Any, degrees: Any, spectra: Spectra | None = None, pattern: Any = None
+        self,
+        tau: ArrayLike,
+        degrees: ArrayLike,
+        spectra: Spectra | None = None,
+        pattern: NDArray[np.intp] | None = None,
     ) -> _Array:
         """See `ConfidenceSet`."""
         count = np.maximum(np.asarray(degrees, dtype=float), 1.0)
@@ -178,7 +216,11 @@ class BoxSet(ConfidenceSet):
         return _limited(-ndtri(0.5 * (1.0 - each)), degrees)
 
     def reliability(
-        self, radius: Any, degrees: Any, spectra: Spectra | None = None, pattern: Any = None
+        self,
+        radius: ArrayLike,
+        degrees: ArrayLike,
+        spectra: Spectra | None = None,
+        pattern: NDArray[np.intp] | None = None,
     ) -> _Array:
         """See `ConfidenceSet`."""
         each = 1.0 - 2.0 * ndtr(-np.asarray(radius, dtype=float))

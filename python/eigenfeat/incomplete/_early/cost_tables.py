@@ -15,7 +15,7 @@ _Array = NDArray[np.float64]
 
 
 def cost_tables(
-    delay_cost: Any,
+    delay_cost: ArrayLike,
     misclassification_cost: ArrayLike | None,
     times: NDArray[np.int64],
     d: int,

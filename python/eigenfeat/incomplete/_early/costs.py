@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +26,9 @@ from eigenfeat.incomplete._series.early_result import EarlyLabels
 from eigenfeat.incomplete._series.folds import held_out
 from eigenfeat.rows.checked import validate_data
 from eigenfeat.rows.estimator import BaseEstimator
+
+if TYPE_CHECKING:
+    from eigenfeat.incomplete.decision import ReliableClassifier
 
 __all__ = ["CostDecisions", "MinimumCostClassifier"]
 
@@ -202,7 +205,9 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         rows = self._checked(X)
         return self.classes_[self._decided(len(self.times_) - 1, rows)[0]]
 
-    def predict_early(self, X: ArrayLike, *, promise: Any = None) -> CostDecisions:
+    def predict_early(
+        self, X: ArrayLike, *, promise: ReliableClassifier | None = None
+    ) -> CostDecisions:
         """Decide series at the least expected cost.
 
         Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from eigenfeat._base.cores import count_cores
 from eigenfeat._base.validation import check_count, check_number, check_rows, show
 from eigenfeat.incomplete._series.folds import held_out
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 __all__ = ["EffectiveLength", "effective_length"]
 
@@ -47,7 +50,7 @@ class EffectiveLength:
 def effective_length(
     X: ArrayLike,
     y: ArrayLike,
-    classifier: Any = None,
+    classifier: BaseEstimator = None,
     *,
     times: ArrayLike | None = None,
     level: float = 0.05,

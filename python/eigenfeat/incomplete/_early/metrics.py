@@ -16,7 +16,7 @@ harmonic mean  of accuracy and 1 - earliness: :math:`2 a (1 - e) / (a + 1 - e)`;
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +25,9 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.validation import check_number, check_rows, check_whole, show
 from eigenfeat.incomplete._series.layout import series_of
 from eigenfeat.incomplete._series.traces import checked_taus, runs
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 __all__ = [
     "EarlyCurve",
@@ -161,7 +164,9 @@ def early_scores(
     )
 
 
-def reliability_curve(model: Any, X: ArrayLike, y: ArrayLike, tau: ArrayLike) -> EarlyCurve:
+def reliability_curve(
+    model: BaseEstimator, X: ArrayLike, y: ArrayLike, tau: ArrayLike
+) -> EarlyCurve:
     """Score a fitted `ReliableClassifier` at several reliabilities.
 
     For many reliabilities every row is looked at only once at each time, and decided at the first

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +21,9 @@ from scipy.special import betaincinv, expit
 
 from eigenfeat._base.validation import check_number, show
 from eigenfeat.incomplete._series.traces import checked_taus, runs
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 __all__ = ["Calibration", "NotCertifiedError", "calibrate", "lower_bound", "lower_bounds"]
 
@@ -140,13 +143,13 @@ def last_rejected(lower: _Array, agreement: float) -> int:
 
 
 def calibrate(
-    model: Any,
+    model: BaseEstimator,
     X: ArrayLike,
     y: ArrayLike | None = None,
     *,
     agreement: float = 0.95,
     confidence: float = 0.9,
-    tau: Any = None,
+    tau: ArrayLike | None = None,
     steps: ArrayLike | None = None,
 ) -> Calibration:
     """Find the loosest tau whose agreement is certified, on rows that were not used for fitting.

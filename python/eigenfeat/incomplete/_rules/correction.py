@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.lazy import cached_property
+from eigenfeat._base.types import Labels
 from eigenfeat.incomplete._rules.calibration import lower_bounds
 from eigenfeat.incomplete._rules.rule import Case, Judgement, Rule
 from eigenfeat.incomplete._series.folds import held_out, spread_over_classes
@@ -173,7 +174,7 @@ def corrected(
     core: Fitted,
     refit: Refit,
     given: Rows,
-    y: NDArray[Any],
+    y: Labels,
     tau: float,
     n_folds: int,
     confidence: float,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenfeat._base.types import Labels
 from eigenfeat.incomplete._completion.conditional import Conditional, PrefixConditional
 from eigenfeat.incomplete._series.results import EarlyDecisions
 from eigenfeat.incomplete._series.row_blocks import BLOCK_NUMBERS, blocks
@@ -134,7 +135,7 @@ class EarlyRun:
         self.reliability[rows] = rule.surely(case, found, items)
         self.waiting[rows] = False
 
-    def result(self, classes: NDArray[Any], channels: int) -> EarlyDecisions:
+    def result(self, classes: Labels, channels: int) -> EarlyDecisions:
         """What was decided, with labels, and times in samples."""
         labels, sure = (None, None) if self.trace is None else self.trace
         return EarlyDecisions(

@@ -95,7 +95,7 @@ class Fitted:
         final = self.codes(self.features_of(full))
         return np.where(given.have_holes[:, None], given.rows, full), final
 
-    def features_of(self, X: _Array) -> Any:
+    def features_of(self, X: _Array) -> _Array:
         """What the classifier sees of complete rows."""
         return X if self.features is None else self.features.transform(X)
 

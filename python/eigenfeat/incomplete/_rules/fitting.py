@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 
+from eigenfeat._base.types import Labels
 from eigenfeat._base.validation import show
 from eigenfeat.incomplete._classifiers.discriminants import (
     Discriminants,
@@ -43,6 +44,8 @@ from eigenfeat.incomplete._rules.set_rule import SetRule
 from eigenfeat.incomplete._series.steps import spread_steps
 
 if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
     from eigenfeat.incomplete._rules.rule import Rule
     from eigenfeat.incomplete._series.layout import Layout, Rows
 
@@ -131,7 +134,7 @@ class Fitting:
             self.realised_bound_ = float(lower_bound(held.agreed, held.n, CONFIDENCE))
 
 
-def fitted_to(model: Any, found: Rows, y: NDArray[Any], layout: Layout) -> Fitted:
+def fitted_to(model: BaseEstimator, found: Rows, y: Labels, layout: Layout) -> Fitted:
     """Fit what the parameters of a `ReliableClassifier` say to rows; NaN is missing."""
     given = GaussianCompletion(n_threads=model.n_threads)
     completion = given if model.completion is None else clone(model.completion)

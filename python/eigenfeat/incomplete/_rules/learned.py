@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
+from eigenfeat._base.types import Labels
 from eigenfeat.incomplete._completion.draws import completions
 from eigenfeat.incomplete._rules.calibration import lower_bounds
 from eigenfeat.incomplete._rules.rule import Case, Judgement, Rule
@@ -33,6 +34,8 @@ from eigenfeat.incomplete._series.folds import held_out, spread_over_classes
 from eigenfeat.incomplete._series.steps import spread_steps
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from eigenfeat.incomplete._rules.fitted import Fitted, Refit
     from eigenfeat.incomplete._rules.ideal import ClassCodes
     from eigenfeat.incomplete._series.layout import Layout, Rows
@@ -102,7 +105,7 @@ class Thresholds:
         """How many rows were held out."""
         return len(self.critical)
 
-    def share(self, score: Any) -> _Array:
+    def share(self, score: ArrayLike) -> _Array:
         """What is shown of the agreement of rows that are decided at these scores."""
         below = np.searchsorted(self.critical, score, side="left")
         if self.confidence > 0 and self.n:
@@ -147,7 +150,7 @@ class ThresholdRule(Rule):
 
 
 def learned(
-    refit: Refit, layout: Layout, given: Rows, y: NDArray[Any], n_folds: int, seed: int
+    refit: Refit, layout: Layout, given: Rows, y: Labels, n_folds: int, seed: int
 ) -> tuple[_Array, _Array]:
     """Learn from folds.
 

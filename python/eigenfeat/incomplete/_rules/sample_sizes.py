@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
 
 from eigenfeat._base.validation import show
 
@@ -20,13 +19,13 @@ MOST_SAMPLES = 2**20
 Reach = Callable[[int], float]
 
 
-def check_samples(given: Any) -> None:
+def check_samples(given: int | str) -> None:
     """A power of two, or "auto"."""
-    if given != "auto" and given & (given - 1):
+    if not isinstance(given, str) and given & (given - 1):
         raise ValueError(f"n_samples: expected a power of two or 'auto', got {show(given)}")
 
 
-def samples_of(given: Any, tau: float, reach: Reach) -> int:
+def samples_of(given: int | str, tau: float, reach: Reach) -> int:
     """How many samples to take.
 
     Parameters

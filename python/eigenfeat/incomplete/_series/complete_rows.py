@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from eigenfeat._base.text_columns import naming_text
+from eigenfeat._base.types import Labels
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from sklearn.base import BaseEstimator
 
 __all__ = ["complete_rows", "labelled_complete_rows", "labelled_rows"]
 
@@ -22,7 +27,7 @@ _FIT = (
 )
 
 
-def complete_rows(estimator: Any, X: Any) -> _Array:
+def complete_rows(estimator: BaseEstimator, X: ArrayLike) -> _Array:
     """Rows for a fitted estimator; ValueError, with advice, at the first NaN or infinity."""
     options = {"dtype": np.float64, "order": "C", "ensure_all_finite": False}
     with naming_text(X):
@@ -30,23 +35,25 @@ def complete_rows(estimator: Any, X: Any) -> _Array:
     return _finite(estimator, rows, _DECIDE)
 
 
-def labelled_complete_rows(estimator: Any, X: Any, y: Any) -> tuple[_Array, NDArray[Any]]:
+def labelled_complete_rows(
+    estimator: BaseEstimator, X: ArrayLike, y: ArrayLike | None
+) -> tuple[_Array, Labels]:
     """Rows and labels to fit on; ValueError, with advice, at the first NaN or infinity."""
     options = {"dtype": np.float64, "order": "C", "ensure_all_finite": False}
     with naming_text(X):
-        X, y = validate_data(estimator, X, y, ensure_min_samples=2, **options)
-    return _finite(estimator, X, _FIT), y
+        rows, labels = validate_data(estimator, X, y, ensure_min_samples=2, **options)
+    return _finite(estimator, rows, _FIT), labels
 
 
 def labelled_rows(
-    estimator: Any, X: Any, y: Any
-) -> tuple[_Array, NDArray[Any], NDArray[Any], NDArray[np.intp]]:
+    estimator: BaseEstimator, X: ArrayLike, y: ArrayLike
+) -> tuple[_Array, Labels, Labels, NDArray[np.intp]]:
     """Finite rows and labels to fit on, in scikit-learn's words; sorted classes, and codes."""
     with naming_text(X):
-        X, y = validate_data(estimator, X, y, dtype=np.float64, order="C")
-    check_classification_targets(y)
-    classes, codes = np.unique(y, return_inverse=True)
-    return X, y, classes, codes
+        rows, labels = validate_data(estimator, X, y, dtype=np.float64, order="C")
+    check_classification_targets(labels)
+    classes, codes = np.unique(labels, return_inverse=True)
+    return rows, labels, classes, codes
 
 
 def _finite(estimator: Any, X: Any, advice: str) -> _Array:

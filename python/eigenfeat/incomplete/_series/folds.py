@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenfeat._base.types import Labels
+
 __all__ = ["held_out", "spread_over_classes"]
 
 
-def held_out(y: NDArray[Any], n_folds: int) -> Iterator[NDArray[np.bool_]]:
+def held_out(y: Labels, n_folds: int) -> Iterator[NDArray[np.bool_]]:
     """Which rows each fold leaves out; folds that leave out none or all are skipped.
 
     Rows of each class are dealt to the folds in turn, and the classes start at different folds.
@@ -25,7 +26,7 @@ def held_out(y: NDArray[Any], n_folds: int) -> Iterator[NDArray[np.bool_]]:
             yield held
 
 
-def spread_over_classes(y: NDArray[Any], rows: int) -> NDArray[np.bool_]:
+def spread_over_classes(y: Labels, rows: int) -> NDArray[np.bool_]:
     """Which rows to take, of each class its first ones in the same proportion."""
     _, codes = np.unique(y, return_inverse=True)
     rank = np.empty(len(codes))

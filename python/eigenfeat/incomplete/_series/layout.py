@@ -8,14 +8,19 @@ entries, and one Cholesky factor serves all times.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
+from eigenfeat._base.types import Codes, Labels
 from eigenfeat._base.validation import check_whole, real_array, show
 from eigenfeat.incomplete._series.complete_rows import complete_rows, labelled_complete_rows
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from sklearn.base import BaseEstimator
 
 __all__ = ["Layout", "Rows", "known_rows", "series_of", "training_rows", "whole_rows"]
 
@@ -82,7 +87,7 @@ class Rows:
     rows: _Array
     ends: NDArray[np.int64]
 
-    def some(self, which: Any) -> Rows:
+    def some(self, which: Codes | NDArray[np.bool_] | slice) -> Rows:
         """Some of them."""
         return Rows(self.rows[which], self.ends[which])
 
@@ -93,24 +98,27 @@ class Rows:
         return np.asarray((np.isnan(self.rows) & before).any(axis=1))
 
 
-def training_rows(estimator: Any, X: Any, y: Any, horizon: Any) -> tuple[Rows, Any, Layout]:
+def training_rows(
+    estimator: BaseEstimator, X: ArrayLike, y: ArrayLike | None, horizon: int | None
+) -> tuple[Rows, Labels, Layout]:
     """Rows, labels and layout to fit on; sets `n_features_in_`."""
     if horizon is not None:
         horizon = check_whole(horizon, "horizon", at_least=1)
     series = series_of(X)
     if series is None:
-        X, y = labelled_complete_rows(estimator, X, y)
-        if horizon not in (None, X.shape[1]):
+        rows, labels = labelled_complete_rows(estimator, X, y)
+        if horizon not in (None, rows.shape[1]):
             raise ValueError(
-                f"horizon: expected None or {X.shape[1]}, the number of columns, got {horizon}"
+                f"horizon: expected None or {rows.shape[1]}, the number of columns, got {horizon}"
             )
-        return _complete(X), y, Layout(1, X.shape[1], horizon is None)
+        return _complete(rows), labels, Layout(1, rows.shape[1], horizon is None)
     if y is None:
         raise ValueError("y: expected labels, got None")
-    y = column_or_1d(y)
-    if len(y) != len(series) or len(series) < 2:
+    labels = column_or_1d(y)
+    if len(labels) != len(series) or len(series) < 2:
         raise ValueError(
-            f"X: expected at least two series and as many labels, got {len(series)} and {len(y)}"
+            "X: expected at least two series and as many labels, got "
+            f"{len(series)} and {len(labels)}"
         )
     longest = max(one.shape[1] for one in series)
     if horizon is not None and horizon > longest:
@@ -122,10 +130,10 @@ def training_rows(estimator: Any, X: Any, y: Any, horizon: Any) -> tuple[Rows, A
         raise ValueError(f"X: expected known samples, got none in series {int(empty.argmax())}")
     estimator.n_features_in_ = layout.width
     estimator.__dict__.pop("feature_names_in_", None)
-    return found, y, layout
+    return found, labels, layout
 
 
-def whole_rows(estimator: Any, X: Any, layout: Layout) -> Rows:
+def whole_rows(estimator: BaseEstimator, X: ArrayLike, layout: Layout) -> Rows:
     """Rows of series that have ended."""
     series = series_of(X)
     if series is None:
@@ -133,7 +141,7 @@ def whole_rows(estimator: Any, X: Any, layout: Layout) -> Rows:
     return _laid_out(series, layout, ended=True)
 
 
-def known_rows(X: Any, layout: Layout) -> _Array | None:
+def known_rows(X: ArrayLike, layout: Layout) -> _Array | None:
     """Rows of what is known of series so far; None if X are rows already."""
     series = series_of(X)
     return None if series is None else _laid_out(series, layout, ended=False).rows

@@ -8,8 +8,6 @@ each; ``share`` is four times what two stages need.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,7 +32,7 @@ def of_quadratics(curved: _Array, sloped: _Array, reach: _Array, d: int) -> _Arr
     return np.asarray(np.minimum(share(d) * terms, LARGEST))
 
 
-def of_variances(slopes: Any, covariance: _Array) -> _Array:
+def of_variances(slopes: _Array, covariance: _Array) -> _Array:
     """(k,), of ``b^T R b`` for the rows b of `slopes` (k, d): |R_ij| <= sqrt(R_ii R_jj)."""
     deviations = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
     return np.asarray(share(len(deviations)) * (np.abs(slopes) @ deviations) ** 2)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.validation import real_array, show
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from sklearn.base import BaseEstimator
+
 __all__ = ["ascending_steps", "looks_of", "spread_steps", "taus_of"]
 
 
-def ascending_steps(steps: Any, length: int) -> NDArray[np.int64]:
+def ascending_steps(steps: ArrayLike | None, length: int) -> NDArray[np.int64]:
     """Ascending integers in 0..length; None: 1, 2, ..., length."""
     if steps is None:
         return np.arange(1, length + 1)
@@ -31,12 +35,12 @@ def spread_steps(length: int, most: int) -> NDArray[np.int64]:
     return np.unique(at.round().astype(np.int64))
 
 
-def looks_of(model: Any, steps: Any, length: int) -> NDArray[np.int64]:
+def looks_of(model: BaseEstimator, steps: ArrayLike | None, length: int) -> NDArray[np.int64]:
     """After how many samples to look: None means where a fitted model's correction holds."""
     return ascending_steps(getattr(model, "looks_", None) if steps is None else steps, length)
 
 
-def taus_of(model: Any, reliability: Any, n: int) -> NDArray[np.float64]:
+def taus_of(model: BaseEstimator, reliability: ArrayLike | None, n: int) -> NDArray[np.float64]:
     """(n,): a tau in (0, 1) for each row; None means that of a fitted model."""
     given = (
         getattr(model, "reliability_", model.reliability) if reliability is None else reliability

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from eigenfeat._base.validation import real_array, show
 from eigenfeat.incomplete._series.early_result import EarlyLabels
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from sklearn.base import BaseEstimator
+
     from eigenfeat.incomplete._series.results import EarlyDecisions
 
 __all__ = ["checked_taus", "runs"]
@@ -21,7 +24,7 @@ _Array = NDArray[np.float64]
 FEW = 8  # reliabilities up to which runs of their own, which stop at decisions, cost less
 
 
-def checked_taus(tau: Any, name: str = "tau") -> _Array:
+def checked_taus(tau: ArrayLike, name: str = "tau") -> _Array:
     """Ascending numbers in (0, 1), at least one."""
     asked = np.atleast_1d(real_array(tau, name, np.dtype(np.float64)))
     good = asked.ndim == 1 and asked.size and bool(np.all((asked > 0) & (asked < 1)))
@@ -30,7 +33,9 @@ def checked_taus(tau: Any, name: str = "tau") -> _Array:
     return asked
 
 
-def runs(model: Any, X: Any, tau: _Array, steps: Any = None) -> Iterator[Any]:
+def runs(
+    model: BaseEstimator, X: ArrayLike, tau: _Array, steps: ArrayLike | None = None
+) -> Iterator[EarlyDecisions | EarlyLabels]:
     """What `predict_early` says of the rows at each reliability, one after the other."""
     # What folds show of a corrected rule differs from tau to tau, up or down.
     if len(tau) <= FEW or hasattr(model, "correction_"):

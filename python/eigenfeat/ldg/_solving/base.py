@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.signs import signed
+from eigenfeat._base.types import Floats, Targets
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.features import expand
@@ -30,7 +31,13 @@ from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.out_of_core import given_blocks, over_blocks
 from eigenfeat.rows.surveyed import surveyed
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
 __all__ = ["ClassReducer", "Reducer"]
+
+
+_ClassReducer = TypeVar("_ClassReducer", bound="ClassReducer")
 
 
 class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -45,7 +52,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     mean_: Array
 
     @over_blocks
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: ArrayLike | RowBlocks) -> Floats:
         """Project rows: ``(X - mean_) @ components_.T``.
 
         Parameters
@@ -63,8 +70,8 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             If rows are not finite, are sparse, or have another number of columns.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=FLOATS, order="C", reset=False)
-        return self._projected(X - self.mean_.astype(X.dtype))
+        rows = validate_data(self, X, dtype=FLOATS, order="C", reset=False)
+        return self._projected(rows - self.mean_.astype(rows.dtype))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -92,7 +99,7 @@ class ClassReducer(Reducer):
     classes_: NDArray[Any]
     _in_blocks = True  # whether scatters are all it needs
 
-    def fit(self, X: Any, y: Any = None) -> Any:
+    def fit(self: _ClassReducer, X: ArrayLike | RowBlocks, y: Targets = None) -> _ClassReducer:
         """Find the components.
 
         Parameters
@@ -117,8 +124,7 @@ class ClassReducer(Reducer):
             self._validate_params()
             blocks = given_blocks(X, y) if self._in_blocks or is_blocks(X) else None
             if blocks is None:
-                X, y = validate_data(self, X, y, dtype=FLOATS)
-                rows = ClassRows.of(X, y)
+                rows = ClassRows.of(*validate_data(self, X, y, dtype=FLOATS))
             else:
                 rows = self._rows_of(blocks)
             self._keep(self._reduce(rows), rows.mean)

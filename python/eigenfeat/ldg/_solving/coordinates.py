@@ -16,6 +16,7 @@ from scipy import linalg, sparse
 
 from eigenfeat._base.interruptible import interruptible
 from eigenfeat._base.sparse_rows import in_order
+from eigenfeat._base.types import Floats
 
 __all__ = ["Basis", "Columns", "span_of", "standardise"]
 
@@ -29,7 +30,7 @@ class Columns:
     kept: NDArray[np.bool_]
 
 
-def standardise(X: Any, scaled: bool) -> tuple[Columns, NDArray[Any]]:
+def standardise(X: Any, scaled: bool) -> tuple[Columns, Floats]:
     """Find the columns' means and scales, and the kept columns of standardised rows.
 
     Parameters
@@ -101,7 +102,7 @@ class Basis:
         return result
 
 
-def span_of(rows: NDArray[Any]) -> tuple[Basis, NDArray[Any]]:
+def span_of(rows: Floats) -> tuple[Basis, Floats]:
     """Give centred rows their coordinates in an orthonormal basis of their span.
 
     Parameters

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from eigenfeat._base.types import Floats, Labels
 from eigenfeat._base.validation import RealArray, show
 
 __all__ = ["DomainScaler", "domain_rows", "split_domains", "stack_domains"]
@@ -20,7 +21,9 @@ __all__ = ["DomainScaler", "domain_rows", "split_domains", "stack_domains"]
 _EXPECTED = "numbers above 0 (source) or below 0 (target)"
 
 
-def split_domains(X: Any, y: Any, sample_domain: ArrayLike | None) -> NDArray[np.bool_]:
+def split_domains(
+    X: Floats, y: Labels | None, sample_domain: ArrayLike | None
+) -> NDArray[np.bool_]:
     """Tell the rows of the source from those of the target.
 
     Parameters
@@ -55,7 +58,7 @@ def split_domains(X: Any, y: Any, sample_domain: ArrayLike | None) -> NDArray[np
     return source
 
 
-def domain_rows(sample_domain: Any, n: int) -> NDArray[np.bool_]:
+def domain_rows(sample_domain: ArrayLike, n: int) -> NDArray[np.bool_]:
     """Tell the rows of the source, as `split_domains`, where a domain may be missing."""
     try:
         numbers = np.asarray(sample_domain)
@@ -77,7 +80,7 @@ def domain_rows(sample_domain: Any, n: int) -> NDArray[np.bool_]:
 
 def stack_domains(
     Xs: ArrayLike, ys: ArrayLike | None, Xt: ArrayLike, yt: ArrayLike | None
-) -> tuple[RealArray, Any, NDArray[np.int64]]:
+) -> tuple[RealArray, Labels | None, NDArray[np.int64]]:
     """Put the rows of both domains together, those of the source first.
 
     Parameters

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from eigenfeat._base.types import Floats
 from eigenfeat.ldg._solving.coordinates import span_of
 from eigenfeat.ldg._solving.selection import N_VOTES, majority
 from eigenfeat.ldg._solving.spectrum import SMALL, smallest_eigenpairs
@@ -79,7 +80,7 @@ class FoldAccuracies:
 
 
 def fold_accuracies(
-    coordinates: NDArray[Any],
+    coordinates: Floats,
     codes: Codes,
     n_classes: int,
     counts: Sequence[int],

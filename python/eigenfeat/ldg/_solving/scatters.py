@@ -19,6 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from eigenfeat._base.interruptible import interruptible
 from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.types import Labels
 from eigenfeat._base.validation import RealArray
 from eigenfeat.pencils.class_matrices import SingularDenominatorError
 from eigenfeat.pencils.eigh import generalized_eigh
@@ -135,7 +136,7 @@ class ClassRows:
     summed: bool = False
 
     @classmethod
-    def of(cls, X: RealArray, y: NDArray[Any]) -> ClassRows:
+    def of(cls, X: RealArray, y: Labels) -> ClassRows:
         """Sort and centre finite rows X (n, d) with labels y (n,).
 
         Raises

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenfeat._base.types import Codes, Floats
 from eigenfeat._base.validation import Generator, show
 from eigenfeat.neighbours.local_means import local_discriminants, local_neighbours
 
@@ -31,7 +32,7 @@ GREEDY_LIMIT = 40  # section 3.4
 N_VOTES = 3  # neighbours of the k-NN classifier, sections 3.4 and 3.5.2
 
 
-def members(parameter: Any, name: str, by_default: Sequence[Any]) -> list[Any]:
+def members(parameter: object, name: str, by_default: Sequence[float]) -> list[Any]:
     """The candidates that a parameter stands for: itself, its members, or the given ones."""
     if isinstance(parameter, str):
         return list(by_default)
@@ -48,9 +49,7 @@ def dimensions(n_classes: int, most: int) -> list[int]:
     return sorted(fitting)
 
 
-def knn_accuracy(
-    rows: NDArray[Any], codes: NDArray[np.integer[Any]], n_threads: int | None = None
-) -> float:
+def knn_accuracy(rows: Floats, codes: Codes, n_threads: int | None = None) -> float:
     """Leave-one-out accuracy of the 3-NN classifier.
 
     Where no class has a majority, the nearest row decides.
@@ -60,7 +59,7 @@ def knn_accuracy(
     return float(np.mean(majority(found, codes) == codes))
 
 
-def majority(found: NDArray[np.int64], codes: NDArray[np.integer[Any]]) -> NDArray[np.integer[Any]]:
+def majority(found: NDArray[np.int64], codes: Codes) -> Codes:
     """The class of most of three neighbours, nearest first; -1 is none, and the nearest decides."""
     votes = np.where(found >= 0, codes[found], -1)
     pair = (votes[:, 1] == votes[:, 2]) & (votes[:, 1] >= 0)
@@ -90,7 +89,7 @@ def greedy_dimension(accuracy: Callable[[int], float], most: int) -> tuple[int, 
     return len(tried), tried
 
 
-def useful_counts(counts: Iterable[int], codes: NDArray[np.integer[Any]]) -> list[int]:
+def useful_counts(counts: Iterable[int], codes: Codes) -> list[int]:
     """The numbers of neighbours that differ for the largest class, ascending.
 
     Beyond its size all numbers mean the same, the global mean; the first such number stays.
@@ -101,9 +100,7 @@ def useful_counts(counts: Iterable[int], codes: NDArray[np.integer[Any]]) -> lis
     return within + [count for count in ascending if count >= largest][:1]
 
 
-def stratified_folds(
-    codes: NDArray[np.integer[Any]], n_folds: int, random: Generator
-) -> NDArray[np.int64]:
+def stratified_folds(codes: Codes, n_folds: int, random: Generator) -> NDArray[np.int64]:
     """A fold for every row, each class spread evenly over folds."""
     folds = np.empty(len(codes), dtype=np.int64)
     dealt = 0
@@ -115,12 +112,12 @@ def stratified_folds(
 
 
 def local_qda_accuracies(
-    rows: NDArray[Any],
-    codes: NDArray[np.integer[Any]],
+    rows: Floats,
+    codes: Codes,
     counts: list[int],
     folds: NDArray[np.int64],
     *,
-    coordinates: NDArray[Any] | None = None,
+    coordinates: Floats | None = None,
     ridge: float = 1e-4,
     n_threads: int | None = None,
 ) -> NDArray[np.float64]:

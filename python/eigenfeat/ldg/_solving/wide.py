@@ -118,7 +118,7 @@ class WideBasis:
         return self.rows.combined(weights)[self.rows.order]
 
 
-def wide_rows(X: Any, scaled: bool, n_threads: int | None) -> tuple[Columns, WideRows]:
+def wide_rows(X: Rows, scaled: bool, n_threads: int | None) -> tuple[Columns, WideRows]:
     """Standardise rows without making sparse ones dense."""
     n = X.shape[0]
     same = np.zeros(n, dtype=np.intp)
