@@ -34,7 +34,10 @@ class Iterative(_Base):
         context = self.__dict__.get("_callback_fit_ctx")
         if context is None:
             return False
-        step = context.subcontext(task_name="step")
+        try:
+            step = context.subcontext(task_name="step")
+        except ValueError:  # more than announced: the point after the last step is looked at, too
+            return False
         step.call_on_fit_task_begin(estimator=self)
         return bool(step.call_on_fit_task_end(estimator=self))
 

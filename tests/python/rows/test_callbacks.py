@@ -8,6 +8,8 @@ import sys
 import numpy as np
 import pytest
 from every_estimator import LDG, X, Y
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import eigenfeat as ef
 from eigenfeat import ldg
@@ -93,6 +95,20 @@ def test_an_error_ends_callbacks_and_leaves_the_model():
         model.fit(np.where(X > 2, np.nan, X), Y)
     assert told.told == ["setup", "teardown"]
     assert np.array_equal(model.coef_, before)
+
+
+@needs
+@pytest.mark.parametrize("shape", [(60, 4), (3000, 200)])  # the larger begins in float32
+def test_a_fit_that_takes_all_its_steps_ends(shape):
+    rng = np.random.default_rng(0)
+    rows, labels = rng.standard_normal(shape), rng.integers(0, 3, shape[0])
+    model = ef.MultinomialLogit(penalty=0, l2=1e-6, tol=1e-14, max_iter=2)
+    recorder = Recorder()
+    model.set_callbacks(recorder).fit(rows, labels)
+    assert model.stop_reason_ == "iterations"
+    assert recorder.ended == 2
+    pipeline = make_pipeline(StandardScaler(), make_pipeline(StandardScaler(), model))
+    pipeline.fit(rows, labels)
 
 
 @needs
