@@ -32,11 +32,11 @@ panels = {
     "bound (3.7)": bound(1.0),
     "gamma 0.5 (3.13)": bound(0.5),
 }
-figure, axes = plt.subplots(1, len(panels), figsize=(14, 3.6), layout="constrained")
+fig, axes = plt.subplots(1, len(panels), figsize=(14, 3.6), layout="constrained")
 for ax, (title, values) in zip(axes, panels.items(), strict=True):
     drawn = ax.contourf(wrong, own, values, levels=20)
     ax.set(title=title, xlabel="wrong class", ylabel="own class", aspect="equal")
-    figure.colorbar(drawn, ax=ax, shrink=0.8)
+    fig.colorbar(drawn, ax=ax, shrink=0.8)
 
 # %%
 # The bound falls without end where the wrong class becomes impossible; a smaller `gamma` rewards
@@ -52,7 +52,7 @@ for ax, (title, values) in zip(axes, panels.items(), strict=True):
 rng = np.random.default_rng(0)
 labels = np.repeat([0, 1], 200)
 rows = rng.standard_normal((400, 2)) * [3.0, 0.4] + np.where(labels[:, None], 1, -1) * [2.5, 0.8]
-figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+_, ax = plt.subplots(figsize=(7, 4), layout="constrained")
 for label, colour in ((0, "#0072B2"), (1, "#D55E00")):
     ax.scatter(*rows[labels == label].T, s=6, color=colour, alpha=0.5)
 for gamma, style in ((0.05, "-"), (0.6, "--"), (0.95, ":")):
