@@ -308,6 +308,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
         """Solve for directions of checked rows, from their moments if those are known."""
         if isinstance(rows, MemoryRows) and is_wide(rows.block.X, self.solver):
             self.n_features_in_ = rows.n_features
+            keep_completion(self, rows.completion)
             fit_wide(self, rows.block.X, rows.classes[rows.codes], rows.block.weight)
             return self
         moments = rows.moments() if known is None else known
@@ -336,8 +337,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Rows, with missing entries only if `fit` had some. For blocks, an iterator over the
-            results of the blocks is returned.
+            Rows; NaN only if `fit` had some. For blocks, an iterator over results is returned.
 
         Returns
         -------

@@ -25,7 +25,7 @@ from eigenfeat.gem.gem import GEM
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.pencils.wide_rows import is_wide
 from eigenfeat.rows.blocks import ArrayBlocks, RowBlocks
-from eigenfeat.rows.completion import complete, keep_completion
+from eigenfeat.rows.completion import ALLOW_NAN, complete, keep_completion
 from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.memory import MemoryRows
 from eigenfeat.rows.out_of_core import FromLogits, given_blocks
@@ -133,13 +133,7 @@ class ClassifierSteps(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
 
     def _checked(self, X: Any, *, reset: bool, y: Any = "no_validation") -> Any:
         small = getattr(X, "dtype", None) in (np.uint8, np.int8, np.uint16, np.int16, np.bool_)
-        options = {
-            "accept_sparse": "csr",
-            "dtype": np.float32 if small else FLOATS,
-            "order": "C",
-            "reset": reset,
-            "ensure_all_finite": "allow-nan",
-        }
+        options = ALLOW_NAN | {"dtype": np.float32 if small else FLOATS, "reset": reset}
         with naming_text(X):
             found = validate_data(self, X, y, **options)
         if reset:

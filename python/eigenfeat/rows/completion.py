@@ -17,10 +17,10 @@ random: whether one is missing may depend on known entries, but not on its own v
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,7 @@ from eigenfeat._base.types import Codes, Floats, Labels
 from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.features import expand
 from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.moments.shrinkage import ledoit_wolf
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -51,6 +52,8 @@ __all__ = [
 
 _Array = npt.NDArray[np.float64]
 _Mask = npt.NDArray[np.bool_]
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 
 _STACK = 1 << 20  # numbers in a stack of matrices that are solved together
 _PIECE = 1 << 22  # entries that are completed together
@@ -194,11 +197,12 @@ class GaussianRows:
 
         stacks = list(_stacks(known))
         # The order of the sums is that of the stacks, whatever the number of threads.
-        with ThreadPoolExecutor(max(1, min(_threads.resolve(n_threads), len(stacks)))) as pool:
-            for rows, (columns, means, R) in zip(stacks, pool.map(work, stacks), strict=True):
-                out[rows[:, None], columns] = means
-                for i, row in enumerate(rows if k else ()):
-                    sums[codes[row]][np.ix_(columns[i], columns[i])] += shares[row] * R[i]
+        for rows, (columns, means, R) in zip(
+            stacks, _in_turn(work, stacks, n_threads), strict=True
+        ):
+            out[rows[:, None], columns] = means
+            for i, row in enumerate(rows if k else ()):
+                sums[codes[row]][np.ix_(columns[i], columns[i])] += shares[row] * R[i]
         return out, sums
 
     def _conditional(
@@ -238,6 +242,19 @@ COMPLETION = Stored(
     },
     _check,
 )
+
+
+def _in_turn(
+    work: Callable[[_Item], _Result], items: list[_Item], n_threads: int | None
+) -> Iterator[_Result]:
+    """Results in the order of the items; no more are held than there are threads."""
+    workers = min(_threads.resolve(n_threads), len(items))
+    if workers <= 1:
+        yield from map(work, items)
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        for first in range(0, len(items), workers):
+            yield from pool.map(work, items[first : first + workers])
 
 
 def _stacks(known: _Mask) -> Iterator[npt.NDArray[np.intp]]:
@@ -280,11 +297,7 @@ def _gaussian(Z: _Array, shares: _Array, spread: _Array) -> tuple[_Array, _Array
     variance = np.trace(S) / d
     if not variance > 0:  # every column is constant
         return mean, np.eye(d)
-    n = 1.0 / np.sum(shares**2)
-    fourth = shares @ ((Z - mean) ** 2).sum(axis=1) ** 2 / variance**2
-    size = ((S / variance) ** 2).sum()
-    beta, delta = (fourth - size) / (d * n), (size - d) / d
-    share = float(np.clip(beta / delta, 0.0, 1.0)) if delta > 0 else 1.0
+    share = ledoit_wolf(Z - mean, S, shares)
     S *= 1.0 - share
     S[np.diag_indices(d)] += (share + _RIDGE) * variance
     return mean, S
@@ -342,9 +355,8 @@ def complete(
     if not _incomplete(X):
         return X
     if gaussian is None:
-        row, column = np.argwhere(np.isnan(X))[0].tolist()
         raise ValueError(
-            f"X: expected complete rows, as those of fit, got NaN in row {row}, column {column}; "
+            f"X: expected complete rows, as those of fit, got NaN in {_first_missing(X)}; "
             "fit to rows with missing entries, too, or complete rows first, for example by "
             "eigenfeat.incomplete.GaussianCompletion"
         )
@@ -361,11 +373,15 @@ def keep_completion(estimator: BaseEstimator, gaussian: GaussianRows | None) -> 
 def refuse_missing(X: Floats | csr_array) -> None:
     """ValueError if rows have NaN, which only `fit` can learn to complete."""
     if _incomplete(X):
-        row, column = np.argwhere(np.isnan(X))[0].tolist()
         raise ValueError(
-            f"X: expected complete rows in partial_fit, got NaN in row {row}, column {column}; fit "
+            f"X: expected complete rows in partial_fit, got NaN in {_first_missing(X)}; fit "
             "takes rows with missing entries, in blocks as well"
         )
+
+
+def _first_missing(X: Any) -> str:
+    row, column = np.argwhere(np.isnan(X))[0].tolist()
+    return f"row {row}, column {column}"
 
 
 def _incomplete(X: Any) -> bool:

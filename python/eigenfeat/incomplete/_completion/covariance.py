@@ -6,28 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.moments.shrinkage import ledoit_wolf
 
-__all__ = ["class_gaussians", "ledoit_wolf"]
+__all__ = ["class_gaussians"]
 
 _Array = NDArray[np.float64]
-
-
-def ledoit_wolf(centred: _Array, covariance: _Array) -> float:
-    """Ledoit and Wolf's shrinkage towards the mean variance, in [0, 1].
-
-    O. Ledoit and M. Wolf, "A well-conditioned estimator for large-dimensional covariance matrices",
-    2004. The sum of the fourth moments is that of the rows' squared lengths, squared.
-    """
-    n, d = centred.shape
-    mean = np.trace(covariance) / d
-    if not mean > 0:
-        return 1.0
-    # In units of the mean variance, so that fourth powers neither overflow nor vanish.
-    fourth = (((centred / np.sqrt(mean)) ** 2).sum(axis=1) ** 2).sum()
-    size = ((covariance / mean) ** 2).sum()
-    beta = (fourth / n - size) / (d * n)
-    delta = (size - d) / d
-    return float(np.clip(beta / delta, 0.0, 1.0)) if delta > 0 else 1.0
 
 
 def class_gaussians(
