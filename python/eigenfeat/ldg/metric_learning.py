@@ -31,7 +31,6 @@ from eigenfeat._base.validation import MOST
 from eigenfeat.ldg._solving.base import ClassReducer
 from eigenfeat.ldg._solving.domains import DomainScaler
 from eigenfeat.ldg._solving.metrics import (
-    Pairs,
     check_quantiles,
     features_of,
     learnt_metric,
@@ -39,7 +38,7 @@ from eigenfeat.ldg._solving.metrics import (
     pairs_of,
     ranked_by_information,
 )
-from eigenfeat.ldg._solving.scatters import Array, ClassRows, Reduction, count_components
+from eigenfeat.ldg._solving.scatters import Array, ClassRows, Reduction, Span, count_components
 from eigenfeat.ldg.pooled import PooledReducer
 
 __all__ = ["ITML", "NCA", "TransferITML", "ranked_by_information"]
@@ -52,7 +51,7 @@ class ITML(ClassReducer):
 
     The constraints, with slack, bound distances of random pairs of rows by quantiles of distances
     between random rows: from above for pairs of one class, from below for pairs of two classes.
-    The cost is O(d^2) for each pair and sweep.
+    The cost is O(min(d, n)^2) for each pair and sweep.
 
     Parameters
     ----------
@@ -144,7 +143,7 @@ class ITML(ClassReducer):
         codes = np.repeat(np.arange(len(rows.counts)), rows.counts)
         count = pair_count(self.n_pairs, len(rows.counts), X.shape[1])
         first, second = check_random_state(self.random_state).randint(len(X), size=(2, count))
-        found = _learnt(self, X, codes, pairs_of(X, codes, first, second, quantiles))
+        found = _learnt(self, X, codes, (first, second), quantiles)
         found.attributes["bounds_"] *= rows.unit**2
         return found
 
@@ -250,8 +249,8 @@ class TransferITML(PooledReducer):
         random = check_random_state(self.random_state)
         domains = np.flatnonzero(source), np.flatnonzero(~source if not source.all() else source)
         first, second = (part[random.randint(len(part), size=count)] for part in domains)
-        pairs = pairs_of(rows, codes, first, second, quantiles)
-        self._keep_scaled(_learnt(self, rows, codes, pairs), scaler)
+        found = _learnt(self, rows, codes, (first, second), quantiles)
+        self._keep_scaled(found, scaler)
         self.classes_ = classes
 
 
@@ -344,12 +343,22 @@ class NCA(ClassReducer):
 
 
 def _learnt(
-    model: ITML | TransferITML, X: Array, codes: NDArray[np.intp], pairs: Pairs
+    model: ITML | TransferITML,
+    X: Array,
+    codes: NDArray[np.intp],
+    pairs: tuple[NDArray[np.intp], NDArray[np.intp]],
+    quantiles: tuple[float, float],
 ) -> Reduction:
-    """Features of the metric of some pairs, as many as the model is to keep."""
-    d = X.shape[1]
+    """Features of the metric of some pairs of rows, as many as the model is to keep.
+
+    Outside what the rows span the metric is the identity, and rows do not differ. So it is learnt
+    inside if they are fewer than columns, and features from outside come last.
+    """
+    n, d = X.shape
     m = count_components(model.n_components, d, "number of columns")
-    gaps, same, bounds = pairs
+    basis = Span.of(X).basis if n < d else None
+    rows = X if basis is None else X @ basis
+    gaps, same, bounds = pairs_of(rows, codes, *pairs, quantiles)
     metric, sweeps, _ = learnt_metric(
         gaps, same, bounds, slack=model.slack, tol=model.tol, max_iter=model.max_iter
     )
@@ -361,10 +370,16 @@ def _learnt(
             stacklevel=4,
         )
     directions = features_of(metric)
-    kept = ranked_by_information(X @ directions, codes, m) if m < d else np.arange(d)
+    r = len(metric)
+    kept = ranked_by_information(rows @ directions, codes, min(m, r)) if m < d else np.arange(r)
+    directions = directions[:, kept]
+    if basis is not None:
+        outside = np.linalg.qr(basis, mode="complete")[0][:, r:m]
+        directions = np.hstack([basis @ directions, outside])
+        metric = np.eye(d) + basis @ (metric - np.eye(r)) @ basis.T
     found = {
         "metric_": metric,
         "bounds_": np.array(bounds),
         "n_iter_": min(sweeps, model.max_iter),
     }
-    return Reduction(directions[:, kept], found)
+    return Reduction(directions, found)

@@ -130,6 +130,22 @@ def test_features_are_the_metrics_and_do_not_depend_on_units():
         assert np.abs(model.components_ - row).max(axis=1).min() < 1e-9
 
 
+def test_fewer_rows_than_columns(rng):
+    """Inside the rows' span the metric is that of rotated rows, and outside the identity."""
+    y = np.repeat([0, 1, 2], 4)
+    few = rng.standard_normal((12, 5)) * [3, 2, 1, 1, 1] + y[:, None]
+    frame = np.linalg.qr(rng.standard_normal((30, 30)))[0]
+    inner = ITML(n_pairs=60, tol=1e-6).fit(few, y)
+    model = ITML(n_pairs=60, tol=1e-6).fit(few @ frame[:5] + 7, y)
+    expected = np.eye(30) + frame[:5].T @ (inner.metric_ - np.eye(5)) @ frame[:5]
+    assert_allclose(model.metric_, expected, atol=1e-8 * np.abs(inner.metric_).max())
+    assert_allclose(model.components_.T @ model.components_, expected, atol=1e-7)
+    for m in (3, 5, 8):  # first those on which the rows differ
+        reduced = ITML(m, n_pairs=60, tol=1e-6).fit(few @ frame[:5] + 7, y)
+        sizes = reduced.transform(few @ frame[:5] + 7).std(axis=0)
+        assert_array_equal(sizes > 1e-8, np.arange(m) < 5)
+
+
 def test_ranking_is_relevance_less_redundancy(rng):
     codes = rng.integers(0, 3, 300)
     signal = (codes == 1) + 0.0

@@ -20,7 +20,6 @@ from eigenfeat.ldg._solving.one_thread import one_blas_thread
 from eigenfeat.ldg._solving.scatters import Array
 
 __all__ = [
-    "Pairs",
     "check_quantiles",
     "features_of",
     "learnt_metric",
@@ -28,8 +27,6 @@ __all__ = [
     "pairs_of",
     "ranked_by_information",
 ]
-
-Pairs = tuple[Array, NDArray[np.bool_], tuple[float, float]]
 
 _BLOCK = 16
 _LEAST = 1e-12  # of a squared distance, relative to the largest: equal rows constrain nothing
@@ -55,7 +52,7 @@ def pairs_of(
     first: NDArray[np.intp],
     second: NDArray[np.intp],
     quantiles: tuple[float, float],
-) -> Pairs:
+) -> tuple[Array, NDArray[np.bool_], tuple[float, float]]:
     """Differences of pairs of rows (p, d), which of them are of one class, and the bounds.
 
     Pairs of equal rows are left out. The bounds are quantiles of the others' squared distances.
