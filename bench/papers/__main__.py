@@ -27,11 +27,11 @@ data. A quick run checks that all works: its errors are of fewer rows. Of the GE
 
 of Parrish's thesis (University of Washington, 2012), all but the last over ten random splits:
 
-  ldg           LDG and others on 12 sets, Table 3.1 and Figures 3.4-3.8   uci_*.npz, mnist.npz
+  ldg           LDG and others on 13 sets, Table 3.1 and Figures 3.4-3.8   uci_*.npz, mnist.npz,
+                                                                           usps.npz
   ldg-small     15 sets of few time series, Tables 3.3-3.5                 ucr/*.npz
   ldg-transfer  images of one domain with help from another, Figure 4.5    office_surf.npz
-  ldg-digits    digits of one domain with help from another, Figures 4.5 and 4.6
-                                                                 mnist.npz, usps.npz
+  ldg-digits    digits of one domain, Figures 4.5 and 4.6                  mnist.npz, usps.npz
   early         when incomplete series are decided, chapter 5              ucr/*.npz
 
 and of the paper on max-margin data shifting (AAAI 2016), Tables 1, 3 and 4 and Figures 2 and 3:

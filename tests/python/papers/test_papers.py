@@ -174,8 +174,8 @@ def test_a_quick_run_takes_fewer_rows(folder, monkeypatch):
 
 def test_the_files_at_hand_hold_what_they_should(real_folder):
     for protocol in PROTOCOLS.values():
-        if all((real_folder / name).exists() for p in protocol.problems for name in p.beside):
-            check_files(protocol, real_folder)
+        problems = [p for p in protocol.problems if "usps.npz" not in (p.file, *p.beside)]
+        check_files(dataclasses.replace(protocol, problems=tuple(problems)), real_folder)
     data = gem.load_covertype(real_folder / "covtype_subset.npz", Context())
     assert (len(data.train), len(data.test())) == (92539, 10282)
     digits = gem.load_mnist(real_folder / "mnist.npz", QUICK)
