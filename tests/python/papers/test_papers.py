@@ -27,6 +27,7 @@ from bench.papers.protocol import (
     check_files,
 )
 from bench.papers.runner import reproduce
+from eigenfeat import class_pairs
 
 LINEAR = Method("logistic regression", estimators.standardised_logistic)
 QUICK = Context(quick=True)
@@ -146,6 +147,18 @@ def test_covertype_leaves_out_repeated_rows_and_standardises_by_the_training_row
     assert set(np.unique(train.X[:, 10:])) == {0, 1}
     other = gem.load_covertype(folder / "covtype_subset.npz", Context(seed=1))
     assert not np.array_equal(train.y, other.train.y)
+
+
+def test_strategies_have_equal_budgets():
+    models = [
+        method.build(QUICK).set_params(**method.hyperparameters.set_for(QUICK))
+        for method in gem.SPEECH.methods
+        if method.peer
+    ]
+    assert [model.pairs for model in models] == list(gem.STRATEGIES)
+    assert {(model.threshold, model.n_directions) for model in models} == {(None, 1)}
+    counts = [len(class_pairs(range(30), m.pairs, random_state=1)) for m in models]
+    assert counts == [140, 140, 150]  # a stratified draw has each class equally often
 
 
 def test_no_speaker_is_in_two_parts_of_speech(folder):
