@@ -26,6 +26,7 @@ from eigenfeat.gem.wide_directions import WIDE_DIRECTIONS
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.linear.stored import STORED as OF_LINEAR
 from eigenfeat.pencils.stored import STORED as OF_PENCILS
+from eigenfeat.rows.callbacks import with_steps
 from eigenfeat.rows.completion import COMPLETION
 from eigenfeat.rows.out_of_core import over_blocks
 
@@ -196,6 +197,7 @@ class GEMClassifier(ClassifierSteps):
         self.n_threads = n_threads
         self.verbose = verbose
 
+    @with_steps
     def fit(
         self,
         X: Rows | RowBlocks,

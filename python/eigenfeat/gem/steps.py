@@ -25,6 +25,7 @@ from eigenfeat.gem.gem import GEM
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.pencils.wide_rows import is_wide
 from eigenfeat.rows.blocks import ArrayBlocks, RowBlocks
+from eigenfeat.rows.callbacks import Iterative, steps_of
 from eigenfeat.rows.completion import ALLOW_NAN, complete, keep_completion
 from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.memory import MemoryRows
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["ClassifierSteps"]
 
 
-class ClassifierSteps(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
+class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstimator):
     """Single steps of :class:`GEMClassifier`, also used for searches and ensembles.
 
     Its parameters are those of the classifier, which documents them.
@@ -172,7 +173,10 @@ class ClassifierSteps(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
             layers.append(self._layer(groups, layers, level))
         started = time.perf_counter()
         features = rows.read_as(layers=tuple(layers), include_input=self.include_input)
-        self.logit_ = self._logit(self.penalty).fit(features)
+        logit = self._logit(self.penalty)
+        with steps_of(self, logit):
+            logit.fit_path(features, None, [self.penalty])
+        self.logit_ = logit
         counts = f"{self.logit_.n_features_in_} features, {self.logit_.n_iter_[0]} iterations"
         self._say(f"logit: {counts}", started)
         self.classes_ = self.logit_.classes_
@@ -205,6 +209,10 @@ class ClassifierSteps(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
     def _features(self, X: Any, layers: Sequence[Layer]) -> ExpandedRows:
         """The last layer's features, by their projections."""
         return layer_features(X, layers, self.include_input, self.n_threads)
+
+    def _most_steps(self) -> int:
+        """Those of the logit."""
+        return self._logit(self.penalty).max_iter
 
     def _logit(self, penalty: float) -> MultinomialLogit:
         columns = self.include_input and self.depth == 1

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from sklearn.utils import check_random_state
@@ -26,7 +26,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.types import RandomState
+from eigenfeat._base.types import Codes, RandomState, Targets
 from eigenfeat._base.validation import MOST
 from eigenfeat.ldg._solving.base import ClassReducer
 from eigenfeat.ldg._solving.domains import DomainScaler
@@ -40,6 +40,10 @@ from eigenfeat.ldg._solving.metrics import (
 )
 from eigenfeat.ldg._solving.scatters import Array, ClassRows, Reduction, Span, count_components
 from eigenfeat.ldg.pooled import PooledReducer
+from eigenfeat.rows.callbacks import Iterative, StoppedError, with_steps
+
+if TYPE_CHECKING:
+    from eigenfeat.rows.blocks import RowBlocks
 
 __all__ = ["ITML", "NCA", "TransferITML", "ranked_by_information"]
 
@@ -254,7 +258,7 @@ class TransferITML(PooledReducer):
         self.classes_ = classes
 
 
-class NCA(ClassReducer):
+class NCA(Iterative, ClassReducer):
     """Neighbourhood components analysis by scikit-learn, with the interface of this module.
 
     Maximises the probability that a row's random neighbour is of its class, by gradient steps.
@@ -323,6 +327,24 @@ class NCA(ClassReducer):
         self.tol = tol
         self.random_state = random_state
 
+    @with_steps
+    def fit(self, X: ArrayLike | RowBlocks, y: Targets = None) -> NCA:
+        """Find the components.
+
+        Parameters
+        ----------
+        X : (n, d) array-like
+            Finite rows.
+        y : (n,) array-like
+            Labels of at least two classes.
+
+        Returns
+        -------
+        NCA
+            The estimator itself. If an error is raised, it is unchanged.
+        """
+        return super().fit(X, y)
+
     def _reduce(self, rows: ClassRows) -> Reduction:
         X = rows.centred
         m = count_components(self.n_components, X.shape[1], "number of columns")
@@ -335,11 +357,26 @@ class NCA(ClassReducer):
             random_state=self.random_state,
         )
         size = float(np.sqrt((X**2).mean())) or 1.0
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            search.fit(X / size, codes)
-        directions = search.components_.T / (size * rows.unit)
-        return Reduction(directions, {"n_iter_": int(search.n_iter_)})
+        found, steps = self._steps(search, X / size, codes)
+        return Reduction(found.T / (size * rows.unit), {"n_iter_": steps})
+
+    def _steps(self, search: Any, X: Array, codes: Codes) -> tuple[Array, int]:
+        """Directions, one a row, and the number of steps."""
+        seen: list[Any] = [None, 0]
+
+        def told(flat: Array, step: int) -> None:
+            seen[:] = flat.reshape(-1, X.shape[1]).copy(), step
+            if self._step_done():
+                raise StoppedError
+
+        search.callback = told
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                search.fit(X, codes)
+        except StoppedError:
+            return seen[0], int(seen[1])
+        return search.components_, int(search.n_iter_)
 
 
 def _learnt(
