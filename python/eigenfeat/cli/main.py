@@ -93,9 +93,9 @@ class _Version(argparse.Action):
     """Looks the version up when asked."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        from eigenfeat._base.version import version
+        from eigenfeat._base.version import __version__
 
-        print(f"eigenfeat {version()}")
+        print(f"eigenfeat {__version__}")
         parser.exit()
 
 
