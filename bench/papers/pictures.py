@@ -13,7 +13,7 @@ from bench.papers.families import Rules
 from bench.papers.protocol import Outcome, Problem, Run
 from bench.papers.splits import Table
 from bench.papers.three_nearest import accuracy
-from eigenfeat.plotting import ldg
+from eigenfeat.plotting import EarlyCurvesDisplay, EmbeddingDisplay, results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,7 +33,7 @@ def draw_sets(run: Run) -> Drawn:
     panels = panels_of(sets, run)
     if panels:
         title = "3-NN accuracy by dimension, Figures 3.4 and 3.5 of the thesis"
-        yield _name(run, "accuracy"), ldg.plot_accuracies(panels, title, WHOLE)
+        yield _name(run, "accuracy"), results.plot_accuracies(panels, title, WHOLE)
     for problem in run.protocol.problems:
         if problem not in sets and done_on(problem, run):
             yield _name(run, "sparsity"), _sparsity(problem, run)
@@ -49,7 +49,7 @@ def draw_small(run: Run) -> Drawn:
     if found:
         printed = {name: float(figures.TABLE_3_4[name]["LDG"]) for name in found}
         title = "Time series that are fewer than their samples, Table 3.4"
-        figure = ldg.plot_comparison(found, "LDG", printed, title)
+        figure = results.plot_comparison(found, "LDG", printed, title)
         yield _name(run, "accuracy"), figure
 
 
@@ -58,7 +58,7 @@ def draw_transfer(run: Run) -> Drawn:
     panels = panels_of(run.protocol.problems, run)
     if panels:
         title = "Two labelled target rows a class: 3-NN accuracy by dimension, Figure 4.5"
-        yield _name(run, "accuracy"), ldg.plot_accuracies(panels, title)
+        yield _name(run, "accuracy"), results.plot_accuracies(panels, title)
 
 
 def panels_of(problems: Sequence[Problem], run: Run) -> dict[str, Curves]:
@@ -114,8 +114,8 @@ def _sparsity(problem: Problem, run: Run) -> Figure:
             np.mean([score.overlaps for score in done[name].splits], axis=0), "gray", vmax=1
         )
         axes.set(title=f"{name}: absolute cosines", xlabel="direction", ylabel="direction")
-    ldg.plot_sparsity(counts, most, left, legend=False)
-    ldg.plot_accuracy(curves, right, "3-NN accuracy by dimension", legend=False)
+    results.plot_sparsity(counts, most, left, legend=False)
+    results.plot_accuracy(curves, right, "3-NN accuracy by dimension", legend=False)
     _legend(figure, left, 3)
     figure.suptitle(problem.title)
     return figure
@@ -134,7 +134,8 @@ def _embeddings(problem: Problem, run: Run) -> Figure:
             known, asked = (model.transform(part)[:, :m] for part in (rows, queries))
             right = 100 * accuracy(known, codes, asked, query_codes)
             told = f"{name}, {m} dimension{'s' if m > 1 else ''}: {right:.0f}% right"
-            ldg.plot_embedding(asked, query_codes + 1, grid[line, column], told, legend=False)
+            drawn = EmbeddingDisplay(asked, query_codes + 1)
+            drawn.plot(grid[line, column], title=told, legend=False)
     _legend(figure, grid[0, 0], 5)
     figure.suptitle(
         f"{len(queries)} test rows of {problem.title} in two dimensions and in one, and how many "
@@ -163,18 +164,16 @@ EARLY = (
 
 def draw_early(trials: Sequence[Any], lengths: Mapping[str, int]) -> Drawn:
     """Reliability and accuracy against the average time of decision, by set of series' lengths."""
-    from eigenfeat.plotting.early import plot_early_curves
-
     for problem, d in lengths.items():
         done = {t.method: t for t in trials if t.problem == problem and t.points}
         for name, upwards, methods in EARLY:
             shown = [method for method in methods if method in done]
             for figure in upwards if len(shown) > 1 else ():
                 curves = {m: _early_curve(done[m], figure) for m in shown}
-                axes = plot_early_curves(curves, figure, n_samples=d, named=1)
-                axes.set_title(problem)
+                display = EarlyCurvesDisplay(curves, d).plot(score=figure, named=1)
+                display.ax_.set_title(problem)
                 end = "-accuracy" if figure == "accuracy" else ""
-                yield f"early-{problem}-{name}{end}.png", axes.get_figure(root=True)
+                yield f"early-{problem}-{name}{end}.png", display.figure_
 
 
 def _early_curve(trial: Any, figure: str) -> Any:

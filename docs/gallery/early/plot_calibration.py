@@ -23,7 +23,7 @@ model = ReliableClassifier(
 ).fit(X, y)
 model.calibrate(held_out, agreement=0.95, confidence=0.9)
 print(model.calibration_)
-figure = plotting.plot_calibration(model.calibration_).figure
+display = plotting.EarlyCalibrationDisplay.from_estimator(model)
 
 # %%
 # Two thousand further series, at the tau that was chosen:

@@ -20,7 +20,7 @@ rows, truth = signals(200, rng)
 model = ReliableClassifier(
     LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"), reliability=0.95
 ).fit(X, y)
-figure = plotting.plot_decision(model, rows[3])
+display = plotting.EarlyDecisionDisplay.from_estimator(model, rows[3])
 
 # %%
 # One line a series, sorted by the time of decision: grey while it waits, then the colour of its

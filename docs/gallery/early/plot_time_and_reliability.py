@@ -40,4 +40,4 @@ curves = {
         [point(FixedTime(time=time)) for time in (6, 12, 18, 24, 36, 48, 60)]
     ),
 }
-figure = plotting.plot_early_curves(curves, n_samples=length, named=1).figure
+display = plotting.EarlyCurvesDisplay(curves, n_samples=length).plot(named=1)

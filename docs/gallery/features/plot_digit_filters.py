@@ -17,19 +17,18 @@ from eigenfeat import GEM, plotting
 
 X, y = load_digits(return_X_y=True)
 gem = GEM(random_state=0).fit(X / 16, y)
-figure = plotting.plot_filters(
-    gem, pairs=[(0, 1), (3, 8), (4, 9), (7, 1)], n_filters=6, image_shape=(8, 8)
-)
+pairs = [(0, 1), (3, 8), (4, 9), (7, 1)]
+display = plotting.FiltersDisplay.from_estimator(gem, pairs=pairs, n_filters=6)
 
 # %%
 # An eigenvalue is the ratio of mean squares over the two classes. The largest ones belong to the
 # pairs that are easy to tell apart.
 
-figure = plotting.plot_spectrum(gem)
+display = plotting.SpectrumDisplay.from_estimator(gem)
 
 # %%
 # All digits, projected on the leading direction of one pair. The sign does not matter: what tells
 # the classes apart is the size of the projection, which a linear classifier on the pixels cannot
 # see.
 
-figure = plotting.plot_projections(gem, X / 16, y, pair=(0, 1)).figure
+display = plotting.ProjectionsDisplay.from_estimator(gem, X / 16, y, pair=(0, 1))

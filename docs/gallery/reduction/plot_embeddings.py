@@ -41,9 +41,8 @@ for ax, (name, method) in zip(axes.flat, methods.items(), strict=False):
     seconds = perf_counter() - start
     Z_test = method.transform(X_test)
     accuracy = KNeighborsClassifier(3).fit(Z_train, y_train).score(Z_test, y_test)
-    plotting.plot_embedding(
-        Z_test, y_test, ax=ax, title=f"{name}: {accuracy:.2f}, {seconds:.1f} s", legend=False
-    )
+    title = f"{name}: {accuracy:.2f}, {seconds:.1f} s"
+    plotting.EmbeddingDisplay(Z_test, y_test).plot(ax, title=title, legend=False)
 axes[1, 2].axis("off")
 axes[1, 2].legend(*axes[0, 0].get_legend_handles_labels(), loc="center", fontsize=12)
 plt.show()

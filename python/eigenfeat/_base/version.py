@@ -1,16 +1,10 @@
 """The version that is installed."""
 
-from __future__ import annotations
+from importlib.metadata import PackageNotFoundError, version
 
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as installed
+__all__ = ["__version__"]
 
-__all__ = ["version"]
-
-
-def version() -> str:
-    """Version of the package; "0" in a source tree that was never installed."""
-    try:
-        return installed("eigenfeat")
-    except PackageNotFoundError:
-        return "0"
+try:
+    __version__ = version("eigenfeat")
+except PackageNotFoundError:  # a source tree that was never installed
+    __version__ = "0"

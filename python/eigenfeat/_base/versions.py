@@ -7,8 +7,8 @@ import platform
 import sys
 from typing import Any
 
-from eigenfeat._base import version
 from eigenfeat._base.core import core
+from eigenfeat._base.version import __version__
 
 __all__ = ["show_versions"]
 
@@ -40,7 +40,7 @@ def _versions() -> dict[str, Any]:
             "machine": platform.platform(),
         },
         "core": {
-            "eigenfeat": version.version(),
+            "eigenfeat": __version__,
             "tier": core.tier(),
             "available tiers": ", ".join(core.available_tiers()),
             "LAPACK": core.lapack_name(),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from eigenfeat.cli.model_commands import add_model_commands
@@ -17,6 +15,7 @@ from eigenfeat.cli.options import (
     add_run_options,
     add_talk,
     file_name,
+    importing,
     positive,
 )
 from eigenfeat.cli.parameters import add_parameters
@@ -26,9 +25,6 @@ if TYPE_CHECKING:
     from eigenfeat.cli.options import Commands
 
 __all__ = ["MERGE", "add_commands"]
-
-# What runs a command. It is imported once the options are known to be right.
-Command = Callable[[argparse.Namespace], int]
 
 MOMENTS = f"""\
 Computes weight, mean and second moment of every class in one pass over files that need not fit into
@@ -192,7 +188,7 @@ def _add_moments(commands: Any) -> None:
         "--resume", action="store_true", help="continue from the checkpoint, if there is one"
     )
     add_run_options(moments)
-    moments.set_defaults(command=_moments)
+    moments.set_defaults(command=importing("moments", "moments_of_files"))
     merge = commands.add_parser(  # "moments merge" in `cli.main`'s hands; not listed
         MERGE,
         prog=f"{moments.prog.rsplit(' ', 1)[0]} {MERGE}",
@@ -203,19 +199,7 @@ def _add_moments(commands: Any) -> None:
     merge.add_argument("data", nargs="+", metavar="FILE", help="files of eigenfeat moments")
     add_output(merge, "of the moments of all rows")
     add_run_options(merge, progress=False)
-    merge.set_defaults(command=_merge)
-
-
-def _merge() -> Command:
-    from eigenfeat.cli import moments as cli_moments
-
-    return cli_moments.merge_files
-
-
-def _moments() -> Command:
-    from eigenfeat.cli import moments as cli_moments
-
-    return cli_moments.moments_of_files
+    merge.set_defaults(command=importing("moments", "merge_files"))
 
 
 def _add_inspect(commands: Any) -> None:
@@ -228,13 +212,7 @@ def _add_inspect(commands: Any) -> None:
     inspect.add_argument("file", metavar="FILE")
     add_formats(inspect.add_argument_group("reading"))
     add_talk(inspect)
-    inspect.set_defaults(command=_inspect)
-
-
-def _inspect() -> Command:
-    from eigenfeat.cli import inspect as cli_inspect
-
-    return cli_inspect.inspect
+    inspect.set_defaults(command=importing("inspect", "inspect"))
 
 
 def _add_fit(commands: Any) -> None:
@@ -260,14 +238,7 @@ def _add_fit(commands: Any) -> None:
         help="folder for a temporary copy of more rows than that, so that text is parsed only once",
     )
     add_run_options(fit)
-    fit.set_defaults(command=_fit, reads_standard_input=True)
-
-
-def _fit() -> Command:
-    from eigenfeat.cli import models
-    from eigenfeat.models import classes  # noqa: F401 (which saving asks for)
-
-    return models.fit
+    fit.set_defaults(command=importing("models", "fit", models=True), reads_standard_input=True)
 
 
 def _add_predict(commands: Any) -> None:
@@ -287,7 +258,7 @@ def _add_predict(commands: Any) -> None:
         help="of an early classifier: decide rows, column by column, as early as possible, and "
         "write the number of columns used (time) and the reliability",
     )
-    predict.set_defaults(command=_predict)
+    predict.set_defaults(command=importing("models", "predict", models=True))
 
 
 def _add_evaluate(commands: Any) -> None:
@@ -301,7 +272,7 @@ def _add_evaluate(commands: Any) -> None:
     add_inputs(evaluate)
     add_data_options(evaluate, model=True)
     add_run_options(evaluate)
-    evaluate.set_defaults(command=_evaluate)
+    evaluate.set_defaults(command=importing("evaluate", "evaluate", models=True))
 
 
 def _add_transform(commands: Any) -> None:
@@ -312,7 +283,7 @@ def _add_transform(commands: Any) -> None:
         epilog=PREDICT_EXAMPLES,
     )
     _add_model(transform, "features")
-    transform.set_defaults(command=_transform)
+    transform.set_defaults(command=importing("models", "transform", models=True))
 
 
 def _add_model(parser: Any, what: str) -> None:
@@ -320,24 +291,3 @@ def _add_model(parser: Any, what: str) -> None:
     add_output(parser, f"of the {what}: .csv, .parquet or .npy")
     add_data_options(parser, target=False, model=True)
     add_run_options(parser)
-
-
-def _predict() -> Command:
-    from eigenfeat.cli import models
-    from eigenfeat.models import classes  # noqa: F401
-
-    return models.predict
-
-
-def _evaluate() -> Command:
-    from eigenfeat.cli import evaluate
-    from eigenfeat.models import classes  # noqa: F401
-
-    return evaluate.evaluate
-
-
-def _transform() -> Command:
-    from eigenfeat.cli import models
-    from eigenfeat.models import classes  # noqa: F401
-
-    return models.transform

@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = _parser("--json" in given).parse_args(given)
     as_json = getattr(options, "json", False)
     expected: tuple[type[BaseException], ...] = (KeyboardInterrupt, OSError, MissingExtraError)
-    if options.command.__module__ in (files.__name__, model_commands.__name__):
+    if options.command is not _load_demo:
         expected += (ValueError, ArithmeticError, ImportError, MemoryError)
     try:
         with quiet_interrupts(as_json):
@@ -93,9 +93,9 @@ class _Version(argparse.Action):
     """Looks the version up when asked."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        from eigenfeat._base.version import version
+        from eigenfeat._base.version import __version__
 
-        print(f"eigenfeat {version()}")
+        print(f"eigenfeat {__version__}")
         parser.exit()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from eigenfeat.cli.kinds import assignment
@@ -16,6 +15,7 @@ from eigenfeat.cli.options import (
     add_run_options,
     folds,
     image_shape,
+    importing,
     positive,
 )
 from eigenfeat.cli.parameters import add_parameters
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from eigenfeat.cli.options import Commands
 
 __all__ = ["SHELLS", "add_completion", "add_model_commands"]
-
-# What runs a command. It is imported once the options are known to be right.
-Command = Callable[[argparse.Namespace], int]
 
 SHELLS = ("bash", "zsh", "tcsh")
 
@@ -97,13 +94,7 @@ def add_completion(commands: Commands, parser: argparse.ArgumentParser) -> None:
         epilog=COMPLETION_EXAMPLES,
     )
     completion.add_argument("shell", choices=SHELLS, help="bash, zsh or tcsh")
-    completion.set_defaults(command=_completion, parser=parser)
-
-
-def _completion() -> Command:
-    from eigenfeat.cli import completion
-
-    return completion.completion
+    completion.set_defaults(command=importing("completion", "completion"), parser=parser)
 
 
 def _add_report(commands: Any) -> None:
@@ -134,14 +125,7 @@ def _add_report(commands: Any) -> None:
     )
     add_data_options(report, model=True)
     add_run_options(report)
-    report.set_defaults(command=_report)
-
-
-def _report() -> Command:
-    from eigenfeat.cli import report
-    from eigenfeat.models import classes  # noqa: F401
-
-    return report.report
+    report.set_defaults(command=importing("report", "report", models=True))
 
 
 def _add_search(commands: Any) -> None:
@@ -173,11 +157,6 @@ def _add_search(commands: Any) -> None:
     add_data_options(search)
     add_memory(search)
     add_run_options(search)
-    search.set_defaults(command=_search, reads_standard_input=True)
-
-
-def _search() -> Command:
-    from eigenfeat.cli import search
-    from eigenfeat.models import classes  # noqa: F401
-
-    return search.search
+    search.set_defaults(
+        command=importing("search", "search", models=True), reads_standard_input=True
+    )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -30,11 +32,31 @@ __all__ = [
     "file_name",
     "folds",
     "image_shape",
+    "importing",
     "natural",
     "open_data",
     "open_labelled",
     "positive",
 ]
+
+
+# What runs a command.
+Command: TypeAlias = Callable[[argparse.Namespace], int]
+
+
+def importing(module: str, name: str, *, models: bool = False) -> Callable[[], Command]:
+    """What imports a command, once the options are known to be right.
+
+    With `models` the classes that files may hold are imported, too, before any work begins.
+    """
+
+    def command() -> Command:
+        if models:
+            import_module("eigenfeat.models.classes")
+        found: Command = getattr(import_module(f"eigenfeat.cli.{module}"), name)
+        return found
+
+    return command
 
 
 def add_output(parser: argparse.ArgumentParser, what: str) -> None:

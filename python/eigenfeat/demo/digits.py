@@ -91,22 +91,25 @@ def draw(images: Images, outcomes: dict[str, Outcome], folder: Path) -> list[tup
     OSError
         If the folder cannot be made or written to.
     """
-    from eigenfeat.plotting import gem as plot
+    from eigenfeat import plotting
 
     folder.mkdir(parents=True, exist_ok=True)
     gem = fit_for_pictures(images)
     errors = {name: outcome.errors for name, outcome in outcomes.items()}
-    comparison = plot.plot_errors(errors, best=OURS)
+    comparison = plotting.plot_errors(errors, best=OURS)
     comparison.set_title("Logistic regression on four representations of digits")
-    projections = plot.plot_projections(gem, images.X, images.y, FIGURE_PAIRS[0])
+    filters = plotting.FiltersDisplay.from_estimator(
+        gem, pairs=FIGURE_PAIRS, image_shape=images.shape
+    )
+    projections = plotting.ProjectionsDisplay.from_estimator(
+        gem, images.X, images.y, pair=FIGURE_PAIRS[0]
+    )
+    spectrum = plotting.SpectrumDisplay.from_estimator(gem)
     pictures: dict[str, tuple[Any, str]] = {
         "errors": (comparison.figure, "test errors of the four representations"),
-        "filters": (
-            plot.plot_filters(gem, FIGURE_PAIRS, image_shape=images.shape),
-            "leading directions of five class pairs",
-        ),
-        "projections": (projections.figure, "digits projected on one direction, class by class"),
-        "spectrum": (plot.plot_spectrum(gem), "eigenvalues of every class pair"),
+        "filters": (filters.figure_, "leading directions of five class pairs"),
+        "projections": (projections.figure_, "digits projected on one direction, class by class"),
+        "spectrum": (spectrum.figure_, "eigenvalues of every class pair"),
     }
     written = []
     for stem, (figure, caption) in pictures.items():

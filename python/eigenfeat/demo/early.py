@@ -141,26 +141,25 @@ def draw(shown: Demonstration, folder: Path) -> list[tuple[Path, str]]:
     OSError
         If the folder cannot be made or written to.
     """
-    from eigenfeat.plotting.early import plot_calibration, plot_decision, plot_early_curves
+    from eigenfeat import plotting
 
     folder.mkdir(parents=True, exist_ok=True)
-    curves = plot_early_curves(shown.curves, n_samples=LENGTH, named=1)
-    curves.set_title(f"{N_TEST} simulated signals")
+    decision = plotting.EarlyDecisionDisplay.from_estimator(shown.model, shown.signal)
+    curves = plotting.EarlyCurvesDisplay(shown.curves, LENGTH).plot(named=1)
+    curves.ax_.set_title(f"{N_TEST} simulated signals")
+    calibration = plotting.EarlyCalibrationDisplay(shown.calibration).plot()
     pictures = {
-        "early-decision": (
-            plot_decision(shown.model, shown.signal),
-            "one signal while it is being decided",
-        ),
-        "early-curves": (curves.figure, "reliability against the average time of decision"),
+        "early-decision": (decision.figure_, "one signal while it is being decided"),
+        "early-curves": (curves.figure_, "reliability against the average time of decision"),
         "early-calibration": (
-            plot_calibration(shown.calibration).figure,
+            calibration.figure_,
             "what tau promises, and what held-out signals say of it",
         ),
     }
     written = []
     for stem, (figure, caption) in pictures.items():
         path = folder / f"{stem}.png"
-        figure.savefig(path)  # type: ignore[union-attr]
+        figure.savefig(path)
         written.append((path, caption))
     return written
 

@@ -12,45 +12,8 @@ arrays of either kind or, with a data frame, names of its columns. Every pass of
 all rows: persist rows that fit into the workers' memory.
 """
 
-from typing import TYPE_CHECKING
-
 from eigenfeat._base.lazy_names import lazy_names
-
-if TYPE_CHECKING:
-    from eigenfeat.distributed.blocks import DaskBlocks
-    from eigenfeat.distributed.estimators import (
-        GEM,
-        GEMClassifier,
-        GEMClassifierCV,
-        MultinomialLogit,
-    )
-    from eigenfeat.distributed.moments import class_moments
-    from eigenfeat.distributed.pencils import pair_directions
-    from eigenfeat.distributed.predictions import apply
 
 # Imported when they are first asked for: workers start without scikit-learn, which none of a fit's
 # tasks needs and which takes longer to import than all the rest.
-_HOMES = {
-    "GEM": "estimators",
-    "DaskBlocks": "blocks",
-    "GEMClassifier": "estimators",
-    "GEMClassifierCV": "estimators",
-    "MultinomialLogit": "estimators",
-    "apply": "predictions",
-    "class_moments": "moments",
-    "pair_directions": "pencils",
-}
-
-__all__ = [
-    "GEM",
-    "DaskBlocks",
-    "GEMClassifier",
-    "GEMClassifierCV",
-    "MultinomialLogit",
-    "apply",
-    "class_moments",
-    "pair_directions",
-]
-
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_names(__name__, _HOMES)
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

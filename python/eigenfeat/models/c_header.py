@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from eigenfeat._base.files import persist
 from eigenfeat._base.validation import check_path, show
-from eigenfeat._base.version import version
+from eigenfeat._base.version import __version__
 from eigenfeat.incomplete.decision import ReliableClassifier
 from eigenfeat.incomplete.search import ReliableClassifierCV
 from eigenfeat.incomplete.stream_tables import StreamTables, stream_tables
@@ -146,7 +146,7 @@ def _filled(tables: StreamTables, name: str, dtype: str) -> str:
     words = {
         "NAME": name,
         "UPPER": name.upper(),
-        "VERSION": version(),
+        "VERSION": __version__,
         "TAU": format(tables.tau, ".15g"),
         "F": "f" if dtype == "float32" else "",
         "REAL": "float" if dtype == "float32" else "double",

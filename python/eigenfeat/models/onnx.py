@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.files import persist
 from eigenfeat._base.validation import check_path, show
-from eigenfeat._base.version import version
+from eigenfeat._base.version import __version__
 from eigenfeat.expansion.features import check_powers
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.ensemble import GEMEnsemble
@@ -210,8 +210,8 @@ class _Graph:
             opset_imports=[helper.make_opsetid("", OPSET)],
             ir_version=IR_VERSION,
             producer_name="eigenfeat",
-            producer_version=version(),
-            doc_string=f"A fitted {name} of eigenfeat {version()}",
+            producer_version=__version__,
+            doc_string=f"A fitted {name} of eigenfeat {__version__}",
         )
         about = {"estimator": name}
         names = getattr(source, "feature_names_in_", None)

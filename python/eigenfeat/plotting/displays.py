@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.types import Floats, Labels, Rows
 from eigenfeat._base.validation import real_array, show
 from eigenfeat.plotting.arguments import axes_or_new, root_figure
-from eigenfeat.plotting.ldg import plot_embedding
+from eigenfeat.plotting.colours import CLASS_COLOURS, MARKS
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -20,16 +20,17 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
 
-__all__ = ["EmbeddingDisplay", "ReliabilityDisplay"]
+__all__ = ["EmbeddingDisplay", "ReliabilityDisplay", "binned"]
 
 
 class EmbeddingDisplay:
-    """Rows in the first two features of a reduction, coloured by class.
+    """Rows in one or two features of a reduction, coloured by class.
 
     Parameters
     ----------
     features : (n, m) array
-        Reduced rows.
+        Reduced rows. With one column, each class has its own line, and points are spread in height
+        so that they do not overlap; otherwise the first two are used.
     y : (n,) array
         Labels.
 
@@ -66,7 +67,7 @@ class EmbeddingDisplay:
         y: ArrayLike,
         *,
         ax: Axes | None = None,
-        **options: str | bool,
+        **kwargs: Any,
     ) -> EmbeddingDisplay:
         """Transform rows with a fitted transformer, and draw them.
 
@@ -74,9 +75,8 @@ class EmbeddingDisplay:
         ----------
         estimator : transformer
         X, y : rows and labels
-        ax : matplotlib.axes.Axes, optional
-        **options
-            As of :func:`plot_embedding`.
+        ax, **kwargs
+            As of `plot`.
 
         Returns
         -------
@@ -85,11 +85,11 @@ class EmbeddingDisplay:
         check_is_fitted(estimator)
         if not hasattr(estimator, "transform"):
             raise ValueError(f"estimator: expected a transformer, got {show(estimator)}")
-        return cls.from_predictions(y, estimator.transform(X), ax=ax, **options)
+        return cls.from_predictions(y, estimator.transform(X), ax=ax, **kwargs)
 
     @classmethod
     def from_predictions(
-        cls, y: ArrayLike, features: ArrayLike, *, ax: Axes | None = None, **options: str | bool
+        cls, y: ArrayLike, features: ArrayLike, *, ax: Axes | None = None, **kwargs: Any
     ) -> EmbeddingDisplay:
         """Draw rows that are reduced already.
 
@@ -98,35 +98,75 @@ class EmbeddingDisplay:
         y : (n,) array
             Labels.
         features : (n, m) array
-        ax : matplotlib.axes.Axes, optional
-        **options
-            As of :func:`plot_embedding`.
+        ax, **kwargs
+            As of `plot`.
 
         Returns
         -------
         EmbeddingDisplay
         """
-        return cls(features, y).plot(ax=ax, **options)
+        return cls(features, y).plot(ax, **kwargs)
 
-    def plot(self, ax: Axes | None = None, **options: Any) -> EmbeddingDisplay:
+    def plot(
+        self, ax: Axes | None = None, *, title: str = "", legend: bool = True, **kwargs: Any
+    ) -> EmbeddingDisplay:
         """Draw the rows.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
             Axes to draw on; by default new ones.
-        **options
-            As of :func:`plot_embedding`.
+        title : str
+        legend : bool, default=True
+        **kwargs
+            Further arguments of `Axes.scatter`.
 
         Returns
         -------
         EmbeddingDisplay
+
+        Raises
+        ------
+        ValueError
+            If there is no column, or the numbers of rows and labels differ.
         """
-        before = 0 if ax is None else len(getattr(ax, "collections", ()))
-        self.ax_ = plot_embedding(self.features, self.y, ax, **options)
-        self.points_ = list(self.ax_.collections)[before:]
-        self.figure_ = root_figure(self.ax_)
+        rows, labels = real_array(self.features, "features"), np.asarray(self.y)
+        if rows.ndim != 2 or rows.shape[1] < 1 or labels.shape != rows.shape[:1]:
+            raise ValueError(
+                "features: expected rows of a column at least and a label each in y, got "
+                f"{rows.shape} and {labels.shape}"
+            )
+        if not np.isfinite(rows).all():
+            raise ValueError("features: expected finite numbers, got NaN or infinity")
+        axes, classes = axes_or_new(ax, 5.6, 4.6), np.unique(labels)
+        self.points_ = []
+        for number, label in enumerate(classes):
+            found = rows[labels == label]
+            heights = found[:, 1] if rows.shape[1] > 1 else number + _spread(len(found))
+            style = {
+                **{"s": 17, "alpha": 0.75, "linewidths": 0, "label": f"class {label}"},
+                **{"marker": MARKS[number % len(MARKS)], "color": CLASS_COLOURS[number % 7]},
+                **kwargs,
+            }
+            self.points_.append(axes.scatter(found[:, 0], heights, **style))
+        axes.set(xlabel="first component", title=title)
+        if rows.shape[1] > 1:
+            axes.set_ylabel("second component")
+        else:
+            axes.set_yticks(range(len(classes)), [str(label) for label in classes])
+            axes.set(ylabel="class", ylim=(-0.6, len(classes) - 0.4))
+        axes.spines[["top", "right"]].set_visible(False)
+        self.ax_, self.figure_ = axes, root_figure(axes)
+        if legend:
+            columns = min(len(classes), 5)
+            axes.figure.legend(loc="outside lower center", ncols=columns, frameon=False)
         return self
+
+
+def _spread(n: int) -> NDArray[Any]:
+    """Heights within -0.3 .. 0.3 that neighbouring rows do not share: the golden ratio's."""
+    steps: NDArray[Any] = 0.6 * ((np.arange(n) * 0.6180339887498949) % 1.0) - 0.3
+    return steps
 
 
 class ReliabilityDisplay:
@@ -239,8 +279,7 @@ class ReliabilityDisplay:
                 f"chances: expected shape ({len(labels)}, {len(classes)}), got {found.shape}"
             )
         right = np.asarray(classes)[found.argmax(axis=1)] == labels
-        binned = _binned(found.max(axis=1), right, n_bins)
-        return cls(*binned).plot(ax, **kwargs)
+        return cls(*binned(found.max(axis=1), right, n_bins)).plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> ReliabilityDisplay:
         """Draw the shares; bars are standard errors.
@@ -269,9 +308,10 @@ class ReliabilityDisplay:
         return self
 
 
-def _binned(
+def binned(
     sure: Floats, right: NDArray[np.bool_], n_bins: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.intp]]:
+    """Confidence, accuracy and number of rows of the bins of confidence that have rows."""
     at = np.clip(np.ceil(sure * n_bins).astype(int) - 1, 0, n_bins - 1)
     counts = np.bincount(at, minlength=n_bins)
     kept = counts > 0

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat.plotting.arguments import new_figure
-from eigenfeat.plotting.colours import ACCENT, MUTED
+from eigenfeat.plotting.colours import ACCENT
+from eigenfeat.plotting.displays import ReliabilityDisplay, binned
 from eigenfeat.report.evidence import Evidence
 from eigenfeat.report.html import Html, Section, bar, escaped, figure, paragraph, table
 
@@ -17,7 +16,6 @@ __all__ = ["calibration", "class_table", "confusion", "expected_calibration_erro
 MOST_CLASSES = 20  # of a confusion matrix that is a table
 NAMED_PAIRS = 8
 N_BINS = 10
-BLUE = "#2166ac"
 
 
 def class_table(evidence: Evidence) -> Section:
@@ -125,19 +123,8 @@ def expected_calibration_error(
     confidence: NDArray[np.float64], right: NDArray[np.bool_], n_bins: int = N_BINS
 ) -> float:
     """Mean distance of accuracy from confidence over equal bins of confidence, by their rows."""
-    rows, sure, accuracy = _binned(confidence, right, n_bins)
-    filled = rows > 0
-    return float((rows[filled] * np.abs(sure - accuracy)[filled]).sum() / rows.sum())
-
-
-def _binned(
-    confidence: NDArray[Any], right: NDArray[Any], n_bins: int
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    at = np.clip(np.ceil(confidence * n_bins).astype(int) - 1, 0, n_bins - 1)
-    rows = np.bincount(at, minlength=n_bins)
-    share = np.maximum(rows, 1)
-    sure = np.bincount(at, weights=confidence, minlength=n_bins) / share
-    return rows, sure, np.bincount(at, weights=right, minlength=n_bins) / share
+    sure, accuracy, rows = binned(confidence, right, n_bins)
+    return float((rows * np.abs(sure - accuracy)).sum() / rows.sum())
 
 
 def calibration(evidence: Evidence) -> Section | None:
@@ -145,24 +132,16 @@ def calibration(evidence: Evidence) -> Section | None:
     if evidence.chances is None:
         return None
     confidence, right = evidence.chances.max(axis=1), evidence.right
-    rows, sure, accuracy = _binned(confidence, right, N_BINS)
     error = expected_calibration_error(confidence, right)
-    filled = rows > 0
-    spread = np.sqrt(accuracy * (1 - accuracy) / np.maximum(rows, 1))
     picture = new_figure(7.0, 5.0)
     above, below = picture.subplots(2, 1, sharex=True, height_ratios=[3, 1])
-    above.plot([0, 1], [0, 1], color=MUTED, lw=1, label="as promised")
-    above.errorbar(
-        sure[filled], accuracy[filled], yerr=spread[filled], fmt="o-", color=BLUE, ms=5, lw=1.6,
-        capsize=2.5, label="share that is right, with its standard error",
-    )  # fmt: skip
-    above.set(ylabel="share that is right", ylim=(-0.03, 1.05))
-    above.legend(frameon=False, fontsize=9, loc="best")
-    edges = np.arange(N_BINS) / N_BINS
-    below.bar(edges, rows, width=0.094, align="edge", color=ACCENT, alpha=0.75)
+    told = "share that is right, with its standard error"
+    ReliabilityDisplay(*binned(confidence, right, N_BINS)).plot(above, label=told)
+    above.set(xlabel="", ylim=(-0.03, 1.05))
+    below.hist(confidence, bins=N_BINS, range=(0, 1), rwidth=0.94, color=ACCENT, alpha=0.75)
     below.set(xlabel="probability of the predicted class", ylabel="rows", xlim=(0, 1.02))
+    below.spines[["top", "right"]].set_visible(False)
     for ax in (above, below):
-        ax.spines[["top", "right"]].set_visible(False)
         ax.grid(axis="y", alpha=0.25)
     mean, share = float(confidence.mean()), evidence.accuracy
     direction = "large" if mean > share else "small"

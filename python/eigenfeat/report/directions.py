@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat.plotting import plot_filters, plot_spectrum
+from eigenfeat.plotting import FiltersDisplay, SpectrumDisplay
 from eigenfeat.plotting.arguments import new_figure
-from eigenfeat.plotting.colours import FILTER_COLOURS
+from eigenfeat.plotting.colours import BAND, FILTER_COLOURS
 from eigenfeat.report.html import Section, bar, figure, paragraph, table
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["Linear", "filters", "image_shape_of", "linear_part", "of_pairs", "spectrum", "weights"]
 
 MOST_IMAGES, MOST_COLUMNS, MOST_DENSE = 15, 12, 20_000
-BLUE = "#2166ac"
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +99,8 @@ def spectrum(model: BaseEstimator) -> Section | None:
             "Left: eigenvalues of each pair by rank. Right: the largest of each pair; a pair with "
             "a large one is told apart by its first direction alone."
         )
-        section.parts.append(figure(plot_spectrum(gem), told, "eigenvalues of pairs of classes"))
+        picture = SpectrumDisplay.from_estimator(gem).figure_
+        section.parts.append(figure(picture, told, "eigenvalues of pairs of classes"))
         return section
     found = linear_part(model)
     if found is None or found.values is None or len(found.values) < 2:
@@ -109,7 +109,7 @@ def spectrum(model: BaseEstimator) -> Section | None:
 
     picture = new_figure(6.6, 3.4)
     ax = picture.subplots()
-    ax.plot(np.arange(1, len(found.values) + 1), found.values, "o-", color=BLUE, ms=4, lw=1.4)
+    ax.plot(np.arange(1, len(found.values) + 1), found.values, "o-", color=BAND, ms=4, lw=1.4)
     ax.set(xlabel="component", ylabel=found.of)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.grid(axis="y", alpha=0.25)
@@ -127,7 +127,7 @@ def filters(model: BaseEstimator, shape: tuple[int, int] | None) -> Section | No
     section = Section("Filters")
     gem = of_pairs(model)
     if gem is not None:
-        picture = plot_filters(gem, image_shape=shape)
+        picture = FiltersDisplay.from_estimator(gem, image_shape=shape).figure_
         told = (
             "The directions with the largest eigenvalues, as images. Red pixels count for, blue "
             "ones against the direction."

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from eigenfeat.plotting import plot_calibration, plot_decision
+from eigenfeat.plotting import EarlyCalibrationDisplay, EarlyDecisionDisplay
 from eigenfeat.plotting.arguments import new_figure
-from eigenfeat.plotting.colours import ACCENT
+from eigenfeat.plotting.colours import ACCENT, BAND, KNOWN
 from eigenfeat.report.evidence import Evidence, quietly, standard_error
 from eigenfeat.report.html import Section, figure, paragraph, table
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Early", "decided", "early_sections"]
 
-BLUE, GREEN = "#2166ac", "#1b7837"
 MOST_SERIES = 2000
 
 
@@ -92,14 +91,14 @@ def _times(early: Early) -> Section:
     above, below = picture.subplots(2, 1, sharex=True, height_ratios=[1.5, 1])
     order = np.sort(early.time)
     share = np.arange(1, len(order) + 1) / len(order)
-    above.step(np.r_[0, order, early.length], np.r_[0, share, 1], where="post", color=BLUE, lw=2)
+    above.step(np.r_[0, order, early.length], np.r_[0, share, 1], where="post", color=BAND, lw=2)
     above.axvline(early.time.mean(), color=ACCENT, lw=1, ls="--", label="mean")
     above.set(ylabel="share of series decided", ylim=(-0.03, 1.05))
     above.legend(frameon=False, fontsize=9, loc="upper left")
     edges = np.linspace(0, early.length, min(early.length, 24) + 1)
     right = early.evidence.right
     below.hist([early.time[right], early.time[~right]], bins=edges.tolist(), stacked=True,
-               color=[GREEN, ACCENT], alpha=0.8, label=["right", "wrong"])  # fmt: skip
+               color=[KNOWN, ACCENT], alpha=0.8, label=["right", "wrong"])  # fmt: skip
     below.set(xlabel="samples at the decision", ylabel="series", xlim=(0, early.length + 0.5))
     below.legend(frameon=False, fontsize=9)
     for ax in (above, below):
@@ -140,7 +139,7 @@ def _promise(model: Any, early: Early) -> Section | None:
             )
         )
     if hasattr(inner, "calibration_"):
-        picture: Any = plot_calibration(inner.calibration_).figure
+        picture = EarlyCalibrationDisplay.from_estimator(inner).figure_
         told = "The calibration that the model carries: realised agreement for every tau."
         section.parts.append(figure(picture, told, "calibration of tau"))
     return section
@@ -157,7 +156,7 @@ def _example(model: Any, early: Early) -> Section | None:
     if inner.n_channels_ > 1:
         row = row.reshape(inner.n_timepoints_, inner.n_channels_).T if row.ndim == 1 else row
     try:
-        picture = plot_decision(inner, row)
+        picture = EarlyDecisionDisplay.from_estimator(inner, row).figure_
     except (ValueError, NotFittedError):  # a completion that a picture cannot show
         return None
     section = Section("One series, as it comes in")

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat.plotting import plot_embedding
+from eigenfeat.plotting import EmbeddingDisplay
 from eigenfeat.plotting.arguments import new_figure
-from eigenfeat.plotting.colours import ACCENT, MUTED
+from eigenfeat.plotting.colours import ACCENT, BAND, MUTED
 from eigenfeat.report.directions import parts_of
 from eigenfeat.report.evidence import Evidence, features_of, neighbour_labels, standard_error
 from eigenfeat.report.html import Section, figure, paragraph, table
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["choices", "embedding", "regression"]
 
-BLUE = "#2166ac"
 MOST_POINTS, MOST_CLASSES = 2000, 12
 CHOSEN = {"n_neighbors": "neighbours", "gamma": "gamma", "n_components": "components"}
 
@@ -34,8 +33,7 @@ def embedding(model: BaseEstimator, evidence: Evidence) -> Section | None:
     section = Section("Embedding")
     if len(evidence.classes) <= MOST_CLASSES:
         longest = max(len(label) for label in labels)
-        axes = plot_embedding(features[some, :2], labels[some], legend=False)
-        picture: Any = axes.figure
+        picture = EmbeddingDisplay(features[some, :2], labels[some]).plot(legend=False).figure_
         picture.legend(
             loc="outside lower center", ncols=max(1, min(5, 66 // (longest + 10))), frameon=False
         )
@@ -79,7 +77,7 @@ def choices(model: BaseEstimator) -> Section | None:
         picture = new_figure(3.2 * len(names) + 0.4, 2.9)
         for ax, name in zip(picture.subplots(1, len(names), squeeze=False)[0], names, strict=True):
             values = np.asarray(tried[name], dtype=float)
-            ax.plot(np.arange(len(values)), 100 * tried[f"{name}_accuracy"], "o-", color=BLUE, ms=4)
+            ax.plot(np.arange(len(values)), 100 * tried[f"{name}_accuracy"], "o-", color=BAND, ms=4)
             chosen = np.flatnonzero(values == getattr(model, f"{name}_"))
             for at in chosen:
                 ax.axvline(at, color=ACCENT, lw=1, ls="--")
@@ -112,7 +110,7 @@ def _shift(section: Section, model: Any) -> Section:
     scales = np.unique(np.asarray(model.scales, dtype=float))
     picture = new_figure(6.0, 3.2)
     ax = picture.subplots()
-    ax.plot(scales, 100 * np.asarray(scores), "o-", color=BLUE, ms=4)
+    ax.plot(scales, 100 * np.asarray(scores), "o-", color=BAND, ms=4)
     ax.axvline(model.relative_shift_, color=ACCENT, lw=1, ls="--", label="chosen")
     ax.set(xlabel="size of the moves, relative to the rows", ylabel="held-out accuracy in %")
     ax.legend(frameon=False, fontsize=9)
@@ -128,7 +126,7 @@ def regression(y: NDArray[np.float64], predicted: NDArray[np.float64]) -> Sectio
     picture = new_figure(5.6, 4.8)
     ax = picture.subplots()
     some = slice(MOST_POINTS)
-    ax.plot(y[some], predicted[some], ".", color=BLUE, ms=5, alpha=0.6)
+    ax.plot(y[some], predicted[some], ".", color=BAND, ms=5, alpha=0.6)
     ends = [float(min(y.min(), predicted.min())), float(max(y.max(), predicted.max()))]
     ax.plot(ends, ends, color=MUTED, lw=1)
     ax.set(xlabel="true value", ylabel="predicted value")

@@ -19,7 +19,7 @@ from eigenfeat._base.core import core
 from eigenfeat._base.extras import require
 from eigenfeat._base.types import Rows
 from eigenfeat._base.validation import check_path, check_whole, show
-from eigenfeat._base.version import version
+from eigenfeat._base.version import __version__
 from eigenfeat.report import classes, directions, early, reasons, reduction
 from eigenfeat.report.evidence import Evidence, gathered, quietly, standard_error
 from eigenfeat.report.html import Html, Section, cards, escaped, page, paragraph, table
@@ -344,7 +344,7 @@ def _about(model: Any) -> Section:
     if lines:
         section.parts.append(table(("parameter", "value", ""), lines, words=(0, 1, 2)))
     versions = [
-        ("eigenfeat", version()),
+        ("eigenfeat", __version__),
         ("instructions", core.tier()),
         ("Python", platform.python_version()),
         ("NumPy", np.__version__),

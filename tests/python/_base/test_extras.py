@@ -18,7 +18,7 @@ search = GEMClassifierCV(grid={"penalty": [0.1, 1.0]}, verbose=1).fit(X, y)
 """
 PLOT = """
 from eigenfeat import GEM, plotting
-plotting.plot_spectrum(GEM(threshold=0).fit(X, y))
+plotting.SpectrumDisplay.from_estimator(GEM(threshold=0).fit(X, y))
 """
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -144,52 +145,72 @@ def plots(reliable):
     curve = {1: [0.5, 0.6], 2: [0.6, 0.7]}
     accuracies = {"Wine": {"A": [0.5, 0.6], "B": [0.4, 0.6]}}
     return {
-        "plot_filters": {"gem": gem, "pairs": None, "n_filters": 1, "image_shape": (2, 2)},
-        "plot_projections": {"gem": gem, "X": X, "y": Y, "pair": None, "rank": 0, "ax": None},
-        "plot_spectrum": {"gem": gem, "n_named": 3},
+        "FiltersDisplay.from_estimator": {
+            **{"estimator": gem, "pairs": None, "n_filters": 1, "image_shape": (2, 2)},
+        },
+        "ProjectionsDisplay.from_estimator": {
+            **{"estimator": gem, "X": X, "y": Y, "pair": None, "rank": 0, "ax": None},
+        },
+        "SpectrumDisplay.from_estimator": {"estimator": gem, "n_named": 3},
         "plot_errors": {"errors": {"GEM": [0.1, 0.2]}, "ax": None, "best": ""},
         "leading_pairs": {"gem": gem, "count": 2},
-        "plot_early_curves": {
-            **{"curves": {"a": ([0.5, 0.9], [0.6, 0.8])}, "figure": "reliability"},
+        "EarlyCurvesDisplay": {
+            **{"curves": {"a": ([0.5, 0.9], [0.6, 0.8])}, "score": "reliability"},
             **{"n_samples": 4, "named": 2, "ax": None},
         },
-        "plot_decision": {"model": reliable, "row": X[0], "reliability": None, "times": None},
-        "plot_calibration": {
+        "EarlyDecisionDisplay.from_estimator": {
+            **{"estimator": reliable, "row": X[0], "reliability": None, "times": None},
+        },
+        "EarlyCalibrationDisplay": {
             "calibration": incomplete.calibrate(reliable, X, Y, agreement=0.5),
             "ax": None,
         },
         "plot_accuracy": {"curves": {"a": curve}, "ax": None, "styles": None, "whole": ()},
         "plot_accuracies": {"panels": {"p": {"a": curve}}, "title": "t", "whole": ()},
         "plot_sparsity": {"nonzeros": {"a": [1, 2]}, "n_columns": 3, "ax": None},
-        "plot_embedding": {"reduced": X[:, :2], "y": Y, "ax": None},
+        "EmbeddingDisplay": {"features": X[:, :2], "y": Y, "ax": None},
         "plot_comparison": {"accuracies": accuracies, "best": "A", "printed": None},
     }
 
 
 PLOTS = {
-    "plot_filters": ["gem", "pairs", "n_filters", "image_shape"],
-    "plot_projections": ["gem", "X", "y", "pair", "rank", "ax"],
-    "plot_spectrum": ["gem", "n_named"],
+    "FiltersDisplay.from_estimator": ["estimator", "pairs", "n_filters", "image_shape"],
+    "ProjectionsDisplay.from_estimator": ["estimator", "X", "y", "pair", "rank", "ax"],
+    "SpectrumDisplay.from_estimator": ["estimator", "n_named"],
     "plot_errors": ["errors", "ax", "best"],
     "leading_pairs": ["gem", "count"],
-    "plot_early_curves": ["curves", "figure", "n_samples", "named", "ax"],
-    "plot_decision": ["model", "row", "reliability", "times"],
-    "plot_calibration": ["calibration", "ax"],
+    "EarlyCurvesDisplay": ["curves", "score", "n_samples", "named", "ax"],
+    "EarlyDecisionDisplay.from_estimator": ["estimator", "row", "reliability", "times"],
+    "EarlyCalibrationDisplay": ["calibration", "ax"],
     "plot_accuracy": ["curves", "ax", "styles", "whole"],
     "plot_accuracies": ["panels", "whole"],
     "plot_sparsity": ["nonzeros", "n_columns", "ax"],
-    "plot_embedding": ["reduced", "y", "ax"],
+    "EmbeddingDisplay": ["features", "y", "ax"],
     "plot_comparison": ["accuracies", "best", "printed"],
 }
+
+
+def drawing(function):
+    """A function of eigenfeat.plotting, or how a display that has its results is drawn."""
+    from eigenfeat import plotting
+
+    found = attrgetter(function)(plotting)
+    if not isinstance(found, type):
+        return found
+    of_plot = {"ax", "score", "named"}
+
+    def draw(**given):
+        results = {name: value for name, value in given.items() if name not in of_plot}
+        return found(**results).plot(**{name: given[name] for name in given.keys() & of_plot})
+
+    return draw
 
 
 @pytest.mark.parametrize(("function", "name"), [(f, name) for f in PLOTS for name in PLOTS[f]])
 def test_plotting(plots, function, name):
     from matplotlib import pyplot
 
-    from eigenfeat import plotting
-
-    call = getattr(plotting, function)
+    call = drawing(function)
     given = plots[function]
     call(**given)
     try:
@@ -203,7 +224,7 @@ def test_one_embedding_of_each_kind():
     from eigenfeat import plotting
 
     reduced = ldg.LDG(n_components=2, gamma=1.0, n_neighbors=5).fit(X, Y).transform(X)
-    plotting.plot_embedding(reduced, Y)
+    plotting.EmbeddingDisplay(reduced, Y).plot()
 
 
 DASK = {

@@ -20,7 +20,6 @@ from eigenfeat.plotting import (
     EarlyCalibrationDisplay,
     EarlyCurvesDisplay,
     EarlyDecisionDisplay,
-    plot_decision,
 )
 
 pytest.importorskip("matplotlib")
@@ -149,6 +148,6 @@ def test_a_decision_has_known_samples_and_completions(model, channels):
     assert_allclose(display.trace_line_.get_ydata(), traced.trace_reliability[0])
 
 
-def test_the_function_names_its_own_argument():
-    with pytest.raises(ValueError, match="model: expected a fitted ReliableClassifier, got 3"):
-        plot_decision(3, SERIES[0])
+def test_what_is_no_classifier_is_named():
+    with pytest.raises(ValueError, match="estimator: expected a fitted ReliableClassifier, got 3"):
+        EarlyDecisionDisplay.from_estimator(3, SERIES[0])

@@ -12,8 +12,6 @@ from eigenfeat.plotting import (
     FiltersDisplay,
     ProjectionsDisplay,
     SpectrumDisplay,
-    plot_filters,
-    plot_spectrum,
 )
 
 pytest.importorskip("matplotlib")
@@ -149,11 +147,10 @@ def test_a_spectrum_has_every_pair(gem):
 
 def test_a_spectrum_without_names(gem):
     assert draw(SpectrumDisplay, gem, n_named=0).ax_.get_legend() is None
-    assert plot_spectrum(gem, n_named=0).axes[0].get_legend() is None
 
 
-def test_functions_name_their_own_argument(gem):
-    with pytest.raises(ValueError, match="gem: expected a fitted GEM"):
-        plot_spectrum(3)
-    with pytest.raises(ValueError, match="gem: expected a fitted GEM"):
-        plot_filters("x")
+def test_what_is_no_gem_is_named():
+    with pytest.raises(ValueError, match="estimator: expected a fitted GEM"):
+        SpectrumDisplay.from_estimator(3)
+    with pytest.raises(ValueError, match="estimator: expected a fitted GEM"):
+        FiltersDisplay.from_estimator("x")

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from eigenfeat import GEM
-from eigenfeat.plotting import gem as plot
+from eigenfeat.plotting import FiltersDisplay, ProjectionsDisplay, SpectrumDisplay, plot_errors
 
 
 @pytest.fixture
@@ -31,7 +31,8 @@ def is_drawn(figure, tmp_path):
 
 
 def test_filters_are_the_directions(gem, tmp_path):
-    figure = plot.plot_filters(gem, [("a", "b"), ("c", "a")], n_filters=2, image_shape=(3, 4))
+    options = {"pairs": [("a", "b"), ("c", "a")], "n_filters": 2, "image_shape": (3, 4)}
+    figure = FiltersDisplay.from_estimator(gem, **options).figure_
     assert is_drawn(figure, tmp_path)
     assert figure.axes[0].get_ylabel() == "a against b"
     shown = figure.axes[0].images[0].get_array()
@@ -41,7 +42,7 @@ def test_filters_are_the_directions(gem, tmp_path):
 
 
 def test_filters_of_the_largest_pairs_by_default(gem, tmp_path):
-    figure = plot.plot_filters(gem, image_shape=(3, 4))
+    figure = FiltersDisplay.from_estimator(gem, image_shape=(3, 4)).figure_
     assert is_drawn(figure, tmp_path)
     best = gem.pairs_[np.argmax(gem.eigenvalues_)]
     assert figure.axes[0].get_ylabel() == f"{best[0]} against {best[1]}"
@@ -49,7 +50,7 @@ def test_filters_of_the_largest_pairs_by_default(gem, tmp_path):
 
 def test_projections_are_grouped_by_class(gem, images, tmp_path):
     X, y = images
-    axes = plot.plot_projections(gem, X, y, ("b", "c"), rank=0)
+    axes = ProjectionsDisplay.from_estimator(gem, X, y, pair=("b", "c"), rank=0).ax_
     assert is_drawn(axes.figure, tmp_path)
     assert [text.get_text() for text in axes.get_xticklabels()] == ["a", "b", "c"]
     column = int(np.flatnonzero(np.all(gem.pairs_ == ["b", "c"], axis=1))[0])
@@ -61,11 +62,11 @@ def test_projections_are_grouped_by_class(gem, images, tmp_path):
 
 def test_projections_on_given_axes(gem, images):
     axes = Figure().subplots()
-    assert plot.plot_projections(gem, *images, ax=axes) is axes
+    assert ProjectionsDisplay.from_estimator(gem, *images, ax=axes).ax_ is axes
 
 
 def test_spectrum_shows_every_pair(gem, tmp_path):
-    figure = plot.plot_spectrum(gem)
+    figure = SpectrumDisplay.from_estimator(gem).figure_
     assert is_drawn(figure, tmp_path)
     curves, matrix = figure.axes[:2]
     assert sum(len(line.get_xdata()) == 4 for line in curves.lines) == 6
@@ -76,17 +77,17 @@ def test_spectrum_shows_every_pair(gem, tmp_path):
 
 def test_errors_show_means_and_splits(tmp_path):
     errors = {"pixels": [0.04, 0.05], "GEM": [0.01, 0.02]}
-    axes = plot.plot_errors(errors, best="GEM")
+    axes = plot_errors(errors, best="GEM")
     assert is_drawn(axes.figure, tmp_path)
     assert [bar.get_width() for bar in axes.patches] == pytest.approx([1.5, 4.5])
     assert [text.get_text() for text in axes.get_yticklabels()] == ["GEM", "pixels"]
-    assert plot.plot_errors({"one": [0.1]}, ax=axes) is axes
+    assert plot_errors({"one": [0.1]}, ax=axes) is axes
 
 
 def test_misuse_is_said_clearly(gem, images):
     with pytest.raises(ValueError, match="pair: expected one that has directions"):
-        plot.plot_filters(gem, [("a", "z")], image_shape=(3, 4))
+        FiltersDisplay.from_estimator(gem, pairs=[("a", "z")], image_shape=(3, 4))
     with pytest.raises(ValueError, match="image_shape: expected 12 pixels, got 3 x 3"):
-        plot.plot_filters(gem)
+        FiltersDisplay.from_estimator(gem)
     with pytest.raises(ValueError, match="rank: expected 0 to"):
-        plot.plot_projections(gem, *images, ("a", "b"), rank=99)
+        ProjectionsDisplay.from_estimator(gem, *images, pair=("a", "b"), rank=99)

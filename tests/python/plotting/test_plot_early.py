@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from eigenfeat.incomplete import MixtureCompletion, ReliableClassifier, calibrate, reliability_curve
-from eigenfeat.plotting.early import plot_calibration, plot_decision, plot_early_curves
+from eigenfeat.plotting import EarlyCalibrationDisplay, EarlyCurvesDisplay, EarlyDecisionDisplay
 
 
 @pytest.fixture
@@ -26,6 +26,10 @@ def model(series):
     return ReliableClassifier(LinearDiscriminantAnalysis(), MixtureCompletion()).fit(X[:80], y[:80])
 
 
+def decision(model, row, **options):
+    return EarlyDecisionDisplay.from_estimator(model, row, **options).figure_
+
+
 def is_drawn(figure, tmp_path):
     figure.savefig(tmp_path / "picture.png")
     return (tmp_path / "picture.png").stat().st_size > 5000
@@ -34,7 +38,7 @@ def is_drawn(figure, tmp_path):
 def test_curves_are_times_and_figures(model, series, tmp_path):
     X, y = series
     curve = reliability_curve(model, X[80:], y[80:], [0.5, 0.9, 0.99])
-    axes = plot_early_curves({"ours": curve, "other": ([3, 9], [0.5, 0.8])}, n_samples=16)
+    axes = EarlyCurvesDisplay({"ours": curve, "other": ([3, 9], [0.5, 0.8])}, 16).plot().ax_
     assert is_drawn(axes.figure, tmp_path)
     assert_allclose(axes.lines[0].get_xdata(), curve.mean_time)
     assert_allclose(axes.lines[0].get_ydata(), curve.reliability)
@@ -43,7 +47,8 @@ def test_curves_are_times_and_figures(model, series, tmp_path):
     assert {text.get_text() for text in axes.texts} == {"0.5", "0.9", "0.99"}
     for figure in ("accuracy", "harmonic_mean"):
         own = Figure().subplots()
-        assert plot_early_curves({"ours": curve}, figure, named=0, ax=own) is own
+        display = EarlyCurvesDisplay({"ours": curve}).plot(own, score=figure, named=0)
+        assert display.ax_ is own
         assert_allclose(own.lines[0].get_ydata(), getattr(curve, figure))
         assert not own.texts
 
@@ -51,13 +56,13 @@ def test_curves_are_times_and_figures(model, series, tmp_path):
 def test_taus_that_would_cover_each_other_are_left_out(model, series):
     X, y = series
     curve = reliability_curve(model, X[80:], y[80:], np.linspace(0.9, 0.91, 40))
-    assert 1 <= len(plot_early_curves({"ours": curve}).texts) < 40
+    assert 1 <= len(EarlyCurvesDisplay({"ours": curve}).plot().ax_.texts) < 40
 
 
 def test_a_decision_shows_what_is_known_and_what_is_expected(model, series, tmp_path):
     row = series[0][90]
     early = model.predict_early(row[None], 0.9, trace=True)
-    figure = plot_decision(model, row, 0.9, times=[2, int(early.time[0])])
+    figure = decision(model, row, reliability=0.9, times=[2, int(early.time[0])])
     assert is_drawn(figure, tmp_path)
     first, last, below = figure.axes
     lines = {line.get_label(): line for line in first.lines}
@@ -67,14 +72,14 @@ def test_a_decision_shows_what_is_known_and_what_is_expected(model, series, tmp_
     assert "wait" in first.get_title()
     assert f"decided\nas \u201c{early.label[0]}\u201d" in last.get_title()
     assert_allclose(below.lines[0].get_ydata(), early.trace_reliability[0])
-    assert is_drawn(plot_decision(model, row), tmp_path)
+    assert is_drawn(decision(model, row), tmp_path)
 
 
 def test_a_decision_of_channels_has_a_row_for_each(model, series, tmp_path):
     X, y = series
     channels = np.stack([X[:, ::2], X[:, 1::2]], axis=1)
     fitted = clone(model).fit(channels[:80], y[:80])
-    figure = plot_decision(fitted, channels[90], 0.9, times=[2, 5])
+    figure = decision(fitted, channels[90], reliability=0.9, times=[2, 5])
     assert is_drawn(figure, tmp_path)
     assert len(figure.axes) == 5
     expected = fitted.completion_.transform([np.where(np.arange(16) < 4, X[90], np.nan)])[0]
@@ -87,7 +92,7 @@ def test_a_decision_of_channels_has_a_row_for_each(model, series, tmp_path):
 
 def test_a_calibration_shows_its_choice(model, series, tmp_path):
     found = calibrate(model, series[0][80:], agreement=0.8)
-    axes = plot_calibration(found)
+    axes = EarlyCalibrationDisplay(found).plot().ax_
     assert is_drawn(axes.figure, tmp_path)
     assert_allclose(axes.lines[0].get_ydata(), found.realised)
     assert_allclose(axes.lines[1].get_ydata(), found.lower)
@@ -95,13 +100,14 @@ def test_a_calibration_shows_its_choice(model, series, tmp_path):
     assert chosen.get_ydata()[0] == found.lower[found.chosen]
     none = calibrate(model, series[0][80:], agreement=0.999)
     assert none.chosen == -1
-    assert not any("chosen" in str(line.get_label()) for line in plot_calibration(none).lines)
+    lines = EarlyCalibrationDisplay(none).plot().ax_.lines
+    assert not any("chosen" in str(line.get_label()) for line in lines)
 
 
 def test_misuse(model):
-    with pytest.raises(ValueError, match="figure: expected one of reliability, accuracy"):
-        plot_early_curves({"a": ([1], [1])}, "speed")
+    with pytest.raises(ValueError, match="score: expected one of reliability, accuracy"):
+        EarlyCurvesDisplay({"a": ([1], [1])}).plot(score="speed")
     with pytest.raises(ValueError, match="curves: expected at least one, got none"):
-        plot_early_curves({})
+        EarlyCurvesDisplay({}).plot()
     with pytest.raises(ValueError, match=r"row: expected shape \(16,\), got \(15,\)"):
-        plot_decision(model, np.zeros(15))
+        decision(model, np.zeros(15))

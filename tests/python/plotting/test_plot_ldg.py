@@ -8,7 +8,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from eigenfeat.plotting import ldg as plot_ldg
+from eigenfeat import plotting
+from eigenfeat.plotting import EmbeddingDisplay
 
 CURVES = {
     "LDG": {1: [0.5, 0.7], 2: [0.8, 0.9], 3: [0.9, 0.9]},
@@ -23,7 +24,7 @@ def is_drawn(figure, tmp_path):
 
 
 def test_accuracy_is_means_with_bands_of_deviations(tmp_path):
-    axes = plot_ldg.plot_accuracy(CURVES, title="wine", whole=["all columns"])
+    axes = plotting.plot_accuracy(CURVES, title="wine", whole=["all columns"])
     assert is_drawn(axes.figure, tmp_path)
     first, second, flat = axes.lines
     np.testing.assert_allclose(first.get_xydata(), [[1, 60], [2, 85], [3, 90]])
@@ -42,7 +43,7 @@ def test_accuracy_is_means_with_bands_of_deviations(tmp_path):
 
 
 def test_a_curve_of_one_dimension_is_a_point_and_bands_end_at_100():
-    axes = plot_ldg.plot_accuracy({"FDA": {1: [0.6, 0.8]}, "LDG": {1: [0.9, 1.0], 2: [1.0, 0.9]}})
+    axes = plotting.plot_accuracy({"FDA": {1: [0.6, 0.8]}, "LDG": {1: [0.9, 1.0], 2: [1.0, 0.9]}})
     np.testing.assert_allclose(axes.lines[0].get_xydata(), [[1, 70]])
     bar, band = (one.get_paths()[0].vertices[:, 1] for one in axes.collections)
     deviation = 100 * np.std([0.6, 0.8], ddof=1)
@@ -52,7 +53,7 @@ def test_a_curve_of_one_dimension_is_a_point_and_bands_end_at_100():
 
 def test_panels_share_a_legend_that_covers_no_data(tmp_path):
     panels = {"one": CURVES, "two": {"PCA": CURVES["PCA"]}, "three": CURVES, "four": CURVES}
-    figure = plot_ldg.plot_accuracies(panels, "sets", ["all columns"])
+    figure = plotting.plot_accuracies(panels, "sets", ["all columns"])
     assert is_drawn(figure, tmp_path)
     assert [ax.get_title() for ax in figure.axes if ax.get_title()] == list(panels)
     # A method has its colour in every panel.
@@ -65,7 +66,7 @@ def test_panels_share_a_legend_that_covers_no_data(tmp_path):
 
 def test_sparsity_counts_columns(tmp_path):
     counts = {"LDG": [4, 4, 4], "SparseLDG": [[1, 2, 3], [1, 2, 4]]}
-    axes = plot_ldg.plot_sparsity(counts, 4)
+    axes = plotting.plot_sparsity(counts, 4)
     assert is_drawn(axes.figure, tmp_path)
     np.testing.assert_allclose(axes.lines[1].get_xydata(), [[1, 1], [2, 2], [3, 3.5]])
     assert list(axes.lines[2].get_ydata()) == [4, 4]
@@ -75,7 +76,7 @@ def test_sparsity_counts_columns(tmp_path):
 @pytest.mark.parametrize("m", [1, 2, 5])
 def test_embeddings_show_every_row_by_class(m, rng, tmp_path):
     rows, y = rng.standard_normal((30, m)), np.repeat(["a", "b", "c"], 10)
-    axes = plot_ldg.plot_embedding(rows, y, title="wine")
+    axes = EmbeddingDisplay(rows, y).plot(title="wine").ax_
     assert is_drawn(axes.figure, tmp_path)
     drawn = np.concatenate([one.get_offsets() for one in axes.collections])
     np.testing.assert_allclose(drawn[:, 0], rows[:, 0])
@@ -85,25 +86,25 @@ def test_embeddings_show_every_row_by_class(m, rng, tmp_path):
         np.testing.assert_array_equal(np.round(drawn[:, 1]), np.repeat([0, 1, 2], 10))
         assert [text.get_text() for text in axes.get_yticklabels()] == ["a", "b", "c"]
     given = Figure().subplots()
-    assert plot_ldg.plot_embedding(rows, y, given, legend=False) is given
+    assert EmbeddingDisplay(rows, y).plot(given, legend=False).ax_ is given
     assert not given.figure.legends
 
 
 def test_comparison_sorts_sets_and_marks_the_printed_figure(tmp_path):
     found = {"easy": {"LDG": [0.9, 1.0], "PCA": [0.5, 0.6]}, "hard": {"LDG": [0.4], "PCA": [0.6]}}
-    figure = plot_ldg.plot_comparison(found, "LDG", {"easy": 96.0, "hard": 41.0}, "sets")
+    figure = plotting.plot_comparison(found, "LDG", {"easy": 96.0, "hard": 41.0}, "sets")
     assert is_drawn(figure, tmp_path)
     (axes,) = figure.axes
     assert [text.get_text() for text in axes.get_yticklabels()] == ["hard", "easy"]
     printed = axes.lines[-1]
     np.testing.assert_allclose(printed.get_xydata(), [[41, 0], [96, 1]])
-    assert is_drawn(plot_ldg.plot_comparison(found, "LDG"), tmp_path)
+    assert is_drawn(plotting.plot_comparison(found, "LDG"), tmp_path)
 
 
 def test_misuse_is_said_clearly(rng):
     with pytest.raises(ValueError, match="curves: expected a method at least"):
-        plot_ldg.plot_accuracy({})
+        plotting.plot_accuracy({})
     with pytest.raises(ValueError, match="panels: expected a data set at least"):
-        plot_ldg.plot_accuracies({}, "none")
-    with pytest.raises(ValueError, match="reduced: expected rows of a column at least"):
-        plot_ldg.plot_embedding(rng.standard_normal((5, 2)), np.zeros(4))
+        plotting.plot_accuracies({}, "none")
+    with pytest.raises(ValueError, match="features: expected rows of a column at least"):
+        EmbeddingDisplay(rng.standard_normal((5, 2)), np.zeros(4)).plot()

@@ -6,25 +6,20 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
+from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.types import Labels
-from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST
 from eigenfeat.incomplete._classifiers.local_qda import LocalQDA
-from eigenfeat.incomplete._series.complete_rows import labelled_rows
-from eigenfeat.rows.checked import validate_data
-from eigenfeat.rows.estimator import BaseEstimator
+from eigenfeat.incomplete._series.classifier import RowClassifier
 
 __all__ = ["ClassNearest"]
 
 _Array = NDArray[np.float64]
 
 
-class ClassNearest(ClassifierMixin, BaseEstimator):
+class ClassNearest(RowClassifier):
     r"""Predict the class whose `n_neighbors` nearest rows are nearest on average.
 
     .. math:: f_g(x) = -\frac{1}{2 k} \sum_{i \in N_g(x)} |x - x_i|^2,
@@ -71,41 +66,10 @@ class ClassNearest(ClassifierMixin, BaseEstimator):
         self.n_neighbors = n_neighbors
         self.n_threads = n_threads
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> ClassNearest:
-        """Store the rows of each class.
+    def _learn(self, X: _Array, y: Labels, codes: NDArray[np.intp]) -> None:
+        self._near = LocalQDA(int(self.n_neighbors), n_threads=self.n_threads).fit(X, y)
 
-        Parameters
-        ----------
-        X : (n, d) array-like
-        y : (n,) array-like
-            Labels.
-
-        Returns
-        -------
-        ClassNearest
-            The estimator itself.
-        """
-        self._validate_params()
-        with unchanged_on_error(self):
-            X, y, *_ = labelled_rows(self, X, y)
-            self._near = LocalQDA(int(self.n_neighbors), n_threads=self.n_threads).fit(X, y)
-            self.classes_ = self._near.classes_
-        return self
-
-    def predict(self, X: ArrayLike) -> Labels:
-        """Predict the labels of rows.
-
-        Parameters
-        ----------
-        X : (m, d) array-like
-            Finite rows.
-
-        Returns
-        -------
-        (m,) array
-        """
-        check_is_fitted(self)
-        rows = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+    def _labels(self, rows: _Array) -> Labels:
         means, offsets = self.local_means(rows)
         scores = offsets - 0.5 * ((rows[:, None] - means) ** 2).sum(axis=2)
         return np.asarray(self.classes_[scores.argmax(axis=1)])

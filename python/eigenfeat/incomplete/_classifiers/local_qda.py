@@ -7,19 +7,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.types import Floats, Rows
-from eigenfeat._base.unchanged import unchanged_on_error
+from eigenfeat._base.types import Floats, Labels, Rows
 from eigenfeat._base.validation import MOST, check_vector
-from eigenfeat.incomplete._series.complete_rows import labelled_rows
+from eigenfeat.incomplete._series.classifier import RowClassifier
 from eigenfeat.incomplete._series.row_blocks import blocks
 from eigenfeat.neighbours.local_means import local_discriminants, local_gaussians, local_neighbours
-from eigenfeat.rows.checked import validate_data
-from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.out_of_core import FromLogits
 
 __all__ = ["LocalQDA"]
@@ -27,7 +22,7 @@ __all__ = ["LocalQDA"]
 _Array = NDArray[np.float64]
 
 
-class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
+class LocalQDA(FromLogits, RowClassifier):
     r"""Quadratic discriminants from the nearest training rows of each class.
 
     For a row x, the mean :math:`\mu_g` and diagonal variances :math:`s_g^2` of class g are those of
@@ -114,34 +109,16 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
         self.n_folds = n_folds
         self.n_threads = n_threads
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> LocalQDA:
-        """Store the rows, and choose the number of neighbours.
-
-        Parameters
-        ----------
-        X : (n, d) array-like
-            Finite rows.
-        y : (n,) array-like
-            Labels.
-
-        Returns
-        -------
-        LocalQDA
-            The estimator itself.
-        """
-        self._validate_params()
-        with unchanged_on_error(self):
-            rows, _, self.classes_, codes = labelled_rows(self, X, y)
-            check_two_labels(self.classes_)
-            self.priors_, self._floor = self._priors(codes), float(self.variance_floor)
-            self._rows, self._codes, self._threads = rows, codes, self.n_threads
-            self.__dict__.pop("cv_errors_", None)
-            if self.n_neighbors == "cv":
-                self.cv_errors_ = self._errors(rows, codes)
-                self.n_neighbors_ = min(self.cv_errors_, key=lambda m: (self.cv_errors_[m], m))
-            else:
-                self.n_neighbors_ = int(self.n_neighbors)
-        return self
+    def _learn(self, X: _Array, y: Labels, codes: NDArray[np.intp]) -> None:
+        check_two_labels(self.classes_)
+        self.priors_, self._floor = self._priors(codes), float(self.variance_floor)
+        self._rows, self._codes, self._threads = X, codes, self.n_threads
+        self.__dict__.pop("cv_errors_", None)
+        if self.n_neighbors == "cv":
+            self.cv_errors_ = self._errors(X, codes)
+            self.n_neighbors_ = min(self.cv_errors_, key=lambda m: (self.cv_errors_[m], m))
+        else:
+            self.n_neighbors_ = int(self.n_neighbors)
 
     def decision_function(self, X: Rows) -> Floats:
         """Return the discriminants.
@@ -156,8 +133,7 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
         (n, G) array, or (n,) with two classes
             :math:`f_g`; with two classes, that of the second less that of the first.
         """
-        check_is_fitted(self)
-        rows = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        rows = self._checked(X)
         scores = np.empty((len(rows), len(self.classes_)))
         for part in blocks(len(rows), self._numbers_per_row()):
             scores[part] = self._scores(rows[part], [self.n_neighbors_], self._rows, self._codes)[0]
@@ -176,8 +152,7 @@ class LocalQDA(FromLogits, ClassifierMixin, BaseEstimator):
         means, variances : (n, G, d) arrays
             Variances include the floor.
         """
-        check_is_fitted(self)
-        rows = validate_data(self, points, dtype=np.float64, order="C", reset=False)
+        rows = self._checked(points)
         shape = (len(rows), len(self.classes_), rows.shape[1])
         means, variances = np.empty(shape), np.empty(shape)
         for part in blocks(len(rows), self._numbers_per_row()):

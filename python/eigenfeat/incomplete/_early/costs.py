@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -16,16 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.cores import count_cores
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.types import Labels
-from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST, show
 from eigenfeat.incomplete._early.cost_tables import cost_tables
 from eigenfeat.incomplete._early.metrics import harmonic_mean
 from eigenfeat.incomplete._early.waiting import Regression, fitted_policy, views_of
-from eigenfeat.incomplete._series.complete_rows import labelled_rows
+from eigenfeat.incomplete._series.classifier import RowClassifier
 from eigenfeat.incomplete._series.early_result import EarlyLabels
 from eigenfeat.incomplete._series.folds import held_out
-from eigenfeat.rows.checked import validate_data
-from eigenfeat.rows.estimator import BaseEstimator
 
 if TYPE_CHECKING:
     from eigenfeat.incomplete.decision import ReliableClassifier
@@ -53,7 +50,7 @@ class CostDecisions(EarlyLabels):
     cost: _Array
 
 
-class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
+class MinimumCostClassifier(RowClassifier):
     r"""Decide each series when waiting is expected to cost more than it saves.
 
     For each of several times, one classifier is fitted to the samples up to it. A series is
@@ -158,51 +155,20 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         self.n_times = n_times
         self.n_folds = n_folds
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> MinimumCostClassifier:
-        """Fit the classifiers and the regressions on the savings of waiting.
+    def _learn(self, X: _Array, y: Labels, codes: NDArray[np.intp]) -> None:
+        check_two_labels(self.classes_)
+        for name in ("harmonic_mean_", "best_candidate_", "candidate_scores_"):
+            self.__dict__.pop(name, None)
+        count_cores()
+        self.times_ = self._chosen_times(X.shape[1])
+        chosen, held, seen = self._chosen(X, y, codes)
+        self.costs_ = self._tables(self.delay_cost_)
+        regressions = [Regression(views_of(p)) for p in held[:-1]]
+        paid = self._paid(self.costs_, held, codes[seen])
+        self._policy = fitted_policy(regressions, held, paid)
+        self.classifiers_ = [clone(chosen).fit(X[:, :t], y) for t in self.times_]
 
-        Parameters
-        ----------
-        X : (n, d) array-like
-            Complete series.
-        y : (n,) array-like
-            Labels.
-
-        Returns
-        -------
-        MinimumCostClassifier
-            The estimator itself.
-        """
-        self._validate_params()
-        with unchanged_on_error(self):
-            X, y, self.classes_, codes = labelled_rows(self, X, y)
-            check_two_labels(self.classes_)
-            for name in ("harmonic_mean_", "best_candidate_", "candidate_scores_"):
-                self.__dict__.pop(name, None)
-            count_cores()
-            self.times_ = self._chosen_times(X.shape[1])
-            chosen, held, seen = self._chosen(X, y, codes)
-            self.costs_ = self._tables(self.delay_cost_)
-            regressions = [Regression(views_of(p)) for p in held[:-1]]
-            self._policy = fitted_policy(
-                regressions, held, self._paid(self.costs_, held, codes[seen])
-            )
-            self.classifiers_ = [clone(chosen).fit(X[:, :t], y) for t in self.times_]
-        return self
-
-    def predict(self, X: ArrayLike) -> Labels:
-        """Predict the class of least expected cost for complete series.
-
-        Parameters
-        ----------
-        X : (m, d) array-like
-            Finite rows.
-
-        Returns
-        -------
-        (m,) array
-        """
-        rows = self._checked(X)
+    def _labels(self, rows: _Array) -> Labels:
         return self.classes_[self._decided(len(self.times_) - 1, rows)[0]]
 
     def predict_early(
@@ -407,8 +373,3 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         ]
         best = int(np.argmax(means))
         return prices[best], float(means[best])
-
-    def _checked(self, X: Any) -> _Array:
-        check_is_fitted(self)
-        count_cores()
-        return np.asarray(validate_data(self, X, dtype=np.float64, order="C", reset=False))

@@ -8,13 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.types import Labels
-from eigenfeat._base.unchanged import unchanged_on_error
-from eigenfeat.incomplete._series.complete_rows import labelled_rows
+from eigenfeat.incomplete._series.classifier import RowClassifier
 from eigenfeat.incomplete._series.early_result import EarlyLabels
 from eigenfeat.incomplete._series.prediction_lengths import (
     grow,
@@ -22,8 +19,6 @@ from eigenfeat.incomplete._series.prediction_lengths import (
     prediction_lengths,
     unit_of,
 )
-from eigenfeat.rows.checked import validate_data
-from eigenfeat.rows.estimator import BaseEstimator
 
 __all__ = ["ECTS"]
 
@@ -32,7 +27,7 @@ _Array = NDArray[np.float64]
 BLOCK_NUMBERS = 2**21  # distances that are held at a time
 
 
-class ECTS(ClassifierMixin, BaseEstimator):
+class ECTS(RowClassifier):
     r"""Early classification on time series by the nearest neighbour.
 
     A training series may predict from its minimum prediction length (MPL) on. With :math:`RNN^l(S)`
@@ -112,43 +107,14 @@ class ECTS(ClassifierMixin, BaseEstimator):
         self.min_support = min_support
         self.relaxed = relaxed
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> ECTS:
-        """Find the minimum prediction lengths of the training series.
+    def _learn(self, X: _Array, y: Labels, codes: NDArray[np.intp]) -> None:
+        self._codes = codes
+        least = np.ceil(self.min_support * np.bincount(codes) - 1e-9).astype(np.intp)
+        self._unit = unit_of(X)
+        self._columns = np.ascontiguousarray((X / self._unit).T)
+        self.lengths_ = prediction_lengths(X, codes, least, bool(self.relaxed))
 
-        Parameters
-        ----------
-        X : (n, d) array-like
-            Complete series.
-        y : (n,) array-like
-            Labels.
-
-        Returns
-        -------
-        ECTS
-            The estimator itself.
-        """
-        self._validate_params()
-        with unchanged_on_error(self):
-            X, y, self.classes_, self._codes = labelled_rows(self, X, y)
-            least = np.ceil(self.min_support * np.bincount(self._codes) - 1e-9).astype(np.intp)
-            self._unit = unit_of(X)
-            self._columns = np.ascontiguousarray((X / self._unit).T)
-            self.lengths_ = prediction_lengths(X, self._codes, least, bool(self.relaxed))
-        return self
-
-    def predict(self, X: ArrayLike) -> Labels:
-        """Predict the labels of complete series by their nearest neighbours.
-
-        Parameters
-        ----------
-        X : (m, d) array-like
-            Finite rows.
-
-        Returns
-        -------
-        (m,) array
-        """
-        rows = self._checked(X)
+    def _labels(self, rows: _Array) -> Labels:
         codes = np.empty(len(rows), dtype=np.intp)
         for part in self._blocks(len(rows)):
             squares = np.zeros((len(rows[part]), len(self._codes)))
@@ -207,7 +173,3 @@ class ECTS(ClassifierMixin, BaseEstimator):
     def _blocks(self, m: int) -> Iterator[slice]:
         step = max(1, BLOCK_NUMBERS // len(self._codes))
         return (slice(start, start + step) for start in range(0, m, step))
-
-    def _checked(self, X: Any) -> _Array:
-        check_is_fitted(self)
-        return np.asarray(validate_data(self, X, dtype=np.float64, order="C", reset=False))

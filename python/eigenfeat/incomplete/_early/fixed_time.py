@@ -7,20 +7,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.cores import count_cores
 from eigenfeat._base.types import Labels
-from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST, show
-from eigenfeat.incomplete._series.complete_rows import labelled_rows
+from eigenfeat.incomplete._series.classifier import RowClassifier
 from eigenfeat.incomplete._series.early_result import EarlyLabels
 from eigenfeat.incomplete._series.folds import held_out
-from eigenfeat.rows.checked import validate_data
-from eigenfeat.rows.estimator import BaseEstimator
 
 __all__ = ["FixedTime"]
 
@@ -29,7 +25,7 @@ _Array = NDArray[np.float64]
 MANY_TIMES = 20
 
 
-class FixedTime(ClassifierMixin, BaseEstimator):
+class FixedTime(RowClassifier):
     """Classify every series by its first samples, all at the same time.
 
     Parameters
@@ -107,45 +103,15 @@ class FixedTime(ClassifierMixin, BaseEstimator):
         self.tolerance = tolerance
         self.n_folds = n_folds
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> FixedTime:
-        """Choose the time, and fit the classifier on the samples up to it and on all samples.
+    def _learn(self, X: _Array, y: Labels, codes: NDArray[np.intp]) -> None:
+        self.__dict__.pop("cv_accuracies_", None)
+        self.time_ = self._chosen_time(X, y)
+        self.complete_classifier_ = self._new().fit(X, y)
+        at_end = self.time_ == X.shape[1]
+        early = self.complete_classifier_ if at_end else self._new().fit(X[:, : self.time_], y)
+        self.classifier_ = early
 
-        Parameters
-        ----------
-        X : (n, d) array-like
-            Complete series.
-        y : (n,) array-like
-            Labels.
-
-        Returns
-        -------
-        FixedTime
-            The estimator itself.
-        """
-        self._validate_params()
-        with unchanged_on_error(self):
-            X, y, self.classes_, _ = labelled_rows(self, X, y)
-            self.__dict__.pop("cv_accuracies_", None)
-            self.time_ = self._chosen_time(X, y)
-            self.complete_classifier_ = self._new().fit(X, y)
-            at_end = self.time_ == X.shape[1]
-            early = self.complete_classifier_ if at_end else self._new().fit(X[:, : self.time_], y)
-            self.classifier_ = early
-        return self
-
-    def predict(self, X: ArrayLike) -> Labels:
-        """Predict the labels of complete series.
-
-        Parameters
-        ----------
-        X : (m, d) array-like
-            Finite rows.
-
-        Returns
-        -------
-        (m,) array
-        """
-        rows = self._checked(X)
+    def _labels(self, rows: _Array) -> Labels:
         return np.asarray(self.complete_classifier_.predict(rows))
 
     def predict_early(self, X: ArrayLike) -> EarlyLabels:
@@ -201,8 +167,3 @@ class FixedTime(ClassifierMixin, BaseEstimator):
             model = self._new().fit(X[~held], y[~held])
             right += int(np.sum(np.asarray(model.predict(X[held])) == y[held]))
         return right
-
-    def _checked(self, X: Any) -> _Array:
-        check_is_fitted(self)
-        count_cores()
-        return np.asarray(validate_data(self, X, dtype=np.float64, order="C", reset=False))

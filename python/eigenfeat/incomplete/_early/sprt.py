@@ -7,16 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.types import Labels
-from eigenfeat._base.unchanged import unchanged_on_error
-from eigenfeat.incomplete._series.complete_rows import labelled_rows
+from eigenfeat.incomplete._series.classifier import RowClassifier
 from eigenfeat.incomplete._series.early_result import EarlyLabels
-from eigenfeat.rows.checked import validate_data
-from eigenfeat.rows.estimator import BaseEstimator
 
 __all__ = ["SPRT"]
 
@@ -25,7 +20,7 @@ _Array = NDArray[np.float64]
 FLOOR = 1e-9  # of variances, as a share of a column's
 
 
-class SPRT(ClassifierMixin, BaseEstimator):
+class SPRT(RowClassifier):
     r"""The sequential probability ratio test of two classes whose samples are independent.
 
     .. math:: S_k = S_{k-1} + \log p(x_k | y_1) - \log p(x_k | y_2),
@@ -81,37 +76,18 @@ class SPRT(ClassifierMixin, BaseEstimator):
     def __init__(self, error: Any = 0.05) -> None:
         self.error = error
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> SPRT:
-        """Estimate means and variances.
-
-        Parameters
-        ----------
-        X : (n, d) array-like
-            Complete series.
-        y : (n,) array-like
-            Labels of two classes.
-
-        Returns
-        -------
-        SPRT
-            The estimator itself.
-        """
-        self._validate_params()
+    def _learn(self, X: _Array, y: Labels, codes: NDArray[np.intp]) -> None:
         self._bounds()
-        with unchanged_on_error(self):
-            X, y, classes, codes = labelled_rows(self, X, y)
-            if len(classes) != 2:
-                # scikit-learn's words, which its checks look for
-                many = "Only binary classification is supported. " if len(classes) > 2 else ""
-                raise ValueError(f"{many}y: expected two classes, got {len(classes)} class(es)")
-            self.classes_ = classes
-            parts = [X[codes == g] for g in (0, 1)]
-            self.means_ = np.stack([part.mean(axis=0) for part in parts])
-            floor = np.maximum(FLOOR * X.var(axis=0), np.finfo(float).tiny)
-            # About their own means, with all rows where a class has one alone.
-            own = [part.var(axis=0) if len(part) > 1 else X.var(axis=0) for part in parts]
-            self.variances_ = np.maximum(np.stack(own), floor)
-        return self
+        if (count := len(self.classes_)) != 2:
+            # scikit-learn's words, which its checks look for
+            many = "Only binary classification is supported. " if count > 2 else ""
+            raise ValueError(f"{many}y: expected two classes, got {count} class(es)")
+        parts = [X[codes == g] for g in (0, 1)]
+        self.means_ = np.stack([part.mean(axis=0) for part in parts])
+        floor = np.maximum(FLOOR * X.var(axis=0), np.finfo(float).tiny)
+        # About their own means, with all rows where a class has one alone.
+        own = [part.var(axis=0) if len(part) > 1 else X.var(axis=0) for part in parts]
+        self.variances_ = np.maximum(np.stack(own), floor)
 
     def decision_function(self, X: ArrayLike) -> _Array:
         """Return S after the last sample, positive for the second class as in scikit-learn.
@@ -125,22 +101,10 @@ class SPRT(ClassifierMixin, BaseEstimator):
         -------
         (m,) array
         """
-        return -self._sums(X)[:, -1]
+        return -self._sums(self._checked(X))[:, -1]
 
-    def predict(self, X: ArrayLike) -> Labels:
-        """Predict the labels of complete series by the sign of S.
-
-        Parameters
-        ----------
-        X : (m, d) array-like
-            Finite rows.
-
-        Returns
-        -------
-        (m,) array
-        """
-        second = self.decision_function(X) > 0
-        return self.classes_[second.astype(int)]
+    def _labels(self, rows: _Array) -> Labels:
+        return self.classes_[(self._sums(rows)[:, -1] < 0).astype(int)]
 
     def predict_early(self, X: ArrayLike) -> EarlyLabels:
         """Decide each series as soon as S passes a threshold.
@@ -155,7 +119,7 @@ class SPRT(ClassifierMixin, BaseEstimator):
         EarlyLabels
             Labels and times.
         """
-        sums = self._sums(X)
+        sums = self._sums(self._checked(X))
         low, high = self._bounds()
         passed = (sums >= high) | (sums <= low)
         first = np.where(passed.any(axis=1), passed.argmax(axis=1), sums.shape[1] - 1)
@@ -170,9 +134,7 @@ class SPRT(ClassifierMixin, BaseEstimator):
         first, second = np.broadcast_to(error, (2,))
         return float(np.log(second / (1 - first))), float(np.log((1 - second) / first))
 
-    def _sums(self, X: Any) -> _Array:
-        check_is_fitted(self)
-        rows = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+    def _sums(self, rows: _Array) -> _Array:
         # Log-likelihood ratios of samples, with no more than a float holds.
         apart = (rows[:, None, :] - self.means_) / np.sqrt(self.variances_)
         with np.errstate(over="ignore"):

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from eigenfeat._base.text_columns import naming_text
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
 
-__all__ = ["complete_rows", "labelled_complete_rows", "labelled_rows"]
+__all__ = ["complete_rows", "labelled_complete_rows"]
 
 _Array = NDArray[np.float64]
 
@@ -43,17 +42,6 @@ def labelled_complete_rows(
     with naming_text(X):
         rows, labels = validate_data(estimator, X, y, ensure_min_samples=2, **options)
     return _finite(estimator, rows, _FIT), labels
-
-
-def labelled_rows(
-    estimator: BaseEstimator, X: ArrayLike, y: ArrayLike
-) -> tuple[_Array, Labels, Labels, NDArray[np.intp]]:
-    """Finite rows and labels to fit on, in scikit-learn's words; sorted classes, and codes."""
-    with naming_text(X):
-        rows, labels = validate_data(estimator, X, y, dtype=np.float64, order="C")
-    check_classification_targets(labels)
-    classes, codes = np.unique(labels, return_inverse=True)
-    return rows, labels, classes, codes
 
 
 def _finite(estimator: Any, X: Any, advice: str) -> _Array:

@@ -1,8 +1,8 @@
-"""Plots of reductions: accuracy by dimension, sparsity, embeddings, many data sets at once.
+"""Plots of results of several methods: errors, accuracy by dimension, sparsity, many data sets.
 
-As in `plotting.gem`, every function returns its figure or axes, and shows or writes nothing.
-Colours are those of Okabe and Ito, which colour-blind readers can distinguish; lines also have
-different markers.
+Every function returns its figure or axes, and shows or writes nothing. Matplotlib is imported when
+a function is called; figures are made without pyplot, so no window system is needed and nothing has
+to be closed.
 """
 
 from __future__ import annotations
@@ -21,16 +21,15 @@ from eigenfeat.plotting.arguments import (
     check_shares,
     new_figure,
 )
+from eigenfeat.plotting.colours import ACCENT, CLASS_COLOURS, MARKS, MUTED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from numpy.typing import ArrayLike
 
-__all__ = ["plot_accuracies", "plot_accuracy", "plot_comparison", "plot_embedding", "plot_sparsity"]
+__all__ = ["plot_accuracies", "plot_accuracy", "plot_comparison", "plot_errors", "plot_sparsity"]
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-MARKS = ("o", "s", "^", "D", "v", "P", "X")
 GREY = "#6b7280"
 COLUMNS = 3  # panels a line
 
@@ -80,10 +79,10 @@ def plot_accuracy(
     numbers = dict(zip(curves, range(len(curves)), strict=True)) if styles is None else styles
     most = max((max(curve) for name, curve in curves.items() if name not in whole), default=1)
     for name, curve in curves.items():
-        number = numbers[name] % len(COLOURS)
+        number = numbers[name] % len(CLASS_COLOURS)
         if name in whole:
             mean = 100 * float(np.mean(list(curve.values())))
-            axes.axhline(mean, color=COLOURS[number], ls="--", lw=1.3, label=name)
+            axes.axhline(mean, color=CLASS_COLOURS[number], ls="--", lw=1.3, label=name)
         else:
             _draw_curve(axes, name, curve, number)
     axes.set(xlabel="dimensions kept", ylabel="test accuracy in %", title=title)
@@ -182,7 +181,7 @@ def plot_sparsity(
     axes = axes_or_new(ax, 6.8, 4.4)
     for number, (name, counts) in enumerate(counts_of.items()):
         curve = {i + 1: counts[:, i] for i in range(counts.shape[1])}
-        _draw_curve(axes, name, curve, number % len(COLOURS), unit=1.0, most=np.inf)
+        _draw_curve(axes, name, curve, number % len(CLASS_COLOURS), unit=1.0, most=np.inf)
     if n_columns is not None:
         axes.axhline(n_columns, color=GREY, lw=0.9, ls=":", zorder=0)
         axes.annotate(
@@ -202,57 +201,40 @@ def plot_sparsity(
     return axes
 
 
-def plot_embedding(
-    reduced: ArrayLike, y: ArrayLike, ax: Axes | None = None, title: str = "", legend: bool = True
-) -> Axes:
-    """Plot reduced rows in one or two dimensions, coloured by class.
+def plot_errors(errors: Mapping[str, ArrayLike], ax: Axes | None = None, best: str = "") -> Axes:
+    """Plot error rates of several methods: one dot for each split, a bar for the mean.
 
     Parameters
     ----------
-    reduced : (n, m) array
-        Result of a reduction's `transform`. With one column, each class has its own line, and
-        points are spread in height so that they do not overlap; otherwise the first two are used.
-    y : (n,) array
-        Labels.
+    errors : mapping of str to (s,) array
+        Error rates between 0 and 1 of each method, one for each split.
     ax : matplotlib.axes.Axes, optional
-    title : str
-    legend : bool, default=True
+    best : str
+        The method to draw in colour.
 
     Returns
     -------
     matplotlib.axes.Axes
-
-    Raises
-    ------
-    ValueError
-        If there is no column, or the numbers of rows and labels differ.
     """
-    rows, labels = real_array(reduced, "reduced"), np.asarray(y)
-    if rows.ndim != 2 or rows.shape[1] < 1 or labels.shape != rows.shape[:1]:
-        raise ValueError(
-            f"reduced: expected rows of a column at least and a label each in y, got {rows.shape} "
-            f"and {labels.shape}"
+    check_mapping(errors, "errors", "error rates by method")
+    percents = {name: 100 * check_shares(of, "errors") for name, of in errors.items()}
+    if not isinstance(best, str):
+        raise ValueError(f"best: expected the name of a method, got {show(best)}")
+    axes = axes_or_new(ax, 7.6, 0.62 * len(errors) + 1.35)
+    names = list(errors)[::-1]
+    for place, name in enumerate(names):
+        percent = percents[name]
+        colour = ACCENT if name == best else MUTED
+        axes.barh(place, percent.mean(), height=0.56, color=colour, alpha=0.85)
+        spread = np.linspace(-0.16, 0.16, len(percent)) if len(percent) > 1 else np.zeros(1)
+        axes.plot(percent, place + spread, "o", ms=3.5, mfc="white", mec="black", mew=0.8)
+        axes.text(
+            max(percent.max(), percent.mean()), place, f"  {percent.mean():.2f}%", va="center"
         )
-    if not np.isfinite(rows).all():
-        raise ValueError("reduced: expected finite numbers, got NaN or infinity")
-    axes = axes_or_new(ax, 5.6, 4.6)
-    classes = np.unique(labels)
-    for number, label in enumerate(classes):
-        found = rows[labels == label]
-        heights = found[:, 1] if rows.shape[1] > 1 else number + _spread(len(found))
-        axes.scatter(
-            found[:, 0], heights, s=17, marker=MARKS[number % len(MARKS)], label=f"class {label}",
-            color=COLOURS[number % len(COLOURS)], alpha=0.75, linewidths=0,
-        )  # fmt: skip
-    axes.set(xlabel="first component", title=title)
-    if rows.shape[1] > 1:
-        axes.set_ylabel("second component")
-    else:
-        axes.set_yticks(range(len(classes)), [str(label) for label in classes])
-        axes.set(ylabel="class", ylim=(-0.6, len(classes) - 0.4))
+    axes.set_yticks(range(len(names)), names)
+    axes.set_xlim(0, 1.15 * max(float(percent.max()) for percent in percents.values()))
+    axes.set_xlabel("test error in % (bars: mean, circles: single splits)")
     axes.spines[["top", "right"]].set_visible(False)
-    if legend:
-        axes.figure.legend(loc="outside lower center", ncols=min(len(classes), 5), frameon=False)
     return axes
 
 
@@ -301,14 +283,14 @@ def plot_comparison(
         )  # fmt: skip
         spread = float(np.std(ours, ddof=1)) if len(ours) > 1 else 0.0
         axes.errorbar(
-            ours.mean(), place, xerr=spread, fmt="o", ms=6, color=COLOURS[0], capsize=2.5, lw=1.2,
-            label=f"{best}, mean and deviation over splits" if first else None,
+            ours.mean(), place, xerr=spread, fmt="o", ms=6, color=CLASS_COLOURS[0], capsize=2.5,
+            lw=1.2, label=f"{best}, mean and deviation over splits" if first else None,
         )  # fmt: skip
     marked = [(_printed(printed, name), i) for i, name in enumerate(order) if printed is not None]
     if marked:
         values, places = zip(*marked, strict=True)
         axes.plot(
-            values, places, "D", ms=7, mfc="none", mec=COLOURS[1], mew=1.5,
+            values, places, "D", ms=7, mfc="none", mec=CLASS_COLOURS[1], mew=1.5,
             label=f"{best} in the thesis",
         )  # fmt: skip
     axes.set_yticks(range(len(order)), order)
@@ -358,7 +340,7 @@ def _draw_curve(
     mean = np.array([one.mean() for one in values])
     spread = np.array([one.std(ddof=1) if len(one) > 1 else 0.0 for one in values])
     low, high = np.clip([mean - spread, mean + spread], 0.0, most)
-    colour = COLOURS[number]
+    colour = CLASS_COLOURS[number]
     ax.plot(
         dimensions, mean, color=colour, lw=1.6, label=name, marker=MARKS[number], ms=3.6,
         markevery=max(1, len(dimensions) // 12),
@@ -373,9 +355,3 @@ def _number_wholly(ax: Axes) -> None:
     from matplotlib.ticker import MaxNLocator
 
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-
-
-def _spread(n: int) -> NDArray[Any]:
-    """Heights within -0.3 .. 0.3 that neighbouring rows do not share: the golden ratio's."""
-    steps: NDArray[Any] = 0.6 * ((np.arange(n) * 0.6180339887498949) % 1.0) - 0.3
-    return steps
