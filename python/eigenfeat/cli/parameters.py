@@ -34,7 +34,10 @@ def add_parameters(group: Group) -> None:
         help="relative ridge of denominators (default 0.2), or auto",
     )
     group.add_argument(
-        "--n-directions", **whole, help="maximum directions of a pair of classes (default 10)"
+        "--n-directions",
+        type=_count,
+        metavar="N",
+        help="maximum directions of a pair of classes, or auto (default)",
     )
     group.add_argument(
         "--threshold",
@@ -154,6 +157,14 @@ def _or_auto(text: str) -> Any:
         return "auto" if text == "auto" else float(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"expected a number or auto, got {text!r}") from None
+
+
+def _count(text: str) -> Any:
+    """A whole number, or auto."""
+    try:
+        return "auto" if text == "auto" else int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected a whole number or auto, got {text!r}") from None
 
 
 def _powers(text: str) -> tuple[int, ...]:

@@ -47,7 +47,7 @@ class ClassifierSteps(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
     """
 
     ridge: float | str
-    n_directions: int
+    n_directions: int | str
     threshold: float | str | None
     pairs: Any
     denominator: str
