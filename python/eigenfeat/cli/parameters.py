@@ -20,7 +20,10 @@ PARAMETERS = (
     *("expansion", "powers", "include_input", "penalty", "tol", "depth", "hidden_directions"),
     *("hidden_ridge", "n_clusters", "random_state"),
 )
-PAIRS = ("all", "hypercube", "random", "stratified", "confusion", "one_vs_rest", "class_tree")
+PAIRS = (
+    *("all", "hypercube", "random", "stratified", "confusion", "one_vs_rest", "class_tree"),
+    "auto",
+)
 
 
 def add_parameters(group: Group) -> None:
@@ -49,7 +52,7 @@ def add_parameters(group: Group) -> None:
         "--pairs",
         choices=PAIRS,
         metavar="NAME",
-        help=f"pairs of classes: {', '.join(PAIRS)} (default all)",
+        help=f"pairs of classes: {', '.join(PAIRS)} (default auto)",
     )
     group.add_argument(
         "--denominator", choices=("second_moment", "covariance"), help="denominator of pairs"

@@ -158,7 +158,7 @@ class GEMClassifier(ClassifierSteps):
         ridge: float | str = 0.2,
         n_directions: int | str = "auto",
         threshold: float | str | None = 1.5,
-        pairs: Any = "all",
+        pairs: Any = "auto",
         denominator: str = "second_moment",
         constant: bool = True,
         scale: str = "auto",

@@ -68,14 +68,14 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
     threshold : float, "auto" or None, default=1.5
         Directions with a smaller eigenvalue are dropped. "auto" drops, for each pair, the
         directions that are expected from sampling noise alone.
-    pairs : str, tuple, list or Contrasts, default="all"
+    pairs : str, tuple, list or Contrasts, default="auto"
         The pairs of classes. "all": all k (k - 1) ordered pairs. "hypercube": neighbours on a cube,
         with the classes at random corners, O(k log k). "random": as many pairs drawn at random.
         "stratified": the same, with every class equally often numerator and denominator. A list
-        holds (numerator, denominator) labels. For many classes: "confusion" pairs each class with
-        those whose means are nearest, O(k). Problems between groups of classes: "one_vs_rest", 2 k;
-        "class_tree", 2 (k - 1); or `Contrasts` with your own weights. ``("random", n)``,
-        ``("stratified", n)`` and ``("confusion", n)`` set the number of pairs.
+        holds (numerator, denominator) labels. "confusion" pairs each class with those whose means
+        are nearest, O(k). "auto": "all" for up to 50 classes, else "confusion". Between groups of
+        classes: "one_vs_rest", 2 k; "class_tree", 2 (k - 1); or `Contrasts` with your own weights.
+        ``("random", n)``, ``("stratified", n)`` and ``("confusion", n)`` set the number of pairs.
     denominator : {"second_moment", "covariance"}, default="second_moment"
         The denominator matrix. With "covariance", both matrices are about class j's mean; see
         `pair_directions`.
@@ -194,7 +194,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
         ridge: float | str = 0.2,
         n_directions: int | str = "auto",
         threshold: float | str | None = 1.5,
-        pairs: Any = "all",
+        pairs: Any = "auto",
         denominator: str = "second_moment",
         constant: bool = True,
         scale: str = "auto",

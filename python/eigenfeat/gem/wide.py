@@ -27,6 +27,7 @@ from eigenfeat.expansion.layers import Directions, row_blocks
 from eigenfeat.gem.wide_directions import Combination, WideDirections
 from eigenfeat.gem.wide_solver import INNER, Leading, Numerator, WidePencils
 from eigenfeat.pencils.class_matrices import SingularDenominatorError
+from eigenfeat.pencils.pair_batches import settled_kind
 from eigenfeat.pencils.pairs import chosen_pairs
 from eigenfeat.pencils.scale import SPREAD, ScaleReport
 from eigenfeat.pencils.solution import Settings, Solution, directions_of_each
@@ -129,7 +130,7 @@ def solve_wide(
 
 
 def _items(labels: NDArray[Any], settings: Settings) -> NDArray[np.int64]:
-    kind, count = settings.pairs, None
+    kind, count = settled_kind(settings.pairs, len(labels), "hypercube"), None
     if isinstance(kind, tuple) and len(kind) == 2 and kind[0] in ("random", "stratified"):
         kind, count = kind
     plain = not isinstance(kind, str) or kind in ("all", "hypercube", "random", "stratified")

@@ -93,7 +93,8 @@ def pair_directions(
         The (numerator, denominator) pairs: a kind or a list as in `class_pairs`, where
         ``("random", n)`` and ``("stratified", n)`` set the number of pairs; "confusion" or
         ``("confusion", n)``, see `confusion_pairs`; or problems between groups of classes:
-        "one_vs_rest", "class_tree", see the functions of these names, or `Contrasts`.
+        "one_vs_rest", "class_tree", see the functions of these names, or `Contrasts`. "auto": "all"
+        for up to 50 classes, else "confusion".
     ridge : float >= 0 or "auto"
         Ridge, relative to a denominator's mean eigenvalue. If that is 0, as for a class of zeros or
         the covariance of one row, the mean over all classes is used instead. "auto": for each

@@ -376,3 +376,13 @@ def test_directions_of_many_classes_are_the_first_of_each_pair(rng):
     assert_array_equal(found.vectors, expected.vectors)
     few = pair_directions(moments, "hypercube", n_directions="auto", random_state=0)
     assert np.bincount(few.ranks).size == 10
+
+
+@pytest.mark.parametrize(("k", "kind"), [(50, "all"), (51, "confusion")])
+def test_automatic_pairs(rng, k, kind):
+    X, y = rng.standard_normal((3 * k, 3)), np.arange(3 * k) % k
+    moments = ClassMoments().update(X, y)
+    found = pair_directions(moments, "auto", n_directions=1, ridge=1.0)
+    expected = pair_directions(moments, kind, n_directions=1, ridge=1.0)
+    assert_array_equal(found.solved_pairs, expected.solved_pairs)
+    assert_array_equal(found.vectors, expected.vectors)
