@@ -48,7 +48,7 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
     """
 
     ridge: float | str
-    n_directions: int
+    n_directions: int | str
     threshold: float | str | None
     pairs: Any
     denominator: str
@@ -80,7 +80,8 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
     def _check_clusters(self) -> None:
         drawn = isinstance(self.pairs, tuple) and len(self.pairs) == 2 and self.pairs[0] == "random"
         whole = drawn and isinstance(self.pairs[1], Integral) and int(self.pairs[1]) >= 1
-        if self.n_clusters > 1 and self.pairs != "all" and not whole:
+        every = isinstance(self.pairs, str) and self.pairs in ("auto", "all")
+        if self.n_clusters > 1 and not (every or whole):
             raise ValueError(
                 f"pairs: expected 'all' or ('random', n) with n_clusters > 1, got {self.pairs!r}"
             )
@@ -149,7 +150,7 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
             ridge=self.ridge if last or self.hidden_ridge is None else self.hidden_ridge,
             n_directions=self.n_directions if last else self.hidden_directions,
             threshold=self.threshold if last else None,
-            pairs="all" if level > 0 and self.n_clusters > 1 else self.pairs,
+            pairs="auto" if level > 0 and self.n_clusters > 1 else self.pairs,
             denominator=self.denominator,
             constant=self.constant or level > 0,
             scale=self.scale if level == 0 else "none",
@@ -194,7 +195,7 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
             scaled=self.scale == "columns",
             random_state=self.random_state,
         )
-        count = None if self.pairs == "all" else int(self.pairs[1])
+        count = None if isinstance(self.pairs, str) else int(self.pairs[1])
         gem.pairs = cross_pairs(of_classes, count, self.random_state)
         return gem, groups.relabelled(names)
 
