@@ -14,7 +14,8 @@ from eigenfeat.ldg.kernel import KernelLDG
 from eigenfeat.ldg.linear import LDG
 from eigenfeat.ldg.local_fisher import LocalFisher
 from eigenfeat.ldg.margin_criterion import MaximumMarginCriterion
-from eigenfeat.ldg.metric_learning import ITML, NCA, TransferITML
+from eigenfeat.ldg.metric_learning import ITML, TransferITML
+from eigenfeat.ldg.nca import NCA
 from eigenfeat.ldg.pooled import PooledFisher, PooledPCA
 from eigenfeat.ldg.sparse import SparseLDG
 from eigenfeat.ldg.transfer import TransferLDG
