@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
     from sklearn.base import BaseEstimator
 
+    from eigenfeat.incomplete import EarlyDecisions
+
 __all__ = ["EarlyDecisionDisplay"]
 
 
@@ -87,7 +89,7 @@ class EarlyDecisionDisplay:
     def __init__(
         self,
         series: NDArray[Any],
-        decision: Any,
+        decision: EarlyDecisions,
         reliability: float,
         times: Sequence[int],
         mean: NDArray[Any],

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import check_whole
 from eigenfeat.plotting.arguments import panel_figure, root_figure, wrapped
 from eigenfeat.plotting.colours import MUTED, SPECTRUM_COLOURS
@@ -73,8 +74,8 @@ class SpectrumDisplay:
 
     def __init__(
         self,
-        eigenvalues: Mapping[Pair, Any],
-        labels: Sequence[Any],
+        eigenvalues: Mapping[Pair, Floats],
+        labels: Sequence[Hashable],
         threshold: float | None = None,
     ) -> None:
         self.eigenvalues, self.labels, self.threshold = eigenvalues, labels, threshold

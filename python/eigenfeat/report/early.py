@@ -17,6 +17,8 @@ from eigenfeat.report.html import Section, figure, paragraph, table
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
+    from eigenfeat.incomplete import EarlyLabels
+
 __all__ = ["Early", "decided", "early_sections"]
 
 MOST_SERIES = 2000
@@ -25,7 +27,7 @@ MOST_SERIES = 2000
 class Early:
     """Early decisions beside those about complete series."""
 
-    def __init__(self, evidence: Evidence, found: Any, length: int) -> None:
+    def __init__(self, evidence: Evidence, found: EarlyLabels, length: int) -> None:
         number = {label: code for code, label in enumerate(evidence.classes.tolist())}
         codes = [number[label] for label in np.asarray(found.label).tolist()]
         self.whole, self.length, self.time = evidence, length, np.asarray(found.time)
