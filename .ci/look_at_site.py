@@ -2,7 +2,7 @@
 
 Links inside the site lead to pages and headings that exist; that needs no browser. With Chromium
 pages open at two widths without errors on the console, pictures of them are kept beside the site,
-and the search finds `GEMClassifier`.
+the search finds `GEMClassifier`, and formulas are typeset.
 """
 
 import shutil
@@ -26,6 +26,7 @@ PAGES = [
     "api/generated/eigenfeat.GEMClassifier.html",
     "benchmarks.html",
 ]
+FORMULAS = "api/generated/eigenfeat.incomplete.GaussianCompletion.html"
 WIDTHS = {"wide": 1400, "narrow": 420}
 
 
@@ -100,6 +101,11 @@ def look(chromium, site):
     yield from (f"search: {line}" for line in console)
     if "api/generated/eigenfeat.GEMClassifier.html" not in found:
         yield "search: GEMClassifier was not found"
+    if (site / "_static" / "mathjax").is_dir():  # else formulas need another server
+        found, console = browse(chromium, f"{root}/{FORMULAS}", width=1400)
+        yield from (f"{FORMULAS}: {line}" for line in console)
+        if "<mjx-container" not in found:
+            yield f"{FORMULAS}: formulas were not typeset"
     server.shutdown()
 
 

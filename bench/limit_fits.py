@@ -121,7 +121,7 @@ def _relatives(size: str, X: np.ndarray, y: np.ndarray) -> Calls:
     calls["LocalFisher"] = lambda: ldg.LocalFisher().fit(X, y)
     calls["ITML"] = lambda: ldg.ITML().fit(X, y)
     calls["NCA"] = lambda: ldg.NCA(max_iter=50 if size in ("large", "wide") else 3).fit(X, y)
-    for name in ("TransferLDG", "PooledPCA", "PooledFisher"):
+    for name in ("TransferITML", "TransferLDG", "PooledPCA", "PooledFisher"):
         calls[name] = lambda name=name: getattr(ldg, name)().fit(X, y, sample_domain=domains)
     return calls
 

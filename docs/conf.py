@@ -3,6 +3,7 @@
 import os
 import warnings
 from datetime import date
+from pathlib import Path
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
@@ -90,6 +91,10 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = "eigenfeat"
 html_static_path = ["_static"]
+# .ci/docs puts MathJax there where it can; otherwise pages load it from a public server.
+if Path(__file__).with_name("_build").joinpath("static", "mathjax").is_dir():
+    html_static_path.append("_build/static")
+    mathjax_path = "mathjax/tex-mml-chtml.js"
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_theme_options = {

@@ -257,6 +257,24 @@ SPEECH_GEM = Hyperparameters(
 )
 
 
+# Section 4.3 compares ways to choose pairs at an equal budget: as many pairs and directions each
+# (but for stratified ones, which are 150 where the others are 140).
+STRATEGIES = ("hypercube", "random", "stratified")
+BUDGET = {"scale": "columns", "ridge": 0.5, "threshold": None, "n_directions": 3, "penalty": 1.0}
+
+
+def _strategy(kind: str) -> Method:
+    name = f"{kind} pairs, equal budget"
+    return Method(
+        f"{name} (ensemble)",
+        estimators.gem,
+        Hyperparameters(fixed={**BUDGET, "pairs": kind}, quick={"n_directions": 1}),
+        ensemble=partial(estimators.ensemble, n_members=MEMBERS, quick=2),
+        members=Paper(name),
+        peer=True,
+    )
+
+
 def load_speech(path: Path, context: Context) -> Data:
     """Return frames of four speakers to train on, of one to choose on and of one to test on.
 
@@ -311,6 +329,7 @@ SPEECH = Problem(
             ensemble=partial(estimators.ensemble, n_members=MEMBERS, quick=MEMBERS),
             members=ONE,
         ),
+        *map(_strategy, STRATEGIES),
     ),
     quoted=(NETWORK,),
     objective="cross_entropy",

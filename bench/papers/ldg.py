@@ -18,7 +18,7 @@ from bench.papers.splits import Table, by_splits
 
 TRAINING_SHARE = 0.7
 MOST_TRAINING, QUICK_TRAINING = 3_000, 200
-MOST_TESTING, QUICK_TESTING = 5_000, 400  # which only MNIST has more of
+MOST_TESTING, QUICK_TESTING = 5_000, 400  # which only MNIST and USPS have more of
 SMALL_QUICK_TESTING = 200
 
 RULES = Rules(gammas=(0.2, 0.4, 0.6, 0.8, 1.0), at=5, most=40)  # section 3.4
@@ -117,6 +117,7 @@ TABLE = (
     _set("dermatology", "Dermatology", "uci_dermatology.npz", AGES),
     _set("ionosphere", "Ionosphere", "uci_ionosphere.npz"),
     _set("satimage", "Statlog Landsat", "uci_satimage.npz", "", load_parts, PARTS),
+    _set("usps", "USPS digits", "usps.npz", FEWER, load_mnist, TRAIN_TEST),
     _set("isolet", "Isolet, spoken letters", "uci_isolet.npz", "", load_parts, PARTS),
     _set("mnist", "MNIST digits", "mnist.npz", FEWER, load_mnist, TRAIN_TEST),
     _set("arcene", "Arcene", "uci_arcene.npz", FIRST),

@@ -186,7 +186,8 @@ class Problem:
 
     `objective` is what hyperparameters are chosen by: "error" or "cross_entropy". `quoted` are rows
     of the paper's table that nothing here runs. `study` replaces training and testing once: called
-    with a job, an outcome of the kind `outcome` and a step, it fills in the outcome. A quick run
+    with a job, an outcome of the kind `outcome` and a step, it fills in the outcome. `beside` the
+    file are further ones with their arrays. A quick run
     leaves out what is not `in_quick`.
     """
 
@@ -201,6 +202,7 @@ class Problem:
     objective: str = "error"
     study: Callable[[Job, Any, Step], None] | None = None
     outcome: type[Outcome] = Outcome
+    beside: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     in_quick: bool = True
 
 
@@ -267,13 +269,16 @@ class Report:
 
 def check_files(protocol: Protocol, folder: Path, context: Context = Context()) -> None:
     """Raise DataError unless the files are there and hold the arrays that they should."""
+    files = {}
     for problem in protocol.of(context):
-        path = folder / problem.file
-        described = "; ".join(f"{name}: {what}" for name, what in problem.arrays.items())
+        files |= {problem.file: problem.arrays, **problem.beside}
+    for name, arrays in files.items():
+        path = folder / name
+        described = "; ".join(f"{array}: {what}" for array, what in arrays.items())
         expected = f"{path} with arrays {described};" if described else f"{path},"
         try:
             with np.load(path, allow_pickle=False) as file:
-                missing = [name for name in problem.arrays if name not in file.files]
+                missing = [array for array in arrays if array not in file.files]
         except FileNotFoundError:
             raise DataError(f"data: expected {expected} got no such file") from None
         except (ValueError, EOFError, AttributeError, zipfile.BadZipFile):

@@ -47,8 +47,11 @@ def reproduce(
     from rich.console import Console
 
     console = console or Console()
-    check_files(protocol, folder, context)
     jobs = _jobs(protocol, folder, context, peers, only)
+    asked = tuple(
+        problem for problem in protocol.problems if any(j.problem is problem for j in jobs)
+    )
+    check_files(dataclasses.replace(protocol, problems=asked), folder, context)
     output.mkdir(parents=True, exist_ok=True)
     stem = f"{protocol.name}{'-quick' if context.quick else ''}"
     outcomes: list[Outcome] = []

@@ -55,6 +55,7 @@ ESTIMATORS = {
     "MaximumMarginCriterion": ldg.MaximumMarginCriterion,
     "LocalFisher": ldg.LocalFisher,
     "ITML": lambda: ldg.ITML(n_pairs=20, max_iter=50, tol=0.5),
+    "TransferITML": lambda: ldg.TransferITML(n_pairs=20, max_iter=50, tol=0.5),
     "NCA": lambda: ldg.NCA(max_iter=3),
     "Autoencoder": lambda: ef.Autoencoder(n_components=2, max_iter=3),
     "MulticlassSVM": ef.MulticlassSVM,
@@ -79,7 +80,7 @@ ESTIMATORS = {
 def new(name):
     """An estimator, and what else `fit` gets."""
     estimator = ESTIMATORS[name]()
-    domains = name in ("TransferLDG", "PooledPCA", "PooledFisher")
+    domains = name in ("TransferITML", "TransferLDG", "PooledPCA", "PooledFisher")
     return estimator, {"sample_domain": DOMAINS} if domains else {}
 
 

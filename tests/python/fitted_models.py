@@ -106,6 +106,7 @@ MODELS = {
     "NCA": lambda: ldg.NCA(2).fit(X, Y),
     "PooledPCA": lambda: ldg.PooledPCA().fit(X, Y, sample_domain=DOMAINS),
     "PooledFisher": lambda: ldg.PooledFisher().fit(X, Y, sample_domain=DOMAINS),
+    "TransferITML": lambda: ldg.TransferITML(2).fit(X, Y, sample_domain=DOMAINS),
     "TransferLDG": lambda: ldg.TransferLDG().fit(X, Y, sample_domain=DOMAINS),
     "Autoencoder": lambda: ef.Autoencoder(n_components=2, max_iter=9).fit(X),
     "MulticlassSVM": lambda: ef.MulticlassSVM().fit(X, Y),

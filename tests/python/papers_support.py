@@ -65,6 +65,7 @@ def write_ldg(folder, rng):
         X, y = blobs(rng, 40, 48, 4, np.uint8)
         arrays |= {f"X_{domain}": X + np.uint8(shift), f"y_{domain}": y + 1}
     np.savez(folder / "office_surf.npz", **arrays)
+    np.savez(folder / "usps.npz", **two_parts(rng, 300, 100, 16, 5, "_train", np.uint8))
 
 
 def blobs(rng, n, d, k, dtype):

@@ -20,7 +20,10 @@ PARAMETERS = (
     *("expansion", "powers", "include_input", "penalty", "tol", "depth", "hidden_directions"),
     *("hidden_ridge", "n_clusters", "random_state"),
 )
-PAIRS = ("all", "hypercube", "random", "stratified", "confusion", "one_vs_rest", "class_tree")
+PAIRS = (
+    *("all", "hypercube", "random", "stratified", "confusion", "one_vs_rest", "class_tree"),
+    "auto",
+)
 
 
 def add_parameters(group: Group) -> None:
@@ -34,7 +37,10 @@ def add_parameters(group: Group) -> None:
         help="relative ridge of denominators (default 0.2), or auto",
     )
     group.add_argument(
-        "--n-directions", **whole, help="maximum directions of a pair of classes (default 10)"
+        "--n-directions",
+        type=_count,
+        metavar="N",
+        help="maximum directions of a pair of classes, or auto (default)",
     )
     group.add_argument(
         "--threshold",
@@ -46,7 +52,7 @@ def add_parameters(group: Group) -> None:
         "--pairs",
         choices=PAIRS,
         metavar="NAME",
-        help=f"pairs of classes: {', '.join(PAIRS)} (default all)",
+        help=f"pairs of classes: {', '.join(PAIRS)} (default auto)",
     )
     group.add_argument(
         "--denominator", choices=("second_moment", "covariance"), help="denominator of pairs"
@@ -154,6 +160,14 @@ def _or_auto(text: str) -> Any:
         return "auto" if text == "auto" else float(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"expected a number or auto, got {text!r}") from None
+
+
+def _count(text: str) -> Any:
+    """A whole number, or auto."""
+    try:
+        return "auto" if text == "auto" else int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected a whole number or auto, got {text!r}") from None
 
 
 def _powers(text: str) -> tuple[int, ...]:

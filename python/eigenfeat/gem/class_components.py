@@ -136,7 +136,7 @@ class ClassComponents(GEM):
         self.moments_ = moments
         self.classes_ = np.asarray(moments.classes_)
         settings = matrices.Parameters(
-            self.n_directions, 0.0, self.scale, self.center == "class", "auto", self.n_threads
+            int(self.n_directions), 0.0, self.scale, self.center == "class", "auto", self.n_threads
         )
         self._solution = Lazy(partial(_by_class, moments, settings, self.kind == "vanishing"))
 

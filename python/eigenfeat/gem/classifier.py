@@ -26,6 +26,7 @@ from eigenfeat.gem.wide_directions import WIDE_DIRECTIONS
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.linear.stored import STORED as OF_LINEAR
 from eigenfeat.pencils.stored import STORED as OF_PENCILS
+from eigenfeat.rows.callbacks import with_steps
 from eigenfeat.rows.completion import COMPLETION
 from eigenfeat.rows.out_of_core import over_blocks
 
@@ -47,8 +48,9 @@ class GEMClassifier(ClassifierSteps):
     ----------
     ridge, pairs, denominator, constant, scale
         As in :class:`GEM`.
-    n_directions : int >= 1, default=10
-        Maximum number of directions to keep for a pair.
+    n_directions : int >= 1 or "auto", default="auto"
+        Maximum number of directions to keep for a pair. "auto": 10, or 3,000 divided by the number
+        of pairs if there are more than 300, but at least 3.
     threshold : float, "auto" or None, default=1.5
         Directions of the last layer with a smaller eigenvalue are dropped; see :class:`GEM`.
     expansion : {"auto", "half_wave", "shifted", "polynomial"}, default="auto"
@@ -155,9 +157,9 @@ class GEMClassifier(ClassifierSteps):
     def __init__(
         self,
         ridge: float | str = 0.2,
-        n_directions: int = 10,
+        n_directions: int | str = "auto",
         threshold: float | str | None = 1.5,
-        pairs: Any = "all",
+        pairs: Any = "auto",
         denominator: str = "second_moment",
         constant: bool = True,
         scale: str = "auto",
@@ -196,6 +198,7 @@ class GEMClassifier(ClassifierSteps):
         self.n_threads = n_threads
         self.verbose = verbose
 
+    @with_steps
     def fit(
         self,
         X: Rows | RowBlocks,

@@ -25,6 +25,7 @@ from eigenfeat._base.validation import MOST, show
 from eigenfeat.gem.classifier import CLASSIFIER, REGISTRY, GEMClassifier
 from eigenfeat.gem.version1 import ensemble_state
 from eigenfeat.rows.blocks import is_blocks
+from eigenfeat.rows.callbacks import Iterative, with_steps
 from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.out_of_core import FromLogits, over_blocks
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["ENSEMBLE", "GEMEnsemble"]
 
 
-class GEMEnsemble(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
+class GEMEnsemble(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstimator):
     r"""Ensemble of randomised GEM classifiers, with the geometric mean of their probabilities.
 
     The members differ in their random draws: pairs of classes (hypercubes) or, in a pipeline,
@@ -135,6 +136,7 @@ class GEMEnsemble(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
         self.n_threads = n_threads
         self.verbose = verbose
 
+    @with_steps
     def fit(
         self,
         X: Rows | RowBlocks,
@@ -161,17 +163,22 @@ class GEMEnsemble(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
         members = self._members()
         first = members[0]
         if isinstance(first, Pipeline):
-            self._fit_pipelines(members, X, y, {"sample_weight": sample_weight, "events": events})
+            given = {"sample_weight": sample_weight, "events": events}
+            count = self._fit_pipelines(members, X, y, given)
         else:
-            self._fit_classifiers(members, X, y, sample_weight, events)
-        return self._adopt(members)
+            count = self._fit_classifiers(members, X, y, sample_weight, events)
+        return self._adopt(members[:count])
+
+    def _most_steps(self) -> int:
+        return self.n_members
 
     def _adopt(self, members: list[Any]) -> GEMEnsemble:
         self.members_, self.classes_ = members, members[0].classes_
         take_names(self, members[0])
         return self
 
-    def _fit_pipelines(self, members: list[Any], X: Any, y: Any, others: dict[str, Any]) -> None:
+    def _fit_pipelines(self, members: list[Any], X: Any, y: Any, others: dict[str, Any]) -> int:
+        """Fit them, and return how many; fewer where a callback has asked to stop."""
         if is_blocks(X):
             raise ValueError(f"X: expected an array with a pipeline as estimator, got {show(X)}")
         members[0][-1]._check_parameters()
@@ -182,6 +189,9 @@ class GEMEnsemble(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
             member.fit(X, y, **given)
             count = member[-1].layers_[-1].directions.shape[1]
             self._say(f"member {number + 1}: {count} directions", started)
+            if self._step_done():
+                break
+        return number + 1
 
     def _fit_classifiers(
         self,
@@ -190,7 +200,7 @@ class GEMEnsemble(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
         y: Any,
         sample_weight: ArrayLike | None,
         events: Any,
-    ) -> None:
+    ) -> int:
         first = members[0]
         first._check_parameters()
         started = time.perf_counter()
@@ -204,6 +214,9 @@ class GEMEnsemble(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
             member._fit(rows, groups, own)
             take_names(member, first)
             self._say(f"member {number + 1}: {len(own.ranks_)} directions", started)
+            if self._step_done():
+                break
+        return number + 1
 
     @staticmethod
     def _sibling(member: GEMClassifier, gem: GEM, groups: LabelledRows, started: float) -> GEM:

@@ -62,19 +62,20 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
         Multiple of a denominator's mean eigenvalue that is added to its diagonal. 0 needs more
         independent rows than columns in every class. "auto" chooses one between .03 and 1 for each
         class from its spectrum and its number of rows: see :func:`eigenfeat.pair_directions`.
-    n_directions : int >= 1, default=10
-        Maximum number of directions to keep for a pair.
+    n_directions : int >= 1 or "auto", default="auto"
+        Maximum number of directions to keep for a pair. "auto": 10, or 3,000 divided by the number
+        of pairs if there are more than 300, but at least 3.
     threshold : float, "auto" or None, default=1.5
         Directions with a smaller eigenvalue are dropped. "auto" drops, for each pair, the
         directions that are expected from sampling noise alone.
-    pairs : str, tuple, list or Contrasts, default="all"
+    pairs : str, tuple, list or Contrasts, default="auto"
         The pairs of classes. "all": all k (k - 1) ordered pairs. "hypercube": neighbours on a cube,
         with the classes at random corners, O(k log k). "random": as many pairs drawn at random.
         "stratified": the same, with every class equally often numerator and denominator. A list
-        holds (numerator, denominator) labels. For many classes: "confusion" pairs each class with
-        those whose means are nearest, O(k). Problems between groups of classes: "one_vs_rest", 2 k;
-        "class_tree", 2 (k - 1); or `Contrasts` with your own weights. ``("random", n)``,
-        ``("stratified", n)`` and ``("confusion", n)`` set the number of pairs.
+        holds (numerator, denominator) labels. "confusion" pairs each class with those whose means
+        are nearest, O(k). "auto": "all" for up to 50 classes, else "confusion". Between groups of
+        classes: "one_vs_rest", 2 k; "class_tree", 2 (k - 1); or `Contrasts` with your own weights.
+        ``("random", n)``, ``("stratified", n)`` and ``("confusion", n)`` set the number of pairs.
     denominator : {"second_moment", "covariance"}, default="second_moment"
         The denominator matrix. With "covariance", both matrices are about class j's mean; see
         `pair_directions`.
@@ -108,8 +109,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
     Attributes
     ----------
     directions_ : (d, F) array
-        One direction per column, in the units of the input. Projections are
-        ``X @ directions_ + offset_``.
+        Columns, in the units of the input. Projections are ``X @ directions_ + offset_``.
     offset_ : (F,) array
         Offsets of the projections; zeros if `constant` is False, except with "covariance".
     eigenvalues_ : (F,) array
@@ -174,7 +174,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
     _solve_with: ClassVar[Any] = None  # what pencils are solved with, if not with the core here
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "ridge": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "n_directions": [Interval(Integral, 1, None, closed="left")],
+        "n_directions": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "threshold": [Interval(Real, None, None, closed="neither"), StrOptions({"auto"}), None],
         "pairs": [StrOptions(set(KINDS)), tuple, list, Contrasts],
         "denominator": [StrOptions({"second_moment", "covariance"})],
@@ -192,9 +192,9 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
     def __init__(
         self,
         ridge: float | str = 0.2,
-        n_directions: int = 10,
+        n_directions: int | str = "auto",
         threshold: float | str | None = 1.5,
-        pairs: Any = "all",
+        pairs: Any = "auto",
         denominator: str = "second_moment",
         constant: bool = True,
         scale: str = "auto",

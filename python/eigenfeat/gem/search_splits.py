@@ -89,16 +89,19 @@ class Split:
 
     def _same_solution(self, trials: list[Trial], solves: tuple[str, ...]) -> Iterator[list[Trial]]:
         """Candidates that select among the same directions."""
-        own = self.base.threshold
-        for auto in (False, True):
-            some = [t for t in trials if (t["params"].get("threshold", own) == "auto") == auto]
+        apart: dict[tuple[bool, ...], list[Trial]] = {}
+        for trial in trials:
+            given = [trial["params"].get(name, getattr(self.base, name)) for name in _SELECTS]
+            apart.setdefault(tuple(value == "auto" for value in given), []).append(trial)
+        for some in apart.values():
             yield from _groups(some, lambda name: name not in solves)
 
     def _solve(self, trials: list[Trial]) -> list[Layer]:
         """Layers with the most directions and the lowest threshold of these candidates."""
         models = [candidate(self.base, trial["params"]) for trial in trials]
         model = models[0]
-        thresholds = [other.threshold for other in models]  # "auto" is never beside a number
+        thresholds = [other.threshold for other in models]
+        # "auto" is never beside a number.
         model.threshold = None if None in thresholds else min(thresholds)  # type: ignore[type-var]
         model.n_directions = max(other.n_directions for other in models)
         asked = model.scale
@@ -199,7 +202,9 @@ def _groups(trials: list[Trial], counts: Callable[[str], bool]) -> Iterator[list
 
 
 def _selected(layer: Layer, model: GEMClassifier) -> NDArray[np.bool_]:
-    mask: NDArray[np.bool_] = layer.ranks < model.n_directions
+    mask: NDArray[np.bool_] = np.ones(len(layer.ranks), dtype=bool)
+    if not isinstance(model.n_directions, str):
+        mask &= layer.ranks < model.n_directions
     if not (model.threshold is None or isinstance(model.threshold, str)):
         mask &= layer.eigenvalues >= model.threshold
     return mask

@@ -25,6 +25,7 @@ from eigenfeat.gem.gem import GEM
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.pencils.wide_rows import is_wide
 from eigenfeat.rows.blocks import ArrayBlocks, RowBlocks
+from eigenfeat.rows.callbacks import Iterative, steps_of
 from eigenfeat.rows.completion import ALLOW_NAN, complete, keep_completion
 from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.memory import MemoryRows
@@ -40,14 +41,14 @@ if TYPE_CHECKING:
 __all__ = ["ClassifierSteps"]
 
 
-class ClassifierSteps(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
+class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstimator):
     """Single steps of :class:`GEMClassifier`, also used for searches and ensembles.
 
     Its parameters are those of the classifier, which documents them.
     """
 
     ridge: float | str
-    n_directions: int
+    n_directions: int | str
     threshold: float | str | None
     pairs: Any
     denominator: str
@@ -79,7 +80,8 @@ class ClassifierSteps(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
     def _check_clusters(self) -> None:
         drawn = isinstance(self.pairs, tuple) and len(self.pairs) == 2 and self.pairs[0] == "random"
         whole = drawn and isinstance(self.pairs[1], Integral) and int(self.pairs[1]) >= 1
-        if self.n_clusters > 1 and self.pairs != "all" and not whole:
+        every = isinstance(self.pairs, str) and self.pairs in ("auto", "all")
+        if self.n_clusters > 1 and not (every or whole):
             raise ValueError(
                 f"pairs: expected 'all' or ('random', n) with n_clusters > 1, got {self.pairs!r}"
             )
@@ -148,7 +150,7 @@ class ClassifierSteps(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
             ridge=self.ridge if last or self.hidden_ridge is None else self.hidden_ridge,
             n_directions=self.n_directions if last else self.hidden_directions,
             threshold=self.threshold if last else None,
-            pairs="all" if level > 0 and self.n_clusters > 1 else self.pairs,
+            pairs="auto" if level > 0 and self.n_clusters > 1 else self.pairs,
             denominator=self.denominator,
             constant=self.constant or level > 0,
             scale=self.scale if level == 0 else "none",
@@ -172,7 +174,10 @@ class ClassifierSteps(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
             layers.append(self._layer(groups, layers, level))
         started = time.perf_counter()
         features = rows.read_as(layers=tuple(layers), include_input=self.include_input)
-        self.logit_ = self._logit(self.penalty).fit(features)
+        logit = self._logit(self.penalty)
+        with steps_of(self, logit):
+            logit.fit_path(features, None, [self.penalty])
+        self.logit_ = logit
         counts = f"{self.logit_.n_features_in_} features, {self.logit_.n_iter_[0]} iterations"
         self._say(f"logit: {counts}", started)
         self.classes_ = self.logit_.classes_
@@ -190,7 +195,7 @@ class ClassifierSteps(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
             scaled=self.scale == "columns",
             random_state=self.random_state,
         )
-        count = None if self.pairs == "all" else int(self.pairs[1])
+        count = None if isinstance(self.pairs, str) else int(self.pairs[1])
         gem.pairs = cross_pairs(of_classes, count, self.random_state)
         return gem, groups.relabelled(names)
 
@@ -205,6 +210,10 @@ class ClassifierSteps(Speaks, FromLogits, ClassifierMixin, BaseEstimator):
     def _features(self, X: Any, layers: Sequence[Layer]) -> ExpandedRows:
         """The last layer's features, by their projections."""
         return layer_features(X, layers, self.include_input, self.n_threads)
+
+    def _most_steps(self) -> int:
+        """Those of the logit."""
+        return self._logit(self.penalty).max_iter
 
     def _logit(self, penalty: float) -> MultinomialLogit:
         columns = self.include_input and self.depth == 1

@@ -27,9 +27,10 @@ from eigenfeat.expansion.layers import Directions, row_blocks
 from eigenfeat.gem.wide_directions import Combination, WideDirections
 from eigenfeat.gem.wide_solver import INNER, Leading, Numerator, WidePencils
 from eigenfeat.pencils.class_matrices import SingularDenominatorError
+from eigenfeat.pencils.pair_batches import settled_kind
 from eigenfeat.pencils.pairs import chosen_pairs
 from eigenfeat.pencils.scale import SPREAD, ScaleReport
-from eigenfeat.pencils.solution import Settings, Solution
+from eigenfeat.pencils.solution import Settings, Solution, directions_of_each
 from eigenfeat.pencils.wide_denominator import Denominator
 from eigenfeat.pencils.wide_rows import WideClasses, wide_classes
 
@@ -110,7 +111,7 @@ def solve_wide(
     items = _items(labels, settings)
     movable = settings.constant or settings.denominator == "covariance"
     classes, scale = wide_classes(X, codes, weight, settings.scale, movable, SPREAD)
-    parts = _Parts(classes, settings)
+    parts = _Parts(classes, settings, len(items))
     by_pair: dict[int, _OfPair] = {}
     for below in np.unique(items[:, 1]).tolist():
         started = time.perf_counter()
@@ -129,7 +130,7 @@ def solve_wide(
 
 
 def _items(labels: NDArray[Any], settings: Settings) -> NDArray[np.int64]:
-    kind, count = settings.pairs, None
+    kind, count = settled_kind(settings.pairs, len(labels), "hypercube"), None
     if isinstance(kind, tuple) and len(kind) == 2 and kind[0] in ("random", "stratified"):
         kind, count = kind
     plain = not isinstance(kind, str) or kind in ("all", "hypercube", "random", "stratified")
@@ -156,12 +157,13 @@ class _OfPair:
 class _Parts:
     """The denominators of classes, one after the other, and the pencils over them."""
 
-    def __init__(self, classes: WideClasses, settings: Settings) -> None:
+    def __init__(self, classes: WideClasses, settings: Settings, n_pairs: int) -> None:
         self._classes, self._settings = classes, settings
         self._threads = settings.n_threads or 0
         self._covariance = settings.denominator == "covariance"
         self._constant = settings.constant and not self._covariance
         self._units = self._all_units()
+        self._count = directions_of_each(settings.n_directions, n_pairs)
         self.unfinished = 0  # directions whose residual is above the tolerance
 
     def over(
@@ -188,8 +190,7 @@ class _Parts:
         tolerance = TOLERANCES[classes.dtype]
         threshold = -np.inf if settings.threshold is None else float(settings.threshold)
         leading = [
-            _above(found, threshold)
-            for found in pencils.solve(settings.n_directions, threshold, tolerance)
+            _above(found, threshold) for found in pencils.solve(self._count, threshold, tolerance)
         ]
         self.unfinished += sum(int((found.error > tolerance).sum()) for found in leading)
         for batch in _batches(leading):

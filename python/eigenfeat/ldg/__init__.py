@@ -8,7 +8,7 @@ from eigenfeat.ldg.kernel import KernelLDG
 from eigenfeat.ldg.linear import LDG
 from eigenfeat.ldg.local_fisher import LocalFisher
 from eigenfeat.ldg.margin_criterion import MaximumMarginCriterion
-from eigenfeat.ldg.metric_learning import ITML, NCA
+from eigenfeat.ldg.metric_learning import ITML, NCA, TransferITML
 from eigenfeat.ldg.pooled import PooledFisher, PooledPCA
 from eigenfeat.ldg.sparse import SparseLDG
 from eigenfeat.ldg.transfer import TransferLDG
@@ -28,5 +28,6 @@ __all__ = [
     "PooledPCA",
     "RegularizedFisher",
     "SparseLDG",
+    "TransferITML",
     "TransferLDG",
 ]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from eigenfeat._base.interruptible import interruptible
-from eigenfeat.ldg._solving.base import ClassReducer
+from eigenfeat.ldg._solving.base import WeightedReducer
 from eigenfeat.ldg._solving.between import check_means_differ, means_rounding
 from eigenfeat.ldg._solving.scatters import ClassRows, Reduction, count_components
 
 __all__ = ["DirectLDA"]
 
 
-class DirectLDA(ClassReducer):
+class DirectLDA(WeightedReducer):
     """Direct linear discriminant analysis, for many columns.
 
     The null space of S_b, which has no information about classes, is removed first. In the
@@ -72,5 +72,5 @@ class DirectLDA(ClassReducer):
             8 * len(rows.within) * rank**2,
         )
         directions = white @ turn[: -m - 1 : -1].T
-        variances = deviations[: -m - 1 : -1] ** 2 / rows.n_rows
+        variances = deviations[: -m - 1 : -1] ** 2 / rows.total
         return Reduction(directions / rows.unit, {"eigenvalues_": variances})

@@ -1,7 +1,7 @@
 """Fisher's discriminant for few rows: with a ridge, or after PCA.
 
 Parrish (2012), section 3.5. With more rows than columns `eigenfeat.FisherLDA` computes the first
-from moments: it streams, and accepts weights and sparse rows.
+from moments: it streams, and accepts sparse rows.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from eigenfeat.ldg._solving.base import ClassReducer
+from eigenfeat.ldg._solving.base import ClassReducer, WeightedReducer
 from eigenfeat.ldg._solving.between import regularized_fisher, shares_of_variance
 from eigenfeat.ldg._solving.scatters import (
     Array,
@@ -26,7 +26,7 @@ __all__ = ["PCAFisher", "RegularizedFisher"]
 LEAST_SHARE = 1e-8  # of a direction's variance that is taken to be within classes
 
 
-class RegularizedFisher(ClassReducer):
+class RegularizedFisher(WeightedReducer):
     """Fisher's discriminant directions with a ridge on the scatter within classes.
 
     The directions v maximise ``v^T S_b v / v^T (S_w + ridge tr(S_w) / d I) v``; there are at most
@@ -77,7 +77,7 @@ class RegularizedFisher(ClassReducer):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ClassReducer._parameter_constraints,
+        **WeightedReducer._parameter_constraints,
         "ridge": [Interval(Real, 0, None, closed="left")],
     }
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from eigenfeat.ldg._solving.base import ClassReducer
+from eigenfeat.ldg._solving.base import WeightedReducer
 from eigenfeat.ldg._solving.between import shares_of_variance
 from eigenfeat.ldg._solving.scatters import ClassRows, Reduction
 
 __all__ = ["GSVDDiscriminant"]
 
 
-class GSVDDiscriminant(ClassReducer):
+class GSVDDiscriminant(WeightedReducer):
     """Discriminant analysis by the generalized singular value decomposition (LDA/GSVD).
 
     The directions maximise the variance between classes over the variance within classes, which

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from eigenfeat.ldg._solving.base import ClassReducer
+from eigenfeat.ldg._solving.base import WeightedReducer
 from eigenfeat.ldg._solving.lapack import eigenpairs_between
 from eigenfeat.ldg._solving.scatters import EPS, ClassRows, Reduction, count_components
 
 __all__ = ["MaximumMarginCriterion"]
 
 
-class MaximumMarginCriterion(ClassReducer):
+class MaximumMarginCriterion(WeightedReducer):
     """Orthonormal directions of the largest scatter between classes less scatter within.
 
     They are the leading eigenvectors of ``S_b - S_w``. No matrix is inverted, so scatters may be

@@ -15,23 +15,39 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
 
-from eigenfeat._base.types import Codes, RandomState
-from eigenfeat._base.validation import MOST, physical_memory, show
+from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.types import Codes, RandomState, Targets
+from eigenfeat._base.validation import MOST
 from eigenfeat.ldg._solving.base import ClassReducer
-from eigenfeat.ldg._solving.scatters import Array, ClassRows, Reduction, count_components
+from eigenfeat.ldg._solving.domains import DomainScaler
+from eigenfeat.ldg._solving.metrics import (
+    check_quantiles,
+    features_of,
+    learnt_metric,
+    pair_count,
+    pairs_of,
+    ranked_by_information,
+)
+from eigenfeat.ldg._solving.scatters import Array, ClassRows, Reduction, Span, count_components
+from eigenfeat.ldg.pooled import PooledReducer
+from eigenfeat.rows.callbacks import Iterative, StoppedError, with_steps
 
-__all__ = ["ITML", "NCA", "ranked_by_information"]
+if TYPE_CHECKING:
+    from eigenfeat.rows.blocks import RowBlocks
 
-_LEAST = 1e-12  # of a squared distance, relative to the largest: equal rows constrain nothing
+__all__ = ["ITML", "NCA", "TransferITML", "ranked_by_information"]
+
+_OF_ITML = ("slack", "n_pairs", "quantiles", "tol", "max_iter", "random_state")
 
 
 class ITML(ClassReducer):
@@ -39,7 +55,7 @@ class ITML(ClassReducer):
 
     The constraints, with slack, bound distances of random pairs of rows by quantiles of distances
     between random rows: from above for pairs of one class, from below for pairs of two classes.
-    The cost is O(d^2) for each pair and sweep.
+    The cost is O(min(d, n)^2) for each pair and sweep.
 
     Parameters
     ----------
@@ -127,51 +143,122 @@ class ITML(ClassReducer):
 
     def _reduce(self, rows: ClassRows) -> Reduction:
         X = rows.centred
-        d = X.shape[1]
-        m = count_components(self.n_components, d, "number of columns")
+        quantiles = check_quantiles(self.quantiles)
         codes = np.repeat(np.arange(len(rows.counts)), rows.counts)
-        gaps, same, bounds = self._pairs(X, codes)
-        metric, sweeps, _ = learnt_metric(
-            gaps, same, bounds, slack=self.slack, tol=self.tol, max_iter=self.max_iter
-        )
-        if sweeps > self.max_iter:
-            warnings.warn(
-                f"ITML: {self.max_iter} sweeps were not enough; raise max_iter or tol",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        values, vectors = np.linalg.eigh(metric)
-        directions = vectors[:, ::-1] * np.sqrt(np.maximum(values[::-1], 0.0))
-        kept = ranked_by_information(X @ directions, codes, m) if m < d else np.arange(d)
-        found = {
-            "metric_": metric,
-            "bounds_": np.array(bounds) * rows.unit**2,
-            "n_iter_": min(sweeps, self.max_iter),
-        }
-        return Reduction(directions[:, kept], found)
+        count = pair_count(self.n_pairs, len(rows.counts), X.shape[1])
+        first, second = check_random_state(self.random_state).randint(len(X), size=(2, count))
+        found = _learnt(self, X, codes, (first, second), quantiles)
+        found.attributes["bounds_"] *= rows.unit**2
+        return found
 
-    def _pairs(
-        self, X: Array, codes: NDArray[np.intp]
-    ) -> tuple[Array, NDArray[np.bool_], tuple[float, float]]:
-        """Differences of pairs (p, d), which of them are of one class, and the bounds."""
-        low, high = _check_quantiles(self.quantiles)
-        k = int(codes.max()) + 1
-        count = max(20 * k * (k - 1), 200) if self.n_pairs is None else int(self.n_pairs)
-        if 3 * count * X.shape[1] * X.itemsize > physical_memory():
-            raise MemoryError(f"n_pairs: expected pairs that fit into memory, got {count}")
+
+class TransferITML(PooledReducer):
+    """ITML between two domains: pairs of a target row and a source row alone bound distances.
+
+    Distances across the domains become small between rows of one class, and large between rows of
+    two. Each domain is standardised separately, the target by its labelled rows. Without a target
+    this is `ITML` of the standardised source.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        Features to keep, best first by mutual information of the pooled rows with their labels;
+        None keeps all, which is the whole metric.
+    slack, tol, max_iter
+        As in `ITML`.
+    n_pairs : int or None, default=None
+        Number of random pairs; None uses 20 k (k - 1) for k classes, at least 200.
+    quantiles : pair of float, default=(0.05, 0.95)
+        Quantiles of the pairs' squared distances that give the bounds u and v.
+    random_state : int, RandomState or None, default=0
+        For drawing the pairs.
+
+    Attributes
+    ----------
+    components_ : (ell, d) array
+        Rows of ``Lambda^(1/2) L^T``, for standardised rows; 0 for columns that are constant in
+        either domain. Distances between features are those of the metric.
+    metric_ : (d', d') array
+        M, for the d' columns that vary in both domains.
+    bounds_ : (2,) array
+        u and v, in the units of the standardised rows.
+    n_iter_ : int
+        Number of sweeps.
+    classes_ : (k,) array
+        Labels, sorted.
+    mean_, scale_, source_mean_, source_scale_, n_features_in_
+        As in `PooledPCA`.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two classes, or rows, domains or parameters are invalid.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the multipliers have not converged after `max_iter` sweeps.
+
+    References
+    ----------
+    K. Saenko, B. Kulis, M. Fritz and T. Darrell, "Adapting visual category models to new domains",
+    ECCV 2010. N. Parrish, thesis, University of Washington, 2012, equation 4.1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from eigenfeat.ldg import TransferITML
+    >>> rng = np.random.default_rng(0)
+    >>> ys, yt = np.repeat([0, 1], 30), np.repeat([0, 1], 4)
+    >>> Xs = rng.standard_normal((60, 5)) + 3 * ys[:, None]
+    >>> Xt = rng.standard_normal((8, 5)) + 2 * yt[:, None] - 1
+    >>> TransferITML(n_components=1).fit_transfer(Xs, ys, Xt, yt).transform(Xt).shape
+    (8, 1)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PooledReducer._parameter_constraints,
+        **{name: ITML._parameter_constraints[name] for name in _OF_ITML},
+    }
+
+    classes_: NDArray[Any]
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        slack: float = 1.0,
+        n_pairs: int | None = None,
+        quantiles: tuple[float, float] = (0.05, 0.95),
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        random_state: RandomState = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.slack = slack
+        self.n_pairs = n_pairs
+        self.quantiles = quantiles
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def _learn(self, X: NDArray[Any], y: Any, source: NDArray[np.bool_]) -> None:
+        quantiles = check_quantiles(self.quantiles)
+        check_classification_targets(y)
+        classes, codes = np.unique(y, return_inverse=True)
+        check_two_labels(classes)
+        scaler = DomainScaler.learn(X, source)
+        rows = scaler.apply(X, source)[:, scaler.kept]
+        count = pair_count(self.n_pairs, len(classes), rows.shape[1])
         random = check_random_state(self.random_state)
-        first, second = random.randint(len(X), size=(2, count))
-        gaps = X[first] - X[second]
-        squares = np.einsum("ij,ij->i", gaps, gaps)
-        apart = squares > _LEAST * squares.max(initial=0.0)
-        if not apart.any():
-            raise ValueError("n_pairs: expected pairs of rows that differ, got equal rows only")
-        bounds = np.quantile(squares[apart], [low, high])
-        same = codes[first] == codes[second]
-        return gaps[apart], same[apart], (float(bounds[0]), float(bounds[1]))
+        domains = np.flatnonzero(source), np.flatnonzero(~source if not source.all() else source)
+        first, second = (part[random.randint(len(part), size=count)] for part in domains)
+        found = _learnt(self, rows, codes, (first, second), quantiles)
+        self._keep_scaled(found, scaler)
+        self.classes_ = classes
 
 
-class NCA(ClassReducer):
+class NCA(Iterative, ClassReducer):
     """Neighbourhood components analysis by scikit-learn, with the interface of this module.
 
     Maximises the probability that a row's random neighbour is of its class, by gradient steps.
@@ -240,6 +327,24 @@ class NCA(ClassReducer):
         self.tol = tol
         self.random_state = random_state
 
+    @with_steps
+    def fit(self, X: ArrayLike | RowBlocks, y: Targets = None) -> NCA:
+        """Find the components.
+
+        Parameters
+        ----------
+        X : (n, d) array-like
+            Finite rows.
+        y : (n,) array-like
+            Labels of at least two classes.
+
+        Returns
+        -------
+        NCA
+            The estimator itself. If an error is raised, it is unchanged.
+        """
+        return super().fit(X, y)
+
     def _reduce(self, rows: ClassRows) -> Reduction:
         X = rows.centred
         m = count_components(self.n_components, X.shape[1], "number of columns")
@@ -252,107 +357,66 @@ class NCA(ClassReducer):
             random_state=self.random_state,
         )
         size = float(np.sqrt((X**2).mean())) or 1.0
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            search.fit(X / size, codes)
-        directions = search.components_.T / (size * rows.unit)
-        return Reduction(directions, {"n_iter_": int(search.n_iter_)})
+        found, steps = self._steps(search, X / size, codes)
+        return Reduction(found.T / (size * rows.unit), {"n_iter_": steps})
+
+    def _steps(self, search: Any, X: Array, codes: Codes) -> tuple[Array, int]:
+        """Directions, one a row, and the number of steps."""
+        seen: list[Any] = [None, 0]
+
+        def told(flat: Array, step: int) -> None:
+            seen[:] = flat.reshape(-1, X.shape[1]).copy(), step
+            if self._step_done():
+                raise StoppedError
+
+        search.callback = told
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                search.fit(X, codes)
+        except StoppedError:
+            return seen[0], int(seen[1])
+        return search.components_, int(search.n_iter_)
 
 
-def learnt_metric(
-    gaps: Array,
-    same: NDArray[np.bool_],
-    bounds: tuple[float, float],
-    *,
-    slack: float,
-    tol: float,
-    max_iter: int,
-) -> tuple[Array, int, Array]:
-    """M of (2.11) by Bregman projections onto one pair's constraint after the other.
+def _learnt(
+    model: ITML | TransferITML,
+    X: Array,
+    codes: NDArray[np.intp],
+    pairs: tuple[NDArray[np.intp], NDArray[np.intp]],
+    quantiles: tuple[float, float],
+) -> Reduction:
+    """Features of the metric of some pairs of rows, as many as the model is to keep.
 
-    Returns
-    -------
-    metric : (d, d) array
-    sweeps : int
-        More than `max_iter` if these were not enough.
-    weights : (p,) array
-        Multipliers, 0 or more: ``M^-1`` is the identity plus the pairs' ``gap gap^T`` by their
-        multipliers, which count as negative for pairs of two classes.
+    Outside what the rows span the metric is the identity, and rows do not differ. So it is learnt
+    inside if they are fewer than columns, and features from outside come last.
     """
-    metric = np.eye(gaps.shape[1])
-    sign = np.where(same, 1.0, -1.0)
-    held = np.where(same, *bounds)
-    weights = np.zeros(len(gaps))
-    for sweep in range(1, max_iter + 1):
-        before = weights.copy()
-        for i, gap in enumerate(gaps):
-            image = metric @ gap
-            distance = float(gap @ image)
-            share = slack / (slack + 1)  # of the gap that the metric closes; its bound, the rest
-            step = min(weights[i], share * sign[i] * (1 / distance - 1 / held[i]))
-            weights[i] -= step
-            held[i] = 1 / (1 / held[i] + sign[i] * step / slack)
-            turn = sign[i] * step / (1 - sign[i] * step * distance)
-            metric += turn * np.outer(image, image)
-        size = np.abs(weights).sum() + np.abs(before).sum()
-        if np.abs(weights - before).sum() <= tol * size:
-            return metric, sweep, weights
-    return metric, max_iter + 1, weights
-
-
-def ranked_by_information(features: Array, codes: Codes, count: int) -> NDArray[np.intp]:
-    """Numbers of the best features: most mutual information with the codes, least with each other.
-
-    The criterion of maximal relevance and minimal redundancy (Peng et al. 2005), on features that
-    are split at their means.
-
-    Parameters
-    ----------
-    features : (n, d) array
-    codes : (n,) array of classes from 0
-    count : int
-
-    Returns
-    -------
-    (count,) array
-        Best first; of equals the lower number.
-    """
-    bits = (features > features.mean(axis=0)).astype(np.intp)
-    relevance = _information(bits, codes)
-    chosen: list[int] = []
-    redundancy = np.zeros(len(relevance))
-    left = np.ones(len(relevance), dtype=bool)
-    for _ in range(count):
-        value = relevance - redundancy / max(len(chosen), 1)
-        best = int(np.argmax(np.where(left, value, -np.inf)))
-        chosen.append(best)
-        left[best] = False
-        redundancy += _information(bits, bits[:, best])
-    return np.array(chosen)
-
-
-def _information(bits: NDArray[np.intp], codes: NDArray[np.integer[Any]]) -> Array:
-    """Mutual information (d,) of each column of bits with codes, in nats."""
-    n = len(codes)
-    classes = np.eye(int(codes.max()) + 1)[codes]
-    ones = bits.T @ classes / n
-    shares = classes.mean(axis=0)
-    total = np.zeros(bits.shape[1])
-    for joint in (ones, shares - ones):
-        alone = joint.sum(axis=1, keepdims=True) * shares
-        some = joint > 1e-15
-        ratio = np.where(some, joint / np.where(some, alone, 1.0), 1.0)
-        total += (joint * np.log(ratio)).sum(axis=1)
-    return total
-
-
-def _check_quantiles(quantiles: Any) -> tuple[float, float]:
-    try:
-        values = np.asarray(quantiles, dtype=float)
-    except (TypeError, ValueError):
-        values = np.empty(0)
-    if values.shape != (2,) or not (0 <= values[0] < values[1] <= 1):
-        raise ValueError(
-            f"quantiles: expected two numbers 0 <= low < high <= 1, got {show(quantiles)}"
+    n, d = X.shape
+    m = count_components(model.n_components, d, "number of columns")
+    basis = Span.of(X).basis if n < d else None
+    rows = X if basis is None else X @ basis
+    gaps, same, bounds = pairs_of(rows, codes, *pairs, quantiles)
+    metric, sweeps, _ = learnt_metric(
+        gaps, same, bounds, slack=model.slack, tol=model.tol, max_iter=model.max_iter
+    )
+    if sweeps > model.max_iter:
+        warnings.warn(
+            f"{type(model).__name__}: {model.max_iter} sweeps were not enough; "
+            "raise max_iter or tol",
+            ConvergenceWarning,
+            stacklevel=4,
         )
-    return float(values[0]), float(values[1])
+    directions = features_of(metric)
+    r = len(metric)
+    kept = ranked_by_information(rows @ directions, codes, min(m, r)) if m < d else np.arange(r)
+    directions = directions[:, kept]
+    if basis is not None:
+        outside = np.linalg.qr(basis, mode="complete")[0][:, r:m]
+        directions = np.hstack([basis @ directions, outside])
+        metric = np.eye(d) + basis @ (metric - np.eye(r)) @ basis.T
+    found = {
+        "metric_": metric,
+        "bounds_": np.array(bounds),
+        "n_iter_": min(sweeps, model.max_iter),
+    }
+    return Reduction(directions, found)

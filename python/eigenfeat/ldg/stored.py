@@ -14,7 +14,7 @@ from eigenfeat.ldg.kernel import KernelLDG
 from eigenfeat.ldg.linear import LDG
 from eigenfeat.ldg.local_fisher import LocalFisher
 from eigenfeat.ldg.margin_criterion import MaximumMarginCriterion
-from eigenfeat.ldg.metric_learning import ITML, NCA
+from eigenfeat.ldg.metric_learning import ITML, NCA, TransferITML
 from eigenfeat.ldg.pooled import PooledFisher, PooledPCA
 from eigenfeat.ldg.sparse import SparseLDG
 from eigenfeat.ldg.transfer import TransferLDG
@@ -50,7 +50,7 @@ STORED = (
     *(Stored(kind.__name__, kind, _LINEAR) for kind in _ALONE),
     *(
         Stored(kind.__name__, kind, _POOLED, _check_pooled)
-        for kind in (TransferLDG, PooledPCA, PooledFisher)
+        for kind in (TransferLDG, TransferITML, PooledPCA, PooledFisher)
     ),
     Stored("KernelLDG", KernelLDG, _KERNEL, _check_kernel),
     Stored("DomainScaler", DomainScaler, _SCALER),

@@ -294,15 +294,16 @@ def gram_rows(problem: LogitProblem, energy: float, tolerance: float) -> int:
 
     With half as many rows as features, or as many as make a kernel as dear as some passes, the
     steps are some 1.5 times as many for a tolerance of 1e-3 and 2.4 times for 1e-4; the Gram matrix
-    must cost more than that many passes of 4 n p k operations, also where its products are in half
-    precision.
+    of m rows must cost more than that many passes of 4 n p k operations, also where its products
+    are in half precision. It costs m p^2 operations, or m^2 p as a kernel of fewer rows than p.
     """
     n, (p, k) = problem.n_rows, problem.shape
-    most = _MOST_GRAM_ROWS
-    passes = most * p / (4 * n * k)
-    enough = passes < _SAVED * np.sqrt(1e-3 / tolerance) or most * p**2 < _LEAST_GRAM
-    if n <= most or problem.rows.sparse or energy < _LEAST_ENERGY or enough:
-        return most
+    most = min(n, _MOST_GRAM_ROWS)
+    operations = most * p * float(min(most, p))
+    passes = operations / (4.0 * n * p * k)
+    enough = passes < _SAVED * np.sqrt(1e-3 / tolerance) or operations < _LEAST_GRAM
+    if problem.rows.sparse or energy < _LEAST_ENERGY or enough:
+        return _MOST_GRAM_ROWS
     return int(min(np.sqrt(4 * _PASSES * n * k), p / 2, most))
 
 

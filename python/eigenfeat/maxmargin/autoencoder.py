@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -17,15 +18,17 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.types import Floats, RandomState, Rows
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS, MOST
+from eigenfeat.rows.callbacks import Iterative, StoppedError, with_steps
 from eigenfeat.rows.checked import validate_data
 from eigenfeat.rows.estimator import BaseEstimator
 
 __all__ = ["Autoencoder"]
 
 _Parts = tuple[NDArray[np.float64], ...]
+_Objective = Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]]
 
 
-class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Autoencoder(Iterative, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Features ``h = sigmoid(W x + b)`` from which the rows can be reconstructed.
 
     Minimises, over W, b, V and c, on rows with each column scaled to (0.1, 0.9),
@@ -101,6 +104,7 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self.tol = tol
         self.random_state = random_state
 
+    @with_steps
     def fit(self, X: ArrayLike, y: object = None) -> Autoencoder:
         """Fit the weights.
 
@@ -130,17 +134,36 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         random = check_random_state(self.random_state)
         reach = np.sqrt(6.0 / (h + d))  # Glorot and Bengio 2010
         start = [random.uniform(-reach, reach, s) if len(s) == 2 else np.zeros(s) for s in shapes]
-        found = minimize(
+        point, self.loss_, self.n_iter_ = self._minimum(
             lambda flat: _objective(rows, _parts(flat, shapes), float(self.alpha)),
             np.concatenate([part.ravel() for part in start]),
-            jac=True,
-            method="L-BFGS-B",
-            options={"maxiter": int(self.max_iter), "gtol": float(self.tol), "ftol": 1e-12},
         )
-        parts = _parts(found.x, shapes)
+        parts = _parts(point, shapes)
         self.encoder_, self.encoder_bias_, self.decoder_bias_ = (part.copy() for part in parts[:3])
         self.decoder_ = self.encoder_.T.copy() if self.tied else parts[3].copy()
-        self.loss_, self.n_iter_ = float(found.fun), int(found.nit)
+
+    def _minimum(
+        self, objective: _Objective, start: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], float, int]:
+        """Where the objective is least, how large it is there, and after how many steps."""
+        seen: list[NDArray[np.float64]] = []
+
+        def told(point: NDArray[np.float64]) -> None:
+            seen.append(point.copy())
+            del seen[:-1]
+            self.n_iter_ += 1
+            if self._step_done():
+                raise StoppedError
+
+        self.n_iter_ = 0
+        options = {"maxiter": int(self.max_iter), "gtol": float(self.tol), "ftol": 1e-12}
+        try:
+            found = minimize(
+                objective, start, jac=True, method="L-BFGS-B", callback=told, options=options
+            )
+        except StoppedError:
+            return seen[0], objective(seen[0])[0], self.n_iter_
+        return found.x, float(found.fun), int(found.nit)
 
     def transform(self, X: Rows) -> Floats:
         """Return the hidden units, (n, n_components)."""

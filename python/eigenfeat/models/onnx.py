@@ -37,7 +37,7 @@ from eigenfeat.ldg.gsvd import GSVDDiscriminant
 from eigenfeat.ldg.linear import LDG
 from eigenfeat.ldg.local_fisher import LocalFisher
 from eigenfeat.ldg.margin_criterion import MaximumMarginCriterion
-from eigenfeat.ldg.metric_learning import ITML, NCA
+from eigenfeat.ldg.metric_learning import ITML, NCA, TransferITML
 from eigenfeat.ldg.pooled import PooledFisher, PooledPCA
 from eigenfeat.ldg.transfer import TransferLDG
 from eigenfeat.linear.logistic import MultinomialLogit
@@ -401,7 +401,7 @@ def _shifted(graph: _Graph, rows: str) -> str:
 _Translation = Callable[[_Graph, Any, str], str]
 _REDUCTIONS = (
     *(LDG, RegularizedFisher, PCAFisher, DirectLDA, GSVDDiscriminant, MaximumMarginCriterion),
-    *(LocalFisher, ITML, NCA, PooledPCA, PooledFisher, TransferLDG),
+    *(LocalFisher, ITML, NCA, PooledPCA, PooledFisher, TransferITML, TransferLDG),
 )
 _TRANSFORMERS: dict[type, _Translation] = {
     GEM: _gem,

@@ -10,7 +10,12 @@ __all__ = ["ledoit_wolf"]
 _Array = npt.NDArray[np.float64]
 
 
-def ledoit_wolf(centred: _Array, covariance: _Array, shares: _Array | None = None) -> float:
+def ledoit_wolf(
+    centred: _Array,
+    covariance: _Array,
+    shares: _Array | None = None,
+    count: float | None = None,
+) -> float:
     """Ledoit and Wolf's shrinkage towards the mean variance, in [0, 1].
 
     O. Ledoit and M. Wolf, "A well-conditioned estimator for large-dimensional covariance matrices",
@@ -22,7 +27,9 @@ def ledoit_wolf(centred: _Array, covariance: _Array, shares: _Array | None = Non
         Rows less their mean.
     covariance : (d, d) array
     shares : (n,) array, optional
-        Weights of the rows, which sum to 1; they stand for as many rows as Kish's number says.
+        Weights of the rows, which sum to 1.
+    count : float, optional
+        How many rows they stand for; by default Kish's number.
     """
     d = centred.shape[1]
     mean = np.trace(covariance) / d
@@ -30,7 +37,8 @@ def ledoit_wolf(centred: _Array, covariance: _Array, shares: _Array | None = Non
         return 1.0
     # In units of the mean variance, so that fourth powers neither overflow nor vanish.
     squares = ((centred / np.sqrt(mean)) ** 2).sum(axis=1) ** 2
-    n = len(centred) if shares is None else 1.0 / np.sum(shares**2)
+    n = float(len(centred)) if shares is None else 1.0 / float(np.sum(shares**2))
+    n = n if count is None else count
     fourth = squares.sum() / n if shares is None else shares @ squares
     size = ((covariance / mean) ** 2).sum()
     beta = (fourth - size) / (d * n)

@@ -35,7 +35,10 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "Contrasts", "class_tree", "one_vs_rest"]
 
 # The words that `pair_directions` and `GEM` take for their pairs.
-KINDS = ("all", "hypercube", "random", "stratified", "confusion", "one_vs_rest", "class_tree")
+KINDS = (
+    *("all", "hypercube", "random", "stratified", "confusion", "one_vs_rest", "class_tree"),
+    "auto",
+)
 
 _Array = npt.NDArray[np.float64]
 

@@ -39,6 +39,7 @@ _FEWEST = 16
 
 _SOLVERS = ("auto", "full", "subset", "krylov")
 _COUNTED = ("random", "stratified", "confusion")
+_MOST_IN_ALL = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +118,13 @@ class PairDirections:
         return f"PairDirections({n} directions of {len(self.status)} pairs, {d} features)"
 
 
+def settled_kind(kind: Any, n_classes: int, of_many: str) -> Any:
+    """What "auto" stands for: all pairs of few classes, another kind for many."""
+    if not isinstance(kind, str) or kind != "auto":
+        return kind
+    return "all" if n_classes <= _MOST_IN_ALL else of_many
+
+
 def problems_of(
     moments: ClassMoments,
     labels: Labels,
@@ -135,6 +143,7 @@ def problems_of(
         raise ValueError(
             f"pairs: expected {kinds}, a list of pairs of labels or Contrasts, got {show(pairs)}"
         )
+    kind = settled_kind(kind, len(labels), "confusion")
     if isinstance(kind, str) and kind == "one_vs_rest":
         kind = one_vs_rest(labels)
     elif isinstance(kind, str) and kind == "class_tree":

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from eigenfeat._base import threads
 from eigenfeat._base.types import Pairs, Seed
-from eigenfeat._base.validation import check_flag, check_number, check_vector, check_whole, show
+from eigenfeat._base.validation import check_flag, check_number, check_vector, show
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.class_matrices import ClassMatrices, Recipe, SingularDenominatorError, Unions
 from eigenfeat.pencils.crawford import CrawfordNumber, crawford_number, eigenvalue_bounds
@@ -28,6 +28,7 @@ from eigenfeat.pencils.eigh import (
 )
 from eigenfeat.pencils.pair_batches import PairDirections, Request, problems_of, solve_problems
 from eigenfeat.pencils.pair_conditions import PairConditions, conditions_of
+from eigenfeat.pencils.solution import directions_of_each
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -53,7 +54,7 @@ def pair_directions(
     moments: ClassMoments,
     pairs: Pairs | Contrasts = "all",
     ridge: float | str = 0.1,
-    n_directions: int = 10,
+    n_directions: int | str = 10,
     threshold: float | str | None = None,
     denominator: str = "second_moment",
     solver: str = "auto",
@@ -92,15 +93,17 @@ def pair_directions(
         The (numerator, denominator) pairs: a kind or a list as in `class_pairs`, where
         ``("random", n)`` and ``("stratified", n)`` set the number of pairs; "confusion" or
         ``("confusion", n)``, see `confusion_pairs`; or problems between groups of classes:
-        "one_vs_rest", "class_tree", see the functions of these names, or `Contrasts`.
+        "one_vs_rest", "class_tree", see the functions of these names, or `Contrasts`. "auto": "all"
+        for up to 50 classes, else "confusion".
     ridge : float >= 0 or "auto"
         Ridge, relative to a denominator's mean eigenvalue. If that is 0, as for a class of zeros or
         the covariance of one row, the mean over all classes is used instead. "auto": for each
         denominator, the smallest ridge between .03 and 1 with which sampling noise alone would give
         no eigenvalue above 3, estimated from its spectrum and its number of rows (the sum of their
         weights).
-    n_directions : int >= 1
-        Maximum number of directions per pair; no more than there are dimensions.
+    n_directions : int >= 1 or "auto"
+        Maximum number of directions per pair; no more than there are dimensions. "auto": 10, or
+        3,000 divided by the number of pairs if there are more than 300, but at least 3.
     threshold : float or "auto", optional
         Minimum eigenvalue; the paper advises more than 1. "auto": a fifth above the largest
         eigenvalue expected for two classes of the same distribution, with these numbers of rows,
@@ -154,16 +157,16 @@ def pair_directions(
     noise = isinstance(threshold, str) and threshold == "auto"
     labels, recipe = _settings(moments, denominator, ridge, constant, scale)
     recipe = replace(recipe, noise=noise)
-    count = check_whole(n_directions, "n_directions", at_least=1)
+    directions_of_each(n_directions, 1)  # an error of it comes before those of pairs
+    problems = problems_of(moments, labels, pairs, recipe.scale, random_state)
     request = Request(
-        count,
+        directions_of_each(n_directions, len(problems.items)),
         None if noise else check_threshold(threshold),  # type: ignore[arg-type]
         solver,
         threads.resolve(n_threads),
         recipe,
         solve if solve_with is None else solve_with,
     )
-    problems = problems_of(moments, labels, pairs, recipe.scale, random_state)
     found = solve_problems(moments, problems, request)
     report(found.status, [f"pair {show(tuple(pair))}" for pair in problems.names.tolist()])
     return found

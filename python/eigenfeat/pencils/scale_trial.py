@@ -11,9 +11,9 @@ from eigenfeat.expansion.features import expand
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.pencils import pair_directions
 from eigenfeat.pencils.scale import ScaleReport, column_deviations, scale_report
+from eigenfeat.pencils.solution import Settings, directions_of_each
 
 if TYPE_CHECKING:
-    from eigenfeat.pencils.solution import Settings
     from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = ["tried_scales"]
@@ -121,7 +121,7 @@ def _held_out_losses(
         moments,
         pairs=_few_pairs(list(moments.active_classes), both_ways=X.shape[1] < MANY),
         ridge=settings.ridge if isinstance(settings.ridge, str) else max(settings.ridge, 1e-3),
-        n_directions=min(settings.n_directions, 5),
+        n_directions=min(directions_of_each(settings.n_directions, 1), 5),
         threshold=1.0,
         denominator=settings.denominator,
         n_threads=settings.n_threads,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from eigenfeat._base.validation import check_whole
 from eigenfeat.expansion.layers import Directions
 
 if TYPE_CHECKING:
@@ -12,13 +13,30 @@ if TYPE_CHECKING:
 
     from eigenfeat.pencils.scale import ScaleReport
 
+__all__ = ["MOST_DIRECTIONS", "Settings", "Solution", "directions_of_each"]
+
+MOST_DIRECTIONS, _LEAST_DIRECTIONS = 10, 3
+_DIRECTIONS_OF_ALL = 3000
+
+
+def directions_of_each(n_directions: int | str, n_pairs: int) -> int:
+    """Maximum number of directions of each of some pairs.
+
+    "auto" is 10. Above 300 pairs it is 3,000 divided by their number, at least 3: the pairs of many
+    classes say much the same, and a classifier's time grows with the number of all directions.
+    """
+    if isinstance(n_directions, str) and n_directions == "auto":
+        share = _DIRECTIONS_OF_ALL // max(n_pairs, 1)
+        return max(_LEAST_DIRECTIONS, min(share, MOST_DIRECTIONS))
+    return check_whole(n_directions, "n_directions", at_least=1)
+
 
 @dataclass(frozen=True)
 class Settings:
     """The estimator's parameters as they were when rows came in; see `GEM`."""
 
     ridge: float | str
-    n_directions: int
+    n_directions: int | str
     threshold: float | str | None
     pairs: Any
     denominator: str

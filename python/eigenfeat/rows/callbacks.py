@@ -5,11 +5,12 @@ Older versions have no `set_callbacks`, and then estimators here have none eithe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, TypeVar, cast
 
-__all__ = ["Iterative", "with_steps"]
+__all__ = ["Iterative", "StoppedError", "steps_of", "with_steps"]
 
 try:
     from sklearn import callback as _theirs
@@ -17,6 +18,11 @@ except ImportError:
     _theirs = None
 
 _Fit = TypeVar("_Fit", bound=Callable[..., Any])
+
+
+class StoppedError(Exception):
+    """Raised within a search of another library's to end it: a callback has asked to stop."""
+
 
 _Base: Any = object if _theirs is None else _theirs.CallbackSupportMixin
 
@@ -40,6 +46,23 @@ class Iterative(_Base):
             return False
         step.call_on_fit_task_begin(estimator=self)
         return bool(step.call_on_fit_task_end(estimator=self))
+
+
+@contextmanager
+def steps_of(outer: Iterative, inner: Iterative) -> Iterator[None]:
+    """Within it, the steps of an inner estimator are told of as steps of the outer one.
+
+    The inner one's fit must be called by a method that is not decorated by `with_steps`.
+    """
+    context = outer.__dict__.get("_callback_fit_ctx")
+    if context is None:
+        yield
+        return
+    inner._callback_fit_ctx = context
+    try:
+        yield
+    finally:
+        del inner._callback_fit_ctx
 
 
 def with_steps(fit: _Fit) -> _Fit:

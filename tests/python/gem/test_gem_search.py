@@ -77,6 +77,17 @@ def test_depth_and_weights(digits):
     assert found.fit(X, y, weight).score(X, y) > 0.95
 
 
+def test_automatic_numbers_of_directions_beside_others(digits):
+    """Each candidate has the directions that its own fit has."""
+    base = GEMClassifier(pairs="hypercube", penalty=0.1)
+    grid = {"n_directions": ["auto", 2, 3], "threshold": [1.5, 2.0]}
+    found = GEMClassifierCV(base, grid, refit=False).fit(*digits)
+    kept = {tuple(r["params"].values()): r["n_directions_kept"] for r in found.results_}
+    assert kept["auto", 1.5] > kept["auto", 2.0] > kept[3, 2.0] > kept[2, 2.0]
+    one = GEMClassifierCV(base, {"n_directions": [10]}, refit=False).fit(*digits)
+    assert one.results_[0]["n_directions_kept"] == kept["auto", 1.5]
+
+
 def test_interrupted_keeps_what_is_finished(digits, monkeypatch):
     finished = []
 

@@ -9,11 +9,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from eigenfeat import GEM, GEMClassifier, load, save
+from eigenfeat import GEM, GEMClassifier, class_pairs, load, save
 from eigenfeat._base.sparse_rows import DenseRows, SparseRows
 from eigenfeat.gem import wide as gem_wide
 from eigenfeat.pencils import wide_denominator as gem_wide_denominator
 from eigenfeat.pencils.pencils import SingularDenominatorError
+from eigenfeat.pencils.solution import Settings
 
 OPTIONS = [
     {},
@@ -280,3 +281,13 @@ def test_malformed_rows():
         SparseRows(np.ones(1), np.array([5], np.int32), np.array([0, 1]), 5).checked()
     with pytest.raises(ValueError, match="indptr: expected"):
         SparseRows(np.ones(1), np.zeros(1, np.int32), np.array([0, 1, 0, 1]), 5).checked()
+
+
+@pytest.mark.parametrize(("k", "kind"), [(50, "all"), (51, "hypercube")])
+def test_automatic_pairs_and_numbers_of_directions(k, kind):
+    settings = Settings.of(GEM(solver="randomized"), seed=3)
+    expected = class_pairs(np.arange(k), kind, random_state=3)
+    assert_array_equal(gem_wide._items(np.arange(k), settings), expected)
+    X, y = words(k=19)  # 342 pairs
+    few = fitted(X, y, n_directions="auto", threshold=None)
+    assert few.ranks_.max() + 1 == 8

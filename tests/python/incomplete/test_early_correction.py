@@ -13,7 +13,13 @@ from sklearn.discriminant_analysis import (
 )
 
 import eigenfeat as ef
-from eigenfeat.incomplete import GaussianCompletion, LocalQDA, ReliableClassifier
+from eigenfeat.demo.early import signals
+from eigenfeat.incomplete import (
+    GaussianCompletion,
+    LocalQDA,
+    MixtureCompletion,
+    ReliableClassifier,
+)
 from eigenfeat.incomplete._rules.calibration import lower_bound
 from eigenfeat.incomplete._rules.correction import Correction
 from eigenfeat.incomplete._rules.ideal import IdealRule
@@ -90,6 +96,16 @@ def test_where_the_model_is_right_nothing_is_lost(rng):
     assert 0 < model.realised_bound_ < model.realised_
     assert model.reliability_ == 0.9
     assert model.correction_.n == 400
+
+
+def test_a_looser_reliability_is_not_later(rng):
+    """At reliabilities other than the one that was given to `fit`, too."""
+    X, y = signals(200, np.random.default_rng(0))
+    fresh, _ = signals(100, np.random.default_rng(1))
+    classifier = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+    model = ReliableClassifier(classifier, MixtureCompletion(), reliability=0.95).fit(X, y)
+    times = [model.predict_early(fresh, reliability=tau).time.mean() for tau in (0.6, 0.75, 0.8)]
+    assert times == sorted(times)
 
 
 def test_labels_that_move_with_the_row(rng):

@@ -101,7 +101,6 @@ def test_misuse_is_told(rows):
     bad[301, 4] = np.nan
     for blocks, error, message in (
         (ArrayBlocks(bad, y, block_rows=50), ValueError, "got nan in row 301, column 4"),
-        (ArrayBlocks(X, y, np.ones(400)), ValueError, "expected rows without weights"),
         (ArrayBlocks(sp.csr_matrix(X), y), TypeError, "expected dense rows"),
         (ArrayBlocks(X, np.zeros(400)), ValueError, "at least two classes, got 1 class"),
         (ArrayBlocks(np.ones_like(X), y), ValueError, "expected rows that differ"),

@@ -11,11 +11,17 @@ from sklearn.feature_selection import mutual_info_classif
 from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from eigenfeat.ldg import ITML, NCA
-from eigenfeat.ldg.metric_learning import _information, learnt_metric, ranked_by_information
+from eigenfeat.ldg import ITML, NCA, TransferITML
+from eigenfeat.ldg._solving.metrics import (
+    _information,
+    learnt_metric,
+    ranked_by_information,
+)
 
 
-@parametrize_with_checks([ITML(max_iter=20, tol=0.5), NCA(max_iter=5)])
+@parametrize_with_checks(
+    [ITML(max_iter=20, tol=0.5), NCA(max_iter=5), TransferITML(max_iter=20, tol=0.5)]
+)
 def test_scikit_learn_check(estimator, check):
     check(estimator)
 
@@ -40,18 +46,104 @@ def test_metric_is_optimal(rng, slack):
     assert np.all(np.abs(excess[weights > 1e-4]) <= 1e-4)
 
 
+def projected_one_by_one(gaps, same, bounds, slack, sweeps):
+    """Algorithm 1 of Davis et al., as it is printed there."""
+    metric, weights, held = np.eye(gaps.shape[1]), np.zeros(len(gaps)), np.where(same, *bounds)
+    for _ in range(sweeps):
+        for i, gap in enumerate(gaps):
+            distance, s = gap @ metric @ gap, 1.0 if same[i] else -1.0
+            step = min(weights[i], s * slack / (slack + 1) * (1 / distance - 1 / held[i]))
+            beta = s * step / (1 - s * step * distance)
+            held[i] = slack * held[i] / (slack + s * step * held[i])
+            weights[i] -= step
+            metric += beta * np.outer(metric @ gap, metric @ gap)
+    return metric, weights
+
+
+@pytest.mark.parametrize(("pairs", "columns"), [(50, 4), (48, 60), (7, 20)])
+def test_blocks_of_pairs_are_projected_as_one_after_the_other(rng, pairs, columns):
+    gaps = rng.standard_normal((pairs, columns))
+    same = rng.random(pairs) < 0.5
+    bounds = (0.6 * columns, 2.0 * columns)
+    expected = projected_one_by_one(gaps, same, bounds, 2.0, 6)
+    with_blocks = learnt_metric(gaps, same, bounds, slack=2.0, tol=1e-300, max_iter=6)
+    assert_allclose(with_blocks[0], expected[0], atol=1e-12 * np.abs(expected[0]).max())
+    assert_allclose(with_blocks[2], expected[1], atol=1e-12 * expected[1].max())
+    assert np.count_nonzero(expected[1]) > pairs / 4
+    assert_array_equal(with_blocks[0], with_blocks[0].T)
+
+
+def two_domains(rng):
+    ys, yt = np.repeat([2, 5, 6], 15), np.repeat([2, 5, 6], 3)
+    means = rng.standard_normal((7, 6))
+    Xs = 3 * rng.standard_normal((45, 6)) + 5 * means[ys] + 10
+    Xt = rng.standard_normal((9, 6)) + 2 * means[yt] - 4
+    return np.column_stack([Xs, np.ones(45)]), ys, np.column_stack([Xt, rng.random(9)]), yt
+
+
+def test_across_domains_all_pairs_are_of_a_target_row_and_a_source_row(rng):
+    Xs, ys, Xt, yt = two_domains(rng)
+    model = TransferITML(n_pairs=40, tol=1e-300, max_iter=3)
+    with pytest.warns(ConvergenceWarning, match="TransferITML: 3 sweeps were not enough"):
+        model.fit_transfer(Xs, ys, Xt, yt)
+    source, target = ((X - X.mean(axis=0))[:, :6] / X.std(axis=0)[:6] for X in (Xs, Xt))
+    random = np.random.RandomState(0)
+    i, j = (random.randint(n, size=40) for n in (45, 9))
+    gaps, same = source[i] - target[j], ys[i] == yt[j]
+    bounds = np.quantile((gaps**2).sum(axis=1), [0.05, 0.95])
+    metric, _ = projected_one_by_one(gaps, same, bounds, 1.0, 3)
+    assert_allclose(model.bounds_, bounds, rtol=1e-12)
+    assert_allclose(model.metric_, metric, atol=1e-11 * np.abs(metric).max())
+    assert_array_equal(model.components_[:, 6], 0)  # a column that is constant in the source
+    there, here = model.transform(Xs, sample_domain=np.ones(45)), model.transform(Xt)
+    found = ((there[i] - here[j]) ** 2).sum(axis=1)
+    assert_allclose(found, np.einsum("ij,jk,ik->i", gaps, metric, gaps), rtol=1e-9)
+
+
+def test_across_domains_few_features_are_the_metrics(rng):
+    Xs, ys, Xt, yt = two_domains(rng)
+    whole, few = (TransferITML(m).fit_transfer(Xs, ys, Xt, yt) for m in (None, 2))
+    assert whole.components_.shape == (6, 7)
+    for row in few.components_:
+        assert np.abs(whole.components_ - row).max(axis=1).min() < 1e-12
+    alone = TransferITML(2).fit(Xs[:, :6], ys)  # one domain: pairs of its rows
+    assert_allclose(alone.mean_, Xs[:, :6].mean(axis=0))
+    with pytest.raises(ValueError, match="at least two classes"):
+        TransferITML().fit_transfer(Xs, np.ones(45), Xt, np.ones(9))
+    with pytest.raises(ValueError, match="n_components: expected at most 6"):
+        TransferITML(7).fit_transfer(Xs, ys, Xt, yt)
+    with pytest.raises(MemoryError, match="n_pairs"):
+        TransferITML(n_pairs=2**31 - 1).fit_transfer(Xs, ys, Xt, yt)
+
+
 def test_features_are_the_metrics_and_do_not_depend_on_units():
     X, y = load_iris(return_X_y=True)
-    model = ITML().fit(X, y)
+    model = ITML(tol=1e-2).fit(X, y)
     reduced = model.transform(X)
     gap = X[3] - X[70]
     assert_allclose(((reduced[3] - reduced[70]) ** 2).sum(), gap @ model.metric_ @ gap, rtol=1e-9)
-    scaled = ITML().fit(1e-120 * X, y)
+    scaled = ITML(tol=1e-2).fit(1e-120 * X, y)
     assert_allclose(scaled.metric_, model.metric_, rtol=1e-6)
     assert_allclose(scaled.bounds_, 1e-240 * model.bounds_, rtol=1e-9)
-    kept = ITML(2).fit(X, y).components_
+    kept = ITML(2, tol=1e-2).fit(X, y).components_
     for row in kept:
         assert np.abs(model.components_ - row).max(axis=1).min() < 1e-9
+
+
+def test_fewer_rows_than_columns(rng):
+    """Inside the rows' span the metric is that of rotated rows, and outside the identity."""
+    y = np.repeat([0, 1, 2], 4)
+    few = rng.standard_normal((12, 5)) * [3, 2, 1, 1, 1] + y[:, None]
+    frame = np.linalg.qr(rng.standard_normal((30, 30)))[0]
+    inner = ITML(n_pairs=60, tol=1e-6).fit(few, y)
+    model = ITML(n_pairs=60, tol=1e-6).fit(few @ frame[:5] + 7, y)
+    expected = np.eye(30) + frame[:5].T @ (inner.metric_ - np.eye(5)) @ frame[:5]
+    assert_allclose(model.metric_, expected, atol=1e-8 * np.abs(inner.metric_).max())
+    assert_allclose(model.components_.T @ model.components_, expected, atol=1e-7)
+    for m in (3, 5, 8):  # first those on which the rows differ
+        reduced = ITML(m, n_pairs=60, tol=1e-6).fit(few @ frame[:5] + 7, y)
+        sizes = reduced.transform(few @ frame[:5] + 7).std(axis=0)
+        assert_array_equal(sizes > 1e-8, np.arange(m) < 5)
 
 
 def test_ranking_is_relevance_less_redundancy(rng):

@@ -147,6 +147,28 @@ def test_transfer_is_told_and_drawn(folder, tmp_path, console):
     assert (tmp_path / "ldg-transfer-quick-accuracy.png").stat().st_size > 10_000
 
 
+def test_digits_are_scattered_and_told(folder, tmp_path, console):
+    protocol = PROTOCOLS["ldg-digits"]
+    pixels, scattered = protocol.problems[:3:2]
+    protocol = dataclasses.replace(protocol, problems=(scattered,))
+    outcomes = run(protocol, folder, tmp_path, console, only=["FDA"])
+    assert [o.failure for o in outcomes] == [""]
+    assert all((o.n_train, o.n_test) == (110, 90) for o in outcomes)
+    domains = [problem.load(folder / problem.file, Context()) for problem in (pixels, scattered)]
+    assert [d.Xs.shape for d in domains] == [(300, 256), (300, 2032)]
+
+
+def test_a_metric_across_domains_has_one_point(folder, tmp_path, console):
+    only = ["ITML"]
+    outcomes = run(first_problems("ldg-transfer", 1), folder, tmp_path, console, only=only)
+    assert [o.method for o in outcomes] == ["ITML", "ITML, whole metric"]
+    few, whole = (outcome.splits[0] for outcome in outcomes)
+    assert list(few.curve) == list(range(1, 41))
+    assert few.dimension == 9
+    assert list(whole.curve) == [whole.dimension]
+    assert whole.dimension > 40
+
+
 def test_one_method_alone_is_told(folder, tmp_path, console):
     (outcome,) = run(first_problems("ldg", 2), folder, tmp_path, console, only=["wine: PCA"])
     assert (outcome.problem, outcome.method) == ("wine", "PCA")

@@ -308,7 +308,10 @@ def test_misuse_of_weights_is_named(arguments, message):
 @pytest.mark.parametrize(
     ("pairs", "message"),
     [
-        ("some", "pairs: expected 'all', .*'one_vs_rest', 'class_tree', a list .*, got 'some'"),
+        (
+            "some",
+            "pairs: expected 'all', .*'one_vs_rest', 'class_tree', 'auto', a list .*, got 'some'",
+        ),
         (("one_vs_rest", 3), r"pairs: expected one of \('random', .* with a number, got"),
         (("confusion", 0), r"n_pairs: expected an integer in 1\.\.12, got 0"),
         (Contrasts.of([[1, 0]], [[0, 1]]), "pairs: expected weights of 4 classes, got 2"),

@@ -10,6 +10,7 @@ import scipy.linalg
 from numpy.testing import assert_allclose, assert_array_equal
 
 from eigenfeat import ClassMoments, SingularDenominatorError, class_pairs, pair_directions
+from eigenfeat.pencils.solution import directions_of_each
 
 
 def sample(rng, n=400, d=6, k=3):
@@ -357,3 +358,31 @@ def test_real_digits_agree_with_scipy(shared_data):
     for found in results.values():
         assert_allclose(found.eigenvalues[of_pair(found, (3, 2))], values[::-1], rtol=1e-9)
         assert np.all(found.residuals <= 1e-10)
+
+
+@pytest.mark.parametrize(
+    ("n_pairs", "expected"),
+    [(1, 10), (90, 10), (300, 10), (306, 9), (380, 7), (650, 4), (999, 3), (10**6, 3)],
+)
+def test_automatic_number_of_directions(n_pairs, expected):
+    assert directions_of_each("auto", n_pairs) == expected
+
+
+def test_directions_of_many_classes_are_the_first_of_each_pair(rng):
+    X, y = rng.standard_normal((400, 11)), np.arange(400) % 20
+    moments = ClassMoments().update(X, y)
+    found = pair_directions(moments, n_directions="auto")  # 380 pairs
+    expected = pair_directions(moments, n_directions=7)
+    assert_array_equal(found.vectors, expected.vectors)
+    few = pair_directions(moments, "hypercube", n_directions="auto", random_state=0)
+    assert np.bincount(few.ranks).size == 10
+
+
+@pytest.mark.parametrize(("k", "kind"), [(50, "all"), (51, "confusion")])
+def test_automatic_pairs(rng, k, kind):
+    X, y = rng.standard_normal((3 * k, 3)), np.arange(3 * k) % k
+    moments = ClassMoments().update(X, y)
+    found = pair_directions(moments, "auto", n_directions=1, ridge=1.0)
+    expected = pair_directions(moments, kind, n_directions=1, ridge=1.0)
+    assert_array_equal(found.solved_pairs, expected.solved_pairs)
+    assert_array_equal(found.vectors, expected.vectors)

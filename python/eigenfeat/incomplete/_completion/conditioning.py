@@ -160,20 +160,23 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         affine = affine_of(features, self.n_features_in_)
         return self.mixture_.after(rows, at, affine, covariance, n_threads=self.n_threads)
 
-    def _keep(self, X: _Array, codes: NDArray[np.int32]) -> _Array:
+    def _keep(self, X: _Array, codes: NDArray[np.int32], weight: _Array | None) -> _Array:
         """Estimate and factorise; return the shrinkages."""
         low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)  # NaN where all are
         if np.all(low == high):
             raise ValueError("X: expected rows that are not all the same, got one point")
         if np.isnan(X).any():
-            limits = self.max_iter, self.tol
-            found = fit_incomplete(X, codes, self.shrinkage, self.ridge, *limits, self.n_threads)
+            how = self.shrinkage, self.ridge, self.max_iter, self.tol, self.n_threads
+            found = fit_incomplete(X, codes, *how, weight)
             gaussians, self.log_likelihoods_ = found[:3], found.log_likelihoods
         else:
-            gaussians = class_gaussians(X, codes, self.shrinkage, self.ridge, self.n_threads)
+            estimate = self.shrinkage, self.ridge, self.n_threads
+            gaussians = class_gaussians(X, codes, *estimate, weight=weight)
             self.log_likelihoods_ = np.empty(0)
+        counts = np.bincount(codes, weight)
+        shares = counts / (len(codes) if weight is None else counts.sum())
         self.n_iter_ = max(1, len(self.log_likelihoods_))
-        self.mixture_ = GaussianMixture(np.bincount(codes) / len(codes), *gaussians[:2])
+        self.mixture_ = GaussianMixture(shares, *gaussians[:2])
         try:
             self.mixture_.prefix_models(n_threads=self.n_threads)
         except np.linalg.LinAlgError:

@@ -36,25 +36,29 @@ def fit_incomplete(
     max_iter: int,
     tol: float,
     n_threads: int | None,
+    weight: _Array | None = None,
 ) -> Expectation:
     """Estimate as `class_gaussians` does, from rows with NaN.
 
     Each iteration fills rows with their conditional means, and adds the conditional covariances of
     what was missing to those of the filled rows; one factor serves all rows of a class and pattern.
-    Shrinkage and ridge are applied anew each time.
+    Shrinkage and ridge are applied anew each time. A row of weight w counts as w rows.
 
     Raises
     ------
     ValueError
         If a class, or a column, has no known entry, or a covariance is not positive definite.
     """
-    rows, codes = _with_something_known(X, codes)
-    current = class_gaussians(_first_guess(rows, codes), codes, shrinkage, ridge, n_threads)
+    kept = _something_known(X, codes)
+    rows, codes = X[kept], codes[kept]
+    weight = None if weight is None else weight[kept]
+    how = shrinkage, ridge, n_threads
+    current = class_gaussians(_first_guess(rows, codes, weight), codes, *how, weight=weight)
     likelihoods: list[float] = []
     for _ in range(max_iter):
-        filled, spread, likelihood = _expected(rows, codes, current, n_threads)
+        filled, spread, likelihood = _expected(rows, codes, current, n_threads, weight)
         likelihoods.append(likelihood)
-        fresh = class_gaussians(filled, codes, shrinkage, ridge, n_threads, spread)
+        fresh = class_gaussians(filled, codes, *how, spread, weight)
         moved = _moved(current, fresh)
         current = fresh
         if moved <= tol:
@@ -69,8 +73,8 @@ def fit_incomplete(
     return Expectation(*current, np.array(likelihoods))
 
 
-def _with_something_known(X: _Array, codes: NDArray[np.int32]) -> tuple[_Array, NDArray[np.int32]]:
-    """Without rows of which nothing is known: they say nothing, and would only slow the way."""
+def _something_known(X: _Array, codes: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Which rows have a known entry: others say nothing, and would only slow the way."""
     known = ~np.isnan(X)
     empty = np.flatnonzero(~known.any(axis=0))
     if len(empty):
@@ -84,20 +88,22 @@ def _with_something_known(X: _Array, codes: NDArray[np.int32]) -> tuple[_Array, 
             "X: expected a row with a known entry in every class, got NaN only in class number "
             f"{int(counts.argmin())}"
         )
-    return X[kept], codes[kept]
+    return np.asarray(kept)
 
 
-def _first_guess(X: _Array, codes: NDArray[np.int32]) -> _Array:
+def _first_guess(X: _Array, codes: NDArray[np.int32], weight: _Array | None) -> _Array:
     """Rows filled with the means of their classes' known entries, or of all where there is none."""
     filled = X.copy()
-    overall = np.nanmean(X, axis=0)
+    w = np.ones(len(X)) if weight is None else weight
+    some = ~np.isnan(X)
+    overall = (w @ np.where(some, X, 0.0)) / (w @ some)
     for g in range(int(codes.max()) + 1):
         rows = np.flatnonzero(codes == g)
         part = X[rows]
         known = ~np.isnan(part)
-        counts = known.sum(axis=0)
-        sums = np.where(known, part, 0.0).sum(axis=0)
-        mean = np.where(counts > 0, sums / np.maximum(counts, 1), overall)
+        counts = w[rows] @ known
+        sums = w[rows] @ np.where(known, part, 0.0)
+        mean = np.where(counts > 0, sums / np.where(counts > 0, counts, 1.0), overall)
         filled[rows] = np.where(known, part, mean)
     return filled
 
@@ -107,8 +113,10 @@ def _expected(
     codes: NDArray[np.int32],
     current: tuple[_Array, _Array, _Array],
     n_threads: int | None,
+    weight: _Array | None,
 ) -> tuple[_Array, _Array, float]:
     """Filled rows, mean conditional covariances (G, d, d), and the mean log density of a row."""
+    w = np.ones(len(X)) if weight is None else weight
     means, covariances, _ = current
     threads = _threads.resolve(n_threads)
     filled, spread, likelihood = X.copy(), np.zeros_like(covariances), 0.0
@@ -123,13 +131,13 @@ def _expected(
                     "definite, got a smaller one"
                 )
             e = model.innovations(X[np.ix_(some, pattern.order[:t])], t)
-            likelihood += float(model.log_densities(e, t).sum())
+            likelihood += float(w[some] @ model.log_densities(e, t).ravel())
             if pattern.missing:
                 missing = pattern.order[t:]
                 filled[np.ix_(some, missing)] = model.means(e, t)[:, 0][:, missing]
-                spread[g] += len(some) * model.covariances(t)[0]
-        spread[g] /= len(rows)
-    return filled, spread, likelihood / len(X)
+                spread[g] += float(w[some].sum()) * model.covariances(t)[0]
+        spread[g] /= w[rows].sum()
+    return filled, spread, likelihood / float(w.sum())
 
 
 def _moved(before: tuple[_Array, ...], after: tuple[_Array, ...]) -> float:

@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat.incomplete._completion.conditioning import Completion
 from eigenfeat.rows.checked import validate_data
+from eigenfeat.rows.row_weights import weighted_rows
 
 __all__ = ["GaussianCompletion", "MixtureCompletion"]
 
@@ -85,7 +86,9 @@ class GaussianCompletion(Completion):
     array([[1.5, 3. ]])
     """
 
-    def fit(self, X: ArrayLike, y: object = None) -> GaussianCompletion:
+    def fit(
+        self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> GaussianCompletion:
         """Estimate mean and covariance.
 
         Parameters
@@ -93,6 +96,9 @@ class GaussianCompletion(Completion):
         X : (n, d) array-like
             Rows; NaN is missing.
         y : ignored
+        sample_weight : (n,) array-like, optional
+            Nonnegative weights of the rows. A row of weight w counts as w rows, also in the
+            Ledoit-Wolf shrinkage: weights should sum to the number of rows that they stand for.
 
         Returns
         -------
@@ -102,7 +108,8 @@ class GaussianCompletion(Completion):
         self._validate_params()
         with unchanged_on_error(self):
             rows = validate_data(self, X, **self._TRAINING)
-            shares = self._keep(rows, np.zeros(len(rows), dtype=np.int32))
+            rows, _, weight = weighted_rows(rows, None, sample_weight)
+            shares = self._keep(rows, np.zeros(len(rows), dtype=np.int32), weight)
         self.mean_, self.covariance_ = self.mixture_.means[0], self.mixture_.covariances[0]
         self.shrinkage_ = float(shares[0])
         return self
@@ -173,7 +180,9 @@ class MixtureCompletion(Completion):
     array([[ 5., -5.]])
     """
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> MixtureCompletion:
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> MixtureCompletion:
         """Estimate weights, means and covariances of the classes.
 
         Parameters
@@ -182,6 +191,8 @@ class MixtureCompletion(Completion):
             Rows; NaN is missing.
         y : (n,) array-like
             Labels.
+        sample_weight : (n,) array-like, optional
+            As in `GaussianCompletion.fit`. Classes without weight are left out.
 
         Returns
         -------
@@ -192,8 +203,9 @@ class MixtureCompletion(Completion):
         with unchanged_on_error(self):
             rows, labels = validate_data(self, X, y, **self._TRAINING)
             check_classification_targets(labels)
+            rows, labels, weight = weighted_rows(rows, labels, sample_weight)
             classes, codes = np.unique(labels, return_inverse=True)
-            shares = self._keep(rows, codes.astype(np.int32))
+            shares = self._keep(rows, codes.astype(np.int32), weight)
         self.classes_, self.class_weights_ = classes, self.mixture_.weights
         self.means_, self.covariances_ = self.mixture_.means, self.mixture_.covariances
         self.shrinkages_ = shares

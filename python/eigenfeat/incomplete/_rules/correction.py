@@ -37,7 +37,8 @@ __all__ = ["CorrectedRule", "Correction", "Held", "corrected"]
 _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
 
-GRID = (1e-12, 0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
+# A tau between two of them is held to what the looser one showed, which may be much later.
+GRID = (1e-12, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
 KEPT = 64  # reliabilities whose least numbers of entries are kept
 
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.signs import signed
-from eigenfeat._base.types import Floats, Targets
+from eigenfeat._base.types import Floats, Targets, Weights
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.features import expand
@@ -24,17 +24,19 @@ from eigenfeat.ldg._solving.scatters import (
     between_means,
     check_varies,
     triangle_of,
+    unit_weights,
 )
 from eigenfeat.rows.blocks import Block, RowBlocks, is_blocks
 from eigenfeat.rows.checked import validate_data
 from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.out_of_core import given_blocks, over_blocks
+from eigenfeat.rows.row_weights import weighted_rows
 from eigenfeat.rows.surveyed import surveyed
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-__all__ = ["ClassReducer", "Reducer"]
+__all__ = ["ClassReducer", "Reducer", "WeightedReducer"]
 
 
 _ClassReducer = TypeVar("_ClassReducer", bound="ClassReducer")
@@ -98,6 +100,7 @@ class ClassReducer(Reducer):
 
     classes_: NDArray[Any]
     _in_blocks = True  # whether scatters are all it needs
+    _weighted = False  # whether rows may have weights
 
     def fit(self: _ClassReducer, X: ArrayLike | RowBlocks, y: Targets = None) -> _ClassReducer:
         """Find the components.
@@ -120,11 +123,17 @@ class ClassReducer(Reducer):
         ValueError, TypeError
             If rows, labels or parameters are invalid, or rows are sparse.
         """
+        return self._fit(X, y, None)
+
+    def _fit(self: _ClassReducer, X: Any, y: Any, sample_weight: Any) -> _ClassReducer:
         with unchanged_on_error(self):
             self._validate_params()
-            blocks = given_blocks(X, y) if self._in_blocks or is_blocks(X) else None
+            blocks = None
+            if self._in_blocks or is_blocks(X):
+                blocks = given_blocks(X, y, sample_weight)
             if blocks is None:
-                rows = ClassRows.of(*validate_data(self, X, y, dtype=FLOATS))
+                X, y = validate_data(self, X, y, dtype=FLOATS)
+                rows = ClassRows.of(*weighted_rows(X, y, sample_weight))
             else:
                 rows = self._rows_of(blocks)
             self._keep(self._reduce(rows), rows.mean)
@@ -135,7 +144,7 @@ class ClassReducer(Reducer):
         if not self._in_blocks:
             name = type(self).__name__
             raise ValueError(f"X: expected rows in memory, which {name} compares, got blocks")
-        rows = _class_rows(blocks)
+        rows = _class_rows(blocks, weighted=self._weighted)
         self.__dict__.pop("feature_names_in_", None)
         self.n_features_in_ = len(rows.mean)
         return rows
@@ -144,7 +153,43 @@ class ClassReducer(Reducer):
         raise NotImplementedError
 
 
-def _class_rows(blocks: RowBlocks) -> ClassRows:
+class WeightedReducer(ClassReducer):
+    """A `ClassReducer` of weighted means and scatters; a weight of 2 is as good as two rows."""
+
+    _weighted = True
+
+    def fit(
+        self: _ClassReducer,
+        X: ArrayLike | RowBlocks,
+        y: Targets = None,
+        sample_weight: Weights = None,
+    ) -> _ClassReducer:
+        """Find the components.
+
+        Parameters
+        ----------
+        X : (n, d) array-like or RowBlocks
+            Finite rows. Blocks and memory-mapped arrays are read four times.
+        y : (n,) array-like
+            Labels of at least two classes; None with blocks, which have their own labels.
+        sample_weight : (n,) array-like, optional
+            Nonnegative weights of the rows; None with blocks, which have their own weights. A row
+            of weight 2 counts as two equal rows. Scaling all weights changes nothing.
+
+        Returns
+        -------
+        object
+            The estimator itself. If an error is raised, it is unchanged.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If rows, labels, weights or parameters are invalid, or rows are sparse.
+        """
+        return self._fit(X, y, sample_weight)
+
+
+def _class_rows(blocks: RowBlocks, *, weighted: bool) -> ClassRows:
     """What `ClassRows.of` makes of rows in memory: a triangle takes the place of the rows.
 
     Deviations from the means of classes have the squares of the triangle R of their QR
@@ -154,32 +199,35 @@ def _class_rows(blocks: RowBlocks) -> ClassRows:
     Raises
     ------
     ValueError
-        As `ClassRows.of`; or if the rows have weights.
+        As `ClassRows.of`; or if the rows have weights, and are not to be `weighted`.
     TypeError
         If some rows are sparse.
     """
     rows = surveyed(blocks)
     if rows.survey.sparse:
         raise TypeError("X: expected dense rows, got sparse ones")
-    if rows.survey.weight is not None:
+    total = rows.survey.weight
+    if total is not None and not weighted:
         raise ValueError("sample_weight: expected rows without weights, got some with")
     check_two_labels(rows.classes)
     n, d = rows.n_rows, rows.survey.n_features
     if n < d:  # fewer numbers than a triangle has
-        return ClassRows.of(rows.take(np.arange(n)).X, rows.classes[rows.codes])
-    counts = np.bincount(rows.codes)
+        some = rows.take(np.arange(n))
+        return ClassRows.of(some.X, rows.classes[rows.codes], some.weight)
     first = np.unique(rows.codes, return_index=True)[1]
     firsts = rows.take(first).X.astype(np.float64)
     origin = rows.take(np.zeros(1, dtype=int)).X[0].astype(np.float64)
     exponent = check_varies(rows.reduce(_largest_deviation, max, origin))
     # About a row of its own class a column that is constant there is 0, and so is its mean.
-    shifts = rows.reduce(_deviation_sums, np.add, firsts, exponent) / counts[:, None]
-    triangle = rows.reduce(_class_triangle, _merge_triangles, firsts, shifts, exponent)
+    sums = rows.reduce(_deviation_sums, np.add, firsts, exponent, total)
+    counts = np.bincount(rows.codes) if total is None else sums[:, -1]
+    shifts = sums[:, :-1] / counts[:, None]
+    triangle = rows.reduce(_class_triangle, _merge_triangles, firsts, shifts, exponent, total)
     means = np.ldexp(firsts - origin, -exponent) + shifts
     mean, between = between_means(means, counts)
     mean = origin + np.ldexp(mean, exponent)
-    unit = 2.0**exponent
-    return ClassRows(triangle, between, counts, rows.classes, mean, unit, summed=True)
+    unit, known = 2.0**exponent, None if total is None else n
+    return ClassRows(triangle, between, counts, rows.classes, mean, unit, summed=True, rows=known)
 
 
 def _largest_deviation(block: Block, origin: Array) -> float:
@@ -187,19 +235,27 @@ def _largest_deviation(block: Block, origin: Array) -> float:
     return float(np.abs(block.X - origin).max())
 
 
-def _deviation_sums(block: Block, firsts: Array, exponent: int) -> Array:
-    """Sums (k, d) of rows less a row of their class; merged by adding."""
+def _deviation_sums(block: Block, firsts: Array, exponent: int, total: float | None) -> Array:
+    """Sums (k, d + 1) of rows less a row of their class, and of weights; merged by adding."""
     deviations = np.ldexp(block.X - firsts[block.y], -exponent)
-    out = np.zeros_like(firsts)
+    weight = np.ones(len(block)) if total is None else unit_weights(block.weight, total)
+    if total is not None:
+        deviations *= weight[:, None]
+    out = np.zeros((len(firsts), firsts.shape[1] + 1))
     for c in np.unique(block.y):
-        out[c] = deviations[block.y == c].sum(axis=0)
+        out[c, :-1] = deviations[block.y == c].sum(axis=0)
+    out[:, -1] = np.bincount(block.y, weight, len(firsts))
     return out
 
 
-def _class_triangle(block: Block, firsts: Array, shifts: Array, exponent: int) -> Array:
-    """R (d, d) of rows less the means of their classes."""
+def _class_triangle(
+    block: Block, firsts: Array, shifts: Array, exponent: int, total: float | None
+) -> Array:
+    """R (d, d) of rows less the means of their classes, times the roots of their weights."""
     deviations = np.ldexp(block.X - firsts[block.y], -exponent)
     deviations -= shifts[block.y]
+    if total is not None:
+        deviations *= np.sqrt(unit_weights(block.weight, total))[:, None]
     return triangle_of(deviations)
 
 

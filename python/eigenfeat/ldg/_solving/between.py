@@ -63,7 +63,7 @@ def shares_of_variance(rows: ClassRows, span: Span, n_components: int | None) ->
     alphas, directions, rounding = alphas[apart], directions[:, apart], rounding[apart]
     rank = check_means_differ(len(alphas))
     m = count_components(n_components, rank, "rank of the scatter between classes")
-    betas = np.linalg.norm(rows.within @ directions, axis=0) / np.sqrt(rows.n_rows)
+    betas = np.linalg.norm(rows.within @ directions, axis=0) / np.sqrt(rows.total)
     pure = int(np.sum(betas <= rounding))
     directions[:, :pure] = _spread_first(directions[:, :pure])
     betas[:pure] = 0.0
@@ -94,7 +94,7 @@ def between_rank(rows: ClassRows) -> int:
 
 def means_rounding(rows: ClassRows) -> float:
     """Return how large rounding may make singular values of H_b."""
-    deviation = np.linalg.norm(rows.within) / np.sqrt(rows.n_rows)
+    deviation = np.linalg.norm(rows.within) / np.sqrt(rows.total)
     largest = float(deviation + np.linalg.norm(rows.between_factor))
     return max(len(rows.classes), rows.within.shape[1]) * EPS * largest
 

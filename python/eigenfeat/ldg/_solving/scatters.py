@@ -34,6 +34,7 @@ __all__ = [
     "count_components",
     "largest_ratios",
     "triangle_of",
+    "unit_weights",
 ]
 
 Array = NDArray[np.float64]
@@ -82,12 +83,14 @@ class Span:
     sizes: Array
 
     @classmethod
-    def of(cls, centred: Array, n_rows: int | None = None) -> Span:
+    def of(cls, centred: Array, n_rows: int | None = None, total: float | None = None) -> Span:
         """Decompose centred rows (n, d); directions that hold nothing but rounding are left out.
 
-        With `n_rows` they stand for so many, whose squares they have.
+        With `n_rows` they stand for so many, whose squares they have. `total` is the weight of
+        the rows, by default their number.
         """
         n, d = centred.shape if n_rows is None else (n_rows, centred.shape[1])
+        total = n if total is None else total
         if n >= d:
             whole = triangle_of(centred)
             _, sizes, turned = interruptible(lambda: np.linalg.svd(whole), 20 * d**3)
@@ -99,7 +102,7 @@ class Span:
             rotation, sizes, _ = interruptible(lambda: np.linalg.svd(triangle), 20 * n**3)
             basis = frame @ rotation
         rank = int(np.sum(sizes > max(n, d) * EPS * sizes[0]))
-        return cls(np.ascontiguousarray(basis[:, :rank]), sizes[:rank] / np.sqrt(n))
+        return cls(np.ascontiguousarray(basis[:, :rank]), sizes[:rank] / np.sqrt(total))
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,8 +118,8 @@ class ClassRows:
         Rows less the mean of their class; or, `summed`, any matrix of the same squares.
     between : (k, d) array
         Means of classes less the mean of all rows.
-    counts : (k,) array of int
-        Rows of each class.
+    counts : (k,) array
+        Rows of each class; or their weights, all divided by the same number.
     classes : (k,) array
         Labels, sorted.
     mean : (d,) array
@@ -124,20 +127,25 @@ class ClassRows:
     unit : float
         What `within` and `between` have been divided by.
     summed : bool
-        Whether rows came in blocks, of which only a triangle is left.
+        Whether rows have weights, or came in blocks, of which only a triangle is left.
+    rows : int or None
+        Number of rows where they have weights; None where it is the sum of the counts.
     """
 
     within: Array
     between: Array
-    counts: NDArray[np.intp]
+    counts: NDArray[Any]
     classes: NDArray[Any]
     mean: Array
     unit: float
     summed: bool = False
+    rows: int | None = None
 
     @classmethod
-    def of(cls, X: RealArray, y: Labels) -> ClassRows:
+    def of(cls, X: RealArray, y: Labels, weight: Array | None = None) -> ClassRows:
         """Sort and centre finite rows X (n, d) with labels y (n,).
+
+        With weights, deviations are those from weighted means, times the roots of the weights.
 
         Raises
         ------
@@ -148,16 +156,24 @@ class ClassRows:
         classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
         check_two_labels(classes)
         origin = X[0].astype(np.float64)
-        within = X[np.argsort(codes, kind="stable")] - origin
+        order = np.argsort(codes, kind="stable")
+        within = X[order] - origin
         exponent = check_varies(np.abs(within).max())
         within = np.ldexp(within, -exponent)
         means = np.empty((len(classes), X.shape[1]))
-        for c, members in enumerate(_slices(counts)):
-            means[c] = _centre(within[members])
-        mean, between = between_means(means, counts)
-        return cls(
-            within, between, counts, classes, origin + np.ldexp(mean, exponent), 2.0**exponent
-        )
+        sums, n_rows = counts, None
+        if weight is None:
+            for c, members in enumerate(_slices(counts)):
+                means[c] = _centre(within[members])
+        else:
+            w = unit_weights(weight, float(weight.max()))[order]
+            sums, n_rows = np.array([w[members].sum() for members in _slices(counts)]), len(w)
+            for c, members in enumerate(_slices(counts)):
+                means[c] = _centre(within[members], w[members] / sums[c])
+            within *= np.sqrt(w)[:, None]
+        mean, between = between_means(means, sums)
+        mean, unit = origin + np.ldexp(mean, exponent), 2.0**exponent
+        return cls(within, between, sums, classes, mean, unit, n_rows is not None, n_rows)
 
     def slices(self) -> list[slice]:
         """Return where the rows of each class are."""
@@ -166,7 +182,12 @@ class ClassRows:
     @property
     def n_rows(self) -> int:
         """Number of rows, n."""
-        return int(self.counts.sum())
+        return int(self.counts.sum()) if self.rows is None else self.rows
+
+    @property
+    def total(self) -> float:
+        """Weight of all rows: their number where they have no weights."""
+        return float(self.counts.sum())
 
     @property
     def larger(self) -> int:
@@ -175,7 +196,7 @@ class ClassRows:
 
     def span(self) -> Span:
         """Return what the rows less their mean span."""
-        return Span.of(self.centred, self.n_rows)
+        return Span.of(self.centred, self.n_rows, self.total)
 
     @property
     def centred(self) -> Array:
@@ -187,12 +208,12 @@ class ClassRows:
     @property
     def between_factor(self) -> Array:
         """H_b (k, d)."""
-        return np.sqrt(self.counts / self.n_rows)[:, None] * self.between
+        return np.sqrt(self.counts / self.total)[:, None] * self.between
 
     def scatters(self) -> tuple[Array, Array]:
         """Return S_b and S_w (d, d)."""
         H_b = self.between_factor
-        return H_b.T @ H_b, (self.within.T @ self.within) / self.n_rows
+        return H_b.T @ H_b, (self.within.T @ self.within) / self.total
 
     def in_basis(self, basis: Array) -> ClassRows:
         """Return the rows' coordinates in an orthonormal basis (d, r); the mean is left alone."""
@@ -214,7 +235,12 @@ def check_varies(largest: float) -> int:
     return int(np.frexp(largest)[1])
 
 
-def between_means(means: Array, counts: NDArray[np.intp]) -> tuple[Array, Array]:
+def unit_weights(weight: Array, largest: float) -> Array:
+    """Weights divided by a power of 4, so that the largest is in [1, 4)."""
+    return np.ldexp(weight, 2 - 2 * ((int(np.frexp(largest)[1]) + 1) // 2))
+
+
+def between_means(means: Array, counts: NDArray[Any]) -> tuple[Array, Array]:
     """Return the mean (d,) of all rows, and the means (k, d) of classes less it."""
     mean = (counts / counts.sum()) @ means
     between = means - mean
@@ -241,11 +267,11 @@ def _slices(counts: NDArray[np.intp]) -> list[slice]:
     return [slice(int(end - count), int(end)) for end, count in zip(ends, counts, strict=True)]
 
 
-def _centre(rows: Array) -> Array:
+def _centre(rows: Array, shares: Array | None = None) -> Array:
     """Centre rows in place, and return their mean; equal rows become 0 without rounding."""
     first = rows[0].copy()
     rows -= first
-    shift = rows.mean(axis=0)
+    shift = rows.mean(axis=0) if shares is None else shares @ rows
     rows -= shift
     return first + shift
 

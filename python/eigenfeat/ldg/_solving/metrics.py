@@ -1,0 +1,206 @@
+"""ITML's metric from pairs of rows, and the ranking of its features (Parrish 2012, section 2.2.5).
+
+The multipliers w of the pairs' constraints give ``M^-1 = I + sum_i s_i w_i z_i z_i^T`` for gaps z,
+s = 1 for pairs of one class and -1 for others. A projection onto one constraint changes ``s_i w_i``
+by delta, and ``M`` by ``-delta / (1 + delta z^T M z) M z z^T M``. Several projections after each
+other need the gaps' products with the first M only, so M is read and written once for a block.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.blas import dgemm
+
+from eigenfeat._base.types import Codes
+from eigenfeat._base.validation import physical_memory, show
+from eigenfeat.ldg._solving.one_thread import one_blas_thread
+from eigenfeat.ldg._solving.scatters import Array
+
+__all__ = [
+    "check_quantiles",
+    "features_of",
+    "learnt_metric",
+    "pair_count",
+    "pairs_of",
+    "ranked_by_information",
+]
+
+_BLOCK = 16
+_LEAST = 1e-12  # of a squared distance, relative to the largest: equal rows constrain nothing
+
+
+def pair_count(given: int | None, n_classes: int, n_columns: int) -> int:
+    """Number of pairs: as given, or 20 k (k - 1), at least 200.
+
+    Raises
+    ------
+    MemoryError
+        If the pairs' differences do not fit into memory.
+    """
+    count = max(20 * n_classes * (n_classes - 1), 200) if given is None else int(given)
+    if 24 * count * n_columns > physical_memory():
+        raise MemoryError(f"n_pairs: expected pairs that fit into memory, got {count}")
+    return count
+
+
+def pairs_of(
+    X: Array,
+    codes: NDArray[np.intp],
+    first: NDArray[np.intp],
+    second: NDArray[np.intp],
+    quantiles: tuple[float, float],
+) -> tuple[Array, NDArray[np.bool_], tuple[float, float]]:
+    """Differences of pairs of rows (p, d), which of them are of one class, and the bounds.
+
+    Pairs of equal rows are left out. The bounds are quantiles of the others' squared distances.
+
+    Raises
+    ------
+    ValueError
+        If the rows of every pair are equal.
+    """
+    gaps = X[first] - X[second]
+    squares = np.einsum("ij,ij->i", gaps, gaps)
+    apart = squares > _LEAST * squares.max(initial=0.0)
+    if not apart.any():
+        raise ValueError("n_pairs: expected pairs of rows that differ, got equal rows only")
+    low, high = np.quantile(squares[apart], quantiles).tolist()
+    same = codes[first] == codes[second]
+    return gaps[apart], same[apart], (low, high)
+
+
+def learnt_metric(
+    gaps: Array,
+    same: NDArray[np.bool_],
+    bounds: tuple[float, float],
+    *,
+    slack: float,
+    tol: float,
+    max_iter: int,
+) -> tuple[Array, int, Array]:
+    """M of (2.11) by Bregman projections onto one pair's constraint after the other.
+
+    Returns
+    -------
+    metric : (d, d) array
+    sweeps : int
+        More than `max_iter` if these were not enough.
+    weights : (p,) array
+        Multipliers, 0 or more: ``M^-1`` is the identity plus the pairs' ``gap gap^T`` by their
+        multipliers, which count as negative for pairs of two classes.
+    """
+    metric = np.eye(gaps.shape[1], order="F")
+    sign = np.where(same, 1.0, -1.0)
+    held = np.where(same, *bounds)
+    weights = np.zeros(len(gaps))
+    with one_blas_thread():
+        for sweep in range(1, max_iter + 1):
+            before = weights.copy()
+            for start in range(0, len(gaps), _BLOCK):
+                part = slice(start, start + _BLOCK)
+                metric = _projected(
+                    metric, gaps[part], sign[part], held[part], weights[part], slack
+                )
+            size = weights.sum() + before.sum()
+            if np.abs(weights - before).sum() <= tol * size:
+                return (metric + metric.T) / 2, sweep, weights
+    return (metric + metric.T) / 2, max_iter + 1, weights
+
+
+def _projected(
+    metric: Array, gaps: Array, sign: Array, held: Array, weights: Array, slack: float
+) -> Array:
+    """Return the metric after a projection for each gap; change `held` and `weights`."""
+    images = metric @ gaps.T
+    b = len(gaps)
+    # Products of the gaps, and the coefficients with which `images` gives M z after each step.
+    table = np.vstack([gaps @ images, np.eye(b)])
+    used, turns = [], []
+    share = slack / (slack + 1)  # of the gap that the metric closes; its bound, the rest
+    for i, (s, bound, weight) in enumerate(
+        zip(sign.tolist(), held.tolist(), weights.tolist(), strict=True)
+    ):
+        distance = float(table[i, i])
+        step = min(weight, share * s * (1 / distance - 1 / bound))
+        if step == 0:
+            continue
+        weights[i] = weight - step
+        held[i] = 1 / (1 / bound + s * step / slack)
+        turn = s * step / (1 - s * step * distance)
+        column = table[:, i].copy()
+        table += (turn * column)[:, None] * table[i]
+        used.append(column[b:])
+        turns.append(turn)
+    if not used:
+        return metric
+    found = images @ np.array(used).T
+    changed: Array = dgemm(1.0, found * turns, found, 1.0, metric, trans_b=1, overwrite_c=1)
+    return changed
+
+
+def features_of(metric: Array) -> Array:
+    """Directions (d, d) that give the metric's distances: ``L Lambda^(1/2)``, largest first."""
+    values, vectors = np.linalg.eigh(metric)
+    directions: Array = vectors[:, ::-1] * np.sqrt(np.maximum(values[::-1], 0.0))
+    return directions
+
+
+def ranked_by_information(features: Array, codes: Codes, count: int) -> NDArray[np.intp]:
+    """Numbers of the best features: most mutual information with the codes, least with each other.
+
+    The criterion of maximal relevance and minimal redundancy (Peng et al. 2005), on features that
+    are split at their means.
+
+    Parameters
+    ----------
+    features : (n, d) array
+    codes : (n,) array of classes from 0
+    count : int
+
+    Returns
+    -------
+    (count,) array
+        Best first; of equals the lower number.
+    """
+    bits = (features > features.mean(axis=0)).astype(np.intp)
+    relevance = _information(bits, codes)
+    chosen: list[int] = []
+    redundancy = np.zeros(len(relevance))
+    left = np.ones(len(relevance), dtype=bool)
+    for _ in range(count):
+        value = relevance - redundancy / max(len(chosen), 1)
+        best = int(np.argmax(np.where(left, value, -np.inf)))
+        chosen.append(best)
+        left[best] = False
+        redundancy += _information(bits, bits[:, best])
+    return np.array(chosen)
+
+
+def _information(bits: NDArray[np.intp], codes: NDArray[np.integer[Any]]) -> Array:
+    """Mutual information (d,) of each column of bits with codes, in nats."""
+    n = len(codes)
+    classes = np.eye(int(codes.max()) + 1)[codes]
+    ones = bits.T @ classes / n
+    shares = classes.mean(axis=0)
+    total = np.zeros(bits.shape[1])
+    for joint in (ones, shares - ones):
+        alone = joint.sum(axis=1, keepdims=True) * shares
+        some = joint > 1e-15
+        ratio = np.where(some, joint / np.where(some, alone, 1.0), 1.0)
+        total += (joint * np.log(ratio)).sum(axis=1)
+    return total
+
+
+def check_quantiles(quantiles: Any) -> tuple[float, float]:
+    try:
+        values = np.asarray(quantiles, dtype=float)
+    except (TypeError, ValueError):
+        values = np.empty(0)
+    if values.shape != (2,) or not (0 <= values[0] < values[1] <= 1):
+        raise ValueError(
+            f"quantiles: expected two numbers 0 <= low < high <= 1, got {show(quantiles)}"
+        )
+    return float(values[0]), float(values[1])

@@ -1,0 +1,85 @@
+"""Weights of rows in completions: a weight is so many rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sklearn
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.frozen import FrozenEstimator
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+
+from eigenfeat.incomplete import GaussianCompletion, MixtureCompletion, ReliableClassifier
+
+MODELS = {
+    "gaussian": GaussianCompletion(),
+    "gaussian, shrunk": GaussianCompletion(shrinkage=0.3, ridge=1e-3),
+    "mixture": MixtureCompletion(),
+}
+
+
+@pytest.fixture
+def rows(rng):
+    y = np.arange(90) % 3
+    X = rng.standard_normal((90, 6)).cumsum(axis=1) + 2.0 * y[:, None]
+    return X, y, rng.integers(0, 4, 90).astype(float)
+
+
+@pytest.mark.parametrize("holes", [False, True])
+@pytest.mark.parametrize("name", MODELS)
+def test_weights_are_repetitions(rng, rows, name, holes):
+    X, y, weight = rows
+    if holes:
+        X = np.where(rng.random(X.shape) < 0.2, np.nan, X)
+    times = weight.astype(int)
+    model = sklearn.clone(MODELS[name]).fit(X, y, weight)
+    expected = sklearn.clone(MODELS[name]).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    assert_allclose(model.mixture_.weights, expected.mixture_.weights, rtol=1e-14)
+    assert_allclose(model.mixture_.means, expected.mixture_.means, rtol=1e-10, atol=1e-12)
+    size = np.abs(expected.mixture_.covariances).max()
+    assert_allclose(
+        model.mixture_.covariances, expected.mixture_.covariances, rtol=0, atol=1e-10 * size
+    )
+    assert model.n_iter_ == expected.n_iter_
+    assert_allclose(model.log_likelihoods_, expected.log_likelihoods_, rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_weights_of_one_are_none(rows, name):
+    X, y, _ = rows
+    found = sklearn.clone(MODELS[name]).fit(X, y, np.ones(90)).mixture_
+    expected = sklearn.clone(MODELS[name]).fit(X, y).mixture_
+    assert_allclose(found.covariances, expected.covariances, rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_bad_weights_leave_the_model(rows, name):
+    X, y, weight = rows
+    model = sklearn.clone(MODELS[name]).fit(X, y)
+    before = dict(vars(model))
+    for bad in (weight[:-1], -1 - weight, np.zeros(90), np.full(90, np.nan)):
+        with pytest.raises(ValueError, match=r"[Ww]eight|NaN"):
+            model.fit(X, y, bad)
+        assert vars(model) == before
+
+
+def test_they_are_routed_and_serve_weighted_decisions(rows):
+    X, y, weight = rows
+    with sklearn.config_context(enable_metadata_routing=True):
+        one = GaussianCompletion().set_fit_request(sample_weight=True)
+        pipe = make_pipeline(one, GaussianNB().set_fit_request(sample_weight=True))
+        pipe.fit(X, y, sample_weight=weight)
+    completion = GaussianCompletion().fit(X, sample_weight=weight)
+    assert_array_equal(pipe[0].covariance_, completion.covariance_)
+    model = ReliableClassifier(
+        FrozenEstimator(GaussianNB().fit(X, y, weight)),
+        FrozenEstimator(completion),
+        correct=False,
+    ).fit(X, y)
+    times = weight.astype(int)
+    repeated = ReliableClassifier(GaussianNB(), GaussianCompletion(), correct=False)
+    repeated.fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    holes = X.copy()
+    holes[:, 3:] = np.nan
+    assert_allclose(model.reliabilities(holes), repeated.reliabilities(holes), atol=1e-6)
