@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import check_whole
-from eigenfeat.plotting.arguments import panel_figure, root_figure, wrapped
+from eigenfeat.plotting.arguments import panel_figure, plain, root_figure, wrapped
 from eigenfeat.plotting.colours import MUTED, SPECTRUM_COLOURS
 from eigenfeat.plotting.directions import columns_of, gem_to_draw, leading_pairs
 
@@ -167,7 +167,7 @@ class SpectrumDisplay:
         if n_named:
             named = list(self.lines_.values())[::-1][:n_named]  # the largest above
             ax.legend(handles=named, title="largest", fontsize=9)
-        ax.spines[["top", "right"]].set_visible(False)
+        plain(ax)
 
     def _draw_largest(self, ax: Axes) -> AxesImage:
         from matplotlib.colors import LogNorm
