@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = [
     "Codes",
     "DType",
+    "Estimator",
     "Floats",
     "Labels",
     "Pairs",
@@ -36,12 +37,15 @@ class Sparse(Protocol):
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
+    from sklearn.base import BaseEstimator
+
     Rows: TypeAlias = ArrayLike | Sparse  # of numbers; a data frame is array-like
     Targets: TypeAlias = ArrayLike | None  # None where rows are blocks, which bring their own
     Weights: TypeAlias = ArrayLike | None  # a number for each row; None is 1 for each
     Labels: TypeAlias = NDArray[Any]  # of any one type that can be sorted
     Codes: TypeAlias = NDArray[np.integer[Any]]  # positions of labels in a sorted table of them
     DType: TypeAlias = np.dtype[Any]
+    Estimator: TypeAlias = BaseEstimator  # of scikit-learn's kind, anyone's
     Floats: TypeAlias = NDArray[np.floating[Any]]  # float32 or float64, as the rows that came
     Pairs: TypeAlias = (
         str | tuple[str, int] | Sequence[tuple[Hashable, Hashable]] | NDArray[Any]
@@ -49,4 +53,6 @@ if TYPE_CHECKING:
     RandomState: TypeAlias = int | np.random.RandomState | None
     Seed: TypeAlias = int | np.random.RandomState | np.random.Generator | None
 else:  # np.floating takes no argument in old versions, and nobody asks
-    Rows = Targets = Weights = Labels = Codes = DType = Pairs = Floats = RandomState = Seed = Any
+    Rows = Targets = Weights = Labels = Codes = DType = Estimator = Pairs = Floats = RandomState = (
+        Seed
+    ) = Any

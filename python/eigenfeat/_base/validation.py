@@ -245,24 +245,26 @@ def check_vector(
 
 
 def check_number(
-    value: Any, name: str, *, at_least: float = -math.inf, infinite: bool = False
+    value: object, name: str, *, at_least: float = -math.inf, infinite: bool = False
 ) -> float:
     """A real number, not NaN, at least `at_least`, and finite unless said otherwise."""
-    real = isinstance(value, (Real, np.floating, np.integer)) and not isinstance(value, bool)
-    number = float(value) if real else math.nan
+    number = math.nan
+    if isinstance(value, (Real, np.floating, np.integer)) and not isinstance(value, bool):
+        number = float(value)
     if not number >= at_least or (math.isinf(number) and not infinite):
         bound = "" if at_least == -math.inf else f" >= {at_least:g}"
         raise ValueError(f"{name}: expected a number{bound}, got {show(value)}")
     return number
 
 
-def check_whole(value: Any, name: str, *, at_least: int, at_most: int | None = None) -> int:
+def check_whole(value: object, name: str, *, at_least: int, at_most: int | None = None) -> int:
     """An integer within bounds."""
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not whole or value < at_least or (at_most is not None and value > at_most):
-        bound = f">= {at_least}" if at_most is None else f"in {at_least}..{at_most}"
-        raise ValueError(f"{name}: expected an integer {bound}, got {show(value)}")
-    return int(value)
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        number = int(value)
+        if number >= at_least and (at_most is None or number <= at_most):
+            return number
+    bound = f">= {at_least}" if at_most is None else f"in {at_least}..{at_most}"
+    raise ValueError(f"{name}: expected an integer {bound}, got {show(value)}")
 
 
 def check_flag(value: object, name: str) -> bool:
@@ -279,7 +281,7 @@ def check_count(value: object, name: str, *, at_least: int) -> int:
     return check_whole(count, name, at_least=at_least, at_most=MOST)
 
 
-def check_path(value: Any, name: str = "path") -> str:
+def check_path(value: str | os.PathLike[str], name: str = "path") -> str:
     """A path of a file; no number of one that is open."""
     try:
         path = os.fsdecode(value)
@@ -358,7 +360,7 @@ def physical_memory() -> int:
         return 2**63
 
 
-def random_generator(random_state: Any) -> Generator:
+def random_generator(random_state: object) -> Generator:
     """Source of random numbers, with the meaning that scikit-learn gives to random_state."""
     if random_state is None or random_state is np.random:
         return np.random.mtrand._rand

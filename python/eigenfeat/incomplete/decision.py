@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.types import Labels, RandomState
+from eigenfeat._base.types import Estimator, Labels, RandomState
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST, show
 from eigenfeat.incomplete._completion.sets import SETS
@@ -211,18 +211,18 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        classifier: Any,
-        completion: Any = None,
+        classifier: Estimator,
+        completion: Estimator | None = None,
         set: str = "auto",
         reliability: float = 0.95,
         *,
         horizon: int | None = None,
-        features: Any = None,
+        features: Estimator | None = None,
         tail: str = "chernoff",
-        correct: Any = True,
+        correct: bool | float | str = True,
         held_out: float | None = None,
         n_folds: int = 5,
-        n_samples: Any = "auto",
+        n_samples: int | str = "auto",
         random_state: RandomState = 0,
         n_threads: int | None = None,
     ) -> None:
@@ -295,7 +295,7 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         return np.asarray(core.classifier.predict(rows))
 
     def decide(
-        self, X: ArrayLike, reliability: ArrayLike | None = None, *, target: Any = None
+        self, X: ArrayLike, reliability: ArrayLike | None = None, *, target: object = None
     ) -> Decisions:
         """Decide rows, or let them wait.
 
@@ -328,7 +328,7 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         named = self.classes_[out.guess]
         return Decisions(out.decided, named, out.reliability, out.checks, out.open, missing)
 
-    def reliabilities(self, X: ArrayLike, *, target: Any = None) -> _Array:
+    def reliabilities(self, X: ArrayLike, *, target: object = None) -> _Array:
         """Return the largest tau at which each row would be decided now.
 
         Parameters

@@ -126,7 +126,7 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
         self,
         candidates: Mapping[str, ReliableClassifier] | None = None,
         *,
-        tau: Any = None,
+        tau: ArrayLike | None = None,
         n_folds: int = 5,
         n_threads: int | None = None,
     ) -> None:

@@ -172,7 +172,7 @@ class Streams:
             where = self._numbers(at)
             return self._take(where, self._samples(values, where), time)
 
-    def push_one(self, number: int, sample: _Array, time: Any) -> StreamDecision | None:
+    def push_one(self, number: int, sample: _Array, time: int | None) -> StreamDecision | None:
         """Push a sample (channels,) to one series unless it is decided; return its decision."""
         with self._lock:
             if self._code[number] < 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ __all__ = [
     "check_shares",
     "new_figure",
     "panel_figure",
+    "plain",
     "root_figure",
     "wrapped",
 ]
@@ -67,6 +68,14 @@ def root_figure(axes: Axes) -> Figure:
     parent = axes.figure
     assert parent is not None
     return parent.figure
+
+
+def plain(*axes: Axes, grid: Literal["x", "y", "both"] | None = None) -> None:
+    """Take the frame above and on the right from axes, and draw faint lines across them."""
+    for ax in axes:
+        ax.spines[["top", "right"]].set_visible(False)
+        if grid is not None:
+            ax.grid(axis=grid, alpha=0.25)
 
 
 def wrapped(text: str, figure: Figure | SubFigure, size: float, columns: float = 1) -> str:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from eigenfeat._base.validation import show
 from eigenfeat.incomplete import Calibration, calibrate
-from eigenfeat.plotting.arguments import axes_or_new, root_figure
+from eigenfeat.plotting.arguments import axes_or_new, plain, root_figure
 from eigenfeat.plotting.colours import ACCENT, BAND, KNOWN, MUTED
 from eigenfeat.plotting.taus import fitted_reliable, short_tau
 
@@ -157,8 +157,7 @@ class EarlyCalibrationDisplay:
         low = min(one.lower.min(), one.agreement)
         axes.set_ylim(low - 0.06 * (1 - low), 1 + 0.04 * (1 - low))
         axes.set(xlabel="tau (logit scale)", ylabel="share of early labels that are final")
-        axes.grid(alpha=0.25)
-        axes.spines[["top", "right"]].set_visible(False)
+        plain(axes, grid="both")
         axes.legend(fontsize=9, loc="lower right")
         self.ax_, self.figure_ = axes, root_figure(axes)
         return self

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.types import Floats, Labels, Rows
 from eigenfeat._base.validation import real_array, show
-from eigenfeat.plotting.arguments import axes_or_new, root_figure
+from eigenfeat.plotting.arguments import axes_or_new, plain, root_figure
 from eigenfeat.plotting.colours import CLASS_COLOURS, MARKS
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ class EmbeddingDisplay:
         else:
             axes.set_yticks(range(len(classes)), [str(label) for label in classes])
             axes.set(ylabel="class", ylim=(-0.6, len(classes) - 0.4))
-        axes.spines[["top", "right"]].set_visible(False)
+        plain(axes)
         self.ax_, self.figure_ = axes, root_figure(axes)
         if legend:
             columns = min(len(classes), 5)
@@ -303,7 +303,7 @@ class ReliabilityDisplay:
         self.errorbar_ = axes.errorbar(self.confidence, self.accuracy, yerr=spread, **style)
         axes.set(xlabel="probability of the predicted class", ylabel="share that is right")
         axes.legend(frameon=False)
-        axes.spines[["top", "right"]].set_visible(False)
+        plain(axes)
         self.ax_, self.figure_ = axes, root_figure(axes)
         return self
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from eigenfeat._base.validation import MOST, check_vector, check_whole, show
 from eigenfeat.incomplete import EarlyCurve, reliability_curve
-from eigenfeat.plotting.arguments import axes_or_new, check_mapping, root_figure
+from eigenfeat.plotting.arguments import axes_or_new, check_mapping, plain, root_figure
 from eigenfeat.plotting.colours import COLOURS
 from eigenfeat.plotting.taus import fitted_reliable, short_tau
 
@@ -165,8 +165,7 @@ class EarlyCurvesDisplay:
         axes.set(xlabel="average time of decision (samples)", ylabel=SCORES[score])
         axes.set_xlim(0, self.n_samples)
         axes.margins(y=0.08)
-        axes.grid(alpha=0.25)
-        axes.spines[["top", "right"]].set_visible(False)
+        plain(axes, grid="both")
         axes.legend(fontsize=9, framealpha=0.9)
         _name_taus(axes, self.curves, score, named)
         self.ax_, self.figure_ = axes, root_figure(axes)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eigenfeat._base.validation import check_vector, check_whole, real_array, show
-from eigenfeat.plotting.arguments import panel_figure, root_figure, wrapped
+from eigenfeat.plotting.arguments import panel_figure, plain, root_figure, wrapped
 from eigenfeat.plotting.colours import ACCENT, BAND, COLOURS, KNOWN, MUTED
 from eigenfeat.plotting.taus import fitted_reliable, short_tau
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
     from sklearn.base import BaseEstimator
+
+    from eigenfeat.incomplete import EarlyDecisions
 
 __all__ = ["EarlyDecisionDisplay"]
 
@@ -87,7 +89,7 @@ class EarlyDecisionDisplay:
     def __init__(
         self,
         series: NDArray[Any],
-        decision: Any,
+        decision: EarlyDecisions,
         reliability: float,
         times: Sequence[int],
         mean: NDArray[Any],
@@ -224,7 +226,7 @@ class EarlyDecisionDisplay:
         decided = t >= self.decision.time[0]
         ax.axvline(t, color=ACCENT if decided else MUTED, lw=1, ls="--")
         ax.set_xlim(0, d + 0.5)
-        ax.spines[["top", "right"]].set_visible(False)
+        plain(ax)
 
 
 def _checked_row(row: Any, channels: int, length: int) -> NDArray[np.float64]:
@@ -269,5 +271,5 @@ def _draw_trace(ax: Axes, traced: Any, tau: float, time: int, shown: Sequence[in
         ax.axvline(t, color=ACCENT if t >= time else MUTED, lw=1, ls="--", zorder=0)
     ax.set(xlabel="samples", ylabel="largest tau at which\nit would be decided", ylim=(-0.04, 1.12))
     ax.legend(fontsize=9, loc="lower right", framealpha=0.9)
-    ax.spines[["top", "right"]].set_visible(False)
+    plain(ax)
     return line

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import check_whole
 from eigenfeat.plotting.arguments import panel_figure, root_figure, wrapped
 from eigenfeat.plotting.colours import FILTER_COLOURS
@@ -79,8 +80,8 @@ class FiltersDisplay:
 
     def __init__(
         self,
-        images: Sequence[Any],
-        eigenvalues: Sequence[Any],
+        images: Sequence[Floats],
+        eigenvalues: Sequence[Floats],
         pairs: Sequence[tuple[Hashable, Hashable]],
     ) -> None:
         self.images, self.eigenvalues, self.pairs = images, eigenvalues, pairs

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from eigenfeat._base.types import Floats, Labels, Rows
 from eigenfeat._base.validation import CsrRows, check_rows, real_array, show
-from eigenfeat.plotting.arguments import axes_or_new, root_figure
+from eigenfeat.plotting.arguments import axes_or_new, plain, root_figure
 from eigenfeat.plotting.colours import MUTED
 from eigenfeat.plotting.directions import check_pair, columns_of, gem_to_draw, leading_pairs
 
@@ -231,4 +231,4 @@ def _label_projections(
         if label in mean_squares
     ]
     ax.legend(handles=keys, fontsize=9, framealpha=0.9)
-    ax.spines[["top", "right"]].set_visible(False)
+    plain(ax)

@@ -20,6 +20,7 @@ from eigenfeat.plotting.arguments import (
     check_names,
     check_shares,
     new_figure,
+    plain,
 )
 from eigenfeat.plotting.colours import ACCENT, CLASS_COLOURS, MARKS, MUTED
 
@@ -90,7 +91,7 @@ def plot_accuracy(
     _number_wholly(axes)
     axes.grid(axis="y", color="#e5e9ee", lw=0.8)
     axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+    plain(axes)
     if legend:
         axes.figure.legend(loc="outside lower center", ncols=min(len(curves), 4), frameon=False)
     return axes
@@ -195,7 +196,7 @@ def plot_sparsity(
         title="Columns that each direction has weight on",
     )
     _number_wholly(axes)
-    axes.spines[["top", "right"]].set_visible(False)
+    plain(axes)
     if legend:
         axes.figure.legend(loc="outside lower center", ncols=min(len(nonzeros), 3), frameon=False)
     return axes
@@ -234,7 +235,7 @@ def plot_errors(errors: Mapping[str, ArrayLike], ax: Axes | None = None, best: s
     axes.set_yticks(range(len(names)), names)
     axes.set_xlim(0, 1.15 * max(float(percent.max()) for percent in percents.values()))
     axes.set_xlabel("test error in % (bars: mean, circles: single splits)")
-    axes.spines[["top", "right"]].set_visible(False)
+    plain(axes)
     return axes
 
 
@@ -297,7 +298,7 @@ def plot_comparison(
     axes.set(xlabel="test accuracy in %, mean over splits", title=title)
     axes.grid(axis="x", color="#e5e9ee", lw=0.8)
     axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+    plain(axes)
     figure.legend(loc="outside lower center", ncols=3, frameon=False)
     return figure
 

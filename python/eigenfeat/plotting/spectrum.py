@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import check_whole
-from eigenfeat.plotting.arguments import panel_figure, root_figure, wrapped
+from eigenfeat.plotting.arguments import panel_figure, plain, root_figure, wrapped
 from eigenfeat.plotting.colours import MUTED, SPECTRUM_COLOURS
 from eigenfeat.plotting.directions import columns_of, gem_to_draw, leading_pairs
 
@@ -73,8 +74,8 @@ class SpectrumDisplay:
 
     def __init__(
         self,
-        eigenvalues: Mapping[Pair, Any],
-        labels: Sequence[Any],
+        eigenvalues: Mapping[Pair, Floats],
+        labels: Sequence[Hashable],
         threshold: float | None = None,
     ) -> None:
         self.eigenvalues, self.labels, self.threshold = eigenvalues, labels, threshold
@@ -166,7 +167,7 @@ class SpectrumDisplay:
         if n_named:
             named = list(self.lines_.values())[::-1][:n_named]  # the largest above
             ax.legend(handles=named, title="largest", fontsize=9)
-        ax.spines[["top", "right"]].set_visible(False)
+        plain(ax)
 
     def _draw_largest(self, ax: Axes) -> AxesImage:
         from matplotlib.colors import LogNorm

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat.plotting.arguments import new_figure
+from eigenfeat.plotting.arguments import new_figure, plain
 from eigenfeat.plotting.colours import ACCENT
 from eigenfeat.plotting.displays import ReliabilityDisplay, binned
 from eigenfeat.report.evidence import Evidence
@@ -140,9 +140,7 @@ def calibration(evidence: Evidence) -> Section | None:
     above.set(xlabel="", ylim=(-0.03, 1.05))
     below.hist(confidence, bins=N_BINS, range=(0, 1), rwidth=0.94, color=ACCENT, alpha=0.75)
     below.set(xlabel="probability of the predicted class", ylabel="rows", xlim=(0, 1.02))
-    below.spines[["top", "right"]].set_visible(False)
-    for ax in (above, below):
-        ax.grid(axis="y", alpha=0.25)
+    plain(above, below, grid="y")
     mean, share = float(confidence.mean()), evidence.accuracy
     direction = "large" if mean > share else "small"
     section = Section("Calibration")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat.plotting import FiltersDisplay, SpectrumDisplay
-from eigenfeat.plotting.arguments import new_figure
+from eigenfeat.plotting.arguments import new_figure, plain
 from eigenfeat.plotting.colours import BAND, FILTER_COLOURS
 from eigenfeat.report.html import Section, bar, figure, paragraph, table
 
@@ -112,8 +112,7 @@ def spectrum(model: BaseEstimator) -> Section | None:
     ax.plot(np.arange(1, len(found.values) + 1), found.values, "o-", color=BAND, ms=4, lw=1.4)
     ax.set(xlabel="component", ylabel=found.of)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.grid(axis="y", alpha=0.25)
-    ax.spines[["top", "right"]].set_visible(False)
+    plain(ax, grid="y")
     section.parts.append(
         figure(picture, "Eigenvalues in the order of the components.", "eigenvalues by component")
     )

@@ -9,13 +9,15 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from eigenfeat.plotting import EarlyCalibrationDisplay, EarlyDecisionDisplay
-from eigenfeat.plotting.arguments import new_figure
+from eigenfeat.plotting.arguments import new_figure, plain
 from eigenfeat.plotting.colours import ACCENT, BAND, KNOWN
 from eigenfeat.report.evidence import Evidence, quietly, standard_error
 from eigenfeat.report.html import Section, figure, paragraph, table
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
+
+    from eigenfeat.incomplete import EarlyLabels
 
 __all__ = ["Early", "decided", "early_sections"]
 
@@ -25,7 +27,7 @@ MOST_SERIES = 2000
 class Early:
     """Early decisions beside those about complete series."""
 
-    def __init__(self, evidence: Evidence, found: Any, length: int) -> None:
+    def __init__(self, evidence: Evidence, found: EarlyLabels, length: int) -> None:
         number = {label: code for code, label in enumerate(evidence.classes.tolist())}
         codes = [number[label] for label in np.asarray(found.label).tolist()]
         self.whole, self.length, self.time = evidence, length, np.asarray(found.time)
@@ -101,9 +103,7 @@ def _times(early: Early) -> Section:
                color=[KNOWN, ACCENT], alpha=0.8, label=["right", "wrong"])  # fmt: skip
     below.set(xlabel="samples at the decision", ylabel="series", xlim=(0, early.length + 0.5))
     below.legend(frameon=False, fontsize=9)
-    for ax in (above, below):
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.grid(axis="y", alpha=0.25)
+    plain(above, below, grid="y")
     section = Section("When it decides")
     told = (
         "Above: share of series that are decided after so many samples. Below: when, and if right."

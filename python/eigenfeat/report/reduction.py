@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat.plotting import EmbeddingDisplay
-from eigenfeat.plotting.arguments import new_figure
+from eigenfeat.plotting.arguments import new_figure, plain
 from eigenfeat.plotting.colours import ACCENT, BAND, MUTED
 from eigenfeat.report.directions import parts_of
 from eigenfeat.report.evidence import Evidence, features_of, neighbour_labels, standard_error
@@ -83,8 +83,7 @@ def choices(model: BaseEstimator) -> Section | None:
                 ax.axvline(at, color=ACCENT, lw=1, ls="--")
             ax.set_xticks(np.arange(len(values)), [f"{value:g}" for value in values], fontsize=8)
             ax.set(xlabel=CHOSEN[name], ylabel="accuracy in %")
-            ax.grid(axis="y", alpha=0.25)
-            ax.spines[["top", "right"]].set_visible(False)
+            plain(ax, grid="y")
         told = "Accuracies of the candidates on training rows; the dashed line is the one chosen."
         section.parts.append(figure(picture, told, "accuracies of candidates"))
     return section if section.parts else None
@@ -114,8 +113,7 @@ def _shift(section: Section, model: Any) -> Section:
     ax.axvline(model.relative_shift_, color=ACCENT, lw=1, ls="--", label="chosen")
     ax.set(xlabel="size of the moves, relative to the rows", ylabel="held-out accuracy in %")
     ax.legend(frameon=False, fontsize=9)
-    ax.grid(axis="y", alpha=0.25)
-    ax.spines[["top", "right"]].set_visible(False)
+    plain(ax, grid="y")
     told = "Cross-validated accuracy by how far rows are moved, when the model was fitted."
     section.parts.append(figure(picture, told, "accuracy by scale of the moves"))
     return section
@@ -130,7 +128,7 @@ def regression(y: NDArray[np.float64], predicted: NDArray[np.float64]) -> Sectio
     ends = [float(min(y.min(), predicted.min())), float(max(y.max(), predicted.max()))]
     ax.plot(ends, ends, color=MUTED, lw=1)
     ax.set(xlabel="true value", ylabel="predicted value")
-    ax.spines[["top", "right"]].set_visible(False)
+    plain(ax)
     section = Section("Predicted values")
     section.parts.append(figure(picture, "A row a point.", "predicted against true values"))
     return section

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from eigenfeat._base.types import Floats
+from eigenfeat._base.types import DType, Floats
 
 __all__ = ["Buffers", "read_ahead"]
 
@@ -31,7 +31,7 @@ class Buffers:
         self,
         rows: int,
         columns: int,
-        dtype: np.dtype[Any],
+        dtype: DType,
         by_columns: bool = False,
         keep: int = 4,
     ) -> None:

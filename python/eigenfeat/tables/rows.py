@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from eigenfeat._base.types import Floats
+from eigenfeat._base.types import DType, Floats
 from eigenfeat.rows.blocks import Block, RowBlocks, joined
 from eigenfeat.tables.flow import Buffers, read_ahead
 from eigenfeat.tables.source import Chunk, DenseChunk, Options, Source, SparseChunk, typed_labels
@@ -61,7 +61,7 @@ class FileRows(RowBlocks):
     n_skipped: int | None = None
 
     def __init__(
-        self, sources: list[Source], options: Options, dtype: np.dtype[Any], block_rows: int
+        self, sources: list[Source], options: Options, dtype: DType, block_rows: int
     ) -> None:
         self.sources, self.options, self.dtype = sources, options, dtype
         self.block_rows = block_rows

@@ -96,7 +96,7 @@ class LocalQDA(FromLogits, RowClassifier):
 
     def __init__(
         self,
-        n_neighbors: Any = "cv",
+        n_neighbors: int | str = "cv",
         *,
         variance_floor: float = 1e-4,
         priors: ArrayLike | None = None,

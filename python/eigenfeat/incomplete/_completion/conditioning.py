@@ -57,7 +57,7 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        shrinkage: Any = "ledoit-wolf",
+        shrinkage: float | str = "ledoit-wolf",
         ridge: float = 1e-6,
         n_threads: int | None = None,
         *,

@@ -13,7 +13,7 @@ belongs to a reliability tau and to what is known of the distribution. What each
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["SETS", "BoxSet", "ChebyshevSet", "ConfidenceSet", "MahalanobisSet", "QuadraticSet"]
 
 _Array = NDArray[np.float64]
-_Codes = NDArray[np.intp]
 
 LIMIT = 1e150  # a radius that is as good as infinite
 
@@ -54,7 +53,6 @@ class ConfidenceSet(ABC):
     by_spectra = False
     any_distribution = False
 
-    @abstractmethod
     def radius(
         self,
         tau: ArrayLike,
@@ -74,8 +72,14 @@ class ConfidenceSet(ABC):
         pattern : (n,) array of int
             Which of the spectra is meant.
         """
+        asked, count = np.asarray(tau, dtype=float), np.asarray(degrees, dtype=float)
+        if self.by_spectra and spectra is not None and pattern is not None:
+            found = _weighted_radius(asked, spectra, pattern)
+        else:
+            with np.errstate(divide="ignore"):
+                found = self._radius(asked, count)
+        return np.where(count == 0, 0.0, np.minimum(found, LIMIT))
 
-    @abstractmethod
     def reliability(
         self,
         radius: ArrayLike,
@@ -84,6 +88,21 @@ class ConfidenceSet(ABC):
         pattern: NDArray[np.intp] | None = None,
     ) -> _Array:
         """The probability that belongs to a radius; 1 without degrees of freedom."""
+        given, count = np.asarray(radius, dtype=float), np.asarray(degrees, dtype=float)
+        if self.by_spectra and spectra is not None and pattern is not None:
+            found = _weighted_reliability(given, spectra, pattern)
+        else:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                found = self._reliability(given, count)
+        return np.where(count == 0, 1.0, found)
+
+    @abstractmethod
+    def _radius(self, tau: _Array, degrees: _Array) -> _Array:
+        """The radius with degrees of freedom, of components that are uncorrelated or whitened."""
+
+    @abstractmethod
+    def _reliability(self, radius: _Array, degrees: _Array) -> _Array:
+        """Its inverse."""
 
 
 class ChebyshevSet(ConfidenceSet):
@@ -92,29 +111,12 @@ class ChebyshevSet(ConfidenceSet):
     full_covariance = True
     any_distribution = True
 
-    def radius(
-        self,
-        tau: ArrayLike,
-        degrees: ArrayLike,
-        spectra: Spectra | None = None,
-        pattern: NDArray[np.intp] | None = None,
-    ) -> _Array:
-        """See `ConfidenceSet`."""
-        with np.errstate(divide="ignore"):
-            square = np.asarray(degrees, dtype=float) / (1.0 - np.asarray(tau, dtype=float))
-        return _limited(np.sqrt(square), degrees)
+    def _radius(self, tau: _Array, degrees: _Array) -> _Array:
+        return np.sqrt(degrees / (1.0 - tau))
 
-    def reliability(
-        self,
-        radius: ArrayLike,
-        degrees: ArrayLike,
-        spectra: Spectra | None = None,
-        pattern: NDArray[np.intp] | None = None,
-    ) -> _Array:
-        """See `ConfidenceSet`; 0 where the inequality says nothing."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            tau = 1.0 - np.asarray(degrees, dtype=float) / np.square(radius)
-        return np.where(np.asarray(degrees) == 0, 1.0, np.maximum(tau, 0.0))
+    def _reliability(self, radius: _Array, degrees: _Array) -> _Array:
+        # 0 where the inequality says nothing.
+        return np.maximum(1.0 - degrees / np.square(radius), 0.0)
 
 
 class MahalanobisSet(ConfidenceSet):
@@ -122,28 +124,11 @@ class MahalanobisSet(ConfidenceSet):
 
     full_covariance = True
 
-    def radius(
-        self,
-        tau: ArrayLike,
-        degrees: ArrayLike,
-        spectra: Spectra | None = None,
-        pattern: NDArray[np.intp] | None = None,
-    ) -> _Array:
-        """See `ConfidenceSet`."""
-        count = np.maximum(np.asarray(degrees, dtype=float), 1.0)
-        with np.errstate(divide="ignore"):
-            return _limited(np.sqrt(chdtri(count, 1.0 - np.asarray(tau, dtype=float))), degrees)
+    def _radius(self, tau: _Array, degrees: _Array) -> _Array:
+        return np.sqrt(chdtri(np.maximum(degrees, 1.0), 1.0 - tau))
 
-    def reliability(
-        self,
-        radius: ArrayLike,
-        degrees: ArrayLike,
-        spectra: Spectra | None = None,
-        pattern: NDArray[np.intp] | None = None,
-    ) -> _Array:
-        """See `ConfidenceSet`."""
-        count = np.maximum(np.asarray(degrees, dtype=float), 1.0)
-        return np.where(np.asarray(degrees) == 0, 1.0, chdtr(count, np.square(radius)))
+    def _reliability(self, radius: _Array, degrees: _Array) -> _Array:
+        return np.asarray(chdtr(np.maximum(degrees, 1.0), np.square(radius)))
 
 
 class QuadraticSet(MahalanobisSet):
@@ -157,43 +142,6 @@ class QuadraticSet(MahalanobisSet):
     full_covariance = False
     by_spectra = True
 
-    def radius(
-        self,
-        tau: ArrayLike,
-        degrees: ArrayLike,
-        spectra: Spectra | None = None,
-        pattern: NDArray[np.intp] | None = None,
-    ) -> _Array:
-        """See `ConfidenceSet`."""
-        if spectra is None or pattern is None:
-            return super().radius(tau, degrees)
-        level = 1.0 - np.asarray(tau, dtype=float)
-        levels, at_level = np.unique(np.broadcast_to(level, np.shape(pattern)), return_inverse=True)
-        keys, back = np.unique(pattern * len(levels) + at_level, return_inverse=True)
-        at, level = keys // len(levels), levels[keys % len(levels)]
-        if spectra.values is None:
-            square = bounded_quantile(spectra.moments[at, 0], level)
-        else:
-            square = quantile(spectra.values[at, 0], level)
-        return _limited(np.sqrt(square)[back], degrees)
-
-    def reliability(
-        self,
-        radius: ArrayLike,
-        degrees: ArrayLike,
-        spectra: Spectra | None = None,
-        pattern: NDArray[np.intp] | None = None,
-    ) -> _Array:
-        """See `ConfidenceSet`."""
-        if spectra is None or pattern is None:
-            return super().reliability(radius, degrees)
-        square = np.square(radius)
-        if spectra.values is None:
-            above = bounded_tail(spectra.moments[pattern, 0], square)
-        else:
-            above = chi_squares_tails(spectra.values[:, 0], pattern, square)
-        return np.where(np.asarray(degrees) == 0, 1.0, 1.0 - above)
-
 
 class BoxSet(ConfidenceSet):
     """``|x_i - m_i| <= z sqrt(R_ii)``, tau^(1/ell) for each entry (5.5).
@@ -203,32 +151,32 @@ class BoxSet(ConfidenceSet):
 
     shape = "box"
 
-    def radius(
-        self,
-        tau: ArrayLike,
-        degrees: ArrayLike,
-        spectra: Spectra | None = None,
-        pattern: NDArray[np.intp] | None = None,
-    ) -> _Array:
-        """See `ConfidenceSet`."""
-        count = np.maximum(np.asarray(degrees, dtype=float), 1.0)
-        each = np.asarray(tau, dtype=float) ** (1.0 / count)
-        return _limited(-ndtri(0.5 * (1.0 - each)), degrees)
+    def _radius(self, tau: _Array, degrees: _Array) -> _Array:
+        each = tau ** (1.0 / np.maximum(degrees, 1.0))
+        return np.asarray(-ndtri(0.5 * (1.0 - each)))
 
-    def reliability(
-        self,
-        radius: ArrayLike,
-        degrees: ArrayLike,
-        spectra: Spectra | None = None,
-        pattern: NDArray[np.intp] | None = None,
-    ) -> _Array:
-        """See `ConfidenceSet`."""
-        each = 1.0 - 2.0 * ndtr(-np.asarray(radius, dtype=float))
-        return np.where(np.asarray(degrees) == 0, 1.0, each ** np.asarray(degrees, dtype=float))
+    def _reliability(self, radius: _Array, degrees: _Array) -> _Array:
+        return np.asarray((1.0 - 2.0 * ndtr(-radius)) ** degrees)
 
 
-def _limited(radius: Any, degrees: Any) -> _Array:
-    return np.where(np.asarray(degrees) == 0, 0.0, np.minimum(radius, LIMIT))
+def _weighted_radius(tau: _Array, spectra: Spectra, pattern: NDArray[np.intp]) -> _Array:
+    """Roots of quantiles of weighted chi-squares, each once for equal spectra and levels."""
+    levels, at_level = np.unique(np.broadcast_to(1.0 - tau, np.shape(pattern)), return_inverse=True)
+    keys, back = np.unique(pattern * len(levels) + at_level, return_inverse=True)
+    at, level = keys // len(levels), levels[keys % len(levels)]
+    if spectra.values is None:
+        square = bounded_quantile(spectra.moments[at, 0], level)
+    else:
+        square = quantile(spectra.values[at, 0], level)
+    return np.asarray(np.sqrt(square)[back])
+
+
+def _weighted_reliability(radius: _Array, spectra: Spectra, pattern: NDArray[np.intp]) -> _Array:
+    if spectra.values is None:
+        above = bounded_tail(spectra.moments[pattern, 0], np.square(radius))
+    else:
+        above = chi_squares_tails(spectra.values[:, 0], pattern, np.square(radius))
+    return 1.0 - above
 
 
 SETS: dict[str, ConfidenceSet] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.cores import count_cores
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.types import Labels
+from eigenfeat._base.types import Estimator, Labels
 from eigenfeat._base.validation import MOST, show
 from eigenfeat.incomplete._early.cost_tables import cost_tables
 from eigenfeat.incomplete._early.metrics import harmonic_mean
@@ -140,8 +141,8 @@ class MinimumCostClassifier(RowClassifier):
 
     def __init__(
         self,
-        classifier: Any = None,
-        delay_cost: Any = 0.5,
+        classifier: Estimator | dict[str, Estimator] | None = None,
+        delay_cost: ArrayLike | Callable[[int], float] = 0.5,
         misclassification_cost: ArrayLike | None = None,
         *,
         times: ArrayLike | None = None,

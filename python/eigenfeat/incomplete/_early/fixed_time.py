@@ -12,7 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from eigenfeat._base.cores import count_cores
-from eigenfeat._base.types import Labels
+from eigenfeat._base.types import Estimator, Labels
 from eigenfeat._base.validation import MOST, show
 from eigenfeat.incomplete._series.classifier import RowClassifier
 from eigenfeat.incomplete._series.early_result import EarlyLabels
@@ -90,8 +90,8 @@ class FixedTime(RowClassifier):
 
     def __init__(
         self,
-        classifier: Any = None,
-        time: Any = "cv",
+        classifier: Estimator | None = None,
+        time: int | str = "cv",
         *,
         candidates: ArrayLike | None = None,
         tolerance: float = 0.01,
@@ -137,7 +137,7 @@ class FixedTime(RowClassifier):
 
     def _chosen_time(self, X: _Array, y: NDArray[Any]) -> int:
         d = X.shape[1]
-        if self.time != "cv":
+        if not isinstance(self.time, str):
             if self.time > d:
                 raise ValueError(f"time: expected an integer in 1..{d}, got {self.time}")
             return int(self.time)

@@ -16,7 +16,7 @@ harmonic mean  of accuracy and 1 - earliness: :math:`2 a (1 - e) / (a + 1 - e)`;
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,6 +38,18 @@ __all__ = [
 ]
 
 _Array = NDArray[np.float64]
+
+
+class Timed(Protocol):
+    """Labels and times of decision, as `EarlyLabels` has them."""
+
+    @property
+    def label(self) -> ArrayLike:
+        """(n,): labels at the time of decision."""
+
+    @property
+    def time(self) -> ArrayLike:
+        """(n,): numbers of samples used."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +129,7 @@ def harmonic_mean(accuracy: float, earliness: float) -> float:
 
 
 def early_scores(
-    early: Any, n_samples: int, *, complete: ArrayLike | None = None, y: ArrayLike | None = None
+    early: Timed, n_samples: int, *, complete: ArrayLike | None = None, y: ArrayLike | None = None
 ) -> EarlyScores:
     """Score early decisions.
 

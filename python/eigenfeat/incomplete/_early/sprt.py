@@ -73,7 +73,7 @@ class SPRT(RowClassifier):
         "error": [Interval(Real, 0, 0.5, closed="neither"), "array-like"],
     }
 
-    def __init__(self, error: Any = 0.05) -> None:
+    def __init__(self, error: float | tuple[float, float] = 0.05) -> None:
         self.error = error
 
     def _learn(self, X: _Array, y: Labels, codes: NDArray[np.intp]) -> None:

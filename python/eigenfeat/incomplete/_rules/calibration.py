@@ -25,7 +25,14 @@ from eigenfeat.incomplete._series.traces import checked_taus, runs
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-__all__ = ["Calibration", "NotCertifiedError", "calibrate", "lower_bound", "lower_bounds"]
+__all__ = [
+    "Calibration",
+    "NotCertifiedError",
+    "calibrate",
+    "lower_bound",
+    "lower_bounds",
+    "shown_share",
+]
 
 _Array = NDArray[np.float64]
 
@@ -133,6 +140,16 @@ def lower_bounds(n: int, risk: float) -> _Array:
     """(n + 1,): Clopper and Pearson's lower bounds for 0, ..., n successes; wrong with `risk`."""
     won = np.arange(1, n + 1)
     return np.append(0.0, betaincinv(won, n - won + 1, risk))
+
+
+def shown_share(count: NDArray[np.intp], n: int, confidence: float) -> _Array:
+    """What n held-out rows show of a share, of which so many have it: a bound, or the mean.
+
+    The mean is over a new row's rank among them, without a confidence.
+    """
+    if confidence > 0 and n:
+        return lower_bounds(n, 1.0 - confidence)[count]
+    return np.asarray(count / (n + 1))
 
 
 def last_rejected(lower: _Array, agreement: float) -> int:

@@ -16,16 +16,16 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.lazy import cached_property
 from eigenfeat._base.types import Labels
-from eigenfeat.incomplete._rules.calibration import lower_bounds
+from eigenfeat.incomplete._rules.calibration import shown_share
+from eigenfeat.incomplete._rules.fitted import LOOKS, ROWS, SLACK, held_out_fits
 from eigenfeat.incomplete._rules.rule import Case, Judgement, Rule
-from eigenfeat.incomplete._series.folds import held_out, spread_over_classes
 from eigenfeat.incomplete._series.steps import spread_steps
 
 if TYPE_CHECKING:
@@ -39,9 +39,6 @@ _Codes = NDArray[np.intp]
 
 # A tau between two of them is held to what the looser one showed, which may be much later.
 GRID = (1e-12, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
-LOOKS = 48  # times at most
-ROWS = 3000  # held-out rows at most
-SLACK = 1e-12  # shares are compared with tau
 KEPT = 64  # reliabilities whose least numbers of entries are kept
 
 
@@ -109,9 +106,7 @@ class Correction:
         for k in np.unique(at):
             some = at == k
             stable[some] = np.searchsorted(self.since[k], known[some], side="right")
-        if self.confidence > 0 and self.n:
-            return lower_bounds(self.n, 1.0 - self.confidence)[stable]
-        return np.asarray(stable / (self.n + 1))
+        return shown_share(stable, self.n, self.confidence)
 
 
 class CorrectedRule(Rule):
@@ -216,7 +211,8 @@ def corrected(
     if len(times) and kept is not None:
         trials = [_trial(core, kept.some(slice(0, rows)), grid, times)]
     elif len(times):
-        trials = list(_trials(refit, given, y, grid, times, rows, n_folds))
+        held = held_out_fits(refit, given, y, rows, n_folds)
+        trials = [_trial(fitted, fresh, grid, times) for fitted, fresh in held]
     if not trials:
         warnings.warn(
             "correct: expected folds that the classifier can be fitted to, got none; rows are "
@@ -255,28 +251,6 @@ def _fewest(tau: float, confidence: float) -> int:
     if confidence > 0:
         return int(np.ceil(np.log1p(-confidence) / np.log(tau)))
     return int(np.ceil(tau / (1 - tau)))
-
-
-def _trials(
-    refit: Refit,
-    given: Rows,
-    y: NDArray[Any],
-    grid: _Array,
-    times: NDArray[np.int64],
-    rows: int,
-    n_folds: int,
-) -> Any:
-    """For each fold (p, m, looks): whether rows would be decided, and wrongly."""
-    chosen = spread_over_classes(y, rows)
-    for held in held_out(y, n_folds):
-        own = np.flatnonzero(held & chosen)
-        if not len(own):
-            continue
-        try:
-            fitted = refit(held)
-        except ValueError:  # such as a class that is too small without the fold
-            continue
-        yield _trial(fitted, given.some(own), grid, times)
 
 
 def _trial(

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base import threads as _threads
+from eigenfeat._base.types import Labels
 from eigenfeat.incomplete._rules.early import flattened
 from eigenfeat.incomplete._rules.ideal import ClassCodes
 from eigenfeat.incomplete._rules.rule import Case, Rule, Shared
+from eigenfeat.incomplete._series.folds import held_out, spread_over_classes
 from eigenfeat.incomplete._series.row_blocks import blocks
 
 if TYPE_CHECKING:
@@ -22,11 +24,16 @@ if TYPE_CHECKING:
     from eigenfeat.incomplete._completion.conditioning import Completion
     from eigenfeat.incomplete._series.layout import Layout, Rows
 
-__all__ = ["Fitted", "Refit", "filled"]
+__all__ = ["LOOKS", "ROWS", "SLACK", "Fitted", "Refit", "filled", "held_out_fits"]
 
 _Array = NDArray[np.float64]
 
 _NONE = np.empty(0, dtype=np.intp)
+
+# Of held-out rows that a rule is held to.
+LOOKS = 48  # times at most
+ROWS = 3000  # rows at most
+SLACK = 1e-12  # shares are compared with tau
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,6 +164,22 @@ class Fitted:
 
 # Fits to all rows but those whose flags it is given.
 Refit = Callable[[NDArray[np.bool_]], Fitted]
+
+
+def held_out_fits(
+    refit: Refit, given: Rows, y: Labels, most: int, n_folds: int
+) -> Iterator[tuple[Fitted, Rows]]:
+    """For each fold the model without it, and rows of it, at most so many over all folds."""
+    chosen = spread_over_classes(y, most)
+    for held in held_out(y, n_folds):
+        own = np.flatnonzero(held & chosen)
+        if not len(own):
+            continue
+        try:
+            fitted = refit(held)
+        except ValueError:  # such as a class that is too small without the fold
+            continue
+        yield fitted, given.some(own)
 
 
 def filled(completion: Completion, rows: _Array) -> _Array:

@@ -27,10 +27,9 @@ from eigenfeat.incomplete._completion.models import GaussianCompletion
 from eigenfeat.incomplete._completion.sets import SETS
 from eigenfeat.incomplete._rules.calibration import lower_bound
 from eigenfeat.incomplete._rules.correction import CorrectedRule, Correction, Held, corrected
-from eigenfeat.incomplete._rules.fitted import Fitted, filled
+from eigenfeat.incomplete._rules.fitted import LOOKS, Fitted, filled
 from eigenfeat.incomplete._rules.ideal import ClassCodes, IdealRule
 from eigenfeat.incomplete._rules.learned import (
-    LOOKS,
     LearnedRule,
     ThresholdRule,
     Thresholds,
@@ -38,7 +37,7 @@ from eigenfeat.incomplete._rules.learned import (
     learned,
 )
 from eigenfeat.incomplete._rules.pairwise import PairwiseRule
-from eigenfeat.incomplete._rules.sample_sizes import samples_of
+from eigenfeat.incomplete._rules.sample_sizes import SamplingRule, samples_of
 from eigenfeat.incomplete._rules.sampled import SampledRule
 from eigenfeat.incomplete._rules.set_rule import SetRule
 from eigenfeat.incomplete._series.steps import spread_steps
@@ -89,7 +88,7 @@ class Fitting:
         self.n_channels_, self.n_timepoints_ = layout.channels, layout.length
         self.completion_, self.features_ = core.completion, core.features
         self.classifier_, self.classes_, self.set_ = core.classifier, core.classes, core.set
-        sampling = core.rule if isinstance(core.rule, IdealRule | SampledRule) else None
+        sampling = core.rule if isinstance(core.rule, SamplingRule) else None
         self.n_samples_ = 0 if sampling is None else sampling.n_samples
         self.largest_reliability_ = (
             1.0 if sampling is None else sampling.reach(sampling.n_samples, RISK)

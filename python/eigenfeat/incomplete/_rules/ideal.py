@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -14,7 +14,8 @@ from scipy.stats import qmc
 
 from eigenfeat._base.validation import show
 from eigenfeat.incomplete._rules.calibration import lower_bounds
-from eigenfeat.incomplete._rules.rule import Case, Judgement, Rule, first_scores, square_roots
+from eigenfeat.incomplete._rules.rule import Case, Judgement, first_scores, square_roots
+from eigenfeat.incomplete._rules.sample_sizes import SamplingRule
 from eigenfeat.incomplete._series.row_blocks import BLOCK_NUMBERS
 
 __all__ = ["ClassCodes", "IdealRule"]
@@ -44,44 +45,16 @@ class ClassCodes:
         return codes
 
 
-class IdealRule(Rule):
+class IdealRule(SamplingRule):
     """A lower confidence bound of P(g(X) = c | z), from scrambled Sobol points.
 
     The bound is Clopper and Pearson's for as many independent samples, at the level 1 - `risk`;
     Sobol points err less on the whole.
-
-    Parameters
-    ----------
-    predict : callable
-        From rows of features to class indices.
-    n_samples : int
-        A power of two, for each row.
-    risk : float
-    seed : int
-        The same points serve every row.
     """
-
-    def __init__(
-        self, predict: Callable[[_Array], NDArray[Any]], n_samples: int, risk: float, seed: int
-    ) -> None:
-        self.predict = predict
-        self.n_samples = n_samples
-        self.risk = risk
-        self.seed = seed
-
-    @property
-    def cost(self) -> int:  # type: ignore[override]
-        return self.n_samples
 
     @staticmethod
     def reach(n_samples: int, risk: float) -> float:
-        """The largest bound there is: all samples are of the class."""
         return float(risk ** (1 / n_samples))
-
-    def judge(self, case: Case, tau: _Array, target: int | None) -> Judgement:
-        bound, guess = self.largest(case, target)
-        none = np.zeros(len(guess), dtype=np.intp)
-        return Judgement(guess, bound >= tau, bound, none, none)
 
     def largest(self, case: Case, target: int | None) -> tuple[_Array, NDArray[np.intp]]:
         rows = np.arange(len(case.known.pattern))
@@ -95,27 +68,26 @@ class IdealRule(Rule):
         Rows are left as soon as so many samples disagree that the rest cannot make up for it: the
         decision is that of all samples, however few were drawn (a curtailed test).
         """
-        n = len(case.known.pattern)
-        votes, open_ = self._curtailed(case, tau)
-        best = votes.argmax(axis=1)
-        bound = np.zeros(n)
-        bound[open_] = self._bounds[votes[open_, best[open_]]]
-        none = np.zeros(n, dtype=np.intp)
-        return Judgement(first_scores(case, best), bound >= tau, bound, none, none)
+        bound, score = self._curtailed_bounds(case, tau)
+        return Judgement.by_bound(score, bound, tau)
 
     def over(
         self, case: Case, grid: _Array
     ) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.intp]]]:
         """All rows are decided at the first of the grid, as what the samples drawn so far say."""
         n = len(case.known.pattern)
-        votes, open_ = self._curtailed(case, np.full(n, grid[min(1, len(grid) - 1)]))
-        best = votes.argmax(axis=1)
-        bound = np.zeros(n)
-        bound[open_] = self._bounds[votes[open_, best[open_]]]
-        score = first_scores(case, best)
+        bound, score = self._curtailed_bounds(case, np.full(n, grid[min(1, len(grid) - 1)]))
         yield np.ones(n, dtype=bool), score
         for tau in grid[1:]:
             yield bound >= tau, score
+
+    def _curtailed_bounds(self, case: Case, tau: _Array) -> tuple[_Array, NDArray[np.intp]]:
+        """Bounds, 0 of rows that cannot reach tau, and guesses."""
+        votes, open_ = self._curtailed(case, tau)
+        best = votes.argmax(axis=1)
+        bound = np.zeros(len(best))
+        bound[open_] = self._bounds[votes[open_, best[open_]]]
+        return bound, first_scores(case, best)
 
     def _curtailed(self, case: Case, tau: _Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Votes, and the rows of which all samples were drawn."""

@@ -17,9 +17,8 @@ folds models differ, there both hold as nearly as these are like the one that is
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +27,9 @@ from sklearn.linear_model import LogisticRegression
 
 from eigenfeat._base.types import Labels
 from eigenfeat.incomplete._completion.draws import completions
-from eigenfeat.incomplete._rules.calibration import lower_bounds
+from eigenfeat.incomplete._rules.calibration import shown_share
+from eigenfeat.incomplete._rules.fitted import LOOKS, ROWS, SLACK, held_out_fits
 from eigenfeat.incomplete._rules.rule import Case, Judgement, Rule
-from eigenfeat.incomplete._series.folds import held_out, spread_over_classes
 from eigenfeat.incomplete._series.steps import spread_steps
 
 if TYPE_CHECKING:
@@ -40,16 +39,13 @@ if TYPE_CHECKING:
     from eigenfeat.incomplete._rules.ideal import ClassCodes
     from eigenfeat.incomplete._series.layout import Layout, Rows
 
-__all__ = ["LOOKS", "LearnedRule", "ThresholdRule", "Thresholds", "critical_of", "learned"]
+__all__ = ["LearnedRule", "ThresholdRule", "Thresholds", "critical_of", "learned"]
 
 _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
 
 DRAWS = 32  # completions of a row
-LOOKS = 48  # times at most
-ROWS = 3000  # held-out rows at most
 LARGEST = 30.0  # of a margin
-SLACK = 1e-12  # shares are compared with tau
 
 
 class LearnedRule(Rule):
@@ -74,10 +70,6 @@ class LearnedRule(Rule):
         self.weights = weights
         self.critical = critical
         self.seed = seed
-
-    def judge(self, case: Case, tau: _Array, target: int | None) -> Judgement:
-        score, label = self.largest(case, target)
-        return _judgement(label, score >= tau, score)
 
     def largest(self, case: Case, target: int | None) -> tuple[_Array, _Codes]:
         seen, label = sights(case, self.predict, self.seed)
@@ -108,9 +100,7 @@ class Thresholds:
     def share(self, score: ArrayLike) -> _Array:
         """What is shown of the agreement of rows that are decided at these scores."""
         below = np.searchsorted(self.critical, score, side="left")
-        if self.confidence > 0 and self.n:
-            return lower_bounds(self.n, 1.0 - self.confidence)[below]
-        return np.asarray(below / (self.n + 1))
+        return shown_share(below, self.n, self.confidence)
 
     def threshold(self, tau: float) -> float:
         """Rows are decided at tau with scores above that; 1 if with none."""
@@ -141,8 +131,7 @@ class ThresholdRule(Rule):
         return 0 if self.correction.threshold(tau) < 1 else int(np.iinfo(np.int64).max)
 
     def judge(self, case: Case, tau: _Array, target: int | None) -> Judgement:
-        shown, label = self.largest(case, target)
-        return _judgement(label, shown >= tau - SLACK, shown)
+        return super().judge(case, tau - SLACK, target)
 
     def largest(self, case: Case, target: int | None) -> tuple[_Array, _Codes]:
         score, label = self.rule.largest(case, target)
@@ -170,7 +159,9 @@ def learned(
     critical : (n,) array
         Of held-out rows, by weights that were learned without their fold.
     """
-    folds = list(_records(refit, _times(layout), given, y, n_folds, seed))
+    times = _times(layout)
+    held = held_out_fits(refit, given, y, ROWS, n_folds) if len(times) else ()
+    folds = [_record(fitted, rows, fitted.predict, times, seed) for fitted, rows in held]
     if not folds:
         warnings.warn(
             "set: expected folds that the classifier can be fitted to, got none; rows are decided "
@@ -259,29 +250,6 @@ def _weights(folds: list[tuple[_Array, NDArray[np.bool_]]]) -> _Array:
     return np.append(slopes, found.intercept_[0] - np.einsum("i,i->", slopes, centre))
 
 
-def _records(
-    refit: Refit,
-    times: NDArray[np.int64],
-    given: Rows,
-    y: NDArray[Any],
-    n_folds: int,
-    seed: int,
-) -> Iterator[tuple[_Array, NDArray[np.bool_]]]:
-    """For each fold what is seen (m, looks, p), and whether labels are final (m, looks)."""
-    if not len(times):
-        return
-    chosen = spread_over_classes(y, ROWS)
-    for held in held_out(y, n_folds):
-        own = np.flatnonzero(held & chosen)
-        if not len(own):
-            continue
-        try:
-            fitted = refit(held)
-        except ValueError:  # such as a class that is too small without the fold
-            continue
-        yield _record(fitted, given.some(own), fitted.predict, times, seed)
-
-
 def _record(
     fitted: Fitted, given: Rows, predict: ClassCodes, times: NDArray[np.int64], seed: int
 ) -> tuple[_Array, NDArray[np.bool_]]:
@@ -304,8 +272,3 @@ def _critical(seen: _Array, right: NDArray[np.bool_], weights: _Array) -> _Array
 def _times(layout: Layout) -> NDArray[np.int64]:
     """After how many entries rows are looked at."""
     return spread_steps(layout.length, LOOKS) * layout.channels
-
-
-def _judgement(label: _Codes, decided: NDArray[np.bool_], reliability: _Array) -> Judgement:
-    none = np.zeros(len(label), dtype=np.intp)
-    return Judgement(label, decided, reliability, none, none)

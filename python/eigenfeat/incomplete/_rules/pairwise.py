@@ -40,13 +40,10 @@ class PairwiseRule(Rule):
         guess = _guesses(case.scores, case.discriminants.labels, target)
         rivals = rivals_of(case.discriminants.labels, guess)
         bound = self._bounds(case, guess, rivals)
-        none = np.zeros(len(guess), dtype=np.intp)
-        return Judgement(guess, bound >= tau, bound, rivals.sum(axis=1), none)
+        return Judgement.by_bound(guess, bound, tau, rivals.sum(axis=1))
 
     def decides(self, case: Case, tau: _Array) -> Judgement:
-        bound, guess = self.largest(case, None)
-        none = np.zeros(len(guess), dtype=np.intp)
-        return Judgement(guess, bound >= tau, bound, none, none)
+        return super().judge(case, tau, None)
 
     def largest(self, case: Case, target: int | None) -> tuple[_Array, _Codes]:
         guess = _guesses(case.scores, case.discriminants.labels, target)

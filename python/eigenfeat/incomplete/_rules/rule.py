@@ -174,6 +174,14 @@ class Judgement:
     checks: NDArray[np.intp]
     open: NDArray[np.intp]
 
+    @classmethod
+    def by_bound(
+        cls, guess: _Codes, bound: _Array, tau: _Array, checks: _Codes | None = None
+    ) -> Judgement:
+        """Rows are decided where a bound reaches tau; no sign is left open."""
+        none = np.zeros(len(guess), dtype=np.intp)
+        return cls(guess, bound >= tau, bound, none if checks is None else checks, none)
+
 
 class Rule:
     """What decides.
@@ -188,7 +196,8 @@ class Rule:
 
     def judge(self, case: Case, tau: _Array, target: int | None) -> Judgement:
         """Decide at tau (n,); `target` is the one class that may be decided, None any."""
-        raise NotImplementedError
+        bound, guess = self.largest(case, target)
+        return Judgement.by_bound(guess, bound, tau)
 
     def largest(self, case: Case, target: int | None) -> tuple[_Array, _Codes]:
         """The largest tau at which each row would be decided (0: never), and as which score."""

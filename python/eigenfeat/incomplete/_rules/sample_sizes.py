@@ -1,4 +1,4 @@
-"""How many samples a rule takes, and which reliabilities it can show with them.
+"""Rules that sample complete rows: how many, and which reliabilities they can show with them.
 
 Where all n samples of a row are of one class, Clopper and Pearson's lower bound of its probability
 is ``level ** (1 / n)``: no larger tau can be decided with n samples, however certain the class is.
@@ -8,15 +8,57 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from eigenfeat._base.validation import show
+from eigenfeat.incomplete._rules.rule import Rule
 
-__all__ = ["FEWEST", "MOST_SAMPLES", "check_samples", "samples_of"]
+__all__ = ["FEWEST", "MOST_SAMPLES", "SamplingRule", "check_samples", "samples_of"]
 
 FEWEST = 1024  # that "auto" takes
 MOST_SAMPLES = 2**20
 
 Reach = Callable[[int], float]
+
+
+class SamplingRule(Rule):
+    """A rule that labels samples of the complete row by the classifier.
+
+    Parameters
+    ----------
+    predict : callable
+        From rows of features to class indices.
+    n_samples : int
+        A power of two, at most, for each row.
+    risk : float
+        Probability, over the samples of one row, that a bound is too large.
+    seed : int
+        The same numbers serve every row.
+    """
+
+    def __init__(
+        self,
+        predict: Callable[[NDArray[np.float64]], NDArray[Any]],
+        n_samples: int,
+        risk: float,
+        seed: int,
+    ) -> None:
+        self.predict = predict
+        self.n_samples = n_samples
+        self.risk = risk
+        self.seed = seed
+
+    @property
+    def cost(self) -> int:  # type: ignore[override]
+        return self.n_samples
+
+    @staticmethod
+    def reach(n_samples: int, risk: float) -> float:
+        """The largest bound there is: all samples are of the class."""
+        raise NotImplementedError
 
 
 def check_samples(given: int | str) -> None:

@@ -11,7 +11,7 @@ is: the rule may stop at the first that reaches tau. It also stops where none ca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from eigenfeat.incomplete._completion.draws import completions
 from eigenfeat.incomplete._rules.calibration import lower_bounds
-from eigenfeat.incomplete._rules.rule import Case, Judgement, Rule, first_scores
+from eigenfeat.incomplete._rules.rule import Case, Judgement, first_scores
+from eigenfeat.incomplete._rules.sample_sizes import SamplingRule
 
 __all__ = ["SampledRule"]
 
@@ -30,41 +31,12 @@ PILOT = 32  # samples that choose the class
 FIRST = 32  # samples of the first stage
 
 
-class SampledRule(Rule):
-    """Time-uniform lower bounds of P(g(X) = c | z), from independent samples.
-
-    Parameters
-    ----------
-    predict : callable
-        From rows of features to class indices.
-    n_samples : int
-        A power of two, at most, for each row.
-    risk : float
-        Probability, over the samples of one row, that a bound is too large.
-    seed : int
-        The same numbers serve every row.
-    """
-
-    def __init__(
-        self, predict: Callable[[_Array], NDArray[Any]], n_samples: int, risk: float, seed: int
-    ) -> None:
-        self.predict = predict
-        self.n_samples = n_samples
-        self.risk = risk
-        self.seed = seed
-
-    @property
-    def cost(self) -> int:  # type: ignore[override]
-        return self.n_samples
+class SampledRule(SamplingRule):
+    """Time-uniform lower bounds of P(g(X) = c | z), from independent samples."""
 
     @staticmethod
     def reach(n_samples: int, risk: float) -> float:
-        """The largest bound there is: all samples are of the class."""
         return float((risk / len(_stages(n_samples))) ** (1 / n_samples))
-
-    def judge(self, case: Case, tau: _Array, target: int | None) -> Judgement:
-        bound, score = self.largest(case, target)
-        return _judgement(score, bound >= tau, bound)
 
     def largest(self, case: Case, target: int | None) -> tuple[_Array, _Codes]:
         n = len(case.known.pattern)
@@ -75,7 +47,7 @@ class SampledRule(Rule):
     def decides(self, case: Case, tau: _Array) -> Judgement:
         tested = self._tested(case, None)
         bound = self._bounds(case, tested, tau, tau)
-        return _judgement(first_scores(case, tested), bound >= tau, bound)
+        return Judgement.by_bound(first_scores(case, tested), bound, tau)
 
     def surely(self, case: Case, found: Judgement, items: _Codes) -> _Array:
         """The bound at which each row's test ended; no further samples are drawn."""
@@ -146,11 +118,6 @@ class SampledRule(Rule):
         for some, drawn in completions(case.known, rows, self.seed, samples):
             flat = drawn.reshape(-1, drawn.shape[2])
             yield some, self.predict(flat).reshape(drawn.shape[:2])
-
-
-def _judgement(score: _Codes, decided: NDArray[np.bool_], bound: _Array) -> Judgement:
-    none = np.zeros(len(score), dtype=np.intp)
-    return Judgement(score, decided, bound, none, none)
 
 
 def _stages(n_samples: int) -> list[int]:

@@ -49,7 +49,7 @@ class Layout:
         """Entries of a row."""
         return self.channels * self.length
 
-    def times(self, entries: Any) -> Any:
+    def times(self, entries: Codes) -> Codes:
         """How many samples so many leading entries are."""
         return entries // self.channels
 
