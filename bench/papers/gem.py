@@ -260,7 +260,7 @@ SPEECH_GEM = Hyperparameters(
 # Section 4.3 compares ways to choose pairs at an equal budget: as many pairs and directions each
 # (but for stratified ones, which are 150 where the others are 140).
 STRATEGIES = ("hypercube", "random", "stratified")
-BUDGET = {"scale": "columns", "ridge": 0.5, "threshold": None, "n_directions": 3, "penalty": 1.0}
+BUDGET = {"scale": "columns", "ridge": 0.5, "threshold": None, "n_directions": 3, "penalty": 0.1}
 
 
 def _strategy(kind: str) -> Method:
