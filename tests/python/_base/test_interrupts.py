@@ -37,7 +37,13 @@ def unchanged():
 
 def run(code, threads=2):
     done = subprocess.run(
-        [sys.executable, "-c", SETUP.replace("THREADS", str(threads)) + code],
+        [
+            sys.executable,
+            "-W",
+            "ignore::DeprecationWarning",
+            "-c",
+            SETUP.replace("THREADS", str(threads)) + code,
+        ],
         capture_output=True,
         text=True,
         timeout=200,

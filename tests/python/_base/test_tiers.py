@@ -12,26 +12,31 @@ import pytest
 import eigenfeat
 from eigenfeat import _core
 
-# Predictions, directions and a reduced space of the same digits, as bytes on standard output.
+# Predictions, directions and a reduced space of the same digits, in both types and with 1 and 3
+# threads, as bytes on standard output.
 PROGRAM = """
 import sys
 import numpy as np
 from sklearn.datasets import load_digits
 from eigenfeat import LDG, GEM, MulticlassSVM, MultinomialLogit, _core, trust_region_minimum
 
-X, y = load_digits(return_X_y=True)
-X = X[:500].astype(sys.argv[1])
+digits, y = load_digits(return_X_y=True)
 y = y[:500]
-n_threads = int(sys.argv[2])
-logit = MultinomialLogit(penalty=0.1, n_threads=n_threads).fit(X, y)
-gem = GEM(n_directions=3, n_threads=n_threads).fit(X, y)
-ldg = LDG(n_components=3, n_neighbors=3, gamma=0.5, n_threads=n_threads).fit(X, y)
-svm = MulticlassSVM(C=0.1, random_state=0).fit(X, y)
-rng = np.random.default_rng(0)
-A = rng.normal(size=(11, 11))
-ball = trust_region_minimum(A + A.T, rng.normal(size=11), 2.0)
-parts = [logit.coef_, gem.transform(X), ldg.transform(X), svm.coef_, ball.x]
-sys.stdout.buffer.write(b"".join(np.asarray(p, dtype=np.float64).tobytes() for p in parts))
+
+def numbers(X, n_threads):
+    logit = MultinomialLogit(penalty=0.1, n_threads=n_threads).fit(X, y)
+    gem = GEM(n_directions=3, n_threads=n_threads).fit(X, y)
+    ldg = LDG(n_components=3, n_neighbors=3, gamma=0.5, n_threads=n_threads).fit(X, y)
+    svm = MulticlassSVM(C=0.1, random_state=0, n_threads=n_threads).fit(X, y)
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(11, 11))
+    ball = trust_region_minimum(A + A.T, rng.normal(size=11), 2.0)
+    parts = [logit.coef_, gem.transform(X), ldg.transform(X), svm.coef_, ball.x]
+    return b"".join(np.asarray(p, dtype=np.float64).tobytes() for p in parts)
+
+for dtype in ("float32", "float64"):
+    for n_threads in (1, 3):
+        sys.stdout.buffer.write(numbers(digits[:500].astype(dtype), n_threads))
 """
 
 
@@ -76,25 +81,24 @@ def test_tiers_that_the_machine_lacks_are_errors():
     assert f"got '{lacking[0]}'" in done.stderr.decode()
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_tiers_agree_to_rounding_and_threads_to_the_bit(dtype):
+def test_tiers_agree_to_rounding_and_threads_to_the_bit():
     results = {}
     for tier in _core.available_tiers():
-        runs = [in_child(PROGRAM, dtype, str(n), cpu=tier) for n in (1, 3)]
-        for run in runs:
-            assert run.returncode == 0, run.stderr.decode()
-        assert runs[0].stdout == runs[1].stdout, tier
-        results[tier] = np.frombuffer(runs[0].stdout)
+        done = in_child(PROGRAM, cpu=tier)
+        assert done.returncode == 0, done.stderr.decode()
+        # Types, threads, numbers.
+        results[tier] = np.frombuffer(done.stdout).reshape(2, 2, -1)
+        assert results[tier][:, 0].tobytes() == results[tier][:, 1].tobytes(), tier
     reference = results.pop("baseline")
-    tolerance = 2e-3 if dtype == "float32" else 1e-5
     for tier, result in results.items():
-        np.testing.assert_allclose(
-            result,
-            reference,
-            rtol=tolerance,
-            atol=tolerance * np.abs(reference).max(),
-            err_msg=tier,
-        )
+        for found, expected, tolerance in zip(result, reference, (2e-3, 1e-5), strict=True):
+            np.testing.assert_allclose(
+                found,
+                expected,
+                rtol=tolerance,
+                atol=tolerance * np.abs(expected).max(),
+                err_msg=tier,
+            )
 
 
 def test_show_versions_prints_what_is_used(capsys):

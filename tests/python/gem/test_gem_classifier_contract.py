@@ -38,7 +38,6 @@ def expected_failures(model):
 
 @parametrize_with_checks(
     [
-        GEMClassifier(),
         GEMClassifier(expansion="shifted", include_input=True, pairs="hypercube"),
         GEMClassifier(expansion="polynomial", constant=False, scale="columns", threshold=None),
         GEMClassifier(depth=2),

@@ -29,7 +29,6 @@ SMALL = GEMClassifier(pairs="hypercube", n_directions=2)
 
 @parametrize_with_checks(
     [
-        GEMEnsemble(n_members=2),
         GEMEnsemble(GEMClassifier(pairs="stratified", n_directions=2)),
         GEMEnsemble(make_pipeline(MaxAbsScaler(), GEMClassifier(n_directions=2)), n_members=2),
     ],

@@ -54,10 +54,10 @@ def test_thresholds_are_ranks():
     assert Thresholds(np.empty(0), 0.9).threshold(0.5) == 1.0
 
 
-@pytest.mark.parametrize("tau", [0.8, 0.9, 0.95])
+@pytest.mark.parametrize("tau", [0.8, 0.95])
 def test_with_a_confidence_it_is_kept_that_often(tau):
     """Over training sets; folds' models are a little worse than the one on all rows."""
-    kept, early, runs = 0, [], 40
+    kept, early, runs = 0, [], 25
     for seed in range(runs):
         random = np.random.default_rng([seed, 3])
         X, y = bent(random, 90)
@@ -72,7 +72,7 @@ def test_with_a_confidence_it_is_kept_that_often(tau):
 
 def test_on_average_it_is_kept_on_average():
     agreed, early = [], []
-    for seed in range(25):
+    for seed in range(16):
         random = np.random.default_rng([seed, 4])
         X, y = bent(random, 60)
         fresh, _ = bent(random, 300)
@@ -80,7 +80,7 @@ def test_on_average_it_is_kept_on_average():
         found = model.predict_early(fresh)
         agreed.append(np.mean(found.label == model.predict(fresh)))
         early.append(found.time.mean())
-    assert np.mean(agreed) >= 0.9 - 2 * np.std(agreed) / 5
+    assert np.mean(agreed) >= 0.9 - 2 * np.std(agreed) / 4
     assert np.mean(early) < 12.5
 
 

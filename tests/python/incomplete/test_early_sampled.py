@@ -79,9 +79,16 @@ class Threshold(ClassifierMixin, BaseEstimator):
         return self.classes_[(X[:, 1] > self.at).astype(int)]
 
 
-@pytest.mark.parametrize("correlation", [0.0, 0.8])
-@pytest.mark.parametrize("mixture", [False, True])
-@pytest.mark.parametrize("name", ["linear", "bayes", "qda", "local", "gem"])
+@pytest.mark.parametrize(
+    ("name", "correlation", "mixture"),
+    [
+        ("linear", 0.8, False),
+        ("bayes", 0.0, True),
+        ("qda", 0.8, True),
+        ("local", 0.0, False),
+        ("gem", 0.8, True),
+    ],
+)
 def test_tau_holds_where_the_model_is_right(correlation, mixture, name):
     """`bench/early_simulated.py` has the large version."""
     random = np.random.default_rng([int(100 * correlation), mixture, len(name), 7])

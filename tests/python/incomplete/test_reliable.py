@@ -46,7 +46,6 @@ CLASSIFIERS = {
 
 @parametrize_with_checks(
     [
-        ReliableClassifier(LinearDiscriminantAnalysis()),
         ReliableClassifier(LocalQDA(4), set="box"),
         ReliableClassifier(LinearDiscriminantAnalysis(), set="sampled", n_samples=128, n_folds=2),
         ReliableClassifier(LinearDiscriminantAnalysis(), set="learned", n_folds=2),
@@ -257,10 +256,10 @@ def test_complete_rows_are_decided_as_predicted(series):
 
 @pytest.mark.parametrize("rule", RULES)
 def test_features(series, rule):
-    X, y = series(300)
-    rows = punched(series(40)[0], 0.2)
+    X, y = series(120)
+    rows = punched(series(20)[0], 0.2)
     for name in ("lda", "bayes", "local"):
-        count = 40 if rule != "ideal" else 3
+        count = 20 if rule != "ideal" else 3
         model = ReliableClassifier(
             CLASSIFIERS[name], set=rule, features=PCA(4), reliability=0.5, n_samples=64
         ).fit(X, y)
@@ -276,8 +275,8 @@ def test_features(series, rule):
 
 
 def test_threads_copies_and_tau_by_row(series):
-    X, y = series(400)
-    rows = punched(series(150)[0])
+    X, y = series(150)
+    rows = punched(series(60)[0])
     for name in ("lda", "local", "qda"):
         options = {"n_samples": 64, "reliability": 0.9}
         expected = ReliableClassifier(CLASSIFIERS[name], n_threads=1, **options).fit(X, y)
@@ -288,7 +287,7 @@ def test_threads_copies_and_tau_by_row(series):
             assert other.reliabilities(rows).tobytes() == first.tobytes()
         again = pickle.loads(pickle.dumps(expected))
         assert again.reliabilities(rows).tobytes() == first.tobytes()
-        taus = np.linspace(0.01, 0.99, 150)
+        taus = np.linspace(0.01, 0.99, 60)
         found = expected.decide(rows, taus)
         assert np.all((first >= taus - 1e-5) >= found.decided)
 
