@@ -49,8 +49,8 @@ class GEMClassifier(ClassifierSteps):
     ridge, pairs, denominator, constant, scale
         As in :class:`GEM`.
     n_directions : int >= 1 or "auto", default="auto"
-        Maximum number of directions to keep for a pair. "auto": 10, or 3,000 divided by the number
-        of pairs if there are more than 300, but at least 3.
+        Maximum number of directions to keep for a pair. "auto": 10; with more than 300 pairs 3,000
+        divided by their number, but at least 3; with more than 3,000 pairs 1.
     threshold : float, "auto" or None, default=1.5
         Directions of the last layer with a smaller eigenvalue are dropped; see :class:`GEM`.
     expansion : {"auto", "half_wave", "shifted", "polynomial"}, default="auto"

@@ -63,8 +63,8 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
         independent rows than columns in every class. "auto" chooses one between .03 and 1 for each
         class from its spectrum and its number of rows: see :func:`eigenfeat.pair_directions`.
     n_directions : int >= 1 or "auto", default="auto"
-        Maximum number of directions to keep for a pair. "auto": 10, or 3,000 divided by the number
-        of pairs if there are more than 300, but at least 3.
+        Maximum number of directions to keep for a pair. "auto": 10; with more than 300 pairs 3,000
+        divided by their number, but at least 3; with more than 3,000 pairs 1.
     threshold : float, "auto" or None, default=1.5
         Directions with a smaller eigenvalue are dropped. "auto" drops, for each pair, the
         directions that are expected from sampling noise alone.

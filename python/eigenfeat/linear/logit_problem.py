@@ -36,6 +36,7 @@ _Array = npt.NDArray[np.float64]
 _MOST_GRAM_ROWS = 20000
 _PASSES = 13  # over all rows, that a kernel of few of them may cost
 _SAVED = 20  # passes that a Gram matrix must cost to be left for a tolerance of 1e-3
+_SAVED_BY_KERNEL = 50  # likewise of a kernel, whose steps cost up to two passes each
 _LEAST_GRAM = 1e11  # operations, half a second
 _LEAST_ENERGY = 0.002  # with less, steps are too many
 _LEAST_COPIED, _MOST_COPIED = 500_000, 250_000_000  # numbers: 2 MB to 1 GB in float32
@@ -301,7 +302,8 @@ def gram_rows(problem: LogitProblem, energy: float, tolerance: float) -> int:
     most = min(n, _MOST_GRAM_ROWS)
     operations = most * p * float(min(most, p))
     passes = operations / (4.0 * n * p * k)
-    enough = passes < _SAVED * np.sqrt(1e-3 / tolerance) or operations < _LEAST_GRAM
+    saved = (_SAVED if most >= p else _SAVED_BY_KERNEL) * np.sqrt(1e-3 / tolerance)
+    enough = passes < saved or operations < _LEAST_GRAM
     if problem.rows.sparse or energy < _LEAST_ENERGY or enough:
         return _MOST_GRAM_ROWS
     return int(min(np.sqrt(4 * _PASSES * n * k), p / 2, most))

@@ -103,7 +103,8 @@ def pair_directions(
         weights).
     n_directions : int >= 1 or "auto"
         Maximum number of directions per pair; no more than there are dimensions. "auto": 10, or
-        3,000 divided by the number of pairs if there are more than 300, but at least 3.
+        3,000 divided by the number of pairs if there are more than 300, but at least 3, and 1 if
+        there are more than 3,000.
     threshold : float or "auto", optional
         Minimum eigenvalue; the paper advises more than 1. "auto": a fifth above the largest
         eigenvalue expected for two classes of the same distribution, with these numbers of rows,

@@ -13,21 +13,23 @@ if TYPE_CHECKING:
 
     from eigenfeat.pencils.scale import ScaleReport
 
-__all__ = ["MOST_DIRECTIONS", "Settings", "Solution", "directions_of_each"]
+__all__ = ["Settings", "Solution", "directions_of_each"]
 
-MOST_DIRECTIONS, _LEAST_DIRECTIONS = 10, 3
-_DIRECTIONS_OF_ALL = 3000
+_MOST_DIRECTIONS, _LEAST_DIRECTIONS = 10, 3
+_DIRECTIONS_OF_ALL = _MANY_PAIRS = 3000
 
 
 def directions_of_each(n_directions: int | str, n_pairs: int) -> int:
     """Maximum number of directions of each of some pairs.
 
-    "auto" is 10. Above 300 pairs it is 3,000 divided by their number, at least 3: the pairs of many
-    classes say much the same, and a classifier's time grows with the number of all directions.
+    "auto" is 10. Above 300 pairs it is 3,000 divided by their number, at least 3, and above 3,000
+    pairs 1: the pairs of many classes say much the same, and a classifier's time grows with the
+    number of all directions.
     """
     if isinstance(n_directions, str) and n_directions == "auto":
         share = _DIRECTIONS_OF_ALL // max(n_pairs, 1)
-        return max(_LEAST_DIRECTIONS, min(share, MOST_DIRECTIONS))
+        least = _LEAST_DIRECTIONS if n_pairs <= _MANY_PAIRS else 1
+        return max(least, min(share, _MOST_DIRECTIONS))
     return check_whole(n_directions, "n_directions", at_least=1)
 
 
