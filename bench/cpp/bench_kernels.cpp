@@ -109,20 +109,19 @@ template <class T>
 void narrow() {
   const index_t d = 784;
   AlignedBuffer<T> m = numbers<T>(d * d);
-  for (const index_t lines : {1, 2}) {
-    const index_t width = lines * kLane<T>;
+  for (index_t width = kernels<NarrowKernels<T>>().narrowest; width <= 2 * kLane<T>; width *= 2) {
     AlignedBuffer<T> x = numbers<T>(d * width), y(d * width);
     const double flops = 2.0 * static_cast<double>(d * d * width);
     const std::string told = ", 784 x " + std::to_string(width);
     report("narrow symmetric" + told, flops, [&] {
-      kernels<NarrowKernels<T>>().symmetric(lines, m.data(), d, d, x.data(), y.data());
+      kernels<NarrowKernels<T>>().symmetric(width, m.data(), d, d, x.data(), y.data());
     });
     report("narrow rows" + told, flops, [&] {
-      kernels<NarrowKernels<T>>().rows(Shape::symmetric, lines, m.data(), d, d, x.data(), 0, d,
+      kernels<NarrowKernels<T>>().rows(Shape::symmetric, width, m.data(), d, d, x.data(), 0, d,
                                        y.data());
     });
     report("narrow lower" + told, flops / 2, [&] {
-      kernels<NarrowKernels<T>>().rows(Shape::lower, lines, m.data(), d, d, x.data(), 0, d,
+      kernels<NarrowKernels<T>>().rows(Shape::lower, width, m.data(), d, d, x.data(), 0, d,
                                        y.data());
     });
   }

@@ -11,7 +11,8 @@
 //   subset  sygst to L^-1 A L^-T, then syevr for the wanted range. About 3 d^3 flops.
 //   krylov  block Lanczos with full reorthogonalisation and thick restart on the operator
 //           x -> W (A (W^T x)), W = L^-1; see krylov.hpp. About 4 d^2 flops a column; rows that are
-//           zero in A, or in B but for the diagonal, are left out where they are many.
+//           zero in A, or in B but for the diagonal, are left out where they are many; A without
+//           them is copied once for all items that share it.
 //   automatic  the cheapest by a cost model fitted to bench_pencil.
 //
 // Wanted: the n_vectors largest, of these only those with lambda >= threshold.

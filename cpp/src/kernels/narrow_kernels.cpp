@@ -11,7 +11,7 @@ constexpr index_t kPanel = 4;
 
 constexpr index_t rows_for(index_t vectors) {
   if (kRegisters == 32) return vectors == 1 ? 8 : vectors == 2 ? 8 : 6;
-  return vectors == 1 ? 8 : vectors == 2 ? 6 : vectors == 3 ? 4 : 3;
+  return vectors == 1 ? 12 : vectors == 2 ? 6 : vectors == 3 ? 4 : 3;
 }
 
 // y[r] = sum over k in [begin, end) of m[r][k] x[k]; rows of x and y are `apart` numbers apart.
@@ -54,6 +54,12 @@ EIGENFEAT_INLINE void panel_rows(Shape shape, const T* m, index_t stride, index_
     multiply_rows<T, kRows, kVectors>(m + i * stride, stride, x, apart, range.begin, range.end,
                                       y + i * apart);
   }
+  constexpr index_t kHalf = kRows / 2;
+  for (; i + kHalf <= last; i += kHalf) {
+    const ColumnRange range = columns_of(shape, i, i + kHalf, d);
+    multiply_rows<T, kHalf, kVectors>(m + i * stride, stride, x, apart, range.begin, range.end,
+                                      y + i * apart);
+  }
   for (; i < last; ++i) {
     const ColumnRange range = columns_of(shape, i, i + 1, d);
     multiply_rows<T, 1, kVectors>(m + i * stride, stride, x, apart, range.begin, range.end,
@@ -61,20 +67,26 @@ EIGENFEAT_INLINE void panel_rows(Shape shape, const T* m, index_t stride, index_
   }
 }
 
+// Of the blocks that are asked for: how many vectors the narrowest has, and what to take at a time.
 template <class T>
-void narrow_rows(Shape shape, index_t lines, const T* m, index_t stride, index_t d, const T* x,
+inline constexpr index_t kNarrowest = kPerLine == 1 ? kWidth<T> : kLane<T> / 2;
+template <class T>
+inline constexpr index_t kFewest = kNarrowest<T> / kWidth<T>;
+
+template <class T>
+void narrow_rows(Shape shape, index_t width, const T* m, index_t stride, index_t d, const T* x,
                  index_t first, index_t last, T* y) {
-  const index_t apart = lines * kLane<T>;
-  constexpr index_t kOne = kPerLine < kPanel ? kPerLine : kPanel;
-  constexpr index_t kTwo = 2 * kPerLine < kPanel ? 2 * kPerLine : kPanel;
-  const index_t vectors = lines * kPerLine;
-  for (index_t v = 0; v < vectors; v += lines == 1 ? kOne : kTwo) {
+  const index_t vectors = width / kWidth<T>;
+  for (index_t v = 0; v < vectors; v += least(vectors, kPanel)) {
     const T* from = x + v * kWidth<T>;
     T* to = y + v * kWidth<T>;
-    if (lines == 1) {
-      panel_rows<T, kOne>(shape, m, stride, d, from, apart, first, last, to);
-    } else {
-      panel_rows<T, kTwo>(shape, m, stride, d, from, apart, first, last, to);
+    if constexpr (kFewest<T> == 1) {
+      if (vectors == 1) panel_rows<T, 1>(shape, m, stride, d, from, width, first, last, to);
+    }
+    if (vectors == 2) panel_rows<T, 2>(shape, m, stride, d, from, width, first, last, to);
+    if constexpr (kPerLine > 1) {
+      if (vectors >= kPanel)
+        panel_rows<T, kPanel>(shape, m, stride, d, from, width, first, last, to);
     }
   }
 }
@@ -130,25 +142,26 @@ EIGENFEAT_INLINE void symmetric_panel(const T* m, index_t stride, index_t d, con
 }
 
 template <class T>
-void narrow_symmetric(index_t lines, const T* m, index_t stride, index_t d, const T* x, T* y) {
+void narrow_symmetric(index_t width, const T* m, index_t stride, index_t d, const T* x, T* y) {
   constexpr index_t kMost = 2;  // vectors at a time
-  constexpr index_t kOne = kPerLine < kMost ? kPerLine : kMost;
-  constexpr index_t kTwo = 2 * kPerLine < kMost ? 2 * kPerLine : kMost;
-  const index_t apart = lines * kLane<T>, vectors = lines * kPerLine;
-  for (index_t v = 0; v < vectors; v += lines == 1 ? kOne : kTwo) {
-    if (lines == 1) {
-      symmetric_panel<T, kOne>(m, stride, d, x + v * kWidth<T>, apart, y + v * kWidth<T>);
-    } else {
-      symmetric_panel<T, kTwo>(m, stride, d, x + v * kWidth<T>, apart, y + v * kWidth<T>);
+  const index_t vectors = width / kWidth<T>;
+  for (index_t v = 0; v < vectors; v += least(vectors, kMost)) {
+    const T* from = x + v * kWidth<T>;
+    T* to = y + v * kWidth<T>;
+    if constexpr (kFewest<T> == 1) {
+      if (vectors == 1) symmetric_panel<T, 1>(m, stride, d, from, width, to);
     }
+    if (vectors >= kMost) symmetric_panel<T, kMost>(m, stride, d, from, width, to);
   }
 }
 
 }  // namespace EIGENFEAT_TIER
 
-EIGENFEAT_DEFINE_FAMILY(NarrowKernels<float>) = {EIGENFEAT_TIER::narrow_rows<float>,
+EIGENFEAT_DEFINE_FAMILY(NarrowKernels<float>) = {EIGENFEAT_TIER::kNarrowest<float>,
+                                                 EIGENFEAT_TIER::narrow_rows<float>,
                                                  EIGENFEAT_TIER::narrow_symmetric<float>};
-EIGENFEAT_DEFINE_FAMILY(NarrowKernels<double>) = {EIGENFEAT_TIER::narrow_rows<double>,
+EIGENFEAT_DEFINE_FAMILY(NarrowKernels<double>) = {EIGENFEAT_TIER::kNarrowest<double>,
+                                                  EIGENFEAT_TIER::narrow_rows<double>,
                                                   EIGENFEAT_TIER::narrow_symmetric<double>};
 
 }  // namespace eigenfeat

@@ -50,6 +50,7 @@ class CompactMatrix {
   }
 
   bool is_whole() const { return whole_; }
+  MatrixView<const T> matrix() const { return matrix_; }  // that was read
   MatrixView<const T> view() const {
     return whole_ ? matrix_ : row_major<const T>(copy_.data(), order(), order());
   }

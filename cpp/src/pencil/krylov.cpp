@@ -32,7 +32,8 @@ void apply_inverse(MatrixView<const T> r, index_t d, T* x, T* room) {
   kernels<TileKernels<T>>().scores(room, n, d, n, inverse, n, n, x);
 }
 
-constexpr index_t kMaximumSweeps = 6;  // the work limit, in bases of full capacity
+constexpr index_t kMaximumSweeps = 6;   // the work limit, in bases of full capacity
+constexpr index_t kBlocksToWiden = 10;  // by which a random block shows what the others lack
 
 }  // namespace
 
@@ -47,6 +48,8 @@ void Krylov<T>::start(ReducedOperator<T>& reduced, const Target& target, int n_t
   limit_ = std::min(kMaximumSweeps * capacity_, capacity_ + d_ / 2);
   size_ = columns_applied_ = n_wanted_ = checked_size_ = 0;
   checked_worst_ = scale_ = 0.0;
+  coupled_ = widened_ = false;
+  values_.clear();
   width_ = krylov_block<T>(d_);
   next_check_ = target.first_check > 0
                     ? target.first_check
@@ -71,21 +74,16 @@ bool Krylov<T>::advance(double slack) {
   } while (size_ < next_check_ && size_ + width_ <= capacity_ && !exhausted());
   ritz();
   const index_t available = std::min(target_.n_vectors, size_);
-  const double radius = std::max(std::abs(static_cast<double>(ritz_values_[0])),
-                                 std::abs(static_cast<double>(ritz_values_[size_ - 1])));
   n_wanted_ = 0;
   double worst = 0.0;
   bool complete = available == target_.n_vectors;
   for (index_t rank = 0; rank < available; ++rank) {
-    const double theta = static_cast<double>(ritz_values_[size_ - 1 - rank]),
-                 residual = estimate(rank);
+    const double theta = value(rank), residual = estimate(rank);
     if (theta + residual < target_.threshold) {
       complete = true;
       break;
     }
-    const double unit =
-        std::max({std::abs(theta), 1e-3 * radius, std::numeric_limits<double>::min()});
-    worst = std::max(worst, residual / unit);
+    worst = std::max(worst, residual / unit_of(theta));
     ++n_wanted_;
   }
   if (complete && worst <= slack * target_.tolerance) {
@@ -109,7 +107,9 @@ void Krylov<T>::step() {
   columns_applied_ += width_;
 
   T* column = projected_.data() + (size_ - width_) * capacity_;
-  orthogonalise(image_.data(), column);
+  const index_t first = coupled_ ? 0 : std::max<index_t>(size_ - 2 * width_, 0);
+  coupled_ = widened_;
+  orthogonalise(image_.data(), first, column);
   for (index_t c = 0; c < width_; ++c) {
     const double own = static_cast<double>(column[c * capacity_ + size_ - width_ + c]);
     scale_ = std::max(scale_, std::abs(own));
@@ -117,27 +117,31 @@ void Krylov<T>::step() {
   next_block();
 }
 
-// block <- (I - Q Q^T)^2 block; coefficients (size, width_), leading dimension capacity, get Q^T
-// block. BLAS would pack Q in each of the four products, which costs as much as they do.
+// block <- (I - Q Q^T) (I - P P^T) block, P the columns of Q from `first` on; coefficients (size,
+// width_), leading dimension capacity, get Q^T block. BLAS would pack Q in each of the four products,
+// which costs as much as they do.
 template <class T>
-void Krylov<T>::orthogonalise(T* block, T* coefficients) {
+void Krylov<T>::orthogonalise(T* block, index_t first, T* coefficients) {
   constexpr index_t kRows = 128;  // of Q at a time: they stay in the second-level cache
   const TileKernels<T>& kernel = kernels<TileKernels<T>>();
   T* part = coefficients_.data();  // (size, width_) by rows
-  for (int round = 0; round < 2; ++round) {
-    std::fill(part, part + size_ * width_, T(0));
+  for (index_t c = 0; c < width_; ++c) {
+    std::fill(coefficients + c * capacity_, coefficients + c * capacity_ + size_, T(0));
+  }
+  for (const index_t from : {first, index_t{0}}) {
+    const index_t count = size_ - from;
+    std::fill(part, part + count * width_, T(0));
     for (index_t i = 0; i < d_; i += kRows) {
-      kernel.products(basis_view_ + i * capacity_, capacity_, std::min(kRows, d_ - i), size_,
+      kernel.products(basis_view_ + i * capacity_ + from, capacity_, std::min(kRows, d_ - i), count,
                       block + i * width_, width_, width_, part);
     }
-    for (index_t i = 0; i < size_; ++i) {
+    for (index_t i = 0; i < count; ++i) {
       for (index_t c = 0; c < width_; ++c) {
-        T& entry = coefficients[i + c * capacity_];
-        entry = (round == 0 ? T(0) : entry) + part[i * width_ + c];
+        coefficients[from + i + c * capacity_] += part[i * width_ + c];
         part[i * width_ + c] = -part[i * width_ + c];
       }
     }
-    kernel.scores(basis_view_, capacity_, d_, size_, part, width_, width_, block);
+    kernel.scores(basis_view_ + from, capacity_, d_, count, part, width_, width_, block);
   }
 }
 
@@ -284,12 +288,13 @@ double Krylov<T>::estimate(index_t rank) const {
 template <class T>
 void Krylov<T>::plan_next_check(double excess) {
   const double now = std::log10(std::max(excess, 1.0));
-  index_t blocks = 2;
+  const index_t line = std::max(width_, kLane<T>);
+  index_t columns = 2 * line;
   if (checked_size_ > 0 && checked_size_ < size_ && checked_worst_ > now) {
     const double slope = (checked_worst_ - now) / static_cast<double>(size_ - checked_size_);
-    blocks = static_cast<index_t>(now / slope / static_cast<double>(width_) + 0.5);
+    columns = width_ * static_cast<index_t>(now / slope / static_cast<double>(width_) + 0.5);
   }
-  next_check_ = size_ + width_ * std::clamp<index_t>(blocks, 1, 6);
+  next_check_ = size_ + std::clamp(columns, width_, 6 * line);
   checked_size_ = size_;
   checked_worst_ = now;
 }
@@ -297,7 +302,8 @@ void Krylov<T>::plan_next_check(double excess) {
 // Keeps the best Ritz vectors and the block that comes next.
 template <class T>
 void Krylov<T>::restart() {
-  const index_t kept = std::min(target_.n_vectors + 2 * width_, size_ - width_);
+  const index_t line = std::max(width_, kLane<T>);
+  const index_t kept = std::min(target_.n_vectors + 2 * line, size_ - width_);
   spare_.reserve(d_ * capacity_);
   const MatrixView<T> s =
       column_major(ritz_vectors_.data(), size_, size_).block(0, size_ - kept, size_, kept);
@@ -311,7 +317,47 @@ void Krylov<T>::restart() {
   basis_.swap(spare_);
   basis_view_ = basis_.data();
   size_ = kept;
-  next_check_ = std::min(size_ + 4 * width_, capacity_);
+  next_check_ = std::min(size_ + 4 * line, capacity_);
+  checked_size_ = 0;
+  coupled_ = true;
+}
+
+template <class T>
+double Krylov<T>::radius() const {
+  return std::max(std::abs(value(0)), std::abs(value(size_ - 1)));
+}
+
+// What errors of this Ritz value and its residual are measured in.
+template <class T>
+double Krylov<T>::unit_of(double theta) const {
+  return std::max({std::abs(theta), 1e-3 * radius(), std::numeric_limits<double>::min()});
+}
+
+template <class T>
+bool Krylov<T>::may_have_missed(double window) const {
+  const auto equal = [&](double a, double b) { return std::abs(a - b) <= window * unit_of(a); };
+  bool as_before = values_.size() == n_wanted_;
+  for (index_t rank = 0; as_before && rank < n_wanted_; ++rank)
+    as_before = equal(values_[rank], value(rank));
+  if (as_before) return false;
+  // The last of as many as may be told lacks nothing by an equal one: it is no larger.
+  for (index_t first = 0, end = 0; first < n_wanted_; first = end) {
+    while (end < n_wanted_ && equal(value(first), value(end))) ++end;
+    if (end - first >= width_ && end < target_.n_vectors) return true;
+  }
+  return false;
+}
+
+template <class T>
+void Krylov<T>::widen() {
+  values_.clear();
+  for (index_t rank = 0; rank < n_wanted_; ++rank) values_.push_back(value(rank));
+  if (size_ + kBlocksToWiden * width_ > capacity_) restart();
+  fill_random(image_.data(), d_ * width_, ++stream_);
+  orthogonalise(image_.data(), 0, projected_.data() + size_ * capacity_);
+  next_block();
+  coupled_ = widened_ = true;
+  next_check_ = std::min(size_ + kBlocksToWiden * width_, capacity_);
   checked_size_ = 0;
 }
 

@@ -7,16 +7,22 @@
 // Ritz pair (theta, u = Q s) has ||M u - theta u|| = ||R s_last||, s_last the last block of s:
 // known without forming u. A pair counts as converged when that is below tolerance max(|theta|, max
 // |Ritz value| / 1000). Pairs that are surely below the threshold (theta + residual < threshold)
-// need no convergence. Each step orthogonalises twice against all of Q. A block that loses rank
-// continues with random columns, so that an invariant subspace found early (multiple eigenvalues)
-// does not end the search.
-// Cost: 4 d^2 flops a column for M, 8 d m for the orthogonalisation of a column against m.
+// need no convergence. Each step orthogonalises against the last two blocks, which is all that M X has
+// in Q but for rounding, and then against all of Q. A block that loses rank continues with random
+// columns, so that an invariant subspace found early (multiple eigenvalues) does not end the search.
+//
+// Of an eigenvalue that is multiple beyond the block's width the space has as many eigenvectors as
+// the block has columns; the others are orthogonal to it, and no residual shows them. So where as
+// many wanted eigenvalues are equal, to what the tolerance can tell, the search goes on from a random
+// block until that changes nothing.
+// Cost: 4 d^2 flops a column for M, 4 d m for the orthogonalisation of a column against m.
 #pragma once
 
 #include <cstdint>
 
 #include "eigenfeat/lapack.hpp"
 #include "eigenfeat/scratch.hpp"
+#include "eigenfeat/vector.hpp"
 #include "pencil/narrow.hpp"
 #include "pencil/reduced_operator.hpp"
 
@@ -34,7 +40,9 @@ inline index_t krylov_capacity(index_t n_vectors) {
 // once they are too large for the cache.
 template <class T>
 index_t krylov_block(index_t d) {
-  return d * d * static_cast<index_t>(sizeof(T)) <= index_t{12} << 20 ? kLane<T> : 2 * kLane<T>;
+  const index_t bytes = d * d * static_cast<index_t>(sizeof(T));
+  if (bytes <= index_t{8} << 20) return kernels<NarrowKernels<T>>().narrowest;
+  return bytes <= index_t{12} << 20 ? kLane<T> : 2 * kLane<T>;
 }
 // Smaller problems fill the basis before Lanczos pays; they go to a dense solver.
 inline bool krylov_fits(index_t d, index_t n_vectors) {
@@ -57,6 +65,13 @@ class Krylov {
   // Advances to the next check. True: the wanted pairs look converged to slack times the tolerance.
   bool advance(double slack);
 
+  // Whether the wanted pairs, converged, may lack eigenvectors of a multiple eigenvalue: values nearer
+  // than `window`, relative to themselves, count as equal.
+  bool may_have_missed(double window) const;
+
+  // Goes on from a random block.
+  void widen();
+
   bool exhausted() const { return columns_applied_ >= limit_; }
   index_t columns_applied() const { return columns_applied_; }
 
@@ -67,13 +82,16 @@ class Krylov {
 
  private:
   void step();
-  void orthogonalise(T* block, T* coefficients);
+  void orthogonalise(T* block, index_t first, T* coefficients);
   void next_block();
   bool cholesky_qr();
   void careful_qr();
   void orthogonalise_column(T* column);
   void ritz();
   double estimate(index_t rank) const;
+  double value(index_t rank) const { return static_cast<double>(ritz_values_[size_ - 1 - rank]); }
+  double radius() const;
+  double unit_of(double theta) const;
   void plan_next_check(double excess);
   void restart();
 
@@ -92,7 +110,10 @@ class Krylov {
   index_t next_check_ = 0;
   index_t checked_size_ = 0;
   double checked_worst_ = 0.0;
-  double scale_ = 0.0;  // a norm of M from below
+  double scale_ = 0.0;     // a norm of M from below
+  bool coupled_ = false;   // M X may have parts in all of Q
+  bool widened_ = false;   // M Q has parts in a block that was left behind
+  Vector<double> values_;  // the wanted ones before that block
   std::uint64_t stream_ = 0;
 
   T* basis_view_ = nullptr;

@@ -7,7 +7,7 @@
 namespace eigenfeat {
 namespace {
 
-constexpr index_t kTileRows = 64;  // rows of one task
+constexpr index_t kTileRows = 96;  // rows of one task: whole panels of every kernel's
 // Up to this order a symmetric matrix is read by one triangle, in one task: its traffic is what
 // bounds the rate while other items keep the other threads busy. Larger ones are cut into row tiles
 // and read whole.
@@ -18,17 +18,17 @@ constexpr index_t kSerialSymmetric = 1024;
 template <class T>
 void multiply_narrow(Shape shape, MatrixView<const T> m, const T* x, index_t width, T* y,
                      int n_threads) {
-  const index_t lines = width / kLane<T>;
-  if (!m.is_row_major() || (width != kLane<T> && width != 2 * kLane<T>)) {
+  const NarrowKernels<T>& kernel = kernels<NarrowKernels<T>>();
+  const bool fits = width == kernel.narrowest || width == kLane<T> || width == 2 * kLane<T>;
+  if (!m.is_row_major() || !fits) {
     throw std::logic_error("multiply_narrow: the view or the width does not fit");
   }
-  const NarrowKernels<T>& kernel = kernels<NarrowKernels<T>>();
   if (shape == Shape::symmetric && m.rows <= kSerialSymmetric) {
-    kernel.symmetric(lines, m.data, m.row_stride, m.rows, x, y);
+    kernel.symmetric(width, m.data, m.row_stride, m.rows, x, y);
     return;
   }
   for_ranges(m.rows, kTileRows, n_threads, [&](index_t first, index_t last, int) {
-    kernel.rows(shape, lines, m.data, m.row_stride, m.cols, x, first, last, y);
+    kernel.rows(shape, width, m.data, m.row_stride, m.cols, x, first, last, y);
   });
 }
 

@@ -5,8 +5,8 @@
 // is the bandwidth times 2 width / sizeof(T) flops until the machine's flop rate bounds it.
 // Triangular M: half of both; symmetric M: half of the bandwidth, up to a size.
 //
-// X and Y: row-major (d, width) on 64-byte boundaries, width = kLane<T> or 2 kLane<T>, not
-// overlapping. Each row is summed by one task in an order that depends on d alone: the same bits
+// X and Y: row-major (d, width) from 64-byte boundaries on, width = kLane<T>, 2 kLane<T> or the
+// kernels' narrowest, not overlapping. Each row is summed by one task in an order that depends on d alone: the same bits
 // for every thread count.
 #pragma once
 

@@ -18,11 +18,18 @@ constexpr index_t kInnerThreads = 256;  // smaller problems are never cut inside
 constexpr index_t kMebibyte = index_t{1} << 20;
 constexpr index_t kFactorBytes = 1024 * kMebibyte;  // held at a time, unless one alone is larger
 constexpr index_t kFewBytes = 64 * kMebibyte;       // not worth a pause between waves
+constexpr index_t kCopyBytes = 512 * kMebibyte;     // of numerators' copies that items share
 constexpr index_t kItemsPerThread = 8;              // enough in hand to even out the threads
 
 template <class T>
 index_t factor_bytes(index_t d, bool with_inverse) {
   return (with_inverse ? 3 : 1) * d * d * static_cast<index_t>(sizeof(T));
+}
+
+// Numerators of several items whose copies without rows of zeros are held at a time.
+template <class T>
+index_t shared_copies(index_t d, index_t n_shared) {
+  return std::min(n_shared, kCopyBytes / (d * d * static_cast<index_t>(sizeof(T))));
 }
 
 // Whether factors of so many bytes, with so many items, are enough for one wave.
@@ -100,6 +107,7 @@ class Batch {
 
   // Waves of whole denominators: their factors, then their items.
   void run() {
+    copy_numerators();
     for (index_t first = 0; first < order_.size();) {
       const index_t last = wave_end(first);
       factorise_wave(first, last);
@@ -135,6 +143,24 @@ class Batch {
       last = next;
     }
     return last;
+  }
+
+  // Copies of the first numerators that several items share, for all of them.
+  void copy_numerators() {
+    const index_t n = problem_.numerators.size();
+    Vector<index_t> uses(n, index_t{0});
+    for (const auto& item : problem_.items) ++uses[item.first];
+    Vector<index_t> shared;
+    for (index_t a = 0; with_inverse() && a < n; ++a) {
+      if (uses[a] > 1) shared.push_back(a);
+    }
+    shared.resize(shared_copies<T>(d(), shared.size()));
+    copies_.resize(shared.size());
+    copy_of_.assign(n, nullptr);
+    for_blocks(shared.size(), n_threads_, [&](index_t k, int) {
+      copies_[k].read(problem_.numerators[shared[k]], Entries::all);
+      copy_of_[shared[k]] = &copies_[k];
+    });
   }
 
   // Many jobs: one thread each. Few large ones: one after the other, tiled over the threads.
@@ -183,7 +209,7 @@ class Batch {
     if (factor.status == Status::ok) {
       const index_t a = problem_.items[i].first;
       solvers_[thread].expect_columns(expected_columns_);
-      solvers_[thread].solve(problem_.numerators[a], factor, options_, inner, result);
+      solvers_[thread].solve(problem_.numerators[a], copy_of_[a], factor, options_, inner, result);
     } else {
       result.status = factor.status;
     }
@@ -206,6 +232,8 @@ class Batch {
   PerThread<ItemSolver<T>> solvers_;
   Vector<T> diagonals_;    // shifts entry by entry, where they are one number each
   Vector<index_t> order_;  // items by denominator
+  Vector<CompactMatrix<T>> copies_;
+  Vector<const CompactMatrix<T>*> copy_of_;  // of each numerator, or null
   index_t expected_columns_ = 0;
   Vector<index_t> first_of_;   // this wave's denominators, ascending
   Vector<Factor<T>> factors_;  // their factors, in that order
@@ -254,10 +282,10 @@ double pencil_bytes(index_t d, index_t n_items, index_t n_denominators,
                                                    : d;
   const double vectors = static_cast<double>(n_items) * static_cast<double>(options.n_vectors) +
                          static_cast<double>(n_threads) * static_cast<double>(columns);
-  // Krylov: a copy of A without its rows of zeros.
-  const double copies = krylov ? static_cast<double>(n_threads) * static_cast<double>(d * d) *
-                                     static_cast<double>(sizeof(T))
-                               : 0.0;
+  // Krylov: copies of A without its rows of zeros, one for each thread beside those that are shared.
+  const index_t copied = krylov ? n_threads + shared_copies<T>(d, n_items / 2) : 0;
+  const double copies =
+      static_cast<double>(copied) * static_cast<double>(d * d) * static_cast<double>(sizeof(T));
   return static_cast<double>(held * each) + copies +
          vectors * static_cast<double>(d) * static_cast<double>(sizeof(T));
 }

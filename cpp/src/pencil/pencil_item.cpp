@@ -17,8 +17,9 @@ constexpr double kSlack = 128.0;
 }  // namespace
 
 template <class T>
-void ItemSolver<T>::solve(MatrixView<const T> a, const Factor<T>& factor,
-                          const PencilOptions& options, int n_threads, ItemResult<T>& result) {
+void ItemSolver<T>::solve(MatrixView<const T> a, const CompactMatrix<T>* compact,
+                          const Factor<T>& factor, const PencilOptions& options, int n_threads,
+                          ItemResult<T>& result) {
   a_ = a;
   factor_ = &factor;
   n_threads_ = n_threads;
@@ -27,7 +28,7 @@ void ItemSolver<T>::solve(MatrixView<const T> a, const Factor<T>& factor,
   for (AlignedBuffer<T>* buffer : {&vectors_, &av_, &bv_}) buffer->reserve(room);
   result.solver = options.solver;
   if (options.solver == Solver::krylov) {
-    if (krylov_fits(a.rows, options.n_vectors) && by_krylov(options, result)) return;
+    if (krylov_fits(a.rows, options.n_vectors) && by_krylov(compact, options, result)) return;
     result.solver = Solver::subset;
   }
   operator_.prepare_products(a, factor);
@@ -44,8 +45,13 @@ void ItemSolver<T>::solve(MatrixView<const T> a, const Factor<T>& factor,
 
 // False where the wanted pairs do not reach the tolerance within the work limit.
 template <class T>
-bool ItemSolver<T>::by_krylov(const PencilOptions& options, ItemResult<T>& result) {
-  operator_.prepare(a_, *factor_, options.n_vectors, 2 * krylov_capacity(options.n_vectors));
+bool ItemSolver<T>::by_krylov(const CompactMatrix<T>* compact, const PencilOptions& options,
+                              ItemResult<T>& result) {
+  if (compact == nullptr) {
+    compact_.read(a_, Entries::all);
+    compact = &compact_;
+  }
+  operator_.prepare(*compact, *factor_, options.n_vectors, 2 * krylov_capacity(options.n_vectors));
   krylov_.start(operator_,
                 {options.n_vectors, options.threshold, options.tolerance, expected_columns_},
                 n_threads_);
@@ -59,11 +65,14 @@ bool ItemSolver<T>::by_krylov(const PencilOptions& options, ItemResult<T>& resul
                      n_threads_);
     }
     result.iterations = krylov_.columns_applied();
-    if (finish(options, krylov_.n_wanted(), result) <= options.tolerance) {
+    if (finish(options, krylov_.n_wanted(), result) > options.tolerance) {
+      slack = std::max(1.0, slack / 4.0);
+    } else if (krylov_.may_have_missed(2.0 * kSlack * options.tolerance)) {
+      krylov_.widen();
+    } else {
       result.status = Status::ok;
       return true;
     }
-    slack = std::max(1.0, slack / 4.0);
   }
   return false;
 }

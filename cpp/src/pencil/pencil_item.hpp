@@ -29,15 +29,17 @@ template <class T>
 class ItemSolver {
  public:
   // options.solver is full, subset or krylov; the factor has its inverse where krylov may run.
-  void solve(MatrixView<const T> a, const Factor<T>& factor, const PencilOptions& options,
-             int n_threads, ItemResult<T>& result);
+  // compact: A without its rows of zeros, where others have it already; else null.
+  void solve(MatrixView<const T> a, const CompactMatrix<T>* compact, const Factor<T>& factor,
+             const PencilOptions& options, int n_threads, ItemResult<T>& result);
 
   // Columns that a typical item of the batch needs, for the krylov solver's first check; 0:
   // unknown.
   void expect_columns(index_t columns) { expected_columns_ = columns; }
 
  private:
-  bool by_krylov(const PencilOptions& options, ItemResult<T>& result);
+  bool by_krylov(const CompactMatrix<T>* compact, const PencilOptions& options,
+                 ItemResult<T>& result);
   Status by_subset(const PencilOptions& options, ItemResult<T>& result);
   MatrixView<const T> whole_lower();
   Status by_full(const PencilOptions& options, ItemResult<T>& result);
@@ -54,6 +56,7 @@ class ItemSolver {
   index_t expected_columns_ = 0;
   Krylov<T> krylov_;
   AlignedBuffer<T> dense_, dense_b_, dense_vectors_, eigenvalues_;
+  CompactMatrix<T> compact_;
   ReducedOperator<T> operator_;
   index_t group_ = 0;                   // columns of a group
   AlignedBuffer<T> reduced_;            // u of one group, row-major (order, group_)

@@ -7,11 +7,11 @@
 namespace eigenfeat {
 
 template <class T>
-void ReducedOperator<T>::prepare(MatrixView<const T> a, const Factor<T>& factor, index_t n_vectors,
-                                 index_t least) {
+void ReducedOperator<T>::prepare(const CompactMatrix<T>& a, const Factor<T>& factor,
+                                 index_t n_vectors, index_t least) {
   factor_ = &factor;
-  a_.read(a, Entries::all);
-  const index_t d = a.rows;
+  a_ = &a;
+  const index_t d = a.matrix().rows;
   constexpr index_t kNowhere = -1;
   Vector<index_t> place(d, kNowhere);
   coordinates_.clear();
@@ -21,12 +21,12 @@ void ReducedOperator<T>::prepare(MatrixView<const T> a, const Factor<T>& factor,
     coordinates_.push_back(i);
   };
   for (const index_t i : factor.compact.rows()) take(i);
-  for (const index_t i : a_.rows()) take(i);
+  for (const index_t i : a_->rows()) take(i);
   const index_t enough = std::max(coordinates_.size() + n_vectors, least);
   for (index_t i = 0; i < d && coordinates_.size() < enough; ++i) take(i);
-  in_order_ = a_.is_whole() && factor.compact.is_whole();
+  in_order_ = a_->is_whole() && factor.compact.is_whole();
   supported_at_.clear();
-  for (const index_t i : a_.rows()) supported_at_.push_back(place[i]);
+  for (const index_t i : a_->rows()) supported_at_.push_back(place[i]);
   scale_.clear();
   for (index_t k = factor.order(); k < coordinates_.size(); ++k) {
     const index_t i = coordinates_[k];
@@ -37,7 +37,8 @@ void ReducedOperator<T>::prepare(MatrixView<const T> a, const Factor<T>& factor,
 template <class T>
 void ReducedOperator<T>::prepare_products(MatrixView<const T> a, const Factor<T>& factor) {
   factor_ = &factor;
-  a_.read_whole(a);
+  own_.read_whole(a);
+  a_ = &own_;
 }
 
 // Rows of y beyond the coupled ones <- those of x, scaled.
@@ -56,10 +57,10 @@ void ReducedOperator<T>::apply(const T* x, index_t width, T* y, int n_threads) {
   multiply_narrow<T>(Shape::upper, factor_->upper_inverse_view(), x, width, y, n_threads);
   scale_rest(x, width, y);
   if (in_order_) {
-    multiply_narrow<T>(Shape::symmetric, a_.view(), y, width, first_.data(), n_threads);
+    multiply_narrow<T>(Shape::symmetric, a_->view(), y, width, first_.data(), n_threads);
   } else {
     gather_rows(supported_at_, y, width, first_.data());
-    multiply_narrow<T>(Shape::symmetric, a_.view(), first_.data(), width, second_.data(),
+    multiply_narrow<T>(Shape::symmetric, a_->view(), first_.data(), width, second_.data(),
                        n_threads);
     scatter_rows(supported_at_, second_.data(), width, order(), first_.data());
   }
@@ -98,7 +99,7 @@ void ReducedOperator<T>::product(const CompactMatrix<T>& matrix, const T* v, ind
 
 template <class T>
 void ReducedOperator<T>::numerator(const T* v, index_t width, T* av, int n_threads) {
-  product(a_, v, width, av, n_threads);
+  product(*a_, v, width, av, n_threads);
 }
 
 template <class T>

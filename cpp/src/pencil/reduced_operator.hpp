@@ -20,7 +20,8 @@ class ReducedOperator {
  public:
   // A and the factor, which has its inverse, outlive the operator. At least `least` coordinates, or
   // all.
-  void prepare(MatrixView<const T> a, const Factor<T>& factor, index_t n_vectors, index_t least);
+  void prepare(const CompactMatrix<T>& a, const Factor<T>& factor, index_t n_vectors,
+               index_t least);
 
   // For the two products below alone, with any factor.
   void prepare_products(MatrixView<const T> a, const Factor<T>& factor);
@@ -41,7 +42,8 @@ class ReducedOperator {
   void product(const CompactMatrix<T>& matrix, const T* v, index_t width, T* out, int n_threads);
 
   const Factor<T>* factor_ = nullptr;
-  CompactMatrix<T> a_;
+  CompactMatrix<T> own_;  // of prepare_products
+  const CompactMatrix<T>* a_ = nullptr;
   bool in_order_ = true;          // coordinates are those of A, all of them
   Vector<index_t> coordinates_;   // of A, for each of the operator
   Vector<index_t> supported_at_;  // of the operator, for each row of the compact A

@@ -65,6 +65,25 @@ TEST_CASE_TEMPLATE("an eigenvalue of multiplicity beyond a Krylov block", T, flo
       spectrum(kOrder, [](double k) { return k < 30 ? 4 : 2 * std::pow(0.8, k - 30); }), 24);
 }
 
+// The space of a random block has as many eigenvectors of an eigenvalue as the block has columns.
+TEST_CASE("a multiple eigenvalue and smaller ones beside it, all wanted") {
+  for (const index_t copies : {5, 9, 12}) {
+    for (const index_t above : {0, 5}) {
+      CAPTURE(copies);
+      CAPTURE(above);
+      check_spectrum<double>(spectrum(kOrder,
+                                      [&](double k) {
+                                        const double first = static_cast<double>(above),
+                                                     last = first + double(copies);
+                                        return k < first  ? 50 - 9 * k
+                                               : k < last ? 2
+                                                          : 1.9 * std::exp(-(k - last) / 60);
+                                      }),
+                             20);
+    }
+  }
+}
+
 TEST_CASE("multiplicity in the middle of what is wanted") {
   check_spectrum<double>(
       spectrum(kOrder, [](double k) { return k < 3    ? 10 - k
