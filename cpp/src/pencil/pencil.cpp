@@ -18,7 +18,7 @@ constexpr index_t kInnerThreads = 256;  // smaller problems are never cut inside
 constexpr index_t kMebibyte = index_t{1} << 20;
 constexpr index_t kFactorBytes = 1024 * kMebibyte;  // held at a time, unless one alone is larger
 constexpr index_t kFewBytes = 64 * kMebibyte;       // not worth a pause between waves
-constexpr index_t kCopyBytes = 512 * kMebibyte;     // of numerators' copies that items share
+constexpr index_t kCopyBytes = 64 * kMebibyte;      // of numerators' copies that items share
 constexpr index_t kItemsPerThread = 8;              // enough in hand to even out the threads
 
 template <class T>
