@@ -1,10 +1,10 @@
-"""Many classes: `GEMClassifier()` beside scikit-learn's SVM with a Gaussian kernel, 26 letters each.
+"""Many classes: `GEMClassifier()` beside scikit-learn's SVM, on three sets of 26 letters.
 
     python bench/classes.py --data DIR [--sets isolet ocr letter]
 
-Defaults of both; the SVM on standardised columns. DIR has uci_isolet.npz and ocr_letters.npz as
-`bench.papers` takes them and, for "letter", uci_letter.npz: X (20000, 16) and y in UCI's order, of
-which the first 16,000 rows are for training. A set whose file is not there is left out.
+Defaults of both; the SVM has a Gaussian kernel and standardised columns. DIR has uci_isolet.npz and
+ocr_letters.npz as `bench.papers` takes them and, for "letter", uci_letter.npz: X (20000, 16) and y
+in UCI's order, of which the first 16,000 rows are for training. Sets without a file are left out.
 """
 
 from __future__ import annotations
