@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .ldg import LDG
     from .linear.calibrated import CalibratedLeastSquares
     from .linear.logistic import MultinomialLogit
-    from .maxmargin import Autoencoder, MaxMarginShift, MulticlassSVM
+    from .maxmargin import Autoencoder, MaxMarginPCA, MaxMarginShift, MulticlassSVM
     from .models.saving import load, save
     from .moments.class_moments import ClassMoments
     from .pencils.contrasts import Contrasts, class_tree, one_vs_rest
@@ -60,7 +60,7 @@ _HOMES = {
     "gem.search": ("GEMClassifierCV",),
     "ldg": ("LDG",),
     "linear.logistic": ("MultinomialLogit",),
-    "maxmargin": ("Autoencoder", "MaxMarginShift", "MulticlassSVM"),
+    "maxmargin": ("Autoencoder", "MaxMarginPCA", "MaxMarginShift", "MulticlassSVM"),
     "moments.class_moments": ("ClassMoments",),
     "pencils.pairs": ("class_pairs", "confusion_pairs", "confusion_pairs_from"),
     "pencils.pencils": (
@@ -108,6 +108,7 @@ __all__ = [
     "GEMPatches",
     "GEMRegressor",
     "GeneratedBlocks",
+    "MaxMarginPCA",
     "MaxMarginShift",
     "MulticlassSVM",
     "MultinomialLogit",
