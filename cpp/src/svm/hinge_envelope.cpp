@@ -63,11 +63,15 @@ class RowProgram {
       s_[y] = y == own_ ? 0.0 : rows_.margin + rows_.scores(i, y) - rows_.scores(i, own_);
     }
     begin(a);
+    double before = std::numeric_limits<double>::infinity();
     for (index_t step = 0; step < options_.max_steps; ++step) {
       if (!stationary()) continue;
       const index_t best = std::max_element(d_.begin(), d_.end()) - d_.begin();
-      if (gap_from(best) <= enough() || inside_[best] != 0) break;
+      const double now = gap_from(best);
+      // With the best class inside, what is left is rounding, which a further step may halve.
+      if (now <= enough() || (inside_[best] != 0 && !(now < 0.5 * before))) break;
       inside_[best] = 1;
+      before = now;
     }
     refresh();
     gap = std::max(gap_from(std::max_element(d_.begin(), d_.end()) - d_.begin()), 0.0);
@@ -186,30 +190,55 @@ class RowProgram {
     return found;
   }
 
-  // step: the solution of H step = g in the differences from the pivot, by Cholesky. H is lifted by
-  // its rounding: where classes are affinely dependent the step is then long, and one of them leaves.
+  // step: the solution of H step = g in the differences from the pivot, by Cholesky. Where a class is
+  // affinely dependent on those before it the objective is linear along their combination: the step
+  // goes uphill along it, farther than all weights allow, so that one of them leaves.
   void newton(index_t pivot) {
     const index_t m = members_.size();
     double largest = 0.0;
     for (index_t i = 0; i < m; ++i) {
-      largest = std::max(largest, curvature(members_[i], members_[i], pivot));
+      const index_t y = members_[i];
+      largest = std::max(largest, rows_.gram(y, y) + rows_.gram(pivot, pivot));
     }
-    const double lift = std::max(64.0 * kEpsilon * largest, std::numeric_limits<double>::min());
+    const double least = 64.0 * kEpsilon * rows_.variance * largest;
     for (index_t i = 0; i < m; ++i) {
       for (index_t j = 0; j <= i; ++j) {
-        double sum = curvature(members_[i], members_[j], pivot) + (i == j ? lift : 0.0);
+        double sum = curvature(members_[i], members_[j], pivot);
         for (index_t l = 0; l < j; ++l) sum -= factor_[i * k_ + l] * factor_[j * k_ + l];
-        factor_[i * k_ + j] =
-            i == j ? std::sqrt(std::max(sum, lift)) : sum / factor_[j * k_ + j];
+        if (i == j && !(sum > least)) {
+          along_null(i, pivot);
+          return;
+        }
+        factor_[i * k_ + j] = i == j ? std::sqrt(sum) : sum / factor_[j * k_ + j];
       }
       double right = d_[members_[i]] - d_[pivot];
       for (index_t l = 0; l < i; ++l) right -= factor_[i * k_ + l] * step_[l];
       step_[i] = right / factor_[i * k_ + i];
     }
-    for (index_t i = m - 1; i >= 0; --i) {
-      for (index_t l = i + 1; l < m; ++l) step_[i] -= factor_[l * k_ + i] * step_[l];
+    solve_transposed(m);
+  }
+
+  // The first n entries of step: the solution with the transposed factor, in place.
+  void solve_transposed(index_t n) {
+    for (index_t i = n - 1; i >= 0; --i) {
+      for (index_t l = i + 1; l < n; ++l) step_[i] -= factor_[l * k_ + i] * step_[l];
       step_[i] /= factor_[i * k_ + i];
     }
+  }
+
+  void along_null(index_t last, index_t pivot) {
+    for (index_t i = 0; i < last; ++i) step_[i] = -factor_[last * k_ + i];
+    solve_transposed(last);
+    step_[last] = 1.0;
+    for (index_t i = last + 1; i < members_.size(); ++i) step_[i] = 0.0;
+    double gain = 0.0, total = 0.0, largest = 0.0;
+    for (index_t i = 0; i <= last; ++i) {
+      gain += (d_[members_[i]] - d_[pivot]) * step_[i];
+      total += step_[i];
+      largest = std::max(largest, std::abs(step_[i]));
+    }
+    const double far = (gain < 0.0 ? -4.0 : 4.0) * cost_ / std::max(largest, std::abs(total));
+    for (index_t i = 0; i <= last; ++i) step_[i] *= far;
   }
 
   const HingeRows& rows_;
