@@ -274,7 +274,6 @@ def affinity_sums(
     plain: _F64,  # (m, k)
     n_threads: int,
 ) -> _F64: ...  # (m, d, d)
-
 def hinge_envelope(
     scores: _F64,  # (n, k), C-contiguous
     gram: _F64,  # (k, k)

@@ -20,7 +20,7 @@ from scipy.optimize import minimize
 
 from eigenfeat._base.core import core
 
-__all__ = ["JointMoves", "hinge_costs"]
+__all__ = ["JointMoves", "hinge_costs", "spread"]
 
 _Array = NDArray[np.float64]
 _GAP = 1e-9  # of a row's program, relative to its cost
@@ -183,3 +183,10 @@ class JointMoves:
         gradient = weights - duals.T @ self._rows
         gradient[:, : self._d] -= self._variance * ((duals.T @ duals) @ of_rows)
         return self._value, gradient
+
+
+def spread(rows: NDArray[Any]) -> float:
+    """Root of the mean squared length of rows."""
+    if not len(rows):
+        return 0.0
+    return float(np.sqrt(np.mean(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))))

@@ -11,8 +11,7 @@ from sklearn.utils import check_random_state
 
 from eigenfeat._base import threads
 from eigenfeat.maxmargin._corruption import corrupted_copies
-from eigenfeat.maxmargin._joint import JointMoves
-from eigenfeat.maxmargin._scale_search import spread
+from eigenfeat.maxmargin._joint import JointMoves, spread
 
 __all__ = ["CorruptedRows", "JointlyMoved", "MovedRows"]
 

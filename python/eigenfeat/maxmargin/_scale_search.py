@@ -23,7 +23,7 @@ from eigenfeat.rows.cv_results import cv_results
 from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.splits import checked_splitter
 
-__all__ = ["SCALES", "ScaleSearch", "spread"]
+__all__ = ["SCALES", "ScaleSearch"]
 
 ROUGHLY = 1e-2  # gap of the SVMs by which scales are compared
 SCALES = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
@@ -183,10 +183,3 @@ def _labelled(y: NDArray[Any], unlabeled: int | None) -> NDArray[np.bool_]:
     if unlabeled is None or y.dtype.kind not in "iuf":
         return np.ones(len(y), dtype=bool)
     return np.asarray(y != unlabeled)
-
-
-def spread(rows: NDArray[Any]) -> float:
-    """Root of the mean squared length of rows."""
-    if not len(rows):
-        return 0.0
-    return float(np.sqrt(np.mean(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))))

@@ -19,9 +19,9 @@ from eigenfeat._base.signs import signed
 from eigenfeat._base.types import Floats, Rows
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST
-from eigenfeat.maxmargin._joint import JointMoves
+from eigenfeat.maxmargin._joint import JointMoves, spread
 from eigenfeat.maxmargin._movers import MovedRows
-from eigenfeat.maxmargin._scale_search import SCALES, ScaleSearch, spread
+from eigenfeat.maxmargin._scale_search import SCALES, ScaleSearch
 from eigenfeat.maxmargin.svm import MulticlassSVM
 
 __all__ = ["MaxMarginPCA"]

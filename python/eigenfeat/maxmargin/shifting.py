@@ -16,8 +16,9 @@ from eigenfeat._base.types import Floats, RandomState, Rows
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST, show
 from eigenfeat.maxmargin._components import fitted_components
+from eigenfeat.maxmargin._joint import spread
 from eigenfeat.maxmargin._movers import ROUGH_TOL, CorruptedRows, JointlyMoved, MovedRows
-from eigenfeat.maxmargin._scale_search import SCALES, ScaleSearch, spread
+from eigenfeat.maxmargin._scale_search import SCALES, ScaleSearch
 from eigenfeat.maxmargin.svm import MulticlassSVM
 
 __all__ = ["MaxMarginShift"]
@@ -269,7 +270,9 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
         self.relative_shift_ = learner.relative_size(self.sigma2_)
         with np.errstate(over="ignore", invalid="ignore"):
             length = spread(moved)
-            bound = 1e-3 * np.sqrt(float(np.finfo(moved.dtype).max))  # squares are going to be summed
+            bound = 1e-3 * np.sqrt(
+                float(np.finfo(moved.dtype).max)
+            )  # squares are going to be summed
             too_far = not length < bound and spread(learner.X) < bound
         if too_far:
             raise ValueError(
