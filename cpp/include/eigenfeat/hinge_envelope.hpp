@@ -36,7 +36,7 @@ struct HingeRows {
 };
 
 struct HingeOptions {
-  double tolerance = 1e-9;    // stops when the gap is at most tolerance * C_i
+  double tolerance = 1e-9;   // stops when the gap is at most tolerance * C_i
   index_t max_steps = 1000;  // of a row
 };
 

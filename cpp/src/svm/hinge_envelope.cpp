@@ -12,14 +12,15 @@
 namespace eigenfeat {
 namespace {
 
-constexpr index_t kBlock = 64;     // rows of a task
+constexpr index_t kBlock = 64;  // rows of a task
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 
 void check(const HingeRows& rows, const HingeOptions& options, MatrixView<double> a,
            VectorView<double> values, VectorView<double> gaps) {
   const index_t n = rows.scores.rows, k = rows.scores.cols;
   require(k >= 2, "scores", "at least 2 columns", std::to_string(k));
-  require(rows.gram.rows == k && rows.gram.cols == k, "gram", std::to_string(k) + " rows and columns",
+  require(rows.gram.rows == k && rows.gram.cols == k, "gram",
+          std::to_string(k) + " rows and columns",
           std::to_string(rows.gram.rows) + " x " + std::to_string(rows.gram.cols));
   require(rows.labels.size == n, "labels", std::to_string(n) + " entries",
           std::to_string(rows.labels.size));

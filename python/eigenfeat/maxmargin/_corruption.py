@@ -5,7 +5,8 @@ A copy of row n has the density
     p_n(x)  proportional to  N(x; x_n, sigma2 I) exp(-h_n(x)),
     h_n(x) = C_n max_y (loss_scale [y != y_n] + (w_y - w_{y_n})^T x + b_y - b_{y_n}).
 
-Let m_n be its mode, which is ``x_n - sigma2 g`` for a subgradient g of h_n at m_n. As h_n is convex,
+Let m_n be its mode, which is ``x_n - sigma2 g`` for a subgradient g of h_n at m_n. As h_n is
+convex,
 
     p_n(x)  <=  const N(x; m_n, sigma2 I),
 

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from eigenfeat._base.core import core
+from eigenfeat._base.validation import show
 
-__all__ = ["JointMoves", "hinge_costs", "spread"]
+__all__ = ["JointMoves", "check_reach", "hinge_costs", "spread"]
 
 _Array = NDArray[np.float64]
 _GAP = 1e-9  # of a row's program, relative to its cost
@@ -190,3 +191,16 @@ def spread(rows: NDArray[Any]) -> float:
     if not len(rows):
         return 0.0
     return float(np.sqrt(np.mean(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))))
+
+
+def check_reach(moved: NDArray[Any], X: NDArray[Any], sigma2: float) -> None:
+    """Raise ValueError where squares of moved rows cannot be summed, though those of rows can."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        length = spread(moved)
+        bound = 1e-3 * np.sqrt(float(np.finfo(moved.dtype).max))
+        too_far = not length < bound and spread(X) < bound
+    if too_far:
+        raise ValueError(
+            "sigma2: expected a scale with which moved rows have finite squares in "
+            f"{moved.dtype}, got {show(sigma2)}"
+        )

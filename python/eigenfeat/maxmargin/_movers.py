@@ -53,7 +53,7 @@ class MovedRows:
             self.unit = spread(self.moves[known]) / self.around
 
     def sigma2_of(self, scale: float) -> float:
-        """The sigma2 at which moves have this size, relative to the labelled rows about their mean."""
+        """The sigma2 of moves of this size, relative to the labelled rows about their mean."""
         return scale / self.unit if self.unit > 0 else 0.0
 
     def rows(self, sigma2: float) -> NDArray[Any]:
@@ -83,7 +83,7 @@ class JointlyMoved(MovedRows):
         self._path: list[tuple[float, float]] = []
 
     def sigma2_of(self, scale: float) -> float:
-        """The sigma2 at which moves have about this size: the search goes on from the last one's."""
+        """The sigma2 of moves of about this size: the search goes on from the last one's."""
         if self.joint is None or scale == 0.0:
             return 0.0
         if self._path and self._path[-1][0] == scale:

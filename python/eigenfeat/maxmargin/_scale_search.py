@@ -33,8 +33,9 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
     """Estimators with `sigma2`, `svm`, `scales`, `classifier`, `cv` and `unlabeled`.
 
     A class defines ``_learner(X, y, known, svm, rough)``, which moves dense rows by an SVM that is
-    fitted to those that are known: an object with `unit`, the relative size of the moves of equation
-    9 at a sigma2 of 1, with ``sigma2_of(scale)``, and with ``features(sigma2)``, a fitted extractor.
+    fitted to those that are known: an object with `unit`, the relative size of the moves of
+    equation 9 at a sigma2 of 1, with ``sigma2_of(scale)``, and with ``features(sigma2)``, a fitted
+    extractor.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

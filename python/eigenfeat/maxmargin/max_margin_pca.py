@@ -19,7 +19,7 @@ from eigenfeat._base.signs import signed
 from eigenfeat._base.types import Floats, Rows
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST
-from eigenfeat.maxmargin._joint import JointMoves, spread
+from eigenfeat.maxmargin._joint import JointMoves, check_reach, spread
 from eigenfeat.maxmargin._movers import MovedRows
 from eigenfeat.maxmargin._scale_search import SCALES, ScaleSearch
 from eigenfeat.maxmargin.svm import MulticlassSVM
@@ -176,7 +176,7 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
             self.components_ = found.components.astype(found.X.dtype, copy=False)
             self.mean_ = found.mean.astype(found.X.dtype, copy=False)
             self.feature_coef_, self.feature_intercept_ = found.coef, found.intercept
-            self.relative_shift_ = found.relative_size
+            self.relative_shift_ = found.relative_shift
             self.objective_history_ = found.history
             self.objective_ = found.history[-1] if found.history else np.nan
             self.n_iter_ = max(len(found.history), 1)
@@ -232,12 +232,14 @@ class _Components(MovedRows):
     def features(self, sigma2: float) -> _Components:
         """The components for a sigma2: those of the moved rows, improved."""
         centred, m = self._centred, self._m
-        moved = centred + sigma2 * self.moves
+        with np.errstate(over="ignore", invalid="ignore"):
+            moved = centred + sigma2 * self.moves
+        check_reach(moved, centred, sigma2)
         W = _principal(moved - moved.mean(axis=0), m)
         k = self.svm.class_coef_.shape[0] if self.unit > 0 else 1
         self.history: list[float] = []
         self.coef, self.intercept = np.zeros((k, m)), np.zeros(k)
-        self.relative_size = 0.0
+        self.relative_shift = 0.0
         if sigma2 > 0 and self.unit > 0:
             W = self._sweep(W, sigma2)
         turn = np.linalg.svd(centred @ W.T, full_matrices=False)[2]
@@ -266,7 +268,7 @@ class _Components(MovedRows):
             rest = max(total - float(np.vdot(Z, Z)), 0.0) / (2.0 * sigma2)
             self.history.append(joint.objective + rest)
             self.coef, self.intercept, moves = joint.coef, joint.intercept, joint.moves
-            self.relative_size = spread(moves) / self.around
+            self.relative_shift = spread(moves) / self.around
             Z[known] += moves
             left, _, right = np.linalg.svd(Z.T @ X, full_matrices=False)
             before, W = W, left @ right

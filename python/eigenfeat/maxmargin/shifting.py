@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.types import Floats, RandomState, Rows
 from eigenfeat._base.unchanged import unchanged_on_error
-from eigenfeat._base.validation import MOST, show
+from eigenfeat._base.validation import MOST
 from eigenfeat.maxmargin._components import fitted_components
-from eigenfeat.maxmargin._joint import spread
+from eigenfeat.maxmargin._joint import check_reach
 from eigenfeat.maxmargin._movers import ROUGH_TOL, CorruptedRows, JointlyMoved, MovedRows
 from eigenfeat.maxmargin._scale_search import SCALES, ScaleSearch
 from eigenfeat.maxmargin.svm import MulticlassSVM
@@ -268,17 +268,7 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
         learner = self._settled(X, y)
         moved = learner.rows(self.sigma2_)
         self.relative_shift_ = learner.relative_size(self.sigma2_)
-        with np.errstate(over="ignore", invalid="ignore"):
-            length = spread(moved)
-            bound = 1e-3 * np.sqrt(
-                float(np.finfo(moved.dtype).max)
-            )  # squares are going to be summed
-            too_far = not length < bound and spread(learner.X) < bound
-        if too_far:
-            raise ValueError(
-                "sigma2: expected a scale with which moved rows have finite squares in "
-                f"{moved.dtype}, got {show(self.sigma2_)}"
-            )
+        check_reach(moved, learner.X, self.sigma2_)
         self.n_iter_ = 1
         if isinstance(learner, JointlyMoved):
             self._keep_joint(learner)
