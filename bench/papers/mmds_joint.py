@@ -80,9 +80,9 @@ def main(folder: str, data: str, n_components: str) -> None:
     """Print a line for each split."""
     warnings.simplefilter("ignore", ConvergenceWarning)
     for seed in range(SPLITS):
-        train, test = split_of(data, Path(folder), seed)
-        mean = train.X.mean(axis=0)
-        train, test = Rows(train.X - mean, train.y), Rows(test.X - mean, test.y)
+        split = split_of(data, Path(folder), seed)
+        mean = split.train.X.mean(axis=0)
+        train, test = (Rows(rows.X - mean, rows.y) for rows in (split.train, split.test))
         found: dict[str, float] = {"split": seed}
         for name, model in methods(int(n_components)).items():
             started = time.perf_counter()

@@ -27,7 +27,7 @@ from eigenfeat.maxmargin.svm import MulticlassSVM
 __all__ = ["MaxMarginPCA"]
 
 ROUGH_TOL, ROUGH_SWEEPS = 1e-2, 20  # of the fits by which scales are compared
-_INNER_STEPS, _INNER_TOL = 20, 1e-8  # of the weights' minimisation within a sweep
+_INNER_STEPS, _INNER_TOL = 20, 1e-12  # of the weights' minimisation within a sweep
 
 _Array = NDArray[np.float64]
 
