@@ -73,7 +73,8 @@ CPP_ROOMS = (
     *("view", "vector", "status", "tier_kind", "tier", "scratch", "processors", "parallel"),
     *("lapack", "moments"),
     *("pencil", "expansion", "features", "logit", "local_means", "local_affinity"),
-    *("prefix_gaussian", "trust_region", "box", "dominance", "crammer_singer", "sparse_rows"),
+    *("prefix_gaussian", "trust_region", "box", "dominance", "crammer_singer"),
+    *("hinge_envelope", "sparse_rows"),
 )
 
 # From the bottom up: a shelf of cpp/src includes private headers of those before it, and its own.

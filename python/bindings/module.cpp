@@ -67,6 +67,7 @@ PYBIND11_MODULE(_core, module) {
   eigenfeat::bindings::register_dominance(module);
   eigenfeat::bindings::register_local_affinity(module);
   eigenfeat::bindings::register_crammer_singer(module);
+  eigenfeat::bindings::register_hinge_envelope(module);
   eigenfeat::bindings::register_sparse_rows(module);
 
   module.def("default_threads", &eigenfeat::default_threads);

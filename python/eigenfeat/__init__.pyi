@@ -14,6 +14,7 @@ from eigenfeat.ldg import LDG as LDG
 from eigenfeat.linear.calibrated import CalibratedLeastSquares as CalibratedLeastSquares
 from eigenfeat.linear.logistic import MultinomialLogit as MultinomialLogit
 from eigenfeat.maxmargin import Autoencoder as Autoencoder
+from eigenfeat.maxmargin import MaxMarginPCA as MaxMarginPCA
 from eigenfeat.maxmargin import MaxMarginShift as MaxMarginShift
 from eigenfeat.maxmargin import MulticlassSVM as MulticlassSVM
 from eigenfeat.models.saving import load as load

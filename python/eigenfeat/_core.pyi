@@ -274,6 +274,18 @@ def affinity_sums(
     plain: _F64,  # (m, k)
     n_threads: int,
 ) -> _F64: ...  # (m, d, d)
+def hinge_envelope(
+    scores: _F64,  # (n, k), C-contiguous
+    gram: _F64,  # (k, k)
+    labels: _I32,  # (n,)
+    costs: _F64,  # (n,)
+    margin: float,
+    variance: float,
+    start: _F64,  # (n, k)
+    tolerance: float,
+    max_steps: int,
+    n_threads: int,
+) -> tuple[_F64, _F64, _F64]: ...  # a (n, k); values, gaps: (n,) each
 
 class _CrammerSinger(Generic[_T]):
     def __init__(

@@ -62,6 +62,11 @@ ESTIMATORS = {
     "MulticlassSVM, warm": lambda: ef.MulticlassSVM(warm_start=True),
     "MaxMarginShift": lambda: ef.MaxMarginShift(PCA(2), sigma2=0.5),
     "MaxMarginShift, chosen": lambda: ef.MaxMarginShift(PCA(2), scales=[0.5, 1.0]),
+    "MaxMarginShift, joint": lambda: ef.MaxMarginShift(PCA(2), sigma2=0.5, moves="joint"),
+    "MaxMarginShift, corrupted": lambda: ef.MaxMarginShift(
+        PCA(2), sigma2=0.5, moves="corrupted", n_copies=2
+    ),
+    "MaxMarginPCA": lambda: ef.MaxMarginPCA(2, sigma2=0.5, max_iter=5),
     "GaussianCompletion": incomplete.GaussianCompletion,
     "MixtureCompletion": incomplete.MixtureCompletion,
     "LocalQDA": incomplete.LocalQDA,

@@ -112,6 +112,8 @@ MODELS = {
     "MulticlassSVM": lambda: ef.MulticlassSVM().fit(X, Y),
     "MulticlassSVM, sparse": lambda: ef.MulticlassSVM().fit(sp.csr_array(X), Y).sparsify_duals(),
     "MaxMarginShift": lambda: ef.MaxMarginShift(PCA(2), sigma2=0.5).fit(X, Y),
+    "MaxMarginShift, joint": lambda: ef.MaxMarginShift(PCA(2), sigma2=0.5, moves="joint").fit(X, Y),
+    "MaxMarginPCA": lambda: ef.MaxMarginPCA(2, sigma2=0.5).fit(X, Y),
     "GaussianCompletion": lambda: incomplete.GaussianCompletion().fit(X),
     "MixtureCompletion": lambda: incomplete.MixtureCompletion().fit(X, Y),
     "LocalQDA": lambda: incomplete.LocalQDA().fit(X, Y),

@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import MetaEstimatorMixin, TransformerMixin, clone
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.text_columns import naming_text
-from eigenfeat._base.types import Floats, Rows
-from eigenfeat._base.validation import FLOATS, show
+from eigenfeat._base.types import Floats, RandomState, Rows
+from eigenfeat._base.unchanged import unchanged_on_error
+from eigenfeat._base.validation import MOST
 from eigenfeat.maxmargin._components import fitted_components
+from eigenfeat.maxmargin._joint import check_reach
+from eigenfeat.maxmargin._movers import ROUGH_TOL, CorruptedRows, JointlyMoved, MovedRows
+from eigenfeat.maxmargin._scale_search import SCALES, ScaleSearch
 from eigenfeat.maxmargin.svm import MulticlassSVM
-from eigenfeat.rows.cv_results import cv_results
-from eigenfeat.rows.estimator import BaseEstimator
-from eigenfeat.rows.splits import checked_splitter
 
 __all__ = ["MaxMarginShift"]
 
-ROUGHLY = 1e-2  # gap of the SVMs by which scales are compared
-SCALES = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
 
-
-class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
+class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
     r"""Fit any feature extractor to rows that an SVM has moved apart.
 
     A multiclass SVM with weights :math:`\eta_y` and multipliers :math:`\alpha_n^y` moves every
@@ -58,13 +51,27 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         None means ``MulticlassSVM()``.
     scales : sequence of float >= 0
         For "cv": root mean squares of the moves, relative to that of the labelled rows about
-        their mean. The moves at `sigma2` of 1 are often a hundredth of the rows.
+        their mean. The moves at `sigma2` of 1 are often a hundredth of the rows. Moves are within
+        5% of them where `moves` is "joint"; where it is "corrupted" the noise has this size.
     classifier : classifier or None, default=None
         For "cv"; None means a `MulticlassSVM` like `svm`, solved with a loose tolerance.
     cv : int or splitter, default=5
         For "cv"; never more folds than the smallest class has rows.
     unlabeled : int or None, default=-1
         Label of rows without a class, which are not moved. None: there are none.
+    moves : {"once", "joint", "corrupted"}, default="once"
+        "once": by the SVM of the rows as they are, as above. "joint": the moved rows and the SVM
+        minimise one objective together. "corrupted": the extractor is fitted to corrupted copies
+        of the rows. See the notes.
+    n_copies : int >= 1, default=10
+        Copies of each row, for "corrupted".
+    max_iter : int >= 1, default=200
+        Most steps of the minimisation, for "joint". There is no warning when they are reached.
+    tol : float > 0, default=1e-9
+        For "joint": stops when a step reduces the objective by less than this fraction of its
+        first value.
+    random_state : int, RandomState or None, default=0
+        For "corrupted".
 
     Attributes
     ----------
@@ -84,22 +91,57 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
     best_score_, best_index_ : float, int
         With "cv", the mean accuracy of the scale that was chosen, and its place. It is not the
         largest where no gain over 0 was shown.
+    objective_ : float
+        With "joint", J at the moved rows; NaN where `sigma2_` is 0.
+    objective_history_ : list of float
+        With "joint", J at the start and after every step. It never rises.
+    n_iter_ : int
+        Steps of the minimisation; 1 where there is none.
+    class_coef_, intercept_ : (k, d) and (k,) arrays
+        With "joint", weights of the SVM of the moved rows; those of `svm_` where none moves.
     n_features_in_ : int
 
     Raises
     ------
     ValueError
-        If fewer than two classes have labelled rows, or rows or parameters are invalid.
+        If fewer than two classes have labelled rows, or rows or parameters are invalid. With
+        "corrupted", if `sigma2` is so large that copies are hardly ever accepted.
 
     Notes
     -----
     Sparse rows become dense. For nonlinear features put a kernel approximation first, as in
     ``make_pipeline(RBFSampler(), MaxMarginShift(PCA(10)))``: equation 11 of the paper.
 
+    With ``moves="joint"`` the rows' means m and the weights minimise the objective of equation 7,
+
+    .. math::
+
+        J(m, \eta) = \tfrac12 |\eta|^2 + \sum_n \frac{|m_n - x_n|^2}{2 \sigma^2}
+            + \sum_n C_n \max_y \bigl( \ell\,[y \ne y_n] + (\eta_y - \eta_{y_n})^T m_n \bigr) ,
+
+    with intercepts as `svm` has them. The paper says that a rigorous solution iterates over both,
+    and takes the first step only. Minimising exactly over m and over :math:`\eta` in turn never
+    raises J, but stops at once where the classes are separable: no row has a loss to repay. So m is
+    eliminated (for each row a quadratic program in k multipliers), and L-BFGS goes on over
+    :math:`\eta` alone, from the SVM of the rows as they are. Its line search never raises J. J is
+    not convex: it is a stationary point that is found, at which :math:`\eta` is an SVM of the moved
+    rows and :math:`m_n = x_n + \sigma^2 \sum_y a_n^y \eta_y` with the same a. At the same `sigma2`
+    these moves are smaller than those of "once": for separable rows they grow with its fourth root.
+
+    With ``moves="corrupted"`` the extractor is fitted to independent draws from the density of
+    equations 4 and 5,
+
+    .. math::
+
+        p(x \mid x_n, y_n) \propto N(x; x_n, \sigma^2 I) \exp\bigl( -C_n \max_y ( \ell\,[y \ne y_n]
+            + (\eta_y - \eta_{y_n})^T x ) \bigr) ,
+
+    by rejection from the Gaussian about its mode. Equation 9 replaces their mean.
+
     References
     ----------
     J. Wangni and N. Chen, "Nonlinear Feature Extraction with Max-Margin Data Shifting", AAAI 2016,
-    equations 9 and 11.
+    equations 4, 5, 7, 9 and 11.
 
     Examples
     --------
@@ -113,12 +155,12 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "extractor": [HasMethods(["fit", "transform"]), None],
-        "sigma2": [Interval(Real, 0, np.inf, closed="left"), StrOptions({"cv"})],
-        "svm": [MulticlassSVM, None],
-        "scales": ["array-like"],
-        "classifier": [HasMethods(["fit", "score"]), None],
-        "cv": ["cv_object"],
-        "unlabeled": [Integral, None],
+        **ScaleSearch._parameter_constraints,
+        "moves": [StrOptions({"once", "joint", "corrupted"})],
+        "n_copies": [Interval(Integral, 1, MOST, closed="both")],
+        "max_iter": [Interval(Integral, 1, MOST, closed="both")],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -130,6 +172,11 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         classifier: Any = None,
         cv: Any = 5,
         unlabeled: int | None = -1,
+        moves: str = "once",
+        n_copies: int = 10,
+        max_iter: int = 200,
+        tol: float = 1e-9,
+        random_state: RandomState = 0,
     ) -> None:
         self.extractor = extractor
         self.sigma2 = sigma2
@@ -138,6 +185,11 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         self.classifier = classifier
         self.cv = cv
         self.unlabeled = unlabeled
+        self.moves = moves
+        self.n_copies = n_copies
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
 
     def fit(self, X: Rows, y: ArrayLike) -> MaxMarginShift:
         """Fit the SVM, move the rows, and fit the extractor to them.
@@ -154,14 +206,9 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         MaxMarginShift
             The estimator itself.
         """
-        before = self.__dict__.copy()
-        try:
+        with unchanged_on_error(self):
             moved = self._moved(X, y)
             self.extractor_ = self._extracted(moved)
-        except (Exception, KeyboardInterrupt):
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
         return self
 
     def shift(self, X: Rows, y: ArrayLike) -> Floats:
@@ -175,7 +222,8 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         (n, d) array
-            T[X], float32 for float32 rows.
+            T[X], float32 for float32 rows. With ``moves="corrupted"`` (n * n_copies, d): all
+            copies of the first row, then those of the second.
         """
         return clone(self)._moved(X, y)
 
@@ -205,154 +253,32 @@ class MaxMarginShift(TransformerMixin, MetaEstimatorMixin, BaseEstimator):
             return fitted_components(moved)
         return clone(self.extractor).fit(moved)
 
-    def _rows(self, X: Any, *, reset: bool, y: Any = "no_validation") -> Any:
-        options = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "reset": reset}
-        with naming_text(X):
-            return validate_data(self, X, y, **options)
+    def _learner(self, X: Any, y: Any, known: Any, svm: MulticlassSVM, rough: bool) -> MovedRows:
+        given = (X, y, known, svm, self._extracted)
+        if self.moves == "joint":
+            tol = max(ROUGH_TOL, self.tol) if rough else self.tol
+            return JointlyMoved(*given, max_iter=int(self.max_iter), tol=float(tol))
+        if self.moves == "corrupted":
+            copies, state = int(self.n_copies), self.random_state
+            return CorruptedRows(*given, n_copies=copies, random_state=state)
+        return MovedRows(*given)
 
     def _moved(self, X: Any, y: Any) -> NDArray[Any]:
         """Fit the SVM, settle how far rows move, and move them."""
-        self._validate_params()
-        scales = _check_scales(self.scales)
-        X, y = self._rows(X, reset=True, y=y)
-        check_classification_targets(y)
-        known = _labelled(y, self.unlabeled)
-        if (n_classes := len(np.unique(y[known]))) < 2:
-            raise ValueError(
-                "y: expected labelled rows of at least two classes, got "
-                f"{n_classes} class{'' if n_classes == 1 else 'es'} (rows labelled "
-                f"{self.unlabeled!r} have none)"
-            )
-        self.svm_ = clone(MulticlassSVM() if self.svm is None else self.svm)
-        self.svm_.fit(X[known], y[known])
-        X = X.toarray() if sp.issparse(X) else X
-        moves = np.zeros(X.shape)
-        moves[known] = self.svm_.dual_coef_ @ self.svm_.class_coef_
-        unit = _spread(moves[known]) / max(_spread(X[known] - X[known].mean(axis=0)), 1e-300)
-        if isinstance(self.sigma2, str):
-            self.sigma2_ = self._chosen(X, y, known, unit, scales)
-        else:
-            self.sigma2_ = float(self.sigma2)
-        self.relative_shift_ = self.sigma2_ * unit
-        with np.errstate(over="ignore", invalid="ignore"):
-            moved = (X + self.sigma2_ * moves).astype(X.dtype, copy=False)
-            length = _spread(moved)
-            bound = 1e-3 * np.sqrt(float(np.finfo(X.dtype).max))  # squares are going to be summed
-            too_far = not length < bound and _spread(X) < bound
-        if too_far:
-            raise ValueError(
-                f"sigma2: expected a scale with which moved rows have finite squares in {X.dtype}, "
-                f"got {show(self.sigma2_)}"
-            )
+        learner = self._settled(X, y)
+        moved = learner.rows(self.sigma2_)
+        self.relative_shift_ = learner.relative_size(self.sigma2_)
+        check_reach(moved, learner.X, self.sigma2_)
+        self.n_iter_ = 1
+        if isinstance(learner, JointlyMoved):
+            self._keep_joint(learner)
         return moved
 
-    def _chosen(
-        self, X: Any, y: Any, known: Any, unit: float, scales: NDArray[np.float64]
-    ) -> float:
-        """Return the scale that rows which had no part in the moves prefer."""
-        if unit == 0.0:
-            self.cv_scores_ = np.zeros(len(scales))
-            self._tabulate(scales, self.cv_scores_[:, None], 0)
-            return 0.0
-        labelled = np.flatnonzero(known)
-        splits = list(self._folds(y[known]).split(X[known], y[known]))
-        scores = np.full((len(scales), len(splits)), np.nan)
-        errors: list[Exception] = []
-        for fold, (train, test) in enumerate(splits):
-            held = np.ones(len(y), dtype=bool)
-            held[labelled[test]] = False
-            moves = self._moves_of_fold(X, y, labelled[train])[held]
-            for s, scale in enumerate(scales):
-                moved = (X[held] + scale * moves).astype(X.dtype, copy=False)
-                try:
-                    scores[s, fold] = self._score(moved, X, y, labelled[train], labelled[test])
-                except (ValueError, FloatingPointError, np.linalg.LinAlgError) as error:
-                    errors.append(error)
-        self.cv_scores_ = scores.mean(axis=1)
-        if np.isnan(self.cv_scores_).all():
-            raise errors[0]
-        chosen = _surest(scales, scores)
-        self._tabulate(scales, scores, chosen)
-        return float(scales[chosen] / unit)
-
-    def _tabulate(self, scales: Any, scores: NDArray[np.float64], chosen: int) -> None:
-        self.cv_results_ = cv_results([{"scale": scale} for scale in scales.tolist()], scores)
-        self.best_index_ = int(chosen)
-        self.best_score_ = float(self.cv_results_["mean_test_score"][chosen])
-
-    def _moves_of_fold(self, X: Any, y: Any, train: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Moves (n, d) by an SVM of some rows, of the size of these about their mean."""
-        moves = np.zeros(X.shape)
-        if len(np.unique(y[train])) < 2:
-            return moves
-        svm = clone(self.svm_)
-        svm.set_params(tol=max(svm.tol, ROUGHLY))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            svm.fit(X[train], y[train])
-        moves[train] = svm.dual_coef_ @ svm.class_coef_
-        size = _spread(moves[train])
-        if size > 0:
-            moves *= _spread(X[train] - X[train].mean(axis=0)) / size
-        return moves
-
-    def _score(self, moved: Any, X: Any, y: Any, train: Any, test: Any) -> float:
-        """Accuracy on rows `test`, of features learnt from the moved rows of the others."""
-        extractor = self._extracted(moved)
-        classifier = clone(self.svm_ if self.classifier is None else self.classifier)
-        if self.classifier is None:
-            classifier.set_params(tol=max(classifier.tol, ROUGHLY))
-        with warnings.catch_warnings():
-            # Scales are compared: a fit that is nearly done will do.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            model = classifier.fit(extractor.transform(X[train]), y[train])
-        return float(model.score(extractor.transform(X[test]), y[test]))
-
-    def _folds(self, y: NDArray[Any]) -> Any:
-        folds = self.cv
-        if isinstance(folds, Integral):
-            folds = min(int(folds), int(np.unique(y, return_counts=True)[1].min()))
-            if folds < 2:
-                raise ValueError("y: expected two rows of every class for sigma2='cv', got one")
-        return checked_splitter(5 if folds is None else folds, y, len(y))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.input_tags.sparse = True
-        return tags
-
-
-def _surest(scales: NDArray[np.float64], scores: NDArray[np.float64]) -> int:
-    """The scale of the best mean score, of equals the smallest; 0 if nothing is surely better.
-
-    Surely: by more than twice the standard error of the gain over the folds.
-    """
-    best = int(np.nanargmax(scores.mean(axis=1)))
-    gains = scores[best] - scores[0]
-    if scales[0] > 0 or not np.isfinite(gains).all():
-        return best
-    error = gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else 0.0
-    return best if gains.mean() > 2 * error else 0
-
-
-def _check_scales(scales: Any) -> NDArray[np.float64]:
-    """Scales in rising order."""
-    try:
-        checked = np.asarray(scales, dtype=np.float64)
-    except (TypeError, ValueError):
-        checked = np.empty(0)
-    if checked.ndim != 1 or checked.size == 0 or not (np.isfinite(checked) & (checked >= 0)).all():
-        raise ValueError(f"scales: expected finite numbers >= 0, got {show(scales)}")
-    return np.unique(checked)
-
-
-def _labelled(y: NDArray[Any], unlabeled: int | None) -> NDArray[np.bool_]:
-    if unlabeled is None or y.dtype.kind not in "iuf":
-        return np.ones(len(y), dtype=bool)
-    return np.asarray(y != unlabeled)
-
-
-def _spread(rows: NDArray[Any]) -> float:
-    """Root of the mean squared length of rows."""
-    return float(np.sqrt(np.mean(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))))
+    def _keep_joint(self, learner: JointlyMoved) -> None:
+        moving = learner.joint if self.sigma2_ > 0 else None
+        self.n_iter_ = max(moving.n_iter, 1) if moving else 1
+        self.objective_ = moving.objective if moving else np.nan
+        self.objective_history_ = list(moving.history) if moving else []
+        self.class_coef_ = moving.coef if moving else self.svm_.class_coef_
+        own = self.svm_.dual_coef_.sum(axis=0) if self.svm_.fit_intercept else 0.0
+        self.intercept_ = moving.intercept if moving else np.zeros(len(self.class_coef_)) + own

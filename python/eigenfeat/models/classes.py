@@ -28,7 +28,7 @@ from eigenfeat.incomplete.stored import STORED as OF_INCOMPLETE
 from eigenfeat.ldg.stored import STORED as OF_LDG
 from eigenfeat.linear.stored import LOGIT, check_linear
 from eigenfeat.linear.stored import STORED as OF_LINEAR
-from eigenfeat.maxmargin import Autoencoder, MaxMarginShift, MulticlassSVM
+from eigenfeat.maxmargin import Autoencoder, MaxMarginPCA, MaxMarginShift, MulticlassSVM
 from eigenfeat.models.sklearn_values import SKLEARN, build_neighbours, pack_neighbours
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.rayleigh_matrices import RayleighDirections
@@ -157,6 +157,7 @@ _AUTOENCODER = {
     "decoder_": "numbers d h",
     "decoder_bias_": "numbers d",
 }
+_MAX_MARGIN_PCA = {"components_": "numbers h d", "mean_": "numbers d", "svm_": "value?"}
 _RAYLEIGH = (FisherLDA, SlicedInverseRegression, RayleighPCA, VanishingComponents, OrientedPCA)
 
 _OURS = (
@@ -183,6 +184,7 @@ _OURS = (
         check_linear,
     ),
     Stored("MaxMarginShift", MaxMarginShift, {"extractor_": "value", "svm_": "value?"}),
+    Stored("MaxMarginPCA", MaxMarginPCA, _MAX_MARGIN_PCA),
     Stored("Autoencoder", Autoencoder, _AUTOENCODER),
     Stored(
         "WideSolution",

@@ -218,6 +218,7 @@ USES = {
     "MaxMarginShift": lambda: fitted(
         ef.MaxMarginShift(TruncatedSVD(2, random_state=0), sigma2=0.5)
     ),
+    "MaxMarginPCA": lambda: fitted(ef.MaxMarginPCA(2, sigma2=0.5, svm=ef.MulticlassSVM(tol=1e-7))),
     "MaxMarginShift, chosen": lambda: fitted(
         ef.MaxMarginShift(TruncatedSVD(2, random_state=0), scales=[0.5, 1.0])
     ),

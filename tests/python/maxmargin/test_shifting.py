@@ -21,7 +21,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from svm_reference import class_weights
 
-from eigenfeat.maxmargin import Autoencoder, MaxMarginShift, MulticlassSVM, shifting
+from eigenfeat.maxmargin import Autoencoder, MaxMarginShift, MulticlassSVM, _scale_search
 
 SVM = MulticlassSVM(C=0.1, tol=1e-6, max_iter=5000)
 
@@ -211,12 +211,12 @@ def test_rows_stay_where_moving_gains_nothing_for_sure(digits):
 def test_a_gain_within_its_error_is_none():
     scales = np.array([0.0, 1.0, 2.0])
     scores = np.array([[0.5, 0.6, 0.7], [0.6, 0.5, 0.71], [0.4, 0.5, 0.6]])
-    assert shifting._surest(scales, scores) == 0
+    assert _scale_search._surest(scales, scores) == 0
     scores[1] = [0.55, 0.66, 0.75]
-    assert shifting._surest(scales, scores) == 1
-    assert shifting._surest(scales[1:], scores[[0, 1]]) == 1  # without 0 the best is taken
+    assert _scale_search._surest(scales, scores) == 1
+    assert _scale_search._surest(scales[1:], scores[[0, 1]]) == 1  # without 0 the best is taken
     scores[0] = np.nan  # it failed
-    assert shifting._surest(scales, scores) == 1
+    assert _scale_search._surest(scales, scores) == 1
 
 
 class KMeansOfClasses(KMeans):

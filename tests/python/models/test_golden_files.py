@@ -30,8 +30,9 @@ def test_a_file_of_an_earlier_release(path):
 
 @pytest.mark.parametrize("suffix", [".npz", ".efm"])
 def test_every_kind_of_the_first_release_has_a_file(suffix):
+    """In version 1 of the format all kinds of its time."""
     first = {path for path in FILES if path.parent.name == "0.1.0" and path.suffix == suffix}
-    missing = {slug(name) for name in CASES} - {path.stem for path in first}
+    missing = {slug(name) for name in CASES if suffix == ".efm"} - {path.stem for path in first}
     assert not missing or ef.__version__ != "0.1.0", f"run golden_files.py 0.1.0: {missing}"
     assert len(first) >= 45
     assert sum(p.stat().st_size + expected_of(p).stat().st_size for p in first) < 6e5

@@ -1,0 +1,206 @@
+"""Rows and an SVM that are moved together: equation 7 of the paper, by quasi-Newton steps.
+
+In the Gaussians of the paper's q only the means m_n are free, and the objective is
+
+    J(m, W) = 1/2 |W|^2 + sum_n |m_n - x_n|^2 / (2 sigma2)
+              + sum_n C_n max_y (margin [y != y_n] + (w_y - w_{y_n})^T m_n).
+
+At any W the best m are known (`hinge_envelope` of the core), so J is minimised over W alone.
+Alternating exact minima over m and over W would end at once where the classes are separable: rows
+outside the margin have no loss to repay, and W is optimal for rows that stay.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from eigenfeat._base.core import core
+from eigenfeat._base.validation import show
+
+__all__ = ["JointMoves", "check_reach", "hinge_costs", "spread"]
+
+_Array = NDArray[np.float64]
+_GAP = 1e-9  # of a row's program, relative to its cost
+_STEPS = 1_000  # of a row's program
+_MOST = 250  # powers of two by which rows are scaled at most
+_NEAR = 1.05  # ratio of sizes of moves that are taken as equal
+_TRIALS = 12  # values of sigma2 that are tried for one size
+_FIRST_POWER = 0.25  # moves of separable rows grow with this power of sigma2
+
+
+def hinge_costs(svm: Any, codes: NDArray[Any]) -> _Array:
+    """Cost of each row's hinge loss in a fitted MulticlassSVM."""
+    costs: _Array = float(svm.C) * svm._row_costs(codes, None)
+    return costs
+
+
+class JointMoves:
+    """Means and weights at which J is stationary, for one value of `sigma2` after the other.
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Rows.
+    svm : MulticlassSVM
+        Its parameters and classes define J; its `class_coef_` and `dual_coef_` are the start where
+        they fit the rows.
+    y : (n,) array
+        Labels.
+    max_iter : int
+        Most steps of a minimisation.
+    tol : float
+        A minimisation stops when J falls by less than this fraction of its first value.
+    n_threads : int
+        As the core takes it.
+    """
+
+    def __init__(
+        self, X: NDArray[Any], y: NDArray[Any], svm: Any, max_iter: int, tol: float, n_threads: int
+    ) -> None:
+        n, d = X.shape
+        size = float(np.sqrt(np.mean(np.square(X, dtype=np.float64)) * d)) if n else 0.0
+        exponent = np.frexp(size)[1] if size > 0 and np.isfinite(size) else 0
+        self._scale = s = float(np.ldexp(1.0, int(np.clip(exponent, -_MOST, _MOST))))
+        self._rows = X.astype(np.float64) / s
+        self._d = d
+        if svm.fit_intercept:
+            self._rows = np.hstack([self._rows, np.full((n, 1), 1.0 / s)])
+        self._codes = np.searchsorted(svm.classes_, y).astype(np.int32)
+        self._costs = hinge_costs(svm, self._codes) * s * s
+        self._margin, self._threads = float(svm.loss_scale), n_threads
+        self._max_iter, self._tol = max_iter, tol
+        self.start(svm.class_coef_, svm.dual_coef_)
+        self.history: list[float] = []
+        self.n_iter = 0
+
+    def start(self, coef: _Array, duals: _Array) -> None:
+        """Begin the next minimisation at the weights (k, d) of an SVM with these duals."""
+        weights = coef * self._scale
+        if self._rows.shape[1] > self._d:
+            weights = np.hstack([weights, self._scale * duals.sum(axis=0)[:, None]])
+        self._weights = np.ascontiguousarray(weights, dtype=np.float64)
+        self._duals = np.ascontiguousarray(duals * self._scale**2)
+
+    def replace_rows(self, X: NDArray[Any]) -> None:
+        """Go on with other rows from the present weights."""
+        self._rows[:, : self._d] = X / self._scale
+
+    def minimise(self, sigma2: float) -> None:
+        """Minimise J from the present weights."""
+        self.sigma2 = sigma2
+        with np.errstate(over="ignore"):
+            self._variance = sigma2 / self._scale**4
+        if not np.isfinite(self._variance):
+            raise ValueError(f"sigma2: expected a smaller scale for such rows, got {sigma2:g}")
+        first, _ = self._evaluate(self._weights)
+        unit = max(first, np.finfo(float).tiny)
+        self.history = [self.objective]
+        found = minimize(
+            lambda flat: self._normalised(flat, unit),
+            self._weights.ravel(),
+            jac=True,
+            method="L-BFGS-B",
+            callback=lambda _: self.history.append(self.objective),
+            options={"maxiter": self._max_iter, "ftol": self._tol, "gtol": 0.0, "maxls": 40},
+        )
+        self._weights = found.x.reshape(self._weights.shape)
+        self._evaluate(self._weights)
+        self.n_iter = int(found.nit)
+
+    def reach(self, size: float, sigma2: float) -> bool:
+        """Minimise at a sigma2, `sigma2` at first, at which the moves have about this size."""
+        power, before = _FIRST_POWER, (0.0, 0.0)
+        for _ in range(_TRIALS):
+            self.minimise(sigma2)
+            found = self.size
+            if found == 0.0 or max(found / size, size / found) <= _NEAR:
+                break
+            if before[0] > 0 and found != before[0] and sigma2 != before[1]:
+                slope = np.log(found / before[0]) / np.log(sigma2 / before[1])
+                power = float(np.clip(slope, 0.1, 2.0))
+            before = found, sigma2
+            sigma2 *= float(np.clip((size / found) ** (1.0 / power), 1e-6, 1e6))
+        return self.size > 0
+
+    @property
+    def moves(self) -> _Array:
+        """How far each mean lies from its row, (n, d)."""
+        out: _Array = self._scale * self._variance * (self._duals @ self._weights[:, : self._d])
+        return out
+
+    @property
+    def size(self) -> float:
+        """Root of the mean squared length of the moves."""
+        return float(np.sqrt(np.mean(np.square(self.moves).sum(axis=1))))
+
+    @property
+    def objective(self) -> float:
+        """J, with the gaps of the rows' programs: not below its value at these means."""
+        return (self._value + float(self._gaps.sum())) / self._scale**2
+
+    @property
+    def coef(self) -> _Array:
+        """Weights (k, d) of the classes."""
+        return self._weights[:, : self._d] / self._scale
+
+    @property
+    def intercept(self) -> _Array:
+        """Intercepts (k,)."""
+        if self._rows.shape[1] == self._d:
+            return np.zeros(len(self._weights))
+        return self._weights[:, self._d] / self._scale
+
+    @property
+    def duals(self) -> _Array:
+        """The a (n, k) with which rows move by ``sigma2 * a @ coef``."""
+        return self._duals / self._scale**2
+
+    def _normalised(self, flat: _Array, unit: float) -> tuple[float, _Array]:
+        value, gradient = self._evaluate(flat.reshape(self._weights.shape))
+        return value / unit, gradient.ravel() / unit
+
+    def _evaluate(self, weights: _Array) -> tuple[float, _Array]:
+        """J less the gaps of the rows' programs, and its gradient at their multipliers."""
+        of_rows = weights[:, : self._d]
+        gram = np.ascontiguousarray(of_rows @ of_rows.T)
+        self._duals, values, self._gaps = core.hinge_envelope(
+            scores=np.ascontiguousarray(self._rows @ weights.T),
+            gram=gram,
+            labels=self._codes,
+            costs=self._costs,
+            margin=self._margin,
+            variance=self._variance,
+            start=self._duals,
+            tolerance=_GAP,
+            max_steps=_STEPS,
+            n_threads=self._threads,
+        )
+        self._value = 0.5 * float(np.vdot(weights, weights)) + float(values.sum())
+        duals = self._duals
+        gradient = weights - duals.T @ self._rows
+        gradient[:, : self._d] -= self._variance * ((duals.T @ duals) @ of_rows)
+        return self._value, gradient
+
+
+def spread(rows: NDArray[Any]) -> float:
+    """Root of the mean squared length of rows."""
+    if not len(rows):
+        return 0.0
+    return float(np.sqrt(np.mean(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))))
+
+
+def check_reach(moved: NDArray[Any], X: NDArray[Any], sigma2: float) -> None:
+    """Raise ValueError where squares of moved rows cannot be summed, though those of rows can."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        length = spread(moved)
+        bound = 1e-3 * np.sqrt(float(np.finfo(moved.dtype).max))
+        too_far = not length < bound and spread(X) < bound
+    if too_far:
+        raise ValueError(
+            "sigma2: expected a scale with which moved rows have finite squares in "
+            f"{moved.dtype}, got {show(sigma2)}"
+        )

@@ -1,0 +1,186 @@
+"""The choice of how far rows move, by cross-validation, for every estimator that moves rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import TransformerMixin, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from eigenfeat._base.text_columns import naming_text
+from eigenfeat._base.validation import FLOATS, show
+from eigenfeat.maxmargin.svm import MulticlassSVM
+from eigenfeat.rows.cv_results import cv_results
+from eigenfeat.rows.estimator import BaseEstimator
+from eigenfeat.rows.splits import checked_splitter
+
+__all__ = ["SCALES", "ScaleSearch"]
+
+ROUGHLY = 1e-2  # gap of the SVMs by which scales are compared
+SCALES = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
+
+
+class ScaleSearch(TransformerMixin, BaseEstimator):
+    """Estimators with `sigma2`, `svm`, `scales`, `classifier`, `cv` and `unlabeled`.
+
+    A class defines ``_learner(X, y, known, svm, rough)``, which moves dense rows by an SVM that is
+    fitted to those that are known: an object with `unit`, the relative size of the moves of
+    equation 9 at a sigma2 of 1, with ``sigma2_of(scale)``, and with ``features(sigma2)``, a fitted
+    extractor.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "sigma2": [Interval(Real, 0, np.inf, closed="left"), StrOptions({"cv"})],
+        "svm": [MulticlassSVM, None],
+        "scales": ["array-like"],
+        "classifier": [HasMethods(["fit", "score"]), None],
+        "cv": ["cv_object"],
+        "unlabeled": [Integral, None],
+    }
+
+    sigma2: float | str
+    svm: MulticlassSVM | None
+    scales: Sequence[float]
+    classifier: Any
+    cv: Any
+    unlabeled: int | None
+
+    def _learner(self, X: Any, y: Any, known: Any, svm: MulticlassSVM, rough: bool) -> Any:
+        raise NotImplementedError
+
+    def _rows(self, X: Any, *, reset: bool, y: Any = "no_validation") -> Any:
+        options = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "reset": reset}
+        with naming_text(X):
+            return validate_data(self, X, y, **options)
+
+    def _settled(self, X: Any, y: Any) -> Any:
+        """Fit the SVM and settle how far rows move: the learner of all rows."""
+        self._validate_params()
+        scales = _check_scales(self.scales)
+        X, y = self._rows(X, reset=True, y=y)
+        check_classification_targets(y)
+        known = _labelled(y, self.unlabeled)
+        if (n_classes := len(np.unique(y[known]))) < 2:
+            raise ValueError(
+                "y: expected labelled rows of at least two classes, got "
+                f"{n_classes} class{'' if n_classes == 1 else 'es'} (rows labelled "
+                f"{self.unlabeled!r} have none)"
+            )
+        self.svm_ = clone(MulticlassSVM() if self.svm is None else self.svm)
+        self.svm_.fit(X[known], y[known])
+        X = X.toarray() if sp.issparse(X) else X
+        learner = self._learner(X, y, known, self.svm_, False)
+        if isinstance(self.sigma2, str):
+            self.sigma2_ = self._chosen(X, y, known, learner, scales)
+        else:
+            self.sigma2_ = float(self.sigma2)
+        return learner
+
+    def _chosen(
+        self, X: Any, y: Any, known: Any, learner: Any, scales: NDArray[np.float64]
+    ) -> float:
+        """Return the scale that rows which had no part in the moves prefer."""
+        if learner.unit == 0.0:
+            self.cv_scores_ = np.zeros(len(scales))
+            self._tabulate(scales, self.cv_scores_[:, None], 0)
+            return 0.0
+        labelled = np.flatnonzero(known)
+        splits = list(self._folds(y[known]).split(X[known], y[known]))
+        scores = np.full((len(scales), len(splits)), np.nan)
+        errors: list[Exception] = []
+        for fold, (train, test) in enumerate(splits):
+            held = np.ones(len(y), dtype=bool)
+            held[labelled[test]] = False
+            part = self._part(X[held], y[held], known[held])
+            for s, scale in enumerate(scales):
+                try:
+                    extractor = part.features(part.sigma2_of(float(scale)))
+                    scores[s, fold] = self._score(extractor, X, y, labelled[train], labelled[test])
+                except (ValueError, FloatingPointError, np.linalg.LinAlgError) as error:
+                    errors.append(error)
+        self.cv_scores_ = scores.mean(axis=1)
+        if np.isnan(self.cv_scores_).all():
+            raise errors[0]
+        chosen = _surest(scales, scores)
+        self._tabulate(scales, scores, chosen)
+        return float(learner.sigma2_of(float(scales[chosen])))
+
+    def _tabulate(self, scales: Any, scores: NDArray[np.float64], chosen: int) -> None:
+        self.cv_results_ = cv_results([{"scale": scale} for scale in scales.tolist()], scores)
+        self.best_index_ = int(chosen)
+        self.best_score_ = float(self.cv_results_["mean_test_score"][chosen])
+
+    def _part(self, X: Any, y: Any, known: Any) -> Any:
+        """The learner of a fold's training rows, whose SVM is fitted with a loose tolerance."""
+        svm = clone(self.svm_)
+        svm.set_params(tol=max(svm.tol, ROUGHLY))
+        if len(np.unique(y[known])) < 2:
+            return self._learner(X, y, np.zeros(len(y), dtype=bool), svm, True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            svm.fit(X[known], y[known])
+        return self._learner(X, y, known, svm, True)
+
+    def _score(self, extractor: Any, X: Any, y: Any, train: Any, test: Any) -> float:
+        """Accuracy on rows `test`, of features learnt from the others."""
+        classifier = clone(self.svm_ if self.classifier is None else self.classifier)
+        if self.classifier is None:
+            classifier.set_params(tol=max(classifier.tol, ROUGHLY))
+        with warnings.catch_warnings():
+            # Scales are compared: a fit that is nearly done will do.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = classifier.fit(extractor.transform(X[train]), y[train])
+        return float(model.score(extractor.transform(X[test]), y[test]))
+
+    def _folds(self, y: NDArray[Any]) -> Any:
+        folds = self.cv
+        if isinstance(folds, Integral):
+            folds = min(int(folds), int(np.unique(y, return_counts=True)[1].min()))
+            if folds < 2:
+                raise ValueError("y: expected two rows of every class for sigma2='cv', got one")
+        return checked_splitter(5 if folds is None else folds, y, len(y))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _surest(scales: NDArray[np.float64], scores: NDArray[np.float64]) -> int:
+    """The scale of the best mean score, of equals the smallest; 0 if nothing is surely better.
+
+    Surely: by more than twice the standard error of the gain over the folds.
+    """
+    best = int(np.nanargmax(scores.mean(axis=1)))
+    gains = scores[best] - scores[0]
+    if scales[0] > 0 or not np.isfinite(gains).all():
+        return best
+    error = gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else 0.0
+    return best if gains.mean() > 2 * error else 0
+
+
+def _check_scales(scales: Any) -> NDArray[np.float64]:
+    """Scales in rising order."""
+    try:
+        checked = np.asarray(scales, dtype=np.float64)
+    except (TypeError, ValueError):
+        checked = np.empty(0)
+    if checked.ndim != 1 or checked.size == 0 or not (np.isfinite(checked) & (checked >= 0)).all():
+        raise ValueError(f"scales: expected finite numbers >= 0, got {show(scales)}")
+    return np.unique(checked)
+
+
+def _labelled(y: NDArray[Any], unlabeled: int | None) -> NDArray[np.bool_]:
+    if unlabeled is None or y.dtype.kind not in "iuf":
+        return np.ones(len(y), dtype=bool)
+    return np.asarray(y != unlabeled)

@@ -1,0 +1,287 @@
+"""Principal components and a multiclass SVM of their features, fitted together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from eigenfeat._base import threads
+from eigenfeat._base.interruptible import interruptible
+from eigenfeat._base.signs import signed
+from eigenfeat._base.types import Floats, Rows
+from eigenfeat._base.unchanged import unchanged_on_error
+from eigenfeat._base.validation import MOST
+from eigenfeat.maxmargin._joint import JointMoves, check_reach, spread
+from eigenfeat.maxmargin._movers import MovedRows
+from eigenfeat.maxmargin._scale_search import SCALES, ScaleSearch
+from eigenfeat.maxmargin.svm import MulticlassSVM
+
+__all__ = ["MaxMarginPCA"]
+
+ROUGH_TOL, ROUGH_SWEEPS = 1e-2, 20  # of the fits by which scales are compared
+_INNER_STEPS, _INNER_TOL = 20, 1e-12  # of the weights' minimisation within a sweep
+
+_Array = NDArray[np.float64]
+
+
+class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
+    r"""Components that reconstruct rows and let an SVM tell their classes: max-margin PCA.
+
+    Minimises, over orthonormal components W, over features z of the rows, and over the weights of
+    an SVM of these features,
+
+    .. math::
+
+        J(W, Z, \nu) = \tfrac12 |\nu|^2 + \sum_n \frac{|x_n - W^T z_n|^2}{2 \sigma^2}
+            + \sum_n C_n \max_y \bigl( \ell\,[y \ne y_n] + (\nu_y - \nu_{y_n})^T z_n \bigr) ,
+        \qquad W W^T = I ,
+
+    rows about their mean: equation 12 of the paper, for any number of classes. `transform` needs no
+    labels, and gives ``W x``.
+
+    Parameters
+    ----------
+    n_components : int >= 1, default=2
+        Number of components, at most that of rows and of columns.
+    sigma2 : float >= 0 or "cv", default="cv"
+        Variance of the rows about their reconstruction: the larger, the more the labels have to
+        say. 0 means PCA. "cv" evaluates each of `scales` by cross-validation; where 0 is among
+        them, it is chosen unless the mean gain over it exceeds twice its standard error.
+    svm : MulticlassSVM or None, default=None
+        Parameters of the SVM; None means ``MulticlassSVM()``.
+    scales : sequence of float >= 0
+        For "cv": each stands for the `sigma2` at which `MaxMarginShift` moves rows so far, relative
+        to the labelled rows about their mean.
+    classifier : classifier or None, default=None
+        For "cv"; None means a `MulticlassSVM` like `svm`, solved with a loose tolerance.
+    cv : int or splitter, default=5
+        For "cv"; never more folds than the smallest class has rows.
+    unlabeled : int or None, default=-1
+        Label of rows without a class, which have no loss. None: there are none.
+    max_iter : int >= 1, default=100
+        Most sweeps. There is no warning when they are reached.
+    tol : float > 0, default=1e-5
+        Stops when a sweep turns the components by less, in the Frobenius norm over that of W.
+
+    Attributes
+    ----------
+    components_ : (n_components, d) array
+        W, orthonormal, turned so that features of the rows are uncorrelated, that of the largest
+        variance first.
+    mean_ : (d,) array
+        Mean of the rows.
+    feature_coef_, feature_intercept_ : (k, n_components) and (k,) arrays
+        The SVM of the features Z.
+    svm_ : MulticlassSVM
+        SVM fitted to the labelled rows, whose moves are the start.
+    sigma2_ : float
+        The value that was given or chosen.
+    relative_shift_ : float
+        Root mean square of ``z_n - W x_n``, relative to that of the labelled rows about their mean.
+    objective_ : float
+        J; NaN where `sigma2_` is 0.
+    objective_history_ : list of float
+        J after every sweep. It never rises but by rounding.
+    n_iter_ : int
+        Number of sweeps.
+    cv_scores_, cv_results_, best_score_, best_index_
+        With "cv", as `MaxMarginShift` has them.
+    n_features_in_ : int
+
+    Raises
+    ------
+    ValueError
+        If fewer than two classes have labelled rows, or rows or parameters are invalid.
+
+    Notes
+    -----
+    This is block coordinate descent. For fixed W, the labelled rows' z are eliminated and L-BFGS
+    reduces J over the weights, as ``MaxMarginShift(moves="joint")`` does in d dimensions. For fixed
+    z, the best W is the polar factor of ``Z^T X`` (orthogonal Procrustes). No step of either raises
+    J, which is at least 0, so that J converges; J is not convex, and its limit depends on the
+    start, which is PCA of the rows that `MaxMarginShift` has moved: the approximation (15).
+
+    The paper's prior N(0, I) of z, at its variance of 1, rescales the features alone: its problem
+    is the one above with `sigma2` of 8 and a quarter of C, without intercepts. With as many
+    components as columns J is that of ``MaxMarginShift(moves="joint")``. Sparse rows become dense.
+
+    References
+    ----------
+    J. Wangni and N. Chen, "Nonlinear Feature Extraction with Max-Margin Data Shifting", AAAI 2016,
+    equations 12 to 15.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from eigenfeat.maxmargin import MaxMarginPCA
+    >>> X, y = load_iris(return_X_y=True)
+    >>> MaxMarginPCA(2, sigma2=1.0).fit(X, y).transform(X).shape
+    (150, 2)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [Interval(Integral, 1, MOST, closed="both")],
+        **ScaleSearch._parameter_constraints,
+        "max_iter": [Interval(Integral, 1, MOST, closed="both")],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        sigma2: float | str = "cv",
+        svm: MulticlassSVM | None = None,
+        scales: Sequence[float] = SCALES,
+        classifier: Any = None,
+        cv: Any = 5,
+        unlabeled: int | None = -1,
+        max_iter: int = 100,
+        tol: float = 1e-5,
+    ) -> None:
+        self.n_components = n_components
+        self.sigma2 = sigma2
+        self.svm = svm
+        self.scales = scales
+        self.classifier = classifier
+        self.cv = cv
+        self.unlabeled = unlabeled
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def fit(self, X: Rows, y: ArrayLike) -> MaxMarginPCA:
+        """Fit components and SVM.
+
+        Parameters
+        ----------
+        X : (n, d) array-like or sparse matrix
+            Finite rows.
+        y : (n,) array-like
+            Labels; `unlabeled` for rows without a class.
+
+        Returns
+        -------
+        MaxMarginPCA
+            The estimator itself. If an error is raised, it is unchanged.
+        """
+        with unchanged_on_error(self):
+            found = self._settled(X, y).features(self.sigma2_)
+            self.components_ = found.components.astype(found.X.dtype, copy=False)
+            self.mean_ = found.mean.astype(found.X.dtype, copy=False)
+            self.feature_coef_, self.feature_intercept_ = found.coef, found.intercept
+            self.relative_shift_ = found.relative_shift
+            self.objective_history_ = found.history
+            self.objective_ = found.history[-1] if found.history else np.nan
+            self.n_iter_ = max(len(found.history), 1)
+        return self
+
+    def transform(self, X: Rows) -> Floats:
+        """Project rows on the components.
+
+        Parameters
+        ----------
+        X : (n, d) array-like or sparse matrix
+
+        Returns
+        -------
+        (n, n_components) array
+        """
+        check_is_fitted(self, "components_")
+        rows = self._rows(X, reset=False)
+        rows = rows.toarray() if sp.issparse(rows) else rows
+        return np.asarray((rows - self.mean_) @ self.components_.T, dtype=rows.dtype)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def _learner(self, X: Any, y: Any, known: Any, svm: MulticlassSVM, rough: bool) -> Any:
+        if self.n_components > min(X.shape):
+            raise ValueError(
+                f"n_components: expected at most {min(X.shape)}, the least of rows and columns, "
+                f"got {self.n_components}"
+            )
+        sweeps = min(int(self.max_iter), ROUGH_SWEEPS) if rough else int(self.max_iter)
+        tol = max(float(self.tol), ROUGH_TOL) if rough else float(self.tol)
+        return _Components(X, y, known, svm, int(self.n_components), sweeps, tol)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class _Components(MovedRows):
+    """Sweeps over weights, features and components."""
+
+    def __init__(
+        self, X: Any, y: Any, known: Any, svm: Any, n_components: int, sweeps: int, tol: float
+    ) -> None:
+        super().__init__(X, y, known, svm, lambda rows: rows)
+        self.mean = X.mean(axis=0, dtype=np.float64)
+        self._centred = X - self.mean
+        self._m, self._sweeps, self._tol = n_components, sweeps, tol
+
+    def features(self, sigma2: float) -> _Components:
+        """The components for a sigma2: those of the moved rows, improved."""
+        centred, m = self._centred, self._m
+        with np.errstate(over="ignore", invalid="ignore"):
+            moved = centred + sigma2 * self.moves
+        check_reach(moved, centred, sigma2)
+        W = _principal(moved - moved.mean(axis=0), m)
+        k = self.svm.class_coef_.shape[0] if self.unit > 0 else 1
+        self.history: list[float] = []
+        self.coef, self.intercept = np.zeros((k, m)), np.zeros(k)
+        self.relative_shift = 0.0
+        if sigma2 > 0 and self.unit > 0:
+            W = self._sweep(W, sigma2)
+        turn = np.linalg.svd(centred @ W.T, full_matrices=False)[2]
+        turn = signed((turn @ W).T).T @ W.T
+        self.components, self.coef = turn @ W, self.coef @ turn.T
+        return self
+
+    def transform(self, X: Any) -> _Array:
+        return np.asarray((X - self.mean) @ self.components.T)
+
+    def _sweep(self, W: _Array, sigma2: float) -> _Array:
+        X, known = self._centred, self.known
+        total = float(np.vdot(X, X))
+        joint = None
+        for _ in range(self._sweeps):
+            Z = X @ W.T
+            if joint is None:
+                n_threads = threads.resolve(self.svm.n_threads)
+                joint = JointMoves(
+                    Z[known], self.y[known], self.svm, _INNER_STEPS, _INNER_TOL, n_threads
+                )
+                joint.start(self.svm.class_coef_ @ W.T, self.svm.dual_coef_)
+            else:
+                joint.replace_rows(Z[known])
+            joint.minimise(sigma2)
+            rest = max(total - float(np.vdot(Z, Z)), 0.0) / (2.0 * sigma2)
+            self.history.append(joint.objective + rest)
+            self.coef, self.intercept, moves = joint.coef, joint.intercept, joint.moves
+            self.relative_shift = spread(moves) / self.around
+            Z[known] += moves
+            left, _, right = np.linalg.svd(Z.T @ X, full_matrices=False)
+            before, W = W, left @ right
+            if np.linalg.norm(W - before) <= self._tol * np.sqrt(len(W)):
+                break
+        return before
+
+
+def _principal(rows: _Array, m: int) -> _Array:
+    """The m leading right singular vectors of rows, (m, d)."""
+    n, d = rows.shape
+    work = float(n) * d * min(n, d)
+    if d <= n:
+        vectors = interruptible(lambda: np.linalg.eigh(rows.T @ rows)[1], work)
+        return np.ascontiguousarray(vectors[:, ::-1][:, :m].T)
+    return np.asarray(interruptible(lambda: np.linalg.svd(rows, full_matrices=False)[2], work)[:m])

@@ -1,0 +1,86 @@
+"""Corrupted copies of rows have the density of equations 4 and 5."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.decomposition import PCA
+
+from eigenfeat.maxmargin import MaxMarginShift, MulticlassSVM, _corruption
+
+
+def rows(n=12):
+    rng = np.random.default_rng(3)
+    y = np.arange(n) % 3
+    return rng.standard_normal((n, 2)) + 1.5 * np.array([[0, 1], [1, -1], [-1, -1]])[y], y
+
+
+def grid_moments(x, label, svm, sigma2):
+    """Mean and covariance of one row's density, summed over a grid."""
+    side = np.linspace(-7, 7, 241) * np.sqrt(sigma2)
+    at = x + np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
+    scores = at @ svm.class_coef_.T + svm.dual_coef_.sum(axis=0)
+    margins = scores + svm.loss_scale * (np.arange(3) != label)
+    loss = margins.max(axis=1) - scores[:, label]
+    log = -((at - x) ** 2).sum(axis=1) / (2 * sigma2) - svm.C * loss
+    weight = np.exp(log - log.max())
+    weight /= weight.sum()
+    mean = weight @ at
+    return mean, (at - mean).T @ (weight[:, None] * (at - mean))
+
+
+@pytest.mark.parametrize(("C", "sigma2"), [(0.5, 1.0), (3.0, 0.6), (0.1, 30.0)])
+def test_copies_have_the_papers_density(C, sigma2):
+    X, y = rows()
+    svm = MulticlassSVM(C=C, loss_scale=1.3, tol=1e-8, max_iter=5000)
+    n_copies = 6000
+    shift = MaxMarginShift(PCA(1), sigma2=sigma2, svm=svm, moves="corrupted", n_copies=n_copies)
+    copies = shift.shift(X, y).reshape(12, n_copies, 2)
+    fitted = shift.fit(X, y).svm_
+    for row in range(12):
+        mean, covariance = grid_moments(X[row], y[row], fitted, sigma2)
+        found = np.cov(copies[row].T, bias=True)
+        deviation = np.sqrt(np.diag(covariance) / n_copies)
+        assert (np.abs(copies[row].mean(axis=0) - mean) <= 5 * deviation).all()
+        assert_allclose(found, covariance, atol=8 * covariance.max() / np.sqrt(n_copies))
+
+
+def test_copies_move_away_from_the_other_classes():
+    """The mean of a row's copies lies where equation 9 sends it, on the side of its class."""
+    X, y = rows(60)
+    svm = MulticlassSVM(C=0.2)
+    once = MaxMarginShift(sigma2=0.3, svm=svm).shift(X, y) - X
+    given = {"svm": svm, "moves": "corrupted", "n_copies": 400}
+    copies = MaxMarginShift(sigma2=0.3, **given).shift(X, y)
+    means = copies.reshape(60, 400, 2).mean(axis=1) - X
+    assert np.vdot(means, once) > 0.5 * np.linalg.norm(means) * np.linalg.norm(once)
+
+
+def test_kinds_of_rows():
+    X, y = rows(30)
+    given = {"svm": MulticlassSVM(C=0.5), "moves": "corrupted", "n_copies": 4}
+    partly = np.where(np.arange(30) % 2, y, -1)
+    copies = MaxMarginShift(sigma2=0.1, **given).shift(X, partly).reshape(30, 4, 2)
+    assert_array_equal(copies[::2], np.repeat(X[::2, None], 4, axis=1))
+    assert (copies[1::2] != X[1::2, None]).all()
+    again = MaxMarginShift(sigma2=0.1, **given).shift(X, partly).reshape(30, 4, 2)
+    assert_array_equal(again, copies)
+    other = MaxMarginShift(sigma2=0.1, random_state=1, **given).shift(X, partly)
+    assert (other.reshape(30, 4, 2)[1::2] != copies[1::2]).all()
+    single = MaxMarginShift(sigma2=0.1, **given).shift(X.astype(np.float32), y)
+    assert single.dtype == np.float32
+    still = MaxMarginShift(PCA(1), sigma2=0.0, **given).fit(X, y)
+    assert_array_equal(still.shift(X, y), np.repeat(X, 4, axis=0))
+    assert still.relative_shift_ == 0.0
+    model = MaxMarginShift(PCA(1), scales=(0.0, 0.5), cv=3, **given).fit(X, y)
+    assert model.cv_scores_.shape == (2,)
+    forced = MaxMarginShift(PCA(1), scales=(0.5,), cv=3, **given).fit(X, y)
+    assert 0.3 < forced.relative_shift_ < 0.7
+
+
+def test_noise_that_is_refused_is_an_error(monkeypatch):
+    X, y = rows(30)
+    monkeypatch.setattr(_corruption, "_ROUNDS", 1)
+    with pytest.raises(ValueError, match="sigma2: expected noise of which corrupted copies"):
+        MaxMarginShift(sigma2=30.0, svm=MulticlassSVM(C=3.0), moves="corrupted").fit(X, y)

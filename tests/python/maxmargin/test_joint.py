@@ -1,0 +1,384 @@
+"""Rows and SVM that move together: the objective, its stationary points, and max-margin PCA."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.decomposition import PCA
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from svm_reference import class_weights, dual_objective
+from svm_reference import objective as svm_objective
+
+from eigenfeat._base.core import core
+from eigenfeat.maxmargin import MaxMarginPCA, MaxMarginShift, MulticlassSVM
+
+SVM = MulticlassSVM(C=0.1, tol=1e-6, max_iter=5000)
+
+
+@parametrize_with_checks(
+    [
+        MaxMarginPCA(1, sigma2=1.0, svm=MulticlassSVM(C=0.01, max_iter=50)),
+        MaxMarginPCA(1, svm=MulticlassSVM(C=0.01, max_iter=20), scales=(0.0, 1), cv=2),
+        MaxMarginShift(
+            PCA(1), sigma2=1.0, svm=MulticlassSVM(C=0.01, max_iter=50), moves="joint", max_iter=9
+        ),
+    ]
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:120] / 16, y[:120]
+
+
+def hinge(m, y, W, b, margin=1.0):
+    """Hinge loss of one row, from its definition."""
+    return max(margin * (c != y) + (W[c] - W[y]) @ m + b[c] - b[y] for c in range(len(W)))
+
+
+def plain_objective(M, X, y, W, b, C, sigma2, within=0.0):
+    """J by loops, at means M of rows X; `within` weighs the squares of M, as a prior does."""
+    value = 0.5 * ((W**2).sum() + (b**2).sum())
+    for m, x, c in zip(M, X, y, strict=True):
+        value += ((m - x) ** 2).sum() / (2 * sigma2) + 0.5 * within * (m**2).sum()
+        value += C * hinge(m, c, W, b)
+    return value
+
+
+# ---- one row -------------------------------------------------------------------------------------
+
+
+def envelope(x, y, W, cost, margin, variance, start=None, n_threads=1, intercept=0.0):
+    """Duals (n, k), values and gaps of rows (n, d)."""
+    start = np.zeros((len(x), len(W))) if start is None else start
+    costs = np.full(len(x), cost)
+    labels = np.asarray(y, dtype=np.int32)
+    return core.hinge_envelope(
+        x @ W.T + intercept, W @ W.T, labels, costs, margin, variance, start, 1e-9, 1000, n_threads
+    )
+
+
+def slow_envelope(x, y, W, cost, margin, variance):
+    """The best mean of one row by SLSQP, with a slack variable for the loss."""
+    k = len(W)
+    wall = {
+        "type": "ineq",
+        "fun": lambda v: v[-1] - margin * (np.arange(k) != y) - (W - W[y]) @ v[:-1],
+        "jac": lambda v: np.hstack([W[y] - W, np.ones((k, 1))]),
+    }
+    found = minimize(
+        lambda v: ((v[:-1] - x) ** 2).sum() / (2 * variance) + cost * v[-1],
+        np.append(x, hinge(x, y, W, np.zeros(k), margin)),
+        jac=lambda v: np.append((v[:-1] - x) / variance, cost),
+        constraints=[wall],
+        method="SLSQP",
+        options={"maxiter": 300, "ftol": 1e-14},
+    )
+    return found.x[:-1], found.fun
+
+
+@pytest.mark.parametrize(("k", "d"), [(2, 3), (4, 2), (6, 1), (5, 8)])
+@pytest.mark.parametrize("variance", [0.01, 1.0, 30.0])
+def test_a_rows_mean_is_the_slow_one(rng, k, d, variance):
+    """Fewer dimensions than classes, too: then multipliers are not unique, but means are."""
+    W = rng.standard_normal((k, d))
+    x, y = 2 * rng.standard_normal((12, d)), rng.integers(0, k, 12)
+    duals, values, gaps = envelope(x, y, W, 0.7, 1.5, variance)
+    assert_allclose(duals.sum(axis=1), 0, atol=1e-14)
+    own = duals[np.arange(12), y]
+    assert (own >= 0).all()
+    assert (own <= 0.7 * (1 + 1e-12)).all()
+    assert (np.delete(duals[0], y[0]) <= 0).all()
+    assert (gaps <= 0.7 * 1e-9 * 1.5).all()
+    means = x + variance * duals @ W
+    for i in range(12):
+        mean, value = slow_envelope(x[i], y[i], W, 0.7, 1.5, variance)
+        assert_allclose(values[i], value, rtol=1e-7, atol=1e-8)
+        assert_allclose(means[i], mean, atol=2e-4 * (1 + np.abs(mean).max()))
+    again = envelope(x, y, W, 0.7, 1.5, variance, start=duals)
+    assert_allclose(again[1], values, rtol=1e-12, atol=1e-12)
+    # What is no start is none.
+    wrong = envelope(x, y, W, 0.7, 1.5, variance, start=np.full((12, k), 7.0))
+    assert_allclose(wrong[1], values, rtol=1e-12, atol=1e-12)
+
+
+def test_rows_of_hard_kinds(rng):
+    """Equal classes, no weights, no variance, weights and costs far from 1."""
+    x, y = rng.standard_normal((300, 3)), rng.integers(0, 5, 300)
+    W = rng.standard_normal((5, 3))
+    W[3] = W[1]
+    for scale, cost, variance in [
+        (1.0, 1.0, 1.0),
+        (0.0, 1.0, 1.0),
+        (1.0, 2.0, 0.0),
+        (1e6, 1e-3, 1e6),
+        (1e-6, 1e9, 1e3),
+        (1.0, 1e9, 1e9),
+    ]:
+        duals, values, gaps = envelope(x, y, scale * W, cost, 1.0, variance)
+        means = x + variance * duals @ (scale * W)
+        moved = ((means - x) ** 2).sum(axis=1) / (2 * variance) if variance else 0.0
+        zero = np.zeros(5)
+        loss = [hinge(m, c, scale * W, zero) for m, c in zip(means, y, strict=True)]
+        primal = moved + cost * np.array(loss)
+        size = cost * np.maximum(1.0, np.abs(x @ (scale * W).T).max(axis=1))
+        # Products variance * G * a are subtracted from each other.
+        size += 1e-6 * cost**2 * variance * scale**2 * (W**2).sum(axis=1).max()
+        assert (np.abs(primal - values) <= gaps + 1e-9 * size).all()
+        assert (gaps <= 2e-9 * size).all()
+
+
+def test_threads_do_not_change_rows(rng):
+    x, y, W = rng.standard_normal((1000, 4)), rng.integers(0, 7, 1000), rng.standard_normal((7, 4))
+    one = envelope(x, y, W, 1.0, 1.0, 3.0)
+    for n_threads in (2, 7):
+        for a, b in zip(one, envelope(x, y, W, 1.0, 1.0, 3.0, n_threads=n_threads), strict=True):
+            assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"gram": np.eye(2)}, "gram: expected 3 rows"),
+        ({"labels": np.array([0, 3], np.int32)}, "labels: expected indices below 3"),
+        ({"labels": np.zeros(3, np.int32)}, "labels: expected 2 entries"),
+        ({"costs": np.array([1.0, 0.0])}, "costs: expected positive"),
+        ({"costs": np.ones(1)}, "costs: expected 2 entries"),
+        ({"margin": 0.0}, "margin"),
+        ({"variance": -1.0}, "variance"),
+        ({"variance": np.inf}, "variance"),
+        ({"tolerance": 0.0}, "tolerance"),
+        ({"start": np.zeros((2, 2))}, "start"),
+        ({"scores": np.zeros((2, 1)), "start": np.zeros((2, 1))}, "scores"),
+    ],
+)
+def test_misuse_of_the_core(change, message):
+    given = {"scores": np.zeros((2, 3)), "gram": np.eye(3), "labels": np.zeros(2, np.int32)}
+    given |= {"costs": np.ones(2), "margin": 1.0, "variance": 1.0, "start": np.zeros((2, 3))}
+    given |= {"tolerance": 1e-9, "max_steps": 100, "n_threads": 1}
+    with pytest.raises(ValueError, match=message):
+        core.hinge_envelope(**given | change)
+
+
+# ---- rows and SVM --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("sigma2", "intercept"), [(0.5, True), (50.0, False), (1e5, True)])
+def test_joint_moves_are_a_stationary_point(digits, sigma2, intercept):
+    """m = x + sigma2 a eta with the a of an SVM of the moved rows, whose weights are eta."""
+    X, y = digits
+    svm = clone(SVM).set_params(fit_intercept=intercept)
+    shift = MaxMarginShift(PCA(2), sigma2=sigma2, svm=svm, moves="joint", tol=1e-13, max_iter=2000)
+    shift.fit(X, y)
+    M = shift.shift(X, y)
+    W, b = shift.class_coef_, shift.intercept_
+    assert_allclose(shift.objective_, plain_objective(M, X, y, W, b, 0.1, sigma2), rtol=1e-7)
+    duals, _, _ = envelope(X, y, W, 0.1, 1.0, sigma2, intercept=b)
+    assert_allclose(X + sigma2 * duals @ W, M, atol=1e-6 * np.abs(M - X).max())
+    # These duals and weights are feasible for the SVM of the moved rows, with next to no gap.
+    assert_allclose(duals.T @ M, W, atol=2e-3 * np.abs(W).max())
+    primal = svm_objective(M, y, np.full(len(y), 0.1), W, b)
+    gap = primal - dual_objective(M, y, duals, intercept=intercept)
+    assert abs(gap) <= 1e-3 * primal
+    # J falls from its value at the SVM of the rows, and never rises.
+    history = shift.objective_history_
+    assert len(history) >= shift.n_iter_ > 1
+    assert np.diff(history).max() <= 1e-8 * history[0]
+    assert history[-1] < 0.999 * history[0]
+
+
+def test_alternating_exact_minima_would_stop_at_once(rng):
+    """Separable rows: no row has a loss to repay, so that J's minimum over m alone is at x."""
+    X = rng.standard_normal((40, 3)) + 9 * np.eye(3)[np.arange(40) % 3]
+    y = np.arange(40) % 3
+    svm = MulticlassSVM(C=100.0, tol=1e-9, max_iter=5000, fit_intercept=False).fit(X, y)
+    duals, _, _ = envelope(X, y, svm.class_coef_, 100.0, 1.0, 1.0)
+    assert np.abs(duals @ svm.class_coef_).max() < 1e-3 * np.abs(svm.dual_coef_).max()
+    shift = MaxMarginShift(sigma2=1e4, svm=svm, moves="joint").fit(X, y)
+    assert shift.objective_ < 0.9 * shift.objective_history_[0]
+
+
+def test_joint_moves_in_other_units(digits):
+    """Rows s x, costs C / s^2 and sigma2 s^4 have moves s times as long."""
+    X, y = digits
+    svm = clone(SVM).set_params(fit_intercept=False)
+    known = MaxMarginShift(sigma2=9.0, svm=svm, moves="joint").shift(X, y) - X
+    for scale in (2.0**-30, 2.0**30, 2.0**100):
+        svm.set_params(C=0.1 / scale**2)
+        other = MaxMarginShift(sigma2=9.0 * scale**4, svm=svm, moves="joint").shift(scale * X, y)
+        assert_allclose(other / scale - X, known, atol=1e-6 * np.abs(known).max())
+    with pytest.raises(ValueError, match="sigma2: expected a smaller scale"):
+        MaxMarginShift(sigma2=1e300, moves="joint").fit(1e-9 * X, y)
+
+
+def test_joint_moves_of_other_kinds_of_rows(digits):
+    X, y = digits
+    given = {"sigma2": 20.0, "svm": SVM, "moves": "joint"}
+    known = MaxMarginShift(**given).shift(X, y)
+    twice = MaxMarginShift(**given).shift(np.hstack([X, np.ones((120, 1))]), y)
+    assert np.isfinite(twice).all()
+    assert_allclose(MaxMarginShift(**given).shift(X[::-1], y[::-1])[::-1], known, atol=1e-2)
+    single = MaxMarginShift(PCA(2), **given).fit(X.astype(np.float32), y)
+    assert single.shift(X.astype(np.float32), y).dtype == np.float32
+    assert single.transform(X[:3].astype(np.float32)).dtype == np.float32
+    partly = np.where(np.arange(120) % 3, y, -1)
+    moved = MaxMarginShift(**given).shift(X, partly)
+    assert_array_equal(moved[partly == -1], X[partly == -1])
+    assert np.abs(moved - X)[partly != -1].max() > 0
+    repeated = MaxMarginShift(PCA(2), **given).fit(np.repeat(X[:40], 3, axis=0), y[:40].repeat(3))
+    assert np.isfinite(repeated.objective_)
+    still = MaxMarginShift(PCA(2), **given | {"sigma2": 0.0}).fit(X, y)
+    assert still.relative_shift_ == 0.0
+    assert np.isnan(still.objective_)
+    assert_array_equal(still.shift(X, y), X)
+    weights = class_weights(still.svm_)
+    assert_allclose(still.class_coef_, weights[0], atol=1e-12)
+    assert_allclose(still.intercept_, weights[1], atol=1e-12)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 7])
+def test_joint_moves_are_the_same_bits(digits, n_threads):
+    X, y = digits
+    fits = [
+        MaxMarginShift(sigma2=5.0, svm=MulticlassSVM(C=0.1, n_threads=n), moves="joint")
+        for n in (n_threads, None)
+    ]
+    assert_array_equal(fits[0].shift(X, y), fits[1].shift(X, y))
+
+
+def test_the_joint_scale_is_chosen(digits):
+    X, y = digits
+    given = {"svm": MulticlassSVM(C=0.1), "moves": "joint"}
+    shift = MaxMarginShift(PCA(3), scales=(0.7,), cv=2, **given).fit(X, y)
+    assert 0.6 < shift.relative_shift_ < 0.8
+    same = MaxMarginShift(PCA(3), sigma2=shift.sigma2_, **given).fit(X, y)
+    assert_array_equal(same.transform(X), shift.transform(X))
+
+
+@pytest.mark.parametrize("kind", ["joint", "corrupted", "pca"])
+def test_rows_stay_where_moving_gains_nothing_for_sure(digits, kind):
+    """Labels that say nothing: whatever scale is best by chance, none is surely better."""
+    X, _ = digits
+    moved = []
+    for seed in range(4):
+        y = np.random.default_rng(seed).integers(0, 3, len(X))
+        given = {"svm": MulticlassSVM(C=0.01), "scales": (0, 0.5, 1.0), "cv": 4}
+        if kind == "pca":
+            shift = MaxMarginPCA(3, **given)
+        else:
+            shift = MaxMarginShift(PCA(3), moves=kind, n_copies=3, **given)
+        moved.append(shift.fit(X, y).sigma2_ > 0)
+    assert sum(moved) <= 1
+
+
+# ---- max-margin PCA ------------------------------------------------------------------------------
+
+
+def test_with_all_components_it_is_the_joint_shift(digits):
+    X, y = digits
+    X = X[:, 18:26] - X[:, 18:26].mean(axis=0)
+    given = {"sigma2": 1.0, "svm": MulticlassSVM(C=0.1)}
+    whole = MaxMarginPCA(8, **given, max_iter=50).fit(X, y)
+    shift = MaxMarginShift(**given, moves="joint").fit(X, y)
+    assert_allclose(whole.objective_, shift.objective_, rtol=1e-4)
+
+
+@pytest.mark.parametrize("sigma2", [0.1, 10.0, 1e3])
+def test_sweeps_never_raise_the_objective(digits, sigma2):
+    X, y = digits
+    model = MaxMarginPCA(4, sigma2=sigma2, svm=SVM).fit(X, y)
+    W = model.components_
+    assert_allclose(W @ W.T, np.eye(4), atol=1e-12)
+    history = np.array(model.objective_history_)
+    assert len(history) == model.n_iter_ > 2
+    assert np.diff(history).max() <= 1e-8 * history[0]
+    features = model.transform(X)
+    spread = features.T @ features
+    assert_allclose(spread, np.diag(np.diag(spread)), atol=1e-9 * spread.max())
+    assert (np.diff(np.diag(spread)) <= 0).all()
+    # J is its value at these weights and the best features for them.
+    nu, b = model.feature_coef_, model.feature_intercept_
+    duals, _, _ = core.hinge_envelope(
+        features @ nu.T + b, nu @ nu.T, y.astype(np.int32), np.full(120, 0.1), 1.0, sigma2,
+        np.zeros((120, 10)), 1e-9, 1000, 1,
+    )  # fmt: skip
+    Z = features + sigma2 * duals @ nu
+    rest = ((X - X.mean(axis=0)) ** 2).sum() - (features**2).sum()
+    expected = plain_objective(Z, features, y, nu, b, 0.1, sigma2) + rest / (2 * sigma2)
+    assert_allclose(model.objective_, expected, rtol=1e-3)
+    assert model.objective_ <= expected * (1 + 1e-3)
+
+
+def test_the_papers_prior_is_a_scale(digits, rng):
+    """Equation 12 with z ~ N(0, I) and x ~ N(W^T z, I): J with sigma2 = 8 and C / 4, times 4.
+
+    Features are half as long there, and weights twice; PCA's part of equation 12 is its own
+    constant apart.
+    """
+    X, y = digits
+    X, y = X[:30, 18:24] - X[:30, 18:24].mean(axis=0), y[:30]
+    W = np.linalg.qr(rng.standard_normal((6, 3)))[0].T
+    no_offset = np.zeros(10)
+    differences = []
+    for _ in range(4):
+        Z, nu = rng.standard_normal((30, 3)), rng.standard_normal((10, 3))
+        paper = 0.5 * (nu**2).sum() + 0.5 * ((X - Z @ W) ** 2).sum() + 0.5 * (Z**2).sum()
+        paper += 0.3 * sum(hinge(z, c, nu, no_offset) for z, c in zip(Z, y, strict=True))
+        ours = plain_objective(2 * Z, X @ W.T, y, nu / 2, no_offset, 0.3 / 4, 8.0)
+        differences.append(paper - 4 * ours)
+    # What is left depends on W alone.
+    assert_allclose(differences, differences[0], rtol=1e-9)
+    left = 0.5 * (X**2).sum() - 0.25 * ((X @ W.T) ** 2).sum()
+    assert_allclose(differences[0], left, rtol=1e-9)
+    rest = ((X**2).sum() - ((X @ W.T) ** 2).sum()) / 16
+    assert_allclose(left - 4 * rest, 0.25 * (X**2).sum(), rtol=1e-9)
+
+
+def test_without_labels_say_it_is_pca(digits):
+    X, y = digits
+    peer = PCA(3, svd_solver="full").fit(X)
+    for rows in (X, X[:50], X.astype(np.float32)):
+        model = MaxMarginPCA(3, sigma2=0.0).fit(rows, y[: len(rows)])
+        expected = PCA(3, svd_solver="full").fit_transform(rows)
+        assert_allclose(np.abs(model.transform(rows)), np.abs(expected), atol=1e-4)
+        assert model.transform(rows).dtype == rows.dtype
+        assert model.relative_shift_ == 0.0
+    assert_allclose(model.mean_, peer.mean_, atol=1e-6)
+    assert model.get_feature_names_out().tolist() == [f"maxmarginpca{i}" for i in range(3)]
+
+
+def test_max_margin_pca_of_other_rows(digits):
+    X, y = digits
+    known = MaxMarginPCA(3, sigma2=5.0, svm=SVM).fit(X, y).transform(X)
+    again = MaxMarginPCA(3, sigma2=5.0, svm=SVM).fit(X, y).transform(X)
+    assert_array_equal(known, again)
+    shifted = MaxMarginPCA(3, sigma2=5.0, svm=SVM).fit(np.hstack([X, np.full((120, 1), 7.0)]), y)
+    assert np.abs(shifted.components_[:, -1]).max() < 1e-9
+    partly = np.where(np.arange(120) % 3, y, -1)
+    assert np.isfinite(MaxMarginPCA(3, sigma2=5.0, svm=SVM).fit(X, partly).objective_)
+    with pytest.raises(ValueError, match="n_components: expected at most 64"):
+        MaxMarginPCA(65, sigma2=1.0).fit(X, y)
+    with pytest.raises(ValueError, match="y: expected labelled rows of at least two classes"):
+        MaxMarginPCA(2, sigma2=1.0).fit(X, np.zeros(120, dtype=int))
+
+
+def test_labels_turn_components(rng):
+    """Classes differ in a direction of small variance."""
+    y = np.arange(300) % 2
+    X = rng.standard_normal((300, 5)) * np.array([5.0, 4.0, 1.0, 1.0, 1.0])
+    X[:, 2] += 4 * y
+    across = [
+        abs(MaxMarginPCA(1, sigma2=s, svm=MulticlassSVM(C=0.1)).fit(X, y).components_[0, 2])
+        for s in (0.0, 1e2, 1e4)
+    ]
+    assert across[0] < 0.1
+    assert across[1] > 0.3
+    assert across[2] > 0.5
