@@ -110,7 +110,6 @@ def test_a_shift_with_an_extractor(files):
         (("--model", "ldg", "--set", "colour=3"), "--set: expected a parameter of LDG: gamma,"),
         (("--model", "ldg", "--set", "gamma=-1"), "--set: The 'gamma' parameter of LDG must be"),
         (("--model", "ldg", "--features"), "--features: expected none with --model ldg"),
-        (("--model", "shift", "--seed", "3"), "--seed: expected none with --model shift"),
         (("--model", "shift", "--classifier", "lda"), "--classifier: expected none with"),
         (("--extractor", "pca"), "--extractor: expected none with --model gem"),
         (("--set", "ridge"), "expected NAME=VALUE, got 'ridge'"),
