@@ -58,8 +58,11 @@ class MovedRows:
 
     def rows(self, sigma2: float) -> NDArray[Any]:
         """The moved rows, of the type of the rows."""
+        return self._moved_by(sigma2)
+
+    def _moved_by(self, factor: float) -> NDArray[Any]:
         with np.errstate(over="ignore", invalid="ignore"):
-            return (self.X + sigma2 * self.moves).astype(self.X.dtype, copy=False)
+            return (self.X + factor * self.moves).astype(self.X.dtype, copy=False)
 
     def features(self, sigma2: float) -> Any:
         """An extractor of the moved rows."""
@@ -105,15 +108,14 @@ class JointlyMoved(MovedRows):
             self.joint.start(self.svm.class_coef_, self.svm.dual_coef_)
             self.joint.minimise(sigma2)
             self.moves[self.known] = self.joint.moves
-        with np.errstate(over="ignore", invalid="ignore"):
-            return (self.X + self.moves).astype(self.X.dtype, copy=False)
+        return self._moved_by(1.0)
 
     def features(self, sigma2: float) -> Any:
         """An extractor of rows moved as the search for `sigma2` left them."""
         if self.joint is None or not self._path or self._path[-1][1] != sigma2 or sigma2 == 0.0:
             return super().features(sigma2)
         self.moves[self.known] = self.joint.moves
-        return self._learn((self.X + self.moves).astype(self.X.dtype, copy=False))
+        return self._learn(self._moved_by(1.0))
 
     def relative_size(self, sigma2: float) -> float:
         return spread(self.moves[self.known]) / self.around if self.unit > 0 else 0.0
