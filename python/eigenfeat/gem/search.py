@@ -261,6 +261,8 @@ def _candidates(base: Any, grid: Mapping[str, Any]) -> list[dict[str, Any]]:
     for name, values in grid.items():
         if name not in known:
             raise ValueError(f"grid: expected parameters of GEMClassifier, got {name!r}")
+        if name == "temperature":  # scores are of the logits before it
+            raise ValueError("grid: expected temperature in the estimator, got it in the grid")
         if name == "class_weight":  # the weights of errors, too, which candidates must share
             raise ValueError("grid: expected class_weight in the estimator, got it in the grid")
         if isinstance(values, str) or not np.iterable(values) or len(list(values)) == 0:

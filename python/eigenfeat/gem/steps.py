@@ -64,6 +64,7 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
     hidden_ridge: float | str | None
     n_clusters: int
     class_weight: Any
+    temperature: float | str
     random_state: Any
     n_threads: int | None
     verbose: int
@@ -180,7 +181,9 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
         self.logit_ = logit
         counts = f"{self.logit_.n_features_in_} features, {self.logit_.n_iter_[0]} iterations"
         self._say(f"logit: {counts}", started)
+        self._say(f"temperature: {self.logit_.temperature_:.3g}")
         self.classes_ = self.logit_.classes_
+        self.temperature_ = self.logit_.temperature_
         self.layers_ = layers
 
     def _first(self, groups: LabelledRows) -> tuple[GEM, LabelledRows]:
@@ -222,6 +225,7 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
             # Directions are in one unit, that of their denominators; input columns may be in any.
             ridge_scale="columns" if columns else "common",
             tol=self.tol,
+            temperature=self.temperature,
             random_state=self.random_state,
             n_threads=self.n_threads,
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from eigenfeat._base.files.stored import Stored, fits
 from eigenfeat.linear.calibrated import CalibratedLeastSquares, ScoreMap
 from eigenfeat.linear.linear import LinearModel
@@ -32,8 +34,20 @@ _CALIBRATION = {
     "slope": "numbers k",
 }
 
+
+def _with_temperature(state: dict[str, Any]) -> dict[str, Any]:
+    """The state of a logit that may have been written before there were temperatures."""
+    return {"temperature_": 1.0} | state if "coef_" in state else state
+
+
 STORED = (
-    Stored("MultinomialLogit", MultinomialLogit, LOGIT, check_linear),
+    Stored(
+        "MultinomialLogit",
+        MultinomialLogit,
+        LOGIT | {"temperature_": "number"},
+        check_linear,
+        upgrade=_with_temperature,
+    ),
     Stored(
         "CalibratedLeastSquares",
         CalibratedLeastSquares,
