@@ -267,6 +267,10 @@ def _candidates(base: Any, grid: Mapping[str, Any]) -> list[dict[str, Any]]:
             raise ValueError("grid: expected class_weight in the estimator, got it in the grid")
         if isinstance(values, str) or not np.iterable(values) or len(list(values)) == 0:
             raise ValueError(f"grid: expected a sequence of values of {name}, got {values!r}")
+        if name == "penalty" and "auto" in list(values):
+            raise ValueError("grid: expected numbers as penalties, got 'auto'")
+    if base.penalty == "auto" and "penalty" not in grid:
+        raise ValueError("estimator: expected a penalty that is a number, or some in grid")
     return list(ParameterGrid({name: list(values) for name, values in grid.items()}))
 
 

@@ -1,12 +1,13 @@
-"""The steps of a multinomial logit: metric, search, and temperature."""
+"""The steps of a multinomial logit: penalty, metric, search, and temperature."""
 
 from __future__ import annotations
 
 import operator
 import time
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,12 +20,7 @@ from eigenfeat._base.speaking import warn_caller
 from eigenfeat.linear.lbfgs import Minimum, minimise
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty, gram_rows, uncentred
 from eigenfeat.linear.logit_watch import Watch
-from eigenfeat.linear.temperature import (
-    Logits,
-    folds,
-    held_out_logits,
-    temperature,
-)
+from eigenfeat.linear.temperature import Logits, folds, held_out_logits, log_loss, temperature
 from eigenfeat.rows.callbacks import Iterative
 from eigenfeat.rows.memory import KeptBlock, MemoryRows
 from eigenfeat.rows.reading import Reading
@@ -37,7 +33,7 @@ __all__ = ["LogitSteps"]
 
 _Array = NDArray[np.float64]
 
-
+PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)  # that "auto" chooses from
 _COARSE = 1e-2  # of a fold's minimum: with 1e-3, T is the same to 2%
 _LEAST_GRAM_ROWS = 2_000
 _MOST_STEPS = 30
@@ -47,10 +43,10 @@ _MOST_BYTES = 64e6  # of a fold's rows that are brought here
 def _cross_fitted(
     rows: LabelledRows,
     metric: Callable[[LogitProblem], Any],
-    penalty: Penalty,
+    penalties: Sequence[Penalty],
     parts: list[tuple[Codes, Codes]],
     constant: bool,
-) -> Logits:
+) -> list[Logits]:
     """Logits of held-out rows, from weights of the others.
 
     Parameters
@@ -58,7 +54,8 @@ def _cross_fitted(
     rows : LabelledRows
     metric : callable
         The factor of a fold's metric.
-    penalty : Penalty
+    penalties : sequence of Penalty
+        From large to small: each search starts from the weights of the one before it.
     parts : list of (train, held)
         See `folds`.
     constant : bool
@@ -66,23 +63,26 @@ def _cross_fitted(
 
     Returns
     -------
-    list of (logits (m, k), codes (m,), weights (m,) or None)
+    list of list of (logits (m, k), codes (m,), weights (m,) or None)
+        For each penalty, a part for each fold and block.
     """
-    found: Logits = []
+    found: list[Logits] = [[] for _ in penalties]
     for train, held in parts:
         problem = LogitProblem(_brought(rows.subset(train)), constant=constant)
         rough, factor = problem.rough(), metric(problem)
-        minimum = minimise(
-            _objective(problem, penalty),
-            partial(_solved, factor, problem.n_threads),
-            np.zeros(problem.shape),
-            tolerance=_COARSE,
-            max_iterations=_MOST_STEPS,
-            noise=float(np.finfo(problem.dtype).eps),
-            rough=None if rough is None else _objective(rough, penalty),
-        )
-        how = np.ascontiguousarray(minimum.point), constant, rows.n_threads
-        found += rows.subset(held).reduce(held_out_logits, operator.add, *how)
+        held_rows, W = rows.subset(held), np.zeros(problem.shape)
+        for logits, penalty in zip(found, penalties, strict=True):
+            W = minimise(
+                _objective(problem, penalty),
+                partial(_solved, factor, problem.n_threads),
+                W,
+                tolerance=_COARSE,
+                max_iterations=_MOST_STEPS,
+                noise=float(np.finfo(problem.dtype).eps),
+                rough=None if rough is None else _objective(rough, penalty),
+            ).point
+            how = np.ascontiguousarray(W), constant, rows.n_threads
+            logits += held_rows.reduce(held_out_logits, operator.add, *how)
     return found
 
 
@@ -106,23 +106,27 @@ def _brought(rows: LabelledRows) -> LabelledRows:
 
 @dataclass
 class _Unseen:
-    """Rows for the temperature: those that early stopping holds out, or folds of all rows."""
+    """Rows for penalty and temperature: folds of all rows, or those of early stopping."""
 
     problem: LogitProblem
-    metric: Callable[[LogitProblem], Any]
+    metric: Callable[[LogitProblem, float], Any]
     held_out: LogitProblem | None
     constant: bool
     random: Any
 
-    def __post_init__(self) -> None:
-        rows, k = self.problem.rows, self.problem.shape[1]
-        self.parts = [] if self.held_out else folds(rows.codes, k, self.random)
+    @cached_property
+    def parts(self) -> list[tuple[Codes, Codes]]:
+        return folds(self.problem.rows.codes, self.problem.shape[1], self.random)
 
-    def logits(self, W: NDArray[np.float64], penalty: Penalty) -> Logits:
-        """Logits of those held out, by W (p, k), or of the folds."""
+    def logits(self, penalties: Sequence[Penalty]) -> list[Logits]:
+        """Logits of the folds, for each penalty."""
+        metric = partial(self.metric, energy=max(one.energy for one in penalties))
+        return _cross_fitted(self.problem.rows, metric, penalties, self.parts, self.constant)
+
+    def logits_by(self, W: NDArray[np.float64], penalty: Penalty) -> Logits:
+        """Logits of the rows of early stopping by W (p, k), or of the folds."""
         if self.held_out is None:
-            rows = self.problem.rows
-            return _cross_fitted(rows, self.metric, penalty, self.parts, self.constant)
+            return self.logits([penalty])[0]
         how = np.ascontiguousarray(W[: self.problem.shape[0]]), self.constant
         rows = self.held_out.rows
         return rows.reduce(held_out_logits, operator.add, *how, rows.n_threads)
@@ -137,7 +141,8 @@ class LogitSteps(Iterative):
     n_features_in_: int
     feature_names_in_: NDArray[Any]
 
-    penalty: float
+    penalty: float | str
+    penalty_: float
     l2: float
     ridge: float
     ridge_scale: str
@@ -157,31 +162,57 @@ class LogitSteps(Iterative):
     _say: Callable[..., None]
 
     def _path(
-        self, X: Any, y: Any, penalties: Sequence[float], sample_weight: Any
+        self, X: Any, y: Any, penalties: Sequence[float] | None, sample_weight: Any
     ) -> Iterator[Any]:
+        """Models for each penalty; None is the estimator's own, which may be "auto"."""
         again = self.warm_start and hasattr(self, "coef_")
         before = (self.classes_, self._all_weights()) if again else None
         random = check_random_state(self.random_state)
         problem, held_out, centre = self._problems(X, y, sample_weight, random)
+        given = None if self.penalty == "auto" and penalties is None else (self.penalty,)
+        energies = given if penalties is None else penalties
+        unseen, cooled = None, self.temperature
+        if energies is None or cooled == "auto":
+            # Draws of its own: the fit is the same as without it.
+            of_fold = partial(self._fold_metric, random=deepcopy(random))
+            unseen = _Unseen(problem, of_fold, held_out, self.fit_intercept, deepcopy(random))
+        if energies is None:
+            energies, cooled = self._chosen(unseen)
         started = time.perf_counter()
-        metric = self._metric(problem, max(penalties), random)
+        metric = self._metric(problem, max(energies), random)
         self._say(f"metric: {problem.shape[0]} features ({time.perf_counter() - started:.1f} s)")
-        unseen = None
-        if self.temperature == "auto":
-            of_fold = partial(self._fold_metric, energy=max(penalties), random=random)
-            unseen = _Unseen(problem, of_fold, held_out, self.fit_intercept, random)
         W = problem.start(before, centre)
-        for i, penalty in enumerate(penalties):
-            model: Any = self if i == len(penalties) - 1 else clone(self)
-            model.penalty = penalty
+        for i, penalty in enumerate(energies):
+            model: Any = self if i == len(energies) - 1 else clone(self)
+            if penalties is not None:
+                model.penalty = penalty
+            model.penalty_ = float(penalty)
             model.classes_, model.n_features_in_ = self.classes_, self.n_features_in_
             if hasattr(self, "feature_names_in_"):
                 model.feature_names_in_ = self.feature_names_in_
             W = model._minimise(problem, metric, W, held_out, centre)
-            model._cool(model.temperature if unseen is None else model._temperature(unseen))
+            model._cool(model._temperature(unseen) if cooled == "auto" else cooled)
             yield model
 
-    def _fold_metric(self, problem: LogitProblem, *, energy: float, random: Any) -> Any:
+    def _chosen(self, unseen: Any) -> tuple[list[float], float | str]:
+        """The penalty of the least held-out log loss, and its temperature."""
+        started = time.perf_counter()
+        k = unseen.problem.shape[1]
+        best, losses = (np.inf, PENALTIES[0], 1.0), []
+        for energy, logits in zip(
+            PENALTIES, unseen.logits([self._weights(k, one) for one in PENALTIES]), strict=True
+        ):
+            T = temperature(logits) if self.temperature == "auto" else float(self.temperature)
+            losses.append(log_loss(logits, T))
+            if losses[-1] < best[0]:
+                best = losses[-1], energy, T
+        told = ", ".join(f"{loss:.4g}" for loss in losses)
+        seconds = time.perf_counter() - started
+        self._say(f"penalty: {best[1]:.3g} (log losses {told}; {seconds:.1f} s)")
+        early = self.temperature == "auto" and self.early_stopping
+        return [best[1]], "auto" if early else best[2]
+
+    def _fold_metric(self, problem: LogitProblem, energy: float, *, random: Any) -> Any:
         """Of a sample where there are more rows than features: some steps more cost less."""
         n, p = problem.n_rows, problem.shape[0]
         sample = self._sample(n, max(_LEAST_GRAM_ROWS, p // 2) if n > p else n, random)
@@ -192,7 +223,7 @@ class LogitSteps(Iterative):
     def _temperature(self, unseen: _Unseen) -> float:
         started = time.perf_counter()
         W = self._all_weights()
-        found = temperature(unseen.logits(W, self._weights(W.shape[1], self.penalty)))
+        found = temperature(unseen.logits_by(W, self._weights(W.shape[1], self.penalty_)))
         self._say(f"temperature: {found:.3g} ({time.perf_counter() - started:.1f} s)")
         return found
 
@@ -228,7 +259,7 @@ class LogitSteps(Iterative):
         held_out: LogitProblem | None,
         centre: Any,
     ) -> NDArray[np.float64]:
-        penalty = self._weights(problem.shape[1], self.penalty)
+        penalty = self._weights(problem.shape[1], self.penalty_)
         watch = Watch(held_out, partial(uncentred, centre=centre), self._say, self._step_done)
         rough = problem.rough() if held_out is None else None
         found = minimise(

@@ -37,14 +37,16 @@ _CALIBRATION = {
 
 def _with_temperature(state: dict[str, Any]) -> dict[str, Any]:
     """The state of a logit that may have been written before there were temperatures."""
-    return {"temperature_": 1.0} | state if "coef_" in state else state
+    if "coef_" not in state or "penalty_" in state:
+        return state
+    return {"temperature_": 1.0, "penalty_": float(state.get("penalty", 0.03))} | state
 
 
 STORED = (
     Stored(
         "MultinomialLogit",
         MultinomialLogit,
-        LOGIT | {"temperature_": "number"},
+        LOGIT | {"penalty_": "number", "temperature_": "number"},
         check_linear,
         upgrade=_with_temperature,
     ),

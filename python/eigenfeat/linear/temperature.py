@@ -1,4 +1,4 @@
-r"""The temperature of a multinomial logit, from logits of rows that had no part in its weights.
+r"""Temperature and penalty of a multinomial logit, from rows that had no part in its weights.
 
 Probabilities are the softmax of ``z / T`` (Guo, Pleiss, Sun and Weinberger, "On calibration of
 modern neural networks", ICML 2017, section 4.2). T minimises the log loss of held-out rows, which
@@ -19,6 +19,10 @@ too small.
 Approximate leave-one-out (one Newton step from the weights of all rows) is no alternative here: the
 default penalty leaves most rows nearly without curvature, where a step in the quadratic model of
 the objective is many times too long.
+
+A penalty is chosen by the same folds: their weights follow a path of penalties, from large to
+small, and the one whose held-out logits have the least log loss, each divided by its own
+temperature, is that of the fit to all rows.
 """
 
 from __future__ import annotations
@@ -27,13 +31,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import logsumexp
 
 from eigenfeat._base.types import Codes
 
 if TYPE_CHECKING:
     from eigenfeat.rows.blocks import Block
 
-__all__ = ["Logits", "folds", "held_out_logits", "temperature"]
+__all__ = ["Logits", "folds", "held_out_logits", "log_loss", "temperature"]
 
 _Array = npt.NDArray[np.float64]
 Logits = list[tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any] | None]]
@@ -91,15 +96,11 @@ def temperature(logits: Logits) -> float:
     """
     if not logits:
         return 1.0
-    z = np.concatenate([part[0] for part in logits]).astype(np.float64)
-    codes = np.concatenate([part[1] for part in logits]).astype(np.intp)
-    weight = np.concatenate([np.ones(len(p[0])) if p[2] is None else p[2] for p in logits])
+    z, codes, weight = _together(logits)
     n, k = z.shape
     z -= z.max(axis=1, keepdims=True)
     wrong = 1.0 / ((n + 2.0) * (k - 1.0))  # the target of each label that is not the row's
     aimed = (1.0 - k * wrong) * z[np.arange(n), codes] + wrong * z.sum(axis=1)
-    weight = weight / weight.sum()
-
     low, high = 1.0 / _LARGEST, _LARGEST
     beta = 1.0
     for _ in range(100):  # Newton's method, kept inside an interval that halves where it leaves it
@@ -119,3 +120,20 @@ def temperature(logits: Logits) -> float:
             break
         beta = step
     return 1.0 / float(beta)
+
+
+def log_loss(logits: Logits, temperature: float) -> float:
+    """The mean log loss of ``logits / T``; infinite where there are no logits."""
+    if not logits:
+        return np.inf
+    z, codes, weight = _together(logits)
+    z /= temperature
+    return float(weight @ (logsumexp(z, axis=1) - z[np.arange(len(z)), codes]))
+
+
+def _together(logits: Logits) -> tuple[_Array, Codes, _Array]:
+    """Logits in float64, labels' indices, and weights of sum 1."""
+    z = np.concatenate([part[0] for part in logits]).astype(np.float64)
+    codes = np.concatenate([part[1] for part in logits]).astype(np.intp)
+    weight = np.concatenate([np.ones(len(p[0])) if p[2] is None else p[2] for p in logits])
+    return z, codes, weight / weight.sum()
