@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from eigenfeat._base.lazy import cached_property
 from eigenfeat._base.speaking import warn_caller
 from eigenfeat.linear.lbfgs import Minimum, minimise
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty, gram_rows, uncentred
@@ -120,8 +121,11 @@ class _Unseen:
 
     def logits(self, penalties: Sequence[Penalty]) -> list[Logits]:
         """Logits of the folds, for each penalty."""
-        metric = partial(self.metric, energy=max(one.energy for one in penalties))
-        return _cross_fitted(self.problem.rows, metric, penalties, self.parts, self.constant)
+        most = max(one.energy for one in penalties)
+        rows, parts = self.problem.rows, self.parts
+        return _cross_fitted(
+            rows, lambda problem: self.metric(problem, most), penalties, parts, self.constant
+        )
 
     def logits_by(self, W: NDArray[np.float64], penalty: Penalty) -> Logits:
         """Logits of the rows of early stopping by W (p, k), or of the folds."""
@@ -169,8 +173,9 @@ class LogitSteps(Iterative):
         before = (self.classes_, self._all_weights()) if again else None
         random = check_random_state(self.random_state)
         problem, held_out, centre = self._problems(X, y, sample_weight, random)
-        given = None if self.penalty == "auto" and penalties is None else (self.penalty,)
-        energies = given if penalties is None else penalties
+        energies = penalties
+        if energies is None and not isinstance(self.penalty, str):
+            energies = (self.penalty,)
         unseen, cooled = None, self.temperature
         if energies is None or cooled == "auto":
             # Draws of its own: the fit is the same as without it.
