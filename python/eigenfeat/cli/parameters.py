@@ -76,7 +76,12 @@ def add_parameters(group: Group) -> None:
         default=None,
         help="also use the input of the last layer as features",
     )
-    group.add_argument("--penalty", **number, help="penalty of the regression (default 0.03)")
+    group.add_argument(
+        "--penalty",
+        type=_or_auto,
+        metavar="X",
+        help="penalty of the regression (default 0.03), or auto",
+    )
     group.add_argument("--tol", **number, help="tolerance of the regression (default 0.001)")
     group.add_argument("--depth", **whole, help="number of layers (default 1)")
     group.add_argument(

@@ -261,10 +261,16 @@ def _candidates(base: Any, grid: Mapping[str, Any]) -> list[dict[str, Any]]:
     for name, values in grid.items():
         if name not in known:
             raise ValueError(f"grid: expected parameters of GEMClassifier, got {name!r}")
+        if name == "temperature":  # scores are of the logits before it
+            raise ValueError("grid: expected temperature in the estimator, got it in the grid")
         if name == "class_weight":  # the weights of errors, too, which candidates must share
             raise ValueError("grid: expected class_weight in the estimator, got it in the grid")
         if isinstance(values, str) or not np.iterable(values) or len(list(values)) == 0:
             raise ValueError(f"grid: expected a sequence of values of {name}, got {values!r}")
+        if name == "penalty" and "auto" in list(values):
+            raise ValueError("grid: expected numbers as penalties, got 'auto'")
+    if base.penalty == "auto" and "penalty" not in grid:
+        raise ValueError("estimator: expected a penalty that is a number, or some in grid")
     return list(ParameterGrid({name: list(values) for name, values in grid.items()}))
 
 

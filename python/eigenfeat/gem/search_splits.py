@@ -122,7 +122,7 @@ class Split:
             return float(trial["params"].get("penalty", model.penalty))
 
         penalties = sorted(set(map(penalty, trials)), reverse=True)
-        logit = model._logit(model.penalty)
+        logit = model._logit(model.penalty).set_params(temperature=1.0)
         fits = _timed(logit.iterate_path(train, None, penalties))
         for batch in _batches(fits, held):
             logits = [fitted for fitted, _ in batch]

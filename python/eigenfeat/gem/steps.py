@@ -57,13 +57,14 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
     expansion: str
     powers: Sequence[int]
     include_input: bool
-    penalty: float
+    penalty: float | str
     tol: float
     depth: int
     hidden_directions: int
     hidden_ridge: float | str | None
     n_clusters: int
     class_weight: Any
+    temperature: float | str
     random_state: Any
     n_threads: int | None
     verbose: int
@@ -176,11 +177,13 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
         features = rows.read_as(layers=tuple(layers), include_input=self.include_input)
         logit = self._logit(self.penalty)
         with steps_of(self, logit):
-            logit.fit_path(features, None, [self.penalty])
+            logit.fit_path(features, None, None)
         self.logit_ = logit
         counts = f"{self.logit_.n_features_in_} features, {self.logit_.n_iter_[0]} iterations"
         self._say(f"logit: {counts}", started)
+        self._say(f"penalty: {logit.penalty_:.3g}, temperature: {logit.temperature_:.3g}")
         self.classes_ = self.logit_.classes_
+        self.penalty_, self.temperature_ = logit.penalty_, logit.temperature_
         self.layers_ = layers
 
     def _first(self, groups: LabelledRows) -> tuple[GEM, LabelledRows]:
@@ -215,13 +218,14 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
         """Those of the logit."""
         return self._logit(self.penalty).max_iter
 
-    def _logit(self, penalty: float) -> MultinomialLogit:
+    def _logit(self, penalty: float | str) -> MultinomialLogit:
         columns = self.include_input and self.depth == 1
         return MultinomialLogit(
             penalty=penalty,
             # Directions are in one unit, that of their denominators; input columns may be in any.
             ridge_scale="columns" if columns else "common",
             tol=self.tol,
+            temperature=self.temperature,
             random_state=self.random_state,
             n_threads=self.n_threads,
         )

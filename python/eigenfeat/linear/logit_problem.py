@@ -99,6 +99,27 @@ class LogitProblem:
         positive = self.mean_squares > 0
         self.scale = 1.0 / np.sqrt(np.where(positive, self.mean_squares, 1.0))
 
+    def start(self, before: tuple[Any, _Array] | None, centre: _Array | None) -> _Array:
+        """Weights (p, k) that a search starts from: 0, or those (p, k) of an earlier fit.
+
+        `before` are the earlier classes and weights, the constant's last even if there is none now.
+        """
+        W = np.zeros(self.shape)
+        if before is None:
+            return W
+        classes, old = before
+        if not self.constant:
+            old = old[:-1]
+        if old.shape != W.shape or not np.array_equal(classes, self.rows.classes):
+            raise ValueError(
+                f"X, y: expected the {len(classes)} classes and {len(before[1]) - 1} features of "
+                f"the earlier fit with warm_start, got {self.shape[1]} and {self.varying}"
+            )
+        W[:] = old
+        if centre is not None:
+            W[-1] += centre @ W[:-1]
+        return W
+
     def terms(self, W: _Array, energy_weight: float) -> tuple[float, float, _Array]:
         """Loss, energy of the logits, and the gradient of their weighted sum, at W (p, k)."""
         found: tuple[float, float, _Array] = self.rows.reduce(

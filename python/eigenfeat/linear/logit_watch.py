@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat.linear.lbfgs import Progress
-from eigenfeat.linear.logit_problem import LogitProblem
+
+if TYPE_CHECKING:
+    from eigenfeat.linear.logit_problem import LogitProblem
 
 __all__ = ["Watch"]
 

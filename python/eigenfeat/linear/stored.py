@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from eigenfeat._base.files.stored import Stored, fits
 from eigenfeat.linear.calibrated import CalibratedLeastSquares, ScoreMap
 from eigenfeat.linear.linear import LinearModel
@@ -32,8 +34,22 @@ _CALIBRATION = {
     "slope": "numbers k",
 }
 
+
+def _with_temperature(state: dict[str, Any]) -> dict[str, Any]:
+    """The state of a logit that may have been written before there were temperatures."""
+    if "coef_" not in state or "penalty_" in state:
+        return state
+    return {"temperature_": 1.0, "penalty_": float(state.get("penalty", 0.03))} | state
+
+
 STORED = (
-    Stored("MultinomialLogit", MultinomialLogit, LOGIT, check_linear),
+    Stored(
+        "MultinomialLogit",
+        MultinomialLogit,
+        LOGIT | {"penalty_": "number", "temperature_": "number"},
+        check_linear,
+        upgrade=_with_temperature,
+    ),
     Stored(
         "CalibratedLeastSquares",
         CalibratedLeastSquares,

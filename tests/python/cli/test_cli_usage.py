@@ -45,7 +45,7 @@ MISUSE = {
     (*FIT, "--n-clusters", "2", "--memory", "0"): "--n-clusters: expected 1 with more rows than",
     (*FIT, "--n-clusters", "2", "--pairs", "confusion"): "--pairs: expected 'all' or ('random', n)",
     (*FIT, "--hidden-directions", "0"): "--hidden-directions: expected an int in the range",
-    (*FIT, "--penalty", "nan"): "--penalty: expected a float in the range [0.0, inf), got nan",
+    (*FIT, "--penalty", "nan"): "--penalty: expected a float in the range [0.0, inf)",
     (*FIT, "--pairs", "foo"): "argument --pairs: invalid choice: 'foo' (choose from",
     (*FIT, "--expansion", "foo"): (
         "--expansion: expected one of 'auto', 'half_wave', 'polynomial', 'shifted', got 'foo'"

@@ -87,6 +87,7 @@ def test_the_classifier_is_that_of_one_machine(digits, options):
 def test_projections_that_are_kept_change_nothing(digits, monkeypatch, options):
     dX, dy = on_dask(*digits)
     options = {"n_directions": 1, "hidden_directions": 1, "threshold": None, **options}
+    options["temperature"] = 1.0
     read = []
     project = layers.project_rows
     monkeypatch.setattr(layers, "project_rows", lambda *a: read.append(len(a[0])) or project(*a))

@@ -38,7 +38,7 @@ def test_they_are_weights_of_the_rows(factors):
 
 def test_balanced_counts_the_rows_weights():
     weight = np.random.default_rng(0).integers(1, 4, len(RARE))
-    options = {"n_directions": 2, "class_weight": "balanced"}
+    options = {"n_directions": 2, "class_weight": "balanced", "temperature": 1.0}
     one = GEMClassifier(**options).fit(X[RARE], Y[RARE], weight)
     repeated = np.repeat(RARE, weight)
     other = GEMClassifier(**options).fit(X[repeated], Y[repeated])
@@ -58,7 +58,9 @@ def test_rare_classes_are_found_more_often():
 
 @pytest.mark.parametrize("factors", ["balanced", {"benign": 3.0, "malignant": 1}])
 def test_files_searches_and_ensembles_keep_them(tmp_path, factors):
-    model = GEMClassifier(n_directions=1, class_weight=factors).fit(X[RARE], Y[RARE])
+    model = GEMClassifier(n_directions=1, class_weight=factors, temperature=1.0).fit(
+        X[RARE], Y[RARE]
+    )
     save(model, tmp_path / "model")
     loaded = load(tmp_path / "model")
     assert loaded.class_weight == factors

@@ -32,7 +32,9 @@ def by_parts(X, y, rest, weight=None, *, groups=None, penalty=0.03, common=None,
     """Probabilities of the rows `rest` by GEM, its features as an array, and the logit on it."""
     gem = GEM(**{**SMALL, **options}).fit(X, y if groups is None else groups, weight)
     common = common or ("columns" if options.get("include_input") else "common")
-    logit = MultinomialLogit(penalty, ridge_scale=common, tol=1e-3).fit(gem.transform(X), y, weight)
+    logit = MultinomialLogit(penalty, ridge_scale=common, tol=1e-3, temperature="auto")
+    logit.set_params(random_state=options.get("random_state", 0))
+    logit.fit(gem.transform(X), y, weight)
     return logit.predict_proba(gem.transform(rest))
 
 
@@ -105,10 +107,10 @@ def test_it_is_a_pipeline(digits, options, ridge_scale):
     other = {"common": "columns", "columns": "common"}[ridge_scale]
     apart = []
     for scale in (ridge_scale, other):
-        logit = MultinomialLogit(ridge_scale=scale, tol=1e-7)
+        logit = MultinomialLogit(ridge_scale=scale, tol=1e-7, temperature="auto")
         pipeline = make_pipeline(GEM(**options), logit).fit(X, y)
         apart.append(np.abs(pipeline.decision_function(X) - scores).max() / np.abs(scores).max())
-    assert apart[0] <= 1e-3
+    assert apart[0] <= 2e-3
     assert apart[1] > 0.1
 
 
@@ -129,7 +131,7 @@ def test_weights_are_repetitions(digits, rng, options):
     X, y = digits
     weight = rng.integers(0, 3, 600)
     # Without a trial for the scale, which draws rows.
-    options = {**SMALL, "scale": "none", **options}
+    options = {**SMALL, "scale": "none", "temperature": 1.0, **options}  # which draws rows, too
     weighted = GEMClassifier(**options).fit(X[:600], y[:600], weight)
     repeated = GEMClassifier(**options).fit(
         np.repeat(X[:600], weight, 0), np.repeat(y[:600], weight)

@@ -35,7 +35,8 @@ def test_every_candidate_is_as_if_fitted_alone(digits, search):
     train, held = (np.sort(rows) for rows in next(splitter.split(X, y)))
     assert len(search.results_) == 16
     for result in search.results_[::5]:
-        alone = GEMClassifier(scale="none", **result["params"]).fit(X[train], y[train])
+        options = {"scale": "none", "temperature": 1.0, **result["params"]}
+        alone = GEMClassifier(**options).fit(X[train], y[train])
         error = np.mean(alone.predict(X[held]) != y[held])
         assert abs(error - result["error"]) <= 1 / len(held)
         assert result["n_directions_kept"] == alone.layers_[-1].directions.shape[1]

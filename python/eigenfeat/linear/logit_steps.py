@@ -1,0 +1,305 @@
+"""The steps of a multinomial logit: penalty, metric, search, and temperature."""
+
+from __future__ import annotations
+
+import operator
+import time
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from eigenfeat._base.lazy import cached_property
+from eigenfeat._base.speaking import warn_caller
+from eigenfeat.linear.lbfgs import Minimum, minimise
+from eigenfeat.linear.logit_problem import LogitProblem, Penalty, gram_rows, uncentred
+from eigenfeat.linear.logit_watch import Watch
+from eigenfeat.linear.temperature import Logits, folds, held_out_logits, log_loss, temperature
+from eigenfeat.rows.callbacks import Iterative
+from eigenfeat.rows.memory import KeptBlock, MemoryRows
+from eigenfeat.rows.reading import Reading
+
+if TYPE_CHECKING:
+    from eigenfeat._base.types import Codes
+    from eigenfeat.rows.labelled import LabelledRows
+
+__all__ = ["LogitSteps"]
+
+_Array = NDArray[np.float64]
+
+PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)  # that "auto" chooses from
+_COARSE = 1e-2  # of a fold's minimum: with 1e-3, T is the same to 2%
+_LEAST_GRAM_ROWS = 2_000
+_MOST_STEPS = 30
+_MOST_BYTES = 64e6  # of a fold's rows that are brought here
+
+
+def _cross_fitted(
+    rows: LabelledRows,
+    metric: Callable[[LogitProblem], Any],
+    penalties: Sequence[Penalty],
+    parts: list[tuple[Codes, Codes]],
+    constant: bool,
+) -> list[Logits]:
+    """Logits of held-out rows, from weights of the others.
+
+    Parameters
+    ----------
+    rows : LabelledRows
+    metric : callable
+        The factor of a fold's metric.
+    penalties : sequence of Penalty
+        From large to small: each search starts from the weights of the one before it.
+    parts : list of (train, held)
+        See `folds`.
+    constant : bool
+        Whether there is an intercept.
+
+    Returns
+    -------
+    list of list of (logits (m, k), codes (m,), weights (m,) or None)
+        For each penalty, a part for each fold and block.
+    """
+    found: list[Logits] = [[] for _ in penalties]
+    for train, held in parts:
+        problem = LogitProblem(_brought(rows.subset(train)), constant=constant)
+        rough, factor = problem.rough(), metric(problem)
+        held_rows, W = rows.subset(held), np.zeros(problem.shape)
+        for logits, penalty in zip(found, penalties, strict=True):
+            W = minimise(
+                _objective(problem, penalty),
+                partial(_solved, factor, problem.n_threads),
+                W,
+                tolerance=_COARSE,
+                max_iterations=_MOST_STEPS,
+                noise=float(np.finfo(problem.dtype).eps),
+                rough=None if rough is None else _objective(rough, penalty),
+            ).point
+            how = np.ascontiguousarray(W), constant, rows.n_threads
+            logits += held_rows.reduce(held_out_logits, operator.add, *how)
+    return found
+
+
+def _solved(factor: Any, n_threads: int, gradient: _Array) -> _Array:
+    found: _Array = factor.solve(gradient, n_threads)
+    return found
+
+
+def _objective(problem: LogitProblem, penalty: Penalty) -> Callable[[_Array], tuple[float, _Array]]:
+    return lambda W: problem.objective(W, penalty)
+
+
+def _brought(rows: LabelledRows) -> LabelledRows:
+    """Rows in memory, where they are few enough: one pass instead of one for each evaluation."""
+    if rows.in_memory or rows.n_rows * rows.n_features * 8 > _MOST_BYTES:
+        return rows
+    block = rows.together()
+    kept = KeptBlock(block.X, block.y, block.weight)
+    return MemoryRows(kept, rows.classes, Reading(n_threads=rows.n_threads))
+
+
+@dataclass
+class _Unseen:
+    """Rows for penalty and temperature: folds of all rows, or those of early stopping."""
+
+    problem: LogitProblem
+    metric: Callable[[LogitProblem, float], Any]
+    held_out: LogitProblem | None
+    constant: bool
+    random: Any
+
+    @cached_property
+    def parts(self) -> list[tuple[Codes, Codes]]:
+        return folds(self.problem.rows.codes, self.problem.shape[1], self.random)
+
+    def logits(self, penalties: Sequence[Penalty]) -> list[Logits]:
+        """Logits of the folds, for each penalty."""
+        most = max(one.energy for one in penalties)
+        rows, parts = self.problem.rows, self.parts
+        return _cross_fitted(
+            rows, lambda problem: self.metric(problem, most), penalties, parts, self.constant
+        )
+
+    def logits_by(self, W: NDArray[np.float64], penalty: Penalty) -> Logits:
+        """Logits of the rows of early stopping by W (p, k), or of the folds."""
+        if self.held_out is None:
+            return self.logits([penalty])[0]
+        how = np.ascontiguousarray(W[: self.problem.shape[0]]), self.constant
+        rows = self.held_out.rows
+        return rows.reduce(held_out_logits, operator.add, *how, rows.n_threads)
+
+
+class LogitSteps(Iterative):
+    """Single steps of :class:`MultinomialLogit`, which documents its parameters."""
+
+    classes_: NDArray[Any]
+    coef_: NDArray[np.float64]
+    intercept_: NDArray[np.float64]
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+
+    penalty: float | str
+    penalty_: float
+    l2: float
+    ridge: float
+    ridge_scale: str
+    gram_rows: int | str | None
+    tol: float
+    max_iter: int
+    warm_start: bool
+    temperature: float | str
+    fit_intercept: bool
+    random_state: Any
+    verbose: int
+
+    # Of `LinearClassifier`.
+    _problems: Callable[..., Any]
+    _sample: Callable[..., Any]
+    _keep: Callable[..., None]
+    _say: Callable[..., None]
+
+    def _path(
+        self, X: Any, y: Any, penalties: Sequence[float] | None, sample_weight: Any
+    ) -> Iterator[Any]:
+        """Models for each penalty; None is the estimator's own, which may be "auto"."""
+        again = self.warm_start and hasattr(self, "coef_")
+        before = (self.classes_, self._all_weights()) if again else None
+        random = check_random_state(self.random_state)
+        problem, held_out, centre = self._problems(X, y, sample_weight, random)
+        energies = penalties
+        if energies is None and not isinstance(self.penalty, str):
+            energies = (self.penalty,)
+        unseen, cooled = None, self.temperature
+        if energies is None or cooled == "auto":
+            # Draws of its own: the fit is the same as without it.
+            of_fold = partial(self._fold_metric, random=deepcopy(random))
+            unseen = _Unseen(problem, of_fold, held_out, self.fit_intercept, deepcopy(random))
+        if energies is None:
+            energies, cooled = self._chosen(unseen)
+        started = time.perf_counter()
+        metric = self._metric(problem, max(energies), random)
+        self._say(f"metric: {problem.shape[0]} features ({time.perf_counter() - started:.1f} s)")
+        W = problem.start(before, centre)
+        for i, penalty in enumerate(energies):
+            model: Any = self if i == len(energies) - 1 else clone(self)
+            if penalties is not None:
+                model.penalty = penalty
+            model.penalty_ = float(penalty)
+            model.classes_, model.n_features_in_ = self.classes_, self.n_features_in_
+            if hasattr(self, "feature_names_in_"):
+                model.feature_names_in_ = self.feature_names_in_
+            W = model._minimise(problem, metric, W, held_out, centre)
+            model._cool(model._temperature(unseen) if cooled == "auto" else cooled)
+            yield model
+
+    def _chosen(self, unseen: Any) -> tuple[list[float], float | str]:
+        """The penalty of the least held-out log loss, and its temperature."""
+        started = time.perf_counter()
+        k = unseen.problem.shape[1]
+        best, losses = (np.inf, PENALTIES[0], 1.0), []
+        for energy, logits in zip(
+            PENALTIES, unseen.logits([self._weights(k, one) for one in PENALTIES]), strict=True
+        ):
+            T = temperature(logits) if self.temperature == "auto" else float(self.temperature)
+            losses.append(log_loss(logits, T))
+            if losses[-1] < best[0]:
+                best = losses[-1], energy, T
+        told = ", ".join(f"{loss:.4g}" for loss in losses)
+        seconds = time.perf_counter() - started
+        self._say(f"penalty: {best[1]:.3g} (log losses {told}; {seconds:.1f} s)")
+        early = self.temperature == "auto" and self.early_stopping
+        return [best[1]], "auto" if early else best[2]
+
+    def _fold_metric(self, problem: LogitProblem, energy: float, *, random: Any) -> Any:
+        """Of a sample where there are more rows than features: some steps more cost less."""
+        n, p = problem.n_rows, problem.shape[0]
+        sample = self._sample(n, max(_LEAST_GRAM_ROWS, p // 2) if n > p else n, random)
+        damping = 0.0 if sample is None else float(self.ridge * np.sqrt(problem.total))
+        penalty = self._weights(problem.shape[1], energy)
+        return problem.metric(penalty, damping, sample, half=True, tail=1.0)
+
+    def _temperature(self, unseen: _Unseen) -> float:
+        started = time.perf_counter()
+        W = self._all_weights()
+        found = temperature(unseen.logits_by(W, self._weights(W.shape[1], self.penalty_)))
+        self._say(f"temperature: {found:.3g} ({time.perf_counter() - started:.1f} s)")
+        return found
+
+    def _cool(self, temperature: float) -> None:
+        """Divide the weights by the temperature."""
+        self.temperature_ = float(temperature)
+        if self.temperature_ != 1.0:
+            self.coef_ /= self.temperature_
+            self.intercept_ /= self.temperature_
+
+    def _metric(self, problem: LogitProblem, energy: float, random: Any) -> Any:
+        """From all rows it holds what the penalties add; from a sample it is damped."""
+        count = self.gram_rows
+        if isinstance(count, str):
+            count = gram_rows(problem, energy, self.tol)
+        sample = self._sample(problem.n_rows, count, random)
+        damping = 0.0 if sample is None else self.ridge * np.sqrt(problem.total)
+        tail = 12.0 if self.max_iter <= 10 else 1.0  # caution brings the first steps farther
+        return problem.metric(
+            self._weights(problem.shape[1], energy), float(damping), sample, half=True, tail=tail
+        )
+
+    def _weights(self, n_classes: int, energy: float) -> Penalty:
+        # Two classes have weights (-w/2, w/2): plain squares as of the one vector w.
+        l2 = self.l2 * (2.0 if n_classes == 2 else 1.0)
+        return Penalty(energy, self.ridge, l2, self.ridge_scale == "common")
+
+    def _minimise(
+        self,
+        problem: LogitProblem,
+        metric: Any,
+        W: Any,
+        held_out: LogitProblem | None,
+        centre: Any,
+    ) -> NDArray[np.float64]:
+        penalty = self._weights(problem.shape[1], self.penalty_)
+        watch = Watch(held_out, partial(uncentred, centre=centre), self._say, self._step_done)
+        rough = problem.rough() if held_out is None else None
+        found = minimise(
+            lambda W: problem.objective(W, penalty),
+            lambda G: metric.solve(G, problem.n_threads),
+            W,
+            tolerance=self.tol,
+            max_iterations=self.max_iter,
+            noise=float(np.finfo(problem.dtype).eps),
+            callback=watch,
+            rough=None if rough is None else lambda W: rough.objective(W, penalty),
+        )
+        self._record(found, watch)
+        full = uncentred((watch.best or found).point, centre)
+        self._keep(full if self.fit_intercept else np.vstack([full, np.zeros((1, full.shape[1]))]))
+        self.temperature_ = 1.0
+        if found.reason == "iterations":
+            warn_caller(
+                f"MultinomialLogit: {found.iterations} iterations left the objective an estimated "
+                f"{found.gap / max(abs(found.objective), 1e-300):.1e} above its minimum; raise "
+                "max_iter, gram_rows or the penalty",
+                ConvergenceWarning,
+            )
+        return found.point
+
+    def _record(self, found: Minimum, watch: Watch) -> None:
+        self.n_iter_ = np.array([found.iterations], dtype=np.int32)
+        kept = watch.best or found
+        self.objective_, self.gap_ = kept.objective, kept.gap
+        self.gradient_norm_ = kept.gradient_norm
+        self.objective_history_ = found.history
+        self.stop_reason_ = found.reason
+        self.validation_history_ = watch.losses
+
+    def _all_weights(self) -> NDArray[np.float64]:
+        """The weights (p + 1, k) that were fitted, before the temperature; the constant's last."""
+        W = np.vstack([self.coef_.T, self.intercept_]) * getattr(self, "temperature_", 1.0)
+        return np.hstack([-W, W]) / 2 if len(self.classes_) == 2 else W

@@ -1,0 +1,113 @@
+"""``penalty="auto"``: the least log loss of held-out rows, then the fit of that penalty."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.datasets import load_digits
+
+from eigenfeat import ArrayBlocks, GEMClassifier, GEMClassifierCV, MultinomialLogit, load, save
+from eigenfeat.linear.logit_steps import PENALTIES
+from eigenfeat.linear.temperature import folds, log_loss, temperature
+
+SMALL = {"n_directions": 2, "pairs": "hypercube", "scale": "none", "penalty": "auto"}
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:400].astype(np.float32), y[:400]
+
+
+def held_out_losses(X, y, fixed):
+    """Log losses of exact fits of each fold, from the definition."""
+    parts = folds(y, 10, np.random.RandomState(0))
+    losses = []
+    for penalty in PENALTIES:
+        exact = MultinomialLogit(penalty, ridge_scale="common", tol=1e-4, max_iter=1000)
+        logits = [
+            (exact.fit(X[train], y[train]).decision_function(X[held]), y[held], None)
+            for train, held in parts
+        ]
+        losses.append(log_loss(logits, fixed or temperature(logits)))
+    return losses
+
+
+@pytest.mark.parametrize("fixed", [None, 1.0, 0.1])
+def test_it_has_the_least_held_out_loss_of_exact_fits(digits, fixed):
+    model = MultinomialLogit("auto", temperature=fixed or "auto", ridge_scale="common")
+    losses = held_out_losses(*digits, fixed)
+    chosen = losses[PENALTIES.index(model.fit(*digits).penalty_)]
+    assert chosen <= 1.01 * min(losses) < max(losses)
+
+
+def test_the_temperature_matters_to_the_choice(digits):
+    """Without one, large penalties are not chosen: they make logits small."""
+    chosen = [MultinomialLogit("auto", temperature=T).fit(*digits).penalty_ for T in (1.0, "auto")]
+    assert chosen[0] < chosen[1]
+
+
+def test_the_fit_is_that_of_the_penalty_bit_for_bit(digits):
+    model = GEMClassifier(**SMALL).fit(*digits)
+    assert model.penalty == "auto"
+    assert model.penalty_ == model.logit_.penalty_ in PENALTIES
+    given = GEMClassifier(**SMALL | {"penalty": model.penalty_}).fit(*digits)
+    assert given.penalty_ == model.penalty_
+    ours, theirs = (one.logit_.coef_ * one.temperature_ for one in (model, given))
+    np.testing.assert_allclose(ours, theirs, rtol=1e-14)
+    assert_array_equal(given.predict(digits[0]), model.predict(digits[0]))
+    assert given.temperature_ == pytest.approx(model.temperature_, rel=0.05)
+
+
+def test_blocks_and_threads_choose_the_same(digits):
+    model = GEMClassifier(**SMALL, n_threads=1).fit(*digits)
+    spread = GEMClassifier(**SMALL).fit(ArrayBlocks(*digits, block_rows=97))
+    threads = GEMClassifier(**SMALL, n_threads=3).fit(*digits)
+    assert spread.penalty_ == model.penalty_ == threads.penalty_
+    assert threads.temperature_ == model.temperature_
+
+
+def test_early_stopping_has_its_rows_for_the_temperature(digits):
+    how = {"temperature": "auto", "early_stopping": True}
+    model = MultinomialLogit("auto", **how).fit(*digits)
+    given = MultinomialLogit(model.penalty_, **how).fit(*digits)
+    assert_array_equal(given.coef_, model.coef_)
+
+
+def test_paths_take_it_as_none(digits):
+    one = MultinomialLogit("auto").fit(*digits)
+    (same,) = MultinomialLogit("auto").fit_path(*digits, None)
+    assert_array_equal(same.coef_, one.coef_)
+    path = MultinomialLogit("auto").fit_path(*digits, [0.3, 0.1])
+    assert [model.penalty_ for model in path] == [model.penalty for model in path] == [0.3, 0.1]
+
+
+def test_files_keep_it(tmp_path, digits):
+    model = GEMClassifier(**SMALL).fit(*digits)
+    save(model, tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert (again.penalty, again.penalty_) == ("auto", model.penalty_)
+    assert again.logit_.penalty_ == model.penalty_
+
+
+def test_gap_bounds_are_those_of_the_penalty(digits):
+    model = MultinomialLogit("auto", tol=1e-6, max_iter=3000).fit(*digits)
+    assert 0 <= model.gap_bound(*digits, steps=30) <= 0.1 * model.objective_
+
+
+@pytest.mark.parametrize("bad", ["none", -1.0, None])
+def test_bad_ones_are_named(digits, bad):
+    for kind in (GEMClassifier, MultinomialLogit):
+        with pytest.raises(ValueError, match="penalty"):
+            kind(penalty=bad).fit(*digits)
+
+
+def test_searches_take_numbers(digits):
+    with pytest.raises(ValueError, match="grid: expected numbers as penalties"):
+        GEMClassifierCV(grid={"penalty": [0.1, "auto"]}).fit(*digits)
+    search = GEMClassifierCV(GEMClassifier(**SMALL), grid={"ridge": [0.1]})
+    with pytest.raises(ValueError, match="estimator: expected a penalty that is a number"):
+        search.fit(*digits)
+    chosen = GEMClassifierCV(GEMClassifier(**SMALL), grid={"penalty": [0.1, 0.01]}, cv=2)
+    assert chosen.fit(*digits).best_params_["penalty"] in (0.1, 0.01)

@@ -1,0 +1,166 @@
+"""Temperatures: least log loss of held-out logits, by any kind of rows; labels stay."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax
+from sklearn.datasets import load_digits, load_wine
+
+from eigenfeat import GEM, ArrayBlocks, GEMClassifier, MultinomialLogit, load, save
+from eigenfeat.linear.temperature import folds, temperature
+
+SMALL = {"n_directions": 2, "pairs": "hypercube", "scale": "none"}
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:700].astype(np.float32), y[:700]
+
+
+def smoothed_loss(beta, z, codes, weight):
+    """The log loss on Platt's targets, from the definition."""
+    n, k = z.shape
+    targets = np.full((n, k), 1 / (n + 2) / (k - 1))
+    targets[np.arange(n), codes] = (n + 1) / (n + 2)
+    return -weight @ (targets * log_softmax(beta * z, axis=1)).sum(axis=1)
+
+
+@pytest.mark.parametrize("k", [2, 5])
+@pytest.mark.parametrize("size", [0.1, 1.0, 30.0])
+def test_it_is_the_least_loss(rng, k, size):
+    codes = rng.integers(0, k, 300)
+    weight = rng.random(300) + 0.1
+    z = size * (np.eye(k)[codes] + rng.standard_normal((300, k)))
+    how = {"args": (z, codes, weight), "method": "bounded", "options": {"xatol": 1e-10}}
+    best = minimize_scalar(smoothed_loss, bounds=(0.02, 50.0), **how).x
+    parts = [(z[:100], codes[:100], weight[:100]), (z[100:], codes[100:], weight[100:])]
+    assert temperature(parts) == pytest.approx(1 / best, rel=1e-4)
+
+
+def test_extremes_are_kept_apart_from_0_and_infinity(rng):
+    codes = np.arange(40) % 2
+    right = np.eye(2)[codes]
+    assert 0.02 <= temperature([(right, codes, None)]) < 1
+    assert temperature([(-right, codes, None)]) == pytest.approx(50, rel=1e-4)
+    assert temperature([(np.zeros((40, 2)), codes, None)]) == 1
+    assert temperature([]) == 1
+
+
+@pytest.mark.parametrize(("n", "count"), [(60, 3), (3_000, 2), (30_000, 1)])
+def test_folds_hold_out_rows_of_every_class(n, count):
+    codes = np.arange(n) % 7
+    codes[0] = 7  # alone
+    parts = folds(codes, 8, np.random.RandomState(0))
+    assert len(parts) == count
+    for train, held in parts:
+        assert not np.intersect1d(train, held).size
+        assert (np.diff(train) > 0).all()
+        assert (np.diff(held) > 0).all()
+        assert set(codes[held]) == set(range(7))
+    if count > 1:
+        assert 0 not in np.concatenate([held for _, held in parts])
+        assert len(np.concatenate([held for _, held in parts])) == n - 1
+    else:
+        assert len(parts[0][0]) <= 20_000
+        assert len(parts[0][1]) <= 10_000
+
+
+def test_it_is_that_of_exact_fits_of_the_folds(digits):
+    """Refits by the public estimator, to a small tolerance, give nearly the same."""
+    X, y = digits
+    model = MultinomialLogit(temperature="auto", ridge_scale="common").fit(X, y)
+    random = np.random.RandomState(0)
+    logits = []
+    for train, held in folds(y, 10, random):
+        exact = MultinomialLogit(ridge_scale="common", tol=1e-6).fit(X[train], y[train])
+        logits.append((exact.decision_function(X[held]), y[held], None))
+    assert model.temperature_ == pytest.approx(temperature(logits), rel=0.02)
+
+
+@pytest.mark.parametrize("rows", [700, 200])
+def test_it_is_that_of_exact_fits_with_more_features_than_rows(digits, rows):
+    """Searches of folds have to come near the minimum there, too."""
+    X, y = digits[0][:rows], digits[1][:rows]
+    model = GEMClassifier(n_directions=3, scale="none").fit(X, y)
+    features = GEM(n_directions=3, scale="none").fit(X, y).transform(X)
+    assert features.shape[1] > rows
+    logits = []
+    for train, held in folds(y, 10, np.random.RandomState(0)):
+        exact = MultinomialLogit(ridge_scale="common", tol=1e-6).fit(features[train], y[train])
+        logits.append((exact.decision_function(features[held]), y[held], None))
+    assert model.temperature_ == pytest.approx(temperature(logits), rel=0.03)
+
+
+@pytest.mark.parametrize("two", [False, True])
+def test_it_divides_the_weights_and_leaves_labels(digits, two):
+    X, y = digits
+    y = y % 2 if two else y
+    plain = GEMClassifier(**SMALL, temperature=1.0).fit(X, y)
+    model = GEMClassifier(**SMALL).fit(X, y)
+    assert model.temperature_ == model.logit_.temperature_ != 1
+    assert plain.temperature_ == 1
+    assert_array_equal(model.predict(X), plain.predict(X))
+    assert_allclose(model.logit_.coef_ * model.temperature_, plain.logit_.coef_, rtol=1e-14)
+    given = GEMClassifier(**SMALL, temperature=model.temperature_).fit(X, y)
+    assert_array_equal(given.predict_proba(X), model.predict_proba(X))
+
+
+def test_new_rows_have_less_log_loss(digits):
+    X, y = digits
+    rest = np.arange(350, 700)
+    losses = []
+    for chosen in (1.0, "auto"):
+        model = GEMClassifier(temperature=chosen, n_directions=4).fit(X[:350], y[:350])
+        losses.append(-model.predict_log_proba(X[rest])[np.arange(350), y[rest]].mean())
+    assert losses[1] < 0.9 * losses[0]
+
+
+@pytest.mark.parametrize("options", [{}, {"depth": 2, "hidden_directions": 2}], ids=str)
+def test_blocks_have_the_same(digits, options, rng):
+    X, y = digits
+    weight = rng.random(len(y))
+    local = GEMClassifier(**SMALL, **options).fit(X, y, weight)
+    spread = GEMClassifier(**SMALL, **options).fit(ArrayBlocks(X, y, weight, block_rows=97))
+    assert spread.temperature_ == pytest.approx(local.temperature_, rel=1e-3)
+
+
+def test_missing_entries(rng):
+    X, y = load_wine(return_X_y=True)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    assert 0.02 < GEMClassifier().fit(X, y).temperature_ < 2
+
+
+def test_threads_change_no_bit(digits):
+    found = [GEMClassifier(**SMALL, n_threads=n).fit(*digits).temperature_ for n in (1, 3)]
+    assert found[0] == found[1]
+
+
+def test_held_out_rows_of_early_stopping_are_used(digits):
+    model = MultinomialLogit(temperature="auto", early_stopping=True).fit(*digits)
+    assert 0.02 < model.temperature_ < 50
+
+
+def test_warm_starts_know_the_weights_before_it(digits):
+    X, y = digits
+    model = MultinomialLogit(temperature=0.25, warm_start=True).fit(X, y)
+    least = model.objective_
+    model.fit(X, y)
+    assert model.objective_history_[0] == pytest.approx(least, rel=1e-6)
+    assert model.gap_bound(X, y) <= 0.1 * least
+
+
+def test_files_keep_it(tmp_path, digits):
+    model = MultinomialLogit(temperature="auto").fit(*digits)
+    save(model, tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert (again.temperature, again.temperature_) == ("auto", model.temperature_)
+
+
+@pytest.mark.parametrize("bad", [0, -1.0, "none", None])
+def test_bad_ones_are_named(digits, bad):
+    with pytest.raises(ValueError, match="temperature"):
+        GEMClassifier(temperature=bad).fit(*digits)
