@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -10,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
@@ -67,7 +69,7 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     unlabeled : int or None, default=-1
         Label of rows without a class, which have no loss. None: there are none.
     max_iter : int >= 1, default=100
-        Most sweeps. There is no warning when they are reached.
+        Most sweeps.
     tol : float > 0, default=1e-5
         Stops when a sweep turns the components by less, in the Frobenius norm over that of W.
 
@@ -100,6 +102,11 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     ------
     ValueError
         If fewer than two classes have labelled rows, or rows or parameters are invalid.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the components still turned by more than `tol` in the last of `max_iter` sweeps.
 
     Notes
     -----
@@ -180,6 +187,12 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
             self.objective_history_ = found.history
             self.objective_ = found.history[-1] if found.history else np.nan
             self.n_iter_ = max(len(found.history), 1)
+            if not found.converged:
+                warnings.warn(
+                    f"MaxMarginPCA: {self.max_iter} sweeps were not enough; raise max_iter or tol",
+                    ConvergenceWarning,
+                    stacklevel=2,
+                )
         return self
 
     def transform(self, X: Rows) -> Floats:
@@ -239,7 +252,7 @@ class _Components(MovedRows):
         k = self.svm.class_coef_.shape[0] if self.unit > 0 else 1
         self.history: list[float] = []
         self.coef, self.intercept = np.zeros((k, m)), np.zeros(k)
-        self.relative_shift = 0.0
+        self.relative_shift, self.converged = 0.0, True
         if sigma2 > 0 and self.unit > 0:
             W = self._sweep(W, sigma2)
         turn = np.linalg.svd(centred @ W.T, full_matrices=False)[2]
@@ -254,6 +267,7 @@ class _Components(MovedRows):
         X, known = self._centred, self.known
         total = float(np.vdot(X, X))
         joint = None
+        self.converged = False
         for _ in range(self._sweeps):
             Z = X @ W.T
             if joint is None:
@@ -273,6 +287,7 @@ class _Components(MovedRows):
             left, _, right = np.linalg.svd(Z.T @ X, full_matrices=False)
             before, W = W, left @ right
             if np.linalg.norm(W - before) <= self._tol * np.sqrt(len(W)):
+                self.converged = True
                 break
         return before
 
