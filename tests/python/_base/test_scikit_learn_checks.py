@@ -9,6 +9,7 @@ import pytest
 from declared_checks import DECLARED
 from every_estimator import ESTIMATORS
 from sklearn.decomposition import PCA
+from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import check_estimator
 
 import eigenfeat as ef
@@ -19,6 +20,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "api" / "checks.rst"
 FREE = {
     "OrientedPCA": ef.OrientedPCA,
     "MaxMarginShift": lambda: ef.MaxMarginShift(PCA(1), sigma2=0.5),
+    "ReliableClassifier": lambda: incomplete.ReliableClassifier(GaussianNB(), correct=False),
 }
 
 
