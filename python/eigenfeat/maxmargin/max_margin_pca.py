@@ -163,7 +163,7 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
         self.max_iter = max_iter
         self.tol = tol
 
-    def fit(self, X: Rows, y: ArrayLike) -> MaxMarginPCA:
+    def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> MaxMarginPCA:
         """Fit components and SVM.
 
         Parameters
@@ -172,6 +172,8 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
             Finite rows.
         y : (n,) array-like
             Labels; `unlabeled` for rows without a class.
+        sample_weight : (n,) array-like, optional
+            Nonnegative factors of the rows' C_n. A row of weight 0 is one without a class.
 
         Returns
         -------
@@ -179,7 +181,7 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
             The estimator itself. If an error is raised, it is unchanged.
         """
         with unchanged_on_error(self):
-            found = self._settled(X, y).features(self.sigma2_)
+            found = self._settled(X, y, sample_weight).features(self.sigma2_)
             self.components_ = found.components.astype(found.X.dtype, copy=False)
             self.mean_ = found.mean.astype(found.X.dtype, copy=False)
             self.feature_coef_, self.feature_intercept_ = found.coef, found.intercept
@@ -215,7 +217,7 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     def _n_features_out(self) -> int:
         return len(self.components_)
 
-    def _learner(self, X: Any, y: Any, known: Any, svm: MulticlassSVM, rough: bool) -> Any:
+    def _learner(self, X: Any, y: Any, weight: Any, svm: MulticlassSVM, rough: bool) -> Any:
         if self.n_components > min(X.shape):
             raise ValueError(
                 f"n_components: expected at most {min(X.shape)}, the least of rows and columns, "
@@ -223,7 +225,7 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
             )
         sweeps = min(int(self.max_iter), ROUGH_SWEEPS) if rough else int(self.max_iter)
         tol = max(float(self.tol), ROUGH_TOL) if rough else float(self.tol)
-        return _Components(X, y, known, svm, int(self.n_components), sweeps, tol)
+        return _Components(X, y, weight, svm, int(self.n_components), sweeps, tol)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -235,9 +237,9 @@ class _Components(MovedRows):
     """Sweeps over weights, features and components."""
 
     def __init__(
-        self, X: Any, y: Any, known: Any, svm: Any, n_components: int, sweeps: int, tol: float
+        self, X: Any, y: Any, weight: Any, svm: Any, n_components: int, sweeps: int, tol: float
     ) -> None:
-        super().__init__(X, y, known, svm, lambda rows: rows)
+        super().__init__(X, y, weight, svm, lambda rows: rows)
         self.mean = X.mean(axis=0, dtype=np.float64)
         self._centred = X - self.mean
         self._m, self._sweeps, self._tol = n_components, sweeps, tol
@@ -272,9 +274,8 @@ class _Components(MovedRows):
             Z = X @ W.T
             if joint is None:
                 n_threads = threads.resolve(self.svm.n_threads)
-                joint = JointMoves(
-                    Z[known], self.y[known], self.svm, _INNER_STEPS, _INNER_TOL, n_threads
-                )
+                given = (Z[known], self.y[known], self.svm, _INNER_STEPS, _INNER_TOL, n_threads)
+                joint = JointMoves(*given, self.weight)
                 joint.start(self.svm.class_coef_ @ W.T, self.svm.dual_coef_)
             else:
                 joint.replace_rows(Z[known])

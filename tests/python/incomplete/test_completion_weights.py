@@ -135,5 +135,5 @@ def test_parts_that_take_no_weights_are_named(rows):
         assert vars(model) == before
     frozen = FrozenEstimator(LinearDiscriminantAnalysis().fit(X, y))
     assert ReliableClassifier(frozen, correct=False).fit(X, y, weight).set_ == "pairwise"
-    with pytest.raises(ValueError, match="[Ww]eight"):
+    with pytest.raises(ValueError, match=r"[Ww]eight"):
         ReliableClassifier(GaussianNB()).fit(X, y, np.zeros(len(y)))
