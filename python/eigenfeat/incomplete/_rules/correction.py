@@ -32,7 +32,16 @@ if TYPE_CHECKING:
     from eigenfeat.incomplete._rules.fitted import Fitted, Refit
     from eigenfeat.incomplete._series.layout import Rows
 
-__all__ = ["CorrectedRule", "Correction", "Held", "corrected"]
+__all__ = [
+    "CorrectedRule",
+    "Correction",
+    "Held",
+    "corrected",
+    "fewest_rows",
+    "since_of",
+    "sizes",
+    "trial",
+]
 
 _Array = NDArray[np.float64]
 _Codes = NDArray[np.intp]
@@ -204,15 +213,15 @@ def corrected(
     if core.rule.cost > 1:  # looser ones take more samples; what is shown of any tau serves them
         grid = grid[(grid >= tau) | (grid == grid[0])]
     channels, samples = core.layout.channels, core.layout.length
-    rows, looks = _sizes(core, n, samples, _fewest(tau, confidence))
+    rows, looks = sizes(core, n, samples, fewest_rows(tau, confidence))
     steps = spread_steps(samples, looks)
     times = steps * channels
     trials = []
     if len(times) and kept is not None:
-        trials = [_trial(core, kept.some(slice(0, rows)), grid, times)]
+        trials = [trial(core, kept.some(slice(0, rows)), grid, times)]
     elif len(times):
         held = held_out_fits(refit, given, y, rows, n_folds)
-        trials = [_trial(fitted, fresh, grid, times) for fitted, fresh in held]
+        trials = [trial(fitted, fresh, grid, times) for fitted, fresh in held]
     if not trials:
         warnings.warn(
             "correct: expected folds that the classifier can be fitted to, got none; rows are "
@@ -224,9 +233,7 @@ def corrected(
         return Correction(grid, none, d, confidence), Held(0, 0), steps
     decided = np.concatenate([trial[0] for trial in trials], axis=1)
     wrong = np.concatenate([trial[1] for trial in trials], axis=1)
-    last = len(times) - wrong[:, :, ::-1].argmax(axis=2)  # of the look after the last wrong one
-    since = np.where(wrong.any(axis=2), np.append(times, d)[last], 0)
-    found = Correction(grid, np.sort(since, axis=1), d, confidence)
+    found = Correction(grid, np.sort(since_of(wrong, times, d), axis=1), d, confidence)
     at = int(np.searchsorted(grid, tau))
     late = times >= found.least_known(tau)
     first = (decided[at] & late).argmax(axis=1)
@@ -235,7 +242,20 @@ def corrected(
     return found, Held(int(len(first) - disagreed.sum()), len(first)), steps
 
 
-def _sizes(core: Fitted, n: int, d: int, fewest: int) -> tuple[int, int]:
+def since_of(wrong: NDArray[np.bool_], times: NDArray[np.int64], d: int) -> NDArray[np.int64]:
+    """From how many known entries on rows are not decided wrongly; d if wrong at the last look.
+
+    Parameters
+    ----------
+    wrong : (..., looks) array of bool
+    times : (looks,) array of int
+    d : int
+    """
+    last = wrong.shape[-1] - wrong[..., ::-1].argmax(axis=-1)  # the look after the last wrong one
+    return np.where(wrong.any(axis=-1), np.append(times, d)[last], 0)
+
+
+def sizes(core: Fitted, n: int, d: int, fewest: int) -> tuple[int, int]:
     """How many rows to hold out, and at how many times to look."""
     looks = min(d - 1, LOOKS)
     samples = core.rule.cost
@@ -246,14 +266,14 @@ def _sizes(core: Fitted, n: int, d: int, fewest: int) -> tuple[int, int]:
     return min(n, ROWS), looks
 
 
-def _fewest(tau: float, confidence: float) -> int:
+def fewest_rows(tau: float, confidence: float) -> int:
     """How many rows can show tau, if all of them agree."""
     if confidence > 0:
         return int(np.ceil(np.log1p(-confidence) / np.log(tau)))
     return int(np.ceil(tau / (1 - tau)))
 
 
-def _trial(
+def trial(
     fitted: Fitted, given: Rows, grid: _Array, times: NDArray[np.int64]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """(p, m, looks): whether rows that the model has not seen would be decided, and wrongly."""

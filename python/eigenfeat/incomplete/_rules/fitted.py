@@ -55,6 +55,7 @@ class Fitted:
     discriminants: Discriminants
     rule: Rule
     n_threads: int | None
+    choice: list[dict[str, Any]] | None = None  # of the completion; files do not keep it here
 
     @property
     def n_features(self) -> int:
