@@ -23,15 +23,8 @@ from sklearn.base import BaseEstimator
 
 from eigenfeat._base.types import Labels
 from eigenfeat._base.validation import show
-from eigenfeat.incomplete._completion.models import GaussianCompletion, MixtureCompletion
-from eigenfeat.incomplete._rules.correction import (
-    Correction,
-    fewest_rows,
-    since_of,
-    sizes,
-    trial,
-)
-from eigenfeat.incomplete._rules.fitted import ROWS, SLACK
+from eigenfeat.incomplete._rules.calibration import shown_share
+from eigenfeat.incomplete._rules.fitted import ROWS, SLACK, fewest_rows, since_of, sizes, trial
 from eigenfeat.incomplete._series.folds import held_out, spread_over_classes
 from eigenfeat.incomplete._series.steps import spread_steps
 
@@ -48,10 +41,8 @@ RefitWith = Callable[[BaseEstimator, NDArray[np.bool_]], "Fitted"]
 METHODS = ("fit", "condition", "condition_prefixes")
 
 
-def candidates_of(completion: Any, n_threads: int | None) -> list[BaseEstimator] | None:
+def candidates_of(completion: Any) -> list[BaseEstimator] | None:
     """What there is to choose from; None where one completion is given."""
-    if isinstance(completion, str):  # "auto"
-        return [GaussianCompletion(n_threads=n_threads), MixtureCompletion(n_threads=n_threads)]
     if not isinstance(completion, list | tuple):
         return None
     good = all(all(hasattr(one, name) for name in METHODS) for one in completion)
@@ -175,7 +166,9 @@ def _scores(
     bound = share = 0
     if confidence is not None:
         since = np.sort(since_of(wrong, times[0, :-1], width))
-        bound = Correction(np.array([tau]), since[None], width, confidence).least_known(tau)
+        stable = np.searchsorted(since, np.arange(width), side="right")
+        shown = shown_share(stable, len(since), confidence) >= tau - SLACK
+        bound = int(np.append(shown, True).argmax())
         share = int(since[int(np.ceil((tau - SLACK) * len(since))) - 1])
 
     def decisions(least: int) -> tuple[float, float]:

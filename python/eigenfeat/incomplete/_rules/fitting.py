@@ -23,7 +23,7 @@ from eigenfeat.incomplete._classifiers.discriminants import (
     discriminants_of,
 )
 from eigenfeat.incomplete._completion.affine import Affine, affine_of
-from eigenfeat.incomplete._completion.models import GaussianCompletion
+from eigenfeat.incomplete._completion.models import GaussianCompletion, MixtureCompletion
 from eigenfeat.incomplete._completion.sets import SETS
 from eigenfeat.incomplete._rules.calibration import lower_bound
 from eigenfeat.incomplete._rules.choice import candidates_of, choose, confidence_each
@@ -101,7 +101,7 @@ class Fitting:
 
     def _check_completions(self) -> None:
         """Refuse a list of completions that cannot be chosen from."""
-        candidates = candidates_of(self.completion, self.n_threads)
+        candidates = _candidates(self)
         if candidates is not None and self.correct == "average" and self.held_out is None:
             expected = "expected a confidence, or held_out, where a completion is chosen"
             raise ValueError(f'correct: {expected}, got "average"')
@@ -193,11 +193,19 @@ def fitted_to(model: BaseEstimator, found: Rows, y: Labels, layout: Layout) -> F
     )
 
 
+def _candidates(model: Any) -> list[BaseEstimator] | None:
+    """Completions to choose from; None where there is one."""
+    if not isinstance(model.completion, str):
+        return candidates_of(model.completion)
+    n_threads = model.n_threads
+    return [GaussianCompletion(n_threads=n_threads), MixtureCompletion(n_threads=n_threads)]
+
+
 def _chosen(
     model: BaseEstimator, found: Rows, y: Labels, layout: Layout
 ) -> tuple[BaseEstimator, list[dict[str, Any]] | None]:
     """The model with one completion, and what there was to choose from, if anything."""
-    candidates = candidates_of(model.completion, model.n_threads)
+    candidates = _candidates(model)
     if candidates is None:
         return model, None
     best, results = choose(
