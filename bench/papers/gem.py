@@ -38,7 +38,10 @@ def printed(table: str, *methods: str) -> tuple[Paper, ...]:
 
 MNIST_QUICK_ROWS = 6_000
 MNIST_GEM = Hyperparameters(
-    fixed={"scale": "none", "constant": False, "expansion": "shifted"},  # pixels have one unit
+    # Pixels have one unit. With the default tolerance, 1e-3, up to 7 of 10,000 held-out errors
+    # depend on the weights that a fit starts from: while choosing those of the last penalty,
+    # none in the final fit.
+    fixed={"scale": "none", "constant": False, "expansion": "shifted", "tol": 1e-5},
     grid={"ridge": (0.5,), "threshold": (1.9, 2.5), "n_directions": (30,), "penalty": (0.05, 0.02)},
     quick={"threshold": 1.9, "n_directions": 5, "penalty": (0.1, 0.02)},
 )

@@ -56,6 +56,7 @@ ESTIMATORS = {
     "LocalFisher": ldg.LocalFisher,
     "ITML": lambda: ldg.ITML(n_pairs=20, max_iter=50, tol=0.5),
     "TransferITML": lambda: ldg.TransferITML(n_pairs=20, max_iter=50, tol=0.5),
+    "PartitionedReducer": lambda: ldg.PartitionedReducer(ldg.LDG(**LDG), part_size=2),
     "NCA": lambda: ldg.NCA(max_iter=3),
     "Autoencoder": lambda: ef.Autoencoder(n_components=2, max_iter=3),
     "MulticlassSVM": ef.MulticlassSVM,
