@@ -17,7 +17,7 @@ void softmax_residual(T* z, index_t k, index_t label, double weight, double ener
   double others = 0.0, squares = 0.0;
   const double gap = static_cast<double>(high) - static_cast<double>(z[label]);
   T sum = T(1);
-  constexpr index_t most_kept = 64;  // exponentials, of which each takes as long as some ten products
+  constexpr index_t most_kept = 64;  // exponentials, each as dear as some ten products
   T kept[most_kept];
   for (index_t c = 0; c < k; ++c) {
     squares += static_cast<double>(z[c]) * static_cast<double>(z[c]);
