@@ -4,9 +4,9 @@
 
 One thread, float64. Pencils of an order are of two kinds: covariances of classes whose columns'
 variances fall, as data have them, and Wishart matrices, whose eigenvalues lie close together: hard
-for Krylov's method. One pencil alone, and nine that share a denominator, as in all pairs of
-ten classes (three from an order of 1,000 on); 1 to 50 directions. For each, milliseconds a pencil of
-every solver, which one is chosen, and its time over that of the fastest. Below, the median and the
+for Krylov's method. One pencil alone, and nine that share a denominator, as in all pairs of ten
+classes (three from an order of 1,000 on); 1 to 50 directions. For each, milliseconds a pencil by
+all solvers, which one is chosen, and its time over that of the fastest. Below, the median and the
 worst of these ratios. EIGENFEAT_CPU and OPENBLAS_CORETYPE choose the instructions.
 """
 
