@@ -17,13 +17,15 @@ two Gram matrices cost takes the Gram matrix, too.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from eigenfeat.linear.lbfgs import Trial
-from eigenfeat.linear.logit_problem import LogitProblem, Penalty
+
+if TYPE_CHECKING:
+    from eigenfeat.linear.logit_problem import LogitProblem, Penalty
 
 __all__ = ["TriedMetric"]
 
