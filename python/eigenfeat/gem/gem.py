@@ -64,21 +64,21 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
         class from its spectrum and its number of rows: see :func:`eigenfeat.pair_directions`.
     n_directions : int >= 1 or "auto", default="auto"
         Maximum number of directions to keep for a pair. "auto": 10; with more than 300 pairs 3,000
-        divided by their number, but at least 3; with more than 3,000 pairs 1.
+        divided by their number, at least 3; with more than 3,000 pairs, and of random groups, 1.
     threshold : float, "auto" or None, default=1.5
         Directions with a smaller eigenvalue are dropped. "auto" drops, for each pair, the
-        directions that are expected from sampling noise alone.
+        directions that are expected from sampling noise alone. Random groups have no threshold.
     pairs : str, tuple, list or Contrasts, default="auto"
         The pairs of classes. "all": all k (k - 1) ordered pairs. "hypercube": neighbours on a cube,
         with the classes at random corners, O(k log k). "random": as many pairs drawn at random.
         "stratified": the same, with every class equally often numerator and denominator. A list
         holds (numerator, denominator) labels. "confusion" pairs each class with those whose means
-        are nearest, O(k). "auto": "all" for up to 50 classes, else "confusion". Between groups of
-        classes: "one_vs_rest", 2 k; "class_tree", 2 (k - 1); or `Contrasts` with your own weights.
-        ``("random", n)``, ``("stratified", n)`` and ``("confusion", n)`` set the number of pairs.
+        are nearest, O(k). Groups of classes: "one_vs_rest", 2 k; "class_tree", 2 (k - 1); your own
+        `Contrasts`; "random_groups", those of six groups in several random partitions. "auto":
+        "all" for up to 50 classes, else "random_groups". Random kinds and "confusion" take a number
+        of pairs: ``(kind, n)``.
     denominator : {"second_moment", "covariance"}, default="second_moment"
-        The denominator matrix. With "covariance", both matrices are about class j's mean; see
-        `pair_directions`.
+        Denominator matrix. With "covariance", both are about class j's mean; see `pair_directions`.
     constant : bool, default=True
         Whether rows are ``(x - m, 1)``, so that a direction has an offset and may cancel a class's
         mean. If False, `C_c` is the second moment of x. It has no effect with "covariance".

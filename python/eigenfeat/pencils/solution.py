@@ -19,14 +19,16 @@ _MOST_DIRECTIONS, _LEAST_DIRECTIONS = 10, 3
 _DIRECTIONS_OF_ALL = _MANY_PAIRS = 3000
 
 
-def directions_of_each(n_directions: int | str, n_pairs: int) -> int:
+def directions_of_each(n_directions: int | str, n_pairs: int, random_groups: bool = False) -> int:
     """Maximum number of directions of each of some pairs.
 
-    "auto" is 10. Above 300 pairs it is 3,000 divided by their number, at least 3, and above 3,000
-    pairs 1: the pairs of many classes say much the same, and a classifier's time grows with the
-    number of all directions.
+    "auto" is 1 for random groups of classes, and 10 for pairs of classes. Above 300 pairs it is
+    3,000 divided by their number, at least 3, and above 3,000 pairs 1: the pairs of many classes
+    say much the same, and a classifier's time grows with the number of all directions.
     """
     if isinstance(n_directions, str) and n_directions == "auto":
+        if random_groups:
+            return 1
         share = _DIRECTIONS_OF_ALL // max(n_pairs, 1)
         least = _LEAST_DIRECTIONS if n_pairs <= _MANY_PAIRS else 1
         return max(least, min(share, _MOST_DIRECTIONS))
