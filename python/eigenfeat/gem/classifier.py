@@ -170,7 +170,7 @@ class GEMClassifier(ClassifierSteps):
         "tol": MultinomialLogit._parameter_constraints["tol"],
         "depth": [Interval(Integral, 1, MOST, closed="both")],
         "hidden_directions": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "hidden_ridge": [*GEM._parameter_constraints["ridge"], None],
+        "hidden_ridge": GEM._parameter_constraints["ridge"],
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "temperature": MultinomialLogit._parameter_constraints["temperature"],
@@ -181,7 +181,7 @@ class GEMClassifier(ClassifierSteps):
 
     def __init__(
         self,
-        ridge: float | str = 0.2,
+        ridge: float | str | None = None,
         n_directions: int | str = "auto",
         threshold: float | str | None = 1.5,
         pairs: Any = "auto",

@@ -58,10 +58,10 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
 
     Parameters
     ----------
-    ridge : float >= 0 or "auto", default=0.2
+    ridge : float >= 0, "auto" or None, default=None
         Multiple of a denominator's mean eigenvalue that is added to its diagonal. 0 needs more
-        independent rows than columns in every class. "auto" chooses one between .03 and 1 for each
-        class from its spectrum and its number of rows: see :func:`eigenfeat.pair_directions`.
+        independent rows than columns in every class. "auto": between .03 and 1 by each class's
+        spectrum, see :func:`eigenfeat.pair_directions`. None: .2; .2 d / n_c with "randomized".
     n_directions : int >= 1 or "auto", default="auto"
         Maximum number of directions to keep for a pair. "auto": 10; with more than 300 pairs 3,000
         divided by their number, at least 3; with more than 3,000 pairs, and of random groups, 1.
@@ -173,7 +173,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
 
     _solve_with: ClassVar[Any] = None  # what pencils are solved with, if not with the core here
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "ridge": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "ridge": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"}), None],
         "n_directions": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "threshold": [Interval(Real, None, None, closed="neither"), StrOptions({"auto"}), None],
         "pairs": [StrOptions(set(KINDS)), tuple, list, Contrasts],
@@ -191,7 +191,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
 
     def __init__(
         self,
-        ridge: float | str = 0.2,
+        ridge: float | str | None = None,
         n_directions: int | str = "auto",
         threshold: float | str | None = 1.5,
         pairs: Any = "auto",

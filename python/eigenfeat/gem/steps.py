@@ -48,7 +48,7 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
     Its parameters are those of the classifier, which documents them.
     """
 
-    ridge: float | str
+    ridge: float | str | None
     n_directions: int | str
     threshold: float | str | None
     pairs: Any

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
     from eigenfeat.pencils.scale import ScaleReport
 
-__all__ = ["Settings", "Solution", "directions_of_each"]
+__all__ = ["DEFAULT_RIDGE", "Settings", "Solution", "directions_of_each"]
 
+DEFAULT_RIDGE = 0.2
 _MOST_DIRECTIONS, _LEAST_DIRECTIONS = 10, 3
 _DIRECTIONS_OF_ALL = _MANY_PAIRS = 3000
 
@@ -51,10 +52,15 @@ class Settings:
     n_threads: int | None
 
     @classmethod
-    def of(cls, estimator: BaseEstimator, seed: int) -> Settings:
-        """Of an estimator that has parameters of these names."""
+    def of(
+        cls, estimator: BaseEstimator, seed: int, default_ridge: float | str = DEFAULT_RIDGE
+    ) -> Settings:
+        """Of an estimator that has parameters of these names; the ridge of None is the default."""
         names = set(cls.__dataclass_fields__) - {"seed"}
-        return cls(seed=seed, **{name: getattr(estimator, name) for name in names})
+        given = {name: getattr(estimator, name) for name in names}
+        if given["ridge"] is None:
+            given["ridge"] = default_ridge
+        return cls(seed=seed, **given)
 
 
 @dataclass(frozen=True, eq=False)
