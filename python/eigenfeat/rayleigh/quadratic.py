@@ -249,7 +249,7 @@ def _root(matrix: Array, whose: str, ridge: float) -> Array:
     """Cholesky factor; an error where a column is one of others', but for rounding."""
     variances = np.diag(matrix)
     try:
-        factor: Array = np.linalg.cholesky(matrix)
+        factor: Array = np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
     except np.linalg.LinAlgError:
         factor = np.zeros_like(matrix)
     least = 10 * len(matrix) * np.finfo(np.float64).eps

@@ -12,6 +12,7 @@ from eigenfeat.moments.groups import moments_of_groups
 from eigenfeat.pencils.contrasts import Contrasts
 from eigenfeat.pencils.pairs import random_partitions
 from eigenfeat.pencils.pencils import pair_conditions
+from eigenfeat.pencils.solution import directions_of_each
 
 
 def many(rng, k=60, d=5, n=6, dtype=np.float64):
@@ -101,6 +102,18 @@ def test_errors_name_the_argument(rng):
         pair_directions(moments, ("random_groups", 0))
     with pytest.raises(ValueError, match="pairs: expected one of"):
         pair_directions(moments, ("one_vs_rest", 4))
+
+
+@pytest.mark.parametrize("k", [2, 5, 10, 11, 26, 50, 51, 191, 1000, 5000])
+def test_directions_of_one_layer_are_as_many_as_the_guide_says(k):
+    """The F of the formula of memory in `docs/guide/large_data.md`, for 200 columns."""
+    groups = k > 50
+    pairs = k * (k - 1)
+    if groups:
+        pairs = 30 * len(random_partitions(k, 200, None, np.random.RandomState(0)))
+    total = pairs * directions_of_each("auto", pairs, groups)
+    assert total <= (900 if k <= 10 else 7400 if k <= 50 else 600)
+    assert total >= 150 or k < 5
 
 
 # ---- hidden layers -------------------------------------------------------------------------------
