@@ -75,6 +75,11 @@ PERCEPTRON = Hyperparameters(
     quick={"hidden_layer_sizes": (128,)},
 )
 BOOSTING = Hyperparameters(fixed={"early_stopping": True}, quick={"max_iter": 15})
+TREES = (
+    Method("extra trees", estimators.extra_trees, peer=True),
+    Method("boosted trees", estimators.boosting, BOOSTING, peer=True),
+    Method("LightGBM", estimators.lightgbm, peer=True),
+)
 
 
 def load_mnist(path: Path, context: Context) -> Data:
@@ -121,7 +126,7 @@ MNIST = Problem(
         ),
         Method("SVM, Gaussian kernel", estimators.svc, SVC_ON_PIXELS, peer=True),
         Method("multilayer perceptron", estimators.perceptron, PERCEPTRON, peer=True),
-        Method("boosted trees", estimators.boosting, BOOSTING, peer=True),
+        *TREES,
     ),
     quoted=printed("mnist", "Maxout", "DropConnect", "Dropout"),
 )
@@ -239,6 +244,7 @@ COVERTYPE = Problem(
             members=BOTH,
         ),
         Method("SVM, Gaussian kernel", estimators.svc, SVC_ON_COVERTYPE, SVM, peer=True),
+        *TREES,
     ),
 )
 
@@ -333,6 +339,7 @@ SPEECH = Problem(
             members=ONE,
         ),
         *map(_strategy, STRATEGIES),
+        *TREES,
     ),
     quoted=(NETWORK,),
     objective="cross_entropy",

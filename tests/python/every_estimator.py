@@ -34,6 +34,7 @@ ESTIMATORS = {
     "MultinomialLogit, warm": lambda: ef.MultinomialLogit(warm_start=True),
     "CalibratedLeastSquares": lambda: ef.CalibratedLeastSquares(n_iterations=3),
     "FisherLDA": ef.FisherLDA,
+    "QuadraticDiscriminant": ef.QuadraticDiscriminant,
     "SlicedInverseRegression": lambda: ef.SlicedInverseRegression(n_slices=3),
     "RayleighPCA": ef.RayleighPCA,
     "VanishingComponents": ef.VanishingComponents,

@@ -81,6 +81,7 @@ MODELS = {
     ),
     "CalibratedLeastSquares": lambda: ef.CalibratedLeastSquares().fit(X, Y),
     "FisherLDA": lambda: ef.FisherLDA().fit(X, Y),
+    "QuadraticDiscriminant": lambda: ef.QuadraticDiscriminant().fit(X, Y),
     "SlicedInverseRegression": lambda: ef.SlicedInverseRegression(n_slices=4).fit(
         X, X[:, 0] + 0.1 * X[:, 1]
     ),
