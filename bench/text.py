@@ -1,6 +1,6 @@
 """GEM on a bag of words of a million terms, beside linear classifiers on the raw words.
 
-    python bench/text.py --rows 200000 --terms 1000000 --classes 10 --ridge 0.2
+    python bench/text.py --rows 200000 --terms 1000000 --classes 10 --ridge default 20
 
 Makes documents as text is: term frequencies by Zipf's law, each document's terms partly from the
 language at large and partly from a few topics, which classes prefer to different degrees; counts
@@ -78,6 +78,11 @@ def rivals(n: int) -> dict[str, Any]:
     return found
 
 
+def _ridge(text: str) -> float | None:
+    """A number, or None for the default, which follows the numbers of rows and terms."""
+    return None if text == "default" else float(text)
+
+
 def main() -> None:
     """Make documents, fit, print."""
     parser = argparse.ArgumentParser(
@@ -89,7 +94,7 @@ def main() -> None:
     parser.add_argument("--length", type=int, default=130, help="mean tokens of a document")
     parser.add_argument("--topical", type=float, default=0.1, help="share of a topic's terms")
     parser.add_argument("--directions", type=int, default=10)
-    parser.add_argument("--ridge", type=float, nargs="+", default=[0.2])
+    parser.add_argument("--ridge", type=_ridge, nargs="+", default=[None], help="or default")
     parser.add_argument("--threshold", type=float, default=1.5)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--classifier", action="store_true", help="also fit GEMClassifier")
@@ -120,7 +125,7 @@ def main() -> None:
             print(f"{name}: {took:.1f} s, held-out accuracy {score:.4f}", flush=True)
 
 
-def fit(options: argparse.Namespace, ridge: float, X: Any, y: Any, Z: Any, z: Any) -> None:
+def fit(options: argparse.Namespace, ridge: float | None, X: Any, y: Any, Z: Any, z: Any) -> None:
     """One ridge: the extractor, or the classifier on top."""
     shared = {
         "ridge": ridge,
@@ -142,7 +147,8 @@ def fit(options: argparse.Namespace, ridge: float, X: Any, y: Any, Z: Any, z: An
         result = f"{len(values)} directions, largest residual {gem.residuals_.max():.1e}"
     used = time.process_time() - busy
     print(
-        f"ridge {ridge:g}: {took:.1f} s ({used:.0f} s of processor), peak {peak():.2f} GB, "
+        f"ridge {'default' if ridge is None else ridge}: {took:.1f} s ({used:.0f} s of processor), "
+        f"peak {peak():.2f} GB, "
         f"{result}, "
         f"eigenvalues {values.min(initial=np.inf):.3g} to {values.max(initial=0):.3g}",
         flush=True,

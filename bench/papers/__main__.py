@@ -38,8 +38,10 @@ and of the paper on max-margin data shifting (AAAI 2016), Tables 1, 3 and 4 and 
 
   mmds       mnist.npz, opencv_digits.npz, ocr_letters.npz, faces_yale.npz, faces_yaleb.npz,
              faces_orl.npz, microarray_standins.npz
+  mmds-joint its joint moves, corrupted copies and max-margin PCA, ten splits (the paper has no
+             table of them)                 mnist.npz, opencv_digits.npz, ocr_letters.npz
 
-The last six also draw pictures.
+All of the thesis and `mmds` also draw pictures.
 
 A file that is missing or of another kind is named, with the arrays that it should hold. Ctrl-C ends
 a run; what is finished is printed and kept."""
@@ -53,6 +55,7 @@ TASKS = {
     "ldg-transfer": "ldg_transfer",
     "ldg-digits": "ldg_digits",
     "mmds": "mmds",
+    "mmds-joint": "mmds_joint",
     "early": "early",
 }
 

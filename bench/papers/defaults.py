@@ -66,6 +66,7 @@ METHODS = (
     Method("SVM, Gaussian kernel", estimators.standardised_svc),
     Method("extra trees", estimators.extra_trees),
     Method("boosted trees", estimators.boosting, peer=True),
+    Method("LightGBM", estimators.lightgbm, peer=True),
 )
 WHOLE = {"X": "(n, d) rows", "y": "(n,) labels"}
 PARTS = {**WHOLE, "X_test": "(m, d) rows for testing", "y_test": "(m,) labels"}

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bench.papers.protocol import Context
+from eigenfeat._base.extras import require
 from eigenfeat.expansion.features import expand
 
 FLOATS = [np.float64, np.float32]
@@ -72,12 +73,19 @@ svc = partial(made, where=(SVC,))
 perceptron = partial(made, where=("sklearn.neural_network.MLPClassifier",))
 boosting = partial(made, where=("sklearn.ensemble.HistGradientBoostingClassifier",))
 extra_trees = partial(made, where=("sklearn.ensemble.ExtraTreesClassifier",), n_jobs=-1)
+_lightgbm = partial(made, where=("lightgbm.LGBMClassifier",), verbosity=-1)
 standardised_svc = partial(made, where=(SCALER, SVC))
 standardised_logistic = partial(
     made,
     where=(SCALER, "sklearn.linear_model.LogisticRegression"),
     logisticregression__max_iter=2_000,  # enough to converge
 )
+
+
+def lightgbm(context: Context, **parameters: Any) -> Any:
+    """LightGBM's boosted trees, which the extra "bench" installs."""
+    require("lightgbm", "the peer LightGBM")
+    return _lightgbm(context, n_jobs=context.threads, **parameters)
 
 
 def random_directions(context: Context) -> Any:

@@ -163,7 +163,6 @@ def by_scales(job: Job, outcome: Shifted) -> None:
 
 # ---- what is run ---------------------------------------------------------------------------------
 
-FILES = {"MNIST": "mnist.npz", "Digits": "opencv_digits.npz", "Letters": "ocr_letters.npz"}
 BY_KERNELS = ("KPCA", "ICA", "SPCA", "KM", "FA", "NMF")  # on random Fourier features of rows
 FACES = (("Yale", "yale", 3), ("Yale B", "yaleb", 5), ("ORL", "orl", 2))  # and rows to train on
 # In place of the paper's 11 Tumors, which is not at hand; the sets have other rows and classes.
@@ -218,7 +217,7 @@ def _faces() -> Iterator[Problem]:
 
 def _shifts() -> Iterator[Problem]:
     """Tables 4 and 3 and Figure 3; what shares features stands together."""
-    for data, file in FILES.items():
+    for data, file in mmds_data.FILES.items():
         for kernels in (True, False):
             for table in TITLES:
                 methods = [
@@ -230,7 +229,7 @@ def _shifts() -> Iterator[Problem]:
                 if methods:
                     yield _problem(table, data, file, methods)
     curves = [Experiment(case.extractor, by_scales, case=case) for case in CURVES]
-    yield _problem("Figure 3", "MNIST", FILES["MNIST"], curves)
+    yield _problem("Figure 3", "MNIST", mmds_data.FILES["MNIST"], curves)
 
 
 # ---- what is told --------------------------------------------------------------------------------

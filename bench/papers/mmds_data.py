@@ -21,6 +21,7 @@ from eigenfeat.maxmargin import Autoencoder
 SEED = 0
 QUICK_TEST_ROWS, QUICK_TRAIN_ROWS = 2_000, 1_000
 MNIST_ROWS = 500
+FILES = {"MNIST": "mnist.npz", "Digits": "opencv_digits.npz", "Letters": "ocr_letters.npz"}
 LETTER_FOLD = 1  # 5,375 rows, as many as in the paper
 KERNEL_FEATURES = {"MNIST": 1_000, "Digits": 500, "Letters": 1_000}
 QUICK_KERNEL_FEATURES = 200
@@ -50,17 +51,17 @@ class AboveZero(TransformerMixin, BaseEstimator):
 
 def load(data: str, folder: Path, *, quick: bool) -> Split:
     """MNIST, Digits or Letters; a quick run has fewer rows."""
-    split = {"MNIST": _mnist, "Digits": _digits, "Letters": _letters}[data](folder)
+    split = {"MNIST": mnist, "Digits": _digits, "Letters": letters}[data](folder)
     if not quick:
         return split
     train = subsample(split.train, QUICK_TRAIN_ROWS, SEED)
     return Split(train, subsample(split.test, QUICK_TEST_ROWS, SEED))
 
 
-def _mnist(folder: Path) -> Split:
+def mnist(folder: Path, seed: int = SEED) -> Split:
     """Pixels in 0..1, few of the official training rows."""
     train, test = (read_rows(folder / "mnist.npz", f"X_{p}", f"y_{p}") for p in ("train", "test"))
-    train = subsample(train, MNIST_ROWS, SEED)
+    train = subsample(train, MNIST_ROWS, seed)
     return Split(*(Rows(rows.X / np.float32(255), rows.y) for rows in (train, test)))
 
 
@@ -72,9 +73,10 @@ def _digits(folder: Path) -> Split:
     return Split(rows[order[:half]], rows[order[half:]])
 
 
-def _letters(folder: Path) -> Split:
+def letters(folder: Path, fold: int = LETTER_FOLD) -> Split:
+    """One of ten folds to train on, all others to test on."""
     rows = read_rows(folder / "ocr_letters.npz", "X", "y")
-    training = read_arrays(folder / "ocr_letters.npz", "fold")[0] == LETTER_FOLD
+    training = read_arrays(folder / "ocr_letters.npz", "fold")[0] == fold
     return Split(rows[training], rows[~training])
 
 

@@ -81,14 +81,14 @@ def _one_split(
     moved = max((choice for choice in means if choice.scale > 0), key=means.__getitem__)
     accuracies = []
     for choice in (still, moved):
-        train, test = _centred(splits[choice.kind])
+        train, test = centred(splits[choice.kind])
         shifter = Shifter(train, choice.C, threads)
         accuracies.append(shifter.accuracy(_ten(), choice.scale, test))
     return accuracies[0], accuracies[1], moved.scale
 
 
 def _scores(kind: int, part: Split, threads: int | None) -> Iterator[tuple[Choice, float]]:
-    train, held = _centred(part)
+    train, held = centred(part)
     for number, C in enumerate(FACE_C):
         shifter = Shifter(train, C, threads)
         still = () if number else (0.0,)  # rows that stay do not depend on C
@@ -107,6 +107,6 @@ def _ten() -> Any:
     return extractor("PCA", FACE_COMPONENTS, quick=False)
 
 
-def _centred(split: Split) -> tuple[Rows, Rows]:
+def centred(split: Split) -> tuple[Rows, Rows]:
     mean = split.train.X.mean(axis=0)
     return Rows(split.train.X - mean, split.train.y), Rows(split.test.X - mean, split.test.y)

@@ -1,96 +1,172 @@
 """Joint shifts, corrupted copies and max-margin PCA beside the single shift, over random splits.
 
-    python -m bench.papers.mmds_joint DIR MNIST 5
-
-prints a line of JSON for each split: accuracies in percent and seconds by method.
+Equations 4 to 7 and 12 to 15 of the paper on max-margin data shifting, of which it prints no table.
 """
 
 from __future__ import annotations
 
-import json
-import sys
 import time
-import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.decomposition import PCA
-from sklearn.exceptions import ConvergenceWarning
 
 from bench.papers import mmds_data
-from bench.papers.mmds_data import Split
-from bench.papers.mmds_shifting import EPOCHS, READ_C, TOLERANCE
-from bench.papers.protocol import Rows, read_arrays, read_rows, subsample
+from bench.papers.mmds_data import SEED, Split
+from bench.papers.mmds_faces import centred
+from bench.papers.mmds_shifting import EPOCHS, TOLERANCE, read_accuracy
+from bench.papers.protocol import (
+    Context,
+    Files,
+    Job,
+    Method,
+    Outcome,
+    Problem,
+    Protocol,
+    Report,
+    Rows,
+    Run,
+    Step,
+    subsample,
+)
+from bench.papers.tables import mean_and_deviation, mean_fields, new_table
 from eigenfeat.maxmargin import MaxMarginPCA, MaxMarginShift, MulticlassSVM
 
-SPLITS = 10
+SPLITS, QUICK_SPLITS = 10, 2
 MOVE_C = 0.1  # of the SVMs that move rows
 CHOICE = {"scales": (0.0, 0.3, 0.6, 1.0, 1.5, 2.0), "cv": 3}
+QUICK_CHOICE = {"scales": (0.0, 1.0), "cv": 2}
 TEST_ROWS = 10_000
+DIMENSIONS = (5, 10, 20)
+STILL, ONCE = "PCA", "once"
 
 
-def split_of(data: str, folder: Path, seed: int) -> Split:
-    """Rows to train on, as many as in the paper, and rows to test on."""
-    if data == "MNIST":
-        train, test = (
-            read_rows(folder / "mnist.npz", f"X_{p}", f"y_{p}") for p in ("train", "test")
-        )
-        train = subsample(train, mmds_data.MNIST_ROWS, seed)
-        return Split(*(Rows(rows.X / np.float32(255), rows.y) for rows in (train, test)))
-    if data == "Digits":
-        given = mmds_data.load("Digits", folder, quick=False)
-        X, y = np.vstack([given.train.X, given.test.X]), np.append(given.train.y, given.test.y)
-        order = np.random.RandomState(100 + seed).permutation(len(y))
-        half = len(y) // 2
-        return Split(Rows(X[order[:half]], y[order[:half]]), Rows(X[order[half:]], y[order[half:]]))
-    rows = read_rows(folder / "ocr_letters.npz", "X", "y")
-    training = read_arrays(folder / "ocr_letters.npz", "fold")[0] == seed
-    rest = np.random.RandomState(seed).permutation(np.flatnonzero(~training))[:TEST_ROWS]
-    return Split(
-        Rows(rows.X[training].astype(np.float32), rows.y[training]),
-        Rows(rows.X[rest].astype(np.float32), rows.y[rest]),
-    )
+def digits(folder: Path, seed: int) -> Split:
+    """Half of the digits each."""
+    given = mmds_data.load("Digits", folder, quick=False)
+    X, y = np.vstack([given.train.X, given.test.X]), np.append(given.train.y, given.test.y)
+    order = np.random.RandomState(100 + seed).permutation(len(y))
+    half = len(y) // 2
+    return Split(Rows(X[order[:half]], y[order[:half]]), Rows(X[order[half:]], y[order[half:]]))
 
 
-def methods(n_components: int) -> dict[str, Any]:
-    """What is compared, by name."""
+def letters(folder: Path, seed: int) -> Split:
+    """One of the ten folds to train on, and some rows of the others."""
+    given = mmds_data.letters(folder, seed)
+    return Split(given.train, subsample(given.test, TEST_ROWS, seed))
+
+
+def model(kind: str, n_components: int, context: Context) -> Any:
+    """One of what is compared."""
     pca = PCA(n_components, random_state=0)
-    given = {"svm": MulticlassSVM(C=MOVE_C, tol=TOLERANCE, max_iter=EPOCHS), **CHOICE}
-    return {
-        "rows": pca,
-        "once": MaxMarginShift(pca, **given),
-        "joint": MaxMarginShift(pca, moves="joint", tol=1e-6, **given),
-        "MaxMarginPCA": MaxMarginPCA(n_components, max_iter=30, **given),
-        "corrupted": MaxMarginShift(pca, moves="corrupted", n_copies=5, **given),
+    svm = MulticlassSVM(C=MOVE_C, tol=TOLERANCE, max_iter=EPOCHS, n_threads=context.threads)
+    given = {"svm": svm, **(QUICK_CHOICE if context.quick else CHOICE)}
+    makers: dict[str, Callable[[], Any]] = {
+        STILL: lambda: pca,
+        ONCE: lambda: MaxMarginShift(pca, **given),
+        "joint": lambda: MaxMarginShift(pca, moves="joint", tol=1e-6, **given),
+        "MaxMarginPCA": lambda: MaxMarginPCA(n_components, max_iter=30, **given),
+        "corrupted": lambda: MaxMarginShift(pca, moves="corrupted", n_copies=5, **given),
     }
+    return makers[kind]()
 
 
-def accuracy(model: Any, train: Rows, test: Rows) -> float:
-    """Of a linear SVM on standardised features, in percent."""
-    known, new = model.transform(train.X), model.transform(test.X)
-    mean, deviation = known.mean(axis=0), known.std(axis=0)
-    deviation[deviation == 0] = 1
-    reader = MulticlassSVM(C=READ_C, tol=TOLERANCE, max_iter=EPOCHS)
-    reader.fit((known - mean) / deviation, train.y)
-    return 100.0 * float(reader.score((new - mean) / deviation, test.y))
+KINDS = (STILL, ONCE, "joint", "MaxMarginPCA", "corrupted")
 
 
-def main(folder: str, data: str, n_components: str) -> None:
-    """Print a line for each split."""
-    warnings.simplefilter("ignore", ConvergenceWarning)
-    for seed in range(SPLITS):
-        split = split_of(data, Path(folder), seed)
-        mean = split.train.X.mean(axis=0)
-        train, test = (Rows(rows.X - mean, rows.y) for rows in (split.train, split.test))
-        found: dict[str, float] = {"split": seed}
-        for name, model in methods(int(n_components)).items():
-            started = time.perf_counter()
-            model.fit(train.X, train.y)
-            found[f"{name} seconds"] = round(time.perf_counter() - started, 2)
-            found[name] = round(accuracy(model, train, test), 3)
-        print(json.dumps(found), flush=True)
+def study(job: Job, outcome: Outcome, step: Step) -> None:
+    """Fill in an outcome: accuracy in percent and seconds of the fit for each split."""
+    context = job.context
+    count = QUICK_SPLITS if context.quick else SPLITS
+    for seed in range(count):
+        step(f"split {seed + 1} of {count}")
+        train, test = centred(_split(job, seed))
+        made = job.method.build(context)
+        started = time.perf_counter()
+        made.fit(train.X, train.y)
+        seconds = time.perf_counter() - started
+        read = read_accuracy(made.transform, train, test, context.threads)
+        outcome.splits.append((read, seconds))
+        outcome.n_train, outcome.n_test = len(train), len(test)
 
 
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+def _split(job: Job, seed: int) -> Split:
+    found: Split = job.problem.load(job.folder, seed)
+    if not job.context.quick:
+        return found
+    train = subsample(found.train, mmds_data.QUICK_TRAIN_ROWS, SEED)
+    return Split(train, subsample(found.test, mmds_data.QUICK_TEST_ROWS, SEED))
+
+
+def tell(run: Run) -> Iterator[Any]:
+    """Yield a table of accuracies, and of gains over PCA and over the single shift by split."""
+    headings = ["data", "method", "accuracy %", "over PCA", "over once", "seconds"]
+    table = new_table(headings, names=2)
+    for problem in run.protocol.problems:
+        done = run.done(problem)
+        for name, outcome in done.items():
+            if outcome.failure:
+                yield f"{problem.name}, {name} failed: {outcome.failure}", "red"
+                continue
+            cells = [_gain(outcome, done.get(other)) for other in (STILL, ONCE)]
+            right, seconds = np.transpose(outcome.splits)
+            told = mean_and_deviation(right, 1), *cells, f"{seconds.mean():.2f}"
+            table.add_row(problem.name, name, *told)
+    yield table
+
+
+def _gain(outcome: Outcome, other: Outcome | None) -> str:
+    """The mean gain over another method on the same splits, and its standard error."""
+    if other is None or other is outcome or other.failure:
+        return ""
+    gains = np.array([a - b for (a, _), (b, _) in zip(outcome.splits, other.splits, strict=True)])
+    return f"{gains.mean():+.1f} ± {gains.std(ddof=1) / np.sqrt(len(gains)):.1f}"
+
+
+FIELDS = (
+    *("data", "method", "accuracy", "accuracy_deviation", "accuracies", "seconds"),
+    *("n_train", "n_test", "quick", "failure"),
+)
+
+
+def lines(run: Run) -> Files:
+    """Return one line for each outcome."""
+    found = []
+    for one in run.outcomes:
+        right = [round(accuracy, 3) for accuracy, _ in one.splits]
+        found.append(
+            {
+                "data": one.problem,
+                "method": one.method,
+                **mean_fields("accuracy", right),
+                "accuracies": right,
+                "seconds": [round(seconds, 3) for _, seconds in one.splits],
+                **{field: getattr(one, field) for field in ("n_train", "n_test", "failure")},
+                "quick": run.context.quick,
+            }
+        )
+    return {"": (FIELDS, found)}
+
+
+def _problems() -> Iterator[Problem]:
+    for load, (data, file) in zip(
+        (mmds_data.mnist, digits, letters), mmds_data.FILES.items(), strict=True
+    ):
+        for dimension in DIMENSIONS:
+            name = f"{data} {dimension}"
+            methods = tuple(Method(kind, partial(model, kind, dimension)) for kind in KINDS)
+            yield Problem(name, name, "", file, {}, load, methods, study=study)
+
+
+PROTOCOLS = {
+    "mmds-joint": Protocol(
+        "mmds-joint",
+        tuple(_problems()),
+        Report(tell, lines),
+        alone=False,
+        parts="a data set with its dimension, or a method",
+    )
+}

@@ -19,6 +19,7 @@ HELD_OUT = 0.2
 FEW_ROWS, SPLITS_OF_FEW = 1_000, 6  # below so many rows one held-out part would say too little
 
 Learn = Callable[[], Any]
+Features = Callable[[NDArray[Any]], NDArray[Any]]
 
 
 class Shifter:
@@ -40,11 +41,16 @@ class Shifter:
     def accuracy(self, extractor: Any, scale: float, test: Rows) -> float:
         """Of a linear SVM on features of the rows as they are, in percent."""
         extractor.fit(self.moved(scale))
-        train, held = extractor.transform(self.rows.X), extractor.transform(test.X)
-        mean, deviation = train.mean(axis=0), train.std(axis=0)
-        deviation[deviation == 0] = 1
-        model = _svm((train - mean) / deviation, self.rows.y, READ_C, self.threads)
-        return 100.0 * float(model.score((held - mean) / deviation, test.y))
+        return read_accuracy(extractor.transform, self.rows, test, self.threads)
+
+
+def read_accuracy(features: Features, train: Rows, test: Rows, threads: int | None) -> float:
+    """Accuracy of a linear SVM on standardised features, in percent."""
+    known, new = features(train.X), features(test.X)
+    mean, deviation = known.mean(axis=0), known.std(axis=0)
+    deviation[deviation == 0] = 1
+    model = _svm((known - mean) / deviation, train.y, READ_C, threads)
+    return 100.0 * float(model.score((new - mean) / deviation, test.y))
 
 
 Parts = Sequence[tuple[Shifter, Rows]]

@@ -81,6 +81,7 @@ MODELS = {
     ),
     "CalibratedLeastSquares": lambda: ef.CalibratedLeastSquares().fit(X, Y),
     "FisherLDA": lambda: ef.FisherLDA().fit(X, Y),
+    "QuadraticDiscriminant": lambda: ef.QuadraticDiscriminant().fit(X, Y),
     "SlicedInverseRegression": lambda: ef.SlicedInverseRegression(n_slices=4).fit(
         X, X[:, 0] + 0.1 * X[:, 1]
     ),
@@ -104,6 +105,7 @@ MODELS = {
     "LocalFisher": lambda: ldg.LocalFisher().fit(X, Y),
     "ITML": lambda: ldg.ITML(2).fit(X, Y),
     "NCA": lambda: ldg.NCA(2).fit(X, Y),
+    "PartitionedReducer": lambda: ldg.PartitionedReducer(ldg.LDG(1), part_size=2).fit(X, Y),
     "PooledPCA": lambda: ldg.PooledPCA().fit(X, Y, sample_domain=DOMAINS),
     "PooledFisher": lambda: ldg.PooledFisher().fit(X, Y, sample_domain=DOMAINS),
     "TransferITML": lambda: ldg.TransferITML(2).fit(X, Y, sample_domain=DOMAINS),

@@ -17,16 +17,23 @@ void softmax_residual(T* z, index_t k, index_t label, double weight, double ener
   double others = 0.0, squares = 0.0;
   const double gap = static_cast<double>(high) - static_cast<double>(z[label]);
   T sum = T(1);
+  constexpr index_t most_kept = 64;  // exponentials, each as dear as some ten products
+  T kept[most_kept];
   for (index_t c = 0; c < k; ++c) {
     squares += static_cast<double>(z[c]) * static_cast<double>(z[c]);
-    if (c != top) others += static_cast<double>(std::exp(z[c] - high));
+    const T part = std::exp(z[c] - high);
+    if (c < most_kept) kept[c] = part;
+    if (c != top) others += static_cast<double>(part);
   }
   sum += static_cast<T>(others);
   terms.loss += weight * (std::log1p(others) + gap);
   terms.energy += weight * squares;
   const T w = static_cast<T>(weight), share = w / sum;
   const T energy = static_cast<T>(weight * energy_weight);
-  for (index_t c = 0; c < k; ++c) z[c] = share * std::exp(z[c] - high) + energy * z[c];
+  for (index_t c = 0; c < k; ++c) {
+    const T part = c < most_kept ? kept[c] : std::exp(z[c] - high);
+    z[c] = share * part + energy * z[c];
+  }
   // What is left of the label's probability, 1 - p, without the cancellation where p is near 1.
   if (label == top) {
     z[label] = energy * high - w * (static_cast<T>(others) / sum);

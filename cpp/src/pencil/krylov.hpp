@@ -44,9 +44,9 @@ index_t krylov_block(index_t d) {
   if (bytes <= index_t{8} << 20) return kernels<NarrowKernels<T>>().narrowest;
   return bytes <= index_t{12} << 20 ? kLane<T> : 2 * kLane<T>;
 }
-// Smaller problems fill the basis before Lanczos pays; they go to a dense solver.
+// The basis and a block beside it must fit; smaller problems go to a dense solver.
 inline bool krylov_fits(index_t d, index_t n_vectors) {
-  return d >= 2 * krylov_capacity(n_vectors);
+  return d >= krylov_capacity(n_vectors) + kMaximumBlock;
 }
 
 template <class T>

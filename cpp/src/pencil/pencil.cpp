@@ -242,18 +242,20 @@ class Batch {
 }  // namespace
 
 Solver choose_solver(index_t d, index_t n_vectors, double items_per_denominator) {
-  // Seconds times 10^10 on one core (2.8 GHz, AVX-512), fitted to bench_pencil for d from 16 to 3,600;
-  // only their ratios matter, and these
-  // are much the same on AVX2 and SSE2, where BLAS is slower by what our products are. syevr finds part of a spectrum by bisection and inverse iteration,
-  // which costs per vector; all of it costs little more than sygvd.
+  // Seconds times 10^10 on one core (Zen 5), fitted to bench/solver_choice.py with each set of
+  // instructions, d from 50 to 2,000; only their ratios matter. syevr finds part of a spectrum by
+  // bisection and inverse iteration, which costs per vector; all of it costs little more than sygvd.
+  // Krylov's columns are its products' equivalents, orthogonalisation included: of narrow blocks they
+  // are fewer, for many vectors more. How many a pencil needs depends on its spectrum, which is not
+  // known here.
   const double n = static_cast<double>(d), m = static_cast<double>(n_vectors);
   const double n2 = n * n, n3 = n2 * n;
   const double share = 1.0 / std::max(items_per_denominator, 1.0);
-  const double full = 3.2 * n3 + 1000.0 * n2;
-  const double subset = n_vectors == d ? 1.2 * full : 1.2 * n3 + 400.0 * n2 + 6000.0 * n * m;
-  const double columns = std::max(2.5 * m + 80.0, 112.0);
-  const double krylov = columns * (1.1 * n2 + 700.0 * n + 12.0 * columns * columns) +
-                        share * (0.25 * n3 + 400.0 * n2);
+  const double full = 1.51 * n3 + 1505.0 * n2;
+  const double subset = n_vectors == d ? 1.2 * full : 1.15 * n3 + 382.0 * n2 + 6200.0 * n * m;
+  const bool narrow = kernels<NarrowKernels<double>>().narrowest < kLane<double>;
+  const double columns = narrow ? 1.53 * m + 24.0 : 1.11 * m + 30.8;
+  const double krylov = columns * (8.3 * n2 + 2414.0 * n) + share * (0.7 * n3 + 53.0 * n2);
   if (krylov_fits(d, n_vectors) && krylov < subset && krylov < full) return Solver::krylov;
   return subset < full ? Solver::subset : Solver::full;
 }

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 __all__ = ["MissingExtraError", "installed", "require"]
 
-EXTRAS = {"matplotlib": "plot", "rich": "cli", "shtab": "cli"}
+EXTRAS = {"lightgbm": "bench", "matplotlib": "plot", "rich": "cli", "shtab": "cli"}
 
 
 class MissingExtraError(ImportError):
@@ -26,7 +26,7 @@ def require(library: str, purpose: str) -> None:
 
     Parameters
     ----------
-    library : {"matplotlib", "rich", "shtab"}
+    library : {"lightgbm", "matplotlib", "rich", "shtab"}
     purpose : str
         What it is needed for.
 

@@ -22,6 +22,7 @@ PARAMETERS = (
 )
 PAIRS = (
     *("all", "hypercube", "random", "stratified", "confusion", "one_vs_rest", "class_tree"),
+    "random_groups",
     "auto",
 )
 

@@ -222,7 +222,7 @@ class GEMEnsemble(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstimator)
     def _sibling(member: GEMClassifier, gem: GEM, groups: LabelledRows, started: float) -> GEM:
         """A member's extractor, from the first one's moments unless it has clusters of its own."""
         if member.n_clusters == 1:
-            return member._gem(0)._adopt(gem.moments_)
+            return member._gem(0, len(gem.moments_.active_classes))._adopt(gem.moments_)
         own, clusters = member._first(groups)
         return own._learn(clusters, started)
 

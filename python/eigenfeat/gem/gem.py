@@ -58,27 +58,27 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
 
     Parameters
     ----------
-    ridge : float >= 0 or "auto", default=0.2
+    ridge : float >= 0, "auto" or None, default=None
         Multiple of a denominator's mean eigenvalue that is added to its diagonal. 0 needs more
-        independent rows than columns in every class. "auto" chooses one between .03 and 1 for each
-        class from its spectrum and its number of rows: see :func:`eigenfeat.pair_directions`.
+        independent rows than columns in every class. "auto": between .03 and 1 by each class's
+        spectrum, see :func:`eigenfeat.pair_directions`. None: .2; .2 d / n_c with "randomized".
     n_directions : int >= 1 or "auto", default="auto"
         Maximum number of directions to keep for a pair. "auto": 10; with more than 300 pairs 3,000
-        divided by their number, but at least 3; with more than 3,000 pairs 1.
+        divided by their number, at least 3; with more than 3,000 pairs, and of random groups, 1.
     threshold : float, "auto" or None, default=1.5
         Directions with a smaller eigenvalue are dropped. "auto" drops, for each pair, the
-        directions that are expected from sampling noise alone.
+        directions that are expected from sampling noise alone. Random groups have no threshold.
     pairs : str, tuple, list or Contrasts, default="auto"
         The pairs of classes. "all": all k (k - 1) ordered pairs. "hypercube": neighbours on a cube,
         with the classes at random corners, O(k log k). "random": as many pairs drawn at random.
         "stratified": the same, with every class equally often numerator and denominator. A list
         holds (numerator, denominator) labels. "confusion" pairs each class with those whose means
-        are nearest, O(k). "auto": "all" for up to 50 classes, else "confusion". Between groups of
-        classes: "one_vs_rest", 2 k; "class_tree", 2 (k - 1); or `Contrasts` with your own weights.
-        ``("random", n)``, ``("stratified", n)`` and ``("confusion", n)`` set the number of pairs.
+        are nearest, O(k). Groups of classes: "one_vs_rest", 2 k; "class_tree", 2 (k - 1); your own
+        `Contrasts`; "random_groups", those of six groups in several random partitions. "auto":
+        "all" for up to 50 classes, else "random_groups". Random kinds and "confusion" take a number
+        of pairs: ``(kind, n)``.
     denominator : {"second_moment", "covariance"}, default="second_moment"
-        The denominator matrix. With "covariance", both matrices are about class j's mean; see
-        `pair_directions`.
+        Denominator matrix. With "covariance", both are about class j's mean; see `pair_directions`.
     constant : bool, default=True
         Whether rows are ``(x - m, 1)``, so that a direction has an offset and may cancel a class's
         mean. If False, `C_c` is the second moment of x. It has no effect with "covariance".
@@ -173,7 +173,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
 
     _solve_with: ClassVar[Any] = None  # what pencils are solved with, if not with the core here
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "ridge": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "ridge": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"}), None],
         "n_directions": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "threshold": [Interval(Real, None, None, closed="neither"), StrOptions({"auto"}), None],
         "pairs": [StrOptions(set(KINDS)), tuple, list, Contrasts],
@@ -191,7 +191,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
 
     def __init__(
         self,
-        ridge: float | str = 0.2,
+        ridge: float | str | None = None,
         n_directions: int | str = "auto",
         threshold: float | str | None = 1.5,
         pairs: Any = "auto",

@@ -43,6 +43,7 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
     are computed once per ridge, with the lowest threshold and the largest number of directions; all
     other candidates use a subset of them. One Gram matrix serves all penalties, and each fit starts
     from the weights of the previous penalty. Candidates with the same directions are fitted once.
+    With a loose `tol` errors therefore differ from those of fits from zero, as the last one is.
     Projections of blocks are not kept; everything else is the same.
 
     Parameters

@@ -22,6 +22,7 @@ from eigenfeat.expansion.features import check_powers
 from eigenfeat.expansion.layers import Layer, as_layer, layer_features
 from eigenfeat.gem.clusters import class_clusters, cross_pairs
 from eigenfeat.gem.gem import GEM
+from eigenfeat.gem.hidden import hidden_pairs
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.pencils.wide_rows import is_wide
 from eigenfeat.rows.blocks import ArrayBlocks, RowBlocks
@@ -47,7 +48,7 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
     Its parameters are those of the classifier, which documents them.
     """
 
-    ridge: float | str
+    ridge: float | str | None
     n_directions: int | str
     threshold: float | str | None
     pairs: Any
@@ -60,7 +61,7 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
     penalty: float | str
     tol: float
     depth: int
-    hidden_directions: int
+    hidden_directions: int | str
     hidden_ridge: float | str | None
     n_clusters: int
     class_weight: Any
@@ -143,15 +144,19 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
             return found
         return complete(getattr(self, "completion_", None), found, self.n_threads)
 
-    def _gem(self, level: int) -> GEM:
-        """The extractor of one layer."""
+    def _gem(self, level: int, n_classes: int) -> GEM:
+        """The extractor of one layer, for moments of so many classes."""
         last = level == self.depth - 1
+        pairs = "auto" if level > 0 and self.n_clusters > 1 else self.pairs
+        count = self.n_directions
+        if not last:
+            pairs, count = hidden_pairs(pairs, self.hidden_directions, n_classes)
         wave, powers = self._waves() if last else ("shifted", (1,))
         return GEM(
             ridge=self.ridge if last or self.hidden_ridge is None else self.hidden_ridge,
-            n_directions=self.n_directions if last else self.hidden_directions,
+            n_directions=count,
             threshold=self.threshold if last else None,
-            pairs="auto" if level > 0 and self.n_clusters > 1 else self.pairs,
+            pairs=pairs,
             denominator=self.denominator,
             constant=self.constant or level > 0,
             scale=self.scale if level == 0 else "none",
@@ -188,7 +193,9 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
 
     def _first(self, groups: LabelledRows) -> tuple[GEM, LabelledRows]:
         """The first layer's extractor, not fitted, and rows labelled by what it tells apart."""
-        gem = self._gem(0)
+        gem = self._gem(0, len(groups.classes))
+        if isinstance(groups, MemoryRows) and is_wide(groups.block.X, "auto"):
+            gem.pairs = self.pairs  # which has no groups of classes
         if self.n_clusters == 1 or not isinstance(groups, MemoryRows):
             return gem, groups
         names, of_classes = class_clusters(
@@ -208,7 +215,7 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
         moments = groups.read_as(layers=tuple(layers), hidden=True).moments()
         columns = moments.n_features_in_
         self._say(f"moments of layer {level + 1}: {columns} columns", started)
-        return as_layer(self._gem(level)._adopt(moments))
+        return as_layer(self._gem(level, len(moments.active_classes))._adopt(moments))
 
     def _features(self, X: Any, layers: Sequence[Layer]) -> ExpandedRows:
         """The last layer's features, by their projections."""

@@ -31,7 +31,7 @@ from eigenfeat.pencils.pair_batches import settled_kind
 from eigenfeat.pencils.pairs import chosen_pairs
 from eigenfeat.pencils.scale import SPREAD, ScaleReport
 from eigenfeat.pencils.solution import Settings, Solution, directions_of_each
-from eigenfeat.pencils.wide_denominator import Denominator
+from eigenfeat.pencils.wide_denominator import Denominator, settled_ridge
 from eigenfeat.pencils.wide_rows import WideClasses, wide_classes
 
 if TYPE_CHECKING:
@@ -101,10 +101,9 @@ def solve_wide(
     """
     labels, codes = np.unique(y, return_inverse=True)
     check_two_labels(labels)
-    for name in ("ridge", "threshold"):
-        if isinstance(getattr(settings, name), str):
-            raise ValueError(f"{name}: expected a number with solver='randomized', got 'auto'")
-    if float(settings.ridge) <= 0:
+    if isinstance(settings.threshold, str):
+        raise ValueError("threshold: expected a number with solver='randomized', got 'auto'")
+    if not isinstance(settings.ridge, str) and settings.ridge <= 0:
         raise ValueError(
             f"ridge: expected a number > 0 with solver='randomized', got {settings.ridge}"
         )
@@ -171,7 +170,8 @@ class _Parts:
     ) -> Iterator[tuple[int, _OfPair]]:
         """Solve all pairs over one class."""
         settings, classes = self._settings, self._classes
-        shift = float(settings.ridge) * self._units[below]
+        sizes = len(classes.roots[below]), classes.n_features
+        shift = settled_ridge(settings.ridge, *sizes) * self._units[below]
         denominator = Denominator(
             classes.rows[below],
             classes.roots[below],
@@ -393,7 +393,7 @@ def fit_wide(gem: GEM, X: Floats | csr_array, y: Labels, weight: Array | None) -
         raise ValueError("include_input: expected False with solver='randomized', got True")
     started = time.perf_counter()
     seed = int(check_random_state(gem.random_state).randint(2**31 - 1))
-    found = solve_wide(X, y, weight, Settings.of(gem, seed), gem._say)
+    found = solve_wide(X, y, weight, Settings.of(gem, seed, "auto"), gem._say)
     gem.__dict__.pop("moments_", None)
     gem._seed, gem._trial = seed, None
     gem.classes_ = np.unique(y)

@@ -6,11 +6,17 @@ import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
+from eigenfeat._base.types import Labels
+from eigenfeat._base.validation import show
 from eigenfeat.incomplete._rules.calibration import Calibration, NotCertifiedError, calibrate
+from eigenfeat.incomplete._series.layout import known_rows
 from eigenfeat.incomplete.stream import Stream
 from eigenfeat.incomplete.streams import Streams
+from eigenfeat.rows.checked import validate_data
 
 if TYPE_CHECKING:
     from eigenfeat.incomplete._rules.fitted import Fitted
@@ -32,6 +38,8 @@ _LEARNED = (
 class InUse:
     """Methods of `ReliableClassifier` that rest on its others."""
 
+    classes_: Labels
+    n_threads: int | None
     reliability: float
     reliability_: float
     calibration_: Calibration
@@ -131,3 +139,24 @@ class InUse:
     def _forget_calibration(self) -> None:
         for name in _LEARNED:
             self.__dict__.pop(name, None)
+
+    def _rows(self, X: Any) -> NDArray[np.float64]:
+        check_is_fitted(self)
+        if (rows := known_rows(X, self.fitted_.layout)) is not None:
+            return rows
+        options = {"dtype": np.float64, "order": "C", "ensure_all_finite": "allow-nan"}
+        return np.asarray(validate_data(self, X, reset=False, **options))
+
+    def _core(self) -> Fitted:
+        """What was fitted, with the threads of today."""
+        check_is_fitted(self)
+        return replace(self.fitted_, n_threads=self.n_threads)
+
+    def _target(self, target: Any) -> int | None:
+        found = None if target is None else np.flatnonzero(self.classes_ == target)
+        if found is None:
+            return None
+        if not len(found):
+            expected = f"expected one of {show(self.classes_.tolist())}"
+            raise ValueError(f"target: {expected}, got {show(target)}")
+        return int(found[0])

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.types import Estimator, Labels, RandomState
-from eigenfeat._base.validation import MOST, show
+from eigenfeat._base.validation import MOST
 from eigenfeat.incomplete._completion.sets import SETS
 from eigenfeat.incomplete._in_use import InUse
+from eigenfeat.incomplete._rules.choice import METHODS
 from eigenfeat.incomplete._rules.early import EarlyRun, batches
 from eigenfeat.incomplete._rules.fitting import Fitting
 from eigenfeat.incomplete._rules.rule import Judgement
 from eigenfeat.incomplete._rules.sample_sizes import MOST_SAMPLES
-from eigenfeat.incomplete._series.layout import known_rows, whole_rows
+from eigenfeat.incomplete._series.layout import whole_rows
 from eigenfeat.incomplete._series.results import Decisions, EarlyDecisions
 from eigenfeat.incomplete._series.steps import looks_of, taus_of
-from eigenfeat.rows.checked import validate_data
 from eigenfeat.rows.estimator import BaseEstimator
-
-if TYPE_CHECKING:
-    from eigenfeat.incomplete._rules.fitted import Fitted
 
 __all__ = ["ReliableClassifier"]
 
@@ -57,8 +53,14 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         a fitted one in scikit-learn's ``FrozenEstimator``. Rules without sampling use a local
         classifier at the mean of the completed row, although the complete row has neighbours of its
         own: no theorem covers its label then.
-    completion : GaussianCompletion, MixtureCompletion or None, default=None
-        The distribution of complete rows; None: ``GaussianCompletion()``.
+    completion : completion, list of completions, "auto" or None, default=None
+        The distribution of complete rows, such as `GaussianCompletion`, which is None's, or
+        `MixtureCompletion`. "auto" is the list of these two. Of a list of m, `fit` takes the one
+        whose decisions come earliest where held-out rows agree in a share `reliability`, by
+        `n_folds` folds of the rows that are fitted (see `completion_results_`). Rows of `held_out`
+        do not choose: the promise is the same as without a choice. Folds correct with confidence
+        1 - (1 - `correct`) / m, so that the bounds of all m hold at once with confidence `correct`
+        (union bound); with folds "average" is refused. `fit` takes some m + 1 times as long.
     set : str, default="auto"
         The rule that decides a row.
 
@@ -138,6 +140,10 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         Labels.
     classifier_, completion_, features_ : estimators
         Fitted; `features_` may be None.
+    completion_results_ : list of dict
+        Of each completion that there was to choose from: "completion", "agreement" (share of
+        held-out rows that are decided as when they are complete) and "time" (mean share of entries
+        known at the decision), NaN if a fold's rows cannot be fitted. Only if there was a choice.
     set_ : str
         The rule that is used.
     n_samples_ : int
@@ -192,7 +198,7 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "classifier": [HasMethods(["fit", "predict"])],
-        "completion": [HasMethods(["fit", "condition", "condition_prefixes"]), None],
+        "completion": [HasMethods([*METHODS]), list, tuple, StrOptions({"auto"}), None],
         "set": [StrOptions({"auto", "pairwise", *SETS, "ideal", "sampled", "learned"})],
         "reliability": [Interval(Real, 0, 1, closed="neither")],
         "horizon": [Interval(Integral, 1, MOST, closed="both"), None],
@@ -209,7 +215,7 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
     def __init__(
         self,
         classifier: Estimator,
-        completion: Estimator | None = None,
+        completion: Estimator | Sequence[Estimator] | str | None = None,
         set: str = "auto",
         reliability: float = 0.95,
         *,
@@ -382,24 +388,3 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
             for rows, at in batches(len(group), len(times) - 1, core.numbers(), together):
                 run.advance(core.rule, core.early_case, group[rows], at, trace)
         return run.result(self.classes_, layout.channels)
-
-    def _rows(self, X: Any) -> _Array:
-        check_is_fitted(self)
-        if (rows := known_rows(X, self.fitted_.layout)) is not None:
-            return rows
-        options = {"dtype": np.float64, "order": "C", "ensure_all_finite": "allow-nan"}
-        return np.asarray(validate_data(self, X, reset=False, **options))
-
-    def _core(self) -> Fitted:
-        """What was fitted, with the threads of today."""
-        check_is_fitted(self)
-        return replace(self.fitted_, n_threads=self.n_threads)
-
-    def _target(self, target: Any) -> int | None:
-        found = None if target is None else np.flatnonzero(self.classes_ == target)
-        if found is None:
-            return None
-        if not len(found):
-            expected = f"expected one of {show(self.classes_.tolist())}"
-            raise ValueError(f"target: {expected}, got {show(target)}")
-        return int(found[0])

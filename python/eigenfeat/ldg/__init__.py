@@ -10,6 +10,7 @@ from eigenfeat.ldg.local_fisher import LocalFisher
 from eigenfeat.ldg.margin_criterion import MaximumMarginCriterion
 from eigenfeat.ldg.metric_learning import ITML, TransferITML
 from eigenfeat.ldg.nca import NCA
+from eigenfeat.ldg.partitioned import PartitionedReducer
 from eigenfeat.ldg.pooled import PooledFisher, PooledPCA
 from eigenfeat.ldg.sparse import SparseLDG
 from eigenfeat.ldg.transfer import TransferLDG
@@ -25,6 +26,7 @@ __all__ = [
     "LocalFisher",
     "MaximumMarginCriterion",
     "PCAFisher",
+    "PartitionedReducer",
     "PooledFisher",
     "PooledPCA",
     "RegularizedFisher",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from eigenfeat._base.files.stored import Stored, fits
 from eigenfeat.ldg._solving.domains import DomainScaler
 from eigenfeat.ldg.direct import DirectLDA
@@ -16,6 +18,7 @@ from eigenfeat.ldg.local_fisher import LocalFisher
 from eigenfeat.ldg.margin_criterion import MaximumMarginCriterion
 from eigenfeat.ldg.metric_learning import ITML, TransferITML
 from eigenfeat.ldg.nca import NCA
+from eigenfeat.ldg.partitioned import PartitionedReducer
 from eigenfeat.ldg.pooled import PooledFisher, PooledPCA
 from eigenfeat.ldg.sparse import SparseLDG
 from eigenfeat.ldg.transfer import TransferLDG
@@ -47,6 +50,16 @@ def _check_kernel(value: KernelLDG) -> None:
     fits(rows is None or rows.shape[0] == len(value.kernel_means_), "KernelLDG.X_fit_")
 
 
+def _check_partitioned(value: PartitionedReducer) -> None:
+    parts, d = value.parts_, value.n_features_in_
+    fits(len(parts) == len(value.reducers_) > 0, "PartitionedReducer.reducers_")
+    for part, reducer in zip(parts, value.reducers_, strict=True):
+        sound = part.ndim == 1 and part.dtype.kind == "i" and part.size > 0
+        fits(sound and part[0] >= 0 and part[-1] < d, "PartitionedReducer.parts_")
+        fits(np.all(np.diff(part) > 0), "PartitionedReducer.parts_")
+        fits(reducer.n_features_in_ == len(part), "PartitionedReducer.reducers_")
+
+
 STORED = (
     *(Stored(kind.__name__, kind, _LINEAR) for kind in _ALONE),
     *(
@@ -54,5 +67,11 @@ STORED = (
         for kind in (TransferLDG, TransferITML, PooledPCA, PooledFisher)
     ),
     Stored("KernelLDG", KernelLDG, _KERNEL, _check_kernel),
+    Stored(
+        "PartitionedReducer",
+        PartitionedReducer,
+        {"parts_": "value", "reducers_": "value"},
+        _check_partitioned,
+    ),
     Stored("DomainScaler", DomainScaler, _SCALER),
 )

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Minimum", "Progress", "minimise"]
+__all__ = ["Minimum", "Progress", "Trial", "minimise"]
 
 _Array = npt.NDArray[np.float64]
 Evaluate = Callable[[_Array], "tuple[float, _Array]"]
+Solve = Callable[[_Array], _Array]
 
 _SUFFICIENT = 1e-4  # share of the predicted decrease that a step must bring
 _MOST_HALVINGS = 30
@@ -41,6 +42,15 @@ class Progress:
     objective: float
     gap: float
     gradient_norm: float  # in the metric's dual norm, sqrt(g^T H^-1 g)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A cheaper metric, left where the first step shows more curvature, or after some steps."""
+
+    solve: Solve
+    most: float  # of y^T H^-1 y / y^T s, s the first step and y the change of the gradient
+    steps: int
 
 
 @dataclass
@@ -79,7 +89,7 @@ class _State:
 
 def minimise(
     evaluate: Evaluate,
-    solve: Callable[[_Array], _Array],
+    solve: Solve,
     start: _Array,
     *,
     tolerance: float,
@@ -88,6 +98,7 @@ def minimise(
     noise: float = 1e-15,
     callback: Callable[[Progress], bool] | None = None,
     rough: Evaluate | None = None,
+    trial: Trial | None = None,
 ) -> Minimum:
     """Minimise a smooth convex function.
 
@@ -112,9 +123,12 @@ def minimise(
     rough : callable, optional
         A cheaper `evaluate` in float32, for the steps down to a gap that float32 can tell. What is
         returned is of `evaluate`.
+    trial : Trial, optional
+        A metric to be tried before that of `solve`.
     """
     current, is_rough = (evaluate, False) if rough is None else (rough, True)
-    state = _evaluated(current, solve, start)
+    solved = solve if trial is None else trial.solve
+    state = _evaluated(current, solved, start)
     pairs: deque[_Pair] = deque(maxlen=memory)
     evaluations, reason, iteration = 1, "iterations", 0
     history = [state.objective]
@@ -122,7 +136,7 @@ def minimise(
     def exactly() -> None:
         nonlocal current, is_rough, state, evaluations
         current, is_rough = evaluate, False
-        state = _evaluated(evaluate, solve, state.point)
+        state = _evaluated(evaluate, solved, state.point)
         history[-1], evaluations = state.objective, evaluations + 1
 
     if is_rough and not np.isfinite(state.objective):
@@ -159,17 +173,28 @@ def minimise(
             reason = "precision"
             gap = max(_model_gap(state, direction), noise * abs(state.objective))
             break
-        found.solved = solve(found.gradient)
+        found.solved = solved(found.gradient)
         _remember(pairs, state, found)
         state = found
         history.append(state.objective)
         iteration += 1
+        if trial is not None and _fails(trial, iteration, pairs):
+            trial, solved = None, solve
+            state.solved = solve(state.gradient)
+            for i, pair in enumerate(pairs):
+                pairs[i] = replace(pair, solved=solve(pair.change))
     return Minimum(state.point, state.objective, gap, norm, iteration, evaluations, reason, history)
 
 
-def _evaluated(evaluate: Evaluate, solve: Callable[[_Array], _Array], point: _Array) -> _State:
+def _evaluated(evaluate: Evaluate, solve: Solve, point: _Array) -> _State:
     objective, gradient = evaluate(point)
     return _State(point, objective, gradient, solve(gradient))
+
+
+def _fails(trial: Trial, iteration: int, pairs: deque[_Pair]) -> bool:
+    if iteration == 1:
+        return not (pairs and _gamma(pairs) * trial.most >= 1)
+    return iteration == trial.steps
 
 
 def _gap(state: _State, direction: _Array, history: list[float]) -> float:

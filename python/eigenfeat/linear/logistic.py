@@ -101,7 +101,7 @@ class MultinomialLogit(LogitSteps, LinearClassifier):
     objective_history_ : list of float
         Objective at the start and after every iteration.
     gradient_norm_ : float
-        Norm of the gradient in the metric, ``sqrt(tr G^T H^-1 G)``.
+        Norm of the gradient in the metric (see Notes), ``sqrt(tr G^T H^-1 G)``.
     gap_ : float
         Estimate, not a bound, of the objective's excess over its minimum: the larger of the
         decrease predicted by the quadratic model and the decrease in the last steps. See Notes.
@@ -131,8 +131,9 @@ class MultinomialLogit(LogitSteps, LinearClassifier):
     the last evaluations, and what is stored of them, are in float64. One
     Cholesky factor of a (p, p) float32 matrix is kept during `fit`: 2 p^2 bytes, and twice that
     while it is summed. With m = `gram_rows` below p, it is one of an (m, m) float64 matrix: 4 m^2
-    bytes, and about 100 MB while it is summed. Such a metric is damped by the mean curvature of the
-    directions that m rows leave open, estimated from how far rows are from the span of others.
+    bytes, damped by the mean curvature of the directions that m rows leave open. An array of 40
+    columns or more for each class and four rows or more for each column has no such matrix where
+    the first step shows its columns to be nearly uncorrelated.
 
     `gap_` was too small by a factor of at most 4.1 in 400 fits with a penalty of 0.001 or more or
     an l2 of 1 or more, on four common data sets and, with the default penalty, on separable rows;
@@ -300,8 +301,8 @@ class MultinomialLogit(LogitSteps, LinearClassifier):
         sample_weight : (n,) array-like, optional
             Nonnegative weights of the rows.
         steps : int >= 0, default=10
-            Maximum number of conjugate gradient steps that tighten the bound if `penalty` is
-            positive. Each needs four products with the rows.
+            Most conjugate gradient steps (four products with the rows each) that tighten the bound
+            if `penalty` is positive.
 
         Returns
         -------

@@ -22,6 +22,7 @@ from eigenfeat.linear.lbfgs import Minimum, minimise
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty, gram_rows, uncentred
 from eigenfeat.linear.logit_watch import Watch
 from eigenfeat.linear.temperature import Logits, folds, held_out_logits, log_loss, temperature
+from eigenfeat.linear.tried_metric import TriedMetric
 from eigenfeat.rows.callbacks import Iterative
 from eigenfeat.rows.memory import KeptBlock, MemoryRows
 from eigenfeat.rows.reading import Reading
@@ -183,9 +184,7 @@ class LogitSteps(Iterative):
             unseen = _Unseen(problem, of_fold, held_out, self.fit_intercept, deepcopy(random))
         if energies is None:
             energies, cooled = self._chosen(unseen)
-        started = time.perf_counter()
-        metric = self._metric(problem, max(energies), random)
-        self._say(f"metric: {problem.shape[0]} features ({time.perf_counter() - started:.1f} s)")
+        metric = TriedMetric(problem, partial(self._metric, problem, max(energies), random))
         W = problem.start(before, centre)
         for i, penalty in enumerate(energies):
             model: Any = self if i == len(energies) - 1 else clone(self)
@@ -244,12 +243,13 @@ class LogitSteps(Iterative):
         count = self.gram_rows
         if isinstance(count, str):
             count = gram_rows(problem, energy, self.tol)
-        sample = self._sample(problem.n_rows, count, random)
-        damping = 0.0 if sample is None else self.ridge * np.sqrt(problem.total)
+        sample, started = self._sample(problem.n_rows, count, random), time.perf_counter()
+        damping = 0.0 if sample is None else float(self.ridge * np.sqrt(problem.total))
         tail = 12.0 if self.max_iter <= 10 else 1.0  # caution brings the first steps farther
-        return problem.metric(
-            self._weights(problem.shape[1], energy), float(damping), sample, half=True, tail=tail
-        )
+        weights = self._weights(problem.shape[1], energy)
+        metric = problem.metric(weights, damping, sample, half=True, tail=tail)
+        self._say(f"metric: {problem.shape[0]} features ({time.perf_counter() - started:.1f} s)")
+        return metric
 
     def _weights(self, n_classes: int, energy: float) -> Penalty:
         # Two classes have weights (-w/2, w/2): plain squares as of the one vector w.
@@ -259,7 +259,7 @@ class LogitSteps(Iterative):
     def _minimise(
         self,
         problem: LogitProblem,
-        metric: Any,
+        metric: TriedMetric,
         W: Any,
         held_out: LogitProblem | None,
         centre: Any,
@@ -269,14 +269,16 @@ class LogitSteps(Iterative):
         rough = problem.rough() if held_out is None else None
         found = minimise(
             lambda W: problem.objective(W, penalty),
-            lambda G: metric.solve(G, problem.n_threads),
+            metric.solve,
             W,
             tolerance=self.tol,
             max_iterations=self.max_iter,
             noise=float(np.finfo(problem.dtype).eps),
             callback=watch,
             rough=None if rough is None else lambda W: rough.objective(W, penalty),
+            trial=metric.trial(penalty, W),
         )
+        metric.done()
         self._record(found, watch)
         full = uncentred((watch.best or found).point, centre)
         self._keep(full if self.fit_intercept else np.vstack([full, np.zeros((1, full.shape[1]))]))

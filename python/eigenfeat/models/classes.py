@@ -36,6 +36,7 @@ from eigenfeat.pencils.solution import Solution
 from eigenfeat.pencils.stored import SOLUTION
 from eigenfeat.pencils.stored import STORED as OF_PENCILS
 from eigenfeat.rayleigh.discriminant import FisherLDA, SlicedInverseRegression
+from eigenfeat.rayleigh.quadratic import ClassGaussians, QuadraticDiscriminant
 from eigenfeat.rayleigh.rayleigh import OrientedPCA, RayleighPCA, VanishingComponents
 from eigenfeat.rows.completion import COMPLETION
 
@@ -84,6 +85,18 @@ def _check_directions(value: Any) -> None:
         value._hold(value.moments_)
 
 
+def _check_quadratic(value: QuadraticDiscriminant) -> None:
+    """Gaussians that are not there are computed again from the moments when asked."""
+    d = value.n_features_in_
+    fits(value.moments_.n_features_in_ == d, "QuadraticDiscriminant.moments_")
+    if not value._solution.is_ready:
+        value._hold(value.moments_)
+        return
+    found, shape = value._solution(), (len(value.classes_), d, d)
+    fits(type(found) is ClassGaussians, "QuadraticDiscriminant._solution")
+    fits(found.whiteners.shape == shape, "QuadraticDiscriminant._solution")
+
+
 # ---- classes that are more than their attributes -------------------------------------------------
 
 
@@ -114,6 +127,13 @@ def _build_lazy(state: dict[str, Any]) -> Lazy[Any]:
 
 _MOMENTS = {"moments_": "of ClassMoments", "_solution": "of Lazy", "n_features_in_": "count"} | {
     "completion_": "of GaussianRows?"
+}
+_GAUSSIANS = {
+    "log_priors": "floats k",
+    "means": "numbers k d",
+    "whiteners": "numbers k d d",
+    "log_whiteners": "numbers k",
+    "shrinkage": "numbers k",
 }
 _GEM = _MOMENTS | {
     "moments_": "of ClassMoments?",
@@ -173,6 +193,8 @@ _OURS = (
     Stored("GEM", GEM, _GEM, _check_gem),
     Stored("ClassComponents", ClassComponents, _GEM, _check_directions),
     *(Stored(kind.__name__, kind, _MOMENTS, _check_directions) for kind in _RAYLEIGH),
+    Stored("QuadraticDiscriminant", QuadraticDiscriminant, _MOMENTS, _check_quadratic),
+    Stored("ClassGaussians", ClassGaussians, _GAUSSIANS),
     Stored("SpatialFilters", SpatialFilters, _FILTERS),
     Stored("GEMPatches", GEMPatches, _PATCHES, _check_patches),
     Stored("GEMRegressor", GEMRegressor, _REGRESSOR),

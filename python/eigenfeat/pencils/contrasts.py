@@ -37,7 +37,7 @@ __all__ = ["KINDS", "Contrasts", "class_tree", "one_vs_rest"]
 # The words that `pair_directions` and `GEM` take for their pairs.
 KINDS = (
     *("all", "hypercube", "random", "stratified", "confusion", "one_vs_rest", "class_tree"),
-    "auto",
+    *("random_groups", "auto"),
 )
 
 _Array = npt.NDArray[np.float64]

@@ -107,8 +107,9 @@ def generalized_eigh(
         Minimum eigenvalue.
     solver : {"auto", "full", "subset", "krylov"}
         full: LAPACK's sygvd. subset: reduction to standard form, then syevr for the wanted range.
-        krylov: block Lanczos, with subset for small problems (d below about 450) and for those in
-        which it does not converge. auto: the cheapest by a measured cost model.
+        krylov: block Lanczos, with subset for small problems (d below 256, or below some 3
+        `n_vectors` + 96) and for those in which it does not converge. auto: the cheapest by a
+        measured cost model.
     n_threads : int, optional
         Number of threads; all by default. The result does not depend on it, bit for bit.
 

@@ -13,11 +13,12 @@ import numpy.typing as npt
 
 from eigenfeat._base.core import core
 from eigenfeat._base.types import Labels, Pairs, Seed
-from eigenfeat._base.validation import check_memory, show
+from eigenfeat._base.validation import check_memory, random_generator, show
+from eigenfeat.moments.groups import moments_of_groups
 from eigenfeat.pencils.class_matrices import ClassMatrices, Contraction, Recipe, Unions
 from eigenfeat.pencils.contrasts import KINDS, Contrasts, class_tree, one_vs_rest
 from eigenfeat.pencils.eigh import PencilResult, Status
-from eigenfeat.pencils.pairs import chosen_pairs, confusion_pairs
+from eigenfeat.pencils.pairs import chosen_pairs, confusion_pairs, random_partitions
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -38,19 +39,24 @@ _BYTES = 2**27
 _FEWEST = 16
 
 _SOLVERS = ("auto", "full", "subset", "krylov")
-_COUNTED = ("random", "stratified", "confusion")
+_COUNTED = ("random", "stratified", "confusion", "random_groups")
 _MOST_IN_ALL = 50
 
 
 @dataclass(frozen=True, eq=False)
 class Problems:
-    """P eigenproblems (P, 2) between groups of the classes `labels`, and their names (P, 2)."""
+    """P eigenproblems (P, 2) between groups of the classes `labels`, and their names (P, 2).
 
+    `moments` are those of the labels: with `random_groups` of groups drawn from the classes.
+    """
+
+    moments: ClassMoments
     labels: list[Any]
     groups: list[Contraction]
     items: _Rows
     names: npt.NDArray[Any]
     of_classes: bool  # every group is one class, and named by its label
+    random_groups: bool = False
 
     def names_below(self, groups: list[int]) -> list[Hashable]:
         """What to call these denominators: labels, or the first contrasts that have them."""
@@ -143,7 +149,9 @@ def problems_of(
         raise ValueError(
             f"pairs: expected {kinds}, a list of pairs of labels or Contrasts, got {show(pairs)}"
         )
-    kind = settled_kind(kind, len(labels), "confusion")
+    kind = settled_kind(kind, len(labels), "random_groups")
+    if isinstance(kind, str) and kind == "random_groups":
+        return _of_random_groups(moments, labels, count, random_state)
     if isinstance(kind, str) and kind == "one_vs_rest":
         kind = one_vs_rest(labels)
     elif isinstance(kind, str) and kind == "class_tree":
@@ -154,7 +162,28 @@ def problems_of(
         return _of_contrasts(moments, kind)
     items = chosen_pairs(labels, kind, n_pairs=count, random_state=random_state)
     groups = [Contraction(np.array([c]), np.ones(1)) for c in range(len(labels))]
-    return Problems(labels.tolist(), groups, items, labels[items], True)
+    return Problems(moments, labels.tolist(), groups, items, labels[items], True)
+
+
+def _of_random_groups(
+    moments: ClassMoments, labels: Labels, n_pairs: int | None, random_state: Seed
+) -> Problems:
+    """All ordered pairs of groups in each of several random partitions of the classes."""
+    partitions = random_partitions(
+        len(labels), moments.n_features_in_, n_pairs, random_generator(random_state)
+    )
+    n_groups = int(partitions.max()) + 1
+    names = [f"group{r}.{g}" for r in range(len(partitions)) for g in range(n_groups)]
+    whole = moments.classes_.tolist()
+    groups = np.zeros((len(partitions), len(whole)), dtype=np.int64)  # classes without weight: any
+    active = set(labels.tolist())
+    groups[:, [label in active for label in whole]] = partitions
+    groups += n_groups * np.arange(len(partitions))[:, None]
+    merged = moments_of_groups(moments, groups, names)
+    within = np.array([(i, j) for i in range(n_groups) for j in range(n_groups) if i != j])
+    items = np.concatenate([n_groups * r + within for r in range(len(partitions))])
+    alone = [Contraction(np.array([g]), np.ones(1)) for g in range(len(names))]
+    return Problems(merged, names, alone, items, np.array(names)[items], False, True)
 
 
 def _of_contrasts(moments: ClassMoments, contrasts: Contrasts) -> Problems:
@@ -180,7 +209,7 @@ def _of_contrasts(moments: ClassMoments, contrasts: Contrasts) -> Problems:
                 groups.append(_present(side, weights, position, contrasts.names[row, column]))
             items[row, column] = known[id(side)]
     present = [c for c, weight in zip(classes, weights, strict=True) if weight > 0]
-    return Problems(present, groups, items, contrasts.names, False)
+    return Problems(moments, present, groups, items, contrasts.names, False)
 
 
 def _present(
@@ -197,9 +226,9 @@ def _present(
     return Contraction(position[side.indices[kept]], side.weights[kept], side.others)
 
 
-def solve_problems(moments: ClassMoments, problems: Problems, request: Request) -> PairDirections:
+def solve_problems(problems: Problems, request: Request) -> PairDirections:
     """Solve batch by batch; raises SingularDenominatorError at the end if there is reason to."""
-    unions = Unions(moments, problems.labels)
+    unions = Unions(problems.moments, problems.labels)
     matrices = ClassMatrices(unions, problems.groups, request.recipe)
     m = min(request.n_directions, matrices.order)
     batches = _batches(problems.items, matrices.order, request.recipe)

@@ -37,6 +37,9 @@ _Pairs = npt.NDArray[np.int64]
 
 _MAX_PLACEMENTS = 1000
 _NEIGHBOURS = 3
+_GROUPS = 6  # of a random partition
+_MOST_OF_GROUPS, _LEAST_OF_GROUPS = 600, 150  # pairs of groups
+_PAIRS_TIMES_CLASSES = 150_000
 
 
 def class_pairs(
@@ -112,6 +115,27 @@ def chosen_pairs(
         least = (k + 1) // 2 if kind == "random" else 1
         count = check_whole(n_pairs, "n_pairs", at_least=least, at_most=k * (k - 1))
     return _DRAWN[kind](k, count, rng)
+
+
+def random_partitions(
+    n_classes: int, n_features: int, n_pairs: int | None, random_state: Generator
+) -> npt.NDArray[np.int64]:
+    """Groups (R, k) of the classes in R random partitions, which together have `n_pairs` pairs.
+
+    A partition has six groups of equal size, or one smaller, and 30 ordered pairs of them; R is
+    rounded up. By default there are 600 pairs for up to 250 classes and 150,000 / k for more, but
+    at least 150, and at least two for each feature as long as that is no more than 600.
+    """
+    n_groups = min(_GROUPS, n_classes)
+    if n_pairs is None:
+        share = _PAIRS_TIMES_CLASSES // n_classes
+        least = max(_LEAST_OF_GROUPS, min(2 * n_features, _MOST_OF_GROUPS))
+        n_pairs = max(least, min(share, _MOST_OF_GROUPS))
+    check_whole(n_pairs, "n_pairs", at_least=1)
+    # Of few classes there is one partition: each of them alone.
+    count = -(-n_pairs // (n_groups * (n_groups - 1))) if n_classes > n_groups else 1
+    places = np.arange(n_classes) % n_groups
+    return np.array([random_state.permutation(places) for _ in range(count)], dtype=np.int64)
 
 
 def _refuse_count(n_pairs: int | None, kind: str) -> None:

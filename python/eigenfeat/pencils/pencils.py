@@ -93,8 +93,11 @@ def pair_directions(
         The (numerator, denominator) pairs: a kind or a list as in `class_pairs`, where
         ``("random", n)`` and ``("stratified", n)`` set the number of pairs; "confusion" or
         ``("confusion", n)``, see `confusion_pairs`; or problems between groups of classes:
-        "one_vs_rest", "class_tree", see the functions of these names, or `Contrasts`. "auto": "all"
-        for up to 50 classes, else "confusion".
+        "one_vs_rest", "class_tree", see the functions of these names, or `Contrasts`;
+        "random_groups" or ``("random_groups", n)``: the 30 ordered pairs of six groups of equal
+        size, in each of as many random partitions of the classes as n, rounded up, needs. By
+        default n is 600 for up to 250 classes and 150,000 / k for more, but at least 150 and, up to
+        600, at least 2 d. "auto": "all" for up to 50 classes, else "random_groups".
     ridge : float >= 0 or "auto"
         Ridge, relative to a denominator's mean eigenvalue. If that is 0, as for a class of zeros or
         the covariance of one row, the mean over all classes is used instead. "auto": for each
@@ -104,11 +107,12 @@ def pair_directions(
     n_directions : int >= 1 or "auto"
         Maximum number of directions per pair; no more than there are dimensions. "auto": 10, or
         3,000 divided by the number of pairs if there are more than 300, but at least 3, and 1 if
-        there are more than 3,000.
+        there are more than 3,000 or for random groups.
     threshold : float or "auto", optional
         Minimum eigenvalue; the paper advises more than 1. "auto": a fifth above the largest
         eigenvalue expected for two classes of the same distribution, with these numbers of rows,
-        this spectrum and this ridge; an estimate for Gaussian rows.
+        this spectrum and this ridge; an estimate for Gaussian rows. Random groups have no
+        threshold: averages over many classes have eigenvalues near 1.
     denominator : {"second_moment", "covariance"}
         Denominator matrix; "covariance" is the paper's footnote 1. Its trace scales the ridge. With
         "covariance", projections are ``v^T (x - mu_j)``, and two classes of the same rows have no
@@ -160,15 +164,18 @@ def pair_directions(
     recipe = replace(recipe, noise=noise)
     directions_of_each(n_directions, 1)  # an error of it comes before those of pairs
     problems = problems_of(moments, labels, pairs, recipe.scale, random_state)
+    if problems.random_groups:
+        threshold, noise = None, False
+        recipe = replace(recipe, noise=False)
     request = Request(
-        directions_of_each(n_directions, len(problems.items)),
+        directions_of_each(n_directions, len(problems.items), problems.random_groups),
         None if noise else check_threshold(threshold),  # type: ignore[arg-type]
         solver,
         threads.resolve(n_threads),
         recipe,
         solve if solve_with is None else solve_with,
     )
-    found = solve_problems(moments, problems, request)
+    found = solve_problems(problems, request)
     report(found.status, [f"pair {show(tuple(pair))}" for pair in problems.names.tolist()])
     return found
 
@@ -209,7 +216,7 @@ def pair_conditions(
     """
     labels, recipe = _settings(moments, denominator, ridge, constant, scale)
     problems = problems_of(moments, labels, pairs, recipe.scale, random_state)
-    unions = Unions(moments, problems.labels)
+    unions = Unions(problems.moments, problems.labels)
     return conditions_of(ClassMatrices(unions, problems.groups, recipe), problems)
 
 

@@ -25,8 +25,9 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from eigenfeat._base.sparse_rows import DenseRows, SparseRows
+from eigenfeat.pencils.solution import DEFAULT_RIDGE
 
-__all__ = ["MOST_EXACT", "Denominator", "Rows"]
+__all__ = ["MOST_EXACT", "Denominator", "Rows", "settled_ridge"]
 
 Array = NDArray[np.float64]
 Rows = SparseRows | DenseRows
@@ -36,6 +37,17 @@ MOST_FREQUENT = 2048  # columns in F: 32 MB, a quarter of a second
 NYSTROM_RANK = 256
 MOST_STEPS = 1000
 ROUGH, FINEST = 1e-4, 1e-12
+
+
+def settled_ridge(ridge: float | str, n_rows: int, n_features: int) -> float:
+    """Ridge as a multiple of trace / d; "auto" is .2 of the mean over as many eigenvalues as rows.
+
+    A class of n rows in d > n columns has no more than n positive eigenvalues, so that .2 of the
+    mean over all d of them is next to nothing.
+    """
+    if not isinstance(ridge, str):
+        return float(ridge)
+    return DEFAULT_RIDGE * n_features / min(n_features, n_rows)
 
 
 class Denominator:

@@ -42,34 +42,34 @@ from eigenfeat.rows.out_of_core import given_blocks, over_blocks, pooled_moments
 from eigenfeat.rows.row_weights import weighted_rows
 from eigenfeat.rows.surveyed import surveyed
 
-__all__ = ["RayleighTransformer", "SupervisedRayleigh", "UnsupervisedRayleigh"]
+__all__ = [
+    "OfMoments",
+    "OfMomentsOfClasses",
+    "RayleighTransformer",
+    "SupervisedRayleigh",
+    "UnsupervisedRayleigh",
+]
 
 
-_RayleighTransformer = TypeVar("_RayleighTransformer", bound="RayleighTransformer")
+_OfMoments = TypeVar("_OfMoments", bound="OfMoments")
+
+_OfMomentsOfClasses = TypeVar("_OfMomentsOfClasses", bound="OfMomentsOfClasses")
 
 _UnsupervisedRayleigh = TypeVar("_UnsupervisedRayleigh", bound="UnsupervisedRayleigh")
 
-_SupervisedRayleigh = TypeVar("_SupervisedRayleigh", bound="SupervisedRayleigh")
 
+class OfMoments(BaseEstimator):
+    """Base class: moments, and what is computed from them when first needed."""
 
-class RayleighTransformer(
-    ClassNamePrefixFeaturesOutMixin, matrices.FittedPencil, TransformerMixin, BaseEstimator
-):
-    """Base class: moments, directions computed when first needed, and projections."""
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        "scale": [StrOptions({"none", "columns"})],
-        "solver": [StrOptions({"auto", "full", "subset", "krylov"})],
-        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
-    }
     _supervised = False
     _checks: ClassVar[dict[str, Any]] = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C"}
 
     completion_: GaussianRows
+    moments_: ClassMoments
+    _solution: Lazy[Any]
 
-    def fit_moments(self: _RayleighTransformer, moments: ClassMoments) -> _RayleighTransformer:
-        """Solve for directions from given moments.
+    def fit_moments(self: _OfMoments, moments: ClassMoments) -> _OfMoments:
+        """Fit to given moments.
 
         Parameters
         ----------
@@ -94,6 +94,47 @@ class RayleighTransformer(
             self._found()
         return self
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "moments_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = self._supervised
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = "ensure_all_finite" in self._checks
+        return tags
+
+    def _found(self) -> Any:
+        check_is_fitted(self)
+        return self._solution()
+
+    def _rows(self, X: Any) -> Any:
+        """Rows to predict or to project, checked and without missing entries."""
+        rows = validate_data(self, X, reset=False, **self._checks)
+        return complete(getattr(self, "completion_", None), rows, self.n_threads)
+
+    def _hold(self, moments: ClassMoments) -> None:
+        """Keep the moments, and a promise to compute what is needed of them."""
+        self._solution = Lazy(self._solver(moments))
+        self.moments_ = moments
+
+    def _solver(self, moments: ClassMoments) -> Callable[[], Any]:
+        """Return what computes the solution with the parameters of now; must pickle."""
+        raise NotImplementedError
+
+
+class RayleighTransformer(
+    ClassNamePrefixFeaturesOutMixin, matrices.FittedPencil, TransformerMixin, OfMoments
+):
+    """Base class: directions from moments, and projections."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "scale": [StrOptions({"none", "columns"})],
+        "solver": [StrOptions({"auto", "full", "subset", "krylov"})],
+        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
     @over_blocks
     def transform(self, X: Rows | RowBlocks) -> Floats:
         """Project rows onto the directions: ``X @ directions_ + offset_``.
@@ -109,19 +150,11 @@ class RayleighTransformer(
         (n, m) array of float32 or float64, as `X`
         """
         check_is_fitted(self)
-        rows = validate_data(self, X, reset=False, **self._checks)
-        rows = complete(getattr(self, "completion_", None), rows, self.n_threads)
-        threads = self.n_threads
+        rows, threads = self._rows(X), self.n_threads
         return expand(rows, self.directions_, self.offset_, wave="none", n_threads=threads)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "moments_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = self._supervised
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = "ensure_all_finite" in self._checks
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -130,21 +163,19 @@ class RayleighTransformer(
         return self.directions_.shape[1]
 
     def _found(self) -> matrices.RayleighDirections:
-        check_is_fitted(self)
-        return self._solution()
+        found: matrices.RayleighDirections = OfMoments._found(self)
+        return found
 
     def _pencil_of(self) -> matrices.PencilOf:
         """Return what makes the pencil from pooled moments; must pickle."""
         raise NotImplementedError
 
-    def _hold(self, moments: ClassMoments) -> None:
-        """Keep the moments, and a promise to solve for their directions."""
+    def _solver(self, moments: ClassMoments) -> Callable[[], matrices.RayleighDirections]:
         given = {"ridge": 0.0, "center": True} | self.get_params(deep=False)
         names = matrices.Parameters.__dataclass_fields__
         settings = matrices.Parameters(**{name: given[name] for name in names})
         solve = partial(matrices.solve, supervised=self._supervised)
-        self._solution = Lazy(partial(solve, self._pencil_of(), moments, settings))
-        self.moments_ = moments
+        return partial(solve, self._pencil_of(), moments, settings)
 
 
 class UnsupervisedRayleigh(RayleighTransformer):
@@ -226,19 +257,19 @@ class UnsupervisedRayleigh(RayleighTransformer):
         return moments.update(X, groups, weight, n_threads=self.n_threads)
 
 
-class SupervisedRayleigh(RayleighTransformer):
+class OfMomentsOfClasses(OfMoments):
     """Base class of the estimators with labels."""
 
     _supervised = True
     _checks = ALLOW_NAN
 
     def fit(
-        self: _SupervisedRayleigh,
+        self: _OfMomentsOfClasses,
         X: Rows | RowBlocks,
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-    ) -> _SupervisedRayleigh:
-        """Accumulate the moments of the classes and solve for directions.
+    ) -> _OfMomentsOfClasses:
+        """Accumulate the moments of the classes and solve with them.
 
         Parameters
         ----------
@@ -265,13 +296,13 @@ class SupervisedRayleigh(RayleighTransformer):
         return self
 
     def partial_fit(
-        self: _SupervisedRayleigh,
+        self: _OfMomentsOfClasses,
         X: Rows,
         y: ArrayLike,
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-    ) -> _SupervisedRayleigh:
-        """Add a batch of rows; directions are computed when next needed.
+    ) -> _OfMomentsOfClasses:
+        """Add a batch of rows; what depends on them is computed when next needed.
 
         Parameters
         ----------
@@ -327,3 +358,7 @@ class SupervisedRayleigh(RayleighTransformer):
     def _hold(self, moments: ClassMoments) -> None:
         super()._hold(moments)
         self.classes_ = np.asarray(moments.classes_)
+
+
+class SupervisedRayleigh(OfMomentsOfClasses, RayleighTransformer):
+    """Base class of the transformers with labels."""

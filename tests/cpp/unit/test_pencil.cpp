@@ -231,5 +231,7 @@ TEST_CASE("automatic names one of the three, the cheaper for the size") {
   CHECK(choose_solver(64, 20, 9) != Solver::krylov);
   CHECK(choose_solver(64, 64, 9) != Solver::krylov);
   CHECK(choose_solver(3600, 20, 9) == Solver::krylov);
+  CHECK(choose_solver(300, 20, 9) == Solver::krylov);
+  CHECK(choose_solver(255, 1, 9) != Solver::krylov);
   CHECK(choose_solver(2000, 2000, 1) != Solver::krylov);
 }

@@ -8,7 +8,7 @@ using namespace eigenfeat::support;
 
 namespace {
 
-constexpr index_t kOrder = 448;  // the least that the Krylov solver takes
+constexpr index_t kOrder = 256;  // the least that the Krylov solver takes
 
 template <class F>
 Vector<double> spectrum(index_t d, F&& value) {

@@ -21,6 +21,7 @@ BLOCKWISE = (
     ef.GEMEnsemble(),
     ef.MultinomialLogit(),
     ef.FisherLDA(),
+    ef.QuadraticDiscriminant(),
     ef.RayleighPCA(),
     ef.VanishingComponents(),
     ef.SlicedInverseRegression(),

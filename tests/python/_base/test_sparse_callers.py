@@ -197,6 +197,7 @@ USES = {
     ),
     "CalibratedLeastSquares": lambda: fitted(ef.CalibratedLeastSquares(n_iterations=3)),
     "FisherLDA": lambda: fitted(ef.FisherLDA()),
+    "QuadraticDiscriminant": lambda: fitted(ef.QuadraticDiscriminant()),
     "SlicedInverseRegression": lambda: fitted(ef.SlicedInverseRegression(n_slices=3)),
     "RayleighPCA": lambda: fitted(ef.RayleighPCA(n_components=2), labels=False),
     "VanishingComponents": lambda: fitted(ef.VanishingComponents(n_components=2), labels=False),

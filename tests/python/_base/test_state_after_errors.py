@@ -191,6 +191,7 @@ def test_a_warning_that_is_an_error(name):
 PARTIAL = {
     "GEM": lambda: ef.GEM(**SMALL_GEM),
     "FisherLDA": ef.FisherLDA,
+    "QuadraticDiscriminant": ef.QuadraticDiscriminant,
     "SlicedInverseRegression": lambda: ef.SlicedInverseRegression(n_slices=3),
     "RayleighPCA": ef.RayleighPCA,
     "VanishingComponents": ef.VanishingComponents,

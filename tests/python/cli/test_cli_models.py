@@ -272,7 +272,7 @@ def test_inspecting_a_model(files, capsys):
     model = eigenfeat.load(files / "model.efm")
     assert found["kind"] == "object"
     assert found["estimator"] == "GEMClassifier"
-    assert found["parameters"]["ridge"] == 0.2
+    assert found["parameters"]["ridge"] is None
     assert found["parameters"]["powers"] == [1, 2, 3]
     assert found["classes"] == ["ant", "bee", "moth"]
     assert found["feature_names"] == [f"x{j}" for j in range(5)]
@@ -280,7 +280,7 @@ def test_inspecting_a_model(files, capsys):
     assert found["layers"] == [{"directions": shape, "wave": "half_wave"}]
     assert found["bytes"] == (files / "model.efm").stat().st_size
     text = run(capsys, "inspect", files / "model.efm")[1]
-    for line in ("kind: object", "3 classes: 'ant', 'bee', 'moth'", "ridge: 0.2"):
+    for line in ("kind: object", "3 classes: 'ant', 'bee', 'moth'", "ridge: None"):
         assert line in text
     damaged = bytearray((files / "model.efm").read_bytes())
     damaged[len(damaged) // 2] ^= 1

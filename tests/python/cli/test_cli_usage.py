@@ -35,8 +35,8 @@ def files(tmp_path, rng):
 FIT = ("fit", "rows.csv", "--target", "kind", "-o", "out.efm")
 PREDICT = ("predict", "model.efm", "rows.csv")
 MISUSE = {
-    (*FIT, "--ridge", "-1"): "--ridge: expected a float in the range [0.0, inf) or "
-    "one of 'auto', got -1.0",
+    (*FIT, "--ridge", "-1"): "--ridge: expected a float in the range [0.0, inf), "
+    "one of 'auto' or None, got -1.0",
     (*FIT, "--features", "--ridge", "-1"): "--ridge: expected a float in the range [0.0, inf)",
     ("fit", "--moments", "rows.efm", "-o", "x", "--ridge", "-1"): "--ridge: expected a float",
     (*FIT, "--ridge", "much"): "argument --ridge: expected a number or auto, got 'much'",

@@ -235,7 +235,7 @@ def test_a_fit_of_given_moments_is_the_same(digits, options):
     model = GEMClassifier(**{**SMALL, "scale": "columns", **options})
     expected = GEMClassifier(**{**SMALL, "scale": "columns", **options}).fit(X, y)
     rows = model._rows(X, y, None, None)
-    model._fit(*rows, model._gem(0).fit_moments(ClassMoments().update(X, y)))
+    model._fit(*rows, model._gem(0, 10).fit_moments(ClassMoments().update(X, y)))
     assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
 
 

@@ -39,7 +39,8 @@ def words(n=240, d=90, k=3, seed=0, dtype=np.float64):
 
 
 def fitted(X, y, weight=None, **options):
-    settings = {"scale": "none", "n_directions": 4, "solver": "randomized", **options}
+    settings = {"scale": "none", "n_directions": 4, "ridge": 0.2, "solver": "randomized"}
+    settings |= options
     return GEM(**settings).fit(X, y, weight)
 
 
@@ -302,3 +303,19 @@ def test_automatic_pairs_and_numbers_of_directions(k, kind):
     X, y = words(k=19)  # 342 pairs
     few = fitted(X, y, n_directions="auto", threshold=None)
     assert few.ranks_.max() + 1 == 8
+
+
+def test_the_default_ridge_follows_rows_and_columns():
+    X, y = words(n=60, d=900)
+    X, y = X[:50], np.repeat([0, 1], [40, 10])
+    found = {ridge: fitted(X, y, ridge=ridge, threshold=None) for ridge in (None, "auto")}
+    assert_array_equal(found[None].eigenvalues_, found["auto"].eigenvalues_)
+    for numerator, denominator, n in ((1, 0, 40), (0, 1, 10)):
+        given = fitted(X, y, ridge=0.2 * 900 / n, threshold=None)
+        of = [(m.pairs_ == [numerator, denominator]).all(axis=1) for m in (found[None], given)]
+        assert_allclose(found[None].eigenvalues_[of[0]], given.eigenvalues_[of[1]], rtol=1e-6)
+    few = words(n=900, d=20, k=2)
+    default, given = (fitted(*few, ridge=ridge).eigenvalues_ for ridge in (None, 0.2))
+    assert_array_equal(default, given)
+    exact = GEM(solver="full").fit(*few)
+    assert_array_equal(exact.eigenvalues_, GEM(solver="full", ridge=0.2).fit(*few).eigenvalues_)

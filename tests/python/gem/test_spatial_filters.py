@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -197,3 +201,22 @@ def test_mne_takes_its_filters(rng):
     assert ours.filters_.shape == theirs.filters_.shape
     apart = [np.sort(np.abs(model.evals_ - 0.5)) for model in (ours, theirs)]
     assert_allclose(*apart, atol=1e-6)
+
+
+def test_real_motions_are_told_apart():
+    """BasicMotions, which aeon brings: a watch's six channels, the archive's own split."""
+    from bench.eeg import motions
+
+    folder = os.environ.get("EIGENFEAT_BASIC_MOTIONS")
+    if folder is None and find_spec("aeon") is None:
+        pytest.skip("aeon is not installed, and EIGENFEAT_BASIC_MOTIONS names no folder")
+    (X, y), (Z, z) = motions(None if folder is None else Path(folder))
+    assert X.shape == Z.shape == (40, 6, 100)
+    assert np.unique(y, return_counts=True)[1].tolist() == [10] * 4
+    lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+    model = make_pipeline(SpatialFilters(2), lda).fit(X, y)
+    assert model.score(Z, z) >= 0.9
+    apart = clone(lda).fit(X[..., 0], y).score(Z[..., 0], z)
+    assert model.score(Z, z) > apart
+    halves = SpatialFilters(2).partial_fit(X[::2], y[::2]).partial_fit(X[1::2], y[1::2])
+    assert_allclose(halves.transform(Z), model[0].transform(Z), atol=1e-8)

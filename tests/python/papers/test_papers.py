@@ -153,7 +153,7 @@ def test_strategies_have_equal_budgets():
     models = [
         method.build(QUICK).set_params(**method.hyperparameters.set_for(QUICK))
         for method in gem.SPEECH.methods
-        if method.peer
+        if method.peer and method not in gem.TREES
     ]
     assert [model.pairs for model in models] == list(gem.STRATEGIES)
     assert {(model.threshold, model.n_directions) for model in models} == {(None, 1)}
@@ -348,3 +348,18 @@ def test_peers_run_on_request_only(folder, tmp_path, console):
     assert names(only=["Isolet: RIV"]) == ["rival"]
     with pytest.raises(ValueError, match="only: expected part of a method's name out of logistic"):
         names(only=["nobody"])
+
+
+def test_lightgbm_is_a_peer_or_says_how_to_get_it(monkeypatch):
+    from importlib import util
+
+    from eigenfeat._base import extras
+
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
+    with pytest.raises(extras.MissingExtraError, match=r'pip install "eigenfeat\[bench\]"'):
+        estimators.lightgbm(Context())
+    peers = {m.name for p in PROTOCOLS["defaults"].problems for m in p.methods if m.peer}
+    assert {"LightGBM", "boosted trees"} <= peers
+    monkeypatch.undo()
+    if util.find_spec("lightgbm"):
+        assert estimators.lightgbm(Context(threads=1)).n_jobs == 1

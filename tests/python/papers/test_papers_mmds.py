@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import csv
+import json
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_digits
+from sklearn.decomposition import PCA
+from sklearn.preprocessing import StandardScaler
 
-from bench.papers import mmds, mmds_data, mmds_shifting
+from bench.papers import mmds, mmds_data, mmds_joint, mmds_shifting
 from bench.papers.__main__ import main
-from bench.papers.protocol import Context, DataError, NothingToRunError, Rows
+from bench.papers.protocol import Context, DataError, NothingToRunError, Rows, subsample
 from bench.papers.runner import reproduce
+from eigenfeat.maxmargin import MulticlassSVM
 
 MMDS = mmds.PROTOCOLS["mmds"]
 
@@ -70,6 +74,34 @@ def test_all_of_it(folder, tmp_path, capsys):
         assert 0 < float(line["shifted"]) <= 100
     for name in ("mmds_embeddings.png", "mmds_scales.png"):
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+
+
+def test_joint_moves_beside_the_single_one(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(mmds_data, "QUICK_TRAIN_ROWS", 80)
+    arguments = ["mmds-joint", "--data", str(folder), "--quick", "--output", str(tmp_path)]
+    assert main([*arguments, "--only", "MNIST 5:", "--only", "Letters 10: once"]) == 0
+    printed = capsys.readouterr().out
+    for text in ("over PCA", "MNIST 5", "joint", "MaxMarginPCA", "corrupted", "Letters 10"):
+        assert text in printed
+    with (tmp_path / "mmds-joint-quick.csv").open() as file:
+        lines = {(line["data"], line["method"]): line for line in csv.DictReader(file)}
+    assert [*lines] == [("MNIST 5", kind) for kind in mmds_joint.KINDS] + [("Letters 10", "once")]
+    for line in lines.values():
+        found = json.loads(line["accuracies"])
+        assert len(found) == 2
+        assert 20 < float(line["accuracy"]) <= 100
+        assert_allclose(float(line["accuracy"]), np.mean(found), atol=1e-6)
+    # A split's PCA is scikit-learn's of the same rows, centred, before the same linear SVM.
+    split = mmds_data.mnist(folder, 1)
+    train = subsample(split.train, 80, 0)
+    test = subsample(split.test, mmds_data.QUICK_TEST_ROWS, 0)
+    mean = train.X.mean(axis=0)
+    pca = PCA(5, random_state=0).fit(train.X - mean)
+    known, new = pca.transform(train.X - mean), pca.transform(test.X - mean)
+    scaler = StandardScaler().fit(known)
+    svm = MulticlassSVM(tol=1e-2, max_iter=60).fit(scaler.transform(known), train.y)
+    expected = 100 * svm.score(scaler.transform(new), test.y)
+    assert_allclose(json.loads(lines["MNIST 5", "PCA"]["accuracies"])[1], expected, atol=1.5)
 
 
 def test_errors_name_what_is_missing(folder, tmp_path, capsys):

@@ -310,7 +310,7 @@ def test_misuse_of_weights_is_named(arguments, message):
     [
         (
             "some",
-            "pairs: expected 'all', .*'one_vs_rest', 'class_tree', 'auto', a list .*, got 'some'",
+            "pairs: expected 'all', .*'class_tree', 'random_groups', 'auto', a list .*, got 'some'",
         ),
         (("one_vs_rest", 3), r"pairs: expected one of \('random', .* with a number, got"),
         (("confusion", 0), r"n_pairs: expected an integer in 1\.\.12, got 0"),

@@ -16,6 +16,7 @@ from eigenfeat import (
     GEMClassifierCV,
     GEMEnsemble,
     GeneratedBlocks,
+    QuadraticDiscriminant,
 )
 from eigenfeat.models import load, save, to_onnx
 from eigenfeat.rows.completion import GaussianRows
@@ -209,7 +210,7 @@ def test_accuracy_beats_mean_imputation(digits):
     assert ours > theirs + 0.03
 
 
-@pytest.mark.parametrize("make", [GEMClassifier, FisherLDA])
+@pytest.mark.parametrize("make", [GEMClassifier, FisherLDA, QuadraticDiscriminant])
 def test_blocks_give_what_arrays_give(make, digits):
     X, y = digits
     X, y = X[:600], y[:600]
@@ -256,7 +257,7 @@ def test_depth_ensembles_searches_and_files(tmp_path, digits):
 # ---- bad input -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", [GEM, GEMClassifier, FisherLDA])
+@pytest.mark.parametrize("make", [GEM, GEMClassifier, FisherLDA, QuadraticDiscriminant])
 def test_errors_name_what_is_wrong_and_leave_the_model_as_it_was(make):
     X, y = load_iris(return_X_y=True)
     model = make().fit(incomplete(X, 0.2), y)
@@ -274,7 +275,7 @@ def test_errors_name_what_is_wrong_and_leave_the_model_as_it_was(make):
     assert {**vars(model)} == before
 
 
-@pytest.mark.parametrize("make", [GEM, GEMClassifier, FisherLDA])
+@pytest.mark.parametrize("make", [GEM, GEMClassifier, FisherLDA, QuadraticDiscriminant])
 def test_a_model_of_complete_rows_says_what_to_do(make):
     X, y = load_iris(return_X_y=True)
     model = make().fit(X, y)

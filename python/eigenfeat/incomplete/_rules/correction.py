@@ -24,7 +24,14 @@ from numpy.typing import NDArray
 from eigenfeat._base.lazy import cached_property
 from eigenfeat._base.types import Labels
 from eigenfeat.incomplete._rules.calibration import shown_share
-from eigenfeat.incomplete._rules.fitted import LOOKS, ROWS, SLACK, held_out_fits
+from eigenfeat.incomplete._rules.fitted import (
+    SLACK,
+    fewest_rows,
+    held_out_fits,
+    since_of,
+    sizes,
+    trial,
+)
 from eigenfeat.incomplete._rules.rule import Case, Judgement, Rule
 from eigenfeat.incomplete._series.steps import spread_steps
 
@@ -204,15 +211,15 @@ def corrected(
     if core.rule.cost > 1:  # looser ones take more samples; what is shown of any tau serves them
         grid = grid[(grid >= tau) | (grid == grid[0])]
     channels, samples = core.layout.channels, core.layout.length
-    rows, looks = _sizes(core, n, samples, _fewest(tau, confidence))
+    rows, looks = sizes(core, n, samples, fewest_rows(tau, confidence))
     steps = spread_steps(samples, looks)
     times = steps * channels
     trials = []
     if len(times) and kept is not None:
-        trials = [_trial(core, kept.some(slice(0, rows)), grid, times)]
+        trials = [trial(core, kept.some(slice(0, rows)), grid, times)]
     elif len(times):
         held = held_out_fits(refit, given, y, rows, n_folds)
-        trials = [_trial(fitted, fresh, grid, times) for fitted, fresh in held]
+        trials = [trial(fitted, fresh, grid, times) for fitted, fresh in held]
     if not trials:
         warnings.warn(
             "correct: expected folds that the classifier can be fitted to, got none; rows are "
@@ -224,49 +231,10 @@ def corrected(
         return Correction(grid, none, d, confidence), Held(0, 0), steps
     decided = np.concatenate([trial[0] for trial in trials], axis=1)
     wrong = np.concatenate([trial[1] for trial in trials], axis=1)
-    last = len(times) - wrong[:, :, ::-1].argmax(axis=2)  # of the look after the last wrong one
-    since = np.where(wrong.any(axis=2), np.append(times, d)[last], 0)
-    found = Correction(grid, np.sort(since, axis=1), d, confidence)
+    found = Correction(grid, np.sort(since_of(wrong, times, d), axis=1), d, confidence)
     at = int(np.searchsorted(grid, tau))
     late = times >= found.least_known(tau)
     first = (decided[at] & late).argmax(axis=1)
     early = (decided[at] & late).any(axis=1)
     disagreed = early & wrong[at][np.arange(len(first)), first]
     return found, Held(int(len(first) - disagreed.sum()), len(first)), steps
-
-
-def _sizes(core: Fitted, n: int, d: int, fewest: int) -> tuple[int, int]:
-    """How many rows to hold out, and at how many times to look."""
-    looks = min(d - 1, LOOKS)
-    samples = core.rule.cost
-    if samples > 1:  # some millions of predictions, but rows enough to show what is promised
-        looks = min(looks, 16)
-        rows = max(100, int(4e6 / (samples * max(looks, 1))))
-        return min(n, rows if n < fewest else max(rows, 2 * fewest)), looks
-    return min(n, ROWS), looks
-
-
-def _fewest(tau: float, confidence: float) -> int:
-    """How many rows can show tau, if all of them agree."""
-    if confidence > 0:
-        return int(np.ceil(np.log1p(-confidence) / np.log(tau)))
-    return int(np.ceil(tau / (1 - tau)))
-
-
-def _trial(
-    fitted: Fitted, given: Rows, grid: _Array, times: NDArray[np.int64]
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """(p, m, looks): whether rows that the model has not seen would be decided, and wrongly."""
-    shown, final = fitted.held_out(given)
-    ends = given.ends[:, None]
-    decided = np.empty((len(grid), len(final), len(times)), dtype=bool)
-    wrong = np.empty_like(decided)
-    for begin in range(0, len(times), 8):
-        at = slice(begin, min(begin + 8, len(times)))
-        case = fitted.early_case(shown, times[at])
-        shape = len(final), at.stop - at.start
-        for k, (yes, score) in enumerate(fitted.rule.over(case, grid)):
-            label = fitted.discriminants.labels[score].reshape(shape)
-            decided[k, :, at] = yes.reshape(shape) & (times[at] < ends)
-            wrong[k, :, at] = decided[k, :, at] & (label != final[:, None])
-    return decided, wrong

@@ -24,7 +24,19 @@ if TYPE_CHECKING:
     from eigenfeat.incomplete._completion.conditioning import Completion
     from eigenfeat.incomplete._series.layout import Layout, Rows
 
-__all__ = ["LOOKS", "ROWS", "SLACK", "Fitted", "Refit", "filled", "held_out_fits"]
+__all__ = [
+    "LOOKS",
+    "ROWS",
+    "SLACK",
+    "Fitted",
+    "Refit",
+    "fewest_rows",
+    "filled",
+    "held_out_fits",
+    "since_of",
+    "sizes",
+    "trial",
+]
 
 _Array = NDArray[np.float64]
 
@@ -55,6 +67,7 @@ class Fitted:
     discriminants: Discriminants
     rule: Rule
     n_threads: int | None
+    choice: list[dict[str, Any]] | None = None  # of the completion; files do not keep it here
 
     @property
     def n_features(self) -> int:
@@ -180,6 +193,56 @@ def held_out_fits(
         except ValueError:  # such as a class that is too small without the fold
             continue
         yield fitted, given.some(own)
+
+
+def since_of(wrong: NDArray[np.bool_], times: NDArray[np.int64], d: int) -> NDArray[np.int64]:
+    """From how many known entries on rows are not decided wrongly; d if wrong at the last look.
+
+    Parameters
+    ----------
+    wrong : (..., looks) array of bool
+    times : (looks,) array of int
+    d : int
+    """
+    last = wrong.shape[-1] - wrong[..., ::-1].argmax(axis=-1)  # the look after the last wrong one
+    return np.where(wrong.any(axis=-1), np.append(times, d)[last], 0)
+
+
+def sizes(core: Fitted, n: int, d: int, fewest: int) -> tuple[int, int]:
+    """How many rows to hold out, and at how many times to look."""
+    looks = min(d - 1, LOOKS)
+    samples = core.rule.cost
+    if samples > 1:  # some millions of predictions, but rows enough to show what is promised
+        looks = min(looks, 16)
+        rows = max(100, int(4e6 / (samples * max(looks, 1))))
+        return min(n, rows if n < fewest else max(rows, 2 * fewest)), looks
+    return min(n, ROWS), looks
+
+
+def fewest_rows(tau: float, confidence: float) -> int:
+    """How many rows can show tau, if all of them agree."""
+    if confidence > 0:
+        return int(np.ceil(np.log1p(-confidence) / np.log(tau)))
+    return int(np.ceil(tau / (1 - tau)))
+
+
+def trial(
+    fitted: Fitted, given: Rows, grid: _Array, times: NDArray[np.int64]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """(p, m, looks): whether rows that the model has not seen would be decided, and wrongly."""
+    shown, final = fitted.held_out(given)
+    ends = given.ends[:, None]
+    decided = np.empty((len(grid), len(final), len(times)), dtype=bool)
+    wrong = np.empty_like(decided)
+    for begin in range(0, len(times), 8):
+        at = slice(begin, min(begin + 8, len(times)))
+        case = fitted.early_case(shown, times[at])
+        shape = len(final), at.stop - at.start
+        for k, (yes, score) in enumerate(fitted.rule.over(case, grid)):
+            label = fitted.discriminants.labels[score].reshape(shape)
+            decided[k, :, at] = yes.reshape(shape) & (times[at] < ends)
+            wrong[k, :, at] = decided[k, :, at] & (label != final[:, None])
+    return decided, wrong
 
 
 def filled(completion: Completion, rows: _Array) -> _Array:

@@ -28,9 +28,10 @@ from eigenfeat.incomplete._classifiers.discriminants import (
     discriminants_of,
 )
 from eigenfeat.incomplete._completion.affine import Affine, affine_of
-from eigenfeat.incomplete._completion.models import GaussianCompletion
+from eigenfeat.incomplete._completion.models import GaussianCompletion, MixtureCompletion
 from eigenfeat.incomplete._completion.sets import SETS
 from eigenfeat.incomplete._rules.calibration import lower_bound
+from eigenfeat.incomplete._rules.choice import candidates_of, choose, confidence_each
 from eigenfeat.incomplete._rules.correction import CorrectedRule, Correction, Held, corrected
 from eigenfeat.incomplete._rules.fitted import LOOKS, Fitted, filled
 from eigenfeat.incomplete._rules.ideal import ClassCodes, IdealRule
@@ -88,6 +89,7 @@ class Fitting:
     n_threads: int | None
     fitted_: Fitted
     correction_: Correction | Thresholds
+    completion_results_: list[dict[str, Any]]
     _validate_params: Callable[[], None]
     _forget_calibration: Callable[[], None]
 
@@ -95,6 +97,7 @@ class Fitting:
         """Fit to some of the rows, whose series are laid out as all of them would be."""
         self._validate_params()
         check_samples(self.n_samples)
+        self._check_completions()
         with unchanged_on_error(self):
             found, y, layout = training_rows(self, X, y, self.horizon)
             found, y = found.some(chosen), y[chosen]
@@ -118,11 +121,21 @@ class Fitting:
         self.n_channels_, self.n_timepoints_ = layout.channels, layout.length
         self.completion_, self.features_ = core.completion, core.features
         self.classifier_, self.classes_, self.set_ = core.classifier, core.classes, core.set
+        self.__dict__.pop("completion_results_", None)
+        if core.choice is not None:
+            self.completion_results_ = core.choice
         sampling = core.rule if isinstance(core.rule, SamplingRule) else None
         self.n_samples_ = 0 if sampling is None else sampling.n_samples
         self.largest_reliability_ = (
             1.0 if sampling is None else sampling.reach(sampling.n_samples, RISK)
         )
+
+    def _check_completions(self) -> None:
+        """Refuse a list of completions that cannot be chosen from."""
+        candidates = _candidates(self)
+        if candidates is not None and self.correct == "average" and self.held_out is None:
+            expected = "expected a confidence, or held_out, where a completion is chosen"
+            raise ValueError(f'correct: {expected}, got "average"')
 
     def _kept_out(self, n: int) -> NDArray[np.bool_] | None:
         """(n,): which rows are kept from the fit; None if folds correct the rule, or nothing."""
@@ -140,7 +153,9 @@ class Fitting:
 
     def _correct(self, found: Rows, y: NDArray[Any], kept: Rows | None) -> None:
         """Hold the rule to what folds show, or rows that were kept from the fit."""
-        confidence = {"average": 0.0, True: CONFIDENCE}.get(self.correct, self.correct)
+        count = 1 if self.fitted_.choice is None else len(self.fitted_.choice)
+        confidence = confidence_of(self, count)
+        assert confidence is not None
         self.reliability_ = float(self.reliability)
         core = self.fitted_
         if isinstance(core.rule, LearnedRule):
@@ -151,7 +166,7 @@ class Fitting:
             self.correction_ = thresholds
             self.fitted_ = replace(core, rule=ThresholdRule(core.rule, thresholds))
         else:
-            refit = partial(_without, self, found, y, core.layout)
+            refit = partial(_without, self, found, y, core.layout, completion=core.completion)
             tau, folds = self.reliability, self.n_folds
             correction, held, steps = corrected(core, refit, found, y, tau, folds, confidence, kept)
             self.correction_ = correction
@@ -159,12 +174,24 @@ class Fitting:
         self.looks_ = np.append(steps, core.layout.length)
         self.realised_, self.realised_bound_ = float("nan"), 0.0
         if held.n:
+            sure = CONFIDENCE if kept is not None else confidence_each(CONFIDENCE, count)
             self.realised_ = held.agreed / held.n
-            self.realised_bound_ = float(lower_bound(held.agreed, held.n, CONFIDENCE))
+            self.realised_bound_ = float(lower_bound(held.agreed, held.n, sure))
+
+
+def confidence_of(model: BaseEstimator, count: int) -> float | None:
+    """Of the correction, chosen out of so many; 0 for shares on average, None without one."""
+    if model.correct is False:
+        return None
+    if isinstance(model.correct, str):
+        return 0.0
+    confidence = CONFIDENCE if model.correct is True else float(model.correct)
+    return confidence if model.held_out is not None else confidence_each(confidence, count)
 
 
 def fitted_to(model: BaseEstimator, found: Rows, y: Labels, layout: Layout) -> Fitted:
     """Fit what the parameters of a `ReliableClassifier` say to rows; NaN is missing."""
+    model, choice = _chosen(model, found, y, layout)
     given = GaussianCompletion(n_threads=model.n_threads)
     completion = given if model.completion is None else clone(model.completion)
     completion = _fitted("completion", completion, found.rows, y, found.weight)
@@ -195,6 +222,7 @@ def fitted_to(model: BaseEstimator, found: Rows, y: Labels, layout: Layout) -> F
         discriminants=discriminants,
         rule=rule,
         n_threads=model.n_threads,
+        choice=choice,
     )
 
 
@@ -210,6 +238,45 @@ def _fitted(name: str, part: Any, X: _Array, y: Labels, weight: _Array | None) -
     return part.fit(X, y, sample_weight=weight)
 
 
+def _candidates(model: Any) -> list[BaseEstimator] | None:
+    """Completions to choose from; None where there is one."""
+    if not isinstance(model.completion, str):
+        return candidates_of(model.completion)
+    n_threads = model.n_threads
+    return [GaussianCompletion(n_threads=n_threads), MixtureCompletion(n_threads=n_threads)]
+
+
+def _chosen(
+    model: BaseEstimator, found: Rows, y: Labels, layout: Layout
+) -> tuple[BaseEstimator, list[dict[str, Any]] | None]:
+    """The model with one completion, and what there was to choose from, if anything."""
+    candidates = _candidates(model)
+    if candidates is None:
+        return model, None
+    best, results = choose(
+        candidates,
+        partial(_with, model, found, y, layout),
+        found,
+        y,
+        layout,
+        tau=float(model.reliability),
+        n_folds=model.n_folds,
+        confidence=confidence_of(model, len(candidates)),
+    )
+    return clone(model).set_params(completion=candidates[best]), results
+
+
+def _with(
+    model: Any,
+    found: Rows,
+    y: NDArray[Any],
+    layout: Layout,
+    completion: BaseEstimator,
+    held: NDArray[np.bool_],
+) -> Fitted:
+    return _without(model, found, y, layout, held, completion=completion)
+
+
 def _without(
     model: Any,
     found: Rows,
@@ -219,7 +286,7 @@ def _without(
     **changes: Any,
 ) -> Fitted:
     """Fit to the rows that are not held out; ValueError where that cannot be done."""
-    plain = clone(model).set_params(correct=False, **changes)
+    plain = clone(model).set_params(**changes)
     return fitted_to(plain, found.some(~held), y[~held], layout)
 
 

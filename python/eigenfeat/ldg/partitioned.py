@@ -1,0 +1,252 @@
+"""Reduction of very many columns a part at a time (Parrish 2012, section 6.2)."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse, vstack
+from sklearn.base import BaseEstimator as AnyEstimator
+from sklearn.base import MetaEstimatorMixin, TransformerMixin, clone
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from eigenfeat._base.types import Estimator, Floats, RandomState, Rows, Targets
+from eigenfeat._base.unchanged import unchanged_on_error
+from eigenfeat._base.validation import MOST, show
+from eigenfeat.ldg.linear import LDG
+from eigenfeat.rows.blocks import Block
+from eigenfeat.rows.checked import validate_data
+from eigenfeat.rows.estimator import BaseEstimator
+from eigenfeat.rows.out_of_core import all_targets, given_blocks, over_blocks
+
+if TYPE_CHECKING:
+    from eigenfeat.rows.blocks import RowBlocks
+
+__all__ = ["PartitionedReducer"]
+
+_Columns = NDArray[np.intp]
+
+
+class PartitionedReducer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
+    r"""Reduce the columns part by part, and put the features of all parts side by side.
+
+    Methods that solve eigenproblems take a matrix of all d columns or of all n rows: where both are
+    many, its memory and the time of the solver (d^3 or n^3) are out of reach. A partition of the
+    columns into p parts takes p problems of d / p columns, :math:`p^2` times less arithmetic in the
+    solver. Only one part of the rows is copied at a time. What columns of different parts have in
+    common is lost to the reducer: another one after this sees it, as in
+    ``make_pipeline(PartitionedReducer(LDG(10)), LDG(20))``.
+
+    Parameters
+    ----------
+    reducer : transformer or None, default=None
+        Cloned and fitted for each part, with labels if there are any; None: ``LDG()``.
+    part_size : int >= 1, default=1000
+        Most columns of a part. Parts have equal sizes, but for one column.
+    partition : {"contiguous", "random"} or (d,) array-like, default="contiguous"
+        "contiguous": neighbouring columns stand in one part, as is good for pixels, samples and
+        spectra. "random": columns are dealt at random, as in Rotation Forest. An array has a label
+        for each column: columns with equal labels are a part, and `part_size` has no effect.
+    random_state : int, RandomState or None, default=0
+        For "random".
+
+    Attributes
+    ----------
+    parts_ : list of arrays of int
+        Columns of each part, ascending. Columns with one value in all training rows are in none.
+    reducers_ : list of transformers
+        Fitted to the parts.
+    n_features_in_ : int
+        d.
+    feature_names_in_ : (d,) array of str
+        Names of the input columns, if they had names.
+
+    Raises
+    ------
+    ValueError
+        If rows, labels or parameters are invalid, no column varies, or a part cannot be reduced.
+
+    Notes
+    -----
+    Sparse rows become dense a part at a time, unless the reducer takes sparse ones. Blocks and
+    memory-mapped arrays are read once for each part and once before; the columns of the part are
+    held in memory, n times `part_size` numbers.
+
+    References
+    ----------
+    N. Parrish, "Supervised Dimensionality Reduction for Different Learning Architectures", PhD
+    thesis, University of Washington, 2012, section 6.2; J. J. Rodriguez, L. I. Kuncheva and
+    C. J. Alonso, "Rotation Forest", IEEE Trans. PAMI 28, 2006.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from eigenfeat.ldg import LDG, PartitionedReducer
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = PartitionedReducer(LDG(4, gamma=0.3, n_neighbors=5), part_size=32).fit(X, y)
+    >>> [len(part) for part in model.parts_], model.transform(X).shape
+    ([31, 30], (1797, 8))
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "reducer": [HasMethods(["fit", "transform"]), None],
+        "part_size": [Interval(Integral, 1, MOST, closed="both")],
+        "partition": [StrOptions({"contiguous", "random"}), "array-like"],
+        "random_state": ["random_state"],
+    }
+
+    parts_: list[_Columns]
+    reducers_: list[Any]
+
+    def __init__(
+        self,
+        reducer: Estimator | None = None,
+        *,
+        part_size: int = 1000,
+        partition: str | ArrayLike = "contiguous",
+        random_state: RandomState = 0,
+    ) -> None:
+        self.reducer = reducer
+        self.part_size = part_size
+        self.partition = partition
+        self.random_state = random_state
+
+    def fit(self, X: Rows | RowBlocks, y: Targets = None) -> PartitionedReducer:
+        """Fit a reducer to each part of the columns.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Finite rows.
+        y : (n,) array-like or None
+            Labels, where the reducer needs them; None with blocks, which have their own.
+
+        Returns
+        -------
+        PartitionedReducer
+            The estimator itself. If an error is raised, it is unchanged.
+        """
+        with unchanged_on_error(self):
+            self._validate_params()
+            supervised = bool(get_tags(self._reducer()).target_tags.required)
+            blocks = given_blocks(X, y, labelled=supervised)
+            if blocks is None:
+                X, y = self._in_memory(X, y, supervised)
+                pieces: Any = [Block(X)]
+            else:
+                y, weight = all_targets(blocks) if supervised or y is not None else (None, None)
+                if weight is not None:
+                    raise ValueError("X: expected blocks without weights, got weights")
+                pieces = blocks
+                self.n_features_in_ = blocks.n_features
+                self.__dict__.pop("feature_names_in_", None)
+            self.parts_ = self._parts(_varying(pieces))
+            self.reducers_ = [
+                self._reducer().fit(self._together(pieces, part), y) for part in self.parts_
+            ]
+        return self
+
+    @over_blocks
+    def transform(self, X: Rows | RowBlocks) -> Floats:
+        """Reduce each part of the columns.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Finite rows. For blocks the result is an iterator over blocks.
+
+        Returns
+        -------
+        (n, m) array
+            The features of the first part, then those of the second, and so on.
+        """
+        check_is_fitted(self)
+        rows: Any = validate_data(self, X, accept_sparse=["csc", "csr"], reset=False)
+        rows = rows.tocsc() if issparse(rows) else rows
+        found = [
+            np.asarray(reducer.transform(self._of(rows, part)))
+            for reducer, part in zip(self.reducers_, self.parts_, strict=True)
+        ]
+        return np.concatenate(found, axis=1)
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
+        """Return the reducers' names, each after that of its part: ``part0_ldg0``."""
+        check_is_fitted(self)
+        names = [
+            f"part{number}_{name}"
+            for number, reducer in enumerate(self.reducers_)
+            for name in reducer.get_feature_names_out()
+        ]
+        return np.array(names, dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        own = get_tags(self._reducer())
+        tags.target_tags.required = own.target_tags.required
+        tags.transformer_tags.preserves_dtype = own.transformer_tags.preserves_dtype
+        tags.input_tags.sparse = True
+        return tags
+
+    def _reducer(self) -> AnyEstimator:
+        return LDG() if self.reducer is None else clone(self.reducer)
+
+    def _in_memory(self, X: Any, y: Any, supervised: bool) -> tuple[Any, Any]:
+        """Checked rows in their own type, sparse ones by column, and labels if there are any."""
+        options = {"accept_sparse": ["csc", "csr"], "ensure_min_samples": 2}
+        if y is None and not supervised:
+            X = validate_data(self, X, **options)
+        else:
+            X, y = validate_data(self, X, y, **options)
+        return (X.tocsc() if issparse(X) else X), y
+
+    def _of(self, X: Any, part: _Columns) -> Any:
+        """Some columns of rows, dense unless the reducer takes sparse ones."""
+        found = X[:, part]
+        if issparse(found) and not get_tags(self._reducer()).input_tags.sparse:
+            found = found.toarray()
+        return found.tocsr() if issparse(found) else np.ascontiguousarray(found)
+
+    def _together(self, pieces: Any, part: _Columns) -> Any:
+        """The part's columns of all rows."""
+        found = [self._of(block.X, part) for block in pieces if len(block)]
+        if len(found) == 1:
+            return found[0]
+        return vstack(found, format="csr") if issparse(found[0]) else np.concatenate(found)
+
+    def _parts(self, varying: NDArray[np.bool_]) -> list[_Columns]:
+        columns = np.flatnonzero(varying)
+        if not len(columns):
+            raise ValueError("X: expected columns that vary, got none")
+        if not isinstance(self.partition, str):
+            labels = np.asarray(self.partition)
+            if labels.shape != varying.shape:
+                raise ValueError(
+                    f"partition: expected a label for each of {len(varying)} columns, got "
+                    f"{show(self.partition)}"
+                )
+            return [columns[labels[columns] == one] for one in np.unique(labels[columns])]
+        if self.partition == "random":
+            columns = check_random_state(self.random_state).permutation(columns)
+        count = -(-len(columns) // self.part_size)
+        return [np.sort(part) for part in np.array_split(columns, count)]
+
+
+def _varying(pieces: Any) -> NDArray[np.bool_]:
+    """(d,): which columns have more than one value."""
+    ranges = np.array([_range(block.X) for block in pieces if len(block)])
+    if not len(ranges):
+        raise ValueError("X: expected at least one row, got none")
+    if not np.isfinite(ranges).all():
+        raise ValueError("X: expected finite numbers, got NaN or infinity")
+    return np.asarray(ranges[:, 0].min(axis=0) < ranges[:, 1].max(axis=0))
+
+
+def _range(X: Any) -> NDArray[np.float64]:
+    """(2, d): the least and the largest number of each column."""
+    ends = [X.min(axis=0), X.max(axis=0)]
+    dense = [one.toarray() if issparse(one) else one for one in ends]
+    return np.array([np.asarray(one, dtype=np.float64).ravel() for one in dense])

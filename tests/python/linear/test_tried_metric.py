@@ -1,0 +1,158 @@
+"""No Gram matrix where the first step shows columns to be well conditioned, and one elsewhere."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from eigenfeat.linear import tried_metric
+from eigenfeat.linear.lbfgs import Trial, minimise
+from eigenfeat.linear.logistic import MultinomialLogit
+from eigenfeat.linear.logit_problem import LogitProblem
+
+COLUMNS, CLASSES = 120, 3
+
+
+@pytest.fixture
+def matrices(monkeypatch):
+    """How many Gram matrices are made."""
+    made = []
+    original = LogitProblem.metric
+
+    def metric(self, *args, **options):
+        made.append(self.shape)
+        return original(self, *args, **options)
+
+    monkeypatch.setattr(LogitProblem, "metric", metric)
+    return made
+
+
+def columns(rng, kind, n=1000):
+    X = rng.standard_normal((n, COLUMNS))
+    if kind == "neighbours":
+        for j in range(1, COLUMNS):
+            X[:, j] = 0.9 * X[:, j - 1] + np.sqrt(0.19) * X[:, j]
+    if kind == "positive":
+        X = rng.random((n, COLUMNS))
+    if kind == "few":
+        X = rng.standard_normal((n, 20)) @ rng.standard_normal((20, COLUMNS)) / 4 + 0.3 * X
+    if kind == "units":
+        X *= 10.0 ** np.linspace(-5, 5, COLUMNS)
+    if kind == "zeros":
+        X[:, ::7] = 0.0
+    return X
+
+
+def labels(rng, X, kind="drawn"):
+    spread = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
+    scores = (X - X.mean(axis=0)) / spread @ rng.standard_normal((COLUMNS, CLASSES)) / 10
+    if kind == "random":
+        return rng.integers(0, CLASSES, len(X))
+    return np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("options", [{"penalty": 0, "l2": 1.0}, {"penalty": 0, "l2": 100.0}, {}])
+@pytest.mark.parametrize(
+    ("kind", "needed"),
+    [
+        ("independent", False),
+        ("units", False),
+        ("zeros", False),
+        ("neighbours", True),
+        ("positive", True),
+        ("few", True),
+    ],
+)
+def test_which_columns_have_a_gram_matrix(rng, matrices, kind, needed, options, dtype):
+    X = columns(rng, kind).astype(dtype)
+    y = labels(rng, X)
+    model = MultinomialLogit(**options).fit(X, y)
+    assert bool(matrices) == needed
+    assert model.stop_reason_ == "converged"
+    best = MultinomialLogit(**options, tol=1e-6, max_iter=1000).fit(X.astype(np.float64), y)
+    assert model.objective_ - best.objective_ <= 5e-4 * best.objective_
+
+
+def test_weights_and_random_labels_end_in_the_same_minimum(rng, matrices, monkeypatch):
+    X = columns(rng, "independent")
+    y, weight = labels(rng, X, "random"), rng.random(len(X)) + 0.5
+    options = {"penalty": 0, "l2": 1.0, "tol": 1e-9, "max_iter": 1000}
+    plain = MultinomialLogit(**options).fit(X, y, weight)
+    assert not matrices
+    monkeypatch.setattr(tried_metric, "_LEAST_PASSES", 1e9)
+    other = MultinomialLogit(**options).fit(X, y, weight)
+    assert len(matrices) == 1
+    assert plain.objective_ == pytest.approx(other.objective_, rel=1e-8)
+    assert_allclose(plain.coef_, other.coef_, atol=1e-3 * np.abs(other.coef_).max())
+
+
+def test_narrow_rows_and_other_starts_have_one_at_once(rng, matrices):
+    X = columns(rng, "independent")
+    y = labels(rng, X)
+    narrow = X[:, : 40 * CLASSES - 2]
+    MultinomialLogit().fit(narrow, y)
+    assert len(matrices) == 1
+    MultinomialLogit().fit(X[: 4 * COLUMNS], y[: 4 * COLUMNS])
+    assert len(matrices) == 2
+    model = MultinomialLogit(warm_start=True).fit(X, y)
+    assert len(matrices) == 2
+    model.fit(X, y)
+    assert len(matrices) == 3
+
+
+def test_a_path_makes_one_matrix_or_none(rng, matrices):
+    X = columns(rng, "independent")
+    y = labels(rng, X)
+    path = MultinomialLogit().fit_path(X, y, [0.3, 0.1, 0.03])
+    assert not matrices
+    alone = MultinomialLogit(penalty=0.03, tol=1e-6).fit(X, y)
+    assert path[-1].objective_ == pytest.approx(alone.objective_, rel=3e-4)
+    X = columns(rng, "neighbours")
+    MultinomialLogit().fit_path(X, labels(rng, X), [0.3, 0.1, 0.03])
+    assert len(matrices) == 1
+
+
+def test_a_long_search_takes_the_matrix_in_the_end(rng, matrices, monkeypatch):
+    monkeypatch.setattr(tried_metric, "_STEPS", 0.5)
+    X = columns(rng, "independent")
+    y = labels(rng, X)
+    model = MultinomialLogit(penalty=0, l2=1.0, tol=1e-9).fit(X, y)
+    assert len(matrices) == 1
+    assert model.stop_reason_ in {"converged", "precision"}
+    monkeypatch.setattr(tried_metric, "_LEAST_PASSES", 1e9)
+    other = MultinomialLogit(penalty=0, l2=1.0, tol=1e-9).fit(X, y)
+    assert model.objective_ == pytest.approx(other.objective_, rel=1e-8)
+
+
+def test_results_do_not_depend_on_threads(rng):
+    X = columns(rng, "independent", n=1500)
+    y = labels(rng, X)
+    first, *others = (MultinomialLogit(n_threads=t).fit(X, y).coef_ for t in (1, 2, 7))
+    for other in others:
+        assert_array_equal(other, first)
+
+
+@pytest.mark.parametrize("most", [0.0, 1e9])
+@pytest.mark.parametrize("steps", [3, 1000])
+def test_either_metric_ends_in_the_minimum(rng, most, steps):
+    scale, best = np.geomspace(1.0, 50.0, 12)[:, None], rng.standard_normal((12, 2))
+
+    def evaluate(W):
+        gradient = scale * (W - best)
+        return 1.0 + 0.5 * float(np.vdot(W - best, gradient)), gradient
+
+    used = []
+
+    def solve(gradient):
+        used.append(1)
+        return gradient / scale
+
+    trial = Trial(lambda gradient: gradient / 50.0, most, steps)
+    found = minimise(
+        evaluate, solve, np.zeros((12, 2)), tolerance=1e-12, max_iterations=200, trial=trial
+    )
+    assert found.reason in {"converged", "precision"}
+    assert bool(used) == (most == 0.0 or steps == 3)
+    assert_allclose(found.point, best, atol=1e-5)

@@ -1,0 +1,137 @@
+"""Pairs between random groups of classes, and what bounds the directions of many classes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from eigenfeat import GEM, ClassMoments, GEMClassifier, pair_directions
+from eigenfeat.gem.hidden import MOST_BYTES, hidden_pairs
+from eigenfeat.moments.groups import moments_of_groups
+from eigenfeat.pencils.contrasts import Contrasts
+from eigenfeat.pencils.pairs import random_partitions
+from eigenfeat.pencils.pencils import pair_conditions
+from eigenfeat.pencils.solution import directions_of_each
+
+
+def many(rng, k=60, d=5, n=6, dtype=np.float64):
+    y = np.repeat(np.arange(k), n)
+    X = (rng.standard_normal((k, d)) * 2)[y] + rng.standard_normal((k * n, d))
+    return X.astype(dtype), y
+
+
+def test_partitions_are_even_and_as_many_as_pairs_need():
+    rng = np.random.RandomState(0)
+    found = random_partitions(100, 5, 90, rng)
+    assert found.shape == (3, 100)
+    for partition in found:
+        assert set(np.bincount(partition)) <= {16, 17}
+    assert len(random_partitions(100, 5, 91, rng)) == 4
+    assert not np.array_equal(found[0], found[1])
+    assert random_partitions(4, 5, 600, rng).shape == (1, 4)
+
+
+@pytest.mark.parametrize(
+    ("k", "d", "pairs"), [(51, 10, 600), (250, 10, 600), (500, 10, 300), (1000, 10, 150),
+                          (1000, 200, 420), (1000, 617, 600), (5000, 1, 150)]
+)  # fmt: skip
+def test_pairs_are_bounded_as_classes_grow(k, d, pairs):
+    assert 30 * len(random_partitions(k, d, None, np.random.RandomState(0))) == pairs
+
+
+def test_moments_of_groups_are_those_of_their_rows(rng):
+    X, y = many(rng)
+    X += 1e4
+    moments = ClassMoments().update(X, y, np.arange(len(y)) % 3 + 1.0)
+    first = rng.permutation(np.arange(60) % 4)
+    second = rng.permutation(np.arange(60) % 4) + 4
+    found = moments_of_groups(moments, np.array([first, second]), list("abcdefgh"))
+    slow = ClassMoments()
+    for partition in (first, second):
+        slow.update(X, np.array(list("abcdefgh"))[partition[y]], np.arange(len(y)) % 3 + 1.0)
+    for name in "abcdefgh":
+        assert found.weight(name) == slow.weight(name)
+        assert_allclose(found.mean(name), slow.mean(name), rtol=1e-14)
+        assert_allclose(found.covariance(name), slow.covariance(name), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("denominator", ["second_moment", "covariance"])
+@pytest.mark.parametrize("constant", [False, True])
+def test_directions_are_those_of_contrasts_of_the_same_groups(rng, denominator, constant):
+    X, y = many(rng)
+    moments = ClassMoments(classes=np.arange(62)).update(X, y)  # two classes without rows
+    options = {"n_directions": 2, "denominator": denominator, "constant": constant, "ridge": 0.1}
+    found = pair_directions(moments, ("random_groups", 60), random_state=3, **options)
+    assert len(found.solved_pairs) == 60
+    assert found.vectors.shape == (5, 120)
+    above, below = [], []
+    partitions = random_partitions(60, 5, 60, np.random.RandomState(3))
+    for name_above, name_below in found.solved_pairs:
+        for name, side in ((name_above, above), (name_below, below)):
+            r, g = map(int, name.removeprefix("group").split("."))
+            side.append((partitions[r] == g) * 1.0)
+    contrasts = Contrasts.of(above, below, found.solved_pairs, classes=np.arange(60))
+    slow = pair_directions(moments, contrasts, **options)
+    assert_allclose(found.eigenvalues, slow.eigenvalues, rtol=1e-9)
+    assert_allclose(found.vectors, slow.vectors, rtol=1e-6, atol=1e-8)
+    conditions = pair_conditions(moments, ("random_groups", 60), random_state=3, constant=constant)
+    assert len(conditions.crawford) == 60
+
+
+def test_the_default_of_many_classes_has_one_direction_a_pair_and_no_threshold(rng):
+    X, y = many(rng)
+    gem = GEM(threshold=50.0).fit(X, y)
+    assert gem.directions_.shape == (5, 600)
+    assert gem.pairs_[0].tolist() == ["group0.0", "group0.1"]
+    assert GEM().fit(X[y < 50], y[y < 50]).pairs_.dtype == y.dtype
+    again = GEM(n_threads=1).fit(X, y)
+    assert_array_equal(again.directions_, gem.directions_)
+
+
+def test_a_classifier_of_many_classes_tells_them_apart(rng):
+    X, y = many(rng, k=80, d=12, n=12)
+    model = GEMClassifier(pairs=("random_groups", 120)).fit(X[::2], y[::2])
+    assert model.layers_[0].directions.shape == (12, 120)
+    assert model.score(X[1::2], y[1::2]) > 0.8
+
+
+def test_errors_name_the_argument(rng):
+    moments = ClassMoments().update(*many(rng))
+    with pytest.raises(ValueError, match="n_pairs: expected an integer"):
+        pair_directions(moments, ("random_groups", 0))
+    with pytest.raises(ValueError, match="pairs: expected one of"):
+        pair_directions(moments, ("one_vs_rest", 4))
+
+
+@pytest.mark.parametrize("k", [2, 5, 10, 11, 26, 50, 51, 191, 1000, 5000])
+def test_directions_of_one_layer_are_as_many_as_the_guide_says(k):
+    """The F of the formula of memory in `docs/guide/large_data.md`, for 200 columns."""
+    groups = k > 50
+    pairs = k * (k - 1)
+    if groups:
+        pairs = 30 * len(random_partitions(k, 200, None, np.random.RandomState(0)))
+    total = pairs * directions_of_each("auto", pairs, groups)
+    assert total <= (900 if k <= 10 else 7400 if k <= 50 else 600)
+    assert total >= 150 or k < 5
+
+
+# ---- hidden layers -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [2, 10, 11, 26, 32, 33, 60, 500, 2000])
+def test_hidden_layers_leave_room_for_the_next_moments(k):
+    pairs, each = hidden_pairs("auto", "auto", k)
+    n_pairs = pairs[1] if isinstance(pairs, tuple) else k * (k - 1)
+    assert 16 * k * (2 * n_pairs * each + 1) ** 2 <= MOST_BYTES
+    assert each == 20 or k > 10  # as many as ever
+    assert hidden_pairs("all", 7, k) == ("all", 7)
+
+
+def test_sixty_classes_in_two_layers_have_the_width_that_the_rule_says(rng):
+    X, y = many(rng, k=60, n=4)
+    model = GEMClassifier(depth=2, pairs=("random_groups", 30)).fit(X, y)
+    hidden = model.layers_[0]
+    _, each = hidden_pairs(("random_groups", 30), "auto", 60)
+    assert hidden.directions.shape[1] <= 30 * each
+    assert 16 * 60 * hidden.width**2 <= MOST_BYTES

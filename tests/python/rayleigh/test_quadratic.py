@@ -1,0 +1,218 @@
+"""QuadraticDiscriminant: its densities, scikit-learn's, shrinkage, and classes of few rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
+from sklearn.model_selection import cross_val_score
+from sklearn.utils.extmath import softmax
+
+from eigenfeat import (
+    ArrayBlocks,
+    ClassMoments,
+    FisherLDA,
+    QuadraticDiscriminant,
+    SingularDenominatorError,
+    generalized_eigh,
+)
+
+PLAIN = {"shrinkage": 0.0, "ridge": 0.0}
+
+
+def slow_scores(X, y, Z, shrinkage, ridge, scale):
+    """The module's equations, by determinants and inverses."""
+    classes = np.unique(y)
+    scale = X.std(axis=0) if scale == "columns" else np.ones(X.shape[1])
+    X, Z = X / scale, Z / scale
+    own = [np.cov(X[y == c].T, bias=True) for c in classes]
+    within = sum(np.mean(y == c) * S for c, S in zip(classes, own, strict=True))
+    scores = []
+    for c, S in zip(classes, own, strict=True):
+        C = (1 - shrinkage) * S + shrinkage * within
+        C += ridge * np.trace(within) / len(within) * np.eye(len(within))
+        apart = Z - X[y == c].mean(axis=0)
+        distance = np.einsum("ij,jk,ik->i", apart, np.linalg.inv(C), apart)
+        scores.append(np.log(np.mean(y == c)) - (np.linalg.slogdet(C)[1] + distance) / 2)
+    return np.column_stack(scores)
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])
+@pytest.mark.parametrize("scale", ["none", "columns"])
+@pytest.mark.parametrize(("shrinkage", "ridge"), [(0.0, 0.01), (0.3, 0.0), (0.5, 0.1)])
+def test_scores_are_those_of_the_equations(load, scale, shrinkage, ridge):
+    X, y = load(return_X_y=True)
+    X, y, Z = X[:-20], y[:-20], X[-30:]
+    ours = QuadraticDiscriminant(shrinkage=shrinkage, ridge=ridge, scale=scale).fit(X, y)
+    slow = slow_scores(X, y, Z, shrinkage, ridge, scale)
+    assert_allclose(ours.predict_proba(Z), softmax(slow), atol=1e-7)
+    assert_array_equal(ours.predict(Z), ours.classes_[slow.argmax(axis=1)])
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine])
+@pytest.mark.parametrize("scale", ["none", "columns"])
+def test_without_shrinkage_they_are_scikit_learns(load, scale):
+    X, y = load(return_X_y=True)
+    X, y = X[:-20], y[:-20]
+    theirs = QuadraticDiscriminantAnalysis().fit(X, y)
+    for c, scaling in enumerate(theirs.scalings_):  # older versions divide by n - 1
+        scaling *= X[y == c].var(axis=0).sum() / scaling.sum()
+    ours = QuadraticDiscriminant(**PLAIN, scale=scale).fit(X, y)
+    assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-8)
+    assert_array_equal(ours.predict(X), theirs.predict(X))
+    assert ours.score(X, y) == theirs.score(X, y)
+
+
+def test_shrinkage_of_one_is_linear():
+    X, y = load_wine(return_X_y=True)
+    for ridge in (0.0, 0.01):
+        ours = QuadraticDiscriminant(shrinkage=1, ridge=ridge).fit(X[10:], y[10:])
+        linear = FisherLDA(ridge=ridge).fit(X[10:], y[10:])
+        assert_allclose(ours.predict_proba(X), linear.predict_proba(X), atol=1e-8)
+
+
+def test_a_logit_is_a_sum_over_generalized_eigenpairs(rng):
+    A, B = (rng.standard_normal((5, 5)) for _ in range(2))
+    X = np.vstack([rng.standard_normal((60, 5)) @ A, rng.standard_normal((40, 5)) @ B])
+    y = np.repeat([0, 1], [60, 40])
+    for c in (0, 1):
+        X[y == c] -= X[y == c].mean(axis=0)
+    S = [np.cov(X[y == c].T, bias=True) for c in (0, 1)]
+    found = generalized_eigh(S[1], S[0], 5)
+    squares = (X @ found.vectors) ** 2
+    terms = (1 - 1 / found.eigenvalues) * squares - np.log(found.eigenvalues)
+    logit = terms.sum(axis=1) / 2 + np.log(40 / 60)
+    ours = QuadraticDiscriminant(**PLAIN).fit(X, y)
+    assert_allclose(ours.decision_function(X), logit, rtol=1e-8, atol=1e-8)
+
+
+def test_labels_weights_batches_moments_sparse_rows_and_blocks():
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["a", "b", "c"])[y]
+    weight = np.random.default_rng(0).integers(1, 4, len(y))
+    model = QuadraticDiscriminant().fit(X, names, weight)
+    repeated = QuadraticDiscriminant().fit(np.repeat(X, weight, 0), np.repeat(names, weight))
+    assert_allclose(model.predict_proba(X), repeated.predict_proba(X), atol=1e-9)
+    assert_allclose(model.shrinkage_, repeated.shrinkage_, rtol=1e-8)
+    assert set(model.predict(X)) == {"a", "b", "c"}
+    once = QuadraticDiscriminant().fit(X, y)
+    stream = QuadraticDiscriminant().partial_fit(X[::2], y[::2], classes=[0, 1, 2, 3])
+    stream.partial_fit(X[1::2], y[1::2])
+    found = stream.predict_proba(X)
+    assert_allclose(found[:, :3], once.predict_proba(X), atol=1e-9)
+    assert_array_equal(found[:, 3], 0.0)
+    given = QuadraticDiscriminant().fit_moments(ClassMoments().update(X, y))
+    assert_allclose(given.predict_proba(csr_array(X)), once.predict_proba(X), atol=1e-9)
+    parts = ArrayBlocks(X, y, block_rows=40)
+    blocks = QuadraticDiscriminant().fit(parts)
+    assert_array_equal(np.concatenate(list(blocks.predict(parts))), once.predict(X))
+
+
+def test_missing_entries_at_fit_and_later(rng):
+    X, y = load_iris(return_X_y=True)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    model = QuadraticDiscriminant().fit(X, y)
+    assert model.score(X, y) > 0.9
+    with pytest.raises(ValueError, match="NaN"):
+        QuadraticDiscriminant().fit(load_iris().data, y).predict(X)
+
+
+def test_threads_do_not_change_bits():
+    X, y = load_digits(return_X_y=True)
+    found = [QuadraticDiscriminant(n_threads=t).fit(X, y).decision_function(X) for t in (1, 2, 7)]
+    assert_array_equal(found[0], found[1])
+    assert_array_equal(found[0], found[2])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_units_do_not_matter(dtype, unit):
+    X, y = load_wine(return_X_y=True)
+    units = unit ** np.linspace(-1, 1, X.shape[1])
+    plain = QuadraticDiscriminant().fit(X, y).predict_proba(X)
+    rows = (X * units).astype(dtype)
+    found = QuadraticDiscriminant().fit(rows, y).predict_proba(rows)
+    assert found.dtype == dtype
+    assert_allclose(found, plain, atol=2e-2 if dtype == np.float32 else 1e-6)
+
+
+# ---- shrinkage -----------------------------------------------------------------------------------
+
+
+def test_the_share_is_large_where_covariances_agree_and_small_where_they_do_not(rng):
+    y = np.repeat([0, 1], 400)
+    same = rng.standard_normal((800, 10))
+    assert QuadraticDiscriminant().fit(same, y).shrinkage_.min() > 0.5
+    apart = same * np.where(y, 3.0, 1 / 3)[:, None]
+    assert QuadraticDiscriminant().fit(apart, y).shrinkage_.max() < 0.15
+
+
+def test_the_share_is_invariant_to_linear_maps(rng):
+    X, y = load_wine(return_X_y=True)
+    model = QuadraticDiscriminant(ridge=0.0).fit(X, y)
+    Z = (X / X.std(axis=0)) @ rng.standard_normal((13, 13)) + 5
+    mapped = QuadraticDiscriminant(ridge=0.0).fit(Z, y)
+    assert_allclose(mapped.shrinkage_, model.shrinkage_, rtol=1e-6)
+    assert_allclose(mapped.predict_proba(Z), model.predict_proba(X), atol=1e-6)
+
+
+def test_the_share_is_near_the_best_one(rng):
+    """Over many draws its squared error is near that of the best constant share."""
+    d, n = 8, 30
+    truth = np.diag(np.linspace(0.5, 2, d))
+    shares = np.linspace(0, 1, 21)
+    ours, constant = [], []
+    for _ in range(60):
+        rows = rng.standard_normal((n, d)) @ np.sqrt(truth)
+        many = rng.standard_normal((3000, d))
+        X, y = np.vstack([rows, many]), np.repeat([0, 1], [n, 3000])
+        model = QuadraticDiscriminant(ridge=0.0, scale="none").fit(X, y)
+        S, target = model.moments_.covariance(0), np.eye(d)
+
+        def error(share, S=S, target=target):
+            return np.sum(((1 - share) * S + share * target - truth) ** 2)
+
+        ours.append(error(model.shrinkage_[0]))
+        constant.append([error(share) for share in shares])
+    best = np.mean(constant, axis=0).min()
+    assert best <= np.mean(ours) < 1.15 * best
+    assert np.mean(ours) < 0.8 * np.mean(constant, axis=0)[[0, -1]].min()
+
+
+def test_classes_of_few_rows_and_constant_columns():
+    X, y = load_digits(return_X_y=True)
+    few = np.concatenate([np.flatnonzero(y == c)[: 1 if c == 3 else 20] for c in range(10)])
+    model = QuadraticDiscriminant().fit(X[few], y[few])  # 64 columns, some of them constant
+    assert model.shrinkage_[3] == 1
+    others = np.setdiff1d(np.arange(len(y)), few)
+    linear = FisherLDA().fit(X[few], y[few])
+    assert model.score(X[others], y[others]) > linear.score(X[others], y[others]) - 0.02
+    assert np.isfinite(model.predict_log_proba(X)).all()
+    with pytest.raises(SingularDenominatorError, match="ridge: expected one that makes class 0's"):
+        QuadraticDiscriminant(**PLAIN).fit(X[few], y[few])
+
+
+def test_rows_twice_and_constant_classes():
+    X, y = load_iris(return_X_y=True)
+    X[y == 0] = X[0]
+    model = QuadraticDiscriminant().fit(X, y)
+    assert model.score(X, y) > 0.95
+    with pytest.raises(ValueError, match="at least two classes"):
+        QuadraticDiscriminant().fit(X[:50], y[:50])
+    twice = QuadraticDiscriminant(shrinkage=0.2).fit(np.vstack([X, X]), np.r_[y, y])
+    once = QuadraticDiscriminant(shrinkage=0.2).fit(X, y)
+    assert_allclose(twice.predict_proba(X), once.predict_proba(X), atol=1e-9)
+
+
+def test_the_default_beats_no_shrinkage_and_is_near_the_best():
+    X, y = load_digits(return_X_y=True)
+    X, y = X[::4], y[::4]
+    auto, *fixed = (
+        cross_val_score(QuadraticDiscriminant(shrinkage=share), X, y, cv=3).mean()
+        for share in ("auto", 0.0, 0.2, 0.5, 0.8, 1.0)
+    )
+    assert auto > fixed[0] + 0.01
+    assert auto > max(fixed) - 0.03
