@@ -52,7 +52,7 @@ def main() -> None:
         "standard errors. A set that is missing was not reached.\n",
         *([OLDER] if older else []),
         "## How many sets are below tau by more than two standard errors\n",
-        "Each cell: how many of the sets, and the mean time of decision over the sets.\n",
+        "Each cell has the number of sets and the mean time of decision over the sets.\n",
         counts(lines, older),
         "## Earlier at equal realised agreement\n",
         earlier(lines),

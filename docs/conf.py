@@ -55,13 +55,16 @@ copybutton_prompt_is_regexp = True
 
 
 def returned_figures(block, block_vars, gallery_conf):
-    """Save the figures that `eigenfeat.plotting` returned: pyplot does not know them.
+    """Save the figures of `eigenfeat.plotting`: pyplot does not know them.
 
-    A block of an example calls its figure `figure`; each is saved once.
+    A block of an example calls its figure `figure`, or its display `display`; each is saved once.
     """
-    figure = block_vars["example_globals"].pop("figure", None)
-    if not isinstance(figure, Figure):
+    names = block_vars["example_globals"]
+    figure = names.pop("figure", None) or getattr(names.get("display"), "figure_", None)
+    known = hasattr(figure, "number") or hasattr(figure, "_in_gallery")
+    if not isinstance(figure, Figure) or known:
         return ""
+    figure._in_gallery = True
     path = next(block_vars["image_path_iterator"])
     figure.savefig(path, dpi=100)
     return figure_rst([path], gallery_conf["src_dir"])
@@ -97,6 +100,8 @@ if Path(__file__).with_name("_build").joinpath("static", "mathjax").is_dir():
     mathjax_path = "mathjax/tex-mml-chtml.js"
 html_css_files = ["site.css"]
 html_show_sourcelink = False
+# Pages without pages below them have nothing to show at the side.
+html_sidebars = {page: [] for page in ("quick_start", "benchmarks", "scaling", "early_reliability")}
 html_theme_options = {
     "logo": {"text": "eigenfeat"},
     "show_prev_next": False,

@@ -95,6 +95,16 @@ EIGENFEAT_INLINE void store(const Vec<T>& v, T* to) {
   __builtin_memcpy(to, &v, sizeof v);
 }
 
+// a b + c in one rounding where the tier has that instruction. Compilers fuse as they like, and GCC
+// from 13 on not in sums of one number that loops carry: kernels whose results must not depend on
+// how many columns they work on together say so themselves.
+EIGENFEAT_INLINE float product_sum(float a, float b, float c) {
+  return kFused ? __builtin_fmaf(a, b, c) : a * b + c;
+}
+EIGENFEAT_INLINE double product_sum(double a, double b, double c) {
+  return kFused ? __builtin_fma(a, b, c) : a * b + c;
+}
+
 template <class T>
 EIGENFEAT_INLINE T least(T a, T b) {
   return b < a ? b : a;

@@ -21,7 +21,7 @@ EIGENFEAT_INLINE void row_columns(const CompactRows<T>& x, index_t row, const S*
       const S* next = v + static_cast<index_t>(x.indices[p + kAhead]) * stride;
       for (index_t k = 0; k < kColumns; k += kLane<S>) EIGENFEAT_PREFETCH(next + k);
     }
-    for (index_t k = 0; k < kColumns; ++k) sums[k] += value * line[k];
+    for (index_t k = 0; k < kColumns; ++k) sums[k] = product_sum(value, line[k], sums[k]);
   }
   if (add) {
     for (index_t k = 0; k < kColumns; ++k) out[k] += sums[k];

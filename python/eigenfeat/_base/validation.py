@@ -1,4 +1,4 @@
-"""Checks of arguments, in one room: every message says "name: expected what, got what"."""
+"""Checks of arguments: every message says "name: expected what, got what"."""
 
 from __future__ import annotations
 

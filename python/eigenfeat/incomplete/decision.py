@@ -10,11 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 
-from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.types import Estimator, Labels, RandomState
-from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST
 from eigenfeat.incomplete._completion.sets import SETS
 from eigenfeat.incomplete._in_use import InUse
@@ -22,8 +19,8 @@ from eigenfeat.incomplete._rules.choice import METHODS
 from eigenfeat.incomplete._rules.early import EarlyRun, batches
 from eigenfeat.incomplete._rules.fitting import Fitting
 from eigenfeat.incomplete._rules.rule import Judgement
-from eigenfeat.incomplete._rules.sample_sizes import MOST_SAMPLES, check_samples
-from eigenfeat.incomplete._series.layout import training_rows, whole_rows
+from eigenfeat.incomplete._rules.sample_sizes import MOST_SAMPLES
+from eigenfeat.incomplete._series.layout import whole_rows
 from eigenfeat.incomplete._series.results import Decisions, EarlyDecisions
 from eigenfeat.incomplete._series.steps import looks_of, taus_of
 from eigenfeat.rows.estimator import BaseEstimator
@@ -246,7 +243,9 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.n_threads = n_threads
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> ReliableClassifier:
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> ReliableClassifier:
         """Fit features, classifier and completion.
 
         Parameters
@@ -257,32 +256,17 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
             Rows must be filled by the caller: ``GaussianCompletion().fit(X).transform(X)``.
         y : (n,) array-like
             Labels.
+        sample_weight : (n,) array-like, optional
+            Nonnegative weights for the fits of completion, features and classifier, which must take
+            weights or be frozen. The correction counts every held-out row once: its promise is
+            about rows drawn as these were, without weights.
 
         Returns
         -------
         ReliableClassifier
             The estimator itself.
         """
-        return self._fit_given(X, y, slice(None))
-
-    def _fit_given(self, X: Any, y: Any, chosen: Any) -> ReliableClassifier:
-        """Fit to some of the rows, whose series are laid out as all of them would be."""
-        self._validate_params()
-        check_samples(self.n_samples)
-        self._check_completions()
-        with unchanged_on_error(self):
-            found, y, layout = training_rows(self, X, y, self.horizon)
-            found, y = found.some(chosen), y[chosen]
-            check_classification_targets(y)
-            check_two_labels(np.unique(y))
-            self._forget_calibration()
-            kept, fresh = self._kept_out(len(y)), None
-            if kept is not None:
-                fresh, found, y = found.some(kept), found.some(~kept), y[~kept]
-            self._fit_rows(found, y, layout)
-            if self.correct is not False:
-                self._correct(found, y, fresh)
-        return self
+        return self._fit_given(X, y, slice(None), sample_weight)
 
     def predict(self, X: ArrayLike) -> Labels:
         """Predict the labels of complete rows.

@@ -15,17 +15,17 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
 
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.types import RandomState
+from eigenfeat._base.types import RandomState, Targets
 from eigenfeat._base.validation import MOST
 from eigenfeat.ldg._solving.base import ClassReducer
 from eigenfeat.ldg._solving.domains import DomainScaler
@@ -39,13 +39,17 @@ from eigenfeat.ldg._solving.metrics import (
 )
 from eigenfeat.ldg._solving.scatters import Array, ClassRows, Reduction, Span, count_components
 from eigenfeat.ldg.pooled import PooledReducer
+from eigenfeat.rows.callbacks import Iterative, with_steps
+
+if TYPE_CHECKING:
+    from eigenfeat.rows.blocks import RowBlocks
 
 __all__ = ["ITML", "TransferITML", "ranked_by_information"]
 
 _OF_ITML = ("slack", "n_pairs", "quantiles", "tol", "max_iter", "random_state")
 
 
-class ITML(ClassReducer):
+class ITML(Iterative, ClassReducer):
     """Information-theoretic metric learning (2.11) with features ranked by mutual information.
 
     The constraints, with slack, bound distances of random pairs of rows by quantiles of distances
@@ -136,6 +140,24 @@ class ITML(ClassReducer):
         self.max_iter = max_iter
         self.random_state = random_state
 
+    @with_steps
+    def fit(self, X: ArrayLike | RowBlocks, y: Targets = None) -> ITML:
+        """Learn the metric.
+
+        Parameters
+        ----------
+        X : (n, d) array-like
+            Finite rows.
+        y : (n,) array-like
+            Labels of at least two classes.
+
+        Returns
+        -------
+        ITML
+            The estimator itself. If an error is raised, it is unchanged.
+        """
+        return super().fit(X, y)
+
     def _reduce(self, rows: ClassRows) -> Reduction:
         X = rows.centred
         quantiles = check_quantiles(self.quantiles)
@@ -147,7 +169,7 @@ class ITML(ClassReducer):
         return found
 
 
-class TransferITML(PooledReducer):
+class TransferITML(Iterative, PooledReducer):
     """ITML between two domains: pairs of a target row and a source row alone bound distances.
 
     Distances across the domains become small between rows of one class, and large between rows of
@@ -237,6 +259,29 @@ class TransferITML(PooledReducer):
         self.max_iter = max_iter
         self.random_state = random_state
 
+    @with_steps
+    def fit(
+        self, X: ArrayLike, y: Targets = None, sample_domain: ArrayLike | None = None
+    ) -> TransferITML:
+        """Standardise each domain separately, and learn the metric.
+
+        Parameters
+        ----------
+        X : (n, d) array-like
+            Finite rows of both domains.
+        y : (n,) array-like
+            Labels of at least two classes.
+        sample_domain : (n,) array-like of integers, optional
+            Above 0 for rows of the source, below 0 for rows of the target. By default there is
+            only one domain.
+
+        Returns
+        -------
+        TransferITML
+            The estimator itself. If an error is raised, it is unchanged.
+        """
+        return super().fit(X, y, sample_domain)
+
     def _learn(self, X: NDArray[Any], y: Any, source: NDArray[np.bool_]) -> None:
         quantiles = check_quantiles(self.quantiles)
         check_classification_targets(y)
@@ -271,7 +316,13 @@ def _learnt(
     rows = X if basis is None else X @ basis
     gaps, same, bounds = pairs_of(rows, codes, *pairs, quantiles)
     metric, sweeps, _ = learnt_metric(
-        gaps, same, bounds, slack=model.slack, tol=model.tol, max_iter=model.max_iter
+        gaps,
+        same,
+        bounds,
+        slack=model.slack,
+        tol=model.tol,
+        max_iter=model.max_iter,
+        stops=model._step_done,
     )
     if sweeps > model.max_iter:
         warnings.warn(

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from eigenfeat._base.sparse_rows import in_order
 from eigenfeat._base.types import Estimator, Floats, RandomState, Rows, Targets
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST, show
@@ -52,7 +53,7 @@ class PartitionedReducer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         spectra. "random": columns are dealt at random, as in Rotation Forest. An array has a label
         for each column: columns with equal labels are a part, and `part_size` has no effect.
     random_state : int, RandomState or None, default=0
-        For "random".
+        For "random", and for reducers whose own `random_state` is None.
 
     Attributes
     ----------
@@ -145,8 +146,9 @@ class PartitionedReducer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
                 self.n_features_in_ = blocks.n_features
                 self.__dict__.pop("feature_names_in_", None)
             self.parts_ = self._parts(_varying(pieces))
+            random = check_random_state(self.random_state)
             self.reducers_ = [
-                self._reducer().fit(self._together(pieces, part), y) for part in self.parts_
+                self._seeded(random).fit(self._together(pieces, part), y) for part in self.parts_
             ]
         return self
 
@@ -166,7 +168,7 @@ class PartitionedReducer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         rows: Any = validate_data(self, X, accept_sparse=["csc", "csr"], reset=False)
-        rows = rows.tocsc() if issparse(rows) else rows
+        rows = _by_column(rows)
         found = [
             np.asarray(reducer.transform(self._of(rows, part)))
             for reducer, part in zip(self.reducers_, self.parts_, strict=True)
@@ -194,6 +196,14 @@ class PartitionedReducer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     def _reducer(self) -> AnyEstimator:
         return LDG() if self.reducer is None else clone(self.reducer)
 
+    def _seeded(self, random: np.random.RandomState) -> AnyEstimator:
+        """A reducer whose seeds are drawn, but for those that are given."""
+        reducer = self._reducer()
+        for name, value in sorted(reducer.get_params().items()):
+            if name.split("__")[-1] == "random_state" and value is None:
+                reducer.set_params(**{name: random.randint(2**31 - 1)})
+        return reducer
+
     def _in_memory(self, X: Any, y: Any, supervised: bool) -> tuple[Any, Any]:
         """Checked rows in their own type, sparse ones by column, and labels if there are any."""
         options = {"accept_sparse": ["csc", "csr"], "ensure_min_samples": 2}
@@ -201,7 +211,7 @@ class PartitionedReducer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             X = validate_data(self, X, **options)
         else:
             X, y = validate_data(self, X, y, **options)
-        return (X.tocsc() if issparse(X) else X), y
+        return _by_column(X), y
 
     def _of(self, X: Any, part: _Columns) -> Any:
         """Some columns of rows, dense unless the reducer takes sparse ones."""
@@ -233,6 +243,11 @@ class PartitionedReducer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             columns = check_random_state(self.random_state).permutation(columns)
         count = -(-len(columns) // self.part_size)
         return [np.sort(part) for part in np.array_split(columns, count)]
+
+
+def _by_column(X: Any) -> Any:
+    """Sparse rows by column, with one entry for each place; those given stay as they are."""
+    return in_order(X.tocsc()) if issparse(X) else X
 
 
 def _varying(pieces: Any) -> NDArray[np.bool_]:

@@ -41,6 +41,7 @@ def corrupted_copies(
     n_copies: int,
     random: np.random.RandomState,
     n_threads: int,
+    weight: _Array | None = None,
 ) -> _Array:
     """Draw copies (n, n_copies, d) of rows from p_n.
 
@@ -52,7 +53,7 @@ def corrupted_copies(
     rows = X.astype(np.float64)
     n, d = rows.shape
     coef, codes = svm.class_coef_, np.searchsorted(svm.classes_, y).astype(np.int32)
-    costs = hinge_costs(svm, codes)
+    costs = hinge_costs(svm, codes, weight)
     scores = np.ascontiguousarray(rows @ coef.T)
     if svm.fit_intercept:
         scores += svm.dual_coef_.sum(axis=0)

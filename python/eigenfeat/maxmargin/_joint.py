@@ -32,9 +32,9 @@ _TRIALS = 12  # values of sigma2 that are tried for one size
 _FIRST_POWER = 0.25  # moves of separable rows grow with this power of sigma2
 
 
-def hinge_costs(svm: Any, codes: NDArray[Any]) -> _Array:
-    """Cost of each row's hinge loss in a fitted MulticlassSVM."""
-    costs: _Array = float(svm.C) * svm._row_costs(codes, None)
+def hinge_costs(svm: Any, codes: NDArray[Any], weight: _Array | None) -> _Array:
+    """Cost of each row's hinge loss in a MulticlassSVM that was fitted with these weights."""
+    costs: _Array = float(svm.C) * svm._row_costs(codes, weight)
     return costs
 
 
@@ -56,10 +56,19 @@ class JointMoves:
         A minimisation stops when J falls by less than this fraction of its first value.
     n_threads : int
         As the core takes it.
+    weight : (n,) array, optional
+        Of the rows' losses.
     """
 
     def __init__(
-        self, X: NDArray[Any], y: NDArray[Any], svm: Any, max_iter: int, tol: float, n_threads: int
+        self,
+        X: NDArray[Any],
+        y: NDArray[Any],
+        svm: Any,
+        max_iter: int,
+        tol: float,
+        n_threads: int,
+        weight: _Array | None = None,
     ) -> None:
         n, d = X.shape
         size = float(np.sqrt(np.mean(np.square(X, dtype=np.float64)) * d)) if n else 0.0
@@ -70,7 +79,7 @@ class JointMoves:
         if svm.fit_intercept:
             self._rows = np.hstack([self._rows, np.full((n, 1), 1.0 / s)])
         self._codes = np.searchsorted(svm.classes_, y).astype(np.int32)
-        self._costs = hinge_costs(svm, self._codes) * s * s
+        self._costs = hinge_costs(svm, self._codes, weight) * s * s
         self._margin, self._threads = float(svm.loss_scale), n_threads
         self._max_iter, self._tol = max_iter, tol
         self.start(svm.class_coef_, svm.dual_coef_)

@@ -27,8 +27,8 @@ class MovedRows:
         Rows.
     y : (n,) array
         Labels.
-    known : (n,) array of bool
-        Rows with a class; others stay. Where there are none, no row moves.
+    weight : (n,) array
+        Of the rows' losses; 0 for rows without a class, which stay. If all are 0, no row moves.
     svm : MulticlassSVM
         Fitted to the known rows.
     learn : callable
@@ -39,18 +39,20 @@ class MovedRows:
         self,
         X: NDArray[Any],
         y: NDArray[Any],
-        known: NDArray[np.bool_],
+        weight: NDArray[np.float64],
         svm: Any,
         learn: Callable[[NDArray[Any]], Any],
     ) -> None:
-        self.X, self.y, self.known, self.svm, self._learn = X, y, known, svm, learn
+        self.X, self.y, self.svm, self._learn = X, y, svm, learn
+        self.known = weight > 0
+        self.weight = weight[self.known]
         self.moves = np.zeros(X.shape)
         self.unit = 0.0
-        labelled = X[known]
+        labelled = X[self.known]
         if len(labelled):
-            self.moves[known] = svm.dual_coef_ @ svm.class_coef_
+            self.moves[self.known] = svm.dual_coef_ @ svm.class_coef_
             self.around = max(spread(labelled - labelled.mean(axis=0)), 1e-300)
-            self.unit = spread(self.moves[known]) / self.around
+            self.unit = spread(self.moves[self.known]) / self.around
 
     def sigma2_of(self, scale: float) -> float:
         """The sigma2 of moves of this size, relative to the labelled rows about their mean."""
@@ -82,7 +84,7 @@ class JointlyMoved(MovedRows):
         if self.unit > 0:
             n_threads = threads.resolve(self.svm.n_threads)
             X, y = self.X[self.known], self.y[self.known]
-            self.joint = JointMoves(X, y, self.svm, max_iter, tol, n_threads)
+            self.joint = JointMoves(X, y, self.svm, max_iter, tol, n_threads, self.weight)
         self._path: list[tuple[float, float]] = []
 
     def sigma2_of(self, scale: float) -> float:
@@ -141,11 +143,10 @@ class CorruptedRows(MovedRows):
         copies = np.repeat(self.X[:, None, :], self._n_copies, axis=1)
         self._size = 0.0
         if self.unit > 0 and sigma2 > 0:
-            X, y, threads_ = self.X[self.known], self.y[self.known], self.svm.n_threads
+            X, y, n_threads = self.X[self.known], self.y[self.known], self.svm.n_threads
             random = np.random.RandomState(self._seed)
-            made = corrupted_copies(
-                X, y, self.svm, sigma2, self._n_copies, random, threads.resolve(threads_)
-            )
+            given = (X, y, self.svm, sigma2, self._n_copies, random, threads.resolve(n_threads))
+            made = corrupted_copies(*given, self.weight)
             self._size = spread((made - X[:, None, :]).reshape(-1, X.shape[1])) / self.around
             copies[self.known] = made
         return copies.reshape(-1, self.X.shape[1])

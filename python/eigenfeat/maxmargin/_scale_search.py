@@ -14,7 +14,7 @@ from sklearn.base import TransformerMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_sample_weight, has_fit_parameter, validate_data
 
 from eigenfeat._base.text_columns import naming_text
 from eigenfeat._base.validation import FLOATS, show
@@ -32,8 +32,8 @@ SCALES = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
 class ScaleSearch(TransformerMixin, BaseEstimator):
     """Estimators with `sigma2`, `svm`, `scales`, `classifier`, `cv` and `unlabeled`.
 
-    A class defines ``_learner(X, y, known, svm, rough)``, which moves dense rows by an SVM that is
-    fitted to those that are known: an object with `unit`, the relative size of the moves of
+    A class defines ``_learner(X, y, weight, svm, rough)``, which moves dense rows by an SVM that is
+    fitted to those of positive weight: an object with `unit`, the relative size of the moves of
     equation 9 at a sigma2 of 1, with ``sigma2_of(scale)``, and with ``features(sigma2)``, a fitted
     extractor.
     """
@@ -54,7 +54,7 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
     cv: Any
     unlabeled: int | None
 
-    def _learner(self, X: Any, y: Any, known: Any, svm: MulticlassSVM, rough: bool) -> Any:
+    def _learner(self, X: Any, y: Any, weight: Any, svm: MulticlassSVM, rough: bool) -> Any:
         raise NotImplementedError
 
     def _rows(self, X: Any, *, reset: bool, y: Any = "no_validation") -> Any:
@@ -62,13 +62,15 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
         with naming_text(X):
             return validate_data(self, X, y, **options)
 
-    def _settled(self, X: Any, y: Any) -> Any:
+    def _settled(self, X: Any, y: Any, sample_weight: Any) -> Any:
         """Fit the SVM and settle how far rows move: the learner of all rows."""
         self._validate_params()
         scales = _check_scales(self.scales)
         X, y = self._rows(X, reset=True, y=y)
         check_classification_targets(y)
         known = _labelled(y, self.unlabeled)
+        weight = np.where(known, _row_weights(sample_weight, len(y)), 0.0)
+        known = weight > 0
         if (n_classes := len(np.unique(y[known]))) < 2:
             raise ValueError(
                 "y: expected labelled rows of at least two classes, got "
@@ -76,35 +78,37 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
                 f"{self.unlabeled!r} have none)"
             )
         self.svm_ = clone(MulticlassSVM() if self.svm is None else self.svm)
-        self.svm_.fit(X[known], y[known])
+        self.svm_.fit(X[known], y[known], weight[known])
         X = X.toarray() if sp.issparse(X) else X
-        learner = self._learner(X, y, known, self.svm_, False)
+        learner = self._learner(X, y, weight, self.svm_, False)
         if isinstance(self.sigma2, str):
-            self.sigma2_ = self._chosen(X, y, known, learner, scales)
+            self.sigma2_ = self._chosen(X, y, weight, learner, scales)
         else:
             self.sigma2_ = float(self.sigma2)
         return learner
 
     def _chosen(
-        self, X: Any, y: Any, known: Any, learner: Any, scales: NDArray[np.float64]
+        self, X: Any, y: Any, weight: Any, learner: Any, scales: NDArray[np.float64]
     ) -> float:
         """Return the scale that rows which had no part in the moves prefer."""
         if learner.unit == 0.0:
             self.cv_scores_ = np.zeros(len(scales))
             self._tabulate(scales, self.cv_scores_[:, None], 0)
             return 0.0
-        labelled = np.flatnonzero(known)
-        splits = list(self._folds(y[known]).split(X[known], y[known]))
+        labelled = np.flatnonzero(weight)
+        splits = list(self._folds(y[labelled]).split(X[labelled], y[labelled]))
         scores = np.full((len(scales), len(splits)), np.nan)
         errors: list[Exception] = []
         for fold, (train, test) in enumerate(splits):
             held = np.ones(len(y), dtype=bool)
             held[labelled[test]] = False
-            part = self._part(X[held], y[held], known[held])
+            part = self._part(X[held], y[held], weight[held])
             for s, scale in enumerate(scales):
                 try:
                     extractor = part.features(part.sigma2_of(float(scale)))
-                    scores[s, fold] = self._score(extractor, X, y, labelled[train], labelled[test])
+                    scores[s, fold] = self._score(
+                        extractor, X, y, weight, labelled[train], labelled[test]
+                    )
                 except (ValueError, FloatingPointError, np.linalg.LinAlgError) as error:
                     errors.append(error)
         self.cv_scores_ = scores.mean(axis=1)
@@ -119,27 +123,33 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
         self.best_index_ = int(chosen)
         self.best_score_ = float(self.cv_results_["mean_test_score"][chosen])
 
-    def _part(self, X: Any, y: Any, known: Any) -> Any:
+    def _part(self, X: Any, y: Any, weight: Any) -> Any:
         """The learner of a fold's training rows, whose SVM is fitted with a loose tolerance."""
         svm = clone(self.svm_)
         svm.set_params(tol=max(svm.tol, ROUGHLY))
+        known = weight > 0
         if len(np.unique(y[known])) < 2:
-            return self._learner(X, y, np.zeros(len(y), dtype=bool), svm, True)
+            return self._learner(X, y, np.zeros(len(y)), svm, True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            svm.fit(X[known], y[known])
-        return self._learner(X, y, known, svm, True)
+            svm.fit(X[known], y[known], weight[known])
+        return self._learner(X, y, weight, svm, True)
 
-    def _score(self, extractor: Any, X: Any, y: Any, train: Any, test: Any) -> float:
-        """Accuracy on rows `test`, of features learnt from the others."""
+    def _score(self, extractor: Any, X: Any, y: Any, weight: Any, train: Any, test: Any) -> float:
+        """Weighted accuracy on rows `test`, of features learnt from the others."""
         classifier = clone(self.svm_ if self.classifier is None else self.classifier)
         if self.classifier is None:
             classifier.set_params(tol=max(classifier.tol, ROUGHLY))
         with warnings.catch_warnings():
             # Scales are compared: a fit that is nearly done will do.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            model = classifier.fit(extractor.transform(X[train]), y[train])
-        return float(model.score(extractor.transform(X[test]), y[test]))
+            fitted, scored = {}, {}
+            if (weight[train] != 1).any() or (weight[test] != 1).any():
+                scored = {"sample_weight": weight[test]}
+                if has_fit_parameter(classifier, "sample_weight"):
+                    fitted = {"sample_weight": weight[train]}
+            model = classifier.fit(extractor.transform(X[train]), y[train], **fitted)
+        return float(model.score(extractor.transform(X[test]), y[test], **scored))
 
     def _folds(self, y: NDArray[Any]) -> Any:
         folds = self.cv
@@ -178,6 +188,14 @@ def _check_scales(scales: Any) -> NDArray[np.float64]:
     if checked.ndim != 1 or checked.size == 0 or not (np.isfinite(checked) & (checked >= 0)).all():
         raise ValueError(f"scales: expected finite numbers >= 0, got {show(scales)}")
     return np.unique(checked)
+
+
+def _row_weights(sample_weight: Any, n: int) -> NDArray[np.float64]:
+    """Weights of all rows, checked; ones without any."""
+    weight: NDArray[np.float64] = _check_sample_weight(
+        sample_weight, np.empty((n, 0)), dtype=np.float64, ensure_non_negative=True
+    )
+    return weight
 
 
 def _labelled(y: NDArray[Any], unlabeled: int | None) -> NDArray[np.bool_]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -10,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
@@ -67,7 +69,7 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     unlabeled : int or None, default=-1
         Label of rows without a class, which have no loss. None: there are none.
     max_iter : int >= 1, default=100
-        Most sweeps. There is no warning when they are reached.
+        Most sweeps.
     tol : float > 0, default=1e-5
         Stops when a sweep turns the components by less, in the Frobenius norm over that of W.
 
@@ -100,6 +102,11 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     ------
     ValueError
         If fewer than two classes have labelled rows, or rows or parameters are invalid.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the components still turned by more than `tol` in the last of `max_iter` sweeps.
 
     Notes
     -----
@@ -156,7 +163,7 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
         self.max_iter = max_iter
         self.tol = tol
 
-    def fit(self, X: Rows, y: ArrayLike) -> MaxMarginPCA:
+    def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> MaxMarginPCA:
         """Fit components and SVM.
 
         Parameters
@@ -165,6 +172,8 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
             Finite rows.
         y : (n,) array-like
             Labels; `unlabeled` for rows without a class.
+        sample_weight : (n,) array-like, optional
+            Nonnegative factors of the rows' C_n. A row of weight 0 is one without a class.
 
         Returns
         -------
@@ -172,7 +181,7 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
             The estimator itself. If an error is raised, it is unchanged.
         """
         with unchanged_on_error(self):
-            found = self._settled(X, y).features(self.sigma2_)
+            found = self._settled(X, y, sample_weight).features(self.sigma2_)
             self.components_ = found.components.astype(found.X.dtype, copy=False)
             self.mean_ = found.mean.astype(found.X.dtype, copy=False)
             self.feature_coef_, self.feature_intercept_ = found.coef, found.intercept
@@ -180,6 +189,12 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
             self.objective_history_ = found.history
             self.objective_ = found.history[-1] if found.history else np.nan
             self.n_iter_ = max(len(found.history), 1)
+            if not found.converged:
+                warnings.warn(
+                    f"MaxMarginPCA: {self.max_iter} sweeps were not enough; raise max_iter or tol",
+                    ConvergenceWarning,
+                    stacklevel=2,
+                )
         return self
 
     def transform(self, X: Rows) -> Floats:
@@ -202,7 +217,7 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     def _n_features_out(self) -> int:
         return len(self.components_)
 
-    def _learner(self, X: Any, y: Any, known: Any, svm: MulticlassSVM, rough: bool) -> Any:
+    def _learner(self, X: Any, y: Any, weight: Any, svm: MulticlassSVM, rough: bool) -> Any:
         if self.n_components > min(X.shape):
             raise ValueError(
                 f"n_components: expected at most {min(X.shape)}, the least of rows and columns, "
@@ -210,7 +225,7 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
             )
         sweeps = min(int(self.max_iter), ROUGH_SWEEPS) if rough else int(self.max_iter)
         tol = max(float(self.tol), ROUGH_TOL) if rough else float(self.tol)
-        return _Components(X, y, known, svm, int(self.n_components), sweeps, tol)
+        return _Components(X, y, weight, svm, int(self.n_components), sweeps, tol)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -222,9 +237,9 @@ class _Components(MovedRows):
     """Sweeps over weights, features and components."""
 
     def __init__(
-        self, X: Any, y: Any, known: Any, svm: Any, n_components: int, sweeps: int, tol: float
+        self, X: Any, y: Any, weight: Any, svm: Any, n_components: int, sweeps: int, tol: float
     ) -> None:
-        super().__init__(X, y, known, svm, lambda rows: rows)
+        super().__init__(X, y, weight, svm, lambda rows: rows)
         self.mean = X.mean(axis=0, dtype=np.float64)
         self._centred = X - self.mean
         self._m, self._sweeps, self._tol = n_components, sweeps, tol
@@ -239,7 +254,7 @@ class _Components(MovedRows):
         k = self.svm.class_coef_.shape[0] if self.unit > 0 else 1
         self.history: list[float] = []
         self.coef, self.intercept = np.zeros((k, m)), np.zeros(k)
-        self.relative_shift = 0.0
+        self.relative_shift, self.converged = 0.0, True
         if sigma2 > 0 and self.unit > 0:
             W = self._sweep(W, sigma2)
         turn = np.linalg.svd(centred @ W.T, full_matrices=False)[2]
@@ -254,13 +269,13 @@ class _Components(MovedRows):
         X, known = self._centred, self.known
         total = float(np.vdot(X, X))
         joint = None
+        self.converged = False
         for _ in range(self._sweeps):
             Z = X @ W.T
             if joint is None:
                 n_threads = threads.resolve(self.svm.n_threads)
-                joint = JointMoves(
-                    Z[known], self.y[known], self.svm, _INNER_STEPS, _INNER_TOL, n_threads
-                )
+                given = (Z[known], self.y[known], self.svm, _INNER_STEPS, _INNER_TOL, n_threads)
+                joint = JointMoves(*given, self.weight)
                 joint.start(self.svm.class_coef_ @ W.T, self.svm.dual_coef_)
             else:
                 joint.replace_rows(Z[known])
@@ -273,6 +288,7 @@ class _Components(MovedRows):
             left, _, right = np.linalg.svd(Z.T @ X, full_matrices=False)
             before, W = W, left @ right
             if np.linalg.norm(W - before) <= self._tol * np.sqrt(len(W)):
+                self.converged = True
                 break
         return before
 

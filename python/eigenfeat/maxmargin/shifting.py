@@ -191,7 +191,7 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
         self.tol = tol
         self.random_state = random_state
 
-    def fit(self, X: Rows, y: ArrayLike) -> MaxMarginShift:
+    def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> MaxMarginShift:
         """Fit the SVM, move the rows, and fit the extractor to them.
 
         Parameters
@@ -200,6 +200,9 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
             Finite rows.
         y : (n,) array-like
             Labels; `unlabeled` for rows without a class.
+        sample_weight : (n,) array-like, optional
+            Nonnegative factors of the C of the rows' hinge losses. A row of weight 0 is one without
+            a class. The extractor is given every row once, whatever its weight.
 
         Returns
         -------
@@ -207,16 +210,16 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
             The estimator itself.
         """
         with unchanged_on_error(self):
-            moved = self._moved(X, y)
+            moved = self._moved(X, y, sample_weight)
             self.extractor_ = self._extracted(moved)
         return self
 
-    def shift(self, X: Rows, y: ArrayLike) -> Floats:
+    def shift(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Floats:
         """Return the rows moved by an SVM that is fitted to them, without fitting an extractor.
 
         Parameters
         ----------
-        X, y
+        X, y, sample_weight
             As in `fit`.
 
         Returns
@@ -225,7 +228,7 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
             T[X], float32 for float32 rows. With ``moves="corrupted"`` (n * n_copies, d): all
             copies of the first row, then those of the second.
         """
-        return clone(self)._moved(X, y)
+        return clone(self)._moved(X, y, sample_weight)
 
     def transform(self, X: Rows) -> Floats:
         """Extract features of the original rows.
@@ -253,8 +256,8 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
             return fitted_components(moved)
         return clone(self.extractor).fit(moved)
 
-    def _learner(self, X: Any, y: Any, known: Any, svm: MulticlassSVM, rough: bool) -> MovedRows:
-        given = (X, y, known, svm, self._extracted)
+    def _learner(self, X: Any, y: Any, weight: Any, svm: MulticlassSVM, rough: bool) -> MovedRows:
+        given = (X, y, weight, svm, self._extracted)
         if self.moves == "joint":
             tol = max(ROUGH_TOL, self.tol) if rough else self.tol
             return JointlyMoved(*given, max_iter=int(self.max_iter), tol=float(tol))
@@ -263,9 +266,9 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
             return CorruptedRows(*given, n_copies=copies, random_state=state)
         return MovedRows(*given)
 
-    def _moved(self, X: Any, y: Any) -> NDArray[Any]:
+    def _moved(self, X: Any, y: Any, sample_weight: Any) -> NDArray[Any]:
         """Fit the SVM, settle how far rows move, and move them."""
-        learner = self._settled(X, y)
+        learner = self._settled(X, y, sample_weight)
         moved = learner.rows(self.sigma2_)
         self.relative_shift_ = learner.relative_size(self.sigma2_)
         check_reach(moved, learner.X, self.sigma2_)

@@ -1,6 +1,6 @@
 """Directions for pairs of classes, from the pencils of their second moments.
 
-The eigensolver itself, `generalized_eigh`, is in the room ``eigh`` and public here as well.
+The eigensolver itself, `generalized_eigh`, is in the file ``eigh`` and public here as well.
 """
 
 from __future__ import annotations

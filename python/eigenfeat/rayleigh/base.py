@@ -1,6 +1,6 @@
 """Base classes of the Rayleigh quotient estimators: moments, directions and projections.
 
-The family itself is in the room ``rayleigh``; here are the base classes for those of its members
+The family itself is in the folder ``rayleigh``; here are the base classes for those of its members
 that take labels and those that take none.
 """
 

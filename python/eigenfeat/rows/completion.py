@@ -106,6 +106,11 @@ class GaussianRows:
         Ledoit and Wolf's shrinkage, in standard units, keeps the covariance well conditioned with
         few rows. Iterations stop when neither mean nor covariance moves by more than `tol`.
 
+        Only ratios of weights matter, as in all of GEM, so that the weights cannot say how many
+        rows they stand for: shrinkage takes Kish's effective number, ``(sum w)^2 / sum w^2``. With
+        rows repeated w times it would be ``sum w``, which `GaussianCompletion` takes, where a
+        weight is a number of rows.
+
         Raises
         ------
         ValueError
@@ -289,7 +294,8 @@ def _standard(X: npt.NDArray[Any], mean: _Array, scale: _Array) -> _Array:
 def _gaussian(Z: _Array, shares: _Array, spread: _Array) -> tuple[_Array, _Array]:
     """Mean and covariance of rows, plus `spread`, shrunk towards its mean variance, plus a ridge.
 
-    Ledoit and Wolf (2004), with Kish's effective number of rows where they have weights.
+    Ledoit and Wolf (2004), with Kish's effective number of rows where they have weights (see
+    `GaussianRows.fit`).
     """
     d = Z.shape[1]
     moments = ClassMoments([0]).update(Z, np.zeros(len(Z), dtype=np.int64), shares)

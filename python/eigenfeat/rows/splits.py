@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import check_cv
 
-from eigenfeat._base.types import Labels, Rows
+from eigenfeat._base.types import Codes, Labels, Rows
 from eigenfeat._base.validation import show
 
 if TYPE_CHECKING:
@@ -29,7 +29,9 @@ class _NamedSplitter:
     def __init__(self, splitter: Any, cv: Any) -> None:
         self.splitter, self.cv = splitter, cv
 
-    def split(self, X: Rows, y: ArrayLike | None = None, groups: Any = None) -> Iterator[Any]:
+    def split(
+        self, X: Rows, y: ArrayLike | None = None, groups: ArrayLike | None = None
+    ) -> Iterator[tuple[Codes, Codes]]:
         """Pairs of row numbers, as the splitter has them."""
         try:
             yield from self.splitter.split(X, y, groups)

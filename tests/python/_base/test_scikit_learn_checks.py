@@ -9,6 +9,7 @@ import pytest
 from declared_checks import DECLARED
 from every_estimator import ESTIMATORS
 from sklearn.decomposition import PCA
+from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import check_estimator
 
 import eigenfeat as ef
@@ -20,6 +21,7 @@ FREE = {
     "OrientedPCA": ef.OrientedPCA,
     "PartitionedReducer": lambda: ldg.PartitionedReducer(ldg.LDG(1)),
     "MaxMarginShift": lambda: ef.MaxMarginShift(PCA(1), sigma2=0.5),
+    "ReliableClassifier": lambda: incomplete.ReliableClassifier(GaussianNB(), correct=False),
 }
 
 

@@ -205,6 +205,9 @@ USES = {
     "LDG": lambda: fitted(ldg.LDG(**LDG)),
     "LDG, chosen": lambda: fitted(ldg.LDG(random_state=0)),
     "LDG, randomized": lambda: fitted(ldg.LDG(**LDG, solver="randomized", random_state=0)),
+    "PartitionedReducer": lambda: fitted(
+        ldg.PartitionedReducer(ldg.LDG(**LDG), part_size=3, random_state=0)
+    ),
     "SparseLDG": lambda: fitted(ldg.SparseLDG(**LDG, random_state=0)),
     "DiscriminativeGaussian": lambda: fitted(
         ldg.DiscriminativeGaussian(**LDG, max_iter=20, random_state=0)

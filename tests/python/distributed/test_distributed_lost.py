@@ -105,7 +105,7 @@ def test_a_client_that_is_closed_in_the_middle_is_an_error():
         n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None, silence_logs=50
     ) as cluster:
         client = Client(cluster)
-        timer = after(0.5, client.close)
+        timer = after(2, client.close)  # a client that is closed before the reduction is not asked
         start = time.monotonic()
         with pytest.raises(Exception, match=r"(?i)clos|cancel|lost|client") as caught:
             reduced_slowly(X, y)

@@ -256,6 +256,17 @@ def test_classifier(million, tmp_path):
     assert (tmp_path / "model.efm").stat().st_size < 8 * 30_000 * len(model.layers_[0].offset)
 
 
+@pytest.mark.parametrize("vectors", [np.float64, np.float32])
+def test_products_do_not_depend_on_the_width(vectors):
+    """Bit for bit: compilers may fuse products and sums of many columns, and not those of one."""
+    X = sparse.random(40, 300, 0.5, format="csr", random_state=1, dtype=np.float32)
+    rows = SparseRows(X.data, X.indices, X.indptr.astype(np.int64), 300).checked()
+    V = np.random.default_rng(2).standard_normal((300, 63)).astype(vectors)
+    whole = rows.times(V)
+    for at, width in [(0, 1), (62, 1), (3, 2), (5, 4), (1, 7), (9, 8), (2, 15), (0, 16), (7, 33)]:
+        assert_array_equal(rows.times(V, at=at, width=width), whole[:, at : at + width])
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_products_of_rows(rng, dtype):
     X = sparse.random(70, 50, 0.2, format="csr", random_state=1, dtype=dtype)

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -83,3 +85,55 @@ def test_they_are_routed_and_serve_weighted_decisions(rows):
     holes = X.copy()
     holes[:, 3:] = np.nan
     assert_allclose(model.reliabilities(holes), repeated.reliabilities(holes), atol=1e-6)
+
+
+def test_a_classifier_of_incomplete_rows_gives_them_to_its_parts(rows):
+    X, y, weight = rows
+    times = weight.astype(int)
+    weighted = ReliableClassifier(GaussianNB(), correct=False).fit(X, y, weight)
+    repeated = ReliableClassifier(GaussianNB(), correct=False)
+    repeated.fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    holes = X.copy()
+    holes[:, 3:] = np.nan
+    found, expected = weighted.reliabilities(holes), repeated.reliabilities(holes)
+    assert_allclose(found, expected, atol=1e-6)
+    plain = ReliableClassifier(GaussianNB(), correct=False).fit(X, y).reliabilities(holes)
+    assert np.abs(found - plain).max() > 0.01
+    assert_array_equal(weighted.classifier_.theta_, GaussianNB().fit(X, y, weight).theta_)
+
+
+def test_the_correction_counts_held_out_rows_once(rows):
+    """Scaled weights are the same models, and so the same counts, also in folds' models."""
+    X, y, weight = rows
+    weight = weight + 1
+    for options in ({}, {"held_out": 0.3}, {"set": "learned"}):
+        given = {"reliability": 0.8, **options}
+        model = ReliableClassifier(GaussianNB(), shared(X), **given).fit(X, y, 4 * weight)
+        other = ReliableClassifier(GaussianNB(), shared(X), **given).fit(X, y, weight)
+        assert model.realised_ == other.realised_
+        assert model.realised_bound_ == other.realised_bound_
+        assert_array_equal(model.decide(X).labels, other.decide(X).labels)
+    ones = ReliableClassifier(GaussianNB()).fit(X, y, np.ones(len(y)))
+    none = ReliableClassifier(GaussianNB()).fit(X, y)
+    assert ones.realised_ == none.realised_
+
+
+def shared(X):
+    return FrozenEstimator(GaussianCompletion().fit(X))
+
+
+def test_parts_that_take_no_weights_are_named(rows):
+    X, y, weight = rows
+    for given, name in (
+        ({"classifier": LinearDiscriminantAnalysis()}, "classifier LinearDiscriminantAnalysis"),
+        ({"classifier": GaussianNB(), "features": PCA(2)}, "features PCA"),
+    ):
+        model = ReliableClassifier(**given, correct=False).fit(X, y)
+        before = dict(vars(model))
+        with pytest.raises(ValueError, match=f"sample_weight: expected None, as the {name} takes"):
+            model.fit(X, y, weight)
+        assert vars(model) == before
+    frozen = FrozenEstimator(LinearDiscriminantAnalysis().fit(X, y))
+    assert ReliableClassifier(frozen, correct=False).fit(X, y, weight).set_ == "pairwise"
+    with pytest.raises(ValueError, match=r"[Ww]eight"):
+        ReliableClassifier(GaussianNB()).fit(X, y, np.zeros(len(y)))

@@ -31,6 +31,11 @@ from eigenfeat.incomplete import (
 from eigenfeat.incomplete._completion.sets import SETS
 from eigenfeat.incomplete._completion.tails import quadratic_tail
 
+OF_WEIGHTS = (
+    *(f"check_sample_weights_{what}" for what in ("pandas_series", "not_an_array", "list")),
+    *(f"check_sample_weights_{what}" for what in ("shape", "not_overwritten")),
+    "check_sample_weight_equivalence_on_dense_data",
+)
 RULES = ("pairwise", "chebyshev", "mahalanobis", "quadratic", "box", "ideal")
 CLASSIFIERS = {
     "lda": LinearDiscriminantAnalysis(),
@@ -49,7 +54,8 @@ CLASSIFIERS = {
         ReliableClassifier(LocalQDA(4), set="box"),
         ReliableClassifier(LinearDiscriminantAnalysis(), set="sampled", n_samples=128, n_folds=2),
         ReliableClassifier(LinearDiscriminantAnalysis(), set="learned", n_folds=2),
-    ]
+    ],
+    expected_failed_checks=lambda _: dict.fromkeys(OF_WEIGHTS, "their classifiers take no weights"),
 )
 def test_scikit_learn_check(estimator, check):
     check(estimator)

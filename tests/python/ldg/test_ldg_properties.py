@@ -42,3 +42,17 @@ def test_order_units_labels_and_kinds_of_rows(problem, exponent):
     assert_allclose(projector(X * units, y), whole, rtol=0, atol=1e-6)
     assert_allclose(projector(X, np.array(["b", "c", "a"])[y]), whole, rtol=0, atol=1e-6)
     assert_allclose(projector(sp.csr_array(X).toarray(order="F"), y), whole, rtol=0, atol=1e-6)
+
+
+def test_repeated_rows_are_another_problem(rng):
+    """Why LDG takes no weights: a copy is its row's nearest neighbour, and V (3.9) becomes 0."""
+    y = np.arange(60) % 3
+    X = rng.standard_normal((60, 4)) + 2.0 * rng.standard_normal((3, 4))[y]
+    given = {"n_components": 2, "n_neighbors": 1, "gamma": 0.5}
+    once = LDG(**given).fit(X, y)
+    twice = LDG(**given).fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
+    # Without V the directions are those of the largest A: weights of 2 would give 2 (V - gamma A).
+    assert np.abs(np.abs(once.components_ @ twice.components_.T) - np.eye(2)).max() > 0.01
+    assert twice.eigenvalues_.max() < 0 < LDG(**given | {"gamma": 0.0}).fit(X, y).eigenvalues_.min()
+    alone = LDG(**given | {"gamma": 0.0}).fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
+    assert np.abs(alone.eigenvalues_).max() < 1e-12

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from declared_checks import DECLARED
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from svm_reference import class_weights, dual_objective
 from svm_reference import objective as svm_objective
@@ -26,7 +28,8 @@ SVM = MulticlassSVM(C=0.1, tol=1e-6, max_iter=5000)
         MaxMarginShift(
             PCA(1), sigma2=1.0, svm=MulticlassSVM(C=0.01, max_iter=50), moves="joint", max_iter=9
         ),
-    ]
+    ],
+    expected_failed_checks=lambda model: DECLARED.get(type(model).__name__, {}),
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_scikit_learn_check(estimator, check):
@@ -382,3 +385,15 @@ def test_labels_turn_components(rng):
     assert across[0] < 0.1
     assert across[1] > 0.3
     assert across[2] > 0.5
+
+
+def test_max_margin_pca_warns_of_sweeps_that_were_not_enough(rng):
+    X, y = rng.standard_normal((60, 6)), np.arange(60) % 3
+    given = {"sigma2": 5.0, "svm": SVM, "tol": 1e-4}
+    with pytest.warns(ConvergenceWarning, match="MaxMarginPCA: 2 sweeps were not enough"):
+        short = MaxMarginPCA(2, **given, max_iter=2).fit(X, y)
+    assert short.n_iter_ == len(short.objective_history_) == 2
+    long = MaxMarginPCA(2, **given, max_iter=1000).fit(X, y)  # a warning would be an error
+    assert 2 < long.n_iter_ < 1000
+    for sigma2, scales in ((0.0, (1.0,)), ("cv", (0.0, 0.01))):  # rough fits of a search are silent
+        MaxMarginPCA(2, sigma2=sigma2, svm=SVM, scales=scales, max_iter=300, tol=1e-3).fit(X, y)

@@ -26,6 +26,8 @@ MODELS = {
         make_pipeline(StandardScaler(), ef.GEMClassifier(n_directions=1)), n_members=3
     ),
     "NCA": lambda: ldg.NCA(2, max_iter=20),
+    "ITML": lambda: ldg.ITML(2, max_iter=20),
+    "TransferITML": lambda: ldg.TransferITML(2, max_iter=20),
     "Autoencoder": lambda: ef.Autoencoder(2, max_iter=12),
 }
 STEPS = {
@@ -38,6 +40,8 @@ STEPS = {
     "GEMEnsemble": lambda model: len(model.members_),
     "GEMEnsemble of pipelines": lambda model: len(model.members_),
     "NCA": lambda model: model.n_iter_,
+    "ITML": lambda model: model.n_iter_,
+    "TransferITML": lambda model: model.n_iter_,
     "Autoencoder": lambda model: model.n_iter_,
 }
 try:

@@ -99,6 +99,8 @@ class GaussianCompletion(Completion):
         sample_weight : (n,) array-like, optional
             Nonnegative weights of the rows. A row of weight w counts as w rows, also in the
             Ledoit-Wolf shrinkage: weights should sum to the number of rows that they stand for.
+            (`GEMClassifier`, which depends on ratios of weights alone, completes rows with Kish's
+            effective number in place of their sum.)
 
         Returns
         -------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,8 +12,12 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import has_fit_parameter
 
+from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.types import Labels
+from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import show
 from eigenfeat.incomplete._classifiers.discriminants import (
     Discriminants,
@@ -38,10 +43,12 @@ from eigenfeat.incomplete._rules.learned import (
     learned,
 )
 from eigenfeat.incomplete._rules.pairwise import PairwiseRule
-from eigenfeat.incomplete._rules.sample_sizes import SamplingRule, samples_of
+from eigenfeat.incomplete._rules.sample_sizes import SamplingRule, check_samples, samples_of
 from eigenfeat.incomplete._rules.sampled import SampledRule
 from eigenfeat.incomplete._rules.set_rule import SetRule
+from eigenfeat.incomplete._series.layout import training_rows
 from eigenfeat.incomplete._series.steps import spread_steps
+from eigenfeat.rows.row_weights import weighted_rows
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -77,11 +84,35 @@ class Fitting:
     looks_: NDArray[np.int64]
     n_folds: int
     n_samples: Any
+    horizon: int | None
     random_state: Any
     n_threads: int | None
     fitted_: Fitted
     correction_: Correction | Thresholds
     completion_results_: list[dict[str, Any]]
+    _validate_params: Callable[[], None]
+    _forget_calibration: Callable[[], None]
+
+    def _fit_given(self, X: Any, y: Any, chosen: Any, sample_weight: Any = None) -> Any:
+        """Fit to some of the rows, whose series are laid out as all of them would be."""
+        self._validate_params()
+        check_samples(self.n_samples)
+        self._check_completions()
+        with unchanged_on_error(self):
+            found, y, layout = training_rows(self, X, y, self.horizon)
+            found, y = found.some(chosen), y[chosen]
+            numbers, y, weight = weighted_rows(np.arange(len(y))[:, None], y, sample_weight)
+            found = replace(found.some(numbers[:, 0]), weight=weight)
+            check_classification_targets(y)
+            check_two_labels(np.unique(y))
+            self._forget_calibration()
+            kept, fresh = self._kept_out(len(y)), None
+            if kept is not None:
+                fresh, found, y = found.some(kept), found.some(~kept), y[~kept]
+            self._fit_rows(found, y, layout)
+            if self.correct is not False:
+                self._correct(found, y, fresh)
+        return self
 
     def _fit_rows(self, found: Rows, y: NDArray[Any], layout: Layout) -> None:
         """Fit everything but the correction to rows that are checked; NaN is missing."""
@@ -163,12 +194,14 @@ def fitted_to(model: BaseEstimator, found: Rows, y: Labels, layout: Layout) -> F
     model, choice = _chosen(model, found, y, layout)
     given = GaussianCompletion(n_threads=model.n_threads)
     completion = given if model.completion is None else clone(model.completion)
-    completion = completion.fit(found.rows, y)
+    completion = _fitted("completion", completion, found.rows, y, found.weight)
     X = filled(completion, found.rows)
-    features = None if model.features is None else clone(model.features).fit(X, y)
+    features = None
+    if model.features is not None:
+        features = _fitted("features", clone(model.features), X, y, found.weight)
     affine = affine_of(features, X.shape[1])
     inputs = X if features is None else features.transform(X)
-    classifier = clone(model.classifier).fit(inputs, y)
+    classifier = _fitted("classifier", clone(model.classifier), inputs, y, found.weight)
     classes = _classes_of(classifier, y)
     discriminants = _read(model.set, classifier, classes, inputs)
     set_ = model.set if model.set != "auto" else _rule_for(discriminants)
@@ -191,6 +224,18 @@ def fitted_to(model: BaseEstimator, found: Rows, y: Labels, layout: Layout) -> F
         n_threads=model.n_threads,
         choice=choice,
     )
+
+
+def _fitted(name: str, part: Any, X: _Array, y: Labels, weight: _Array | None) -> Any:
+    """A part, fitted with weights if there are any; ValueError if it takes none."""
+    if weight is None or isinstance(part, FrozenEstimator):
+        return part.fit(X, y)
+    if not has_fit_parameter(part, "sample_weight"):
+        kind = type(part).__name__
+        raise ValueError(
+            f"sample_weight: expected None, as the {name} {kind} takes no weights, got weights"
+        )
+    return part.fit(X, y, sample_weight=weight)
 
 
 def _candidates(model: Any) -> list[BaseEstimator] | None:

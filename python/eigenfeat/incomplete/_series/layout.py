@@ -82,14 +82,18 @@ class Rows:
     rows : (n, width) array
     ends : (n,) array of int
         Numbers of entries.
+    weight : (n,) array or None
+        Of the rows, in fits.
     """
 
     rows: _Array
     ends: NDArray[np.int64]
+    weight: _Array | None = None
 
     def some(self, which: Codes | NDArray[np.bool_] | slice) -> Rows:
         """Some of them."""
-        return Rows(self.rows[which], self.ends[which])
+        weight = None if self.weight is None else self.weight[which]
+        return Rows(self.rows[which], self.ends[which], weight)
 
     @property
     def have_holes(self) -> NDArray[np.bool_]:

@@ -8,6 +8,7 @@ other need the gaps' products with the first M only, so M is read and written on
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -80,8 +81,11 @@ def learnt_metric(
     slack: float,
     tol: float,
     max_iter: int,
+    stops: Callable[[], bool] = lambda: False,
 ) -> tuple[Array, int, Array]:
     """M of (2.11) by Bregman projections onto one pair's constraint after the other.
+
+    After each sweep `stops` is called; if it returns True, that sweep is the last.
 
     Returns
     -------
@@ -105,7 +109,8 @@ def learnt_metric(
                     metric, gaps[part], sign[part], held[part], weights[part], slack
                 )
             size = weights.sum() + before.sum()
-            if np.abs(weights - before).sum() <= tol * size:
+            stopped = stops()
+            if stopped or np.abs(weights - before).sum() <= tol * size:
                 return (metric + metric.T) / 2, sweep, weights
     return (metric + metric.T) / 2, max_iter + 1, weights
 

@@ -1,0 +1,106 @@
+"""Weights of rows' hinge losses in `MaxMarginShift` and `MaxMarginPCA`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+
+from eigenfeat.maxmargin import MaxMarginPCA, MaxMarginShift, MulticlassSVM
+
+SVM = MulticlassSVM(C=0.1, tol=1e-9, max_iter=5000)
+MODELS = {
+    "single": MaxMarginShift(PCA(2), sigma2=1.0, svm=SVM),
+    "joint": MaxMarginShift(PCA(2), sigma2=1.0, svm=SVM, moves="joint", tol=1e-12),
+    "corrupted": MaxMarginShift(PCA(2), sigma2=0.1, svm=SVM, moves="corrupted", n_copies=3),
+    "components": MaxMarginPCA(2, sigma2=2.0, svm=SVM, max_iter=1000),
+}
+
+
+@pytest.fixture
+def rows(rng):
+    y = np.arange(90) % 3
+    X = rng.standard_normal((90, 5)) + rng.standard_normal((3, 5))[y]
+    return X, y, rng.integers(0, 4, 90).astype(float)
+
+
+def features(model, X):
+    return np.abs(model.transform(X))  # signs of components are free
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_constant_weight_is_another_C(name, rows):
+    X, y, _ = rows
+    other = clone(MODELS[name]).set_params(svm=clone(SVM).set_params(C=0.2)).fit(X, y)
+    found = clone(MODELS[name]).fit(X, y, np.full(90, 2.0))
+    assert_allclose(features(found, X), features(other, X), atol=1e-4)
+    plain = clone(MODELS[name]).fit(X, y)
+    assert np.abs(features(found, X) - features(plain, X)).max() > 1e-3
+    assert_array_equal(features(clone(plain).fit(X, y, np.ones(90)), X), features(plain, X))
+    if name in ("joint", "components"):
+        assert_allclose(found.objective_, other.objective_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_weight_zero_is_no_class(name, rows):
+    X, y, weight = rows
+    found = clone(MODELS[name]).fit(X, y, weight > 0)
+    expected = clone(MODELS[name]).fit(X, np.where(weight > 0, y, -1))
+    assert_array_equal(found.transform(X), expected.transform(X))
+
+
+def test_the_moves_are_those_of_a_weighted_svm(rows):
+    """Equation 9 with C_n of the rows: no multiplier exceeds its row's."""
+    X, y, weight = rows
+    svm = clone(SVM).fit(X, y, weight)
+    moved = clone(MODELS["single"]).shift(X, y, weight)
+    assert_allclose(moved, X + svm.dual_coef_ @ svm.class_coef_, atol=1e-12)
+    joint = clone(MODELS["joint"]).fit(X, y, weight)
+    length = np.linalg.norm(clone(joint).shift(X, y, weight) - X, axis=1)
+    coef = joint.class_coef_
+    widest = max(np.linalg.norm(a - b) for a in coef for b in coef)
+    assert (length <= 0.1 * weight * widest * (1 + 1e-9)).all()
+    assert length[weight == 0].max() == 0.0
+
+
+def test_a_weight_is_not_so_many_rows(rows):
+    """PCA sees a row of weight 3 once, and multipliers of copies are not unique."""
+    X, y, weight = rows
+    times = weight.astype(int)
+    svm = clone(SVM).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    together = np.zeros((90, 3))
+    np.add.at(together, np.repeat(np.arange(90), times), svm.dual_coef_)
+    weighted = clone(SVM).fit(X, y, weight)
+    assert_allclose(svm.class_coef_, weighted.class_coef_, atol=1e-4)  # the SVM is the same
+    shares = svm.dual_coef_ - np.repeat(together / np.maximum(weight, 1)[:, None], times, axis=0)
+    assert np.abs(shares).max() > 0.02  # its copies have unequal multipliers
+    found = clone(MODELS["single"]).fit(X, y, weight)
+    repeated = clone(MODELS["single"]).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    assert np.abs(features(found, X) - features(repeated, X)).max() > 1e-2
+
+
+def test_scales_are_compared_by_weighted_accuracy(rows):
+    """Rows that are labelled wrongly and weigh next to nothing change no accuracy."""
+    X, y, _ = rows
+    wrong = np.arange(90) % 5 == 0
+    labels = np.where(wrong, (y + 1) % 3, y)
+    model = MaxMarginShift(PCA(2), svm=SVM, scales=(0.0, 1.0), cv=3)
+    weighted = clone(model).fit(X, labels, np.where(wrong, 1e-9, 1.0))
+    absent = clone(model).fit(X, labels)
+    assert weighted.best_score_ > absent.best_score_ + 0.05
+    PCA_like = MaxMarginPCA(2, svm=SVM, scales=(0.0, 0.5), cv=3, tol=1e-3, max_iter=1000)
+    found = PCA_like.fit(X, labels, np.where(wrong, 1e-9, 1.0))
+    assert found.best_score_ > absent.best_score_
+
+
+@pytest.mark.parametrize("name", ["single", "components"])
+def test_bad_weights_leave_the_model(name, rows):
+    X, y, weight = rows
+    model = clone(MODELS[name]).fit(X, y)
+    before = dict(vars(model))
+    for bad in (weight[:-1], -1 - weight, np.full(90, np.nan), (y == 0).astype(float)):
+        with pytest.raises(ValueError, match=r"[Ww]eight|NaN|at least two classes"):
+            model.fit(X, y, bad)
+        assert vars(model) == before
