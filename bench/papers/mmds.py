@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from bench.papers import mmds_data, pictures
 from bench.papers.figures import figures
-from bench.papers.mmds_faces import FACE_COMPONENTS, by_faces, columns, pixels, unit
+from bench.papers.mmds_faces import FACE_COMPONENTS, by_faces, columns, faces_by_lda, pixels, unit
 from bench.papers.mmds_shifting import Learn, Parts, Shifter, chosen_move, held_out, scores_of
 from bench.papers.protocol import (
     Context,
@@ -51,7 +51,7 @@ class Case(NamedTuple):
     data: str
     extractor: str
     n_components: int
-    paper: tuple[float, float] | tuple[None, None] = (None, None)
+    paper: tuple[float | None, float | None] = (None, None)
 
 
 NO_CASE = Case("", "", "", 0)
@@ -203,11 +203,16 @@ def _faces() -> Iterator[Problem]:
     """Table 1: its faces, and gene expressions in place of its tumors."""
     printed = figures("mmds-1")
     for name, file, count in FACES:
-        case = Case(
-            "Table 1", name, "PCA", FACE_COMPONENTS, tuple(map(float, printed[name].values()))
-        )
-        build = partial(by_faces, arrays=("X", "y"), per_class=count, ways=(pixels, unit))
-        yield _problem(*case[:2], f"faces_{file}.npz", [Experiment("PCA", build, case=case)])
+        still, moved, by_lda = map(float, printed[name].values())
+        methods = []
+        for kind, task, paper in (
+            ("PCA", by_faces, (still, moved)),
+            ("LDA", faces_by_lda, (by_lda, None)),
+        ):
+            case = Case("Table 1", name, kind, FACE_COMPONENTS, paper)
+            build = partial(task, arrays=("X", "y"), per_class=count, ways=(pixels, unit))
+            methods.append(Experiment(kind, build, case=case))
+        yield _problem("Table 1", name, f"faces_{file}.npz", methods)
     for name in STANDINS:
         case = Case("Table 1", f"{name} (stand-in)", "PCA", FACE_COMPONENTS)
         arrays = (f"X_{name}", f"y_{name}")

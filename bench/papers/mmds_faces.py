@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.model_selection import StratifiedKFold
 
 from bench.papers.mmds_data import Split, extractor, few_of_each
-from bench.papers.mmds_shifting import Shifter
+from bench.papers.mmds_shifting import Shifter, read_accuracy
 from bench.papers.protocol import Job, Rows, read_rows
 
 FACE_SPLITS, QUICK_FACE_SPLITS = 10, 2
@@ -63,6 +64,38 @@ def by_faces(
     outcome.original, outcome.shifted = (float(one) for one in np.mean(found[:, :2], axis=0))
     outcome.scale = float(np.median(found[:, 2]))
     outcome.deviation = float(np.std(found[:, 1], ddof=1))
+
+
+def faces_by_lda(
+    job: Job, outcome: Any, *, arrays: tuple[str, str], per_class: int, ways: Sequence[Any]
+) -> None:
+    """Accuracies of ten components of linear discriminant analysis, by the same splits.
+
+    What is done to the rows before is chosen by folds of the training rows; the first where a
+    fold has one row of each class.
+    """
+    rows = read_rows(job.folder / job.problem.file, *arrays)
+    kinds = [Rows(way(rows.X), rows.y) for way in ways]
+    splits = QUICK_FACE_SPLITS if job.context.quick else FACE_SPLITS
+    found = []
+    for seed in range(splits):
+        parts = [few_of_each(one, per_class, seed) for one in kinds]
+        means = [
+            np.mean([_by_lda(part, job.context.threads) for part in _folds(split.train, seed)])
+            for split in parts
+        ]
+        found.append(_by_lda(parts[int(np.argmax(np.nan_to_num(means)))], job.context.threads))
+    outcome.original = outcome.shifted = float(np.mean(found))  # supervised: rows are not moved
+    outcome.scale, outcome.deviation = 0.0, float(np.std(found, ddof=1))
+
+
+def _by_lda(split: Split, threads: int | None) -> float:
+    train, test = centred(split)
+    if len(train) == len(np.unique(train.y)):
+        return np.nan  # nothing varies within a class
+    count = min(FACE_COMPONENTS, len(np.unique(train.y)) - 1)
+    lda = LinearDiscriminantAnalysis(n_components=count).fit(train.X, train.y)
+    return read_accuracy(lda.transform, train, test, threads)
 
 
 def _one_split(
