@@ -219,7 +219,10 @@ class LogitSteps(Iterative):
     def _fold_metric(self, problem: LogitProblem, energy: float, *, random: Any) -> Any:
         """Of a sample where there are more rows than features: some steps more cost less."""
         n, p = problem.n_rows, problem.shape[0]
-        sample = self._sample(n, max(_LEAST_GRAM_ROWS, p // 2) if n > p else n, random)
+        count = gram_rows(problem, energy, _COARSE)
+        if n > p:
+            count = min(count, max(_LEAST_GRAM_ROWS, p // 2))
+        sample = self._sample(n, count, random)
         damping = 0.0 if sample is None else float(self.ridge * np.sqrt(problem.total))
         penalty = self._weights(problem.shape[1], energy)
         return problem.metric(penalty, damping, sample, half=True, tail=1.0)

@@ -164,3 +164,22 @@ def test_files_keep_it(tmp_path, digits):
 def test_bad_ones_are_named(digits, bad):
     with pytest.raises(ValueError, match="temperature"):
         GEMClassifier(temperature=bad).fit(*digits)
+
+
+def test_metrics_of_folds_are_of_few_rows_where_those_of_all_rows_are(digits, monkeypatch):
+    """Memory and time of a fold stay below those of the fit, also with more features than rows."""
+    from eigenfeat.linear import logit_steps
+    from eigenfeat.linear.logit_problem import LogitProblem
+
+    metric, sizes = LogitProblem.metric, []
+
+    def counted(self, penalty, damping, sample, **options):
+        sizes.append(self.n_rows if sample is None else len(sample))
+        return metric(self, penalty, damping, sample, **options)
+
+    monkeypatch.setattr(LogitProblem, "metric", counted)
+    monkeypatch.setattr(logit_steps, "gram_rows", lambda *_: 150)
+    model = GEMClassifier(n_directions=3, scale="none").fit(*digits)
+    assert len(sizes) == 4  # all rows, and three folds
+    assert max(sizes) == 150
+    assert 0.02 < model.temperature_ < 1
