@@ -271,7 +271,8 @@ def _candidates(base: Any, grid: Mapping[str, Any]) -> list[dict[str, Any]]:
         if name == "penalty" and "auto" in list(values):
             raise ValueError("grid: expected numbers as penalties, got 'auto'")
     if base.penalty == "auto" and "penalty" not in grid:
-        raise ValueError("estimator: expected a penalty that is a number, or some in grid")
+        expected = "expected a penalty that is a number, or some in grid"
+        raise ValueError(f"estimator: {expected}, got 'auto'")
     return list(ParameterGrid({name: list(values) for name, values in grid.items()}))
 
 
