@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.types import Floats
@@ -21,6 +21,7 @@ from eigenfeat._base.validation import show
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.eigh import generalized_eigh
 from eigenfeat.rows.estimator import BaseEstimator
+from eigenfeat.rows.row_weights import row_weights
 
 __all__ = ["SpatialFilters"]
 
@@ -292,12 +293,7 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if labels.shape != (len(X),):
             raise ValueError(f"y: expected {len(X)} labels, one an epoch, got shape {labels.shape}")
         check_classification_targets(labels)
-        weight = np.ones(len(X))
-        if sample_weight is not None:
-            rows = np.empty((len(X), 0))
-            weight = _check_sample_weight(
-                sample_weight, rows, dtype=np.float64, ensure_non_negative=True
-            )
+        weight = row_weights(sample_weight, len(X))
         if first:
             self.moments_, self.n_channels_ = ClassMoments(classes), X.shape[1]
         fresh = ClassMoments(classes) if first else ClassMoments()

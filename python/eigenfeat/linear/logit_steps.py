@@ -217,7 +217,7 @@ class LogitSteps(Iterative):
         return [best[1]], "auto" if early else best[2]
 
     def _fold_metric(self, problem: LogitProblem, energy: float, *, random: Any) -> Any:
-        """Of a sample where there are more rows than features: some steps more cost less."""
+        """Of few rows where those of all cost more than the steps that they save."""
         n, p = problem.n_rows, problem.shape[0]
         count = gram_rows(problem, energy, _COARSE)
         if n > p:

@@ -14,13 +14,14 @@ from sklearn.base import TransformerMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, has_fit_parameter, validate_data
+from sklearn.utils.validation import has_fit_parameter, validate_data
 
 from eigenfeat._base.text_columns import naming_text
 from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.maxmargin.svm import MulticlassSVM
 from eigenfeat.rows.cv_results import cv_results
 from eigenfeat.rows.estimator import BaseEstimator
+from eigenfeat.rows.row_weights import row_weights
 from eigenfeat.rows.splits import checked_splitter
 
 __all__ = ["SCALES", "ScaleSearch"]
@@ -69,7 +70,7 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
         X, y = self._rows(X, reset=True, y=y)
         check_classification_targets(y)
         known = _labelled(y, self.unlabeled)
-        weight = np.where(known, _row_weights(sample_weight, len(y)), 0.0)
+        weight = np.where(known, row_weights(sample_weight, len(y)), 0.0)
         known = weight > 0
         if (n_classes := len(np.unique(y[known]))) < 2:
             raise ValueError(
@@ -188,14 +189,6 @@ def _check_scales(scales: Any) -> NDArray[np.float64]:
     if checked.ndim != 1 or checked.size == 0 or not (np.isfinite(checked) & (checked >= 0)).all():
         raise ValueError(f"scales: expected finite numbers >= 0, got {show(scales)}")
     return np.unique(checked)
-
-
-def _row_weights(sample_weight: Any, n: int) -> NDArray[np.float64]:
-    """Weights of all rows, checked; ones without any."""
-    weight: NDArray[np.float64] = _check_sample_weight(
-        sample_weight, np.empty((n, 0)), dtype=np.float64, ensure_non_negative=True
-    )
-    return weight
 
 
 def _labelled(y: NDArray[Any], unlabeled: int | None) -> NDArray[np.bool_]:

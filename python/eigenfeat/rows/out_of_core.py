@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import (
-    _check_sample_weight,
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
@@ -23,6 +22,7 @@ from eigenfeat._base.validation import check_weights
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import ArrayBlocks, Block, RowBlocks, as_blocks, check_no_list, is_blocks
 from eigenfeat.rows.reading import Reading, check_finite, check_known
+from eigenfeat.rows.row_weights import row_weights
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -68,10 +68,7 @@ def given_blocks(
         check_consistent_length(X, y)
         y = column_or_1d(y, warn=True)
     if sample_weight is not None:
-        rows = np.empty((len(X), 0))
-        sample_weight = _check_sample_weight(
-            sample_weight, rows, dtype=np.float64, ensure_non_negative=True
-        )
+        sample_weight = row_weights(sample_weight, len(X))
     return ArrayBlocks(X, y, sample_weight)
 
 

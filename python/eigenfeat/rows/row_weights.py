@@ -15,7 +15,21 @@ from eigenfeat.expansion.features import take_rows
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-__all__ = ["class_weighted", "weighted_rows"]
+__all__ = ["class_weighted", "row_weights", "weighted_rows"]
+
+
+def row_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
+    """Weights (n,) of rows, checked; ones for None.
+
+    Raises
+    ------
+    ValueError
+        If weights are negative, not finite, too few or too many.
+    """
+    found: NDArray[np.float64] = _check_sample_weight(
+        sample_weight, np.empty((n, 0)), dtype=np.float64, ensure_non_negative=True
+    )
+    return found
 
 
 def weighted_rows(X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, Any, Any]:
@@ -39,8 +53,7 @@ def weighted_rows(X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any,
     """
     if sample_weight is None:
         return X, y, None
-    rows = np.empty((X.shape[0], 0))
-    weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+    weight = row_weights(sample_weight, X.shape[0])
     kept = weight > 0
     if not kept.any():
         raise ValueError("sample_weight: expected at least one positive weight, got none")
