@@ -1,4 +1,4 @@
-"""`GEMClassifier()` beside trees and others on twelve tables, everything at its defaults.
+"""`GEMClassifier()` beside trees and others on twelve tables, everything at its gem.
 
     python bench/twelve.py --data DIR [--csv FILE] [--threads 1] [--prefix "chrt -f 10"]
 
@@ -27,7 +27,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench.papers import defaults, estimators
+from bench.papers import choosing, gem
 from bench.papers.protocol import Context, Data, Rows
 
 FIELDS = ("set", "method", "seed", "rows", "columns", "classes", "error", "fit", "predict")
@@ -47,26 +47,26 @@ def _bundled(name, context):
 
 # Name, file (none: scikit-learn's), what reads it, and whether its split is official.
 SETS = {
-    "Isolet": ("uci_isolet.npz", defaults.load_official, True),
-    "OCR letters": ("ocr_letters.npz", defaults.load_ocr, True),
-    "OpenCV digits": ("opencv_digits.npz", defaults.load_opencv, False),
+    "Isolet": ("uci_isolet.npz", gem.load_official, True),
+    "OCR letters": ("ocr_letters.npz", gem.load_ocr, True),
+    "OpenCV digits": ("opencv_digits.npz", gem.load_opencv, False),
     "digits": ("", partial(_bundled, "digits"), False),
-    "Satimage": ("uci_satimage.npz", defaults.load_official, True),
-    "twonorm": ("uci_twonorm_standardized.npz", defaults.load_half, False),
-    "ringnorm": ("uci_ringnorm_standardized.npz", defaults.load_half, False),
-    "Covertype": ("covtype_subset.npz", defaults.load_cover, False),
-    "ionosphere": ("uci_ionosphere.npz", defaults.load_half, False),
+    "Satimage": ("uci_satimage.npz", gem.load_official, True),
+    "twonorm": ("uci_twonorm_standardized.npz", gem.load_half, False),
+    "ringnorm": ("uci_ringnorm_standardized.npz", gem.load_half, False),
+    "Covertype": ("covtype_subset.npz", gem.load_cover, False),
+    "ionosphere": ("uci_ionosphere.npz", gem.load_half, False),
     "breast cancer": ("", partial(_bundled, "breast_cancer"), False),
-    "Pima": ("uci_pima.npz", defaults.load_half, False),
-    "German credit": ("uci_german_numeric.npz", defaults.load_half, False),
+    "Pima": ("uci_pima.npz", gem.load_half, False),
+    "German credit": ("uci_german_numeric.npz", gem.load_half, False),
 }
 METHODS = {
-    "GEM": estimators.gem,
-    "logistic regression": estimators.standardised_logistic,
-    "SVM, Gaussian kernel": estimators.standardised_svc,
-    "ExtraTrees": partial(estimators.extra_trees, n_jobs=None),
-    "HistGradientBoosting": estimators.boosting,
-    "LightGBM": estimators.lightgbm,
+    "GEM": choosing.gem,
+    "logistic regression": choosing.standardised_logistic,
+    "SVM, Gaussian kernel": choosing.standardised_svc,
+    "ExtraTrees": partial(choosing.extra_trees, n_jobs=None),
+    "HistGradientBoosting": choosing.boosting,
+    "LightGBM": choosing.lightgbm,
 }
 
 
@@ -176,7 +176,7 @@ def main():
         return
     options.without = []
     try:
-        estimators.lightgbm(Context())
+        choosing.lightgbm(Context())
     except ImportError as error:
         print(error, file=sys.stderr)
         options.without = ["LightGBM"]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
-from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -49,18 +47,15 @@ a run; what is finished is printed and kept."""
 # In which file each task's protocol is. It is read when the task is run, so that the processes of
 # one paper's methods do not hold what another's need.
 TASKS = {
-    **dict.fromkeys(("mnist", "covertype", "speech"), "gem"),
-    "defaults": "defaults",
-    **dict.fromkeys(("ldg", "ldg-small"), "ldg"),
-    "ldg-transfer": "ldg_transfer",
-    "ldg-digits": "ldg_digits",
+    **dict.fromkeys(("mnist", "covertype", "speech", "defaults"), "gem"),
+    **dict.fromkeys(("ldg", "ldg-small", "ldg-transfer", "ldg-digits"), "ldg"),
     "mmds": "mmds",
     "mmds-joint": "mmds_joint",
     "early": "early",
 }
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments=None):
     """Run one experiment and return the exit status."""
     with quiet_interrupts(False):
         options = _parser().parse_args(arguments)
@@ -72,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return report_error(error, False)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser():
     parser = Parser(prog="python -m bench.papers", description=DESCRIPTION)
     parser.add_argument("task", choices=list(TASKS), metavar="TASK", help=" | ".join(TASKS))
     parser.add_argument(
@@ -108,14 +103,14 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _load() -> Callable[[argparse.Namespace], int]:
+def _load():
     """Check for what experiments need; return what runs one."""
     require("rich", "tables")
     require("matplotlib", "pictures")
     return _run
 
 
-def _run(options: argparse.Namespace) -> int:
+def _run(options):
     from bench.papers import protocol, runner
 
     task = import_module(f"bench.papers.{TASKS[options.task]}").PROTOCOLS[options.task]

@@ -1,62 +1,141 @@
-"""Hyperparameters chosen on rows that are held out, then training on what the protocol says."""
+"""Estimators by name, ours and scikit-learn's; hyperparameters chosen on rows that are held out."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from importlib import import_module
+from inspect import signature
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.model_selection import ParameterGrid, PredefinedSplit, StratifiedShuffleSplit
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bench.papers.protocol import Context, Data, Method, Rows, Scores, Step
+from bench.papers.protocol import Scores
+from eigenfeat._base.extras import require
+from eigenfeat.expansion.features import expand
 
 HELD_OUT = 1 / 6  # share of the training rows to choose hyperparameters on
+RANDOM_DIRECTIONS = 900  # where no count of GEM's directions is known
+FLOATS = [np.float64, np.float32]
+
+# ---- estimators ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Trained:
-    """A trained model, what was chosen out of how many candidates, and seconds."""
+class RandomDirections(TransformerMixin, BaseEstimator):
+    """Expand projections on Gaussian directions as GEM does; "Random" in the paper's Table 2."""
 
-    model: Any
-    parameters: dict[str, Any]
-    n_candidates: int
-    choose_seconds: float
-    train_seconds: float
+    def __init__(self, n_directions=RANDOM_DIRECTIONS, random_state=0):
+        self.n_directions = n_directions
+        self.random_state = random_state
+
+    def fit(self, X, y=None):
+        """Draw directions on which the rows have unit variance and mean zero."""
+        X = validate_data(self, X, dtype=FLOATS, order="C")
+        shape = (X.shape[1], self.n_directions)
+        directions = np.random.RandomState(self.random_state).standard_normal(shape)
+        directions = directions.astype(X.dtype)
+        self.directions_ = directions / (X @ directions).std(axis=0)
+        self.offset_ = -X.mean(axis=0) @ self.directions_
+        return self
+
+    def transform(self, X):
+        """Return ``max(0, s p)^(a/2)`` for both signs and powers 1, 2 and 3."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=FLOATS, order="C", reset=False)
+        return expand(X, self.directions_, self.offset_)
 
 
-def train(method: Method, data: Data, objective: str, context: Context, step: Step) -> Trained:
-    """Choose a method's hyperparameters without the test rows, and train it with them.
+def made(context, *, where, **parameters):
+    """Make an estimator, or a pipeline of several, by their modules and names.
+
+    Only what is made is imported: the memory of a method's process is measured. Whatever takes a
+    seed gets the context's.
+    """
+    from sklearn.pipeline import make_pipeline
+
+    parts = []
+    for module, _, name in (one.rpartition(".") for one in where):
+        kind = getattr(import_module(module), name)
+        seeded = "random_state" in signature(kind).parameters
+        parts.append(kind(random_state=context.seed) if seeded else kind())
+    model = parts[0] if len(parts) == 1 else make_pipeline(*parts)
+    return model.set_params(**parameters)
+
+
+GEM, LOGIT = "eigenfeat.gem.classifier.GEMClassifier", "eigenfeat.linear.logistic.MultinomialLogit"
+SAMPLER = "sklearn.kernel_approximation.RBFSampler"
+SCALER, SVC = "sklearn.preprocessing.StandardScaler", "sklearn.svm.SVC"
+
+gem = partial(made, where=(GEM,))  # with a multinomial logit; `depth` makes it deep
+fourier = partial(made, where=(SAMPLER, LOGIT))
+gem_on_fourier = partial(made, where=(SAMPLER, GEM))  # nearly eigenfunctions of the kernel's space
+svc = partial(made, where=(SVC,))
+perceptron = partial(made, where=("sklearn.neural_network.MLPClassifier",))
+boosting = partial(made, where=("sklearn.ensemble.HistGradientBoostingClassifier",))
+extra_trees = partial(made, where=("sklearn.ensemble.ExtraTreesClassifier",), n_jobs=-1)
+_lightgbm = partial(made, where=("lightgbm.LGBMClassifier",), verbosity=-1)
+standardised_svc = partial(made, where=(SCALER, SVC))
+standardised_logistic = partial(
+    made,
+    where=(SCALER, "sklearn.linear_model.LogisticRegression"),
+    logisticregression__max_iter=2_000,  # enough to converge
+)
+
+
+def lightgbm(context, **parameters):
+    """LightGBM's boosted trees, which the extra "bench" installs."""
+    require("lightgbm", "the peer LightGBM")
+    return _lightgbm(context, n_jobs=context.threads, **parameters)
+
+
+def random_directions(context):
+    """As many random directions as GEM has found eigenvectors, and the same logit."""
+    count = context.directions or RANDOM_DIRECTIONS
+    where = (f"{__name__}.RandomDirections", LOGIT)
+    return made(context, where=where, randomdirections__n_directions=count)
+
+
+# ---- choices -------------------------------------------------------------------------------------
+
+
+def train(method, data, objective, context, outcome, step):
+    """Choose a method's hyperparameters without the test rows, and return it trained with them.
 
     The choice minimises the `objective`, "error" or "cross_entropy"; on a tie the first candidate
-    is taken.
+    is taken. The outcome gets what was chosen out of how many candidates, and seconds.
     """
-    estimator = method.build(context).set_params(**method.hyperparameters.set_for(context))
-    grid = method.hyperparameters.chosen_from(context)
+    estimator = method.build(context).set_params(**method.set_for(context))
+    grid = method.chosen_from(context)
     candidates = list(ParameterGrid(grid))
-    started = time.perf_counter()
     best = candidates[0]
+    started = time.perf_counter()
     if len(candidates) > 1 and _chooses_itself(estimator, data, objective):
         from eigenfeat.gem.search import GEMClassifierCV  # shares moments and features
 
         step(f"choosing out of {len(candidates)}")
         cv = _splitter(data, context.seed)
         search = GEMClassifierCV(estimator=estimator, grid=grid, cv=cv, refit=False, verbose=0)
-        best = dict(search.fit(data.train.X, data.train.y).best_params_)
+        best = search.fit(data.train.X, data.train.y).best_params_
     elif len(candidates) > 1:
         best = _by_trial(estimator, candidates, data, objective, context, step)
     chosen = time.perf_counter()
     step("training")
     model = clone(estimator).set_params(**best)
-    if method.ensemble is not None:
-        model = method.ensemble(model, context)
+    if method.ensemble:  # one member for each hypercube, or draw of frequencies
+        from eigenfeat.gem.ensemble import GEMEnsemble
+
+        n_members = method.ensemble[context.quick]
+        model = GEMEnsemble(estimator=model, n_members=n_members, random_state=context.seed)
     model.fit(data.train.X, data.train.y)
-    trained = time.perf_counter()
-    return Trained(model, dict(best), len(candidates), chosen - started, trained - chosen)
+    outcome.parameters, outcome.n_candidates = dict(best), len(candidates)
+    outcome.choose_seconds = chosen - started
+    outcome.train_seconds = time.perf_counter() - chosen
+    return model
 
 
-def score(model: Any, rows: Rows) -> Scores:
+def score(model, rows):
     """Return a model's error rate and, if it gives probabilities, its cross-entropy."""
     if not hasattr(model, "predict_proba"):
         return Scores(float(np.mean(model.predict(rows.X) != rows.y)))
@@ -70,20 +149,13 @@ def score(model: Any, rows: Rows) -> Scores:
     return Scores(error, float(-np.log(np.maximum(given, least)).mean()))
 
 
-def _chooses_itself(estimator: Any, data: Data, objective: str) -> bool:
+def _chooses_itself(estimator, data, objective):
     """Whether there is a search of the estimator's own that can do it."""
     is_gem = type(estimator).__name__ == "GEMClassifier"
     return is_gem and data.development is None and objective == "error"
 
 
-def _by_trial(
-    estimator: Any,
-    candidates: list[dict[str, Any]],
-    data: Data,
-    objective: str,
-    context: Context,
-    step: Step,
-) -> dict[str, Any]:
+def _by_trial(estimator, candidates, data, objective, context, step):
     """Train each candidate on the same rows, and return the one that does best on the others."""
     fit, held_out = data.train, data.development
     if held_out is None:
@@ -102,7 +174,7 @@ def _by_trial(
     return candidates[int(np.argmin(values))]
 
 
-def _splitter(data: Data, seed: int) -> Any:
+def _splitter(data, seed):
     if not data.by_source:
         return StratifiedShuffleSplit(1, test_size=HELD_OUT, random_state=seed)
     n = len(data.train)

@@ -8,28 +8,17 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
 from bench.papers import early_tables
-from bench.papers.protocol import (
-    Context,
-    Job,
-    Method,
-    Outcome,
-    Problem,
-    Protocol,
-    Report,
-    Step,
-    read_arrays,
-)
+from bench.papers.early_tables import FIGURES, PLAIN, REDUCED, TABLE_TAU
+from bench.papers.protocol import Method, Outcome, Problem, Protocol, read_arrays
+from bench.papers.tables import picked
 from eigenfeat.incomplete import (
     ECTS,
     FixedTime,
@@ -64,20 +53,18 @@ ARRAYS = {
     "y_test": "(m,) labels",
 }
 
-Array = NDArray[Any]
-
 
 @dataclass(frozen=True, eq=False)
 class Series:
     """An official split: series and labels; `slow_rows` are as many as a slow method tests on."""
 
-    X_train: Array
-    y_train: Array
-    X_test: Array
-    y_test: Array
+    X_train: NDArray[np.float64]
+    y_train: NDArray[np.int64]
+    X_test: NDArray[np.float64]
+    y_test: NDArray[np.int64]
     slow_rows: int
 
-    def part(self, rows: slice) -> Series:
+    def part(self, rows):
         """The same with some of the test rows; they are in random order."""
         return replace(self, X_test=self.X_test[rows], y_test=self.y_test[rows])
 
@@ -114,7 +101,7 @@ class Trial(Outcome):
     taus: dict[float, float] = field(default_factory=dict)
 
 
-def load(path: Path, context: Context) -> Series:
+def load(path, context):
     """Return a set's split with some of its test rows, in an order that the seed says."""
     X, y, X_test, y_test = read_arrays(path, *ARRAYS)
     limit = QUICK_ROWS if context.quick else TEST_ROWS
@@ -126,12 +113,12 @@ def load(path: Path, context: Context) -> Series:
     return Series(wide[0], y, wide[1][kept], y_test[kept], slow)
 
 
-def study(job: Job, trial: Trial, step: Step) -> None:
+def study(job, trial, step):
     """Fill in a trial: one point for each value of the knob."""
     from threadpoolctl import threadpool_limits
 
     threads = job.context.threads
-    data = job.problem.load(job.folder / job.problem.file, job.context)
+    data = job.load()
     # Of folds without a class, and the SVM's iterations.
     with threadpool_limits(threads), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -139,22 +126,24 @@ def study(job: Job, trial: Trial, step: Step) -> None:
             trial.points.append(point)  # those before an error stay
 
 
-# ---- methods -------------------------------------------------------------------------------------
-
-Points = Iterator[Point]  # one for each value of the knob, whose name goes into the trial
+# ---- methods: each yields a point for each value of its knob, whose name goes into the trial -----
 
 
-def _fitted(
-    data: Series,
-    trial: Trial,
-    threads: int | None,
-    step: Step,
-    kind: str,
-    set: str = "quadratic",
-    mixture: bool = False,
-    ldg: bool = False,
-) -> ReliableClassifier:
-    """Train, and leave in the trial how long it took, choices of neighbours included."""
+def _timed_fit(model, data, trial):
+    """Train, and leave in the trial how long it took."""
+    started = time.perf_counter()
+    model.fit(data.X_train, data.y_train)
+    trial.fit_seconds = time.perf_counter() - started
+    return model
+
+
+def _neighbours(classifier):
+    """Say how many neighbours were chosen, choices of which count as training."""
+    count = getattr(classifier, "n_neighbors_", None)
+    return "" if count is None else f"{count} neighbours"
+
+
+def _fitted(data, trial, threads, step, kind, set="quadratic", mixture=False, ldg=False):
     from eigenfeat.ldg import LDG
 
     step("training")
@@ -167,15 +156,12 @@ def _fitted(
         correct=False,  # the thesis's rules as they are
         n_threads=threads,
     )
-    started = time.perf_counter()
-    model.fit(data.X_train, data.y_train)
-    trial.fit_seconds = time.perf_counter() - started
-    count = getattr(model.classifier_, "n_neighbors_", None)
-    trial.chosen = "" if count is None else f"{count} neighbours"
+    _timed_fit(model, data, trial)
+    trial.chosen = _neighbours(model.classifier_)
     return model
 
 
-def _classifier(kind: str, threads: int | None) -> Any:
+def _classifier(kind, threads):
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
     from sklearn.svm import LinearSVC
 
@@ -186,16 +172,7 @@ def _classifier(kind: str, threads: int | None) -> Any:
     return LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
 
 
-def reliable(
-    data: Series,
-    trial: Trial,
-    threads: int | None,
-    step: Step,
-    *,
-    slow: bool = False,
-    taus: tuple[float, ...] = TAUS,
-    **given: Any,
-) -> Points:
+def reliable(data, trial, threads, step, *, slow=False, taus=TAUS, **given):
     """`ReliableClassifier` over tau."""
     trial.knob = "tau"
     model = _fitted(data, trial, threads, step, **given)
@@ -210,7 +187,7 @@ def reliable(
         yield _measured(asked, complete, tau, partial(model.predict_early, asked.X_test, tau))
 
 
-def calibrated(data: Series, trial: Trial, threads: int | None, step: Step, **given: Any) -> Points:
+def calibrated(data, trial, threads, step, **given):
     """Half of the test rows certify a tau for an agreement that is wanted, on half it is tried."""
     trial.knob = "agreement"
     model = _fitted(data, trial, threads, step, **given)
@@ -229,19 +206,17 @@ def calibrated(data: Series, trial: Trial, threads: int | None, step: Step, **gi
         yield _measured(rest, complete, wanted, partial(decide, model.reliability_))
 
 
-def ects(data: Series, trial: Trial, threads: int | None, step: Step) -> Points:
+def ects(data, trial, threads, step):
     """ECTS over its minimum support."""
     trial.knob = "support"
     for support in SUPPORTS:
         step(f"support {support:g}")
-        started = time.perf_counter()
-        model = ECTS(support).fit(data.X_train, data.y_train)
-        trial.fit_seconds = time.perf_counter() - started
+        model = _timed_fit(ECTS(support), data, trial)
         complete = model.predict(data.X_test)
         yield _measured(data, complete, support, partial(model.predict_early, data.X_test))
 
 
-def fixed(data: Series, trial: Trial, threads: int | None, step: Step, *, qda: bool) -> Points:
+def fixed(data, trial, threads, step, *, qda):
     """Local QDA, or the nearest neighbour, at fixed times.
 
     The number of neighbours is that of complete series.
@@ -250,10 +225,8 @@ def fixed(data: Series, trial: Trial, threads: int | None, step: Step, *, qda: b
     classifier = complete = None
     if qda:
         step("training")
-        started = time.perf_counter()
-        chosen = LocalQDA(n_threads=threads).fit(data.X_train, data.y_train)
-        trial.fit_seconds = time.perf_counter() - started
-        trial.chosen = f"{chosen.n_neighbors_} neighbours"
+        chosen = _timed_fit(LocalQDA(n_threads=threads), data, trial)
+        trial.chosen = _neighbours(chosen)
         classifier = LocalQDA(chosen.n_neighbors_, n_threads=threads)
     shares = np.ceil(np.array(SHARES) * data.X_train.shape[1]).astype(int)
     for at in np.unique(np.maximum(shares, 1))[::-1]:
@@ -265,57 +238,53 @@ def fixed(data: Series, trial: Trial, threads: int | None, step: Step, *, qda: b
         yield _measured(data, complete, int(at), partial(model.predict_early, data.X_test))
 
 
-def _measured(data: Series, complete: Array, value: float, decide: Callable[[], Any]) -> Point:
+def _measured(data, complete, value, decide):
     started = time.perf_counter()
     early = decide()
     seconds = (time.perf_counter() - started) / len(data.y_test)
     found = early_scores(early, data.X_test.shape[1], complete=complete, y=data.y_test)
-    shares = ("reliability", "accuracy", "mean_time", "earliness", "harmonic_mean")
-    return Point(float(value), found.n, *(getattr(found, name) for name in shares), seconds)
+    return Point(float(value), found.n, **picked(found, *FIGURES), seconds=seconds)
 
 
-def _first_seconds(model: ReliableClassifier, X: Array) -> float:
+def _first_seconds(model, X):
     """Seconds a row to decide, or not, after one sample; tau as in the thesis's tables."""
     rows = np.full(X[:TIMED_ROWS].shape, np.nan)
     rows[:, 0] = X[: len(rows), 0]
     taken = []
     for _ in range(REPEATS + 1):  # the first builds what all later ones share
         started = time.perf_counter()
-        model.decide(rows, early_tables.TABLE_TAU)
+        model.decide(rows, TABLE_TAU)
         taken.append(time.perf_counter() - started)
     return min(taken[1:]) / len(rows)
 
 
-def _reliable(name: str, *sets: str, **given: Any) -> tuple[Method, tuple[str, ...]]:
-    """Name a classifier and its set, and say on which data it runs."""
-    return Method(name, partial(reliable, kind=name.partition(",")[0], **given)), sets or SETS
-
-
-def _calibrated(kind: str, which: str) -> tuple[Method, tuple[str, ...]]:
-    build = partial(calibrated, kind=kind, set=which)
-    return Method(f"{kind}, {which}, calibrated", build), SETS
+def _named(name, sets=SETS, build=reliable, **given):
+    """Return a method, named after its classifier, and the data on which it runs."""
+    return Method(name, partial(build, kind=name.partition(",")[0], **given)), sets
 
 
 METHODS = (
-    _reliable("local QDA, quadratic"),
-    _reliable("local QDA, box", *THREE, set="box"),
-    _reliable("local QDA, Chebyshev", *THREE, set="chebyshev", slow=True),
-    _reliable("local QDA, quadratic, mixture", *THREE, mixture=True),
-    (Method("local QDA on LDG, quadratic", partial(reliable, kind="local QDA", ldg=True)), SETS),
-    _reliable("linear SVM, quadratic", *THREE),
-    _reliable("linear SVM, box", *THREE, set="box"),
-    _reliable("linear SVM, Chebyshev", *THREE, set="chebyshev"),
-    _reliable("linear SVM, quadratic, mixture", *THREE, mixture=True),
-    _reliable("LDA, pairwise", set="pairwise", taus=PAIRWISE_TAUS),
-    _calibrated("local QDA", "quadratic"),
-    _calibrated("LDA", "pairwise"),
+    _named(PLAIN),
+    _named("local QDA, box", THREE, set="box"),
+    _named("local QDA, Chebyshev", THREE, set="chebyshev", slow=True),
+    _named("local QDA, quadratic, mixture", THREE, mixture=True),
+    (Method(REDUCED, partial(reliable, kind="local QDA", ldg=True)), SETS),
+    _named("linear SVM, quadratic", THREE),
+    _named("linear SVM, box", THREE, set="box"),
+    _named("linear SVM, Chebyshev", THREE, set="chebyshev"),
+    _named("linear SVM, quadratic, mixture", THREE, mixture=True),
+    _named("LDA, pairwise", set="pairwise", taus=PAIRWISE_TAUS),
+    _named("local QDA, quadratic, calibrated", build=calibrated),
+    _named("LDA, pairwise, calibrated", build=calibrated, set="pairwise"),
     (Method("ECTS", ects), SETS),
     (Method("fixed time, local QDA", partial(fixed, qda=True)), SETS),
     (Method("fixed time, 1-NN", partial(fixed, qda=False)), SETS),
 )
 
+# ---- what is run ---------------------------------------------------------------------------------
 
-def _problem(name: str) -> Problem:
+
+def _problem(name):
     return Problem(
         name=name,
         title=name,
@@ -330,7 +299,6 @@ def _problem(name: str) -> Problem:
     )
 
 
-REPORT = Report(early_tables.tell, early_tables.lines, early_tables.draw)
-PROTOCOLS = {
-    "early": Protocol("early", tuple(_problem(name) for name in SETS), REPORT, alone=False)
-}
+TOLD = early_tables.tell, early_tables.lines, early_tables.draw
+PROBLEMS = tuple(map(_problem, SETS))
+PROTOCOLS = {"early": Protocol("early", PROBLEMS, *TOLD, alone=False)}

@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
-
 from bench.papers import pictures
 from bench.papers.figures import figures
-from bench.papers.protocol import Context, Files, Run, read_arrays
-from bench.papers.tables import new_table
+from bench.papers.protocol import read_arrays
+from bench.papers.tables import HOW, new_table, picked
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from bench.papers.early import Point, Trial
-
-FIELDS = (
-    *("problem", "method", "knob", "value", "n_test", "reliability", "accuracy", "mean_time"),
-    *("earliness", "harmonic_mean", "seconds_per_row", "fit_seconds", "features"),
-    *("first_step_seconds", "chosen", "tau", "nominal_reliability", "nominal_mean_time"),
-    *("failure", "quick", "threads", "seed"),
-)
-TABLE_TAU = 0.9
+TABLE_TAU = 0.9  # of the thesis's tables
 PLAIN, REDUCED = "local QDA, quadratic", "local QDA on LDG, quadratic"
+FIGURES = ("reliability", "accuracy", "mean_time", "earliness", "harmonic_mean")
+FIELDS = (
+    *("problem", "method", "knob", "value", "n_test", *FIGURES, "seconds_per_row", "fit_seconds"),
+    *("features", "first_step_seconds", "chosen", "tau", "nominal_reliability"),
+    *("nominal_mean_time", "failure", *HOW),
+)
 SECONDS = figures("thesis-5.2-5.3")  # a test row, by method and set
 FIRST_STEP = figures("thesis-5.4")  # features of LDG, milliseconds at t = 1 with all and with LDG
 
 
-def tell(run: Run) -> Iterator[Any]:
-    """Yield a table for every set, then Tables 5.2 to 5.4, then what failed."""
+def tell(run):
+    """Yield a table for every set, then Tables 5.2 to 5.4."""
     trials = run.outcomes
     for name in dict.fromkeys(trial.problem for trial in trials):
         yield ""
@@ -46,12 +38,9 @@ def tell(run: Run) -> Iterator[Any]:
         if table.row_count:
             yield title, "bold"
             yield table
-    for trial in trials:
-        if trial.failure:
-            yield f"{trial.problem}: {trial.method} failed: {trial.failure}", "red"
 
 
-def set_table(trials: Sequence[Trial]) -> Table:
+def set_table(trials):
     """Return the runs of every method on one set."""
     told = ("rows", "reliability", "accuracy", "mean\ntime", "harmonic\nmean", "ms\na row")
     table = new_table(["method", "", *told])
@@ -71,24 +60,25 @@ def set_table(trials: Sequence[Trial]) -> Table:
     return table
 
 
-def seconds_table(trials: Sequence[Trial]) -> Table:
+def seconds_table(trials):
     """Return the thesis's and our times of the sets and completions it compares."""
     sets = list(next(iter(SECONDS.values())))
-    table = new_table(
-        ["method", *(f"{name}\n{who}" for name in sets for who in ("thesis", "here"))]
-    )
+    headings = [f"{name}\n{who}" for name in sets for who in ("thesis", "here")]
+    table = new_table(["method", *headings])
     for method, paper in SECONDS.items():
-        ours = [_at(trials, name, method) for name in sets]
-        cells = [
-            (f"{1e3 * float(paper[name]):,.0f}", _milliseconds(point.seconds) if point else "")
-            for name, point in zip(sets, ours, strict=True)
-        ]
-        if any(ours):
-            table.add_row(method, *(cell for pair in cells for cell in pair))
+        cells, any_ours = [], False
+        for name in sets:
+            trial = _trial(trials, name, method)
+            points = [p for p in (trial.points if trial else []) if p.value == TABLE_TAU]
+            ours = _milliseconds(points[0].seconds) if points else ""
+            cells += [f"{1e3 * float(paper[name]):,.0f}", ours]
+            any_ours |= bool(points)
+        if any_ours:
+            table.add_row(method, *cells)
     return table
 
 
-def first_step_table(trials: Sequence[Trial]) -> Table:
+def first_step_table(trials):
     """Return the thesis's and our features of LDG, and times with and without them."""
     pairs = ("LDG features\nthesis", "\nhere", "all samples\nthesis", "\nhere", "LDG\nthesis")
     table = new_table(["set", *pairs, "\nhere"])
@@ -96,13 +86,14 @@ def first_step_table(trials: Sequence[Trial]) -> Table:
         plain, reduced = (_trial(trials, name, method) for method in (PLAIN, REDUCED))
         if plain is None and reduced is None:
             continue
-        ours = (str(reduced.features) if reduced else "", _first(plain), _first(reduced))
+        times = (_milliseconds(one.first_seconds) if one else "" for one in (plain, reduced))
+        ours = (str(reduced.features) if reduced else "", *times)
         pairs = zip(paper.values(), ours, strict=True)
         table.add_row(name, *(cell for pair in pairs for cell in pair))
     return table
 
 
-def calibration_table(trials: Sequence[Trial]) -> Table:
+def calibration_table(trials):
     """Return agreements wanted and realised, and times of decision, nominal and calibrated."""
     nominal = ("nominal\nrealised", "\nmean time")
     table = new_table(["set", "wanted", *nominal, "calibrated\ntau", "\nrealised", "\nmean time"])
@@ -113,43 +104,48 @@ def calibration_table(trials: Sequence[Trial]) -> Table:
             for wanted, plain in trial.nominal.items():
                 cells = ["not certified", "", ""]
                 if wanted in points:
-                    tau, point = f"{trial.taus[wanted]:.3g}", points[wanted]
-                    cells = [tau, f"{point.reliability:.3f}", f"{point.mean_time:.1f}"]
-                told = [f"{plain.reliability:.3f}", f"{plain.mean_time:.1f}"]
-                table.add_row(f"  {trial.problem}", f"{wanted:g}", *told, *cells)
+                    cells = [f"{trial.taus[wanted]:.3g}", *_realised(points[wanted])]
+                table.add_row(f"  {trial.problem}", f"{wanted:g}", *_realised(plain), *cells)
     return table
 
 
-def lines(run: Run) -> Files:
+def _realised(point):
+    return f"{point.reliability:.3f}", f"{point.mean_time:.1f}"
+
+
+def _trial(trials, name, method):
+    found = [t for t in trials if (t.problem, t.method) == (name, method) and not t.failure]
+    return found[0] if found else None
+
+
+def _milliseconds(seconds):
+    if seconds is None:
+        return ""
+    value = 1e3 * seconds
+    return f"{value:,.0f}" if value >= 100 else f"{value:.2g}"
+
+
+def lines(run):
     """Return one line for each value of each method's knob."""
     return {"": (FIELDS, [line for trial in run.outcomes for line in _lines(trial, run.context)])}
 
 
-def draw(run: Run) -> pictures.Drawn:
-    """Draw reliability and accuracy by the average time of decision."""
-    begun = [problem for problem in run.protocol.problems if run.done(problem)]
-    lengths = {p.name: read_arrays(run.folder / p.file, "X_train")[0].shape[1] for p in begun}
-    yield from pictures.draw_early(run.outcomes, lengths)
-
-
-def _lines(trial: Trial, context: Context) -> Iterator[dict[str, object]]:
-    common: dict[str, object] = {
+def _lines(trial, context):
+    common = {
         "fit_seconds": f"{trial.fit_seconds:.4f}",
         "features": trial.features or "",
         "first_step_seconds": "" if trial.first_seconds is None else f"{trial.first_seconds:.3e}",
-        **{field: getattr(trial, field) for field in ("problem", "method", "knob")},
-        **{field: getattr(trial, field) for field in ("chosen", "failure")},
-        **{field: getattr(context, field) for field in ("quick", "threads", "seed")},
+        **picked(trial, "problem", "method", "knob", "chosen", "failure"),
+        **picked(context, *HOW),
     }
     if not trial.points:
         yield common
     for point in trial.points:
-        shares = ("reliability", "accuracy", "mean_time", "earliness", "harmonic_mean")
         line = {
             **common,
             "value": f"{point.value:g}",
             "n_test": point.n_test,
-            **{name: f"{getattr(point, name):.6f}" for name in shares},
+            **{name: f"{value:.6f}" for name, value in picked(point, *FIGURES).items()},
             "seconds_per_row": f"{point.seconds:.3e}",
         }
         if point.value in trial.taus:  # what was certified, and what a tau of the agreement does
@@ -160,21 +156,8 @@ def _lines(trial: Trial, context: Context) -> Iterator[dict[str, object]]:
         yield line
 
 
-def _trial(trials: Sequence[Trial], name: str, method: str) -> Trial | None:
-    found = [t for t in trials if (t.problem, t.method) == (name, method) and not t.failure]
-    return found[0] if found else None
-
-
-def _at(trials: Sequence[Trial], name: str, method: str) -> Point | None:
-    trial = _trial(trials, name, method)
-    return next((p for p in (trial.points if trial else []) if p.value == TABLE_TAU), None)
-
-
-def _first(trial: Trial | None) -> str:
-    seconds = trial.first_seconds if trial else None
-    return "" if seconds is None else _milliseconds(seconds)
-
-
-def _milliseconds(seconds: float) -> str:
-    value = 1e3 * seconds
-    return f"{value:,.0f}" if value >= 100 else f"{value:.2g}"
+def draw(run):
+    """Draw reliability and accuracy by the average time of decision."""
+    begun = [problem for problem in run.protocol.problems if run.done(problem)]
+    lengths = {p.name: read_arrays(run.folder / p.file, "X_train")[0].shape[1] for p in begun}
+    yield from pictures.draw_early(run.outcomes, lengths)

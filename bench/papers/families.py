@@ -1,28 +1,50 @@
-"""Reductions of the thesis by name: each yields fitted candidates, among which 3-NN chooses.
+"""Reductions of the thesis by name, and its classifier, the 3 nearest rows of reduced data.
 
 A family is called with training rows (n, d), their codes (n,) and `Rules`, and yields pairs of
-parameters and a fitted transformer. Its columns are nested: fewer are the first of more.
+parameters and a fitted transformer, the candidates among which 3-NN chooses. A transformer's
+columns are nested: fewer are the first of more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial, wraps
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bench.papers.protocol import Context
-from bench.papers.three_nearest import Codes, leave_one_out
+from eigenfeat.neighbours.local_means import local_neighbours
 
-Rows = NDArray[np.float64]
-Candidates = Iterator[tuple[dict[str, Any], Any]]
-
+VOTES = 3
 RIDGE = 1e-3  # of Fisher's and local Fisher's scatters, for which the thesis has none
 SPARSITY = 3  # section 3.4.1
 SLACKS = (0.1, 1.0, 10.0)  # of ITML; the thesis has those of its authors' code
+MOST_NCA = 40
+
+# ---- 3-NN ----------------------------------------------------------------------------------------
+
+
+def leave_one_out(rows, codes):
+    """Return the share of rows (n, d) that the others get right, by 3 nearest ones."""
+    return _right(rows, codes, codes)
+
+
+def accuracy(rows, codes, queries, asked):
+    """Return the share of queries (m, d) of codes `asked` that rows (n, d) get right."""
+    return _right(rows, codes, asked, queries=queries)
+
+
+def _right(rows, codes, asked, **given):
+    """Let two of three rows decide, or the nearest one where all differ."""
+    together = np.zeros(len(codes), dtype=np.int64)
+    found = local_neighbours(rows, together, 1, VOTES, **given)[:, 0]
+    votes = np.where(found >= 0, codes[found], -1)
+    pair = (votes[:, 1] == votes[:, 2]) & (votes[:, 1] >= 0)
+    return float(np.mean(np.where(pair, votes[:, 1], votes[:, 0]) == asked))
+
+
+# ---- rules ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -42,16 +64,13 @@ class Rules:
     most: int = 40
     folds: int | None = None
 
-    def limit(self, n_classes: int) -> int:
+    def limit(self, n_classes):
         """Return how many directions are of use."""
         return self.most if self.steps is None else n_classes + max(self.steps)
 
-    def quick(self) -> Rules:
+    def quick(self):
         """Return rules with fewer candidates, for a run that shows that all works."""
         return replace(self, gammas=self.gammas[::2], ridges=self.ridges[::2])
-
-
-Family = Callable[[Rows, Codes, Rules], Candidates]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,27 +83,24 @@ class ByItself:
     make: Callable[[int | str], Any]
 
 
-def family(candidates: Callable[..., Candidates]) -> Callable[..., Family]:
+def family(candidates):
     """Turn what yields candidates of a context, rows, codes and rules into a method's `build`."""
 
     @wraps(candidates)
-    def build(context: Context, **given: Any) -> Family:
+    def build(context, **given):
         return partial(candidates, context, **given)
 
     return build
 
 
-def rank(X: Rows) -> int:
-    """Return the most directions that rows have, their number of columns where those are fewer."""
+def _most(X, codes, rules):
+    """Return how many directions are of use, at most as many as rows or columns have."""
     n, d = X.shape
-    return d if d < n else int(np.linalg.matrix_rank(X - X.mean(axis=0)))
+    rank = d if d < n else int(np.linalg.matrix_rank(X - X.mean(axis=0)))
+    return min(rules.limit(int(codes.max()) + 1), rank)
 
 
-def _most(X: Rows, codes: Codes, rules: Rules) -> int:
-    return min(rules.limit(int(codes.max()) + 1), rank(X))
-
-
-def _make(name: str, *given: Any, **parameters: Any) -> Any:
+def made(name, *given, **parameters):
     """Make an estimator of `eigenfeat.ldg`, which only a method's own process imports."""
     from eigenfeat import ldg
 
@@ -95,29 +111,27 @@ def _make(name: str, *given: Any, **parameters: Any) -> Any:
 
 
 @family
-def ldg(context: Context, X: Rows, codes: Codes, rules: Rules) -> Candidates:
+def ldg(context, X, codes, rules):
     """LDG in many dimensions, with the rules' gammas."""
-    given: dict[str, Any] = {"gamma": list(rules.gammas)}
+    given = {"gamma": list(rules.gammas)}
     if len(X) <= X.shape[1] + 1:  # rows left out choose gamma, and not in all those dimensions
-        chosen = _make("LDG", "greedy", random_state=context.seed, **given).fit(X, codes)
+        chosen = made("LDG", "greedy", random_state=context.seed, **given).fit(X, codes)
         given = {"gamma": chosen.gamma_, "n_neighbors": chosen.n_neighbors_}
-    model = _make("LDG", _most(X, codes, rules), random_state=context.seed, **given)
+    model = made("LDG", _most(X, codes, rules), random_state=context.seed, **given)
     yield {"gamma": model.fit(X, codes).gamma_, "n_neighbors": model.n_neighbors_}, model
 
 
-def ldg_by_itself(context: Context) -> ByItself:
+def ldg_by_itself(context):
     """LDG with its defaults, as a user has it."""
-    return ByItself(partial(_make, "LDG", random_state=context.seed))
+    return ByItself(partial(made, "LDG", random_state=context.seed))
 
 
 @family
-def sparse_ldg(
-    context: Context, X: Rows, codes: Codes, rules: Rules, *, deflation: str
-) -> Candidates:
+def sparse_ldg(context, X, codes, rules, *, deflation):
     """SparseLDG, its matrix deflated by sparse directions or in their orthogonal complement."""
     given = {"sparsity": SPARSITY, "gamma": list(rules.gammas), "n_neighbors": "cv"}
     most = _most(X, codes, rules)
-    model = _make("SparseLDG", most, deflation=deflation, random_state=context.seed, **given)
+    model = made("SparseLDG", most, deflation=deflation, random_state=context.seed, **given)
     yield {"gamma": model.fit(X, codes).gamma_, "n_neighbors": model.n_neighbors_}, model
 
 
@@ -125,7 +139,7 @@ def sparse_ldg(
 
 
 @family
-def all_columns(context: Context, X: Rows, codes: Codes, rules: Rules) -> Candidates:
+def all_columns(context, X, codes, rules):
     """Rows as they are."""
     from sklearn.preprocessing import FunctionTransformer
 
@@ -133,7 +147,7 @@ def all_columns(context: Context, X: Rows, codes: Codes, rules: Rules) -> Candid
 
 
 @family
-def pca(context: Context, X: Rows, codes: Codes, rules: Rules) -> Candidates:
+def pca(context, X, codes, rules):
     """Principal components."""
     from sklearn.decomposition import PCA
 
@@ -141,37 +155,27 @@ def pca(context: Context, X: Rows, codes: Codes, rules: Rules) -> Candidates:
 
 
 @family
-def plain(
-    context: Context, X: Rows, codes: Codes, rules: Rules, *, name: str, **given: Any
-) -> Candidates:
+def plain(context, X, codes, rules, *, name, **given):
     """An estimator of `eigenfeat.ldg` by its name."""
-    yield {}, _make(name, **given).fit(X, codes)
+    yield {}, made(name, **given).fit(X, codes)
 
 
 @family
-def ridged(
-    context: Context,
-    X: Rows,
-    codes: Codes,
-    rules: Rules,
-    *,
-    name: str,
-    ridges: tuple[float, ...] = (),
-) -> Candidates:
+def ridged(context, X, codes, rules, *, name, ridges=()):
     """RegularizedFisher or LocalFisher, one candidate for each ridge."""
     most = (_most(X, codes, rules),) if name == "LocalFisher" else ()
     for ridge in ridges or rules.ridges:
-        yield {"ridge": ridge}, _make(name, *most, ridge=ridge).fit(X, codes)
+        yield {"ridge": ridge}, made(name, *most, ridge=ridge).fit(X, codes)
 
 
 @family
-def pca_fisher(context: Context, X: Rows, codes: Codes, rules: Rules) -> Candidates:
+def pca_fisher(context, X, codes, rules):
     """Fisherfaces, in directions of length 1, as in the thesis.
 
     Of unit variance within classes, of which there is next to none, they would have 66% right
     instead of 71% over its small sets.
     """
-    model = _make("PCAFisher").fit(X, codes)
+    model = made("PCAFisher").fit(X, codes)
     lengths = np.linalg.norm(model.components_, axis=1, keepdims=True)
     model.components_ = model.components_ / lengths
     yield {}, model
@@ -188,27 +192,27 @@ pca_local_fisher = partial(plain, name="LocalFisher", pca_components="auto", rid
 
 
 @family
-def itml(context: Context, X: Rows, codes: Codes, rules: Rules) -> Candidates:
+def itml(context, X, codes, rules):
     """ITML, one candidate for each slack; features are ranked by mutual information."""
     from eigenfeat.ldg.metric_learning import ranked_by_information
 
     for slack in SLACKS:
-        model = _make("ITML", slack=slack, random_state=context.seed).fit(X, codes)
+        model = made("ITML", slack=slack, random_state=context.seed).fit(X, codes)
         order = ranked_by_information(model.transform(X), codes, _most(X, codes, rules))
         model.components_ = model.components_[order]
         yield {"slack": slack}, model
 
 
-def itml_by_itself(context: Context) -> ByItself:
+def itml_by_itself(context):
     """The whole metric of ITML with its default slack; few features by their rank."""
     return ByItself(partial(_itml, context.seed))
 
 
-def _itml(seed: int, dimension: int | str) -> Any:
-    return _make("ITML", None if dimension == "cv" else dimension, random_state=seed)
+def _itml(seed, dimension):
+    return made("ITML", None if dimension == "cv" else dimension, random_state=seed)
 
 
-def nca(context: Context) -> ByItself:
+def nca(context):
     """NCA, fitted anew in each dimension: counted up from 1 until rows are less often right."""
     return ByItself(partial(GreedyNCA, context.seed))
 
@@ -216,23 +220,22 @@ def nca(context: Context) -> ByItself:
 class GreedyNCA:
     """NCA in so many dimensions, or in those that rows left to each other prefer."""
 
-    def __init__(self, seed: int, dimension: int | str) -> None:
+    def __init__(self, seed, dimension):
         self.seed = seed
         self.dimension = dimension
 
-    def fit(self, X: Rows, codes: Codes) -> GreedyNCA:
+    def fit(self, X, codes):
         """Fit one, or more and more dimensions until one more lowers the accuracy."""
         greedy = self.dimension == "cv"
         before = -1.0
-        for m in range(1, min(X.shape[1], 40) + 1) if greedy else (self.dimension,):
-            model = _make("NCA", m, random_state=self.seed).fit(X, codes)
+        for m in range(1, min(X.shape[1], MOST_NCA) + 1) if greedy else (self.dimension,):
+            model = made("NCA", m, random_state=self.seed).fit(X, codes)
             score = leave_one_out(np.ascontiguousarray(model.transform(X)), codes)
             if score < before:
                 break
             self.model_, before = model, score
         return self
 
-    def transform(self, X: Rows) -> Rows:
+    def transform(self, X):
         """Return the reduced rows."""
-        reduced: Rows = self.model_.transform(X)
-        return reduced
+        return self.model_.transform(X)

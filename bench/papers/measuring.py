@@ -10,21 +10,18 @@ import textwrap
 import threading
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from multiprocessing import resource_tracker
-from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 from bench.papers.choosing import score, train
-from bench.papers.protocol import Job, Outcome, Step
+from bench.papers.protocol import Outcome
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-def measure(job: Job, step: Step) -> Outcome:
+def measure(job, step):
     """Run a job in a fresh process, so that its memory is its own; its end cannot be ours.
 
     The outcome has a `failure` if there was an error or the process was killed.
@@ -50,7 +47,7 @@ def measure(job: Job, step: Step) -> Outcome:
         ours.close()
 
 
-def run(job: Job, step: Step) -> Outcome:
+def run(job, step):
     """Run a job in this process, and measure its memory; an error is told in the outcome."""
     outcome = job.problem.outcome(job.problem.name, job.method.name)
     with warnings.catch_warnings(record=True) as caught:
@@ -65,27 +62,23 @@ def run(job: Job, step: Step) -> Outcome:
     return outcome
 
 
-def _train_and_test(job: Job, outcome: Outcome, step: Step) -> None:
+def _train_and_test(job, outcome, step):
     """Load, choose, train, and read the test rows once at the end."""
-    problem, method = job.problem, job.method
     step("loading")
-    data = problem.load(job.folder / problem.file, job.context)
-    trained = train(method, data, problem.objective, job.context, step)
+    data = job.load()
+    model = train(job.method, data, job.problem.objective, job.context, outcome, step)
     step("testing")
     test = data.test()
     started = time.perf_counter()
-    outcome.scores = score(trained.model, test)
+    outcome.scores = score(model, test)
     outcome.test_seconds = time.perf_counter() - started
-    if method.members is not None:
-        outcome.members = [score(member, test) for member in trained.model.members_]
+    if job.method.ensemble:
+        outcome.members = [score(member, test) for member in model.members_]
     outcome.n_train, outcome.n_test = len(data.train), len(test)
-    outcome.parameters, outcome.n_candidates = trained.parameters, trained.n_candidates
-    outcome.choose_seconds = trained.choose_seconds
-    outcome.train_seconds = trained.train_seconds
-    outcome.directions = _n_directions(trained.model)
+    outcome.directions = _n_directions(model)
 
 
-def peak_bytes() -> int:
+def peak_bytes():
     """Return the most memory that this process has held so far, the interpreter included.
 
     From Linux's `VmHWM` where there is one: `ru_maxrss` also counts the parent at the time of the
@@ -105,19 +98,19 @@ def peak_bytes() -> int:
     return most if sys.platform == "darwin" else most * 1024
 
 
-def _work(job: Job, connection: Connection) -> None:
+def _work(job, connection):
     """Send steps and in the end an outcome; Ctrl-C is the parent's business."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     connection.send(run(job, connection.send))
 
 
-def _thread_variables(threads: int | None) -> AbstractContextManager[Any]:
+def _thread_variables(threads):
     """Set what a new process's numerical libraries read when they are loaded."""
     given = {} if threads is None else dict.fromkeys(THREAD_VARIABLES, str(threads))
     return patch.dict(os.environ, given)
 
 
-def _n_directions(model: Any) -> int | None:
+def _n_directions(model):
     """Return the number of directions of a model, of its last layer or of its first member."""
     if hasattr(model, "directions_"):
         return int(model.directions_.shape[1])
@@ -130,12 +123,12 @@ def _n_directions(model: Any) -> int | None:
 
 
 @contextmanager
-def _interrupts_held_back() -> Iterator[None]:
+def _interrupts_held_back():
     """Let Ctrl-C wait until a process has been started, which itself never hears it."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    waiting: list[int] = []
+    waiting = []
     resource_tracker.ensure_running()  # or it is started within, and lets the signal through
     masks = hasattr(signal, "pthread_sigmask")
     handler = signal.signal(signal.SIGINT, lambda number, frame: waiting.append(number))
@@ -150,7 +143,7 @@ def _interrupts_held_back() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
-def _one_line(error: Any) -> str:
+def _one_line(error):
     """Return the kind and the beginning of an error or a warning."""
     text = textwrap.shorten(str(error), 200, placeholder=" ...")
     return f"{type(error).__name__}: {text}".removesuffix(": ")

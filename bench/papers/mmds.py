@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import StratifiedKFold
 
 from bench.papers import mmds_data, pictures
 from bench.papers.figures import figures
-from bench.papers.mmds_faces import FACE_COMPONENTS, by_faces, columns, faces_by_lda, pixels, unit
-from bench.papers.mmds_shifting import Learn, Parts, Shifter, chosen_move, held_out, scores_of
-from bench.papers.protocol import (
-    Context,
-    Files,
-    Job,
-    Method,
-    Outcome,
-    Problem,
-    Protocol,
-    Report,
-    Rows,
-    Run,
-    Step,
+from bench.papers.mmds_data import (
+    Shifter,
+    Split,
+    centred,
+    chosen_move,
+    few_of_each,
+    held_out,
+    read_accuracy,
+    scores_of,
 )
-from bench.papers.tables import new_table
+from bench.papers.protocol import Method, Outcome, Problem, Protocol, Rows, read_rows, seeds
+from bench.papers.tables import new_table, picked
 
 FIT_C = (1.0, 0.1)  # of the SVM that moves rows; chosen on held-out rows
 CURVE_C = 1.0  # of Figure 3's moves
@@ -82,26 +78,26 @@ class Shifted(Outcome):
 class Features:
     """A data set's rows, or their kernel features of several widths, which experiments share."""
 
-    def __init__(self, data: str, kernels: bool, folder: Path, context: Context) -> None:
+    def __init__(self, data, kernels, folder, context):
         split = mmds_data.load(data, folder, quick=context.quick)
         self.quick, self.threads = context.quick, context.threads
         self._test = split.test
-        self._kernels: list[Any] = [None]
+        self._kernels = [None]
         if kernels:
             self._kernels = [
                 mmds_data.kernel(data, split.train.X, width, quick=context.quick)
                 for width in KERNEL_WIDTHS
             ]
         self._trains = [_mapped(kernel, split.train) for kernel in self._kernels]
-        self._parts: dict[tuple[int, float], Parts] = {}
+        self._parts = {}
 
-    def parts(self, width: int, C: float) -> Parts:
+    def parts(self, width, C):
         """Shifters of parts of the training rows by an SVM of this C, and the rows kept back."""
         if (width, C) not in self._parts:
             self._parts[width, C] = held_out(self._trains[width], C, self.threads)
         return self._parts[width, C]
 
-    def _chosen(self, case: Case) -> tuple[Learn, int, Rows]:
+    def _chosen(self, case):
         """An extractor, its kernel's width by number, and the test rows.
 
         The width is best for the extractor and rows as they are on held-out rows.
@@ -114,7 +110,7 @@ class Features:
         width = int(np.argmax(scores))
         return make, width, _mapped(self._kernels[width], self._test)
 
-    def measure(self, outcome: Shifted) -> None:
+    def measure(self, outcome):
         """Accuracies without moves, and with those that held-out rows prefer to none."""
         make, width, test = self._chosen(outcome.case)
         scales = QUICK_SCALES if self.quick else SCALES
@@ -124,7 +120,7 @@ class Features:
         outcome.shifted = shifter.accuracy(make(), scale, test) if scale else outcome.original
         outcome.scale = scale
 
-    def curve(self, outcome: Shifted) -> None:
+    def curve(self, outcome):
         """Accuracy and reconstruction error of test rows for each of many scales: Figure 3."""
         make, width, test = self._chosen(outcome.case)
         shifter = Shifter(self._trains[width], CURVE_C, self.threads)
@@ -138,7 +134,7 @@ class Features:
         outcome.scale, outcome.shifted, _ = max(outcome.curve, key=lambda point: point[1])
 
 
-def _mapped(kernel: Any, rows: Rows) -> Rows:
+def _mapped(kernel, rows):
     """A kernel's features of rows; without one, rows as they are."""
     return rows if kernel is None else Rows(kernel.transform(rows.X).astype(np.float32), rows.y)
 
@@ -146,19 +142,128 @@ def _mapped(kernel: Any, rows: Rows) -> Rows:
 shared = lru_cache(maxsize=1)(Features)  # one at a time is held
 
 
-def _features(job: Job, outcome: Shifted) -> Features:
+def _features(job, outcome):
     data, extractor = outcome.case[1:3]
     return shared(data, extractor in BY_KERNELS, job.folder, job.context)
 
 
-def by_move(job: Job, outcome: Shifted) -> None:
+def by_move(job, outcome):
     """A cell of Table 3 or 4."""
     _features(job, outcome).measure(outcome)
 
 
-def by_scales(job: Job, outcome: Shifted) -> None:
+def by_scales(job, outcome):
     """A panel of Figure 3."""
     _features(job, outcome).curve(outcome)
+
+
+# ---- Table 1: few rows of each of many people ----------------------------------------------------
+
+FACE_COMPONENTS = 10
+FACE_C = (10.0, 1000.0)  # few rows of few differences
+FACE_SCALES = (0.3, 0.6, 1.0, 2.0, 4.0)
+MOST_FOLDS = 5
+
+
+class Choice(NamedTuple):
+    """How rows are prepared (by number), the SVM's C, and how far rows are moved."""
+
+    kind: int
+    C: float
+    scale: float
+
+
+def columns(X):
+    """Standardised; rows of length 1 on average."""
+    deviation = X.std(axis=0)
+    scaled = (X - X.mean(axis=0)) / np.where(deviation > 0, deviation, 1)
+    return scaled / np.sqrt(np.float32(X.shape[1]))
+
+
+def pixels(X):
+    """As they are; rows of length 1 on average."""
+    return X / np.sqrt((X.astype(np.float64) ** 2).sum(axis=1).mean()).astype(np.float32)
+
+
+def unit(X):
+    """Every row of length 1: lights differ."""
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+def by_faces(job, outcome, *, one_split, arrays, per_class, ways):
+    """Accuracies of ten components of rows and of moved rows, over random splits.
+
+    What is done to the rows before, and what `one_split` has to choose, are chosen by folds of the
+    training rows, as many as a class has rows and at most five.
+    """
+    rows = read_rows(job.folder / job.problem.file, *arrays)
+    kinds = [Rows(way(rows.X), rows.y) for way in ways]
+    found = []
+    for seed in seeds(job.context):
+        splits = [few_of_each(one, per_class, seed) for one in kinds]
+        found.append(one_split(splits, seed, job.context.threads))
+    found = np.array(found)
+    outcome.original, outcome.shifted = (float(one) for one in np.mean(found[:, :2], axis=0))
+    outcome.scale = float(np.median(found[:, 2]))
+    outcome.deviation = float(np.std(found[:, 1], ddof=1))
+
+
+def lda_split(splits, seed, threads):
+    """Accuracy of linear discriminant analysis, which is supervised: rows are not moved.
+
+    The first preparation is taken where a fold has one row of each class.
+    """
+    means = [np.mean([_by_lda(p, threads) for p in _folds(s.train, seed)]) for s in splits]
+    right = _by_lda(splits[int(np.argmax(np.nan_to_num(means)))], threads)
+    return right, right, 0.0
+
+
+def _by_lda(split, threads):
+    train, test = centred(split)
+    if len(train) == len(np.unique(train.y)):
+        return np.nan  # nothing varies within a class
+    count = min(FACE_COMPONENTS, len(np.unique(train.y)) - 1)
+    lda = LinearDiscriminantAnalysis(n_components=count).fit(train.X, train.y)
+    return read_accuracy(lda.transform, train, test, threads)
+
+
+def pca_split(splits, seed, threads):
+    """Accuracy of PCA, of PCA of moved rows, and how far these were moved."""
+    scores = {}
+    for kind, split in enumerate(splits):
+        for part in _folds(split.train, seed):
+            for choice, score in _scores(kind, part, threads):
+                scores.setdefault(choice, []).append(score)
+    # The best mean; of equal ones that with the smallest move.
+    means = {choice: (float(np.mean(one)), -choice.scale) for choice, one in scores.items()}
+    still = max((choice for choice in means if choice.scale == 0), key=means.__getitem__)
+    moved = max((choice for choice in means if choice.scale > 0), key=means.__getitem__)
+    accuracies = []
+    for choice in (still, moved):
+        train, test = centred(splits[choice.kind])
+        shifter = Shifter(train, choice.C, threads)
+        accuracies.append(shifter.accuracy(_ten(), choice.scale, test))
+    return *accuracies, moved.scale
+
+
+def _scores(kind, part, threads):
+    train, held = centred(part)
+    for number, C in enumerate(FACE_C):
+        shifter = Shifter(train, C, threads)
+        still = () if number else (0.0,)  # rows that stay do not depend on C
+        for scale in (*still, *FACE_SCALES):
+            yield Choice(kind, C, scale), shifter.accuracy(_ten(), scale, held)
+
+
+def _folds(rows, seed):
+    fewest = int(np.unique(rows.y, return_counts=True)[1].min())
+    folds = StratifiedKFold(min(max(fewest, 2), MOST_FOLDS), shuffle=True, random_state=seed)
+    for fit, held in folds.split(rows.y[:, None], rows.y):
+        yield Split(rows[fit], rows[held])
+
+
+def _ten():
+    return mmds_data.extractor("PCA", FACE_COMPONENTS, quick=False)
 
 
 # ---- what is run ---------------------------------------------------------------------------------
@@ -169,7 +274,7 @@ FACES = (("Yale", "yale", 3), ("Yale B", "yaleb", 5), ("ORL", "orl", 2))  # and 
 STANDINS = ("srbct", "tox171", "glioma")
 
 
-def _cases(table: str, file: str) -> Iterator[Case]:
+def _cases(table, file):
     """Read pairs of accuracies; a row is named by its data and, but for 5, its dimension."""
     for name, row in figures(file).items():
         data, _, dimension = name.partition(" ")
@@ -182,45 +287,45 @@ CASES = (*_cases("Table 4", "mmds-4"), *_cases("Table 3", "mmds-3"))
 CURVES = tuple(Case("Figure 3", "MNIST", extractor, 10) for extractor in ("PCA", "AE", "KPCA"))
 
 
-def study(job: Job, outcome: Shifted, step: Step) -> None:
+def study(job, outcome, step):
     """Fill in an outcome as its method does."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         # Two faces of each of many people look like a regression.
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
-        outcome.case = job.method.case  # type: ignore[attr-defined]
+        outcome.case = job.method.case
         job.method.build(job, outcome)
 
 
-def _problem(table: str, data: str, file: str, methods: Sequence[Method]) -> Problem:
+def _problem(table, data, file, methods):
     name = f"{table}, {data}"
     return Problem(
         name, name, "", file, {}, mmds_data.load, tuple(methods), study=study, outcome=Shifted
     )
 
 
-def _faces() -> Iterator[Problem]:
+def _faces():
     """Table 1: its faces, and gene expressions in place of its tumors."""
     printed = figures("mmds-1")
     for name, file, count in FACES:
         still, moved, by_lda = map(float, printed[name].values())
-        methods = []
-        for kind, task, paper in (
-            ("PCA", by_faces, (still, moved)),
-            ("LDA", faces_by_lda, (by_lda, None)),
-        ):
-            case = Case("Table 1", name, kind, FACE_COMPONENTS, paper)
-            build = partial(task, arrays=("X", "y"), per_class=count, ways=(pixels, unit))
-            methods.append(Experiment(kind, build, case=case))
-        yield _problem("Table 1", name, f"faces_{file}.npz", methods)
+        given = {"arrays": ("X", "y"), "per_class": count, "ways": (pixels, unit)}
+        pca = _face_method(name, "PCA", (still, moved), pca_split, **given)
+        lda = _face_method(name, "LDA", (by_lda, None), lda_split, **given)
+        yield _problem("Table 1", name, f"faces_{file}.npz", [pca, lda])
     for name in STANDINS:
-        case = Case("Table 1", f"{name} (stand-in)", "PCA", FACE_COMPONENTS)
-        arrays = (f"X_{name}", f"y_{name}")
-        build = partial(by_faces, arrays=arrays, per_class=5, ways=(columns,))
-        yield _problem(*case[:2], "microarray_standins.npz", [Experiment("PCA", build, case=case)])
+        given = {"arrays": (f"X_{name}", f"y_{name}"), "per_class": 5, "ways": (columns,)}
+        told = f"{name} (stand-in)"
+        pca = _face_method(told, "PCA", (None, None), pca_split, **given)
+        yield _problem("Table 1", told, "microarray_standins.npz", [pca])
 
 
-def _shifts() -> Iterator[Problem]:
+def _face_method(data, kind, paper, one_split, **given):
+    case = Case("Table 1", data, kind, FACE_COMPONENTS, paper)
+    return Experiment(kind, partial(by_faces, one_split=one_split, **given), case=case)
+
+
+def _shifts():
     """Tables 4 and 3 and Figure 3; what shares features stands together."""
     for data, file in mmds_data.FILES.items():
         for kernels in (True, False):
@@ -251,8 +356,8 @@ FIELDS = (
 )
 
 
-def tell(run: Run) -> Iterator[Any]:
-    """Yield a table for each of the paper's, and what failed."""
+def tell(run):
+    """Yield a table for each of the paper's."""
     for name, title in TITLES.items():
         done = [one for one in run.outcomes if one.case.table == name and not one.failure]
         if not done:
@@ -267,19 +372,15 @@ def tell(run: Run) -> Iterator[Any]:
             extractor = f"{row.case.extractor} {row.case.n_components}"
             table.add_row(row.case.data, extractor, *told, f"{row.scale:g}")
         yield table
-    for one in run.outcomes:
-        if one.failure:
-            yield f"{one.problem}, {one.method} failed: {one.failure}", "red"
 
 
-def lines(run: Run) -> Files:
+def lines(run):
     """Return one line for each outcome."""
-    own = ("original", "shifted", "scale", "deviation", "curve", "failure")
     found = [
         {
             **dict(zip(FIELDS, one.case[:4], strict=False)),
             **dict(zip(("paper_original", "paper_shifted"), one.case.paper, strict=True)),
-            **{field: getattr(one, field) for field in own},
+            **picked(one, "original", "shifted", "scale", "deviation", "curve", "failure"),
             "quick": run.context.quick,
         }
         for one in run.outcomes
@@ -287,7 +388,7 @@ def lines(run: Run) -> Files:
     return {"": (FIELDS, found)}
 
 
-def draw(run: Run) -> pictures.Drawn:
+def draw(run):
     """Draw test digits in two components of rows and of moved rows, and accuracies by scale."""
     if any(outcome.case.data == "Digits" for outcome in run.outcomes):
         split = mmds_data.load("Digits", run.folder, quick=run.context.quick)
@@ -307,7 +408,9 @@ PROTOCOLS = {
     "mmds": Protocol(
         "mmds",
         (*_faces(), *_shifts()),
-        Report(tell, lines, draw),
+        tell,
+        lines,
+        draw,
         alone=False,
         joined=", ",
         parts="a table, data set or extractor",

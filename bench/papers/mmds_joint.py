@@ -6,36 +6,17 @@ Equations 4 to 7 and 12 to 15 of the paper on max-margin data shifting, of which
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from sklearn.decomposition import PCA
 
 from bench.papers import mmds_data
-from bench.papers.mmds_data import SEED, Split
-from bench.papers.mmds_faces import centred
-from bench.papers.mmds_shifting import EPOCHS, TOLERANCE, read_accuracy
-from bench.papers.protocol import (
-    Context,
-    Files,
-    Job,
-    Method,
-    Outcome,
-    Problem,
-    Protocol,
-    Report,
-    Rows,
-    Run,
-    Step,
-    subsample,
-)
-from bench.papers.tables import mean_and_deviation, mean_fields, new_table
+from bench.papers.mmds_data import EPOCHS, SEED, TOLERANCE, Split, centred, read_accuracy
+from bench.papers.protocol import Method, Problem, Protocol, Rows, seeds, subsample
+from bench.papers.tables import mean_and_deviation, mean_fields, new_table, picked
 from eigenfeat.maxmargin import MaxMarginPCA, MaxMarginShift, MulticlassSVM
 
-SPLITS, QUICK_SPLITS = 10, 2
 MOVE_C = 0.1  # of the SVMs that move rows
 CHOICE = {"scales": (0.0, 0.3, 0.6, 1.0, 1.5, 2.0), "cv": 3}
 QUICK_CHOICE = {"scales": (0.0, 1.0), "cv": 2}
@@ -44,7 +25,7 @@ DIMENSIONS = (5, 10, 20)
 STILL, ONCE = "PCA", "once"
 
 
-def digits(folder: Path, seed: int) -> Split:
+def digits(folder, seed):
     """Half of the digits each."""
     given = mmds_data.load("Digits", folder, quick=False)
     X, y = np.vstack([given.train.X, given.test.X]), np.append(given.train.y, given.test.y)
@@ -53,55 +34,50 @@ def digits(folder: Path, seed: int) -> Split:
     return Split(Rows(X[order[:half]], y[order[:half]]), Rows(X[order[half:]], y[order[half:]]))
 
 
-def letters(folder: Path, seed: int) -> Split:
+def letters(folder, seed):
     """One of the ten folds to train on, and some rows of the others."""
     given = mmds_data.letters(folder, seed)
     return Split(given.train, subsample(given.test, TEST_ROWS, seed))
 
 
-def model(kind: str, n_components: int, context: Context) -> Any:
+KINDS = (STILL, ONCE, "joint", "MaxMarginPCA", "corrupted")
+
+
+def model(kind, n_components, context):
     """One of what is compared."""
     pca = PCA(n_components, random_state=0)
     svm = MulticlassSVM(C=MOVE_C, tol=TOLERANCE, max_iter=EPOCHS, n_threads=context.threads)
     given = {"svm": svm, **(QUICK_CHOICE if context.quick else CHOICE)}
-    makers: dict[str, Callable[[], Any]] = {
-        STILL: lambda: pca,
-        ONCE: lambda: MaxMarginShift(pca, **given),
-        "joint": lambda: MaxMarginShift(pca, moves="joint", tol=1e-6, **given),
-        "MaxMarginPCA": lambda: MaxMarginPCA(n_components, max_iter=30, **given),
-        "corrupted": lambda: MaxMarginShift(pca, moves="corrupted", n_copies=5, **given),
-    }
-    return makers[kind]()
+    if kind == STILL:
+        return pca
+    if kind == "MaxMarginPCA":
+        return MaxMarginPCA(n_components, max_iter=30, **given)
+    how = {"joint": {"moves": "joint", "tol": 1e-6}, "corrupted": {"moves": kind, "n_copies": 5}}
+    return MaxMarginShift(pca, **how.get(kind, {}), **given)
 
 
-KINDS = (STILL, ONCE, "joint", "MaxMarginPCA", "corrupted")
-
-
-def study(job: Job, outcome: Outcome, step: Step) -> None:
+def study(job, outcome, step):
     """Fill in an outcome: accuracy in percent and seconds of the fit for each split."""
-    context = job.context
-    count = QUICK_SPLITS if context.quick else SPLITS
-    for seed in range(count):
-        step(f"split {seed + 1} of {count}")
+    for seed in seeds(job.context, step):
         train, test = centred(_split(job, seed))
-        made = job.method.build(context)
+        made = job.method.build(job.context)
         started = time.perf_counter()
         made.fit(train.X, train.y)
         seconds = time.perf_counter() - started
-        read = read_accuracy(made.transform, train, test, context.threads)
+        read = read_accuracy(made.transform, train, test, job.context.threads)
         outcome.splits.append((read, seconds))
         outcome.n_train, outcome.n_test = len(train), len(test)
 
 
-def _split(job: Job, seed: int) -> Split:
-    found: Split = job.problem.load(job.folder, seed)
+def _split(job, seed):
+    found = job.problem.load(job.folder, seed)
     if not job.context.quick:
         return found
     train = subsample(found.train, mmds_data.QUICK_TRAIN_ROWS, SEED)
     return Split(train, subsample(found.test, mmds_data.QUICK_TEST_ROWS, SEED))
 
 
-def tell(run: Run) -> Iterator[Any]:
+def tell(run):
     """Yield a table of accuracies, and of gains over PCA and over the single shift by split."""
     headings = ["data", "method", "accuracy %", "over PCA", "over once", "seconds"]
     table = new_table(headings, names=2)
@@ -109,7 +85,6 @@ def tell(run: Run) -> Iterator[Any]:
         done = run.done(problem)
         for name, outcome in done.items():
             if outcome.failure:
-                yield f"{problem.name}, {name} failed: {outcome.failure}", "red"
                 continue
             cells = [_gain(outcome, done.get(other)) for other in (STILL, ONCE)]
             right, seconds = np.transpose(outcome.splits)
@@ -118,7 +93,7 @@ def tell(run: Run) -> Iterator[Any]:
     yield table
 
 
-def _gain(outcome: Outcome, other: Outcome | None) -> str:
+def _gain(outcome, other):
     """The mean gain over another method on the same splits, and its standard error."""
     if other is None or other is outcome or other.failure:
         return ""
@@ -132,26 +107,24 @@ FIELDS = (
 )
 
 
-def lines(run: Run) -> Files:
+def lines(run):
     """Return one line for each outcome."""
     found = []
     for one in run.outcomes:
         right = [round(accuracy, 3) for accuracy, _ in one.splits]
-        found.append(
-            {
-                "data": one.problem,
-                "method": one.method,
-                **mean_fields("accuracy", right),
-                "accuracies": right,
-                "seconds": [round(seconds, 3) for _, seconds in one.splits],
-                **{field: getattr(one, field) for field in ("n_train", "n_test", "failure")},
-                "quick": run.context.quick,
-            }
-        )
+        line = {
+            "data": one.problem,
+            **mean_fields("accuracy", right),
+            "accuracies": right,
+            "seconds": [round(seconds, 3) for _, seconds in one.splits],
+            **picked(one, "method", "n_train", "n_test", "failure"),
+            "quick": run.context.quick,
+        }
+        found.append(line)
     return {"": (FIELDS, found)}
 
 
-def _problems() -> Iterator[Problem]:
+def _problems():
     for load, (data, file) in zip(
         (mmds_data.mnist, digits, letters), mmds_data.FILES.items(), strict=True
     ):
@@ -165,7 +138,8 @@ PROTOCOLS = {
     "mmds-joint": Protocol(
         "mmds-joint",
         tuple(_problems()),
-        Report(tell, lines),
+        tell,
+        lines,
         alone=False,
         parts="a data set with its dimension, or a method",
     )

@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
 
 from bench.papers import families, figures
 from bench.papers.accuracy_tables import accuracies, done_on
-from bench.papers.families import Rules
-from bench.papers.protocol import Outcome, Problem, Run
-from bench.papers.splits import Table
-from bench.papers.three_nearest import accuracy
+from bench.papers.families import Rules, accuracy
 from eigenfeat.plotting import EarlyCurvesDisplay, EmbeddingDisplay, results
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SHOWN = "wine"  # whose rows are drawn in one and two dimensions
 SPARSE = "sparse directions"  # in the name of the problem of SparseLDG
 WHOLE = ("all columns",)
 EMBEDDED = (("LDG", families.ldg), ("PCA", families.pca), ("FDA", families.fisher))
 
-Drawn = Iterator[tuple[str, Any]]
-Curves = dict[str, dict[int, list[float]]]
 
-
-def draw_sets(run: Run) -> Drawn:
+def draw_sets(run):
     """Accuracy by dimension, sparsity of SparseLDG's directions, and embeddings."""
     sets = [problem for problem in run.protocol.problems if SPARSE not in problem.name]
     panels = panels_of(sets, run)
@@ -42,7 +30,7 @@ def draw_sets(run: Run) -> Drawn:
             yield _name(run, "embeddings"), _embeddings(problem, run)
 
 
-def draw_small(run: Run) -> Drawn:
+def draw_small(run):
     """LDG among the others on every set."""
     found = {p.name: accuracies(p, run) for p in run.protocol.problems}
     found = {name: methods for name, methods in found.items() if "LDG" in methods}
@@ -53,7 +41,7 @@ def draw_small(run: Run) -> Drawn:
         yield _name(run, "accuracy"), figure
 
 
-def draw_transfer(run: Run) -> Drawn:
+def draw_transfer(run):
     """Accuracy by dimension for every pair of domains."""
     panels = panels_of(run.protocol.problems, run)
     if panels:
@@ -61,7 +49,7 @@ def draw_transfer(run: Run) -> Drawn:
         yield _name(run, "accuracy"), results.plot_accuracies(panels, title)
 
 
-def panels_of(problems: Sequence[Problem], run: Run) -> dict[str, Curves]:
+def panels_of(problems, run):
     """Return accuracies by problem, method and dimension."""
     done = {problem.title: done_on(problem, run) for problem in problems}
     return {
@@ -71,11 +59,11 @@ def panels_of(problems: Sequence[Problem], run: Run) -> dict[str, Curves]:
     }
 
 
-def _name(run: Run, picture: str) -> str:
+def _name(run, picture):
     return f"{run.protocol.name}{'-quick' if run.context.quick else ''}-{picture}.png"
 
 
-def _curve(outcome: Outcome) -> dict[int, list[float]]:
+def _curve(outcome):
     """Return accuracies by dimension, of those dimensions that every split has.
 
     A method without a choice may have kept another number of columns in each split; that is one
@@ -87,18 +75,18 @@ def _curve(outcome: Outcome) -> dict[int, list[float]]:
     return {m: [score.curve[m] for score in outcome.splits] for m in sorted(shared)}
 
 
-def _figure(width: float, height: float, dpi: int = 110) -> Figure:
+def _figure(width, height, dpi=110):
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), dpi=dpi, layout="constrained")
 
 
-def _legend(figure: Figure, axes: Any, columns: int) -> None:
+def _legend(figure, axes, columns):
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
 
 
-def _sparsity(problem: Problem, run: Run) -> Figure:
+def _sparsity(problem, run):
     done = done_on(problem, run)
     shown = min(len(score.nonzeros) for o in done.values() for score in o.splits)
     counts = {
@@ -121,9 +109,9 @@ def _sparsity(problem: Problem, run: Run) -> Figure:
     return figure
 
 
-def _embeddings(problem: Problem, run: Run) -> Figure:
+def _embeddings(problem, run):
     """Draw test rows of the first split in two dimensions and in one, by three reductions."""
-    table: Table = problem.load(run.folder / problem.file, run.context)
+    table = problem.load(run.folder / problem.file, run.context)
     rows, codes, queries, query_codes = table.parts(run.context.seed)
     rules = Rules(gammas=(0.2, 0.4, 0.6, 0.8, 1.0), at=5, most=2)
     figure = _figure(11.0, 7.0)
@@ -162,7 +150,7 @@ EARLY = (
 )  # fmt: skip
 
 
-def draw_early(trials: Sequence[Any], lengths: Mapping[str, int]) -> Drawn:
+def draw_early(trials, lengths):
     """Reliability and accuracy against the average time of decision, by set of series' lengths."""
     for problem, d in lengths.items():
         done = {t.method: t for t in trials if t.problem == problem and t.points}
@@ -176,7 +164,7 @@ def draw_early(trials: Sequence[Any], lengths: Mapping[str, int]) -> Drawn:
                 yield f"early-{problem}-{name}{end}.png", display.figure_
 
 
-def _early_curve(trial: Any, figure: str) -> Any:
+def _early_curve(trial, figure):
     from eigenfeat.incomplete import EarlyCurve
 
     names = ("reliability", "accuracy", "mean_time", "earliness", "harmonic_mean")
@@ -190,7 +178,7 @@ def _early_curve(trial: Any, figure: str) -> Any:
 # ---- max-margin data shifting: Figures 2 and 3 of its paper --------------------------------------
 
 
-def draw_points(panels: Mapping[str, Any], y: Any, title: str) -> Figure:
+def draw_points(panels, y, title):
     """Draw rows in two dimensions, a panel for each way of finding these, labels in colours."""
     figure = _figure(4.5 * len(panels), 4.5, dpi=120)
     for axes, (name, points) in zip(figure.subplots(1, len(panels)), panels.items(), strict=True):
@@ -201,7 +189,7 @@ def draw_points(panels: Mapping[str, Any], y: Any, title: str) -> Figure:
     return figure
 
 
-def draw_scales(panels: Mapping[str, Sequence[tuple[float, float, float]]]) -> Figure:
+def draw_scales(panels):
     """Draw accuracy and reconstruction error by how far rows are moved."""
     figure = _figure(4 * len(panels), 3.5, dpi=120)
     for axes, (name, curve) in zip(

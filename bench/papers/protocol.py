@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-Step = Callable[[str], None]  # told what is being done
 
 
 class DataError(OSError):
@@ -48,10 +46,10 @@ class Rows:
     X: NDArray[np.float32]
     y: NDArray[np.int64]
 
-    def __len__(self) -> int:
+    def __len__(self):
         return len(self.y)
 
-    def __getitem__(self, kept: Any) -> Rows:
+    def __getitem__(self, kept):
         return Rows(self.X[kept], self.y[kept])
 
 
@@ -72,19 +70,19 @@ class Data:
     by_source: bool = False
 
 
-def read_arrays(path: Path, *names: str) -> list[NDArray[Any]]:
+def read_arrays(path, *names):
     """Return some arrays of an ``.npz`` file; the others are not read."""
     with np.load(path, allow_pickle=False) as file:
         return [file[name] for name in names]
 
 
-def read_rows(path: Path, X: str, y: str) -> Rows:
+def read_rows(path, X, y):
     """Return rows by the names of their arrays, columns as float32."""
     columns, labels = read_arrays(path, X, y)
     return Rows(columns.astype(np.float32), labels.astype(np.int64))
 
 
-def subsample(rows: Rows, limit: int | None, seed: int) -> Rows:
+def subsample(rows, limit, seed):
     """Return at most `limit` random rows; all of them, as they are, if None."""
     if limit is None or len(rows) <= limit:
         return rows
@@ -95,59 +93,42 @@ def subsample(rows: Rows, limit: int | None, seed: int) -> Rows:
 
 
 @dataclass(frozen=True)
-class Hyperparameters:
-    """`fixed` ones, and a `grid` of values to choose from; `quick` replaces what it names in both.
+class Method:
+    """A name, how to build the estimator, its hyperparameters, and the paper's figures.
 
-    Names are those of the estimator's `set_params`, such as "ridge" or "rbfsampler__gamma". A tuple
-    in the grid is chosen from on held-out rows; a grid of single values costs no choosing.
+    `build` is a function of a module, so that another process finds it. Hyperparameters, by their
+    names in `set_params`, are `fixed`, or chosen on held-out rows from the values that `grid` has;
+    `quick` replaces what it names in both. `paper` has a line of the paper's table, by column.
+    With an `ensemble`, as many members, and as many in a quick run, the chosen estimator becomes
+    one, whose members get a row of their own, `members`: its name and the paper's figures.
+    `directions_of` is the method whose number of directions this one is to have. A `peer` runs on
+    request only.
     """
 
+    name: str
+    build: Callable[..., Any]
     fixed: Mapping[str, Any] = field(default_factory=dict)
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     quick: Mapping[str, Any] = field(default_factory=dict)
+    paper: Mapping[str, str] = field(default_factory=dict)
+    ensemble: tuple[int, int] | None = None
+    members: tuple[str, Mapping[str, str]] = ("", {})
+    directions_of: str = ""
+    peer: bool = False
 
-    def set_for(self, context: Context) -> dict[str, Any]:
+    def set_for(self, context):
         """Parameters that are not chosen."""
         quick = self.quick if context.quick else {}
         return {**self.fixed, **{name: quick[name] for name in quick if name not in self.grid}}
 
-    def chosen_from(self, context: Context) -> dict[str, list[Any]]:
+    def chosen_from(self, context):
         """Values of each parameter that is chosen; in a quick run some have only one."""
         quick = self.quick if context.quick else {}
         grid = {name: quick.get(name, values) for name, values in self.grid.items()}
         return {n: list(v) if isinstance(v, (list, tuple)) else [v] for n, v in grid.items()}
 
 
-@dataclass(frozen=True)
-class Paper:
-    """What the paper prints of a method: its error in percent, and its cross-entropy."""
-
-    name: str = ""
-    error: str = ""
-    cross_entropy: str = ""
-
-
-@dataclass(frozen=True)
-class Method:
-    """A name, the paper's figures, how to build the estimator, and its hyperparameters.
-
-    `build` is a function of a module, so that another process finds it. `ensemble` turns the chosen
-    estimator into an ensemble, whose members get a row of their own: `members`. `directions_of` is
-    the method whose number of directions this one is to have. A `peer` runs on request only.
-    """
-
-    name: str
-    build: Callable[..., Any]
-    hyperparameters: Hyperparameters = field(default_factory=Hyperparameters)
-    paper: Paper = field(default_factory=Paper)
-    ensemble: Callable[[Any, Context], Any] | None = None
-    members: Paper | None = None
-    directions_of: str = ""
-    peer: bool = False
-
-
-@dataclass(frozen=True)
-class Scores:
+class Scores(NamedTuple):
     """Share of wrong predictions, and mean negative log probability of the labels (None: no)."""
 
     error: float
@@ -185,10 +166,10 @@ class Problem:
     """A data file and what it holds, how to split it, and the methods to compare on it.
 
     `objective` is what hyperparameters are chosen by: "error" or "cross_entropy". `quoted` are rows
-    of the paper's table that nothing here runs. `study` replaces training and testing once: called
-    with a job, an outcome of the kind `outcome` and a step, it fills in the outcome. `beside` the
-    file are further ones with their arrays. A quick run
-    leaves out what is not `in_quick`.
+    of the paper's table that nothing here runs, by name. `study` replaces training and testing
+    once: called with a job, an outcome of the kind `outcome` and what is told each step, it fills
+    in the outcome. `beside` the file are further ones with their arrays. A quick run leaves out
+    what is not `in_quick`.
     """
 
     name: str
@@ -198,9 +179,9 @@ class Problem:
     arrays: Mapping[str, str]
     load: Callable[..., Any]
     methods: tuple[Method, ...]
-    quoted: tuple[Paper, ...] = ()
+    quoted: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     objective: str = "error"
-    study: Callable[[Job, Any, Step], None] | None = None
+    study: Callable[..., None] | None = None
     outcome: type[Outcome] = Outcome
     beside: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     in_quick: bool = True
@@ -208,26 +189,29 @@ class Problem:
 
 @dataclass(frozen=True)
 class Protocol:
-    """Problems that are run by one name, and how their outcomes are told.
+    """Problems that are run by one name, and how a run of them is told.
 
+    `tell` yields tables and lines of text; `lines` returns what stands in each file, by the end of
+    its name: its fields, and a mapping for each line; `draw` yields names of files and figures.
     Methods of one that is `alone` run in a process each, which measures their memory. A job's name
     is that of its problem, `joined` with its method's; `parts` says of what `only` takes a part.
     """
 
     name: str
     problems: tuple[Problem, ...]
-    report: Report
+    tell: Callable[[Run], Any]
+    lines: Callable[[Run], Any]
+    draw: Callable[[Run], Any] = lambda run: ()
     alone: bool = True
     joined: str = ": "
     parts: str = ""
 
-    def of(self, context: Context) -> list[Problem]:
+    def of(self, context):
         """Return the problems of a run."""
         return [problem for problem in self.problems if problem.in_quick or not context.quick]
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """A method, its problem, the folder of the data, and how to run."""
 
     problem: Problem
@@ -235,9 +219,23 @@ class Job:
     folder: Path
     context: Context
 
+    def load(self):
+        """Read the problem's data."""
+        return self.problem.load(self.folder / self.problem.file, self.context)
 
-@dataclass(frozen=True)
-class Run:
+
+N_SPLITS, QUICK_SPLITS = 10, 2
+
+
+def seeds(context, step=lambda text: None):
+    """Yield the seeds of a run's random splits, and tell of each."""
+    total = QUICK_SPLITS if context.quick else N_SPLITS
+    for number in range(total):
+        step(f"split {number + 1} of {total}")
+        yield context.seed + number
+
+
+class Run(NamedTuple):
     """What a protocol has done so far, and on which data."""
 
     protocol: Protocol
@@ -245,29 +243,13 @@ class Run:
     context: Context
     folder: Path
 
-    def done(self, problem: Problem) -> dict[str, Any]:
+    def done(self, problem):
         """Return the outcomes on a problem by method, in the order of its methods."""
         found = {o.method: o for o in self.outcomes if o.problem == problem.name}
         return {m.name: found[m.name] for m in problem.methods if m.name in found}
 
 
-Files = Mapping[str, tuple[Sequence[str], Iterable[Mapping[str, object]]]]
-
-
-@dataclass(frozen=True)
-class Report:
-    """How a run is told: what is printed, what is written to CSV files, what is drawn.
-
-    `tell` yields tables and lines of text; `lines` what stands in each file, by the end of its
-    name: its fields, and a mapping for each line; `draw` yields names of files and figures.
-    """
-
-    tell: Callable[[Run], Iterable[Any]]
-    lines: Callable[[Run], Files]
-    draw: Callable[[Run], Iterable[tuple[str, Any]]] = lambda run: ()
-
-
-def check_files(protocol: Protocol, folder: Path, context: Context = Context()) -> None:
+def check_files(protocol, folder, context=Context()):
     """Raise DataError unless the files are there and hold the arrays that they should."""
     files = {}
     for problem in protocol.of(context):

@@ -4,36 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from functools import partial
 
 from bench.papers import measuring, tables
-from bench.papers.protocol import (
-    Context,
-    Job,
-    NothingToRunError,
-    Outcome,
-    Protocol,
-    Run,
-    check_files,
-)
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from bench.papers.protocol import Job, NothingToRunError, Run, check_files
 
 
 def reproduce(
-    protocol: Protocol,
-    folder: Path,
-    output: Path,
-    context: Context,
-    *,
-    peers: bool = False,
-    only: Sequence[str] = (),
-    console: Console | None = None,
-    measure: Callable[[Job, Callable[[str], None]], Outcome] | None = None,
-) -> list[Any]:
+    protocol, folder, output, context, *, peers=False, only=(), console=None, measure=None
+):
     """Run a protocol's methods, print its tables and write its CSV files, and pictures if any.
 
     Files, ``<protocol>.csv`` with "-quick" in its name after a quick run, are written anew after
@@ -48,39 +27,34 @@ def reproduce(
 
     console = console or Console()
     jobs = _jobs(protocol, folder, context, peers, only)
-    asked = tuple(
-        problem for problem in protocol.problems if any(j.problem is problem for j in jobs)
-    )
+    asked = tuple(p for p in protocol.problems if any(job.problem is p for job in jobs))
     check_files(dataclasses.replace(protocol, problems=asked), folder, context)
     output.mkdir(parents=True, exist_ok=True)
     stem = f"{protocol.name}{'-quick' if context.quick else ''}"
-    outcomes: list[Outcome] = []
+    outcomes = []
+    done = Run(protocol, outcomes, context, folder)
 
-    done, report = Run(protocol, outcomes, context, folder), protocol.report
-
-    def save() -> None:
-        for end, (fields, lines) in report.lines(done).items():
+    def save():
+        for end, (fields, lines) in protocol.lines(done).items():
             tables.write_csv(output / f"{stem}{end}.csv", fields, lines)
 
     try:
         measure = measure or (measuring.measure if protocol.alone else measuring.run)
         _run_all(protocol, jobs, outcomes, measure, console, save)
     finally:
-        for told in report.tell(done):
+        for told in (*protocol.tell(done), *tables.remarks(outcomes)):
             tables.tell(told, console)
         if outcomes:
             tables.tell(f"Figures in {(output / f'{stem}.csv').resolve()}", console)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Creating legend")  # which a busy machine is slow at
-        for name, figure in report.draw(done):
+        for name, figure in protocol.draw(done):
             figure.savefig(output / name)
             tables.tell(f"Picture in {(output / name).resolve()}", console)
     return outcomes
 
 
-def _jobs(
-    protocol: Protocol, folder: Path, context: Context, peers: bool, only: Sequence[str]
-) -> list[Job]:
+def _jobs(protocol, folder, context, peers, only):
     jobs = [
         Job(problem, method, folder, context)
         for problem in protocol.of(context)
@@ -95,47 +69,39 @@ def _jobs(
     return wanted
 
 
-def _has(protocol: Protocol, job: Job, part: str) -> bool:
+def _has(protocol, job, part):
     """Whether a method's name has the part, or the job's, where it is told by the whole name."""
     whole = ":" in part or bool(protocol.parts)
     return part.lower() in (_name(protocol, job) if whole else job.method.name).lower()
 
 
-def _name(protocol: Protocol, job: Job) -> str:
+def _name(protocol, job):
     return f"{job.problem.name}{protocol.joined}{job.method.name}"
 
 
-def _run_all(
-    protocol: Protocol,
-    jobs: Sequence[Job],
-    outcomes: list[Outcome],
-    measure: Callable[[Job, Callable[[str], None]], Outcome],
-    console: Console,
-    save: Callable[[], None],
-) -> None:
+def _run_all(protocol, jobs, outcomes, measure, console, save):
     """Append one outcome after another, behind a bar of the jobs that are done."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, TextColumn("{task.description}"), console=console) as progress:
         task = progress.add_task("starting", total=len(jobs))
+
+        def tell(name, text):
+            progress.update(task, description=f"{name}, {text}")
+
         for job in jobs:
-
-            def step(text: str, name: str = _name(protocol, job)) -> None:
-                progress.update(task, description=f"{name}, {text}")
-
+            step = partial(tell, _name(protocol, job))
             step("starting")
             outcomes.append(measure(_informed(job, outcomes), step))
             save()
             progress.advance(task)
 
 
-def _informed(job: Job, outcomes: Sequence[Outcome]) -> Job:
+def _informed(job, outcomes):
     """Tell a method that is to be as large as another one how large that one was."""
     other = (job.problem.name, job.method.directions_of)
-    sizes = [
-        outcome.directions for outcome in outcomes if (outcome.problem, outcome.method) == other
-    ]
+    sizes = [one.directions for one in outcomes if (one.problem, one.method) == other]
     if not sizes:
         return job
-    return dataclasses.replace(job, context=dataclasses.replace(job.context, directions=sizes[-1]))
+    return job._replace(context=dataclasses.replace(job.context, directions=sizes[-1]))

@@ -10,10 +10,8 @@ of Parrish's thesis has.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft
 
 SCALES, ANGLES, STRIDE = 3, 6, 4
@@ -22,18 +20,16 @@ BLOCK = 128  # images at once
 WIDTH, FREQUENCY = 0.8, 0.75 * np.pi  # of the finest wavelet
 SLANT = 4 / ANGLES  # across over along the wave
 
-Images = NDArray[np.float32]
 
-
-def scattering(images: NDArray[Any]) -> Images:
-    """Return the coefficients (n, c) of square images (n, size, size), path by path."""
+def scattering(images):
+    """Return the coefficients (n, c), float32, of square images (n, size, size), path by path."""
     n, size = images.shape[:2]
     rows = np.asarray(images, dtype=np.float32)
     parts = [_of_block(rows[start : start + BLOCK], size) for start in range(0, n, BLOCK)]
     return np.concatenate(parts)
 
 
-def _of_block(images: Images, size: int) -> Images:
+def _of_block(images, size):
     around = ((0, 0), (MARGIN, MARGIN), (MARGIN, MARGIN))
     padded = np.pad(images, around, mode="reflect")
     waves = filters(size + 2 * MARGIN)[0]
@@ -41,28 +37,18 @@ def _of_block(images: Images, size: int) -> Images:
     whole = fft.fft2(padded)
     for scale in range(SCALES):
         for wave in waves[scale]:
-            once = _modulus(whole, wave)
+            once = np.abs(fft.ifft2(whole * wave))
             found.append(once)
             if scale + 1 < SCALES:
                 spectrum = fft.fft2(once)
-                found += [_modulus(spectrum, w) for later in waves[scale + 1 :] for w in later]
-    averages = [_averaged(one, size) for one in found]
+                coarser = (w for later in waves[scale + 1 :] for w in later)
+                found += [np.abs(fft.ifft2(spectrum * w)) for w in coarser]
+    averages = [one.reshape(len(one), -1) @ _averaging(size) for one in found]
     return np.concatenate(averages, axis=1)
 
 
-def _modulus(spectrum: NDArray[np.complex64], wave: Images) -> Images:
-    moduli: Images = np.abs(fft.ifft2(spectrum * wave))
-    return moduli
-
-
-def _averaged(rows: Images, size: int) -> Images:
-    """Averages (n, (size / STRIDE)^2) of padded images."""
-    sampled: Images = rows.reshape(len(rows), -1) @ _averaging(size)
-    return sampled
-
-
 @cache
-def filters(size: int) -> tuple[tuple[tuple[Images, ...], ...], Images]:
+def filters(size):
     """Transforms (size, size) of the wavelets by scale and orientation, and of the average."""
     waves = tuple(
         tuple(_morlet(size, scale, np.pi * angle / ANGLES) for angle in range(ANGLES))
@@ -72,14 +58,14 @@ def filters(size: int) -> tuple[tuple[tuple[Images, ...], ...], Images]:
     return waves, average
 
 
-def _morlet(size: int, scale: int, angle: float) -> Images:
+def _morlet(size, scale, angle):
     """A wave under a Gaussian, less so much of the Gaussian that its sum is 0."""
     around = _gaussian(size, WIDTH * 2**scale, angle, SLANT)
     wave, envelope = around(FREQUENCY / 2**scale), around(0.0)
     return _transform(wave - wave.sum() / envelope.sum() * envelope)
 
 
-def _gaussian(size: int, width: float, angle: float, slant: float) -> Any:
+def _gaussian(size, width, angle, slant):
     """Return what gives a wave of a frequency under a Gaussian of sum 1, summed over periods."""
     shifts = size * np.arange(-2, 3)
     place = np.add.outer(np.arange(size), shifts)
@@ -89,20 +75,19 @@ def _gaussian(size: int, width: float, angle: float, slant: float) -> Any:
     envelope = np.exp(-(along**2 + (slant * across) ** 2) / (2 * width**2))
     norm = 2 * np.pi * width**2 / slant
 
-    def wave(frequency: float) -> NDArray[np.complex128]:
-        whole: NDArray[np.complex128] = envelope * np.exp(1j * frequency * along)
-        return whole.sum(axis=(2, 3)) / norm
+    def wave(frequency):
+        return (envelope * np.exp(1j * frequency * along)).sum(axis=(2, 3)) / norm
 
     return wave
 
 
-def _transform(wave: NDArray[np.complex128]) -> Images:
+def _transform(wave):
     """The transform, which is real as waves are symmetric about 0."""
     return np.fft.fft2(wave).real.astype(np.float32)
 
 
 @cache
-def _averaging(size: int) -> Images:
+def _averaging(size):
     """What averages and samples, as a matrix: ((size + 2 MARGIN)^2, (size / STRIDE)^2)."""
     whole = size + 2 * MARGIN
     kernel = np.fft.ifft2(filters(whole)[1].astype(np.float64)).real

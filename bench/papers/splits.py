@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.papers.families import ByItself, Codes, Family, Rows, Rules
-from bench.papers.protocol import Context, Job, Outcome, Step
-from bench.papers.three_nearest import accuracy, leave_one_out
-
-N_SPLITS, QUICK_SPLITS = 10, 2
+from bench.papers.families import ByItself, accuracy, leave_one_out
+from bench.papers.protocol import seeds
 
 # ---- splits --------------------------------------------------------------------------------------
 
@@ -28,11 +24,11 @@ class Table:
     """
 
     X: NDArray[Any]
-    codes: Codes
+    codes: NDArray[np.int64]
     n_train: int
     most_testing: int | None = None
 
-    def parts(self, seed: int) -> tuple[Rows, Codes, Rows, Codes]:
+    def parts(self, seed):
         """Return training rows, their codes, test rows and theirs, of a random split."""
         order = np.random.RandomState(seed).permutation(len(self.codes))
         train, test = order[: self.n_train], order[self.n_train :][: self.most_testing]
@@ -45,7 +41,7 @@ class Score:
     """What one split gave: 3-NN accuracy on its test rows, in the dimension that was chosen.
 
     `curve` has accuracies by dimension, `few` the one in a dimension less than there are classes
-    (None if there is nothing to choose), `nonzeros` how many columns each direction weighs, and
+    (NaN if there is nothing to choose), `nonzeros` how many columns each direction weighs, and
     `overlaps` the absolute cosines of directions with each other.
     """
 
@@ -54,12 +50,12 @@ class Score:
     seconds: float
     parameters: dict[str, Any] = field(default_factory=dict)
     curve: dict[int, float] = field(default_factory=dict)
-    few: float | None = None
+    few: float = np.nan
     nonzeros: tuple[int, ...] = ()
-    overlaps: Rows | None = None
+    overlaps: NDArray[np.float64] | None = None
 
 
-def standardised(train: NDArray[Any], test: NDArray[Any]) -> tuple[Rows, Rows]:
+def standardised(train, test):
     """Return rows in the training rows' units, without columns that are constant in these.
 
     A missing value becomes the mean of its column.
@@ -68,24 +64,16 @@ def standardised(train: NDArray[Any], test: NDArray[Any]) -> tuple[Rows, Rows]:
     mean, deviation = np.nanmean(rows, axis=0), np.nanstd(rows, axis=0)
     kept = deviation > 1e-6 * np.nanmax(np.abs(rows), axis=0)
 
-    def apply(part: NDArray[Any]) -> Rows:
+    def apply(part):
         return np.nan_to_num((part[:, kept].astype(np.float64) - mean[kept]) / deviation[kept])
 
     return apply(train), apply(test)
 
 
-def seeds(context: Context, step: Step) -> Iterator[int]:
-    """Yield the seeds of a run's splits, and tell of each."""
-    total = QUICK_SPLITS if context.quick else N_SPLITS
-    for number in range(total):
-        step(f"split {number + 1} of {total}")
-        yield context.seed + number
-
-
-def by_splits(job: Job, outcome: Outcome, step: Step, *, rules: Rules) -> None:
+def by_splits(job, outcome, step, *, rules):
     """Fill in an outcome: one score a split."""
     step("loading")
-    table: Table = job.problem.load(job.folder / job.problem.file, job.context)
+    table = job.load()
     followed = rules.quick() if job.context.quick else rules
     for seed in seeds(job.context, step):
         parts = table.parts(seed)
@@ -96,27 +84,25 @@ def by_splits(job: Job, outcome: Outcome, step: Step, *, rules: Rules) -> None:
 # ---- choices -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class _Chosen:
+class _Chosen(NamedTuple):
     """A fitted model and its rows, the dimension, and those whose accuracies are to be shown."""
 
     model: Any
     parameters: dict[str, Any]
-    reduced: Rows
+    reduced: NDArray[np.float64]
     dimension: int
     tried: list[int]
 
 
-def evaluate(
-    family: Family | ByItself, rows: Rows, codes: Codes, queries: Rows, asked: Codes, rules: Rules
-) -> Score:
+def evaluate(family, rows, codes, queries, asked, rules):
     """Choose parameters and dimension on standardised rows, and measure on queries.
 
     The score's seconds are those of all candidates and choices.
     """
     n_classes = int(codes.max()) + 1
+    by_itself = isinstance(family, ByItself)
     started = time.perf_counter()
-    if isinstance(family, ByItself):
+    if by_itself:
         chosen = _by_itself(family, rows, codes)
     elif rules.folds is None:
         chosen = _by_leave_one_out(family, rows, codes, rules, n_classes)
@@ -129,7 +115,7 @@ def evaluate(
     shown = sorted({*chosen.tried, chosen.dimension, few or chosen.dimension})
     curve = {m: accuracy(reduced[:, :m], codes, moved[:, :m], asked) for m in shown}
     right = curve[chosen.dimension]
-    if isinstance(family, ByItself):  # other parameters are best in one dimension less than classes
+    if by_itself:  # other parameters are best in one dimension less than classes
         few = min(n_classes - 1, rows.shape[1])
         model = family.make(few).fit(rows, codes)
         curve[few] = accuracy(_apply(model, rows), codes, _apply(model, queries), asked)
@@ -141,17 +127,17 @@ def evaluate(
         seconds=seconds,
         parameters=chosen.parameters,
         curve=curve,
-        few=curve[few] if few else None,
+        few=curve[few] if few else np.nan,
         nonzeros=tuple(np.count_nonzero(directions, axis=1)),
         overlaps=np.abs(unit @ unit.T),
     )
 
 
-def _apply(model: Any, rows: Rows) -> Rows:
+def _apply(model, rows):
     return np.ascontiguousarray(model.transform(rows))
 
 
-def _by_itself(family: ByItself, rows: Rows, codes: Codes) -> _Chosen:
+def _by_itself(family, rows, codes):
     """Fit what chooses by itself."""
     model = family.make("cv").fit(rows, codes)
     names = [name for name in ("gamma", "n_neighbors") if hasattr(model, f"{name}_")]
@@ -160,18 +146,14 @@ def _by_itself(family: ByItself, rows: Rows, codes: Codes) -> _Chosen:
     return _Chosen(model, parameters, reduced, reduced.shape[1], [])
 
 
-def _by_leave_one_out(
-    family: Family, rows: Rows, codes: Codes, rules: Rules, n_classes: int
-) -> _Chosen:
+def _by_leave_one_out(family, rows, codes, rules, n_classes):
     """Choose in directions of all rows; a transformer without components keeps all columns."""
-    best: tuple[float, dict[str, Any], Any, Rows] | None = None
-    for parameters, model in family(rows, codes, rules):
-        reduced = _apply(model, rows)
-        score = leave_one_out(reduced[:, : n_classes + rules.at], codes)
-        if best is None or score >= best[0]:
-            best = (score, parameters, model, reduced)
-    assert best is not None, "a family has a candidate at least"
-    _, parameters, model, reduced = best
+    best = -1.0
+    for given, candidate in family(rows, codes, rules):
+        found = _apply(candidate, rows)
+        score = leave_one_out(found[:, : n_classes + rules.at], codes)
+        if score >= best:
+            best, parameters, model, reduced = score, given, candidate, found
     width = reduced.shape[1]
     if not hasattr(model, "components_"):
         return _Chosen(model, parameters, reduced, width, [])
@@ -180,7 +162,7 @@ def _by_leave_one_out(
     return _Chosen(model, parameters, reduced, dimension, list(range(1, most + 1)))
 
 
-def _greedily(reduced: Rows, codes: Codes) -> int:
+def _greedily(reduced, codes):
     """Return the dimension, counted up from 1, after which one more lowers the accuracy."""
     before = leave_one_out(reduced[:, :1], codes)
     for m in range(2, reduced.shape[1] + 1):
@@ -191,12 +173,12 @@ def _greedily(reduced: Rows, codes: Codes) -> int:
     return reduced.shape[1]
 
 
-def _by_folds(family: Family, rows: Rows, codes: Codes, rules: Rules, n_classes: int) -> _Chosen:
+def _by_folds(family, rows, codes, rules, n_classes):
     """Choose by rows that were left out, and fit the choice to all rows."""
-    dimensions = sorted({max(n_classes + step, 1) for step in rules.steps or ()})
-    hits: list[NDArray[np.float64]] = []  # of each candidate, in each dimension
+    dimensions = sorted({max(n_classes + step, 1) for step in rules.steps})
+    hits = []  # of each candidate, in each dimension
     order = np.argsort(codes, kind="stable")
-    for number in range(rules.folds or 2):  # each class is dealt evenly, in the order of rows
+    for number in range(rules.folds):  # each class is dealt evenly, in the order of rows
         fold = np.zeros(len(codes), dtype=bool)
         fold[order[number :: rules.folds]] = True
         known, part = codes[~fold], codes[fold]

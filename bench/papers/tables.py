@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from eigenfeat._base.files.persist import replacing
 
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
+HOW = ("quick", "threads", "seed")  # what a line of a file says of its run's context
 
 
-def new_table(headings: Sequence[str], names: int = 1, title: str = "") -> Table:
+def new_table(headings, names=1, title=""):
     """Return a table without rows; the first columns are names, numbers stand on the right."""
     from rich import box
     from rich.table import Table
@@ -29,15 +24,13 @@ def new_table(headings: Sequence[str], names: int = 1, title: str = "") -> Table
     return table
 
 
-def tell(told: Any, console: Console) -> None:
-    """Print a line of text as it is, or a table at the width that it needs, so that none is cut."""
+def tell(told, console):
+    """Print text as it is, or with a style, or a table as wide as it needs, so that none is cut."""
     from rich.measure import Measurement
 
-    if isinstance(told, tuple):  # text and its style
-        console.print(told[0], style=told[1], highlight=False, markup=False, soft_wrap=True)
-        return
-    if isinstance(told, str):
-        console.print(told, highlight=False, markup=False, soft_wrap=True)
+    if isinstance(told, (str, tuple)):
+        text, style = (told, None) if isinstance(told, str) else told
+        console.print(text, style=style, highlight=False, markup=False, soft_wrap=True)
         return
     width = console.width
     unbounded = console.options.update(width=1_000)
@@ -48,7 +41,16 @@ def tell(told: Any, console: Console) -> None:
         console.width = width
 
 
-def mean_and_deviation(values: Sequence[float], digits: int) -> str:
+def remarks(outcomes):
+    """Yield what failed, and each kind of warning."""
+    for outcome in outcomes:
+        if outcome.failure:
+            yield f"{outcome.problem}, {outcome.method} failed: {outcome.failure}", "red"
+        for text in outcome.warnings:
+            yield f"{outcome.problem}, {outcome.method} warned: {text}", "dim"
+
+
+def mean_and_deviation(values, digits):
     """Return "mean ± deviation", without the second of a single value, or "" of none."""
     if not len(values):
         return ""
@@ -56,7 +58,7 @@ def mean_and_deviation(values: Sequence[float], digits: int) -> str:
     return f"{np.mean(values):.{digits}f}{spread}"
 
 
-def mean_fields(name: str, values: Sequence[float]) -> dict[str, str]:
+def mean_fields(name, values):
     """Return the two fields of a file that have the mean and the deviation, as far as they are."""
     found = {name: f"{np.mean(values):.6f}"} if values else {}
     if len(values) > 1:
@@ -64,7 +66,12 @@ def mean_fields(name: str, values: Sequence[float]) -> dict[str, str]:
     return found
 
 
-def write_csv(path: Path, fields: Sequence[str], lines: Iterable[Mapping[str, object]]) -> None:
+def picked(source, *names):
+    """Return some attributes by their names."""
+    return {name: getattr(source, name) for name in names}
+
+
+def write_csv(path, fields, lines):
     """Write a heading and lines; fields that a line does not have stay empty."""
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, fields)

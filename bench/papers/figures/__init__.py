@@ -10,10 +10,12 @@ Shifting", AAAI 2016.
 from __future__ import annotations
 
 import csv
+from functools import cache
 from pathlib import Path
 
 
-def figures(table: str) -> dict[str, dict[str, str]]:
+@cache
+def figures(table):
     """Read what a table prints, by row and column; cells that it leaves empty are left out."""
     path = Path(__file__).with_name(f"{table}.csv")
     with path.open(newline="", encoding="utf-8") as file:

@@ -15,22 +15,20 @@ from papers_support import PROTOCOLS
 from rich.console import Console
 from sklearn.linear_model import LogisticRegression
 
-from bench.papers import choosing, defaults, estimators, gem, measuring, recordings
+from bench.papers import choosing, gem, measuring, recordings
 from bench.papers.protocol import (
     Context,
     Data,
-    Hyperparameters,
     Job,
     Method,
     Outcome,
-    Paper,
     Rows,
     check_files,
 )
 from bench.papers.runner import reproduce
 from eigenfeat import class_pairs
 
-LINEAR = Method("logistic regression", estimators.standardised_logistic)
+LINEAR = Method("logistic regression", choosing.standardised_logistic)
 QUICK = Context(quick=True)
 
 
@@ -83,8 +81,8 @@ def test_a_protocol_runs_from_end_to_end(name, folder, tmp_path, console):
     text = console.export_text()
     for problem in protocol.problems:
         assert problem.title in text
-        for figures in [m.paper for m in problem.methods] + list(problem.quoted):
-            assert figures.error in text
+        for figures in [m.paper for m in problem.methods] + list(problem.quoted.values()):
+            assert figures.get("error", "") in text
     lines = lines_of(tmp_path / f"{name}-quick.csv")
     assert len(lines) >= len(outcomes)
     absent = () if find_spec("lightgbm") else ("LightGBM",)
@@ -109,7 +107,7 @@ def test_speech_tells_members_and_ensemble(folder, tmp_path, console):
     (outcome,) = reproduce(
         PROTOCOLS["speech"], folder, tmp_path, QUICK, console=console, measure=measuring.run
     )
-    assert len(outcome.members) == gem.MEMBERS
+    assert len(outcome.members) == 5
     members, ensemble = lines_of(tmp_path / "speech-quick.csv")
     assert (members["method"], members["runs"]) == ("GEM, mean of 5", "5")
     assert (ensemble["method"], ensemble["runs"]) == ("GEM (ensemble)", "1")
@@ -156,11 +154,11 @@ def test_covertype_leaves_out_repeated_rows_and_standardises_by_the_training_row
 
 def test_strategies_have_equal_budgets():
     models = [
-        method.build(QUICK).set_params(**method.hyperparameters.set_for(QUICK))
-        for method in gem.SPEECH.methods
-        if method.peer and method not in gem.TREES
+        method.build(QUICK).set_params(**method.set_for(QUICK))
+        for method in PROTOCOLS["speech"].problems[0].methods
+        if method.peer and method.ensemble
     ]
-    assert [model.pairs for model in models] == list(gem.STRATEGIES)
+    assert [model.pairs for model in models] == ["hypercube", "random", "stratified"]
     assert {(model.threshold, model.n_directions) for model in models} == {(None, 1)}
     counts = [len(class_pairs(range(30), m.pairs, random_state=1)) for m in models]
     assert counts == [140, 140, 150]  # a stratified draw has each class equally often
@@ -174,19 +172,19 @@ def test_no_speaker_is_in_two_parts_of_speech(folder):
 
 
 def test_defaults_split_as_they_say(folder):
-    halves = defaults.load_opencv(folder / "opencv_digits.npz", Context())
+    halves = gem.load_opencv(folder / "opencv_digits.npz", Context())
     assert np.bincount(halves.train.y).tolist() == np.bincount(halves.test().y).tolist()
     assert halves.train.X.max() <= 1
-    folds = defaults.load_ocr(folder / "ocr_letters.npz", Context())
+    folds = gem.load_ocr(folder / "ocr_letters.npz", Context())
     assert len(folds.train) + len(folds.test()) == 240
 
 
 def test_a_quick_run_takes_fewer_rows(folder, monkeypatch):
     monkeypatch.setattr(gem, "MNIST_QUICK_ROWS", 50)
-    monkeypatch.setattr(defaults, "DEFAULTS_QUICK_ROWS", 40)
+    monkeypatch.setattr(gem, "DEFAULTS_QUICK_ROWS", 40)
     digits = gem.load_mnist(folder / "mnist.npz", QUICK)
     assert (len(digits.train), len(digits.test())) == (50, 100)
-    letters = defaults.load_official(folder / "uci_isolet.npz", QUICK)
+    letters = gem.load_official(folder / "uci_isolet.npz", QUICK)
     assert (len(letters.train), len(letters.test())) == (40, 40)
 
 
@@ -199,7 +197,7 @@ def test_the_files_at_hand_hold_what_they_should(real_folder):
     digits = gem.load_mnist(real_folder / "mnist.npz", QUICK)
     assert digits.train.X.shape == (6000, 784)
     assert (digits.train.X.min(), digits.train.X.max()) == (0, 1)
-    letters = defaults.load_ocr(real_folder / "ocr_letters.npz", Context())
+    letters = gem.load_ocr(real_folder / "ocr_letters.npz", Context())
     assert (len(letters.train), len(letters.test())) == (4617, 47535)
 
 
@@ -230,13 +228,14 @@ def test_the_best_on_held_out_rows_is_trained_on_all(rng):
             calls.append((self.C, len(y)))
             return super().fit(X, y)
 
-    method = Method("m", lambda c: Counting(), Hyperparameters(grid={"C": (1e-6, 1.0)}))
-    trained = choosing.train(method, Data(train, lambda: train), "cross_entropy", Context(), str)
+    method = Method("m", lambda c: Counting(), grid={"C": (1e-6, 1.0)})
+    found = Outcome("problem", "m")
+    choosing.train(method, Data(train, lambda: train), "cross_entropy", Context(), found, str)
     assert calls == [(1e-6, 100), (1.0, 100), (1.0, 120)]
-    assert (trained.parameters, trained.n_candidates) == ({"C": 1.0}, 2)
+    assert (found.parameters, found.n_candidates) == ({"C": 1.0}, 2)
     calls.clear()
     held_out = Data(train, lambda: train, development=rows(rng, 30))
-    choosing.train(method, held_out, "cross_entropy", Context(), str)
+    choosing.train(method, held_out, "cross_entropy", Context(), found, str)
     assert calls == [(1e-6, 120), (1.0, 120), (1.0, 120)]
 
 
@@ -248,26 +247,35 @@ def test_rows_by_source_are_held_out_from_the_end(rng):
             seen.append(X)
             return super().fit(X, y)
 
-    method = Method("m", lambda c: Remembering(), Hyperparameters(grid={"C": (1e-6, 1.0)}))
-    choosing.train(method, Data(train, lambda: train, by_source=True), "error", Context(), str)
+    method = Method("m", lambda c: Remembering(), grid={"C": (1e-6, 1.0)})
+    found = Outcome("problem", "m")
+    data = Data(train, lambda: train, by_source=True)
+    choosing.train(method, data, "error", Context(), found, str)
     for X, n in zip(seen, (100, 100, 120), strict=True):
         np.testing.assert_array_equal(X, train.X[:n])
-    gem = Method("g", estimators.gem, Hyperparameters(grid={"penalty": (0.01, 10.0)}))
-    trained = choosing.train(
-        gem, Data(train, lambda: train, by_source=True), "error", Context(), str
-    )
-    assert trained.n_candidates == 2
+    gem = Method("g", choosing.gem, grid={"penalty": (0.01, 10.0)})
+    choosing.train(gem, data, "error", Context(), found, str)
+    assert found.n_candidates == 2
 
 
 def test_a_choice_by_cross_entropy_needs_probabilities(rng):
     train = rows(rng, 60)
-    method = Method("m", estimators.svc, Hyperparameters(grid={"C": (1.0, 2.0)}))
+    method = Method("m", choosing.svc, grid={"C": (1.0, 2.0)})
     with pytest.raises(ValueError, match="objective: expected a model with probabilities, got SVC"):
-        choosing.train(method, Data(train, lambda: train), "cross_entropy", Context(), str)
+        choosing.train(
+            method,
+            Data(train, lambda: train),
+            "cross_entropy",
+            Context(),
+            Outcome("problem", "m"),
+            str,
+        )
 
 
 def test_quick_replaces_fixed_ones_and_grids():
-    given = Hyperparameters(
+    given = Method(
+        "m",
+        choosing.gem,
         fixed={"depth": 2, "sizes": (5, 5)},
         grid={"ridge": (0.1, 0.2), "penalty": (1, 2, 3)},
         quick={"ridge": 0.1, "penalty": (1, 3), "sizes": (2,)},
@@ -280,7 +288,7 @@ def test_quick_replaces_fixed_ones_and_grids():
 
 def test_random_directions_have_mean_zero_and_variance_one(rng):
     X = rng.standard_normal((500, 6)).astype(np.float32) * 3 + 7
-    found = estimators.RandomDirections(5).fit(X)
+    found = choosing.RandomDirections(5).fit(X)
     projections = X @ found.directions_ + found.offset_
     np.testing.assert_allclose(projections.mean(axis=0), 0, atol=1e-4)
     np.testing.assert_allclose(projections.std(axis=0), 1, atol=1e-4)
@@ -310,12 +318,14 @@ def test_an_interrupt_keeps_what_is_finished(folder, tmp_path, console):
 
 
 def test_failures_warnings_and_choices_are_told(folder, tmp_path, console):
-    weak = Hyperparameters(
-        fixed={"logisticregression__max_iter": 1}, grid={"logisticregression__C": (1.0, 2.0)}
-    )
+    weak = {
+        "fixed": {"logisticregression__max_iter": 1},
+        "grid": {"logisticregression__C": (1.0, 2.0)},
+        "paper": {"error": "12.3"},
+    }
     protocol = with_methods(
         PROTOCOLS["defaults"],
-        Method("weak", estimators.standardised_logistic, weak, Paper(error="12.3")),
+        Method("weak", choosing.standardised_logistic, **weak),
         Method("doomed", papers_support.dies),
     )
 
@@ -362,9 +372,9 @@ def test_lightgbm_is_a_peer_or_says_how_to_get_it(monkeypatch):
 
     monkeypatch.setattr(extras, "find_spec", lambda name: None)
     with pytest.raises(extras.MissingExtraError, match=r'pip install "eigenfeat\[bench\]"'):
-        estimators.lightgbm(Context())
+        choosing.lightgbm(Context())
     peers = {m.name for p in PROTOCOLS["defaults"].problems for m in p.methods if m.peer}
     assert {"LightGBM", "boosted trees"} <= peers
     monkeypatch.undo()
     if util.find_spec("lightgbm"):
-        assert estimators.lightgbm(Context(threads=1)).n_jobs == 1
+        assert choosing.lightgbm(Context(threads=1)).n_jobs == 1

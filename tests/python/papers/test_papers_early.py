@@ -196,7 +196,7 @@ def test_a_failure_stops_nothing_and_is_told(folder, tmp_path):
     protocol = with_methods(Method("broken", fails), LAST)
     trials, text = run(folder, tmp_path, Context(quick=True), protocol)
     assert [bool(t.failure) for t in trials] == [True, False] * 3
-    assert "SyntheticControl: broken failed: ValueError: ridge: expected less" in text
+    assert "SyntheticControl, broken failed: ValueError: ridge: expected less" in text
     assert lines_of(tmp_path / "early-quick.csv")[0]["failure"].startswith("ValueError")
 
 

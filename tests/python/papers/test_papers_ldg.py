@@ -20,14 +20,13 @@ from bench.papers import (
     families,
     figures,
     ldg,
-    ldg_transfer,
     measuring,
     splits,
 )
-from bench.papers.families import Rules
-from bench.papers.protocol import Context, Outcome
+from bench.papers.accuracy_tables import best_or_tied
+from bench.papers.families import Rules, accuracy, leave_one_out
+from bench.papers.protocol import QUICK_SPLITS, Context, Outcome
 from bench.papers.runner import reproduce
-from bench.papers.three_nearest import accuracy, best_or_tied, leave_one_out
 from eigenfeat.ldg import ITML, LDG, NCA, PCAFisher, RegularizedFisher
 
 QUICK = Context(quick=True)
@@ -79,7 +78,7 @@ def problem_rows(rng, n=60, d=8, k=3):
 def test_table_3_1_is_told_and_drawn(folder, tmp_path, console):
     protocol = first_problems("ldg", 2, last=1)
     outcomes = run(protocol, folder, tmp_path, console)
-    assert [len(o.splits) for o in outcomes] == [splits.QUICK_SPLITS] * 15
+    assert [len(o.splits) for o in outcomes] == [QUICK_SPLITS] * 15
     text = console.export_text()
     for printed in (
         "71.3",
@@ -244,7 +243,7 @@ def test_parts_of_a_set_are_one(folder):
 
 def test_two_target_rows_a_class_are_labelled(folder):
     path = folder / "office_surf.npz"
-    domains = ldg_transfer.load(path, Context(), source="amazon", target="dslr")
+    domains = ldg.load_domains(path, Context(), source="amazon", target="dslr")
     known = domains.labelled(3)
     assert np.bincount(domains.yt[known]).tolist() == [2, 2, 2, 2]
     assert not np.array_equal(known, domains.labelled(4))

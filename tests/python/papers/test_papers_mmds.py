@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
-from bench.papers import mmds, mmds_data, mmds_joint, mmds_shifting
+from bench.papers import mmds, mmds_data, mmds_joint
 from bench.papers.__main__ import main
 from bench.papers.protocol import Context, DataError, NothingToRunError, Rows, subsample
 from bench.papers.runner import reproduce
@@ -48,7 +48,7 @@ def small(monkeypatch):
     monkeypatch.setattr(mmds_data, "QUICK_TEST_ROWS", 200)
     monkeypatch.setattr(mmds_data, "QUICK_KERNEL_FEATURES", 60)
     monkeypatch.setattr(mmds, "KERNEL_WIDTHS", (0.5, 1.0))
-    monkeypatch.setattr(mmds_shifting, "SPLITS_OF_FEW", 1)
+    monkeypatch.setattr(mmds_data, "SPLITS_OF_FEW", 1)
     monkeypatch.setattr(mmds, "CURVE_SCALES", (0.0, 1.0))
 
 

@@ -17,11 +17,11 @@ from papers_support import PROTOCOLS
 from sklearn.dummy import DummyClassifier
 
 from bench.papers import __main__ as cli
-from bench.papers import estimators, measuring, runner
+from bench.papers import choosing, measuring, runner
 from bench.papers.protocol import Context, DataError, Job, Method, check_files
 
 ROOT = Path(__file__).resolve().parents[3]
-LINEAR = Method("logistic regression", estimators.standardised_logistic)
+LINEAR = Method("logistic regression", choosing.standardised_logistic)
 
 
 @pytest.fixture(scope="module")

@@ -166,13 +166,7 @@ def test_frames_stay_within_their_recordings(rng, tmp_path):
         (lambda: speech.mfcc([0.0, np.nan], 8000), "audio: expected finite samples, got nan at 1"),
         (lambda: speech.mfcc(["a"], 8000), "audio: expected an array of real numbers"),
         (lambda: speech.mfcc([0.0], 0), "sample_rate: expected a number >= 200, got 0"),
-        (lambda: speech.mfcc([0.0], 8000, n_cepstra=26), "n_cepstra: expected an integer in 1..25"),
         (lambda: speech.mfcc([0.0], 8000, n_filters=200), "n_filters: expected so few"),
-        (lambda: speech.deltas(np.zeros((0, 3))), "frames: expected at least one row"),
-        (lambda: speech.deltas(np.zeros((3, 3)), 0), "width: expected an integer >= 1, got 0"),
-        (lambda: speech.with_context(np.zeros((3, 3)), -1), "before: expected an integer >= 0"),
-        (lambda: speech.frame_targets(0, 1), "n_frames: expected an integer >= 1, got 0"),
-        (lambda: speech.frame_targets(3, -1), "digit: expected an integer >= 0, got -1"),
     ],
 )
 def test_misuse_is_named(call, message):

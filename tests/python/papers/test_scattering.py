@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.testing import assert_allclose
 
-from bench.papers.ldg_digits import resized
+from bench.papers.ldg import resized
 from bench.papers.scattering import scattering
 
 SIZE, WHOLE = 16, 32
