@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from eigenfeat._base.types import Floats
 from eigenfeat.demo.datasets import Images, Split, random_splits
+from eigenfeat.demo.pictures import save_pictures
 from eigenfeat.gem.gem import GEM
 
 Array = NDArray[np.float64]
@@ -111,12 +112,7 @@ def draw(images: Images, outcomes: dict[str, Outcome], folder: Path) -> list[tup
         "projections": (projections.figure_, "digits projected on one direction, class by class"),
         "spectrum": (spectrum.figure_, "eigenvalues of every class pair"),
     }
-    written = []
-    for stem, (figure, caption) in pictures.items():
-        path = folder / f"{stem}.png"
-        figure.savefig(path)
-        written.append((path, caption))
-    return written
+    return save_pictures(pictures, folder)
 
 
 def _representations(

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.types import Labels
+from eigenfeat.demo.pictures import save_pictures
 from eigenfeat.incomplete import (
     ECTS,
     Calibration,
@@ -156,12 +157,7 @@ def draw(shown: Demonstration, folder: Path) -> list[tuple[Path, str]]:
             "what tau promises, and what held-out signals say of it",
         ),
     }
-    written = []
-    for stem, (figure, caption) in pictures.items():
-        path = folder / f"{stem}.png"
-        figure.savefig(path)
-        written.append((path, caption))
-    return written
+    return save_pictures(pictures, folder)
 
 
 def _typical(model: ReliableClassifier, rows: Array) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import sklearn
 from sklearn.base import BaseEstimator
 from sklearn.decomposition import PCA, IncrementalPCA, TruncatedSVD
@@ -31,7 +30,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.svm import LinearSVC
 
-from eigenfeat._base.files.stored import Stored, fits
+from eigenfeat._base.files.stored import Stored, fits, is_random
 
 __all__ = ["SKLEARN", "build_neighbours", "pack_neighbours"]
 
@@ -42,7 +41,7 @@ def _sklearn(cls: type[BaseEstimator]) -> Stored:
     names = set(cls._get_param_names())
 
     def pack(value: Any) -> dict[str, Any]:
-        attributes = {name: part for name, part in vars(value).items() if not _is_random(part)}
+        attributes = {name: part for name, part in vars(value).items() if not is_random(part)}
         return {"version": sklearn.__version__, "attributes": attributes}
 
     def build(state: dict[str, Any]) -> Any:
@@ -57,10 +56,6 @@ def _sklearn(cls: type[BaseEstimator]) -> Stored:
         return value
 
     return Stored(cls.__name__, cls, pack=pack, build=build)
-
-
-def _is_random(value: Any) -> bool:
-    return isinstance(value, (np.random.RandomState, np.random.Generator))
 
 
 def pack_neighbours(value: KNeighborsClassifier) -> dict[str, Any]:

@@ -131,10 +131,7 @@ def check_weight(moments: ClassMoments, name: str) -> None:
 def pool(moments: ClassMoments) -> Pooled:
     """Put all classes that have weight together. ValueError if there are none."""
     check_weight(moments, "X")
-    labels = moments.active_classes
-    weights = np.array([moments.weight(c) for c in labels])
-    shares = weights / weights.sum()
-    means = np.array([moments.mean(c) for c in labels])
+    labels, shares, means = _scale.shares_and_means(moments)
     mean = shares @ means
     within = np.zeros((len(mean), len(mean)))
     for label, share in zip(labels, shares, strict=True):

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from eigenfeat._base.types import Labels
     from eigenfeat.moments.class_moments import ClassMoments
 
 Array = NDArray[np.float64]
@@ -63,12 +64,16 @@ class ScaleReport:
         )
 
 
-def column_deviations(moments: ClassMoments) -> Array:
-    """Return the (d,) standard deviations of the columns over the rows of all classes together."""
+def shares_and_means(moments: ClassMoments) -> tuple[Labels, Array, Array]:
+    """Return the classes that have weight, their shares (k,) of it, and their means (k, d)."""
     labels = moments.active_classes
     weights = np.array([moments.weight(c) for c in labels])
-    weights = weights / weights.sum()
-    means = np.array([moments.mean(c) for c in labels])
+    return labels, weights / weights.sum(), np.array([moments.mean(c) for c in labels])
+
+
+def column_deviations(moments: ClassMoments) -> Array:
+    """Return the (d,) standard deviations of the columns over the rows of all classes together."""
+    labels, weights, means = shares_and_means(moments)
     centre = weights @ means
     within = sum(w * np.diag(moments.covariance(c)) for w, c in zip(weights, labels, strict=True))
     variance = within + weights @ (means - centre) ** 2

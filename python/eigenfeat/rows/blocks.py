@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -100,7 +101,7 @@ class RowBlocks(ABC):
     @property
     def n_rows(self) -> int:
         """Number of rows; needs a pass over the blocks if it is not known."""
-        return self.reduce(len, _add)
+        return self.reduce(len, operator.add)
 
     @property
     def n_features(self) -> int:
@@ -331,7 +332,3 @@ def _block_rows(X: Any) -> int:
     itemsize = 4 if X.dtype == np.float32 else 8  # once they are floating point
     row_bytes = max(float(width) * itemsize, 1.0)
     return int(np.clip(_BLOCK_BYTES / row_bytes // 512 * 512, 512, 1 << 20))
-
-
-def _add(a: int, b: int) -> int:
-    return a + b

@@ -46,6 +46,7 @@ __all__ = [
     "complete",
     "completed",
     "keep_completion",
+    "known_entries",
     "refuse_missing",
     "sampled",
 ]
@@ -116,12 +117,7 @@ class GaussianRows:
         ValueError
             If a column has no known entry.
         """
-        known = ~np.isnan(X)
-        empty = np.flatnonzero(~known.any(axis=0))
-        if len(empty):
-            raise ValueError(
-                f"X: expected a known entry in every column, got NaN only in column {empty[0]}"
-            )
+        known = known_entries(X)
         shares = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=np.float64)
         mean, scale = _columns(X, known, shares)
         some = sampled(*X.shape)
@@ -313,6 +309,17 @@ def _pieces(rows: npt.NDArray[np.intp], d: int) -> Iterator[npt.NDArray[np.intp]
     size = max(1, _PIECE // d)
     for first in range(0, len(rows), size):
         yield rows[first : first + size]
+
+
+def known_entries(X: Floats) -> _Mask:
+    """Which entries (n, d) are not missing; ValueError if a column has none."""
+    known = ~np.isnan(X)
+    empty = np.flatnonzero(~known.any(axis=0))
+    if len(empty):
+        raise ValueError(
+            f"X: expected a known entry in every column, got NaN only in column {empty[0]}"
+        )
+    return known
 
 
 def sampled(n: int, d: int) -> npt.NDArray[np.intp]:

@@ -11,6 +11,7 @@ matrix or `ExpandedRows`) whose labels are indices, as `SurveyedBlocks` reads th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -106,13 +107,7 @@ def moments_of(rows: LabelledRows) -> ClassMoments:
 
 def pooled_moments(block: Block, reading: Reading, label: Hashable = 0) -> ClassMoments | None:
     """Moments of the rows of one block, checked, as if all were of one class; None for no rows."""
-    checked = reading.checked(block)
-    check_finite(checked.X, block.start)
-    rows = reading.kept(checked)
-    if len(rows) == 0:
-        return None
-    one = np.full(len(rows), label)
-    return ClassMoments().update(rows.X, one, rows.weight, n_threads=reading.n_threads)
+    return _grouped_moments(block, reading, lambda rows: np.full(len(rows), label))
 
 
 def merge_pooled(a: ClassMoments | None, b: ClassMoments | None) -> ClassMoments | None:
@@ -124,13 +119,22 @@ def merge_pooled(a: ClassMoments | None, b: ClassMoments | None) -> ClassMoments
 
 def sliced_moments(block: Block, reading: Reading, edges: _Array) -> ClassMoments | None:
     """Moments of the slices of a continuous target, whose lower ends but the first are given."""
+
+    def slices(rows: Block) -> Labels:
+        return np.searchsorted(edges, np.asarray(rows.y, dtype=np.float64), side="right")
+
+    return _grouped_moments(block, reading, slices)
+
+
+def _grouped_moments(
+    block: Block, reading: Reading, labels_of: Callable[[Block], Labels]
+) -> ClassMoments | None:
     checked = reading.checked(block)
     check_finite(checked.X, block.start)
     rows = reading.kept(checked)
     if len(rows) == 0:
         return None
-    slices = np.searchsorted(edges, np.asarray(rows.y, dtype=np.float64), side="right")
-    return ClassMoments().update(rows.X, slices, rows.weight, n_threads=reading.n_threads)
+    return ClassMoments().update(rows.X, labels_of(rows), rows.weight, n_threads=reading.n_threads)
 
 
 def targets(block: Block) -> list[tuple[int, Labels, _Array | None]]:

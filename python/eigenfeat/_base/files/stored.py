@@ -95,7 +95,7 @@ class Stored:
         state = {
             name: part
             for name, part in vars(value).items()
-            if not _is_random(part) and name not in made
+            if not is_random(part) and name not in made
         }
         unknown = [name for name in state if not self._may_have(name)]
         if unknown:
@@ -209,5 +209,6 @@ def _is_array(value: Any, kind: str, shape: list[str], lengths: dict[str, int]) 
     return kind != "numbers" or bool(np.isfinite(value).all())
 
 
-def _is_random(value: Any) -> bool:
+def is_random(value: Any) -> bool:
+    """Whether a value is a generator of random numbers, which files leave out."""
     return isinstance(value, (np.random.RandomState, np.random.Generator))

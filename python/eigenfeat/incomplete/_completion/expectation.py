@@ -13,6 +13,7 @@ from eigenfeat._base import threads as _threads
 from eigenfeat.incomplete._completion.covariance import class_gaussians
 from eigenfeat.incomplete._completion.patterns import patterns_of
 from eigenfeat.regions.prefix_gaussian import PrefixGaussian
+from eigenfeat.rows.completion import known_entries
 
 __all__ = ["Expectation", "fit_incomplete"]
 
@@ -75,12 +76,7 @@ def fit_incomplete(
 
 def _something_known(X: _Array, codes: NDArray[np.int32]) -> NDArray[np.bool_]:
     """Which rows have a known entry: others say nothing, and would only slow the way."""
-    known = ~np.isnan(X)
-    empty = np.flatnonzero(~known.any(axis=0))
-    if len(empty):
-        raise ValueError(
-            f"X: expected a known entry in every column, got NaN only in column {empty[0]}"
-        )
+    known = known_entries(X)
     kept = known.any(axis=1)
     counts = np.bincount(codes[kept], minlength=int(codes.max()) + 1)
     if not counts.all():

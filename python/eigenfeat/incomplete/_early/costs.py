@@ -19,7 +19,7 @@ from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.types import Estimator, Labels
 from eigenfeat._base.validation import MOST, show
 from eigenfeat.incomplete._early.cost_tables import cost_tables
-from eigenfeat.incomplete._early.metrics import harmonic_mean
+from eigenfeat.incomplete._early.metrics import given_times, harmonic_mean
 from eigenfeat.incomplete._early.waiting import Regression, fitted_policy, views_of
 from eigenfeat.incomplete._series.classifier import RowClassifier
 from eigenfeat.incomplete._series.early_result import EarlyLabels
@@ -288,11 +288,7 @@ class MinimumCostClassifier(RowClassifier):
             count = min(int(self.n_times), d)
             share = (np.arange(1, count + 1) / count) ** 1.5
             return np.unique(np.maximum(np.ceil(share * d - 1e-9), 1)).astype(np.int64)
-        at = np.atleast_1d(np.asarray(self.times))
-        whole = at.ndim == 1 and at.size and at.dtype.kind in "iu"
-        if not whole or at[0] < 1 or at[-1] > d or np.any(np.diff(at) <= 0):
-            raise ValueError(f"times: expected ascending integers in 1..{d}, got {at}")
-        return np.union1d(at, [d]).astype(np.int64)
+        return given_times(self.times, d)
 
     def _probability(self, model: Any, rows: _Array) -> _Array:
         """(n, G), of all classes, also those that a fold had none of."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from eigenfeat._base.cores import count_cores
 from eigenfeat._base.validation import check_count, check_number, check_rows, show
+from eigenfeat.incomplete._early.metrics import given_times
 from eigenfeat.incomplete._series.folds import held_out
 
 if TYPE_CHECKING:
@@ -120,11 +121,7 @@ def effective_length(
     return EffectiveLength(int(at[enough]), at, right.mean(axis=1), chance)
 
 
-def _times(times: Any, d: int) -> NDArray[np.int64]:
+def _times(times: ArrayLike | None, d: int) -> NDArray[np.int64]:
     if times is None:
         return np.unique(np.ceil(np.linspace(0, d, min(d, MANY_TIMES) + 1)[1:])).astype(np.int64)
-    at = np.atleast_1d(np.asarray(times))
-    whole = at.ndim == 1 and at.size and at.dtype.kind in "iu"
-    if not whole or at[0] < 1 or at[-1] > d or np.any(np.diff(at) <= 0):
-        raise ValueError(f"times: expected ascending integers in 1..{d}, got {times}")
-    return np.union1d(at, [d]).astype(np.int64)
+    return given_times(times, d)

@@ -33,11 +33,21 @@ __all__ = [
     "EarlyCurve",
     "EarlyScores",
     "early_scores",
+    "given_times",
     "harmonic_mean",
     "reliability_curve",
 ]
 
 _Array = NDArray[np.float64]
+
+
+def given_times(times: ArrayLike, d: int) -> NDArray[np.int64]:
+    """Return ascending times of decision in 1..d, d among them; ValueError if they are others."""
+    at = np.atleast_1d(np.asarray(times))
+    whole = at.ndim == 1 and at.size and at.dtype.kind in "iu"
+    if not whole or at[0] < 1 or at[-1] > d or np.any(np.diff(at) <= 0):
+        raise ValueError(f"times: expected ascending integers in 1..{d}, got {at}")
+    return np.union1d(at, [d]).astype(np.int64)
 
 
 class Timed(Protocol):

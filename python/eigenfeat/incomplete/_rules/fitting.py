@@ -255,7 +255,7 @@ def _chosen(
         return model, None
     best, results = choose(
         candidates,
-        partial(_with, model, found, y, layout),
+        lambda completion, held: _without(model, found, y, layout, held, completion=completion),
         found,
         y,
         layout,
@@ -264,17 +264,6 @@ def _chosen(
         confidence=confidence_of(model, len(candidates)),
     )
     return clone(model).set_params(completion=candidates[best]), results
-
-
-def _with(
-    model: Any,
-    found: Rows,
-    y: NDArray[Any],
-    layout: Layout,
-    completion: BaseEstimator,
-    held: NDArray[np.bool_],
-) -> Fitted:
-    return _without(model, found, y, layout, held, completion=completion)
 
 
 def _without(
