@@ -10,6 +10,8 @@ from eigenfeat._base.validation import show
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from eigenfeat._base.types import Estimator
+
 __all__ = ["Names", "check_same_names", "checked_names", "differing_name", "names_of", "take_names"]
 
 Names = tuple[str, ...]
@@ -61,7 +63,7 @@ def check_same_names(wanted: Names | None, got: Names | None, name: str) -> Name
     return wanted
 
 
-def take_names(estimator: Any, source: Any) -> None:
+def take_names(estimator: Estimator, source: Any) -> None:
     """Number and names, if there are any, of the columns of moments or of another estimator."""
     names = getattr(source, "feature_names_in_", None)
     estimator.__dict__.pop("feature_names_in_", None)

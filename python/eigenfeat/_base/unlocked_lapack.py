@@ -7,14 +7,14 @@ waits. SciPy offers the same routines to Cython as C functions, which ctypes cal
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 __all__ = ["by_reference", "routine"]
 
 
 @cache
-def routine(name: str, n_characters: int, n_pointers: int) -> Any:
+def routine(name: str, n_characters: int, n_pointers: int) -> Callable[..., None]:
     """A routine of LAPACK, such as "dsyevr", whose characters come before its other arguments."""
     from scipy.linalg import cython_lapack
 
@@ -27,6 +27,6 @@ def routine(name: str, n_characters: int, n_pointers: int) -> Any:
     return ctypes.CFUNCTYPE(None, *types)(pointer(capsule, name_of(capsule)))
 
 
-def by_reference(value: int) -> Any:
+def by_reference(value: int) -> object:
     """An integer as Fortran takes it."""
     return ctypes.byref(ctypes.c_int(value))

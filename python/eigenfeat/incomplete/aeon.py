@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
+from eigenfeat._base.types import Estimator
 from eigenfeat.incomplete._early.metrics import harmonic_mean
 from eigenfeat.incomplete.decision import ReliableClassifier
 
@@ -53,7 +54,7 @@ class AeonEarlyClassifier(BaseEarlyClassifier):
 
     _tags: ClassVar[dict[str, Any]] = {"X_inner_type": "numpy3D", "capability:multivariate": False}
 
-    def __init__(self, estimator: Any = None) -> None:
+    def __init__(self, estimator: Estimator | None = None) -> None:
         self.estimator = estimator
         super().__init__()
 

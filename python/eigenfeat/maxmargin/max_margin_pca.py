@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base import threads
 from eigenfeat._base.interruptible import interruptible
 from eigenfeat._base.signs import signed
-from eigenfeat._base.types import Floats, Rows
+from eigenfeat._base.types import CrossValidation, Estimator, Floats, Rows
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST
 from eigenfeat.maxmargin._joint import JointMoves, check_reach, spread
@@ -147,8 +147,8 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
         sigma2: float | str = "cv",
         svm: MulticlassSVM | None = None,
         scales: Sequence[float] = SCALES,
-        classifier: Any = None,
-        cv: Any = 5,
+        classifier: Estimator | None = None,
+        cv: CrossValidation = 5,
         unlabeled: int | None = -1,
         max_iter: int = 100,
         tol: float = 1e-5,

@@ -12,7 +12,7 @@ from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.types import Floats, RandomState, Rows
+from eigenfeat._base.types import CrossValidation, Estimator, Floats, RandomState, Rows
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST
 from eigenfeat.maxmargin._components import fitted_components
@@ -165,12 +165,12 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
 
     def __init__(
         self,
-        extractor: Any = None,
+        extractor: Estimator | None = None,
         sigma2: float | str = "cv",
         svm: MulticlassSVM | None = None,
         scales: Sequence[float] = SCALES,
-        classifier: Any = None,
-        cv: Any = 5,
+        classifier: Estimator | None = None,
+        cv: CrossValidation = 5,
         unlabeled: int | None = -1,
         moves: str = "once",
         n_copies: int = 10,

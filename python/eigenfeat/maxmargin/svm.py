@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base import threads
 from eigenfeat._base.speaking import Speaks, warn_caller
-from eigenfeat._base.types import Labels, RandomState, Rows
+from eigenfeat._base.types import ClassWeight, Labels, RandomState, Rows
 from eigenfeat._base.validation import MOST
 from eigenfeat.expansion.features import ExpandedRows
 from eigenfeat.linear.linear import LinearModel
@@ -155,7 +155,7 @@ class MulticlassSVM(Iterative, Speaks, LinearModel):
         fit_intercept: bool = True,
         solver: str = "sequential",
         batch_size: int = 16,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         tol: float = 1e-3,
         max_iter: int = 1000,
         warm_start: bool = False,

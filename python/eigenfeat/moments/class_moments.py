@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
@@ -86,9 +86,9 @@ class ClassMoments:
 
     def __init__(
         self,
-        classes: Any = None,
+        classes: npt.ArrayLike | None = None,
         dtype: npt.DTypeLike | None = None,
-        feature_names: Any = None,
+        feature_names: Iterable[str] | None = None,
     ) -> None:
         self._table = LabelTable.of(classes)
         self._dtype = check_dtype(dtype)

@@ -80,7 +80,7 @@ class Unions:
     all "rests" in order takes O(k log k) additions, and none loses digits to a subtraction.
     """
 
-    def __init__(self, moments: ClassMoments, labels: list[Any]) -> None:
+    def __init__(self, moments: ClassMoments, labels: Sequence[Hashable]) -> None:
         self._moments, self._labels = moments, labels
         self.weights = np.array([moments.weight(c) for c in labels])
         self.means = np.array([moments.mean(c) for c in labels])

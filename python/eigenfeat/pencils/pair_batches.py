@@ -124,7 +124,7 @@ class PairDirections:
         return f"PairDirections({n} directions of {len(self.status)} pairs, {d} features)"
 
 
-def settled_kind(kind: Any, n_classes: int, of_many: str) -> Any:
+def settled_kind(kind: Pairs | Contrasts, n_classes: int, of_many: str) -> Pairs | Contrasts:
     """What "auto" stands for: all pairs of few classes, another kind for many."""
     if not isinstance(kind, str) or kind != "auto":
         return kind

@@ -9,7 +9,7 @@ rule on the standard deviations.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,16 +94,21 @@ def settle(moments: ClassMoments, scale: str, trial: ScaleReport | None) -> Scal
         return scale_report(
             "columns" if _spread(deviations) > SPREAD else "none", "rule", deviations
         )
-    details = {"errors": trial.errors, "n_rows": trial.n_rows}
-    return scale_report(trial.choice, "trial", deviations, **details)
+    return scale_report(trial.choice, "trial", deviations, trial.errors, trial.n_rows)
 
 
-def scale_report(choice: str, basis: str, deviations: Array, **details: Any) -> ScaleReport:
+def scale_report(
+    choice: str,
+    basis: str,
+    deviations: Array,
+    errors: dict[str, float] | None = None,
+    n_rows: int = 0,
+) -> ScaleReport:
     """The report on a choice, with the columns' divisors from their deviations (d,)."""
     scale = np.where(deviations > 0, deviations, 1.0)
     if choice == "none":
         scale = np.ones_like(deviations)
-    return ScaleReport(choice, basis, scale, spread=_spread(deviations), **details)
+    return ScaleReport(choice, basis, scale, errors or {}, n_rows, _spread(deviations))
 
 
 def _spread(deviations: Array) -> float:

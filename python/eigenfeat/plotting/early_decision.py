@@ -88,12 +88,12 @@ class EarlyDecisionDisplay:
 
     def __init__(
         self,
-        series: NDArray[Any],
+        series: NDArray[np.float64],
         decision: EarlyDecisions,
         reliability: float,
         times: Sequence[int],
-        mean: NDArray[Any],
-        variance: NDArray[Any],
+        mean: NDArray[np.float64],
+        variance: NDArray[np.float64],
     ) -> None:
         self.series, self.decision, self.reliability = series, decision, reliability
         self.times, self.mean, self.variance = times, mean, variance

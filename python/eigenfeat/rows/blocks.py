@@ -112,7 +112,7 @@ class RowBlocks(ABC):
         self,
         function: Callable[..., _Result],
         merge: Callable[[_Result, _Result], _Result],
-        *arguments: Any,
+        *arguments: object,
     ) -> _Result:
         """Apply a function to every block and merge the results.
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["cv_results"]
 
 
 def cv_results(
-    params: Sequence[dict[str, object]], scores: NDArray[np.float64], **columns: Any
+    params: Sequence[dict[str, object]], scores: NDArray[np.float64], **columns: ArrayLike
 ) -> dict[str, Any]:
     """Columns for `cv_results_`, as of ``GridSearchCV``.
 

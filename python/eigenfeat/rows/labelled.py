@@ -109,7 +109,7 @@ class LabelledRows(ABC):
         self,
         function: Callable[..., _Result],
         merge: Callable[[_Result, _Result], _Result],
-        *arguments: Any,
+        *arguments: object,
     ) -> _Result:
         """Merge ``function(piece, *arguments)`` over pieces of feature rows."""
 

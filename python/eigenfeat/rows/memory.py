@@ -203,7 +203,7 @@ class MemoryRows(LabelledRows):
         self,
         function: Callable[..., _Result],
         merge: Callable[[_Result, _Result], _Result],
-        *arguments: Any,
+        *arguments: object,
     ) -> _Result:
         """Call the function on all rows."""
         return function(self.block, *arguments)

@@ -171,7 +171,7 @@ def read(
     reading: Reading,
     function: Callable[..., _Result],
     merge: Callable[[_Result, _Result], _Result],
-    *arguments: Any,
+    *arguments: object,
 ) -> tuple[Receipt, _Result | None]:
     """What a function gives for the feature rows of one block, and a receipt.
 

@@ -17,6 +17,7 @@ from eigenfeat.tables.errors import BadRowError, arrow, missing_value, unfit_lab
 from eigenfeat.tables.source import Choice, DenseChunk, Options, Source, label_kind
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyarrow import ChunkedArray
 
 __all__ = ["ArrowChunk", "IpcSource", "ParquetSource", "column_labels"]
@@ -34,7 +35,9 @@ class ArrowChunk(DenseChunk):
 
     lines: bytes = b""  # the text that they were parsed from
 
-    def __init__(self, source: Source, table: Any, offset: int, first: int, dropped: int) -> None:
+    def __init__(
+        self, source: Source, table: pa.Table, offset: int, first: int, dropped: int
+    ) -> None:
         self.offset, self.first, self.dropped = offset, first, dropped
         self._n = table.num_rows
         names = map(str, source.choice.features)
@@ -169,7 +172,7 @@ class _ColumnarSource(Source):
             np.empty(0, dtype=np.int64) if chunk is None else chunk.labels(slice(0, len(chunk)))[0]
         )
 
-    def _chunk(self, table: Any, offset: int, first: int) -> ArrowChunk:
+    def _chunk(self, table: pa.Table, offset: int, first: int) -> ArrowChunk:
         numbers = {name: str(j) for j, name in enumerate(self.names)}
         table = table.rename_columns([numbers[name] for name in table.schema.names])
         return ArrowChunk(self, table, offset, first, 0)
