@@ -18,7 +18,6 @@ from eigenfeat.incomplete._series.steps import looks_of, taus_of
 from eigenfeat.incomplete._stream_plan import Pushed, plan_of
 
 if TYPE_CHECKING:
-    from eigenfeat._base.types import Labels
     from eigenfeat.incomplete._rules.rule import Case
     from eigenfeat.incomplete.decision import ReliableClassifier
 
@@ -236,7 +235,7 @@ class Streams:
             self._decide(where, code, reliability, self._seen[where])
             return where
 
-    def outlook(self) -> tuple[Labels, _Array]:
+    def outlook(self) -> tuple[NDArray[Any], _Array]:
         """Return the label that each series would get now, and the largest tau for it.
 
         Returns
