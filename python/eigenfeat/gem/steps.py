@@ -138,7 +138,7 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
     def _checked(self, X: Any, *, reset: bool, y: Any = "no_validation") -> Any:
         small = getattr(X, "dtype", None) in (np.uint8, np.int8, np.uint16, np.int16, np.bool_)
         options = ALLOW_NAN | {"dtype": np.float32 if small else FLOATS, "reset": reset}
-        with naming_text(X):
+        with naming_text(X, y):
             found = validate_data(self, X, y, **options)
         if reset:
             return found
