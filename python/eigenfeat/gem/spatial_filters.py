@@ -233,7 +233,7 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return np.log(np.maximum(out, np.finfo(checked.dtype).tiny)) if self.log else out
 
     def apply(self, X: ArrayLike) -> Floats:
-        """Filter epochs: sources in place of channels, shape (n, F, times).
+        """Filter epochs: the sources instead of the channels, shape (n, F, times).
 
         Parameters
         ----------
@@ -292,7 +292,9 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         X = self._epochs(X, None if first else self.n_channels_)
         labels = np.asarray(y)
         if labels.shape != (len(X),):
-            raise ValueError(f"y: expected {len(X)} labels, one an epoch, got shape {labels.shape}")
+            raise ValueError(
+                f"y: expected {len(X)} labels, one per epoch, got shape {labels.shape}"
+            )
         with naming_text(None, labels):
             check_classification_targets(labels)
         weight = row_weights(sample_weight, len(X))
