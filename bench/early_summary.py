@@ -21,8 +21,8 @@ AGREEMENTS = (0.9, 0.95, 0.99)
 BEFORE = ("LDA, box, raw", "LDA, quadratic, raw")
 NOW = "LDA, pairwise, raw"
 OLDER = (
-    "† was measured by an earlier version, in which corrected rules looked 40 times, and not at "
-    "`looks_`; it was not measured again for want of time.\n"
+    "† was measured by an earlier version, in which corrected rules were tried 40 times, and not "
+    "at `looks_`. It was not measured again.\n"
 )
 
 
@@ -41,15 +41,16 @@ def main() -> None:
     lines = sorted(lines + older, key=lambda line: (list(rules).index(line.rule), line.set))
     parts = [
         "# Early decisions, set by set\n",
-        "Written by `bench/early_summary.py` from what `bench/early_reliability.py` measures; see "
-        "[benchmarks](benchmarks.md#whether-early-decisions-are-final-as-often-as-is-promised). "
-        "Models are fitted to the official training part and tried on the test part's rows. "
-        "Raw rules (`correct=False`) are tried at equally spaced times, corrected "
-        "ones (with confidence 0.9, the default) at `looks_`, at most 48 times.\n",
-        "In the tables by rule each cell is the share of early labels that are those of the "
+        "`bench/early_reliability.py` measures these figures, and `bench/early_summary.py` writes "
+        "this page. The [benchmarks]"
+        "(benchmarks.md#whether-early-decisions-are-final-as-often-as-is-promised) summarise it. "
+        "Models are fitted to the official training part and tried on rows of the test part. "
+        "Raw rules (`correct=False`) are tried at equally spaced times. Corrected "
+        "rules (with confidence 0.9, the default) are tried at `looks_`, at most 48 times.\n",
+        "In the tables by rule, each cell has the share of early labels that are those of the "
         "complete series, ± the standard error of a binomial share at tau, and the mean time of "
-        "decision as a share of the series; **bold** where the share is below tau by more than two "
-        "standard errors. A set that is missing was not reached.\n",
+        "decision as a share of the series. A share is **bold** if it is below tau by more than "
+        "two standard errors. A set that is not in a table was not measured.\n",
         *([OLDER] if older else []),
         "## How many sets are below tau by more than two standard errors\n",
         "Each cell has the number of sets and the mean time of decision over the sets.\n",

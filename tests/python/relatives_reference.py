@@ -24,7 +24,7 @@ def ridged(S, ridge):
 
 
 def leading(A, B=None, m=None):
-    """The m largest eigenvalues, descending, and vectors, one a row."""
+    """The m largest eigenvalues, descending, and vectors, one per row."""
     values, vectors = eigh(A, B)
     return values[::-1][:m], vectors.T[::-1][:m]
 

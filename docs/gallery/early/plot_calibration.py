@@ -1,10 +1,10 @@
 """
-What held-out series say of a promise
-=====================================
+Calibrate early decisions on held-out series
+============================================
 
-A model's probabilities hold as far as the model does. ``calibrate`` looks at series that were not
-used for fitting and chooses the loosest tau at which exact binomial bounds confirm the wanted
-agreement.
+The probabilities of a model are right only if the model is right. ``calibrate`` uses series that
+were not used for fitting. It chooses the lowest tau at which exact binomial bounds confirm the
+wanted agreement.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ print(model.calibration_)
 display = plotting.EarlyCalibrationDisplay.from_estimator(model)
 
 # %%
-# Two thousand further series, at the tau that was chosen:
+# The chosen tau on two thousand further series:
 
 early = model.predict_early(rows)
 print(f"agreement {np.mean(early.label == model.predict(rows)):.3f}")

@@ -1,9 +1,9 @@
 """
-What waiting costs
-==================
+The cost of waiting
+===================
 
 ``MinimumCostClassifier`` decides at the first time at which waiting is expected to cost more than
-it saves. The dearer the delay, the earlier it decides and the more errors it makes.
+it saves. The higher the cost of a delay, the earlier it decides and the more errors it makes.
 """
 
 import matplotlib.pyplot as plt

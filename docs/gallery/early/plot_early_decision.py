@@ -2,8 +2,8 @@
 A series while it is being decided
 ==================================
 
-A signal comes in sample by sample. After each one, the classifier is asked with which probability
-the complete series would get the label that it has now; at 0.95 it decides.
+A signal arrives sample by sample. After each sample, the classifier estimates the probability that
+the complete series gets the label that it has now. At a probability of 0.95 it decides.
 """
 
 import matplotlib.pyplot as plt
@@ -23,8 +23,8 @@ model = ReliableClassifier(
 display = plotting.EarlyDecisionDisplay.from_estimator(model, rows[3])
 
 # %%
-# One line a series, sorted by the time of decision: grey while it waits, then the colour of its
-# label. A cross marks an early label that is not that of the complete series.
+# Each line is a series, sorted by the time of decision. It is grey while the series waits, and then
+# has the colour of its label. A cross marks an early label that differs from the final one.
 
 early = model.predict_early(rows)
 final = model.predict(rows)

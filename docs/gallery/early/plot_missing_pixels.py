@@ -2,8 +2,8 @@
 Digits with most of their pixels missing
 ========================================
 
-A row may be decided as soon as its missing entries can no longer change the label, with a wanted
-probability. Here the entries are pixels, and most of them are missing at random places.
+A row is decided as soon as, with the wanted probability, its missing entries can no longer change
+the label. In this example the entries are pixels, and most of them are missing at random.
 """
 
 import matplotlib.pyplot as plt
@@ -24,8 +24,8 @@ model = ReliableClassifier(lda, MixtureCompletion(), correct=False).fit(X_train,
 complete = model.predict(X_test)
 
 # %%
-# Sixteen known pixels of 64 are enough for most digits. Missing pixels are white; the title says
-# what was decided, or that the row waits.
+# Sixteen known pixels of 64 are enough for most digits. Missing pixels are white. The title is the
+# label, or "wait" if the row waits.
 
 rng = np.random.default_rng(0)
 order = rng.random(X_test.shape).argsort(axis=1).argsort(axis=1)
@@ -42,10 +42,10 @@ axes[1, 0].set_ylabel("complete")
 plt.show()
 
 # %%
-# For each number of known pixels: which share of rows is decided, and how many of these have the
-# label of the complete row. Dotted lines are the wanted shares. They hold as far as the
-# completion's model does; ``correct=True`` holds series to what training rows show, and
-# ``calibrate`` to what held-out rows show.
+# The curves show, for each number of known pixels, the share of rows that are decided, and the
+# share of these that have the label of the complete row. Dotted lines are the wanted shares. They
+# are reached if the completion's model is right. ``correct=True`` corrects the rule by training
+# rows, and ``calibrate`` by held-out rows.
 
 known = np.arange(4, 65, 6)
 fig, axes = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")

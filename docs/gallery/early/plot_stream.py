@@ -2,8 +2,8 @@
 Many streams at once
 ====================
 
-Sensors send their samples at times of their own. ``streams`` follows all of them; each is decided
-by itself, and a missing sample is NaN.
+Several sensors send samples at different times. ``streams`` follows all of them and decides each
+separately. A missing sample is NaN.
 """
 
 import matplotlib.pyplot as plt

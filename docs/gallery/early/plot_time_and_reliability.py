@@ -1,9 +1,10 @@
 """
-Time against reliability, beside other early classifiers
-========================================================
+Time and reliability of early classifiers
+=========================================
 
-At each tau, how early are series decided, and how often is that label final? ``ECTS`` (nearest
-neighbours with minimum prediction lengths) and a fixed number of samples are the classical ways.
+For each tau the curves show how early series are decided, and how often the early label is the
+final one. The example compares with ``ECTS`` (nearest neighbours with minimum prediction lengths)
+and with a fixed number of samples.
 """
 
 import numpy as np

@@ -1,9 +1,9 @@
 """
-GEM projections beside the columns, for boosted trees
-=====================================================
+GEM projections as further columns for boosted trees
+====================================================
 
-Trees split one column at a time. Where classes differ along oblique directions, projections from
-second moments spare them many splits. Where classes are boxes, trees alone need nothing more.
+Trees split one column at a time. If classes differ along oblique directions, projections on GEM's
+directions save many splits. If classes are boxes, the projections do not help.
 """
 
 import matplotlib.pyplot as plt
@@ -34,7 +34,7 @@ with_gem = make_pipeline(
 )
 
 # %%
-# Accuracy in three folds, of the trees alone and with the half waves of two directions a pair.
+# Accuracy in three folds, of the trees alone and with the half waves of two directions per pair.
 
 found = {
     name: [cross_val_score(model, X, y, cv=3).mean() for model in (trees, with_gem)]

@@ -1,10 +1,10 @@
 """
-What the directions of digits look like
-=======================================
+Directions of digits as images
+==============================
 
 ``GEM`` solves a generalized eigenvalue problem for each ordered pair of classes. On images of
-digits, a direction is an image itself: large on the first digit of its pair, and small on the
-second.
+digits, a direction is itself an image. Its projections are large on the first digit of the pair and
+small on the second.
 """
 
 # %%
@@ -21,14 +21,14 @@ pairs = [(0, 1), (3, 8), (4, 9), (7, 1)]
 display = plotting.FiltersDisplay.from_estimator(gem, pairs=pairs, n_filters=6)
 
 # %%
-# An eigenvalue is the ratio of mean squares over the two classes. The largest ones belong to the
-# pairs that are easy to tell apart.
+# An eigenvalue is the ratio of the mean squares over the two classes. The pairs with the largest
+# eigenvalues are the easiest to tell apart.
 
 display = plotting.SpectrumDisplay.from_estimator(gem)
 
 # %%
-# All digits, projected on the leading direction of one pair. The sign does not matter: what tells
-# the classes apart is the size of the projection, which a linear classifier on the pixels cannot
-# see.
+# The picture shows projections of all digits on the leading direction of one pair. The classes
+# differ in the size of the projection and not in its sign. A linear classifier on the pixels cannot
+# use the size.
 
 display = plotting.ProjectionsDisplay.from_estimator(gem, X / 16, y, pair=(0, 1))

@@ -2,8 +2,8 @@
 Logistic regression on pixels and on GEM features
 =================================================
 
-The same linear classifier on three representations of handwritten digits. ``GEM`` is a
-transformer of scikit-learn, so pipelines and grid search take it as it is.
+This example fits the same linear classifier to three representations of handwritten digits. ``GEM``
+is a scikit-learn transformer and works in pipelines and grid searches.
 """
 
 import numpy as np

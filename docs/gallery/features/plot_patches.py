@@ -3,8 +3,8 @@ Patches of images
 =================
 
 ``GEMPatches`` fits GEM on the patches of all images, computes its features at each place, and
-pools them over the cells of a coarse grid, so that small shifts matter less. Here the images are
-shifted at random.
+pools them over the cells of a coarse grid, so that small shifts matter less. In this example the
+images are shifted at random.
 """
 
 import matplotlib.pyplot as plt
@@ -31,7 +31,7 @@ for ax, image, label in zip(axes.flat, images, y, strict=False):
 plt.show()
 
 # %%
-# Patches find a stroke wherever it lies, and the grid remembers roughly where it was.
+# Patches respond to a stroke at any place, and the grid keeps its approximate position.
 
 train, test = train_test_split(np.arange(len(y)), test_size=0.4, stratify=y, random_state=0)
 whole = GEMClassifier(random_state=0).fit(images[train].reshape(len(train), -1), y[train])

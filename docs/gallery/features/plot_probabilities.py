@@ -1,10 +1,10 @@
 """
-How far probabilities can be trusted
-====================================
+Reliability diagrams of predicted probabilities
+===============================================
 
-Reliability diagrams of ``GEMClassifier`` and of logistic regression on the same split.
-``penalty`` shrinks the probabilities long before it changes which class wins, so where they
-matter it is chosen by the log loss.
+This example draws reliability diagrams of ``GEMClassifier`` and of logistic regression on the same
+split. ``penalty`` shrinks the probabilities long before it changes the predicted class. If you need
+probabilities, choose it by the log loss.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Regression by groups of the target
 ==================================
 
-``GEMRegressor`` puts the target into bins and finds directions between them. The square of a
-projection is invisible to ridge regression, and hard for trees.
+``GEMRegressor`` divides the target into bins and finds directions between the bins. In this example
+the target is the square of a projection. Ridge regression cannot fit it, and it is hard for trees.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,10 @@
 Spatial filters of simulated EEG
 ================================
 
-GEM's eigenproblems of band-passed multichannel signals are common spatial patterns (CSP). Four
-sources under a cap of electrodes change their power with what is imagined; the filters find the
-channels where that shows.
+The eigenproblems of GEM, applied to band-passed signals of several channels, are those of common
+spatial patterns (CSP). In this simulation four sources lie under a cap of electrodes. The power of
+one source decreases with each imagined movement. The filters extract the sources, and their
+patterns show the positions of the sources.
 """
 
 import matplotlib.pyplot as plt
@@ -25,8 +26,8 @@ distance = np.linalg.norm(electrodes[:, None] - sources, axis=2)
 mixing = np.exp(-((distance / 0.35) ** 2))  # how strongly each electrode sees each source
 
 # %%
-# Each epoch has one source that is weaker than the others (desynchronisation), in noise that all
-# channels share.
+# In each epoch one source is weaker than the others (desynchronisation). Every channel also has
+# noise of its own.
 
 y = np.repeat(np.arange(4), 40)
 power = np.ones((len(y), 4))
@@ -39,8 +40,8 @@ model = make_pipeline(SpatialFilters(2), LinearDiscriminantAnalysis())
 print("accuracy in five folds", cross_val_score(model, epochs, np.array(names)[y], cv=5).mean())
 
 # %%
-# ``patterns_`` say how strongly a filter's source appears in each channel. Where MNE is
-# installed, its topographic plots take them; here the cap is drawn by hand.
+# A row of ``patterns_`` contains the strength of a filter's source in each channel. MNE's
+# topographic plots accept these patterns; here the cap is drawn with matplotlib.
 
 filters = SpatialFilters(2).fit(epochs, np.array(names)[y])
 fig, axes = plt.subplots(1, 4, figsize=(11, 3), layout="constrained")

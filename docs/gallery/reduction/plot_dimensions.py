@@ -1,9 +1,9 @@
 """
-How many dimensions are needed
-==============================
+Accuracy by number of dimensions
+================================
 
-Fisher's discriminants are at most one fewer than classes. ``LDG`` has as many as columns, and its
-components are nested: a fit with ten contains those with fewer.
+Fisher's discriminants have at most one dimension less than classes. ``LDG`` can have as many as
+columns. Its components are nested: a fit with ten components contains those with fewer.
 """
 
 from sklearn.datasets import load_wine

@@ -2,9 +2,9 @@
 LDG beside PCA, LDA and neighbourhood components analysis
 =========================================================
 
-Five ways to two dimensions. ``LDG`` brings each row near to its own class's neighbours and away
-from those of the other classes, by one eigenproblem; ``DiscriminativeGaussian`` minimises the
-error of local Gaussians by gradients, and NCA that of nearest neighbours.
+Five methods reduce digits to two dimensions. ``LDG`` brings each row near to the neighbours of its
+own class and away from those of other classes, by one eigenproblem. ``DiscriminativeGaussian``
+minimises the error of local Gaussians by gradients, and NCA that of nearest neighbours.
 """
 
 from time import perf_counter
@@ -30,9 +30,9 @@ methods = {
 }
 
 # %%
-# Accuracy is that of three nearest neighbours in the two dimensions, on rows that no method has
-# seen. For six classes in two dimensions the gradient methods are ahead; with more dimensions LDG
-# catches up, as the second picture shows.
+# The accuracy is that of three nearest neighbours in the two dimensions, on rows that no method has
+# seen. With six classes and two dimensions the gradient methods are more accurate. With more
+# dimensions LDG is about as accurate, as the second picture shows.
 
 fig, axes = plt.subplots(2, 3, figsize=(13, 8), layout="constrained")
 for ax, (name, method) in zip(axes.flat, methods.items(), strict=False):

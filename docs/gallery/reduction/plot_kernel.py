@@ -2,7 +2,7 @@
 Curved classes: LDG in a kernel's feature space
 ===============================================
 
-Two spirals that no linear reduction can part, reduced to one dimension.
+No linear reduction can separate two spirals. ``KernelLDG`` separates them in one dimension.
 """
 
 import matplotlib.pyplot as plt

@@ -3,9 +3,9 @@ Rows that a support vector machine moves
 ========================================
 
 ``MaxMarginShift`` moves each row by the dual variables of a multiclass support vector machine.
-Principal components of the moved rows then tell classes apart better; they are applied to rows as
-they are, for which no label is needed. Cross-validation chooses how far rows move, and does not
-move them where no gain is shown.
+Principal components of the moved rows separate the classes better. They are applied to the original
+rows, so that new rows need no label. Cross-validation chooses how far rows move, and does not move
+them unless it shows a gain.
 """
 
 from sklearn.datasets import load_digits

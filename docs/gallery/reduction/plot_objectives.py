@@ -2,11 +2,12 @@
 What LDG minimises
 ==================
 
-LDG looks for directions in which a Gaussian classifier errs little. The number of its errors is not
-smooth, so the thesis smooths it, (3.2), and bounds the result from below, (3.7); `gamma` weighs the
-pull of all classes, (3.13). Panels show one row's part in each, of two equally frequent classes, by
-what the reduced row's likelihood is under the wrong and under its own class: Figures 3.1 and 3.2 of
-Parrish's thesis. The last picture is its Figure 3.3: how `gamma` turns the direction.
+LDG looks for directions in which a Gaussian classifier makes few errors. The number of errors is
+not a smooth function of the directions. The thesis therefore smooths it, (3.2), and bounds the
+result from below, (3.7); `gamma` is the weight of all classes, (3.13). The panels show the
+contribution of one row to each objective, for two equally frequent classes, as a function of the
+row's likelihoods under the wrong class and under its own class: Figures 3.1 and 3.2 of Parrish's
+thesis. The last picture is its Figure 3.3, which shows how the direction depends on `gamma`.
 """
 
 # %%
@@ -39,15 +40,15 @@ for ax, (title, values) in zip(axes, panels.items(), strict=True):
     fig.colorbar(drawn, ax=ax, shrink=0.8)
 
 # %%
-# The bound falls without end where the wrong class becomes impossible; a smaller `gamma` rewards
-# that less, and punishes rows on the wrong side more.
+# The bound has no minimum as the likelihood of the wrong class goes to 0. A smaller `gamma` rewards
+# this less, and penalises rows on the wrong side more.
 #
 # What gamma does
 # ---------------
 #
-# Two classes that are long in one direction and apart, by less, in another: a large `gamma` prefers
-# the direction in which means are apart the most, a small one the direction in which classes are
-# narrow.
+# The two classes are wide in the direction in which their means are farthest apart, and narrow in
+# another direction, in which their means differ less. A large `gamma` prefers the first direction,
+# a small one the second.
 
 rng = np.random.default_rng(0)
 labels = np.repeat([0, 1], 200)

@@ -1,9 +1,9 @@
 """
-Directions that can be read
-===========================
+Sparse directions
+=================
 
-``SparseLDG`` puts weight on few columns in each direction, so that a direction names the
-measurements that it rests on.
+Each direction of ``SparseLDG`` has weight on few columns, so that one can see which measurements it
+uses.
 """
 
 import matplotlib.pyplot as plt

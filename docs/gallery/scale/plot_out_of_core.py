@@ -3,8 +3,7 @@ Rows that stay on the disk
 ==========================
 
 ``open_rows`` opens CSV, Parquet, Arrow, ``.npy`` and svmlight files as blocks of rows, and
-``fit`` goes through them block by block. The result is that of the same rows in memory, to
-rounding.
+``fit`` reads them block by block. The result is that of the same rows in memory, to rounding.
 """
 
 import tempfile
@@ -16,7 +15,8 @@ import numpy as np
 from eigenfeat import GEMClassifier, open_rows
 
 # %%
-# Four classes with the same mean and covariances of their own, written to a file.
+# The rows have four classes with the same mean and different covariances. They are written to a
+# file.
 
 rng = np.random.default_rng(0)
 mixing = rng.normal(size=(4, 16, 16)) * np.exp(-np.arange(16) / 5)

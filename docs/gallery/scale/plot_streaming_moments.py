@@ -2,8 +2,8 @@
 Moments of a stream
 ===================
 
-All that is kept of the rows are the moments of each class. They add up: batches, machines, days.
-Here accuracy is followed while rows come in, and no row is seen twice.
+``GEM`` keeps only the moments of each class, and moments of batches, machines and days can be
+added. This example measures the accuracy while rows arrive. Each row is added to the moments once.
 """
 
 import matplotlib.pyplot as plt
@@ -36,7 +36,7 @@ ax.set(xlabel="rows seen", ylabel="accuracy on other rows")
 plt.show()
 
 # %%
-# A direction settles early: the leading one of the digits 0 and 1.
+# The leading direction of the digits 0 and 1 changes little after the first batches.
 
 fig, axes = plt.subplots(1, len(leading), figsize=(10, 1.9), layout="constrained")
 for ax, count, image in zip(axes, seen, leading, strict=True):

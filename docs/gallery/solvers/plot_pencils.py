@@ -2,8 +2,8 @@
 Pencils of matrices
 ===================
 
-``generalized_eigh`` solves ``A v = lambda B v`` for stacks of symmetric matrices. Residuals are
-computed again from the matrices that were given.
+``generalized_eigh`` solves ``A v = lambda B v`` for stacks of symmetric matrices. It computes
+residuals from the original matrices.
 """
 
 from time import perf_counter

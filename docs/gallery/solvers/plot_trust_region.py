@@ -2,9 +2,9 @@
 The minimum of a quadratic over a ball
 ======================================
 
-Whether one class dominates over all likely completions of a row is the sign of such a minimum.
-``trust_region_minimum`` says how far its value may be from the true one, also for indefinite and
-singular matrices.
+The rules for incomplete rows ask whether one class has the highest score for all likely completions
+of a row. The sign of such a minimum answers this. ``trust_region_minimum`` also estimates how far
+its value may be from the true one, for indefinite and singular matrices, too.
 """
 
 import matplotlib.pyplot as plt

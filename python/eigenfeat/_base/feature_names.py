@@ -18,12 +18,12 @@ Names = tuple[str, ...]
 
 
 def checked_names(names: Iterable[str] | None, n_columns: int | None = None) -> Names | None:
-    """Names as a tuple, None for None; ValueError unless distinct strings, one a column."""
+    """Names as a tuple, None for None; ValueError unless distinct strings, one per column."""
     if names is None:
         return None
     found = () if isinstance(names, str) else tuple(names)
     if not found or not all(isinstance(name, str) for name in found):
-        raise ValueError(f"feature_names: expected strings, one a column, got {show(names)}")
+        raise ValueError(f"feature_names: expected strings, one per column, got {show(names)}")
     if len(set(found)) != len(found):
         raise ValueError(f"feature_names: expected distinct names, got {show(names)}")
     if n_columns not in (None, len(found)):

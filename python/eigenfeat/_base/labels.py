@@ -85,7 +85,7 @@ class LabelTable:
         """
         array = _label_array(y, "y")
         if len(array) != n:
-            raise ValueError(f"y: expected {n} labels, one a row, got {len(array)}")
+            raise ValueError(f"y: expected {n} labels, one per row, got {len(array)}")
         distinct, codes = _distinct(array, "y", start)
         labels = distinct.tolist()
         table = self.joined(labels, distinct.dtype, "y") if labels else self

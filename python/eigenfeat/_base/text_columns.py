@@ -1,4 +1,4 @@
-"""An error that names the column of text, where rows should be numbers."""
+"""An error that names the column of text where rows should be numbers, or a missing label."""
 
 from __future__ import annotations
 
@@ -13,14 +13,22 @@ __all__ = ["naming_text"]
 
 
 @contextmanager
-def naming_text(X: object) -> Iterator[None]:
-    """Say which column of `X` holds text, and what to do, if what is done inside fails of it."""
+def naming_text(X: object, y: object = None) -> Iterator[None]:
+    """Name the column of `X` that holds text, or the row without a label in `y`, after an error."""
     try:
         yield
+        if None in _objects(y):
+            raise TypeError("scikit-learn lets None pass")
     except (ValueError, TypeError) as error:
         found = _first_text(X)
         if found is None:
-            raise
+            row = next((i for i, label in enumerate(_objects(y)) if _is_missing(label)), None)
+            if row is None:
+                raise
+            raise ValueError(
+                f"y: expected a label for every row, got a missing value in row {row}; leave out "
+                "rows without a label"
+            ) from error
         column, row, text = found
         raise ValueError(
             f"X: expected numbers, got text in column {column!r} ({text!r} in row {row}); encode "
@@ -36,6 +44,23 @@ def _first_text(X: Any) -> tuple[Any, int, str] | None:
             if isinstance(value, str) and not _is_number(value):
                 return name, row, value if len(value) <= 40 else value[:37] + "..."
     return None
+
+
+def _objects(y: Any) -> list[Any]:
+    """Labels that are objects, such as text; none if they are of another type."""
+    if not (hasattr(y, "dtype") or isinstance(y, (list, tuple))):
+        return []
+    try:
+        labels = np.asarray(y)
+    except ValueError:
+        return []
+    return labels.tolist() if labels.dtype.kind == "O" and labels.ndim == 1 else []
+
+
+def _is_missing(label: object) -> bool:
+    """Whether a label is None, NaN, or a missing value of pandas."""
+    nan = isinstance(label, (float, np.floating)) and label != label
+    return label is None or nan or type(label).__name__ in ("NAType", "NaTType")
 
 
 def _columns(X: Any) -> Iterator[tuple[Any, NDArray[Any]]]:

@@ -41,8 +41,8 @@ examples:
 
 DEMO = """\
 Compares logistic regression on the pixels of scikit-learn's bundled digits with logistic regression
-on random Fourier features, on expanded random directions and on GEM features. The three have the
-same number of columns. Prints test errors and draws pictures. Nothing is downloaded.
+on random Fourier features, on expanded random directions and on GEM features. The last three have
+the same number of columns. Prints test errors and draws pictures. Nothing is downloaded.
 
 "eigenfeat demo early" simulates signals of three classes instead, follows one of them sample by
 sample until it is decided, calibrates tau on held-out signals, and compares with ECTS and with a
@@ -71,7 +71,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except expected as error:
-        return report_error(error, as_json)
+        advice = _advice(error) if getattr(options, "skip_bad", None) is False else ""
+        return report_error(error, as_json, advice)
+
+
+def _advice(error: BaseException) -> str:
+    """How to go on after an error in one row, if that is what it is."""
+    from eigenfeat.tables.errors import BadRowError
+
+    return "; --skip-bad leaves such rows out" if isinstance(error, BadRowError) else ""
 
 
 def _parser(as_json: bool = False) -> argparse.ArgumentParser:

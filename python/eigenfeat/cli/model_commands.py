@@ -49,7 +49,7 @@ with --json: status, command, output, rows, of_rows, skipped, seconds.
 SEARCH = f"""\
 Tries parameters on held-out rows, fits the best to all rows, and saves it. --grid names them, by
 their names in Python. gem: GEMClassifierCV, on one held-out part or --cv folds; without --grid its
-default grid. ldg: n_components, gamma and n_neighbors, which LDG chooses by itself. reliable:
+default grid. ldg: n_components, gamma and n_neighbors, by LDG's own cross-validation. reliable:
 ReliableClassifierCV, by the harmonic mean of accuracy and earliness saved; reliability=A,B,C are
 the taus. shift: folds of MaxMarginShift and a linear SVM; the shift is saved, for transform. Rows
 must fit into --memory.
@@ -150,7 +150,7 @@ def _add_search(commands: Any) -> None:
     group.add_argument(
         "--scoring",
         choices=("accuracy", "log_loss"),
-        help="of --model gem: what is to be best (default accuracy)",
+        help="criterion of --model gem (default accuracy)",
     )
     add_model_kind(search)
     add_parameters(search.add_argument_group("parameters that are not searched (of gem)"))

@@ -331,9 +331,11 @@ def add_model_kind(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--classifier",
         choices=CLASSIFIERS,
-        help="of --model reliable (default lda, with shrinkage)",
+        help="classifier of --model reliable (default lda, with shrinkage)",
     )
-    group.add_argument("--extractor", choices=EXTRACTORS, help="of --model shift (default pca)")
+    group.add_argument(
+        "--extractor", choices=EXTRACTORS, help="extractor of --model shift (default pca)"
+    )
     group.add_argument(
         "--set",
         dest="assignments",

@@ -65,7 +65,7 @@ class Parser(argparse.ArgumentParser):
         super().error(message)
 
 
-def report_error(error: BaseException, as_json: bool) -> int:
+def report_error(error: BaseException, as_json: bool, advice: str = "") -> int:
     """Print one line, or JSON, about what ended a command; its exit status."""
     if isinstance(error, KeyboardInterrupt):
         kind, status = "interrupted", getattr(error, "status", 130)
@@ -73,7 +73,7 @@ def report_error(error: BaseException, as_json: bool) -> int:
     else:
         usage = isinstance(error, UsageError)
         kind, status = ("usage", USAGE) if usage else (_kind(error), FAILURE)
-        message = _words(error)
+        message = _words(error) + advice
     if as_json:
         _print_json({"status": "error", "kind": kind, "error": message, "exit": status})
     else:

@@ -88,7 +88,7 @@ def add_parameters(group: Group) -> None:
     group.add_argument(
         "--hidden-directions",
         **whole,
-        help="directions of a pair before the last layer (default 20)",
+        help="directions of a pair before the last layer (default 20, fewer with many classes)",
     )
     group.add_argument(
         "--hidden-ridge", **number, help="ridge before the last layer (default: --ridge)"

@@ -104,7 +104,7 @@ class GEMEnsemble(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstimator)
     >>> GEMEnsemble(n_members=2).fit(X[:1000], y[:1000]).score(X[1000:], y[1000:]) > 0.95
     True
 
-    With random Fourier features, drawn anew for each member:
+    With random Fourier features, drawn separately for each member:
 
     >>> from eigenfeat import GEMClassifier
     >>> from sklearn.kernel_approximation import RBFSampler

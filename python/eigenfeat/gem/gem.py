@@ -377,7 +377,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
 
     def _checked(self, X: Any, y: Any, sample_weight: Weights, *, reset: bool) -> Any:
         """Rows, labels and weights, without rows of no weight."""
-        with naming_text(X):
+        with naming_text(X, y):
             X, y = validate_data(self, X, y, reset=reset, **ALLOW_NAN)
         check_classification_targets(y)
         return weighted_rows(X, y, sample_weight)

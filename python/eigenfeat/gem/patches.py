@@ -250,7 +250,8 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         images = self._images(X, first=first)
         labels = column_or_1d(y, warn=True)
         check_consistent_length(images, labels)
-        check_classification_targets(labels)
+        with naming_text(None, labels):
+            check_classification_targets(labels)
         weight = None
         if sample_weight is not None:
             weight = _check_sample_weight(

@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.text_columns import naming_text
 from eigenfeat._base.types import Floats
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import show
@@ -232,7 +233,7 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return np.log(np.maximum(out, np.finfo(checked.dtype).tiny)) if self.log else out
 
     def apply(self, X: ArrayLike) -> Floats:
-        """Filter epochs: sources in place of channels, shape (n, F, times).
+        """Filter epochs: the sources instead of the channels, shape (n, F, times).
 
         Parameters
         ----------
@@ -291,8 +292,11 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         X = self._epochs(X, None if first else self.n_channels_)
         labels = np.asarray(y)
         if labels.shape != (len(X),):
-            raise ValueError(f"y: expected {len(X)} labels, one an epoch, got shape {labels.shape}")
-        check_classification_targets(labels)
+            raise ValueError(
+                f"y: expected {len(X)} labels, one per epoch, got shape {labels.shape}"
+            )
+        with naming_text(None, labels):
+            check_classification_targets(labels)
         weight = row_weights(sample_weight, len(X))
         if first:
             self.moments_, self.n_channels_ = ClassMoments(classes), X.shape[1]

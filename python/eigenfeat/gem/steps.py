@@ -101,7 +101,7 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
             raise ValueError("events: expected None with n_clusters > 1, which makes events itself")
         groups = y if events is None else np.asarray(events)
         if groups.shape != y.shape:
-            raise ValueError(f"events: expected {len(y)} groups, one a row, got {groups.shape}")
+            raise ValueError(f"events: expected {len(y)} groups, one per row, got {groups.shape}")
         X, index, weight = weighted_rows(X, np.arange(len(y)), sample_weight)
         weight = class_weighted(self.class_weight, y[index], weight)
         rows = MemoryRows.completed(X, y[index], weight, self.n_threads)
@@ -138,7 +138,7 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
     def _checked(self, X: Any, *, reset: bool, y: Any = "no_validation") -> Any:
         small = getattr(X, "dtype", None) in (np.uint8, np.int8, np.uint16, np.int16, np.bool_)
         options = ALLOW_NAN | {"dtype": np.float32 if small else FLOATS, "reset": reset}
-        with naming_text(X):
+        with naming_text(X, y):
             found = validate_data(self, X, y, **options)
         if reset:
             return found

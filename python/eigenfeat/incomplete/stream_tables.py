@@ -80,7 +80,7 @@ def stream_tables(
     Parameters
     ----------
     model : ReliableClassifier
-        Fitted, with ``set_ == "pairwise"`` and linear discriminants of which each is a class.
+        Fitted, with ``set_ == "pairwise"`` and linear discriminants, one for each class.
     reliability : float, optional
         tau; that of the estimator by default.
     steps : ascending integers in 1..length, optional

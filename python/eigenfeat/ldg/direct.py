@@ -27,7 +27,7 @@ class DirectLDA(WeightedReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Directions, one a row, in the span of the classes' means, of unit variance between classes.
+        Directions, one per row, in the span of the class means, of unit variance between classes.
         The entry of largest magnitude is positive.
     eigenvalues_ : (ell,) array
         Variance within classes of the projections, ascending.

@@ -62,7 +62,7 @@ class DiscriminativeGaussian(Iterative, Speaks, LDG):
     Attributes
     ----------
     components_ : (n_components, d) array
-        Orthonormal directions in standardised columns, one a row.
+        Orthonormal directions in standardised columns, one per row.
     eigenvalues_ : (n_components,) array
         Ascending eigenvalues of B^T times the gradient. The directions are the basis of the
         subspace in which this matrix is diagonal.

@@ -31,7 +31,7 @@ class GSVDDiscriminant(WeightedReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Directions, one a row, of unit variance over all rows. The entry of largest magnitude is
+        Directions, one per row, of unit variance over all rows. The entry of largest magnitude is
         positive.
     alphas_, betas_ : (ell,) arrays
         Generalized singular values: standard deviations between and within classes of the

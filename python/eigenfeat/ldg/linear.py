@@ -84,7 +84,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     Attributes
     ----------
     components_ : (n_components, d) array
-        Orthonormal directions in standardised columns, one a row.
+        Orthonormal directions in standardised columns, one per row.
     mean_, scale_ : (d,) arrays
         Rows become ``(X - mean_) / scale_``. Scales are 1 without `standardize` and for constant
         columns, which have weight 0 in every direction.

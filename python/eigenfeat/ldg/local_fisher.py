@@ -66,7 +66,7 @@ class LocalFisher(ClassReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Directions, one a row. The entry of largest magnitude is positive.
+        Directions, one per row. The entry of largest magnitude is positive.
     eigenvalues_ : (ell,) array
         Local variance between classes over variance within, descending. Negative ones may occur and
         have weight 0.

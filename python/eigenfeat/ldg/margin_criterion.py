@@ -27,7 +27,7 @@ class MaximumMarginCriterion(WeightedReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Orthonormal directions, one a row, in the span of the rows. The entry of largest magnitude
+        Orthonormal directions, one per row, in the span of the rows. The entry of largest magnitude
         is positive.
     eigenvalues_ : (ell,) array
         Variance between classes less variance within, descending.

@@ -44,7 +44,7 @@ class NCA(Iterative, ClassReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Directions, one a row. The entry of largest magnitude is positive.
+        Directions, one per row. The entry of largest magnitude is positive.
     n_iter_ : int
         Number of iterations.
     mean_, classes_, n_features_in_
@@ -126,7 +126,7 @@ class NCA(Iterative, ClassReducer):
         return Reduction(found.T / (size * rows.unit), {"n_iter_": steps})
 
     def _steps(self, search: Any, X: Array, codes: Codes) -> tuple[Array, int]:
-        """Directions, one a row, and the number of steps."""
+        """Directions, one per row, and the number of steps."""
         seen: list[Any] = [None, 0]
 
         def told(flat: Array, step: int) -> None:

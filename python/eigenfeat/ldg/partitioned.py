@@ -47,7 +47,7 @@ class PartitionedReducer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     reducer : transformer or None, default=None
         Cloned and fitted for each part, with labels if there are any; None: ``LDG()``.
     part_size : int >= 1, default=1000
-        Most columns of a part. Parts have equal sizes, but for one column.
+        Maximum number of columns of a part. The sizes of parts differ by at most one column.
     partition : {"contiguous", "random"} or (d,) array-like, default="contiguous"
         "contiguous": neighbouring columns stand in one part, as is good for pixels, samples and
         spectra. "random": columns are dealt at random, as in Rotation Forest. An array has a label

@@ -171,8 +171,8 @@ class PooledPCA(PooledReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Orthonormal directions, one a row, for standardised rows; 0 for columns that are constant in
-        either domain. The entry of largest magnitude is positive.
+        Orthonormal directions, one per row, for standardised rows; 0 for columns that are constant
+        in either domain. The entry of largest magnitude is positive.
     eigenvalues_ : (ell,) array
         Variances of the pooled standardised rows along the directions, descending.
     mean_, scale_ : (d,) arrays
@@ -226,7 +226,7 @@ class PooledFisher(PooledReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Directions, one a row, for standardised rows, of unit variance within classes (the ridge
+        Directions, one per row, for standardised rows, of unit variance within classes (the ridge
         counts as variance); 0 for columns that are constant in either domain. The entry of largest
         magnitude is positive.
     eigenvalues_ : (ell,) array

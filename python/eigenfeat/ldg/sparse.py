@@ -72,7 +72,7 @@ class SparseLDG(LDG):
     Attributes
     ----------
     components_ : (n_components, d) array
-        Unit directions in standardised columns, one a row; exactly 0 in columns not used.
+        Unit directions in standardised columns, one per row; exactly 0 in columns not used.
     eigenvalues_ : (n_components,) array
         ``b^T (V - gamma A) b`` of the directions b, in the order in which they were found.
     sparsity_ : (n_components,) array of int

@@ -189,7 +189,7 @@ class TransferLDG(PooledReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Orthonormal directions, one a row, for standardised rows; 0 for columns left out. The
+        Orthonormal directions, one per row, for standardised rows; 0 for columns left out. The
         entry of largest magnitude is positive.
     eigenvalues_ : (ell,) array
         Eigenvalues of ``V - gamma A``, ascending.

@@ -93,10 +93,10 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
                 return X
             y = np.asarray(y)
             if y.shape != (len(X),):
-                raise ValueError(f"y: expected {len(X)} labels, one a row, got shape {y.shape}")
+                raise ValueError(f"y: expected {len(X)} labels, one per row, got shape {y.shape}")
             return X, y
         options = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "reset": reset}
-        with naming_text(X):
+        with naming_text(X, y):
             return validate_data(self, X, y, **options)
 
     def _labelled_rows(self, X: Any, y: Any, sample_weight: Any) -> MemoryRows:

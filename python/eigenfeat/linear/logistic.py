@@ -301,8 +301,8 @@ class MultinomialLogit(LogitSteps, LinearClassifier):
         sample_weight : (n,) array-like, optional
             Nonnegative weights of the rows.
         steps : int >= 0, default=10
-            Most conjugate gradient steps (four products with the rows each) that tighten the bound
-            if `penalty` is positive.
+            Maximum number of conjugate gradient steps (four products with the rows each) to tighten
+            the bound if `penalty` is positive.
 
         Returns
         -------

@@ -60,7 +60,7 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
 
     def _rows(self, X: Any, *, reset: bool, y: Any = "no_validation") -> Any:
         options = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "reset": reset}
-        with naming_text(X):
+        with naming_text(X, y):
             return validate_data(self, X, y, **options)
 
     def _settled(self, X: Any, y: Any, sample_weight: Any) -> Any:

@@ -54,8 +54,8 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     n_components : int >= 1, default=2
         Number of components, at most that of rows and of columns.
     sigma2 : float >= 0 or "cv", default="cv"
-        Variance of the rows about their reconstruction: the larger, the more the labels have to
-        say. 0 means PCA. "cv" evaluates each of `scales` by cross-validation; where 0 is among
+        Variance of the rows about their reconstruction. Larger values give the labels more
+        influence. 0 means PCA. "cv" evaluates each of `scales` by cross-validation; if 0 is one of
         them, it is chosen unless the mean gain over it exceeds twice its standard error.
     svm : MulticlassSVM or None, default=None
         Parameters of the SVM; None means ``MulticlassSVM()``.
@@ -69,7 +69,7 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     unlabeled : int or None, default=-1
         Label of rows without a class, which have no loss. None: there are none.
     max_iter : int >= 1, default=100
-        Most sweeps.
+        Maximum number of sweeps.
     tol : float > 0, default=1e-5
         Stops when a sweep turns the components by less, in the Frobenius norm over that of W.
 
@@ -91,7 +91,7 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     objective_ : float
         J; NaN where `sigma2_` is 0.
     objective_history_ : list of float
-        J after every sweep. It never rises but by rounding.
+        J after every sweep. It rises only by rounding errors.
     n_iter_ : int
         Number of sweeps.
     cv_scores_, cv_results_, best_score_, best_index_

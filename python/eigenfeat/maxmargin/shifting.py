@@ -66,7 +66,7 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
     n_copies : int >= 1, default=10
         Copies of each row, for "corrupted".
     max_iter : int >= 1, default=200
-        Most steps of the minimisation, for "joint". There is no warning when they are reached.
+        Maximum number of steps, for "joint". There is no warning when it is reached.
     tol : float > 0, default=1e-9
         For "joint": stops when a step reduces the objective by less than this fraction of its
         first value.

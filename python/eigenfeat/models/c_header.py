@@ -47,7 +47,7 @@ def to_c(
     Parameters
     ----------
     model : ReliableClassifier or ReliableClassifierCV
-        Fitted, with the rule "pairwise" and linear discriminants of which each is a class, such as
+        Fitted, with the rule "pairwise" and linear discriminants, one for each class, such as
         ``ReliableClassifier(LinearDiscriminantAnalysis())``. Its completion may have one Gaussian
         or one for each class.
     path : str or path-like, optional

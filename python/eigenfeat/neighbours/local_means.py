@@ -393,7 +393,7 @@ def _integers(values: Any, n: int, name: str) -> npt.NDArray[Any]:
     array = np.asarray(values)
     if array.shape != (n,) or (n and array.dtype.kind not in "iu"):
         raise ValueError(
-            f"{name}: expected {n} integers, one a row, got {array.dtype} of shape {array.shape}"
+            f"{name}: expected {n} integers, one per row, got {array.dtype} of shape {array.shape}"
         )
     return array
 

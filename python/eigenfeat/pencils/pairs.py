@@ -335,7 +335,7 @@ def _encoded(
     try:
         return table.encode(labels, n)
     except ValueError as error:
-        text = str(error).replace("one a row", "as many as y_true")
+        text = str(error).replace("one per row", "as many as y_true")
         raise ValueError(re.sub(r"^y: ", f"{name}: ", text)) from None
 
 

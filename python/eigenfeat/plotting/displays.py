@@ -37,7 +37,7 @@ class EmbeddingDisplay:
     Attributes
     ----------
     ax_, figure_ : axes and figure
-        What was drawn on, after `plot`.
+        The axes that `plot` has drawn on.
     points_ : list of PathCollection
         Points of each class, in ascending order.
 
@@ -184,7 +184,7 @@ class ReliabilityDisplay:
     Attributes
     ----------
     ax_, figure_ : axes and figure
-        What was drawn on, after `plot`.
+        The axes that `plot` has drawn on.
     errorbar_ : ErrorbarContainer
         The points and their standard errors.
 

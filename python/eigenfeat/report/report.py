@@ -133,9 +133,9 @@ def html_report(
         columns for the pixels of square images if neighbours in the square are correlated more than
         pixels that are far apart.
     sources : mapping, optional
-        What else the head of the page says, by name: files, for example.
+        Further entries of the head of the page, by name, such as files.
     random_state : int >= 0, default=0
-        Seed for folds and for what is drawn at random.
+        Seed for folds and random draws.
 
     Returns
     -------
@@ -162,7 +162,7 @@ def html_report(
     rows, names = _rows(model, X)
     labels = np.asarray(y)
     if labels.shape != (rows.shape[0],) or not len(labels):
-        raise ValueError(f"y: expected {rows.shape[0]} labels, one a row, got {show(y)}")
+        raise ValueError(f"y: expected {rows.shape[0]} labels, one per row, got {show(y)}")
     shape = _image_shape(image_shape, rows, len(names))
     from matplotlib import rc_context
 

@@ -315,7 +315,7 @@ def _column(values: Any, n: int, name: str) -> Any:
         return None
     column = values if hasattr(values, "shape") else np.asarray(values)
     if column.shape != (n,):
-        raise ValueError(f"{name}: expected {n} values, one a row, got shape {column.shape}")
+        raise ValueError(f"{name}: expected {n} values, one per row, got shape {column.shape}")
     return column
 
 

@@ -1,4 +1,4 @@
-"""scikit-learn's check of rows, whose error names the column of a cell that is text."""
+"""scikit-learn's check of rows, whose error names a cell that is text or a missing label."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ __all__ = ["validate_data"]
 
 def validate_data(estimator: BaseEstimator, X: object, *arguments: Any, **options: Any) -> Any:
     """As ``sklearn.utils.validation.validate_data``."""
-    with naming_text(X):
+    with naming_text(X, arguments[0] if arguments else options.get("y")):
         return validation.validate_data(estimator, X, *arguments, **options)

@@ -135,7 +135,8 @@ class _ColumnarSource(Source):
                 name = self.names[j]
                 raise ValueError(
                     f"{self.path}: column {name!r}: expected numbers, got {show(str(kind))[1:-1]}; "
-                    f"leave it out by drop (--drop {name}) or choose others by columns (--columns)"
+                    f"leave it out with drop (--drop {name}) or name the columns of numbers in "
+                    "columns (--columns)"
                 )
         small = all(types.is_float32(kind) or types.is_float16(kind) for kind in kinds)
         self.dtype = np.dtype(np.float32 if small else np.float64)

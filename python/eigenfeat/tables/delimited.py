@@ -143,7 +143,8 @@ class DelimitedSource(Source):
             name = self.names[column]
             raise ValueError(
                 f"{self.path}: column {name!r}: expected numbers, got {show(other[0])}; leave it "
-                f"out by drop (--drop {name}) or choose others by columns (--columns)"
+                f"out with drop (--drop {name}) or name the columns of numbers in columns "
+                "(--columns)"
             )
 
     # ---- parsing -----------------------------------------------------------------------------

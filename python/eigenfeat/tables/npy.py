@@ -222,7 +222,7 @@ class NpySource(Source):
             return None
         if found is not None and found.shape != self._rows.shape[:1]:
             raise ValueError(
-                f"{found.path}: expected {self._rows.shape[0]} labels, one a row of {self.path}, "
+                f"{found.path}: expected {self._rows.shape[0]} labels, one per row of {self.path}, "
                 f"got shape {found.shape}"
             )
         if found is not None and found.dtype.kind not in "biufUS":

@@ -113,8 +113,8 @@ def test_many_bad_csv_lines_are_counted_wherever_reading_starts(tmp_path, rng, m
 def test_text_columns_are_named(tmp_path):
     arrow_modules()
     X, y = np.arange(6.0).reshape(3, 2), ["a", "b", "a"]
-    text = "column 'kind': expected numbers, got {}; leave it out by drop (--drop kind) or choose "
-    text += "others by columns (--columns)"
+    text = "column 'kind': expected numbers, got {}; leave it out with drop (--drop kind) or name "
+    text += "the columns of numbers in columns (--columns)"
     (tmp_path / "a.csv").write_text(csv_text(X, y))
     with pytest.raises(ValueError, match=message(tmp_path / "a.csv", text.format("'a'"))):
         read(tmp_path / "a.csv")

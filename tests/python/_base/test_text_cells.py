@@ -1,4 +1,4 @@
-"""A text cell is named by its column in every estimator's error."""
+"""Errors of every estimator name the column of a text cell, and the row without a label."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from every_estimator import DOMAINS, ESTIMATORS, X, Y, new
+from sklearn.base import is_classifier, is_regressor
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 import eigenfeat as ef
@@ -22,6 +23,20 @@ def test_fit_names_the_column(name):
     with pytest.raises(ValueError, match=r"text in column 'c' \('green' in row 3\)"):
         estimator.fit(frame, Y, **more)
     assert len(DOMAINS) == len(X)
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA], ids=["None", "nan", "NA"])
+@pytest.mark.parametrize("name", NAMES)
+def test_fit_names_the_row_without_a_label(name, missing):
+    estimator, more = new(name)
+    if not is_classifier(estimator) and not estimator.__sklearn_tags__().target_tags.required:
+        pytest.skip("it needs no labels")
+    if is_regressor(estimator) or name == "SlicedInverseRegression":
+        pytest.skip("its targets are numbers")
+    labels = np.array(Y).astype(str).astype(object)
+    labels[3] = missing
+    with pytest.raises(ValueError, match=r"^y: expected a label for every row, .* in row 3; leave"):
+        estimator.fit(X, labels, **more)
 
 
 def test_predictions_name_the_column():

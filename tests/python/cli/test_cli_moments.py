@@ -358,8 +358,8 @@ def test_errors_end_with_their_status(files, capsys):
     np.save(folder / "X.npy", X)
     status, _, err = run(capsys, *moments(folder))
     path = folder / "X.npy"
-    text = f"eigenfeat: {path}: row 5, column '2': expected a finite float32 number, got nan\n"
-    assert (status, err) == (1, text)
+    text = f"{path}: row 5, column '2': expected a finite float32 number, got nan"
+    assert (status, err) == (1, f"eigenfeat: {text}; --skip-bad leaves such rows out\n")
     np.save(folder / "X.npy", np.full((2000, 2), np.nan))
     status, _, err = run(capsys, *moments(folder, "--skip-bad"))
     assert (status, err) == (

@@ -318,7 +318,7 @@ def test_rows_labels_and_weights_that_do_not_fit(digits):
         model.fit(X, y, np.zeros(500))
     with pytest.raises(ValueError, match="Negative values in data passed to `sample_weight`"):
         model.fit(X, y, -np.ones(500))
-    with pytest.raises(ValueError, match=r"events: expected 500 groups, one a row, got \(3,\)"):
+    with pytest.raises(ValueError, match=r"events: expected 500 groups, one per row, got \(3,\)"):
         model.fit(X, y, events=[0, 1, 2])
     with pytest.raises(ValueError, match="expected rows of at least two classes"):
         model.fit(X, y, events=np.zeros(500, dtype=int))

@@ -160,7 +160,7 @@ def bad(rng):
         "object": (held, y, "of epoch 5"),
         "constant": (flat, y, r"X: expected channels that vary, got constant ones: \[2, 5\]"),
         "hole": (hole, y, "X: expected finite numbers, got nan in epoch 3, channel 1, sample 7"),
-        "labels": (X, y[:5], r"y: expected 12 labels, one an epoch, got shape \(5,\)"),
+        "labels": (X, y[:5], r"y: expected 12 labels, one per epoch, got shape \(5,\)"),
         "one class": (X, np.zeros(12), "at least two classes"),
         "text": ([["a"]], y, "X: expected"),
         "none": (X[:0], y[:0], "X: expected"),

@@ -37,7 +37,7 @@ def test_what_is_no_domain(domain, message):
 
 
 def test_labels_are_counted():
-    with pytest.raises(ValueError, match="y: expected 3 labels, one a row, got 2"):
+    with pytest.raises(ValueError, match="y: expected 3 labels, one per row, got 2"):
         split_domains(np.zeros((3, 2)), [0, 1], [1, 1, -1])
 
 

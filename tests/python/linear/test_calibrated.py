@@ -328,7 +328,7 @@ def test_errors(overlapping, digits):
         model.fit(X, y, np.zeros(400))
     with pytest.raises(ValueError, match="Input X contains NaN"):
         model.fit(np.where(X > 2, np.nan, X), y)
-    with pytest.raises(ValueError, match=r"y: expected 900 labels, one a row, got shape \(3,\)"):
+    with pytest.raises(ValueError, match=r"y: expected 900 labels, one per row, got shape \(3,\)"):
         model.fit(digits[0], [0, 1, 2])
     model.fit(digits[0], digits[1])
     with pytest.raises(ValueError, match=f"X: expected {digits[0].shape[1]} features, got 384"):

@@ -191,7 +191,7 @@ def test_errors_leave_the_estimator_as_it_was(rows, change, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda X, y: (X.take(np.arange(5)), y), "y: expected 5 labels, one a row"),
+        (lambda X, y: (X.take(np.arange(5)), y), "y: expected 5 labels, one per row"),
         (lambda X, y: (X, y[:, None]), "y: expected 178 labels"),
         (lambda X, y: (X, None), "y"),
         (lambda X, y: (X, 0 * y), "y: expected rows of at least two classes"),

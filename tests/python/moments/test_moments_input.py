@@ -90,7 +90,7 @@ def test_misuse_is_named(rng):
         (([["a", "b"]], [0]), {}, "X: expected an array of real numbers"),
         (([[1, 2], [3]], [0, 1]), {}, "X: expected an array of real numbers"),
         ((np.ma.masked_greater(X, 1), y), {}, "X: expected no masked entries"),
-        ((X, y[:-1]), {}, f"y: expected {n} labels, one a row, got {n - 1}"),
+        ((X, y[:-1]), {}, f"y: expected {n} labels, one per row, got {n - 1}"),
         ((X, X), {}, "y: expected a 1-D array"),
         ((X, np.where(y == 1, np.nan, 0.0)), {}, "y: expected finite labels, got nan in row"),
         ((X, np.array([None] * n)), {}, "y: expected labels, got None in row 0"),

@@ -125,7 +125,7 @@ def test_projections_are_quartiles_of_the_rows(gem):
 def test_wrong_projections_are_named():
     with pytest.raises(ValueError, match="projections: expected finite numbers in one dimension"):
         ProjectionsDisplay.from_predictions(Y, X, pair=(0, 1))
-    with pytest.raises(ValueError, match="y: expected 3 labels, one a row"):
+    with pytest.raises(ValueError, match="y: expected 3 labels, one per row"):
         ProjectionsDisplay.from_predictions(Y, [1.0, 2.0, 3.0], pair=(0, 1))
     with pytest.raises(ValueError, match="pair: expected two labels"):
         ProjectionsDisplay.from_predictions(Y, X[:, 0], pair=(0, 1, 2))

@@ -107,7 +107,7 @@ def test_memory_mapped_rows_may_have_events(tmp_path, digits):
     found = GEMClassifier(n_directions=1, hidden_directions=1, depth=2).fit(X, y, events=events)
     np.testing.assert_array_equal(found.layers_[1].pairs, memory.layers_[1].pairs)
     assert objective_gap(memory.logit_, found.logit_) < 1e-4
-    with pytest.raises(ValueError, match=r"events: expected 900 values, one a row"):
+    with pytest.raises(ValueError, match=r"events: expected 900 values, one per row"):
         found.fit(X, y, events=events[1:])
     with pytest.raises(ValueError, match=r"events: expected None with blocks of rows"):
         found.fit(GeneratedBlocks([(X, y)]), events=events)

@@ -96,7 +96,7 @@ def effective_length(
         raise ValueError("X: expected a dense array of finite numbers, got others")
     labels = np.asarray(y)
     if labels.shape != rows.shape[:1]:
-        raise ValueError(f"y: expected {len(rows)} labels, one a row, got {show(y)}")
+        raise ValueError(f"y: expected {len(rows)} labels, one per row, got {show(y)}")
     if classifier is not None and (isinstance(classifier, type) or not hasattr(classifier, "fit")):
         raise ValueError(f"classifier: expected a classifier or None, got {show(classifier)}")
     check_classification_targets(labels)

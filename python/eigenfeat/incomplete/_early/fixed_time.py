@@ -120,7 +120,7 @@ class FixedTime(RowClassifier):
         Parameters
         ----------
         X : (m, d) array-like
-            Complete series, of which later samples are ignored.
+            Complete series; later samples are ignored.
 
         Returns
         -------

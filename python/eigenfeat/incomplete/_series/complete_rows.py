@@ -39,7 +39,7 @@ def labelled_complete_rows(
 ) -> tuple[_Array, Labels]:
     """Rows and labels to fit on; ValueError, with advice, at the first NaN or infinity."""
     options = {"dtype": np.float64, "order": "C", "ensure_all_finite": False}
-    with naming_text(X):
+    with naming_text(X, y):
         rows, labels = validate_data(estimator, X, y, ensure_min_samples=2, **options)
     return _finite(estimator, rows, _FIT), labels
 

@@ -1,12 +1,12 @@
 """How much slower fits become beside processes that keep cores busy, ours and our peers'.
 
-    python bench/company.py --data DIR --busy 0 1 2
-    python bench/company.py --data DIR --one-core
+    python bench/busy_machine.py --data DIR --busy 0 1 2
+    python bench/busy_machine.py --data DIR --one-core
 
 Every task runs alone first, then beside one endless loop in a process of its own, then beside two.
-In each state implementations take turns, and the median counts. `slower` is the time in company
-over the time alone; `ratio` is our `slower` over that of the peer, which does the same kind of work
-with BLAS's threads or with scikit-learn's.
+In each state implementations take turns, and the median counts. `slower` is the time beside those
+loops over the time alone; `ratio` is our `slower` over that of the peer, which does the same kind
+of work with BLAS's threads or with scikit-learn's.
 
 With `--one-core` the tasks run in processes with all cores, with one thread on all cores, and with
 one core alone by affinity (Linux). What is lost to threads that have no core is the third time over
