@@ -107,7 +107,7 @@ def killing(client, delays):
                 return
             pids = waited_for(client, 1, ended)
             victim = pids[turn % len(pids)]
-            os.kill(victim, signal.SIGKILL)
+            os.kill(victim, getattr(signal, "SIGKILL", signal.SIGTERM))  # Windows kills by that
             killed.append(victim)
 
     thread = threading.Thread(target=kill)

@@ -15,7 +15,6 @@ import argparse
 import json
 import os
 import re
-import resource
 import subprocess
 import sys
 import tempfile
@@ -139,6 +138,8 @@ BAD = ("crash", "hang", "memory", "escaped", "unclear", "warned")
 
 def work(reader: str, seed: int, first: int, count: int) -> None:
     """In a child: a line for each case before and after it, as JSON."""
+    import resource  # not on every system, and other functions of this file are imported there
+
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         cases = Cases(reader, seed, folder)

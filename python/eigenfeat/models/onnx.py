@@ -1,6 +1,6 @@
 """Fitted classifiers and features as ONNX models, for runtimes without Python.
 
-The models use plain operators (MatMul, Relu, Sqrt, Cos, Mul, Concat, Softmax, Gather, Erf), so any
+The models use plain operators (MatMul, Relu, Sqrt, Sin, Mul, Concat, Softmax, Gather, Erf), so any
 runtime for opset 17 can run them. Needs the extra ``onnx``: ``pip install "eigenfeat[onnx]"``.
 """
 
@@ -321,10 +321,10 @@ def _standardised(graph: _Graph, model: StandardScaler, rows: str) -> str:
 
 
 def _fourier(graph: _Graph, model: RBFSampler, rows: str) -> str:
-    """``sqrt(2 / D) cos(rows W + b)``."""
-    angles = graph.affine(rows, model.random_weights_, model.random_offset_)
+    """``sqrt(2 / D) cos(rows W + b)``, as a sine: onnxruntime 1.23 has no cosine in float64."""
+    angles = graph.affine(rows, model.random_weights_, model.random_offset_ + math.pi / 2)
     amplitude = graph.scalar(math.sqrt(2.0 / len(model.random_offset_)))
-    return graph.node("Mul", graph.node("Cos", angles), amplitude)
+    return graph.node("Mul", graph.node("Sin", angles), amplitude)
 
 
 def _logit(graph: _Graph, model: Any, rows: str) -> str:

@@ -8,6 +8,10 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.skipif(
+    sys.platform == "win32", reason="signals are sent as POSIX has them"
+)
+
 # Work for many seconds in one call of the core, and SIGINT after some tenths of a second. Each
 # block takes little time, and a call that is not interrupted many seconds.
 SETUP = """

@@ -86,7 +86,10 @@ def run(made, rows):
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_classifiers(name, dtype):
     model = fitted(name)
-    found = run(to_onnx(model, dtype=dtype), X[TEST].astype(dtype))
+    made = to_onnx(model, dtype=dtype)
+    # The newest onnxruntime for Python 3.10 and for Intel's macOS has none in float64.
+    assert "Cos" not in {node.op_type for node in made.graph.node}
+    found = run(made, X[TEST].astype(dtype))
     expected = model.predict_proba(X[TEST])
     assert list(found) == ["label", "probabilities"]
     assert found["probabilities"].dtype == dtype

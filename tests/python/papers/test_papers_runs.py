@@ -56,7 +56,11 @@ def test_a_method_is_measured_in_a_process_of_its_own(folder):
 @pytest.mark.parametrize(
     ("build", "failure"),
     [
-        (papers_support.dies, "the process ended early (exit code -9)"),
+        pytest.param(
+            papers_support.dies,
+            "the process ended early (exit code -9)",
+            marks=pytest.mark.skipif(sys.platform == "win32", reason="it has no signal 9"),
+        ),
         (papers_support.fails, "ValueError: ridge: expected a number, got none"),
     ],
 )
@@ -118,6 +122,7 @@ def test_an_unknown_method_ends_with_status_2(folder, capsys):
     assert "only: expected part of a method's name" in capsys.readouterr().err
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent as POSIX has them")
 def test_control_c_ends_the_command_with_its_rows(folder, tmp_path):
     arguments = ["defaults", "--data", str(folder), "--output", str(tmp_path)]
     command = [sys.executable, "-m", "bench.papers", *arguments, "--only", "logistic"]
