@@ -86,6 +86,11 @@ class GEMClassifier(ClassifierSteps):
     temperature : float > 0 or "auto", default="auto"
         Number that the logits are divided by, which changes probabilities and no labels. "auto"
         minimises the log loss of rows that had no part in the logit's weights, see Notes.
+    logit_solver : {"auto", "lbfgs", "gaussian"}, default="auto"
+        How the logit's weights are found. "lbfgs" minimises the penalised log loss; "gaussian"
+        takes those of Gaussian classes that share a covariance, in closed form, with a shrinkage
+        that is chosen by leave-one-out instead of `penalty`. "auto" is "gaussian" with more than 50
+        classes. See :class:`MultinomialLogit`.
     random_state : int, RandomState or None, default=0
         Seed for `scale`, clusters, random pairs, the rows of the logit's metric, and the folds of
         the temperature.
@@ -101,7 +106,7 @@ class GEMClassifier(ClassifierSteps):
     logit_ : MultinomialLogit
         The classifier on the last layer's features; its weights are divided by the temperature.
     penalty_ : float
-        The penalty that was chosen or given.
+        The penalty that was chosen or given; of Gaussian classes, the shrinkage.
     temperature_ : float
         Number that the logits were divided by.
     classes_ : (k,) array
@@ -174,6 +179,7 @@ class GEMClassifier(ClassifierSteps):
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "temperature": MultinomialLogit._parameter_constraints["temperature"],
+        "logit_solver": MultinomialLogit._parameter_constraints["solver"],
         "random_state": ["random_state"],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
         "verbose": ["verbose"],
@@ -199,6 +205,7 @@ class GEMClassifier(ClassifierSteps):
         n_clusters: int = 1,
         class_weight: Any = None,
         temperature: float | str = "auto",
+        logit_solver: str = "auto",
         random_state: RandomState = 0,
         n_threads: int | None = None,
         verbose: int = 0,
@@ -221,6 +228,7 @@ class GEMClassifier(ClassifierSteps):
         self.n_clusters = n_clusters
         self.class_weight = class_weight
         self.temperature = temperature
+        self.logit_solver = logit_solver
         self.random_state = random_state
         self.n_threads = n_threads
         self.verbose = verbose

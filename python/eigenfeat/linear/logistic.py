@@ -76,6 +76,11 @@ class MultinomialLogit(LogitSteps, LinearClassifier):
     temperature : float > 0 or "auto", default=1.0
         Number that the fitted weights are divided by, which changes probabilities and no labels.
         "auto" minimises the log loss of rows that had no part in the weights, see Notes.
+    solver : {"lbfgs", "gaussian", "auto"}, default="lbfgs"
+        "lbfgs" minimises the objective. "gaussian" takes the logits of Gaussian classes that share
+        a covariance, in closed form; see Notes. "auto" is "gaussian" with more than 50 classes
+        unless `l2`, `warm_start`, `early_stopping` or ``fit_intercept=False`` ask for the
+        objective.
     random_state : int, RandomState or None, default=0
         Seed for drawing the rows of the Gram matrix, the held-out rows and the folds.
     n_threads : int or None, default=None
@@ -91,11 +96,11 @@ class MultinomialLogit(LogitSteps, LinearClassifier):
     classes_ : (k,) array
         Labels, sorted.
     penalty_ : float
-        The penalty that was chosen or given.
+        The penalty that was chosen or given; with Gaussian classes, the shrinkage rho.
     temperature_ : float
         Number that the weights were divided by.
     n_iter_ : (1,) array of int
-        Number of iterations.
+        Number of iterations; with Gaussian classes, of shrinkages that were tried.
     objective_ : float
         The objective at the weights before the temperature.
     objective_history_ : list of float
@@ -105,8 +110,9 @@ class MultinomialLogit(LogitSteps, LinearClassifier):
     gap_ : float
         Estimate, not a bound, of the objective's excess over its minimum: the larger of the
         decrease predicted by the quadratic model and the decrease in the last steps. See Notes.
-    stop_reason_ : {"converged", "precision", "stopped", "iterations"}
-        Reason for stopping: estimated gap, rounding errors, held-out rows, or `max_iter`.
+    stop_reason_ : {"converged", "precision", "stopped", "iterations", "closed form"}
+        Reason for stopping: estimated gap, rounding errors, held-out rows, or `max_iter`. "closed
+        form" with Gaussian classes, where objective, gap and norm are NaN.
     validation_history_ : list of float
         With `early_stopping`, mean loss of the held-out rows at the start and after every
         iteration.
@@ -148,6 +154,15 @@ class MultinomialLogit(LogitSteps, LinearClassifier):
     `early_stopping`, it uses the rows that are held out anyway. ``penalty="auto"`` fits the same
     folds with each penalty, from large to small.
 
+    ``solver="gaussian"`` has the weights ``H^-1 m_c`` and constants ``log pi_c - m_c^T H^-1 m_c /
+    2``, with class means m_c, shares pi_c and ``H = S + rho D^2``: S is the covariance within
+    classes, and D^2 has its diagonal or, with ``ridge_scale="common"``, the mean of that. rho is
+    the best of 0.0001, 0.0003, ..., 100 by the log loss, at the best temperature, of at most 10,000
+    rows left out one by one, which takes no other fit. `penalty`, `l2`, `ridge`, `gram_rows`,
+    `tol`, `max_iter` and `early_stopping` have no effect. With p features and k classes it takes
+    12 p^2 + 40 p k bytes, and at most 100 MB or, with more than 4,000 classes, 24,000 k for the rows
+    left out.
+
     References
     ----------
     N. Karampatziakis and P. Mineiro, "Discriminative Features via Generalized Eigenvectors", ICML
@@ -177,6 +192,7 @@ class MultinomialLogit(LogitSteps, LinearClassifier):
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "warm_start": ["boolean"],
         "temperature": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "solver": [StrOptions({"lbfgs", "gaussian", "auto"})],
         "random_state": ["random_state"],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
         "verbose": ["verbose"],
@@ -196,6 +212,7 @@ class MultinomialLogit(LogitSteps, LinearClassifier):
         validation_fraction: float = 0.1,
         warm_start: bool = False,
         temperature: float | str = 1.0,
+        solver: str = "lbfgs",
         random_state: RandomState = 0,
         n_threads: int | None = None,
         verbose: int = 0,
@@ -212,6 +229,7 @@ class MultinomialLogit(LogitSteps, LinearClassifier):
         self.validation_fraction = validation_fraction
         self.warm_start = warm_start
         self.temperature = temperature
+        self.solver = solver
         self.random_state = random_state
         self.n_threads = n_threads
         self.verbose = verbose
@@ -316,6 +334,8 @@ class MultinomialLogit(LogitSteps, LinearClassifier):
         moved to their optimum. The equations are in ``eigenfeat/linear/gap_bound.py``.
         """
         check_is_fitted(self, "coef_")
+        if self.stop_reason_ == "closed form":
+            raise ValueError("solver: expected weights by 'lbfgs', got those of Gaussian classes")
         steps = check_whole(steps, "steps", at_least=0)
         if given_blocks(X, y, sample_weight) is not None:
             raise ValueError("X: expected rows in memory, got blocks or a memory-mapped array")

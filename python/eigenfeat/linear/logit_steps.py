@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 
 from eigenfeat._base.lazy import cached_property
 from eigenfeat._base.speaking import warn_caller
+from eigenfeat.linear.gaussian import GaussianClasses
 from eigenfeat.linear.lbfgs import Minimum, minimise
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty, gram_rows, uncentred
 from eigenfeat.linear.logit_watch import Watch
@@ -39,6 +40,7 @@ PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)  # that "auto" chooses from
 _COARSE = 1e-2  # of a fold's minimum: with 1e-3, T is the same to 2%
 _LEAST_GRAM_ROWS = 2_000
 _MOST_STEPS = 30
+MOST_BY_LBFGS = 50  # classes, that "auto" fits by L-BFGS: beyond, Gaussian ones are as accurate
 _MOST_BYTES = 64e6  # of a fold's rows that are brought here
 
 
@@ -156,6 +158,8 @@ class LogitSteps(Iterative):
     max_iter: int
     warm_start: bool
     temperature: float | str
+    solver: str
+    early_stopping: bool
     fit_intercept: bool
     random_state: Any
     verbose: int
@@ -174,6 +178,10 @@ class LogitSteps(Iterative):
         before = (self.classes_, self._all_weights()) if again else None
         random = check_random_state(self.random_state)
         problem, held_out, centre = self._problems(X, y, sample_weight, random)
+        if self._in_closed_form(penalties, problem.shape[1]):
+            self._solve_gaussian(problem, centre, random)
+            yield self
+            return
         energies = penalties
         if energies is None and not isinstance(self.penalty, str):
             energies = (self.penalty,)
@@ -197,6 +205,33 @@ class LogitSteps(Iterative):
             W = model._minimise(problem, metric, W, held_out, centre)
             model._cool(model._temperature(unseen) if cooled == "auto" else cooled)
             yield model
+
+    def _in_closed_form(self, penalties: Sequence[float] | None, n_classes: int) -> bool:
+        """Whether the weights are those of Gaussian classes."""
+        if self.solver == "gaussian":
+            if penalties is not None:
+                raise ValueError("penalties: expected None with solver='gaussian', got some")
+            if not self.fit_intercept:
+                raise ValueError("fit_intercept: expected True with solver='gaussian', got False")
+            return True
+        asked = penalties is not None or self.warm_start or self.early_stopping or self.l2 > 0
+        many = self.solver == "auto" and n_classes > MOST_BY_LBFGS
+        return many and not asked and self.fit_intercept
+
+    def _solve_gaussian(self, problem: LogitProblem, centre: Any, random: Any) -> None:
+        started = time.perf_counter()
+        gaussian = GaussianClasses(problem, self.ridge_scale == "common", random)
+        found, tried = gaussian.chosen(self._step_done)
+        self._say(f"shrinkage: {found.shrinkage:.3g} ({time.perf_counter() - started:.1f} s)")
+        self.penalty_, self.n_iter_ = found.shrinkage, np.array([tried], dtype=np.int32)
+        self.objective_ = self.gap_ = self.gradient_norm_ = np.nan
+        self.objective_history_, self.validation_history_ = [], []
+        self.stop_reason_ = "closed form"
+        self._keep(uncentred(found.W, centre))
+        started = time.perf_counter()
+        auto = self.temperature == "auto"
+        self._cool(gaussian.temperature(found) if auto else float(self.temperature))
+        self._say(f"temperature: {self.temperature_:.3g} ({time.perf_counter() - started:.1f} s)")
 
     def _chosen(self, unseen: Any) -> tuple[list[float], float | str]:
         """The penalty of the least held-out log loss, and its temperature."""

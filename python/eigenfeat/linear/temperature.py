@@ -89,10 +89,10 @@ def held_out_logits(
     return [(block.scores(W, constant, n_threads), np.asarray(block.y), block.weight)]
 
 
-def temperature(logits: Logits) -> float:
+def temperature(logits: Logits, start: float = 1.0) -> float:
     """The T whose ``logits / T`` have the least log loss on smoothed targets.
 
-    It lies between 1/50 and 50, and is 1 where there are no logits.
+    It lies between 1/50 and 50, and is 1 where there are no logits. The search begins at `start`.
     """
     if not logits:
         return 1.0
@@ -102,7 +102,7 @@ def temperature(logits: Logits) -> float:
     wrong = 1.0 / ((n + 2.0) * (k - 1.0))  # the target of each label that is not the row's
     aimed = (1.0 - k * wrong) * z[np.arange(n), codes] + wrong * z.sum(axis=1)
     low, high = 1.0 / _LARGEST, _LARGEST
-    beta = 1.0
+    beta = 1.0 / start
     for _ in range(100):  # Newton's method, kept inside an interval that halves where it leaves it
         P = np.exp(beta * z)
         P /= P.sum(axis=1, keepdims=True)
