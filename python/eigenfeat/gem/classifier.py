@@ -89,8 +89,8 @@ class GEMClassifier(ClassifierSteps):
     logit_solver : {"auto", "lbfgs", "gaussian"}, default="auto"
         How the logit's weights are found. "lbfgs" minimises the penalised log loss; "gaussian"
         takes those of Gaussian classes that share a covariance, in closed form, with a shrinkage
-        that is chosen by leave-one-out instead of `penalty`. "auto" is "gaussian" with more than 50
-        classes. See :class:`MultinomialLogit`.
+        that is chosen by leave-one-out instead of `penalty`. "auto" is "gaussian" with more than
+        100 classes. See :class:`MultinomialLogit`.
     random_state : int, RandomState or None, default=0
         Seed for `scale`, clusters, random pairs, the rows of the logit's metric, and the folds of
         the temperature.
@@ -135,8 +135,8 @@ class GEMClassifier(ClassifierSteps):
     The temperature is that of held-out logits: the logit is fitted again, to a coarse tolerance, to
     the rows outside each of three folds (up to 1,000 rows) or two, or to a half of at most 20,000
     rows beyond 5,000. The directions are those of all rows, so that where they are nearly as many
-    as a class has rows, probabilities remain somewhat too confident. ``penalty="auto"`` fits these
-    folds with six penalties and takes the one of the least log loss.
+    as a class has rows, probabilities remain somewhat too confident. ``penalty="auto"`` takes
+    that of six penalties with the least log loss of held-out rows.
 
     Memory beyond the rows, with F directions on the last layer and p features: 4 n F bytes for
     projections, and at most 4 F min(n, 30,000) for those of a fold; 4 p^2 for the logit's metric,

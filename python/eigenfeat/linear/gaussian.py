@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.core import core
-from eigenfeat._base.types import Codes
+from eigenfeat._base.types import Codes, Floats
 from eigenfeat.linear.logit_problem import LogitProblem
 from eigenfeat.linear.temperature import Logits, log_loss, temperature
 from eigenfeat.rows import reductions
@@ -204,13 +204,15 @@ class GaussianClasses:
     def _logits(self, found: Shrunk, rows: Block) -> Logits:
         """Logits of rows, each from weights of all others; see the file's head."""
         out: Logits = []
-        Q = Block(np.ascontiguousarray(self.means.T)).scores(found.W[:-1], False, self._given_threads)
+        Q = Block(np.ascontiguousarray(self.means.T)).scores(
+            found.W[:-1], False, self._given_threads
+        )
         for first in range(0, len(rows), _PIECE):
             piece = rows.take(slice(first, first + _PIECE))
             out.append((self._left(found, piece, Q), np.asarray(piece.y), piece.weight))
         return out
 
-    def _left(self, found: Shrunk, piece: Block, Q: _Array) -> _Array:
+    def _left(self, found: Shrunk, piece: Block, Q: Floats) -> _Array:
         X = piece.X.toarray() if hasattr(piece.X, "toarray") else piece.X
         moved = X.astype(np.float64).T - self.centre
         length = np.einsum("ij,ij->j", moved, found.solve(moved))

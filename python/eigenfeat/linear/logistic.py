@@ -78,7 +78,7 @@ class MultinomialLogit(LogitSteps, LinearClassifier):
         "auto" minimises the log loss of rows that had no part in the weights, see Notes.
     solver : {"lbfgs", "gaussian", "auto"}, default="lbfgs"
         "lbfgs" minimises the objective. "gaussian" takes the logits of Gaussian classes that share
-        a covariance, in closed form; see Notes. "auto" is "gaussian" with more than 50 classes
+        a covariance, in closed form; see Notes. "auto" is "gaussian" with more than 100 classes
         unless `l2`, `warm_start`, `early_stopping` or ``fit_intercept=False`` ask for the
         objective.
     random_state : int, RandomState or None, default=0
@@ -152,7 +152,9 @@ class MultinomialLogit(LogitSteps, LinearClassifier):
     ``temperature="auto"`` refits the weights to the rows outside each of three folds (up to 1,000
     rows) or two, with the same penalties, or to a half of at most 20,000 rows beyond 5,000. With
     `early_stopping`, it uses the rows that are held out anyway. ``penalty="auto"`` fits the same
-    folds with each penalty, from large to small.
+    folds with each penalty, from large to small; beyond 1,000 rows one fold, from 0.1 on downhill,
+    and the others with the penalty that it chose. The mean of the folds' weights is where the fit
+    to all rows starts, but for arrays.
 
     ``solver="gaussian"`` has the weights ``H^-1 m_c`` and constants ``log pi_c - m_c^T H^-1 m_c /
     2``, with class means m_c, shares pi_c and ``H = S + rho D^2``: S is the covariance within
@@ -160,8 +162,7 @@ class MultinomialLogit(LogitSteps, LinearClassifier):
     the best of 0.0001, 0.0003, ..., 100 by the log loss, at the best temperature, of at most 10,000
     rows left out one by one, which takes no other fit. `penalty`, `l2`, `ridge`, `gram_rows`,
     `tol`, `max_iter` and `early_stopping` have no effect. With p features and k classes it takes
-    12 p^2 + 40 p k bytes, and at most 100 MB or, with more than 4,000 classes, 24,000 k for the rows
-    left out.
+    12 p^2 + 40 p k bytes, and 100 MB for the rows left out, or 50,000 k if that is more.
 
     References
     ----------

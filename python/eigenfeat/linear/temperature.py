@@ -20,9 +20,8 @@ Approximate leave-one-out (one Newton step from the weights of all rows) is no a
 default penalty leaves most rows nearly without curvature, where a step in the quadratic model of
 the objective is many times too long.
 
-A penalty is chosen by the same folds: their weights follow a path of penalties, from large to
-small, and the one whose held-out logits have the least log loss, each divided by its own
-temperature, is that of the fit to all rows.
+A penalty is chosen by the same folds, see `eigenfeat.linear.unseen`: the one whose held-out logits
+have the least log loss, each divided by its own temperature, is that of the fit to all rows.
 """
 
 from __future__ import annotations
@@ -38,12 +37,12 @@ from eigenfeat._base.types import Codes
 if TYPE_CHECKING:
     from eigenfeat.rows.blocks import Block
 
-__all__ = ["Logits", "folds", "held_out_logits", "log_loss", "temperature"]
+__all__ = ["FEW", "Logits", "folds", "held_out_logits", "log_loss", "temperature"]
 
 _Array = npt.NDArray[np.float64]
 Logits = list[tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any] | None]]
 
-_FEW, _FEW_FOLDS = 1_000, 3  # rows, of which a half would be too few to train on
+FEW, _FEW_FOLDS = 1_000, 3  # rows, of which a half would be too few to train on
 _SOME = 5_000  # rows, up to which each is held out in one of two folds
 _MOST_TRAINED, _MOST_HELD = 20_000, 10_000  # rows of the one fold beyond
 _MOST_LOGITS = 4_000_000  # numbers that are held
@@ -58,7 +57,7 @@ def folds(codes: Codes, n_classes: int, random: Any) -> list[tuple[Codes, Codes]
     another of at most 10,000 beyond. The only row of a class is never held out.
     """
     n = len(codes)
-    count = _FEW_FOLDS if n <= _FEW else 2
+    count = _FEW_FOLDS if n <= FEW else 2
     drawn = random.permutation(n)
     order = drawn[np.argsort(codes[drawn], kind="stable")]
     fold = np.empty(n, dtype=np.intp)
