@@ -44,11 +44,11 @@ __all__ = ["GaussianClasses", "Shrunk"]
 
 _Array = NDArray[np.float64]
 
-_START = -3  # the exponents j of the shrinkages 10^(j / 2) that are tried: first, least and largest
+_START = -2  # the exponents j of the shrinkages 10^(j / 2) that are tried: first, least and largest
 _LEAST, _LARGEST = -8, 4
 _MOST_LEFT_OUT, _LEAST_LEFT_OUT = 10_000, 1_000  # rows
 _MOST_LOGITS = 2_000_000  # numbers of left-out rows that are held for the temperature
-_MOST_TRIED = 1_000_000  # likewise for a shrinkage
+_MOST_TRIED, _LEAST_TRIED = 500_000, 500  # likewise for a shrinkage: numbers, and rows at least
 _MOST_OF_CLASS = 0.999  # of a class's weight, that may be left out with one row
 _USUAL = 8.0  # temperature
 _PIECE = 1_024  # rows that are together as an array
@@ -198,7 +198,7 @@ class GaussianClasses:
 
     def _thinned(self, rows: Block) -> Block:
         order = np.argsort(rows.y, kind="stable")
-        most = max(_LEAST_LEFT_OUT, _MOST_TRIED // len(self.weights))
+        most = max(_LEAST_TRIED, _MOST_TRIED // len(self.weights))
         return rows.take(np.sort(_evenly(order, most)))
 
     def _logits(self, found: Shrunk, rows: Block) -> Logits:

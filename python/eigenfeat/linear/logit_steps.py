@@ -21,7 +21,7 @@ from eigenfeat.linear.logit_problem import LogitProblem, Penalty, gram_rows, unc
 from eigenfeat.linear.logit_watch import Watch
 from eigenfeat.linear.temperature import temperature
 from eigenfeat.linear.tried_metric import TriedMetric
-from eigenfeat.linear.unseen import COARSE, Unseen
+from eigenfeat.linear.unseen import Unseen
 from eigenfeat.rows.callbacks import Iterative
 
 if TYPE_CHECKING:
@@ -146,10 +146,12 @@ class LogitSteps(Iterative):
         early = self.temperature == "auto" and self.early_stopping
         return [PENALTIES[found.number]], "auto" if early else found.temperature, found.start
 
-    def _fold_metric(self, problem: LogitProblem, energy: float, *, random: Any) -> Any:
+    def _fold_metric(
+        self, problem: LogitProblem, energy: float, tolerance: float, *, random: Any
+    ) -> Any:
         """Of few rows where those of all cost more than the steps that they save."""
         n, p = problem.n_rows, problem.shape[0]
-        count = gram_rows(problem, energy, COARSE)
+        count = gram_rows(problem, energy, tolerance)
         if n > p:
             count = min(count, max(_LEAST_GRAM_ROWS, p // 2))
         sample = self._sample(n, count, random)

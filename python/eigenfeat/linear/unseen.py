@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from eigenfeat._base.types import Codes
     from eigenfeat.rows.labelled import LabelledRows
 
-__all__ = ["COARSE", "Choice", "Unseen"]
+__all__ = ["Choice", "Unseen"]
 
 _Array = NDArray[np.float64]
 
-COARSE = 1e-2  # of a fold's minimum: with 1e-3, T is the same to 2%
-# Steps from a neighbour's weights: with 1e-2 they may end where they begin.
-_OF_NEIGHBOURS = 3e-3
+_COARSE = 1e-2  # of a fold's minimum: with 1e-3, T is the same to 2%
+_OF_NEIGHBOURS = 3e-3  # likewise, from a neighbour's weights: with 1e-2 it may end where it begins
+_WORTH = 0.01  # of the log loss, that a smaller penalty must gain: its fits take more steps
 _MOST_STEPS = 30
 _MOST_BYTES = 64e6  # of a fold's rows that are brought here
 
@@ -83,7 +83,7 @@ class _Fold:
         self._held, self._how = rows.subset(held), (constant, rows.n_threads)
 
     def fitted(
-        self, penalty: Penalty, start: _Array | None, tolerance: float = COARSE
+        self, penalty: Penalty, start: _Array | None, tolerance: float = _COARSE
     ) -> tuple[_Array, Logits]:
         """Weights, and logits of the rows that are held out."""
         problem, rough = self._problem, self._rough
@@ -109,7 +109,7 @@ class Unseen:
     problem : LogitProblem
         Of all rows.
     metric : callable
-        ``metric(problem, energy)``, the factor of a fold's metric.
+        ``metric(problem, energy, tolerance)``, the factor of a fold's metric.
     held_out : LogitProblem or None
         Rows of early stopping.
     constant : bool
@@ -118,7 +118,7 @@ class Unseen:
     """
 
     problem: LogitProblem
-    metric: Callable[[LogitProblem, float], Any]
+    metric: Callable[[LogitProblem, float, float], Any]
     held_out: LogitProblem | None
     constant: bool
     random: Any
@@ -144,21 +144,21 @@ class Unseen:
         """
         if self.problem.n_rows <= FEW or not self.parts:
             return self._of_path(penalties, fixed)
-        fold = self._fold(self.parts[0], penalties[first].energy)
+        fold = self._fold(self.parts[0], penalties[first].energy, _OF_NEIGHBOURS)
         weights, logits = fold.fitted(penalties[first], None, _OF_NEIGHBOURS)
         losses, best = {first: log_loss(logits, fixed or temperature(logits))}, first
         for step in (1, -1):
             while 0 <= best + step < len(penalties):
                 found = fold.fitted(penalties[best + step], weights, _OF_NEIGHBOURS)
                 losses[best + step] = log_loss(found[1], fixed or temperature(found[1]))
-                if not losses[best + step] < losses[best]:
+                if not losses[best + step] < (1 - _WORTH * (step > 0)) * losses[best]:
                     break
                 best, (weights, logits) = best + step, found
             if best != first:
                 break
         start = weights / len(self.parts)
         for part in self.parts[1:]:
-            fold = self._fold(part, penalties[best].energy)
+            fold = self._fold(part, penalties[best].energy, _OF_NEIGHBOURS)
             W, others = fold.fitted(penalties[best], None, _OF_NEIGHBOURS)
             start += W / len(self.parts)
             logits = logits + others
@@ -177,8 +177,8 @@ class Unseen:
         best = int(np.argmin(losses))
         return Choice(best, T[best], dict(enumerate(losses)), None)
 
-    def _fold(self, part: tuple[Codes, Codes], energy: float) -> _Fold:
-        how = partial(self.metric, energy=energy)
+    def _fold(self, part: tuple[Codes, Codes], energy: float, tolerance: float = _COARSE) -> _Fold:
+        how = partial(self.metric, energy=energy, tolerance=tolerance)
         return _Fold(self.problem.rows, how, part, self.constant)
 
 
