@@ -73,7 +73,8 @@ class GEMClassifier(ClassifierSteps):
     hidden_directions : int >= 1 or "auto", default="auto"
         Number of directions per pair in the hidden layers, which have no threshold. "auto": 20, or
         fewer such that the next layer's moments take at most 2 GB; where one direction of all pairs
-        is too much for that, as with 33 classes or more, ``pairs="auto"`` are random groups' there.
+        is too much for that, as with 33 classes or more, ``pairs="auto"`` are random groups' there,
+        at most 600, and the moments take at most 0.5 GB.
     hidden_ridge : float >= 0, "auto" or None, default=None
         Ridge of the hidden layers; None means `ridge`. On MNIST, three to four times `ridge` works.
     n_clusters : int >= 1, default=1
@@ -143,7 +144,8 @@ class GEMClassifier(ClassifierSteps):
     or 4 m^2 if that is of m rows, fewer than p, and again for a fold's; 320 p k for its search; and
     16 k d^2 for moments, where d is the width of the widest layer's input, 2 F' + 1 with F'
     directions on the layer before. For 20,000 rows of 1,000 classes in 200 columns (F = 420, p =
-    2,520) that is 1.5 GB without folds; 1.8 GB were measured.
+    2,520) that is 1.5 GB without folds. With more than 100 classes, in place of metric, search and
+    folds: 14 p^2 + 40 p k bytes and 100 MB; there 1.0 GB in all were measured.
 
     References
     ----------

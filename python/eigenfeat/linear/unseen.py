@@ -40,8 +40,8 @@ __all__ = ["Choice", "Unseen"]
 _Array = NDArray[np.float64]
 
 _COARSE = 1e-2  # of a fold's minimum: with 1e-3, T is the same to 2%
-_OF_NEIGHBOURS = 3e-3  # likewise, from a neighbour's weights: with 1e-2 it may end where it begins
-_WORTH = 0.01  # of the log loss, that a smaller penalty must gain: its fits take more steps
+_OF_NEIGHBOURS = 1e-3  # likewise, from a neighbour's weights: coarser, it may end where it begins
+_WORTH = 0.02  # of the log loss, that a smaller penalty must gain: its fits take more steps
 _MOST_STEPS = 30
 _MOST_BYTES = 64e6  # of a fold's rows that are brought here
 
