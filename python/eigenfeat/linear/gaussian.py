@@ -32,12 +32,12 @@ from numpy.typing import NDArray
 
 from eigenfeat._base.core import core
 from eigenfeat._base.types import Codes, Floats
-from eigenfeat.linear.logit_problem import LogitProblem
 from eigenfeat.linear.temperature import Logits, log_loss, temperature
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block
 
 if TYPE_CHECKING:
+    from eigenfeat.linear.logit_problem import LogitProblem
     from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = ["GaussianClasses", "Shrunk"]

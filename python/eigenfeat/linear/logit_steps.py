@@ -23,8 +23,12 @@ from eigenfeat.linear.temperature import temperature
 from eigenfeat.linear.tried_metric import TriedMetric
 from eigenfeat.linear.unseen import Unseen
 from eigenfeat.rows.callbacks import Iterative
+from eigenfeat.rows.memory import KeptBlock, MemoryRows
+from eigenfeat.rows.reading import Reading
 
 if TYPE_CHECKING:
+    from eigenfeat.rows.labelled import LabelledRows
+
     pass
 
 __all__ = ["LogitSteps"]
@@ -32,6 +36,7 @@ __all__ = ["LogitSteps"]
 _Array = NDArray[np.float64]
 
 PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)  # that "auto" chooses from
+_MOST_BYTES = 64e6  # of a fold's rows that are brought here
 _FIRST = 2  # of them, with more than 1,000 rows
 _LEAST_GRAM_ROWS = 2_000
 _MOST_BY_LBFGS = 100  # classes, of which "auto" minimises the objective
@@ -83,11 +88,19 @@ class LogitSteps(Iterative):
         energies = penalties
         if energies is None and not isinstance(self.penalty, str):
             energies = (self.penalty,)
-        unseen, cooled, near = None, self.temperature, None
+        unseen: Any = None
+        cooled, near = self.temperature, None
         if energies is None or cooled == "auto":
             # Draws of its own: the fit is the same as without it.
             of_fold = partial(self._fold_metric, random=deepcopy(random))
-            unseen = Unseen(problem, of_fold, held_out, self.fit_intercept, deepcopy(random))
+            unseen = Unseen(
+                problem,
+                partial(_fold_problem, constant=self.fit_intercept),
+                of_fold,
+                held_out,
+                self.fit_intercept,
+                deepcopy(random),
+            )
         if energies is None:
             energies, cooled, near = self._chosen(unseen)
         metric = TriedMetric(problem, partial(self._metric, problem, max(energies), random))
@@ -240,3 +253,16 @@ class LogitSteps(Iterative):
         """The weights (p + 1, k) that were fitted, before the temperature; the constant's last."""
         W = np.vstack([self.coef_.T, self.intercept_]) * getattr(self, "temperature_", 1.0)
         return np.hstack([-W, W]) / 2 if len(self.classes_) == 2 else W
+
+
+def _fold_problem(rows: LabelledRows, constant: bool) -> LogitProblem:
+    return LogitProblem(_brought(rows), constant=constant)
+
+
+def _brought(rows: LabelledRows) -> LabelledRows:
+    """Rows in memory, where they are few enough: one pass instead of one for each evaluation."""
+    if rows.in_memory or rows.n_rows * rows.n_features * 8 > _MOST_BYTES:
+        return rows
+    block = rows.together()
+    kept = KeptBlock(block.X, block.y, block.weight)
+    return MemoryRows(kept, rows.classes, Reading(n_threads=rows.n_threads))

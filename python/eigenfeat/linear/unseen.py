@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from eigenfeat._base.lazy import cached_property
 from eigenfeat.linear.lbfgs import minimise
-from eigenfeat.linear.logit_problem import LogitProblem, Penalty
 from eigenfeat.linear.temperature import (
     FEW,
     Logits,
@@ -28,11 +27,10 @@ from eigenfeat.linear.temperature import (
     log_loss,
     temperature,
 )
-from eigenfeat.rows.memory import KeptBlock, MemoryRows
-from eigenfeat.rows.reading import Reading
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Codes
+    from eigenfeat.linear.logit_problem import LogitProblem, Penalty
     from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = ["Choice", "Unseen"]
@@ -43,7 +41,6 @@ _COARSE = 1e-2  # of a fold's minimum: with 1e-3, T is the same to 2%
 _OF_NEIGHBOURS = 1e-3  # likewise, from a neighbour's weights: coarser, it may end where it begins
 _WORTH = 0.02  # of the log loss, that a smaller penalty must gain: its fits take more steps
 _MOST_STEPS = 30
-_MOST_BYTES = 64e6  # of a fold's rows that are brought here
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,12 +70,13 @@ class _Fold:
     def __init__(
         self,
         rows: LabelledRows,
+        problem_of: Callable[[LabelledRows], LogitProblem],
         metric: Callable[[LogitProblem], Any],
         part: tuple[Codes, Codes],
         constant: bool,
     ) -> None:
         train, held = part
-        self._problem = LogitProblem(_brought(rows.subset(train)), constant=constant)
+        self._problem = problem_of(rows.subset(train))
         self._rough, self._factor = self._problem.rough(), metric(self._problem)
         self._held, self._how = rows.subset(held), (constant, rows.n_threads)
 
@@ -108,6 +106,8 @@ class Unseen:
     ----------
     problem : LogitProblem
         Of all rows.
+    problem_of : callable
+        The problem of the rows of a fold.
     metric : callable
         ``metric(problem, energy, tolerance)``, the factor of a fold's metric.
     held_out : LogitProblem or None
@@ -118,6 +118,7 @@ class Unseen:
     """
 
     problem: LogitProblem
+    problem_of: Callable[[LabelledRows], LogitProblem]
     metric: Callable[[LogitProblem, float, float], Any]
     held_out: LogitProblem | None
     constant: bool
@@ -178,8 +179,10 @@ class Unseen:
         return Choice(best, T[best], dict(enumerate(losses)), None)
 
     def _fold(self, part: tuple[Codes, Codes], energy: float, tolerance: float = _COARSE) -> _Fold:
-        how = partial(self.metric, energy=energy, tolerance=tolerance)
-        return _Fold(self.problem.rows, how, part, self.constant)
+        def metric(problem: LogitProblem) -> Any:
+            return self.metric(problem, energy, tolerance)
+
+        return _Fold(self.problem.rows, self.problem_of, metric, part, self.constant)
 
 
 def _solved(factor: Any, n_threads: int, gradient: _Array) -> _Array:
@@ -189,12 +192,3 @@ def _solved(factor: Any, n_threads: int, gradient: _Array) -> _Array:
 
 def _objective(problem: LogitProblem, penalty: Penalty) -> Callable[[_Array], tuple[float, _Array]]:
     return lambda W: problem.objective(W, penalty)
-
-
-def _brought(rows: LabelledRows) -> LabelledRows:
-    """Rows in memory, where they are few enough: one pass instead of one for each evaluation."""
-    if rows.in_memory or rows.n_rows * rows.n_features * 8 > _MOST_BYTES:
-        return rows
-    block = rows.together()
-    kept = KeptBlock(block.X, block.y, block.weight)
-    return MemoryRows(kept, rows.classes, Reading(n_threads=rows.n_threads))
