@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -36,6 +37,7 @@ METHODS = {
 FEW = {"pairs": ("random_groups", 150)}
 OF_MANY = {
     "GEM": lambda: GEMClassifier(),
+    "GEM, L-BFGS": lambda: GEMClassifier(logit_solver="lbfgs"),
     "GEM, 150 groups": lambda: GEMClassifier(**FEW),
     "GEM, 150 groups and columns": lambda: GEMClassifier(**FEW, include_input=True),
     "GEM, 600 nearest": lambda: GEMClassifier(pairs=("confusion", 600), n_directions=1),
@@ -115,7 +117,11 @@ def main():
             fitted = time.perf_counter()
             error = 100 * np.mean(model.predict(X_test) != y_test)
             seconds = f"fit {fitted - started:.2f} s, predict {time.perf_counter() - fitted:.2f} s"
-            print(f"{name}, {method}: {error:.2f}%, {seconds}", flush=True)
+            loss = ""
+            if isinstance(model, GEMClassifier):
+                P = model.predict_proba(X_test).astype(float)
+                loss = f", log loss {log_loss(y_test, P, labels=model.classes_):.3f}"
+            print(f"{name}, {method}: {error:.2f}%{loss}, {seconds}", flush=True)
 
 
 if __name__ == "__main__":

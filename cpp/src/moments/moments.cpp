@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -194,9 +195,26 @@ void ClassMoments::merge(const ClassMoments& other, VectorView<const std::int32_
             std::to_string(class_map[c]));
   }
   const NoInterrupts finishing;
-  for (index_t c = 0; c < class_map.size; ++c) {
-    if (other.group(c).weight > 0.0) merge_group(group(class_map[c]), other.group(c), n_threads);
+  const double work = 2.0 * static_cast<double>(n_features_) * static_cast<double>(n_features_);
+  if (threads_for(work, n_threads) > 1) {
+    for (index_t c = 0; c < class_map.size; ++c) {
+      if (other.group(c).weight > 0.0) merge_group(group(class_map[c]), other.group(c), n_threads);
+    }
+    return;
   }
+  // Many small ones are shared among the threads: each of ours takes its own in their order.
+  Vector<index_t> sources(class_map.size);
+  std::iota(sources.begin(), sources.end(), index_t{0});
+  std::stable_sort(sources.begin(), sources.end(),
+                   [&](index_t a, index_t b) { return class_map[a] < class_map[b]; });
+  const int threads = threads_for(work * static_cast<double>(class_map.size), n_threads);
+  for_blocks(n_classes(), threads, [&](index_t mine, int) {
+    auto c = std::lower_bound(sources.begin(), sources.end(), mine,
+                              [&](index_t a, index_t value) { return class_map[a] < value; });
+    for (; c != sources.end() && class_map[*c] == mine; ++c) {
+      if (other.group(*c).weight > 0.0) merge_group(group(mine), other.group(*c), 1);
+    }
+  });
 }
 
 void ClassMoments::merge_group(Group& mine, const Group& theirs, int n_threads) {

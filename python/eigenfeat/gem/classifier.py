@@ -73,7 +73,8 @@ class GEMClassifier(ClassifierSteps):
     hidden_directions : int >= 1 or "auto", default="auto"
         Number of directions per pair in the hidden layers, which have no threshold. "auto": 20, or
         fewer such that the next layer's moments take at most 2 GB; where one direction of all pairs
-        is too much for that, as with 33 classes or more, ``pairs="auto"`` are random groups' there.
+        is too much for that, as with 33 classes or more, ``pairs="auto"`` are random groups' there,
+        at most 600, and the moments take at most 0.5 GB.
     hidden_ridge : float >= 0, "auto" or None, default=None
         Ridge of the hidden layers; None means `ridge`. On MNIST, three to four times `ridge` works.
     n_clusters : int >= 1, default=1
@@ -86,6 +87,11 @@ class GEMClassifier(ClassifierSteps):
     temperature : float > 0 or "auto", default="auto"
         Number that the logits are divided by, which changes probabilities and no labels. "auto"
         minimises the log loss of rows that had no part in the logit's weights, see Notes.
+    logit_solver : {"auto", "lbfgs", "gaussian"}, default="auto"
+        How the logit's weights are found. "lbfgs" minimises the penalised log loss; "gaussian"
+        takes those of Gaussian classes that share a covariance, in closed form, with a shrinkage
+        that is chosen by leave-one-out instead of `penalty`. "auto" is "gaussian" with more than
+        100 classes. See :class:`MultinomialLogit`.
     random_state : int, RandomState or None, default=0
         Seed for `scale`, clusters, random pairs, the rows of the logit's metric, and the folds of
         the temperature.
@@ -101,7 +107,7 @@ class GEMClassifier(ClassifierSteps):
     logit_ : MultinomialLogit
         The classifier on the last layer's features; its weights are divided by the temperature.
     penalty_ : float
-        The penalty that was chosen or given.
+        The penalty that was chosen or given; of Gaussian classes, the shrinkage.
     temperature_ : float
         Number that the logits were divided by.
     classes_ : (k,) array
@@ -130,15 +136,16 @@ class GEMClassifier(ClassifierSteps):
     The temperature is that of held-out logits: the logit is fitted again, to a coarse tolerance, to
     the rows outside each of three folds (up to 1,000 rows) or two, or to a half of at most 20,000
     rows beyond 5,000. The directions are those of all rows, so that where they are nearly as many
-    as a class has rows, probabilities remain somewhat too confident. ``penalty="auto"`` fits these
-    folds with six penalties and takes the one of the least log loss.
+    as a class has rows, probabilities remain somewhat too confident. ``penalty="auto"`` takes
+    that of six penalties with the least log loss of held-out rows.
 
     Memory beyond the rows, with F directions on the last layer and p features: 4 n F bytes for
     projections, and at most 4 F min(n, 30,000) for those of a fold; 4 p^2 for the logit's metric,
     or 4 m^2 if that is of m rows, fewer than p, and again for a fold's; 320 p k for its search; and
     16 k d^2 for moments, where d is the width of the widest layer's input, 2 F' + 1 with F'
     directions on the layer before. For 20,000 rows of 1,000 classes in 200 columns (F = 420, p =
-    2,520) that is 1.5 GB without folds; 1.8 GB were measured.
+    2,520) that is 1.5 GB without folds. With more than 100 classes, in place of metric, search and
+    folds: 14 p^2 + 40 p k bytes and 100 MB; there 1.0 GB in all were measured.
 
     References
     ----------
@@ -174,6 +181,7 @@ class GEMClassifier(ClassifierSteps):
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "temperature": MultinomialLogit._parameter_constraints["temperature"],
+        "logit_solver": MultinomialLogit._parameter_constraints["solver"],
         "random_state": ["random_state"],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
         "verbose": ["verbose"],
@@ -199,6 +207,7 @@ class GEMClassifier(ClassifierSteps):
         n_clusters: int = 1,
         class_weight: Any = None,
         temperature: float | str = "auto",
+        logit_solver: str = "auto",
         random_state: RandomState = 0,
         n_threads: int | None = None,
         verbose: int = 0,
@@ -221,6 +230,7 @@ class GEMClassifier(ClassifierSteps):
         self.n_clusters = n_clusters
         self.class_weight = class_weight
         self.temperature = temperature
+        self.logit_solver = logit_solver
         self.random_state = random_state
         self.n_threads = n_threads
         self.verbose = verbose

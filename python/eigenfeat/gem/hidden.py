@@ -13,6 +13,8 @@ from typing import Any
 __all__ = ["MOST_BYTES", "hidden_pairs"]
 
 MOST_BYTES = 2**31  # of the next layer's moments
+_MOST_BYTES_OF_GROUPS = 2**29  # whose directions are many more than the next layer needs
+_MOST_OF_GROUPS = 600
 _MOST_OF_A_PAIR = 20
 _PAIRS_OF_A_PARTITION = 30
 
@@ -22,16 +24,22 @@ def hidden_pairs(pairs: Any, n_directions: int | str, n_classes: int) -> tuple[A
 
     With "auto" 20 directions a pair, or fewer such that the next layer's moments take at most two
     gigabytes. If all pairs of classes are too many for that with one direction each, "auto" pairs
-    are those of random groups.
+    are those of random groups, at most as many as of a first layer, for moments of half a gigabyte.
     """
     if not isinstance(n_directions, str):
         return pairs, n_directions
-    most = (math.isqrt(MOST_BYTES // (16 * n_classes)) - 1) // 2
+    most = _directions(MOST_BYTES, n_classes)
     count = _count(pairs, n_classes)
     if isinstance(pairs, str) and pairs == "auto" and count > most:
+        most = min(_directions(_MOST_BYTES_OF_GROUPS, n_classes), _MOST_OF_GROUPS)
         count = max(most // _PAIRS_OF_A_PARTITION, 1) * _PAIRS_OF_A_PARTITION
         pairs = ("random_groups", count)
     return pairs, max(1, min(_MOST_OF_A_PAIR, most // count))
+
+
+def _directions(n_bytes: int, n_classes: int) -> int:
+    """Directions of a layer whose features have moments of so many bytes."""
+    return (math.isqrt(n_bytes // (16 * n_classes)) - 1) // 2
 
 
 def _count(pairs: Any, k: int) -> int:

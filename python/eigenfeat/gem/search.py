@@ -191,7 +191,10 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
 
     def _base(self) -> GEMClassifier:
         """A new estimator with the parameters that are not in the grid."""
-        return GEMClassifier() if self.estimator is None else clone(self.estimator)
+        base = GEMClassifier() if self.estimator is None else clone(self.estimator)
+        if base.logit_solver == "auto":
+            base.logit_solver = "lbfgs"  # whose penalties are searched
+        return base
 
     def _try(self, trials: list[Trial], rows: SearchRows) -> None:
         """Fill in the `splits` of every trial; if it ends early, `results_` is partial."""

@@ -66,6 +66,7 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
     n_clusters: int
     class_weight: Any
     temperature: float | str
+    logit_solver: str
     random_state: Any
     n_threads: int | None
     verbose: int
@@ -233,6 +234,7 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
             ridge_scale="columns" if columns else "common",
             tol=self.tol,
             temperature=self.temperature,
+            solver=self.logit_solver,
             random_state=self.random_state,
             n_threads=self.n_threads,
         )

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import operator
 import time
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,125 +14,32 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from eigenfeat._base.lazy import cached_property
 from eigenfeat._base.speaking import warn_caller
+from eigenfeat.linear.gaussian import GaussianClasses
 from eigenfeat.linear.lbfgs import Minimum, minimise
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty, gram_rows, uncentred
 from eigenfeat.linear.logit_watch import Watch
-from eigenfeat.linear.temperature import Logits, folds, held_out_logits, log_loss, temperature
+from eigenfeat.linear.temperature import temperature
 from eigenfeat.linear.tried_metric import TriedMetric
+from eigenfeat.linear.unseen import Unseen
 from eigenfeat.rows.callbacks import Iterative
 from eigenfeat.rows.memory import KeptBlock, MemoryRows
 from eigenfeat.rows.reading import Reading
 
 if TYPE_CHECKING:
-    from eigenfeat._base.types import Codes
     from eigenfeat.rows.labelled import LabelledRows
+
+    pass
 
 __all__ = ["LogitSteps"]
 
 _Array = NDArray[np.float64]
 
 PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)  # that "auto" chooses from
-_COARSE = 1e-2  # of a fold's minimum: with 1e-3, T is the same to 2%
-_LEAST_GRAM_ROWS = 2_000
-_MOST_STEPS = 30
 _MOST_BYTES = 64e6  # of a fold's rows that are brought here
-
-
-def _cross_fitted(
-    rows: LabelledRows,
-    metric: Callable[[LogitProblem], Any],
-    penalties: Sequence[Penalty],
-    parts: list[tuple[Codes, Codes]],
-    constant: bool,
-) -> list[Logits]:
-    """Logits of held-out rows, from weights of the others.
-
-    Parameters
-    ----------
-    rows : LabelledRows
-    metric : callable
-        The factor of a fold's metric.
-    penalties : sequence of Penalty
-        From large to small: each search starts from the weights of the one before it.
-    parts : list of (train, held)
-        See `folds`.
-    constant : bool
-        Whether there is an intercept.
-
-    Returns
-    -------
-    list of list of (logits (m, k), codes (m,), weights (m,) or None)
-        For each penalty, a part for each fold and block.
-    """
-    found: list[Logits] = [[] for _ in penalties]
-    for train, held in parts:
-        problem = LogitProblem(_brought(rows.subset(train)), constant=constant)
-        rough, factor = problem.rough(), metric(problem)
-        held_rows, W = rows.subset(held), np.zeros(problem.shape)
-        for logits, penalty in zip(found, penalties, strict=True):
-            W = minimise(
-                _objective(problem, penalty),
-                partial(_solved, factor, problem.n_threads),
-                W,
-                tolerance=_COARSE,
-                max_iterations=_MOST_STEPS,
-                noise=float(np.finfo(problem.dtype).eps),
-                rough=None if rough is None else _objective(rough, penalty),
-            ).point
-            how = np.ascontiguousarray(W), constant, rows.n_threads
-            logits += held_rows.reduce(held_out_logits, operator.add, *how)
-    return found
-
-
-def _solved(factor: Any, n_threads: int, gradient: _Array) -> _Array:
-    found: _Array = factor.solve(gradient, n_threads)
-    return found
-
-
-def _objective(problem: LogitProblem, penalty: Penalty) -> Callable[[_Array], tuple[float, _Array]]:
-    return lambda W: problem.objective(W, penalty)
-
-
-def _brought(rows: LabelledRows) -> LabelledRows:
-    """Rows in memory, where they are few enough: one pass instead of one for each evaluation."""
-    if rows.in_memory or rows.n_rows * rows.n_features * 8 > _MOST_BYTES:
-        return rows
-    block = rows.together()
-    kept = KeptBlock(block.X, block.y, block.weight)
-    return MemoryRows(kept, rows.classes, Reading(n_threads=rows.n_threads))
-
-
-@dataclass
-class _Unseen:
-    """Rows for penalty and temperature: folds of all rows, or those of early stopping."""
-
-    problem: LogitProblem
-    metric: Callable[[LogitProblem, float], Any]
-    held_out: LogitProblem | None
-    constant: bool
-    random: Any
-
-    @cached_property
-    def parts(self) -> list[tuple[Codes, Codes]]:
-        return folds(self.problem.rows.codes, self.problem.shape[1], self.random)
-
-    def logits(self, penalties: Sequence[Penalty]) -> list[Logits]:
-        """Logits of the folds, for each penalty."""
-        most = max(one.energy for one in penalties)
-        rows, parts = self.problem.rows, self.parts
-        return _cross_fitted(
-            rows, lambda problem: self.metric(problem, most), penalties, parts, self.constant
-        )
-
-    def logits_by(self, W: NDArray[np.float64], penalty: Penalty) -> Logits:
-        """Logits of the rows of early stopping by W (p, k), or of the folds."""
-        if self.held_out is None:
-            return self.logits([penalty])[0]
-        how = np.ascontiguousarray(W[: self.problem.shape[0]]), self.constant
-        rows = self.held_out.rows
-        return rows.reduce(held_out_logits, operator.add, *how, rows.n_threads)
+_FIRST = 2  # of them, with more than 1,000 rows
+_LEAST_GRAM_ROWS = 2_000
+_MOST_BY_LBFGS = 100  # classes, of which "auto" minimises the objective
 
 
 class LogitSteps(Iterative):
@@ -156,6 +61,8 @@ class LogitSteps(Iterative):
     max_iter: int
     warm_start: bool
     temperature: float | str
+    solver: str
+    early_stopping: bool
     fit_intercept: bool
     random_state: Any
     verbose: int
@@ -174,18 +81,32 @@ class LogitSteps(Iterative):
         before = (self.classes_, self._all_weights()) if again else None
         random = check_random_state(self.random_state)
         problem, held_out, centre = self._problems(X, y, sample_weight, random)
+        if self._in_closed_form(penalties, problem.shape[1]):
+            self._solve_gaussian(problem, centre, random)
+            yield self
+            return
         energies = penalties
         if energies is None and not isinstance(self.penalty, str):
             energies = (self.penalty,)
-        unseen, cooled = None, self.temperature
+        unseen: Any = None
+        cooled, near = self.temperature, None
         if energies is None or cooled == "auto":
             # Draws of its own: the fit is the same as without it.
             of_fold = partial(self._fold_metric, random=deepcopy(random))
-            unseen = _Unseen(problem, of_fold, held_out, self.fit_intercept, deepcopy(random))
+            unseen = Unseen(
+                problem,
+                partial(_fold_problem, constant=self.fit_intercept),
+                of_fold,
+                held_out,
+                self.fit_intercept,
+                deepcopy(random),
+            )
         if energies is None:
-            energies, cooled = self._chosen(unseen)
+            energies, cooled, near = self._chosen(unseen)
         metric = TriedMetric(problem, partial(self._metric, problem, max(energies), random))
         W = problem.start(before, centre)
+        if near is not None and before is None and not problem.rows.dense:
+            W = near  # of dense rows a search starts at 0, which may need no Gram matrix
         for i, penalty in enumerate(energies):
             model: Any = self if i == len(energies) - 1 else clone(self)
             if penalties is not None:
@@ -198,28 +119,52 @@ class LogitSteps(Iterative):
             model._cool(model._temperature(unseen) if cooled == "auto" else cooled)
             yield model
 
-    def _chosen(self, unseen: Any) -> tuple[list[float], float | str]:
-        """The penalty of the least held-out log loss, and its temperature."""
-        started = time.perf_counter()
-        k = unseen.problem.shape[1]
-        best, losses = (np.inf, PENALTIES[0], 1.0), []
-        for energy, logits in zip(
-            PENALTIES, unseen.logits([self._weights(k, one) for one in PENALTIES]), strict=True
-        ):
-            T = temperature(logits) if self.temperature == "auto" else float(self.temperature)
-            losses.append(log_loss(logits, T))
-            if losses[-1] < best[0]:
-                best = losses[-1], energy, T
-        told = ", ".join(f"{loss:.4g}" for loss in losses)
-        seconds = time.perf_counter() - started
-        self._say(f"penalty: {best[1]:.3g} (log losses {told}; {seconds:.1f} s)")
-        early = self.temperature == "auto" and self.early_stopping
-        return [best[1]], "auto" if early else best[2]
+    def _in_closed_form(self, penalties: Sequence[float] | None, n_classes: int) -> bool:
+        """Whether the weights are those of Gaussian classes."""
+        if self.solver == "gaussian":
+            if penalties is not None:
+                raise ValueError("penalties: expected None with solver='gaussian', got some")
+            if not self.fit_intercept:
+                raise ValueError("fit_intercept: expected True with solver='gaussian', got False")
+            return True
+        asked = penalties is not None or self.warm_start or self.early_stopping or self.l2 > 0
+        many = self.solver == "auto" and n_classes > _MOST_BY_LBFGS
+        return many and not asked and self.fit_intercept
 
-    def _fold_metric(self, problem: LogitProblem, energy: float, *, random: Any) -> Any:
+    def _solve_gaussian(self, problem: LogitProblem, centre: Any, random: Any) -> None:
+        started = time.perf_counter()
+        gaussian = GaussianClasses(problem, self.ridge_scale == "common", random)
+        found, tried = gaussian.chosen(self._step_done)
+        self._say(f"shrinkage: {found.shrinkage:.3g} ({time.perf_counter() - started:.1f} s)")
+        self.penalty_, self.n_iter_ = found.shrinkage, np.array([tried], dtype=np.int32)
+        self.objective_ = self.gap_ = self.gradient_norm_ = np.nan
+        self.objective_history_: list[float] = []
+        self.validation_history_: list[float] = []
+        self.stop_reason_ = "closed form"
+        self._keep(uncentred(found.W, centre))
+        started = time.perf_counter()
+        auto = self.temperature == "auto"
+        self._cool(gaussian.temperature(found) if auto else float(self.temperature))
+        self._say(f"temperature: {self.temperature_:.3g} ({time.perf_counter() - started:.1f} s)")
+
+    def _chosen(self, unseen: Unseen) -> tuple[list[float], float | str, _Array | None]:
+        """The penalty of the least held-out log loss, its temperature, and weights near its own."""
+        started, k = time.perf_counter(), unseen.problem.shape[1]
+        fixed = None if self.temperature == "auto" else float(self.temperature)
+        penalties = [self._weights(k, one) for one in PENALTIES]
+        found = unseen.choose(penalties, _FIRST, fixed)
+        told = ", ".join(f"{PENALTIES[i]:.3g}: {x:.4g}" for i, x in sorted(found.losses.items()))
+        seconds = time.perf_counter() - started
+        self._say(f"penalty: {PENALTIES[found.number]:.3g} (log losses {told}; {seconds:.1f} s)")
+        early = self.temperature == "auto" and self.early_stopping
+        return [PENALTIES[found.number]], "auto" if early else found.temperature, found.start
+
+    def _fold_metric(
+        self, problem: LogitProblem, energy: float, tolerance: float, *, random: Any
+    ) -> Any:
         """Of few rows where those of all cost more than the steps that they save."""
         n, p = problem.n_rows, problem.shape[0]
-        count = gram_rows(problem, energy, _COARSE)
+        count = gram_rows(problem, energy, tolerance)
         if n > p:
             count = min(count, max(_LEAST_GRAM_ROWS, p // 2))
         sample = self._sample(n, count, random)
@@ -227,7 +172,7 @@ class LogitSteps(Iterative):
         penalty = self._weights(problem.shape[1], energy)
         return problem.metric(penalty, damping, sample, half=True, tail=1.0)
 
-    def _temperature(self, unseen: _Unseen) -> float:
+    def _temperature(self, unseen: Unseen) -> float:
         started = time.perf_counter()
         W = self._all_weights()
         found = temperature(unseen.logits_by(W, self._weights(W.shape[1], self.penalty_)))
@@ -308,3 +253,16 @@ class LogitSteps(Iterative):
         """The weights (p + 1, k) that were fitted, before the temperature; the constant's last."""
         W = np.vstack([self.coef_.T, self.intercept_]) * getattr(self, "temperature_", 1.0)
         return np.hstack([-W, W]) / 2 if len(self.classes_) == 2 else W
+
+
+def _fold_problem(rows: LabelledRows, constant: bool) -> LogitProblem:
+    return LogitProblem(_brought(rows), constant=constant)
+
+
+def _brought(rows: LabelledRows) -> LabelledRows:
+    """Rows in memory, where they are few enough: one pass instead of one for each evaluation."""
+    if rows.in_memory or rows.n_rows * rows.n_features * 8 > _MOST_BYTES:
+        return rows
+    block = rows.together()
+    kept = KeptBlock(block.X, block.y, block.weight)
+    return MemoryRows(kept, rows.classes, Reading(n_threads=rows.n_threads))

@@ -20,9 +20,8 @@ Approximate leave-one-out (one Newton step from the weights of all rows) is no a
 default penalty leaves most rows nearly without curvature, where a step in the quadratic model of
 the objective is many times too long.
 
-A penalty is chosen by the same folds: their weights follow a path of penalties, from large to
-small, and the one whose held-out logits have the least log loss, each divided by its own
-temperature, is that of the fit to all rows.
+A penalty is chosen by the same folds, see `eigenfeat.linear.unseen`: the one whose held-out logits
+have the least log loss, each divided by its own temperature, is that of the fit to all rows.
 """
 
 from __future__ import annotations
@@ -38,12 +37,12 @@ from eigenfeat._base.types import Codes
 if TYPE_CHECKING:
     from eigenfeat.rows.blocks import Block
 
-__all__ = ["Logits", "folds", "held_out_logits", "log_loss", "temperature"]
+__all__ = ["FEW", "Logits", "folds", "held_out_logits", "log_loss", "temperature"]
 
 _Array = npt.NDArray[np.float64]
 Logits = list[tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any] | None]]
 
-_FEW, _FEW_FOLDS = 1_000, 3  # rows, of which a half would be too few to train on
+FEW, _FEW_FOLDS = 1_000, 3  # rows, of which a half would be too few to train on
 _SOME = 5_000  # rows, up to which each is held out in one of two folds
 _MOST_TRAINED, _MOST_HELD = 20_000, 10_000  # rows of the one fold beyond
 _MOST_LOGITS = 4_000_000  # numbers that are held
@@ -58,7 +57,7 @@ def folds(codes: Codes, n_classes: int, random: Any) -> list[tuple[Codes, Codes]
     another of at most 10,000 beyond. The only row of a class is never held out.
     """
     n = len(codes)
-    count = _FEW_FOLDS if n <= _FEW else 2
+    count = _FEW_FOLDS if n <= FEW else 2
     drawn = random.permutation(n)
     order = drawn[np.argsort(codes[drawn], kind="stable")]
     fold = np.empty(n, dtype=np.intp)
@@ -89,10 +88,10 @@ def held_out_logits(
     return [(block.scores(W, constant, n_threads), np.asarray(block.y), block.weight)]
 
 
-def temperature(logits: Logits) -> float:
+def temperature(logits: Logits, start: float = 1.0) -> float:
     """The T whose ``logits / T`` have the least log loss on smoothed targets.
 
-    It lies between 1/50 and 50, and is 1 where there are no logits.
+    It lies between 1/50 and 50, and is 1 where there are no logits. The search begins at `start`.
     """
     if not logits:
         return 1.0
@@ -102,7 +101,7 @@ def temperature(logits: Logits) -> float:
     wrong = 1.0 / ((n + 2.0) * (k - 1.0))  # the target of each label that is not the row's
     aimed = (1.0 - k * wrong) * z[np.arange(n), codes] + wrong * z.sum(axis=1)
     low, high = 1.0 / _LARGEST, _LARGEST
-    beta = 1.0
+    beta = 1.0 / start
     for _ in range(100):  # Newton's method, kept inside an interval that halves where it leaves it
         P = np.exp(beta * z)
         P /= P.sum(axis=1, keepdims=True)

@@ -1,0 +1,264 @@
+r"""Weights of a multinomial logit in closed form: Gaussian classes that share a covariance.
+
+With means m_c, shares pi_c and the covariance S within classes of the features, all weighted,
+
+.. math:: z_c(x) = m_c^T H^{-1} x - \tfrac12 m_c^T H^{-1} m_c + \log \pi_c,
+          \qquad H = S + \rho D^2,
+
+are the logits of Gaussian classes (Fisher 1936), with the covariance shrunk as in Friedman,
+"Regularized discriminant analysis", 1989. D holds the features' deviations within classes or, if it
+is common to all, the root of their mean square. One Gram matrix, one Cholesky factor for each rho,
+and a solve for each class: no iterations over the rows.
+
+rho and the temperature are those of the least log loss of rows left out one by one, which needs no
+other fit. Without a row x of class c, of weight w out of W_c, u = x - m_c, n the sum of all weights
+(in S, n stays), the Sherman-Morrison formula gives, with q = u^T H^-1 u and f = w W_c / (n (W_c -
+w)),
+
+.. math:: (x - m_b)^T H_-^{-1} (x - m_b) = (x - m_b)^T H^{-1} (x - m_b)
+          + \frac{f}{1 - f q} \bigl(u^T H^{-1} (x - m_b)\bigr)^2
+
+for the other classes b, and ``(W_c / (W_c - w))^2 q / (1 - f q)`` for the row's own class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eigenfeat._base.core import core
+from eigenfeat._base.types import Codes, Floats
+from eigenfeat.linear.temperature import Logits, log_loss, temperature
+from eigenfeat.rows import reductions
+from eigenfeat.rows.blocks import Block
+
+if TYPE_CHECKING:
+    from eigenfeat.linear.logit_problem import LogitProblem
+    from eigenfeat.rows.labelled import LabelledRows
+
+__all__ = ["GaussianClasses", "Shrunk"]
+
+_Array = NDArray[np.float64]
+
+_START = -2  # the exponents j of the shrinkages 10^(j / 2) that are tried: first, least and largest
+_LEAST, _LARGEST = -8, 4
+_MOST_LEFT_OUT, _LEAST_LEFT_OUT = 10_000, 1_000  # rows
+_MOST_LOGITS = 2_000_000  # numbers of left-out rows that are held for the temperature
+_MOST_TRIED, _LEAST_TRIED = 500_000, 500  # likewise for a shrinkage: numbers, and rows at least
+_MOST_OF_CLASS = 0.999  # of a class's weight, that may be left out with one row
+_USUAL = 8.0  # temperature
+_PIECE = 1_024  # rows that are together as an array
+_LEAST_REST = 1e-6  # of 1 - f q, in float32
+_LEAST_DIAGONAL = 4 * float(np.finfo(np.float32).eps)  # of features of mean square 1
+
+
+@dataclass(frozen=True, eq=False)
+class Shrunk:
+    """Weights of one shrinkage.
+
+    Attributes
+    ----------
+    shrinkage : float
+    loss : float
+        Log loss of the rows that were left out, at their best temperature.
+    temperature : float
+        That one.
+    W : (p + 1, k) array
+        The constant's last.
+    solve : callable
+        ``H^-1 b`` for b (p, m).
+    """
+
+    shrinkage: float
+    loss: float
+    temperature: float
+    W: _Array
+    solve: Callable[[_Array], _Array]
+
+
+class GaussianClasses:
+    """Gaussian classes on feature rows, wherever these are.
+
+    Parameters
+    ----------
+    problem : LogitProblem
+        Whose rows are read three times: for sums, for the Gram matrix and for rows to leave out.
+    common : bool
+        Whether the shrinkage weighs all features alike, whatever their variances.
+    random : RandomState
+        Draws the rows that are left out.
+    """
+
+    def __init__(self, problem: LogitProblem, common: bool, random: Any) -> None:
+        rows, k = problem.rows, problem.shape[1]
+        self._n_threads, self._given_threads = problem.n_threads, rows.n_threads
+        self.total, varying = problem.total, problem.varying
+        self.scale = problem.scale[:varying]
+        sums, weights = rows.reduce(class_sums, reductions.add, k, rows.n_threads)
+        self.weights = weights
+        self.means = np.ascontiguousarray(sums / weights)  # (p, k)
+        self.centre = (sums.sum(axis=1) / self.total)[:, None]
+        self.means -= self.centre
+        within = rows.reduce(
+            reductions.scaled_gram, reductions.add, *(False, rows.n_threads, self.scale, False)
+        )[0]
+        self._within = within - self._of_means(self.means + self.centre)
+        row = np.arange(varying)
+        variances = np.maximum(self._within[row * (row + 3) // 2] / self.total, 0.0)
+        if common:  # in the units of the features; else as they are scaled
+            variances = np.mean(variances / self.scale**2) * self.scale**2
+        self._unit = variances
+        self._left_out = self._drawn(rows, random)
+
+    def chosen(self, stops: Callable[[], bool]) -> tuple[Shrunk, int]:
+        """Weights of the shrinkage of the least loss, by steps downhill, and how many were tried.
+
+        The search ends where `stops`, called after each of them, is true.
+        """
+        some = None if self._left_out is None else self._thinned(self._left_out)
+        best, exponent, tried = self.shrunk(10.0 ** (_START / 2), some), _START, 1
+        stopped = stops()
+        for step in (1, -1):
+            while not stopped and _LEAST <= exponent + step <= _LARGEST:
+                shrinkage = 10.0 ** ((exponent + step) / 2)
+                found, tried = self.shrunk(shrinkage, some, best.temperature), tried + 1
+                stopped = stops()
+                if not found.loss < best.loss:
+                    break
+                best, exponent = found, exponent + step
+            if exponent != _START:
+                break
+        return best, tried
+
+    def shrunk(
+        self, shrinkage: float, left_out: Block | None = None, start: float = _USUAL
+    ) -> Shrunk:
+        """Weights by a shrinkage, and their loss on rows left out, if there are some.
+
+        The search for their temperature begins at `start`.
+        """
+        metric = self._factor(shrinkage)
+
+        def solve(b: _Array) -> _Array:
+            found: _Array = metric.solve(np.ascontiguousarray(b), self._n_threads)
+            return found
+
+        A = solve(self.means)
+        # Logits are those over the weighted mean of the classes': probabilities are the same.
+        half = 0.5 * np.einsum("ij,ij->j", A, self.means)
+        constant = np.log(self.weights / self.total) - half - (self.centre * A).sum(axis=0)
+        found = Shrunk(shrinkage, np.inf, 1.0, np.vstack([A, constant]), solve)
+        if left_out is None:
+            return found
+        logits = self._logits(found, left_out)
+        T = temperature(logits, start)
+        return replace(found, loss=log_loss(logits, T), temperature=T)
+
+    def temperature(self, found: Shrunk) -> float:
+        """The temperature of the rows left out; 1 where each class has one row."""
+        if self._left_out is None:
+            return 1.0
+        return temperature(self._logits(found, self._left_out), found.temperature)
+
+    def _factor(self, shrinkage: float) -> Any:
+        diagonal = np.maximum(shrinkage * self._unit, _LEAST_DIAGONAL)
+        for _ in range(20):
+            metric = core.Metric.from_gram(
+                self._within, self.scale, diagonal, 1.0 / self.total, self._n_threads
+            )
+            if metric.positive:
+                return metric
+            diagonal *= 10.0
+        raise FloatingPointError("the covariance of the features cannot be factorised")
+
+    def _of_means(self, means: _Array) -> _Array:
+        """Packed Gram matrix of the class means, weighted and scaled as that of the rows."""
+        rows = Block(np.ascontiguousarray(means.T)).core(False)
+        found: _Array = rows.gram(self.weights, self.scale, False, self._n_threads)
+        return found
+
+    def _drawn(self, rows: LabelledRows, random: Any) -> Block | None:
+        """Rows to leave out, drawn evenly from the classes; never nearly all of a class."""
+        codes, k = rows.codes, len(self.weights)
+        drawn = random.permutation(len(codes))
+        order = drawn[np.argsort(codes[drawn], kind="stable")]
+        order = order[(np.bincount(codes, minlength=k) > 1)[codes[order]]]
+        if not len(order):
+            return None
+        most = int(np.clip(_MOST_LOGITS // k, _LEAST_LEFT_OUT, _MOST_LEFT_OUT))
+        found = rows.subset(np.sort(_evenly(order, most))).together()
+        if found.weight is None:
+            return found
+        some = np.flatnonzero(found.weight <= _MOST_OF_CLASS * self.weights[found.y])
+        return found.take(some) if len(some) else None
+
+    def _thinned(self, rows: Block) -> Block:
+        order = np.argsort(rows.y, kind="stable")
+        most = max(_LEAST_TRIED, _MOST_TRIED // len(self.weights))
+        return rows.take(np.sort(_evenly(order, most)))
+
+    def _logits(self, found: Shrunk, rows: Block) -> Logits:
+        """Logits of rows, each from weights of all others; see the file's head."""
+        out: Logits = []
+        Q = Block(np.ascontiguousarray(self.means.T)).scores(
+            found.W[:-1], False, self._given_threads
+        )
+        for first in range(0, len(rows), _PIECE):
+            piece = rows.take(slice(first, first + _PIECE))
+            out.append((self._left(found, piece, Q), np.asarray(piece.y), piece.weight))
+        return out
+
+    def _left(self, found: Shrunk, piece: Block, Q: Floats) -> _Array:
+        X = piece.X.toarray() if hasattr(piece.X, "toarray") else piece.X
+        moved = X.astype(np.float64).T - self.centre
+        length = np.einsum("ij,ij->j", moved, found.solve(moved))
+        A = found.W[:-1]
+        shifted = np.vstack([A, -(self.centre * A).sum(axis=0)])
+        scores = piece.scores(shifted, True, self._given_threads).astype(np.float64)
+        own = np.arange(len(piece)), np.asarray(piece.y)
+        distances = length[:, None] - 2.0 * scores
+        distances += np.diag(Q)
+        crossed = Q[own[1]] - scores
+        crossed += (length - scores[own])[:, None]
+        weight = np.ones(len(piece)) if piece.weight is None else np.asarray(piece.weight)
+        of_class = self.weights[own[1]]
+        factor = weight * of_class / (of_class - weight) / self.total
+        q = np.maximum(distances[own], 0.0)
+        rest = np.maximum(1.0 - factor * q, _LEAST_REST)
+        crossed *= crossed
+        crossed *= (factor / rest)[:, None]
+        distances += crossed
+        distances[own] = (of_class / (of_class - weight)) ** 2 * q / rest
+        distances *= -0.5
+        shares = self.weights / self.total
+        distances += np.log(shares)
+        distances[own] += np.log1p(-weight / of_class)
+        return distances
+
+
+def class_sums(block: Block, k: int, n_threads: int | None) -> tuple[_Array, _Array]:
+    """Sums (p, k) of the features of each class, and the weights (k,); merged by `add`.
+
+    Rows are sorted by class, so that a piece of them has few classes to be multiplied with.
+    """
+    y = np.asarray(block.y)
+    order = np.argsort(y, kind="stable")
+    out = np.zeros((block.X.shape[1], k))
+    dtype = np.float32 if block.X.dtype == np.float32 else np.float64
+    for first in range(0, len(order), _PIECE):
+        piece = block.take(order[first : first + _PIECE])
+        present, local = np.unique(piece.y, return_inverse=True)
+        of_class = np.zeros((len(piece), len(present)), dtype=dtype)
+        of_class[np.arange(len(piece)), local] = 1.0 if piece.weight is None else piece.weight
+        out[:, present] += piece.products(of_class, False, n_threads)
+    return out, np.bincount(y, weights=block.weight, minlength=k).astype(np.float64)
+
+
+def _evenly(rows: Codes, most: int) -> Codes:
+    if len(rows) <= most:
+        return rows
+    return rows[np.linspace(0, len(rows) - 1, most).astype(np.intp)]
