@@ -192,7 +192,7 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
     def _base(self) -> GEMClassifier:
         """A new estimator with the parameters that are not in the grid."""
         base = GEMClassifier() if self.estimator is None else clone(self.estimator)
-        if base.logit_solver == "auto":
+        if getattr(base, "logit_solver", None) == "auto":  # `_candidates` refuses other estimators
             base.logit_solver = "lbfgs"  # whose penalties are searched
         return base
 
