@@ -57,12 +57,20 @@ def client_in_use() -> Client | None:
 
 
 def workers_of(client: Client) -> dict[str, Any]:
-    """What the scheduler says of its workers, by address."""
+    """What the scheduler says of its workers, by address.
+
+    Raises
+    ------
+    RuntimeError
+        If the client has been closed.
+    """
     try:
-        workers = client.scheduler_info(n_workers=-1)["workers"]
+        found = client.scheduler_info(n_workers=-1)
     except TypeError:  # Dask before 2025.4 has no such argument, and tells of all
-        workers = client.scheduler_info()["workers"]
-    return cast("dict[str, Any]", workers)
+        found = client.scheduler_info()
+    if "workers" not in found:  # a client that is being closed knows nothing
+        raise RuntimeError("client: expected an open client, got one closed during the computation")
+    return cast("dict[str, Any]", found["workers"])
 
 
 def computed(tasks: Sequence[Delayed]) -> list[Any]:

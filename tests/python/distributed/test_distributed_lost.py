@@ -117,6 +117,17 @@ def test_a_client_that_is_closed_in_the_middle_is_an_error():
             assert reduced_slowly(*few) == 1000
 
 
+def test_a_client_that_knows_nothing_is_a_closed_one():
+    """Dask's client forgets what its scheduler said as soon as it is being closed."""
+
+    class Closing:
+        def scheduler_info(self, n_workers=5):
+            return {}
+
+    with pytest.raises(RuntimeError, match="client: expected an open client, got one closed"):
+        _cluster.workers_of(Closing())
+
+
 def test_partitions_of_unknown_size_are_measured(cluster):
     pd = pytest.importorskip("pandas", reason="pandas is not installed")
     dd = pytest.importorskip("dask.dataframe", reason="needs the extra 'dask'")

@@ -1,0 +1,143 @@
+"""Objects that several Python threads use at once, with Python's lock or without it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import sysconfig
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from eigenfeat import GEM, LDG, ClassMoments, FisherLDA, GEMClassifier, MultinomialLogit
+from eigenfeat.incomplete import ReliableClassifier
+from eigenfeat.ldg import DirectLDA
+from eigenfeat.maxmargin import MulticlassSVM
+
+FREE = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+N_THREADS = 8
+
+
+@pytest.fixture(autouse=True)
+def switch_often():
+    """Let threads take turns as often as they can where Python has its lock."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:600].astype(np.float32), y[:600]
+
+
+def together(work):
+    """Results of ``work(i)`` in threads that start at the same moment."""
+    start = Barrier(N_THREADS)
+
+    def begin(i):
+        start.wait(60)
+        return work(i)
+
+    with ThreadPoolExecutor(N_THREADS) as pool:
+        return list(pool.map(begin, range(N_THREADS)))
+
+
+@pytest.mark.skipif(not FREE, reason="this Python always has its lock")
+def test_the_compiled_module_does_not_switch_the_lock_on():
+    code = "import sys, eigenfeat._core; print(sys._is_gil_enabled())"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=100, check=False
+    )
+    assert (done.stdout, done.stderr) == ("False\n", "")
+
+
+def test_moments_are_updated_merged_and_read_at_once(rng):
+    n, d, batches = 40, 12, 25
+    X = rng.standard_normal((N_THREADS, batches, n, d))
+    y = rng.integers(0, 5, (N_THREADS, batches, n))
+    shared, twin = ClassMoments(classes=range(5)), ClassMoments(classes=range(5))
+
+    def work(i):
+        for rows, labels in zip(X[i], y[i], strict=True):
+            shared.update(rows, labels, n_threads=1 + i % 2)
+            twin.merge(ClassMoments().update(rows, labels))
+            seen = shared.copy()
+            active = seen.active_classes
+            assert len(active)
+            for label in active.tolist():
+                found = seen.covariance(label)
+                assert np.isfinite(found).all()
+                assert np.array_equal(found, found.T)
+            shared.merge(ClassMoments(classes=range(5)))
+        return shared == shared  # which locks both sides
+
+    assert all(together(work))
+    rows, labels = X.reshape(-1, d), y.ravel()
+    for found in (shared, twin):
+        for c in range(5):
+            own = rows[labels == c]
+            assert found.weight(c) == len(own)
+            # Orders of summation differ: 64 eps for each of the rows' moments, of size 1.
+            close = {"rtol": 0, "atol": 64 * np.finfo(float).eps * np.sqrt(len(own))}
+            np.testing.assert_allclose(found.mean(c), own.mean(axis=0), **close)
+            np.testing.assert_allclose(found.covariance(c), np.cov(own.T, bias=True), **close)
+
+
+def test_moments_compared_in_both_orders_do_not_wait_for_ever(rng):
+    X, y = rng.standard_normal((60, 4)), np.arange(60) % 3
+    a, b = ClassMoments().update(X, y), ClassMoments().update(X, y)
+
+    def work(i):
+        for _ in range(50):
+            first, second = (a, b) if i % 2 else (b, a)
+            first == second  # noqa: B015, which locks both
+        return True
+
+    assert all(together(work))
+
+
+MODELS = {
+    "GEM": (lambda: GEM(n_directions=3), "transform"),
+    "GEMClassifier": (lambda: GEMClassifier(n_directions=3), "predict_proba"),
+    "two layers": (
+        lambda: GEMClassifier(depth=2, n_directions=2, hidden_directions=2),
+        "predict_proba",
+    ),
+    "MultinomialLogit": (lambda: MultinomialLogit(), "predict_proba"),
+    "FisherLDA": (lambda: FisherLDA(ridge=0.1), "predict"),
+    "LDG": (lambda: LDG(n_components=3, n_neighbors=5, gamma=0.5), "transform"),
+    "DirectLDA": (lambda: DirectLDA(), "transform"),
+    "MulticlassSVM": (lambda: MulticlassSVM(C=0.01), "decision_function"),
+    "ReliableClassifier": (
+        lambda: ReliableClassifier(LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.5)),
+        "predict",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_are_fitted_and_used_at_once(name, digits):
+    """A model of each thread's own, and one of all: the same bits as alone."""
+    make, method = MODELS[name]
+    X, y = digits
+    if name == "ReliableClassifier":
+        X, y = X[y < 3], y[y < 3]
+    alone = make().fit(X, y)
+    expected = np.asarray(getattr(alone, method)(X[:200])).tobytes()
+    shared = make().fit(X, y)
+
+    def work(i):
+        own = make().fit(X, y)
+        return [
+            np.asarray(getattr(model, method)(X[:200])).tobytes() for model in (shared, own, shared)
+        ]
+
+    for found in together(work):
+        assert found == [expected] * 3
