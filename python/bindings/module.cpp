@@ -44,7 +44,10 @@ void watch_for_interrupts() {
 
 }  // namespace
 
-PYBIND11_MODULE(_core, module) {
+// The module works without Python's global lock: the core gives that up in all calls that take long,
+// so it never protected anything there. The objects that change are ClassMoments, which the facade
+// guards by a lock of its own, and CrammerSinger, which no two threads ever share.
+PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
   module.doc() = "Compiled core of eigenfeat; use the package's public names instead.";
 
   eigenfeat::pin_blas();
