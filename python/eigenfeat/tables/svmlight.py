@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib import NumpyVersion
 from scipy.sparse import csr_matrix
 
 from eigenfeat._base.types import DType
@@ -210,8 +213,8 @@ def _parsed(lines: bytes) -> _Rows | None:
     if not np.array_equal(_per_line(starts, ends), 1 + 2 * counts):
         return None
     try:
-        # It stops at what is no number: the count says so.
-        values = np.fromstring(lines.replace(b":", b" "), sep=" ")
+        with _errors_for_warnings():
+            values = np.fromstring(lines.replace(b":", b" "), sep=" ")
     except (ValueError, DeprecationWarning):
         return None
     if len(values) != len(ends) + 2 * counts.sum() or not np.isfinite(values).all():
@@ -220,6 +223,20 @@ def _parsed(lines: bytes) -> _Rows | None:
     heads = np.arange(len(ends)) + 2 * indptr[:-1]
     rest = np.delete(values, heads).reshape(-1, 2)
     return _Rows(values[heads], indptr, rest[:, 0].copy(), rest[:, 1].copy())
+
+
+def _errors_for_warnings() -> AbstractContextManager[object]:
+    """NumPy before 2.4 warns of what is no number, where newer ones raise ValueError."""
+    if NumpyVersion(np.__version__) >= "2.4.0":
+        return nullcontext()  # filters of warnings belong to all threads: they are left alone
+    return _raised_warnings()
+
+
+@contextmanager
+def _raised_warnings() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DeprecationWarning)
+        yield
 
 
 def _per_line(flags: npt.NDArray[np.bool_], ends: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
