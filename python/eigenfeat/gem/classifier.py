@@ -24,6 +24,7 @@ from eigenfeat.gem.steps import ClassifierSteps
 from eigenfeat.gem.version1 import classifier_state
 from eigenfeat.gem.wide_directions import WIDE_DIRECTIONS
 from eigenfeat.linear.logistic import MultinomialLogit
+from eigenfeat.linear.logit_steps import PENALTY
 from eigenfeat.linear.stored import STORED as OF_LINEAR
 from eigenfeat.pencils.stored import STORED as OF_PENCILS
 from eigenfeat.rows.callbacks import with_steps
@@ -91,7 +92,7 @@ class GEMClassifier(ClassifierSteps):
         How the logit's weights are found. "lbfgs" minimises the penalised log loss; "gaussian"
         takes those of Gaussian classes that share a covariance, in closed form, with a shrinkage
         that is chosen by leave-one-out instead of `penalty`. "auto" is "gaussian" with more than
-        100 classes. See :class:`MultinomialLogit`.
+        100 classes and the default `penalty`. See :class:`MultinomialLogit`.
     random_state : int, RandomState or None, default=0
         Seed for `scale`, clusters, random pairs, the rows of the logit's metric, and the folds of
         the temperature.
@@ -199,7 +200,7 @@ class GEMClassifier(ClassifierSteps):
         expansion: str = "auto",
         powers: Sequence[int] = (1, 2, 3),
         include_input: bool = False,
-        penalty: float | str = 0.03,
+        penalty: float | str = PENALTY,
         tol: float = 1e-3,
         depth: int = 1,
         hidden_directions: int | str = "auto",

@@ -15,7 +15,7 @@ from eigenfeat._base.types import RandomState, Targets, Weights
 from eigenfeat._base.validation import check_number, check_whole
 from eigenfeat.linear.gap_bound import gap_bound
 from eigenfeat.linear.linear import Features, LinearClassifier
-from eigenfeat.linear.logit_steps import LogitSteps
+from eigenfeat.linear.logit_steps import PENALTY, LogitSteps
 from eigenfeat.rows.callbacks import with_steps
 from eigenfeat.rows.out_of_core import given_blocks
 from eigenfeat.rows.row_weights import weighted_rows
@@ -79,8 +79,8 @@ class MultinomialLogit(LogitSteps, LinearClassifier):
     solver : {"lbfgs", "gaussian", "auto"}, default="lbfgs"
         "lbfgs" minimises the objective. "gaussian" takes the logits of Gaussian classes that share
         a covariance, in closed form; see Notes. "auto" is "gaussian" with more than 100 classes
-        unless `l2`, `warm_start`, `early_stopping` or ``fit_intercept=False`` ask for the
-        objective.
+        unless another `penalty` than the default, `l2`, `warm_start`, `early_stopping` or
+        ``fit_intercept=False`` ask for the objective.
     random_state : int, RandomState or None, default=0
         Seed for drawing the rows of the Gram matrix, the held-out rows and the folds.
     n_threads : int or None, default=None
@@ -201,7 +201,7 @@ class MultinomialLogit(LogitSteps, LinearClassifier):
 
     def __init__(
         self,
-        penalty: float | str = 0.03,
+        penalty: float | str = PENALTY,
         l2: float = 0.0,
         ridge: float = 0.5,
         ridge_scale: str = "columns",

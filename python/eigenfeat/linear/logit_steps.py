@@ -29,12 +29,11 @@ from eigenfeat.rows.reading import Reading
 if TYPE_CHECKING:
     from eigenfeat.rows.labelled import LabelledRows
 
-    pass
-
-__all__ = ["LogitSteps"]
+__all__ = ["PENALTY", "LogitSteps"]
 
 _Array = NDArray[np.float64]
 
+PENALTY = 0.03  # the default
 PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)  # that "auto" chooses from
 _MOST_BYTES = 64e6  # of a fold's rows that are brought here
 _FIRST = 2  # of them, with more than 1,000 rows
@@ -127,7 +126,8 @@ class LogitSteps(Iterative):
             if not self.fit_intercept:
                 raise ValueError("fit_intercept: expected True with solver='gaussian', got False")
             return True
-        asked = penalties is not None or self.warm_start or self.early_stopping or self.l2 > 0
+        asked = penalties is not None or self.penalty != PENALTY or self.l2 > 0
+        asked = asked or self.warm_start or self.early_stopping
         many = self.solver == "auto" and n_classes > _MOST_BY_LBFGS
         return many and not asked and self.fit_intercept
 

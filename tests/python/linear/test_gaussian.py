@@ -190,7 +190,9 @@ def test_what_it_cannot_do(classes):
 EARLY = {"early_stopping": True, "validation_fraction": 0.25}
 
 
-@pytest.mark.parametrize("asked", [{"l2": 1.0}, EARLY, {"warm_start": True}], ids=str)
+@pytest.mark.parametrize(
+    "asked", [{"l2": 1.0}, EARLY, {"warm_start": True}, {"penalty": 0.1}], ids=str
+)
 def test_auto_is_gaussian_with_many_classes(rng, asked):
     X, y = many(rng)
     auto = MultinomialLogit(solver="auto")
@@ -211,6 +213,7 @@ def test_gem_classifier_of_many_classes(rng, tmp_path):
     iterated = GEMClassifier(logit_solver="lbfgs").fit(X, y)
     assert iterated.logit_.stop_reason_ == "converged"
     assert iterated.penalty_ == 0.03
+    assert GEMClassifier(penalty=0.1).fit(X, y).penalty_ == 0.1  # what is given has an effect
     search = GEMClassifierCV(grid={"penalty": [0.1, 1.0]}).fit(X, y)
     assert search.best_estimator_.logit_solver == "lbfgs"
     assert search.best_estimator_.penalty_ == search.best_params_["penalty"]
