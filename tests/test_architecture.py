@@ -72,13 +72,13 @@ BENCH_MAY = {"papers": "eigenfeat._base."}
 CPP_ROOMS = (
     *("view", "vector", "status", "tier_kind", "tier", "scratch", "processors", "parallel"),
     *("lapack", "moments"),
-    *("pencil", "expansion", "features", "logit", "local_means", "local_affinity"),
-    *("prefix_gaussian", "trust_region", "box", "dominance", "crammer_singer"),
-    *("hinge_envelope", "sparse_rows"),
+    *("pencil", "expansion", "features", "logit", "layer_training"),
+    *("local_means", "local_affinity", "prefix_gaussian", "trust_region", "box", "dominance"),
+    *("crammer_singer", "hinge_envelope", "sparse_rows"),
 )
 
 # From the bottom up: a shelf of cpp/src includes private headers of those before it, and its own.
-CPP_SHELVES = "kernels base moments pencil expansion logit neighbours regions svm".split()  # noqa: SIM905
+CPP_SHELVES = "kernels base moments pencil expansion logit training neighbours regions svm".split()  # noqa: SIM905
 
 # With a letter for the type before and an underscore after.
 FORTRAN = (

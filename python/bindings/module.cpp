@@ -46,7 +46,7 @@ void watch_for_interrupts() {
 
 // The module works without Python's global lock: the core gives that up in all calls that take long,
 // so it never protected anything there. The objects that change are ClassMoments, which the facade
-// guards by a lock of its own, and CrammerSinger, which no two threads ever share.
+// guards by a lock of its own, and CrammerSinger and LayerTraining, which no two threads ever share.
 PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
   module.doc() = "Compiled core of eigenfeat; use the package's public names instead.";
 
@@ -63,6 +63,7 @@ PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
   eigenfeat::bindings::register_pencil(module);
   eigenfeat::bindings::register_expansion(module);
   eigenfeat::bindings::register_logit(module);
+  eigenfeat::bindings::register_layer_training(module);
   eigenfeat::bindings::register_local_means(module);
   eigenfeat::bindings::register_prefix_gaussian(module);
   eigenfeat::bindings::register_trust_region(module);

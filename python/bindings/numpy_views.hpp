@@ -102,6 +102,14 @@ Vector<MatrixView<const T>> matrix_views(const Vector<Array<T>>& arrays, const c
 }
 
 template <class T>
+Vector<VectorView<const T>> vector_views(const Vector<Array<T>>& arrays, const char* name) {
+  Vector<VectorView<const T>> views;
+  views.reserve(arrays.size());
+  for (const auto& array : arrays) views.push_back(vector_view(array, name));
+  return views;
+}
+
+template <class T>
 Vector<T> vector_copy(const Array<T>& array, const char* name) {
   const auto view = vector_view(array, name);
   return {view.data, view.data + view.size};

@@ -322,6 +322,38 @@ class _CrammerSinger(Generic[_T]):
 class CrammerSinger32(_CrammerSinger[np.float32]): ...
 class CrammerSinger64(_CrammerSinger[np.float64]): ...
 
+class _LayerTraining(Generic[_T]):
+    def __init__(
+        self,
+        *,
+        directions: list[npt.NDArray[_T]],  # (d, F) of each layer, C-contiguous
+        offsets: list[npt.NDArray[_T]],  # (F,) of each layer
+        powers: list[list[int]],
+        rates: list[tuple[float, float]],  # of directions and offset of each layer
+        weights: npt.NDArray[_T],  # (p, k)
+        intercept: npt.NDArray[_T],  # (k,)
+        centre: npt.NDArray[_T],  # (p,)
+        weight_rates: npt.NDArray[_T],  # (p,)
+        intercept_rate: float,
+        includes_input: bool,
+    ) -> None: ...
+    def step(
+        self,
+        rows: npt.NDArray[_T],  # (B, d), C-contiguous
+        labels: _I32,  # (B,)
+        row_weights: npt.NDArray[_T] | None,  # (B,)
+        shift: float,
+        rate: float,
+        n_threads: int,
+    ) -> tuple[float, float]: ...
+    def layer(
+        self, number: int, rows: int, cols: int
+    ) -> tuple[npt.NDArray[_T], npt.NDArray[_T]]: ...
+    def logit(self, rows: int, cols: int) -> tuple[npt.NDArray[_T], npt.NDArray[_T]]: ...
+
+class LayerTraining32(_LayerTraining[np.float32]): ...
+class LayerTraining64(_LayerTraining[np.float64]): ...
+
 def default_threads() -> int: ...
 def available_processors() -> int: ...
 def pool_threads() -> int: ...

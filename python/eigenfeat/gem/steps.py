@@ -23,6 +23,7 @@ from eigenfeat.expansion.layers import Layer, as_layer, layer_features
 from eigenfeat.gem.clusters import class_clusters, cross_pairs
 from eigenfeat.gem.gem import GEM
 from eigenfeat.gem.hidden import hidden_pairs
+from eigenfeat.gem.joint import Joint, train_jointly
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.pencils.wide_rows import is_wide
 from eigenfeat.rows.blocks import ArrayBlocks, RowBlocks
@@ -67,6 +68,8 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
     class_weight: Any
     temperature: float | str
     logit_solver: str
+    joint_epochs: int
+    perturbation: float
     random_state: Any
     n_threads: int | None
     verbose: int
@@ -79,6 +82,11 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
         self._validate_params()
         check_powers(self.powers)
         self._check_clusters()
+        if self.joint_epochs > 0 and self.expansion not in ("auto", "shifted"):
+            raise ValueError(
+                "expansion: expected 'auto' or 'shifted' with joint_epochs > 0, whose steps need "
+                f"features that are smooth, got {self.expansion!r}"
+            )
 
     def _check_clusters(self) -> None:
         drawn = isinstance(self.pairs, tuple) and len(self.pairs) == 2 and self.pairs[0] == "random"
@@ -93,7 +101,12 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
         self, X: Any, y: Any, sample_weight: ArrayLike | None, events: Any, *, moments: bool = True
     ) -> tuple[LabelledRows, LabelledRows]:
         """Checked rows with their labels, and with what the moments are conditioned on instead."""
-        blocks = None if is_wide(X, "auto") else given_blocks(X, y, sample_weight)
+        wide = is_wide(X, "auto")
+        if wide and self.joint_epochs > 0:
+            raise ValueError(
+                f"joint_epochs: expected 0 with {X.shape[1]} columns, got {self.joint_epochs}"
+            )
+        blocks = None if wide else given_blocks(X, y, sample_weight)
         if blocks is not None:
             return self._block_rows(blocks, events, moments)
         X, y = self._checked(X, reset=True, y=y)
@@ -133,6 +146,10 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
                 "class_weight: expected None with blocks of rows, whose weights can say the same, "
                 f"got {self.class_weight!r}"
             )
+        if self.joint_epochs > 0:
+            raise ValueError(
+                f"joint_epochs: expected 0 with blocks of rows, got {self.joint_epochs}"
+            )
         if self.n_clusters > 1:
             raise ValueError(f"n_clusters: expected 1 with blocks of rows, got {self.n_clusters}")
 
@@ -170,7 +187,8 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
 
     def _waves(self) -> tuple[str, tuple[int, ...]]:
         if self.expansion == "auto":
-            return "half_wave" if self.depth == 1 else "shifted", tuple(self.powers)
+            smooth = self.depth > 1 or self.joint_epochs > 0
+            return "shifted" if smooth else "half_wave", tuple(self.powers)
         return self.expansion, tuple(self.powers)
 
     def _fit(self, rows: LabelledRows, groups: LabelledRows, first: GEM) -> None:
@@ -188,9 +206,24 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
         counts = f"{self.logit_.n_features_in_} features, {self.logit_.n_iter_[0]} iterations"
         self._say(f"logit: {counts}", started)
         self._say(f"penalty: {logit.penalty_:.3g}, temperature: {logit.temperature_:.3g}")
+        if self.joint_epochs > 0:
+            layers, self.logit_ = self._jointly(rows, layers, logit, first)
         self.classes_ = self.logit_.classes_
         self.penalty_, self.temperature_ = logit.penalty_, logit.temperature_
         self.layers_ = layers
+
+    def _jointly(
+        self, rows: LabelledRows, layers: list[Layer], logit: MultinomialLogit, first: GEM
+    ) -> tuple[list[Layer], MultinomialLogit]:
+        """Layers and logit after `joint_epochs`."""
+        assert isinstance(rows, MemoryRows)  # others are refused by `_rows`
+        settings = Joint(self.joint_epochs, self.perturbation, self.random_state, self.n_threads)
+
+        def done(text: str, begun: float) -> bool:
+            self._say(text, begun)
+            return self._step_done()
+
+        return train_jointly(settings, rows, layers, logit, first.column_scale_, done)
 
     def _first(self, groups: LabelledRows) -> tuple[GEM, LabelledRows]:
         """The first layer's extractor, not fitted, and rows labelled by what it tells apart."""
@@ -224,7 +257,7 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
 
     def _most_steps(self) -> int:
         """Those of the logit."""
-        return self._logit(self.penalty).max_iter
+        return self._logit(self.penalty).max_iter + self.joint_epochs
 
     def _logit(self, penalty: float | str) -> MultinomialLogit:
         columns = self.include_input and self.depth == 1
@@ -233,7 +266,7 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
             # Directions are in one unit, that of their denominators; input columns may be in any.
             ridge_scale="columns" if columns else "common",
             tol=self.tol,
-            temperature=self.temperature,
+            temperature=1.0 if self.joint_epochs > 0 else self.temperature,
             solver=self.logit_solver,
             random_state=self.random_state,
             n_threads=self.n_threads,

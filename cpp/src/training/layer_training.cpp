@@ -1,0 +1,396 @@
+#include "eigenfeat/layer_training.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "base/vectors.hpp"
+#include "eigenfeat/parallel.hpp"
+#include "eigenfeat/scratch.hpp"
+#include "eigenfeat/status.hpp"
+#include "kernels/training_kernels.hpp"
+#include "kernels/wave_kernels.hpp"
+#include "logit/softmax.hpp"
+#include "training/row_products.hpp"
+
+namespace eigenfeat {
+namespace {
+
+constexpr index_t kRowsOfTask = 16;        // of waves and softmax
+constexpr index_t kEntriesOfTask = 16384;  // of Adam's step
+
+// Numbers that Adam moves: values, their gradient, and its two running means.
+template <class T>
+struct Moved {
+  index_t rows = 0, cols = 0;
+  AlignedBuffer<T> values, gradient, means, squares;
+
+  Moved() = default;
+  explicit Moved(MatrixView<const T> start)
+      : rows(start.rows),
+        cols(start.cols),
+        values(rows * cols),
+        gradient(AlignedBuffer<T>::zeros(rows * cols)),
+        means(AlignedBuffer<T>::zeros(rows * cols)),
+        squares(AlignedBuffer<T>::zeros(rows * cols)) {
+    for (index_t i = 0; i < rows; ++i) std::copy_n(start.row(i), cols, values.data() + i * cols);
+  }
+  explicit Moved(VectorView<const T> start) : Moved(row_major(start.data, 1, start.size)) {}
+
+  MatrixView<const T> view() const { return row_major(values.data(), rows, cols); }
+  MatrixView<T> slope() { return row_major(gradient.data(), rows, cols); }
+  void copy_to(T* out) const { std::copy_n(values.data(), rows * cols, out); }
+
+  void move(index_t begin, index_t end, AdamStep<T> step, T own_rate) {
+    step.rate *= own_rate;
+    kernels<TrainingKernels<T>>().adam(step, gradient.data() + begin, end - begin,
+                                       means.data() + begin, squares.data() + begin,
+                                       values.data() + begin);
+  }
+};
+
+// out <- sums of columns; tasks of columns.
+template <class T>
+void column_sums(MatrixView<const T> rows, T* out, int n_threads) {
+  for_ranges(rows.cols, 256, n_threads, [&](index_t begin, index_t end, int) {
+    std::fill(out + begin, out + end, T(0));
+    for (index_t i = 0; i < rows.rows; ++i) {
+      add_multiple(T(1), rows.row(i) + begin, end - begin, out + begin);
+    }
+  });
+}
+
+std::string shape(index_t rows, index_t cols) {
+  return std::to_string(rows) + " x " + std::to_string(cols);
+}
+
+}  // namespace
+
+template <class T>
+struct LayerTraining<T>::State {
+  struct Layer {
+    Moved<T> directions, offset;
+    Vector<int> powers;
+    T directions_rate, offset_rate;
+    // Of the clean rows, then of the shifted ones.
+    AlignedBuffer<T> projections, features, slopes;
+
+    index_t count() const { return directions.cols; }
+    index_t width() const { return 2 * powers.size() * count(); }
+  };
+
+  Vector<Layer> layers;
+  Moved<T> weights, intercept;
+  AlignedBuffer<T> centre, rates;
+  T intercept_rate;
+  bool includes_input;
+  index_t steps = 0;
+
+  index_t capacity = 0;                  // rows that there is room for, clean and shifted together
+  AlignedBuffer<T> rows, scores, above;  // above: gradients by features of one layer, clean rows
+  AlignedBuffer<double> losses;          // of each row
+
+  index_t classes() const { return weights.cols; }
+  index_t columns() const { return layers[0].directions.rows; }
+
+  void reserve(index_t count) {
+    if (count <= capacity) return;
+    index_t widest = columns();
+    for (Layer& layer : layers) {
+      layer.projections.reserve(count * layer.count());
+      layer.slopes.reserve(count * layer.count());
+      layer.features.reserve(count * layer.width());
+      widest = std::max(widest, layer.width());
+    }
+    rows.reserve(count * columns());
+    scores.reserve(count * classes());
+    above.reserve(count * widest);
+    losses.reserve(count);
+    capacity = count;
+  }
+
+  // Rows [begin, begin + n) of what a layer reads, and of other buffers.
+  MatrixView<T> part(AlignedBuffer<T>& buffer, index_t width, index_t begin, index_t n) {
+    return row_major(buffer.data() + begin * width, n, width);
+  }
+  MatrixView<T> input(index_t number, index_t begin, index_t n) {
+    if (number == 0) return part(rows, columns(), begin, n);
+    Layer& below = layers[number - 1];
+    return part(below.features, below.width(), begin, n);
+  }
+
+  void forward(index_t begin, index_t n, int n_threads) {
+    for (index_t l = 0; l < layers.size(); ++l) {
+      Layer& layer = layers[l];
+      const auto p = part(layer.projections, layer.count(), begin, n);
+      const auto h = part(layer.features, layer.width(), begin, n);
+      for (index_t i = 0; i < n; ++i) layer.offset.copy_to(p.row(i));
+      row_products<T>(Op::none, input(l, begin, n), Op::none, layer.directions.view(), T(1), p,
+                      n_threads);
+      const double work = 20.0 * static_cast<double>(n * layer.width());
+      for_ranges(n, kRowsOfTask, threads_for(work, n_threads), [&](index_t from, index_t to, int) {
+        for (index_t i = from; i < to; ++i) {
+          kernels<WaveKernels<T>>().expand_row(Wave::shifted, layer.powers.data(),
+                                               layer.powers.size(), p.row(i), layer.count(),
+                                               h.row(i));
+        }
+      });
+    }
+    const auto z = part(scores, classes(), begin, n);
+    for (index_t i = 0; i < n; ++i) intercept.copy_to(z.row(i));
+    const index_t last = layers.size() - 1, before = input_width();
+    const auto w = weights.view();
+    if (includes_input) {
+      row_products<T>(Op::none, input(last, begin, n), Op::none, w.block(0, 0, before, classes()),
+                      T(1), z, n_threads);
+    }
+    row_products<T>(Op::none, part(layers[last].features, layers[last].width(), begin, n), Op::none,
+                    w.block(before, 0, layers[last].width(), classes()), T(1), z, n_threads);
+  }
+
+  index_t input_width() const {
+    return includes_input ? layers[layers.size() - 1].directions.rows : 0;
+  }
+
+  // Scores become residuals, the gradient by scores; returns the sum of weighted losses.
+  double residuals(index_t begin, index_t n, VectorView<const std::int32_t> labels,
+                   const T* row_weights, double total) {
+    const auto z = part(scores, classes(), begin, n);
+    double sum = 0.0;
+    for (index_t i = 0; i < n; ++i) {
+      const double weight =
+          (row_weights == nullptr ? 1.0 : static_cast<double>(row_weights[i])) / total;
+      LogitTerms terms;
+      softmax_residual(z.row(i), classes(), labels[i], weight, 0.0, terms);
+      sum += terms.loss;
+    }
+    return sum;
+  }
+
+  // Slopes of all layers' projections from residuals; of the rows themselves, in `above`, if asked for.
+  void backward(index_t begin, index_t n, bool to_rows, int n_threads) {
+    const index_t last = layers.size() - 1, before = input_width();
+    const auto z = part(scores, classes(), begin, n);
+    const auto w = weights.view();
+    for (index_t l = last; l >= 0; --l) {
+      Layer& layer = layers[l];
+      const auto h = part(above, layer.width(), 0, n);
+      if (l == last) {
+        row_products<T>(Op::none, z, Op::transpose, w.block(before, 0, layer.width(), classes()),
+                        T(0), h, n_threads);
+      }
+      const auto p = part(layer.projections, layer.count(), begin, n);
+      const auto slopes = part(layer.slopes, layer.count(), begin, n);
+      const double work = 30.0 * static_cast<double>(n * layer.width());
+      for_ranges(n, kRowsOfTask, threads_for(work, n_threads), [&](index_t from, index_t to, int) {
+        for (index_t i = from; i < to; ++i) {
+          kernels<TrainingKernels<T>>().wave_slopes(layer.powers.data(), layer.powers.size(),
+                                                    p.row(i), h.row(i), layer.count(),
+                                                    slopes.row(i));
+        }
+      });
+      if (l == 0 && !to_rows) break;
+      const auto below = part(above, layer.directions.rows, 0, n);
+      row_products<T>(Op::none, slopes, Op::transpose, layer.directions.view(), T(0), below,
+                      n_threads);
+      if (l == last && includes_input) {
+        row_products<T>(Op::none, z, Op::transpose, w.block(0, 0, before, classes()), T(1), below,
+                        n_threads);
+      }
+    }
+  }
+
+  // Rows [n, 2 n) become the first n, moved by `shift` along their gradients in `above`.
+  void shift_rows(index_t n, T shift, int n_threads) {
+    const index_t d = columns();
+    for_ranges(n, kRowsOfTask, n_threads, [&](index_t from, index_t to, int) {
+      for (index_t i = from; i < to; ++i) {
+        const T *x = rows.data() + i * d, *g = above.data() + i * d;
+        T* out = rows.data() + (n + i) * d;
+        double most = 0.0, squares = 0.0;
+        for (index_t j = 0; j < d; ++j) most = std::max(most, std::abs(static_cast<double>(g[j])));
+        // Relative to the largest: squares of small entries underflow.
+        const double unit = most > 0.0 ? most : 1.0;
+        for (index_t j = 0; j < d; ++j) {
+          const double entry = static_cast<double>(g[j]) / unit;
+          squares += entry * entry;
+        }
+        const double length = static_cast<double>(shift) / std::sqrt(std::max(squares, 1.0));
+        for (index_t j = 0; j < d; ++j) {
+          out[j] = x[j] + static_cast<T>(length * (static_cast<double>(g[j]) / unit));
+        }
+      }
+    });
+  }
+
+  void gradients(index_t n, int n_threads) {
+    for (index_t l = 0; l < layers.size(); ++l) {
+      Layer& layer = layers[l];
+      const auto slopes = part(layer.slopes, layer.count(), 0, n);
+      row_products<T>(Op::transpose, input(l, 0, n), Op::none, slopes, T(0),
+                      layer.directions.slope(), n_threads);
+      column_sums<T>(slopes, layer.offset.gradient.data(), n_threads);
+    }
+    const index_t last = layers.size() - 1, before = input_width(), k = classes();
+    const auto z = part(scores, k, 0, n);
+    const auto slope = weights.slope();
+    if (includes_input) {
+      row_products<T>(Op::transpose, input(last, 0, n), Op::none, z, T(0),
+                      slope.block(0, 0, before, k), n_threads);
+    }
+    row_products<T>(Op::transpose, part(layers[last].features, layers[last].width(), 0, n),
+                    Op::none, z, T(0), slope.block(before, 0, layers[last].width(), k), n_threads);
+    column_sums<T>(z, intercept.gradient.data(), n_threads);
+    for (index_t j = 0; j < weights.rows; ++j) {
+      add_multiple(-centre[j], intercept.gradient.data(), k, slope.row(j));
+    }
+  }
+
+  // The intercept is c - W^T m, c moved by its own step.
+  void move(T rate, int n_threads) {
+    ++steps;
+    const double t = static_cast<double>(steps);
+    const AdamStep<T> step{static_cast<T>(static_cast<double>(rate) / (1.0 - std::pow(0.9, t))),
+                           static_cast<T>(1.0 / (1.0 - std::pow(0.999, t)))};
+    for (Layer& layer : layers) {
+      const index_t size = layer.directions.rows * layer.directions.cols;
+      for_ranges(size, kEntriesOfTask, n_threads, [&](index_t begin, index_t end, int) {
+        layer.directions.move(begin, end, step, layer.directions_rate);
+      });
+      layer.offset.move(0, layer.count(), step, layer.offset_rate);
+    }
+    const index_t k = classes();
+    add_centre(T(1));
+    for (index_t j = 0; j < weights.rows; ++j) weights.move(j * k, (j + 1) * k, step, rates[j]);
+    intercept.move(0, k, step, intercept_rate);
+    add_centre(T(-1));
+  }
+
+  // b += sign W^T m
+  void add_centre(T sign) {
+    for (index_t j = 0; j < weights.rows; ++j) {
+      add_multiple(sign * centre[j], weights.values.data() + j * classes(), classes(),
+                   intercept.values.data());
+    }
+  }
+};
+
+template <class T>
+LayerTraining<T>::LayerTraining(const TrainedLayers<T>& layers, const TrainedLogit<T>& logit)
+    : state_(std::make_unique<State>()) {
+  State& s = *state_;
+  const index_t n_layers = layers.directions.size();
+  require(n_layers >= 1 && layers.offsets.size() == n_layers && layers.powers.size() == n_layers &&
+              layers.rates.size() == n_layers,
+          "layers", "at least one, each with offset, powers and rates", std::to_string(n_layers));
+  index_t columns = 0, width = 0;
+  for (index_t l = 0; l < n_layers; ++l) {
+    const auto directions = layers.directions[l];
+    const auto offset = layers.offsets[l];
+    const auto rows = directions.rows, count = directions.cols;
+    require(rows >= 1 && count >= 1 && (l == 0 || rows == width), "directions",
+            l == 0 ? "rows and columns" : "as many rows as the layer before has features",
+            shape(rows, count));
+    require(offset.size == count, "offset", std::to_string(count) + " entries",
+            std::to_string(offset.size));
+    check_powers({Wave::shifted, layers.powers[l], false});
+    const auto [rate, offset_rate] = layers.rates[l];
+    typename State::Layer layer{
+        Moved<T>(directions), Moved<T>(offset), layers.powers[l], rate, offset_rate, {}, {}, {}};
+    columns = rows;
+    width = layer.width();
+    s.layers.push_back(std::move(layer));
+  }
+  const index_t p = width + (logit.includes_input ? columns : 0), k = logit.weights.cols;
+  require(logit.weights.rows == p && k >= 2, "weights",
+          std::to_string(p) + " rows and two columns or more", shape(logit.weights.rows, k));
+  require(logit.intercept.size == k, "intercept", std::to_string(k) + " entries",
+          std::to_string(logit.intercept.size));
+  require(logit.centre.size == p && logit.rates.size == p, "centre and rates",
+          std::to_string(p) + " entries each",
+          std::to_string(logit.centre.size) + " and " + std::to_string(logit.rates.size));
+  s.weights = Moved<T>(logit.weights);
+  s.intercept = Moved<T>(logit.intercept);
+  s.centre.reserve(p);
+  s.rates.reserve(p);
+  std::copy_n(logit.centre.data, p, s.centre.data());
+  std::copy_n(logit.rates.data, p, s.rates.data());
+  s.intercept_rate = logit.intercept_rate;
+  s.includes_input = logit.includes_input;
+}
+
+template <class T>
+LayerTraining<T>::~LayerTraining() = default;
+
+template <class T>
+TrainingLosses LayerTraining<T>::step(MatrixView<const T> rows,
+                                      VectorView<const std::int32_t> labels,
+                                      VectorView<const T> row_weights, T shift, T rate,
+                                      int n_threads) {
+  State& s = *state_;
+  const index_t n = rows.rows;
+  require(n >= 1 && rows.cols == s.columns(), "rows",
+          "some, of " + std::to_string(s.columns()) + " columns", shape(n, rows.cols));
+  require(labels.size == n, "labels", std::to_string(n) + " entries", std::to_string(labels.size));
+  require(row_weights.empty() || row_weights.size == n, "row_weights",
+          std::to_string(n) + " entries", std::to_string(row_weights.size));
+  require(shift >= T(0) && std::isfinite(shift), "shift", "a finite number, 0 or more",
+          std::to_string(shift));
+  double total = row_weights.empty() ? static_cast<double>(n) : 0.0;
+  for (index_t i = 0; i < n; ++i) {
+    require(labels[i] >= 0 && labels[i] < s.classes(), "labels",
+            "indices in [0, " + std::to_string(s.classes()) + ")",
+            std::to_string(labels[i]) + " in row " + std::to_string(i));
+    if (!row_weights.empty()) total += static_cast<double>(row_weights[i]);
+  }
+  require(total > 0.0 && std::isfinite(total), "row_weights", "a positive, finite sum",
+          std::to_string(total));
+
+  const bool shifted = shift > T(0);
+  const index_t all = shifted ? 2 * n : n;
+  const int threads = resolve_threads(n_threads);
+  const NoInterrupts whole;
+  s.reserve(all);
+  for (index_t i = 0; i < n; ++i) {
+    std::copy_n(rows.row(i), rows.cols, s.rows.data() + i * rows.cols);
+  }
+  TrainingLosses losses;
+  s.forward(0, n, threads);
+  losses.loss = s.residuals(0, n, labels, row_weights.data, total);
+  s.backward(0, n, shifted, threads);
+  if (shifted) {
+    s.shift_rows(n, shift, threads);
+    s.forward(n, n, threads);
+    losses.shifted = s.residuals(n, n, labels, row_weights.data, total);
+    s.backward(n, n, false, threads);
+  }
+  s.gradients(all, threads);
+  s.move(rate, threads);
+  return losses;
+}
+
+template <class T>
+void LayerTraining<T>::layer(index_t number, MatrixView<T> directions, VectorView<T> offset) const {
+  require(number >= 0 && number < state_->layers.size(), "number", "that of a layer",
+          std::to_string(number));
+  const auto& layer = state_->layers[number];
+  require(directions.rows == layer.directions.rows && directions.cols == layer.count() &&
+              offset.size == layer.count(),
+          "out", "the shapes of the layer", shape(directions.rows, directions.cols));
+  layer.directions.copy_to(directions.data);
+  layer.offset.copy_to(offset.data);
+}
+
+template <class T>
+void LayerTraining<T>::logit(MatrixView<T> weights, VectorView<T> intercept) const {
+  require(weights.rows == state_->weights.rows && weights.cols == state_->classes() &&
+              intercept.size == state_->classes(),
+          "out", "the shapes of the logit", shape(weights.rows, weights.cols));
+  state_->weights.copy_to(weights.data);
+  state_->intercept.copy_to(intercept.data);
+}
+
+template class LayerTraining<float>;
+template class LayerTraining<double>;
+
+}  // namespace eigenfeat

@@ -1,0 +1,250 @@
+"""Layers of a GEM classifier and its logit, improved together after each has been fitted.
+
+Each layer's directions are solved for without regard to what comes after them. From there, gradient
+steps lower the log loss in all directions, offsets and weights at once, of rows and of rows that
+are shifted by a fixed length to where their loss is larger. See `layer_training.hpp`.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_random_state
+
+from eigenfeat._base import threads
+from eigenfeat._base.core import core
+from eigenfeat.rows.memory import MemoryRows
+
+if TYPE_CHECKING:
+    from eigenfeat.expansion.layers import Layer
+    from eigenfeat.linear.logistic import MultinomialLogit
+
+__all__ = ["Joint", "train_jointly"]
+
+_Array = NDArray[np.float64]
+
+_BATCH = 250  # rows of a step, fewer of small sets
+_LEAST_BATCH, _LEAST_STEPS = 16, 40  # of an epoch
+_RATE = 0.04  # relative change of an array's entries in a step, at most
+_WARM_UP = 200  # steps, at most a tenth of all
+_OFFSET_RATE = 5.0  # times that of directions: offsets add up what many columns do
+_SAMPLE = 4000  # rows whose features' means and deviations are taken
+
+
+@dataclass(frozen=True)
+class Joint:
+    """How layers are trained.
+
+    Attributes
+    ----------
+    epochs : int
+        Passes over the rows.
+    perturbation : float
+        Length of the shifts, relative to the root of the scaled columns' total variance.
+    random_state : int, RandomState or None
+        Seed of the order of rows.
+    n_threads : int or None
+    """
+
+    epochs: int
+    perturbation: float
+    random_state: Any
+    n_threads: int | None
+
+
+def train_jointly(
+    settings: Joint,
+    rows: MemoryRows,
+    layers: Sequence[Layer],
+    logit: MultinomialLogit,
+    column_scale: _Array,
+    done: Callable[[str, float], bool],
+) -> tuple[list[Layer], MultinomialLogit]:
+    """Layers and logit after so many epochs, from those given, which stay as they are.
+
+    `done` is told of each epoch, and when it began; it returns whether to stop. In the core rows
+    are centred and scaled, ``(x - m) / s``, so that steps do not depend on the columns' origins and
+    units.
+
+    Raises
+    ------
+    ValueError
+        If the loss is no longer finite.
+    """
+    X, codes, weight = rows.block.X, np.asarray(rows.block.y, dtype=np.int32), rows.block.weight
+    whole = StandardScaler(with_mean=False).fit(X, sample_weight=weight)
+    units = _Units(whole.mean_, column_scale)
+    draw = check_random_state(settings.random_state)
+    sample = np.sort(draw.permutation(len(codes))[:_SAMPLE])
+    shift = settings.perturbation * float(np.sqrt(np.sum(whole.var_ / column_scale**2)))
+    started = _Start.of(units, layers, logit, units.rows(X, sample))
+    training = core.LayerTraining32(**started.arguments())
+    batch = int(np.clip(len(codes) // _LEAST_STEPS, _LEAST_BATCH, _BATCH))
+    schedule = _Schedule(settings.epochs * -(-len(codes) // batch))
+    n_threads = threads.resolve(settings.n_threads)
+    for epoch in range(settings.epochs):
+        begun, order, losses = time.perf_counter(), draw.permutation(len(codes)), np.zeros(2)
+        for first in range(0, len(order), batch):
+            some = np.sort(order[first : first + batch])
+            weights = None if weight is None else weight[some].astype(np.float32)
+            found = training.step(
+                units.rows(X, some), codes[some], weights, shift, schedule.next(), n_threads
+            )
+            losses += np.multiply(found, len(some) / len(codes))
+        if not np.all(np.isfinite(losses)):
+            raise ValueError(
+                f"joint_epochs: the loss was no longer finite after {epoch + 1} epochs, expected "
+                "rows of moderate size; a smaller perturbation or scale='columns' may help"
+            )
+        text = f"epoch {epoch + 1}: loss {losses[0]:.3g}, {losses[1]:.3g} of shifted rows"
+        if done(text, begun):
+            break
+    return started.finished(training, layers, logit)
+
+
+@dataclass(frozen=True)
+class _Units:
+    """Centres and scales of the columns."""
+
+    mean: _Array
+    scale: _Array
+
+    def rows(self, X: Any, some: NDArray[np.intp]) -> NDArray[np.float32]:
+        """Some rows, dense, centred and scaled; centred in their own precision."""
+        part = X[some].toarray() if issparse(X) else X[some]
+        return np.ascontiguousarray((part - self.mean) / self.scale, dtype=np.float32)
+
+
+class _Schedule:
+    """Rates of the steps: up during the first ones, then down to zero in a line."""
+
+    def __init__(self, n_steps: int) -> None:
+        self._all, self._done = n_steps, 0
+        self._warm_up = max(1, min(_WARM_UP, n_steps // 10))
+
+    def next(self) -> float:
+        self._done += 1
+        up = min(1.0, self._done / self._warm_up)
+        return _RATE * up * (1.0 - (self._done - 1) / self._all)
+
+
+@dataclass(frozen=True)
+class _Start:
+    """What training begins with, in the units of centred and scaled rows."""
+
+    units: _Units
+    directions: list[_Array]
+    offsets: list[_Array]
+    powers: list[list[int]]
+    weights: _Array  # (p, k)
+    intercept: _Array  # (k,)
+    centre: _Array  # (p,)
+    deviations: _Array  # (p,)
+    includes_input: bool
+    n_input: int  # features of f that are columns of the rows
+
+    @classmethod
+    def of(
+        cls,
+        units: _Units,
+        layers: Sequence[Layer],
+        logit: MultinomialLogit,
+        sample: NDArray[np.float32],
+    ) -> _Start:
+        """From fitted layers; features' means and deviations are those of a sample of rows."""
+        first = layers[0]
+        directions = [first.directions * units.scale[:, None]]
+        offsets = [first.offset + units.mean @ first.directions]
+        directions += [layer.directions for layer in layers[1:]]
+        offsets += [layer.offset for layer in layers[1:]]
+        includes_input = logit.coef_.shape[1] > layers[-1].width
+        n_input = units.mean.size if includes_input and len(layers) == 1 else 0
+        weights, intercept = logit.coef_.T, logit.intercept_
+        if weights.shape[1] == 1:
+            weights, intercept = (
+                np.hstack([-weights, weights]) / 2,
+                np.array([-0.5, 0.5]) * intercept,
+            )
+        intercept = intercept + units.mean[:n_input] @ weights[:n_input]
+        weights = weights.copy()
+        weights[:n_input] *= units.scale[:n_input, None]
+        features = before = sample
+        for layer, own, offset in zip(layers, directions, offsets, strict=True):
+            before = features
+            moved = replace(layer, directions=own, offset=offset)
+            features = moved.transform(before.astype(np.float64), None).astype(np.float32)
+        if includes_input:
+            features = np.hstack([before, features])
+        return cls(
+            units,
+            directions,
+            offsets,
+            [list(layer.powers) for layer in layers],
+            weights,
+            intercept,
+            features.mean(axis=0, dtype=np.float64),
+            features.std(axis=0, dtype=np.float64),
+            includes_input,
+            n_input,
+        )
+
+    def arguments(self) -> dict[str, Any]:
+        """Those of the core's training."""
+        sizes = [_root_mean_square(own) for own in self.directions]
+        # Steps relative to weights of standardised features; constant ones have none.
+        moves = self.deviations > 1e-6 * self.deviations.max(initial=0.0)
+        size = _root_mean_square(self.weights[moves] * self.deviations[moves, None])
+        rates = np.zeros(len(self.weights))
+        rates[moves] = size / self.deviations[moves]
+        return {
+            "directions": [_single(own) for own in self.directions],
+            "offsets": [_single(offset) for offset in self.offsets],
+            "powers": self.powers,
+            "rates": [(size, _OFFSET_RATE * size) for size in sizes],
+            "weights": _single(self.weights),
+            "intercept": _single(self.intercept),
+            "centre": _single(self.centre),
+            "weight_rates": _single(rates),
+            "intercept_rate": size,
+            "includes_input": self.includes_input,
+        }
+
+    def finished(
+        self, training: Any, layers: Sequence[Layer], logit: MultinomialLogit
+    ) -> tuple[list[Layer], MultinomialLogit]:
+        """Layers and logit in the rows' own units."""
+        found = []
+        for number, layer in enumerate(layers):
+            directions, offset = (
+                part.astype(np.float64) for part in training.layer(number, *layer.directions.shape)
+            )
+            if number == 0:
+                directions /= self.units.scale[:, None]
+                offset -= self.units.mean @ directions
+            found.append(replace(layer, directions=directions, offset=offset))
+        weights, intercept = (
+            part.astype(np.float64) for part in training.logit(*self.weights.shape)
+        )
+        weights[: self.n_input] /= self.units.scale[: self.n_input, None]
+        intercept -= self.units.mean[: self.n_input] @ weights[: self.n_input]
+        if len(logit.coef_) == 1:
+            weights, intercept = weights[:, 1:] - weights[:, :1], intercept[1:] - intercept[:1]
+        trained = copy.copy(logit)
+        trained.coef_, trained.intercept_ = np.ascontiguousarray(weights.T), intercept
+        return found, trained
+
+
+def _single(values: _Array) -> NDArray[np.float32]:
+    return np.ascontiguousarray(values, dtype=np.float32)
+
+
+def _root_mean_square(values: _Array) -> float:
+    return float(np.sqrt(np.mean(np.square(values)))) if values.size else 0.0

@@ -1,0 +1,232 @@
+"""Layers and logit improved together: against differences of the objective, and what users see."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from joint_reference import Network, reference_steps
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_matrix
+from sklearn.datasets import load_digits
+from sklearn.metrics import log_loss
+
+from eigenfeat import ArrayBlocks, GEMClassifier, GEMClassifierCV, GEMEnsemble, load, save
+from eigenfeat._base.core import core
+
+X, Y = load_digits(return_X_y=True)
+TRAIN, TEST = slice(0, 900), slice(900, None)
+SMALL = {"n_directions": 2, "powers": (1,), "threshold": None}
+
+
+def arguments(network: Network, dtype=np.float64) -> dict:
+    def single(values):
+        return np.ascontiguousarray(values, dtype=dtype)
+
+    return {
+        "directions": [single(v) for v in network.directions],
+        "offsets": [single(o) for o in network.offsets],
+        "powers": network.powers,
+        "rates": network.rates,
+        "weights": single(network.weights),
+        "intercept": single(network.intercept),
+        "centre": single(network.centre),
+        "weight_rates": single(network.weight_rates),
+        "intercept_rate": network.intercept_rate,
+        "includes_input": network.includes_input,
+    }
+
+
+def parts(training, network: Network) -> list[np.ndarray]:
+    found = [p for i, v in enumerate(network.directions) for p in training.layer(i, *v.shape)]
+    return found + list(training.logit(*network.weights.shape))
+
+
+CASES = [
+    pytest.param(depth, powers, includes, shift, id=f"{depth}-{powers}-{includes}-{shift}")
+    for depth, powers, includes, shift in [
+        (1, [1], False, 0.0),
+        (1, [1, 2, 3], True, 0.4),
+        (1, [3, 1], False, 0.4),
+        (2, [2], True, 0.3),
+        (2, [1, 2], False, 0.0),
+        (3, [1], True, 0.3),
+    ]
+]
+
+
+@pytest.mark.parametrize(("depth", "powers", "includes", "shift"), CASES)
+def test_steps_are_those_of_the_numerical_gradient(depth, powers, includes, shift):
+    network = Network.drawn(depth, powers, includes, seed=depth)
+    rng = np.random.default_rng(1)
+    rows, labels = rng.standard_normal((7, 5)), rng.integers(0, 3, 7).astype(np.int32)
+    weights = rng.random(7) + 0.1
+    training = core.LayerTraining64(**arguments(network))
+    wanted, losses = reference_steps(network, rows, labels, weights, shift, [0.01, 0.03])
+    found = [training.step(rows, labels, weights, shift, rate, 1) for rate in (0.01, 0.03)]
+    assert_allclose(found, losses, rtol=1e-6)
+    for part, expected in zip(parts(training, network), wanted, strict=True):
+        assert_allclose(part, expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["32", "64"])
+def test_threads_do_not_change_a_bit(kind):
+    dtype = np.float32 if kind == "32" else np.float64
+    rng = np.random.default_rng(0)
+    network = Network.drawn(2, [1, 2], True, seed=0, d=70, counts=(300, 150), k=4)
+    rows, labels = rng.standard_normal((120, 70)).astype(dtype), rng.integers(0, 4, 120)
+    results = []
+    for n_threads in (1, 2, 7):
+        training = getattr(core, f"LayerTraining{kind}")(**arguments(network, dtype))
+        for _ in range(3):
+            training.step(rows, labels.astype(np.int32), None, 0.5, 0.01, n_threads)
+        results.append(parts(training, network))
+    for other in results[1:]:
+        for one, two in zip(results[0], other, strict=True):
+            assert_array_equal(one, two)
+
+
+def test_misuse_of_the_core_names_the_argument():
+    network = Network.drawn(2, [1], False, seed=0)
+    training = core.LayerTraining64(**arguments(network))
+    rows, labels = np.ones((3, 5)), np.zeros(3, np.int32)
+    for bad, message in [
+        ((np.ones((3, 4)), labels, None, 0.0, 0.1, 1), "rows: expected"),
+        ((rows, labels[:2], None, 0.0, 0.1, 1), "labels: expected 3 entries"),
+        ((rows, labels + 3, None, 0.0, 0.1, 1), r"labels: expected indices in \[0, 3\)"),
+        ((rows, labels, np.zeros(3), 0.0, 0.1, 1), "row_weights: expected a positive"),
+        ((rows, labels, None, -1.0, 0.1, 1), "shift: expected"),
+        ((rows, labels, None, np.nan, 0.1, 1), "shift: expected"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            training.step(*bad)
+    for name, value, message in [
+        ("directions", [network.directions[0], np.ones((3, 2))], "directions: expected"),
+        ("weights", np.ones((3, 3)), "weights: expected"),
+        ("centre", np.ones(2), "centre and rates: expected"),
+        ("powers", [[1], [4]], "powers"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            core.LayerTraining64(**{**arguments(network), name: value})
+
+
+# ---- the classifier ------------------------------------------------------------------------------
+
+
+def waves(n, seed):
+    """Two classes with a curved border, which few directions of second moments do not follow."""
+    rng = np.random.default_rng(seed)
+    rows = rng.uniform(-2, 2, (n, 2))
+    return rows, (rows[:, 1] > np.sin(3 * rows[:, 0])).astype(int)
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("include_input", [False, True])
+def test_epochs_lower_loss_and_errors(depth, include_input):
+    options = {"depth": depth, "include_input": include_input, "threshold": None}
+    (rows, y), (new, y_new) = waves(2000, 0), waves(2000, 1)
+    before = GEMClassifier(expansion="shifted", **options).fit(rows, y)
+    after = GEMClassifier(joint_epochs=40, perturbation=0.01, **options).fit(rows, y)
+    for part, labels in ((rows, y), (new, y_new)):
+        losses = [log_loss(labels, m.predict_proba(part)) for m in (before, after)]
+        assert losses[1] < 0.7 * losses[0]
+        assert after.score(part, labels) > before.score(part, labels) + 0.01
+    assert after.temperature_ == 1.0
+    for one, other in zip(before.layers_, after.layers_, strict=True):
+        assert_array_equal(one.pairs, other.pairs)
+        assert not np.array_equal(one.directions, other.directions)
+
+
+def test_shifted_rows_make_it_robust():
+    plain, robust = (
+        GEMClassifier(joint_epochs=10, perturbation=p, **SMALL).fit(X[TRAIN], Y[TRAIN])
+        for p in (0.0, 0.25)
+    )
+    rng = np.random.default_rng(0)
+    noisy = X[TEST] + 4 * rng.standard_normal(X[TEST].shape)
+    assert robust.score(noisy, Y[TEST]) > plain.score(noisy, Y[TEST])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("include_input", [False, True])
+def test_origin_and_unit_of_columns_do_not_matter(dtype, include_input):
+    options = SMALL | {"joint_epochs": 2, "scale": "columns", "include_input": include_input}
+    rng = np.random.default_rng(0)
+    rows = X[TRAIN][:400, 2:6].astype(dtype) + rng.random((400, 4)).astype(dtype)
+    unit, origin = np.array([1, 64, 0.125, 2], dtype), np.array([0, 500, 1, -30], dtype)
+    one = GEMClassifier(**options).fit(rows, Y[:400])
+    other = GEMClassifier(**options).fit(rows * unit + origin, Y[:400])
+    probabilities = other.predict_proba(rows * unit + origin)
+    assert_allclose(one.predict_proba(rows), probabilities, atol=6e-2)
+
+
+def test_two_classes_weights_and_sparse_rows():
+    two = np.flatnonzero(Y < 2)
+    rows, y = X[two], np.array(["no", "yes"])[Y[two]]
+    weight = np.random.default_rng(0).integers(1, 4, len(y))
+    options = SMALL | {"joint_epochs": 3, "scale": "none"}
+    one = GEMClassifier(**options).fit(rows, y, weight)
+    assert one.logit_.coef_.shape[0] == 1
+    sparse = GEMClassifier(**options).fit(csr_matrix(rows), y, weight)
+    assert_allclose(one.predict_proba(rows), sparse.predict_proba(rows), atol=1e-4)
+    assert one.score(rows, y) == 1.0
+
+
+def test_missing_entries_are_completed_first():
+    rows = X[TRAIN].copy()
+    rows[np.random.default_rng(0).random(rows.shape) < 0.1] = np.nan
+    model = GEMClassifier(joint_epochs=3, ridge=0.5, **SMALL).fit(rows, Y[TRAIN])
+    assert model.score(X[TEST], Y[TEST]) > 0.85
+
+
+def test_same_seed_same_answer_with_any_number_of_threads():
+    options = SMALL | {"joint_epochs": 2, "depth": 2, "hidden_directions": 1}
+    models = [GEMClassifier(n_threads=t, **options).fit(X[TRAIN], Y[TRAIN]) for t in (1, 3)]
+    assert_array_equal(*(m.decision_function(X[TEST]) for m in models))
+    other = GEMClassifier(random_state=1, **options).fit(X[TRAIN], Y[TRAIN])
+    assert not np.array_equal(other.decision_function(X), models[0].decision_function(X))
+
+
+def test_files_and_ensembles(tmp_path):
+    model = GEMClassifier(joint_epochs=2, **SMALL).fit(X[TRAIN], Y[TRAIN])
+    save(model, tmp_path / "model.eig")
+    assert_array_equal(load(tmp_path / "model.eig").predict_proba(X), model.predict_proba(X))
+    ensemble = GEMEnsemble(GEMClassifier(joint_epochs=2, **SMALL), n_members=2)
+    ensemble.fit(X[TRAIN], Y[TRAIN])
+    assert ensemble.score(X[TEST], Y[TEST]) > 0.9
+    search = GEMClassifierCV(
+        GEMClassifier(joint_epochs=2, n_directions=2), {"penalty": [0.1, 0.03]}, cv=2
+    ).fit(X[TRAIN], Y[TRAIN])
+    assert search.best_estimator_.joint_epochs == 2
+    assert search.score(X[TEST], Y[TEST]) > 0.9
+
+
+def test_lines_of_epochs(capfd):
+    GEMClassifier(joint_epochs=2, verbose=1, **SMALL).fit(X[TRAIN], Y[TRAIN])
+    lines = [line for line in capfd.readouterr().err.splitlines() if "epoch" in line]
+    assert len(lines) == 2
+    assert "epoch 2: loss" in lines[1]
+    assert "of shifted rows" in lines[1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"expansion": "half_wave"}, "expansion: expected 'auto' or 'shifted' with joint_epochs"),
+        ({"joint_epochs": -1}, "joint_epochs"),
+        ({"perturbation": -0.1}, "perturbation"),
+        ({"perturbation": np.nan}, "perturbation"),
+    ],
+)
+def test_bad_parameters_leave_the_model_as_it_was(changes, message):
+    model = GEMClassifier(joint_epochs=1, **SMALL).fit(X[TRAIN], Y[TRAIN])
+    before = model.predict_proba(X)
+    with pytest.raises(ValueError, match=message):
+        model.set_params(**changes).fit(X[TRAIN], Y[TRAIN])
+    assert_array_equal(model.predict_proba(X), before)
+
+
+def test_blocks_are_refused_before_the_work():
+    model = GEMClassifier(joint_epochs=1, **SMALL)
+    with pytest.raises(ValueError, match="joint_epochs: expected 0 with blocks of rows"):
+        model.fit(ArrayBlocks(X[TRAIN], Y[TRAIN]))
+    assert not hasattr(model, "layers_")
