@@ -91,7 +91,7 @@ def reference_steps(network, rows, labels, weights, shift, rates):
     parts[-1] = parts[-1] + network.centre @ parts[-2]
     means = [np.zeros_like(part) for part in parts]
     squares = [np.zeros_like(part) for part in parts]
-    share, told = weights / weights.sum(), []
+    share, told = weights / len(weights), []
     for t, rate in enumerate(rates, start=1):
         sets = [rows]
         if shift:

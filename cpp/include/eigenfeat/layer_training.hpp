@@ -2,7 +2,7 @@
 //
 //   h_0 = x,  p_l = h_(l-1) V_l + o_l,  h_l = (sqrt(1 + max(0, s p_l)) - 1)^a     for l = 1..L
 //   z = W^T f + b,  f = h_L or [h_(L-1), h_L]
-//   objective: sum_i w_i (loss(x_i) + loss(x_i + r_i)) / sum_i w_i,  loss = -log softmax(z)_y
+//   objective: sum_i w_i (loss(x_i) + loss(x_i + r_i)) / n,  loss = -log softmax(z)_y
 //   r_i = shift g_i / |g_i|,  g_i = d loss(x_i) / d x_i
 //
 // s is + and -, a the powers of a layer, in the order of expansion.hpp. r_i
@@ -49,7 +49,7 @@ struct TrainedLogit {
   bool includes_input = false;  // whether f begins with the input of the last layer
 };
 
-// Weighted means of a step's rows, before the step.
+// Sums of a step's rows, weighted and over their number, before the step.
 struct TrainingLosses {
   double loss = 0.0;
   double shifted = 0.0;  // of the shifted rows; 0 without a shift
@@ -63,8 +63,8 @@ class LayerTraining {
   LayerTraining(const LayerTraining&) = delete;
   LayerTraining& operator=(const LayerTraining&) = delete;
 
-  // rows: row-major (B, d), finite; labels in [0, k); row_weights: nonnegative with a positive sum, or
-  // empty (all ones); shift >= 0.
+  // rows: row-major (B, d), finite; labels in [0, k); row_weights: nonnegative, of mean 1 over all rows
+  // of a data set, or empty (all ones); shift >= 0.
   TrainingLosses step(MatrixView<const T> rows, VectorView<const std::int32_t> labels,
                       VectorView<const T> row_weights, T shift, T rate, int n_threads);
 

@@ -154,14 +154,13 @@ struct LayerTraining<T>::State {
 
   // Scores become residuals, the gradient by scores; returns the sum of weighted losses.
   double residuals(index_t begin, index_t n, VectorView<const std::int32_t> labels,
-                   const T* row_weights, double total) {
+                   const T* row_weights) {
     const auto z = part(scores, classes(), begin, n);
     double sum = 0.0;
     for (index_t i = 0; i < n; ++i) {
-      const double weight =
-          (row_weights == nullptr ? 1.0 : static_cast<double>(row_weights[i])) / total;
+      const double weight = row_weights == nullptr ? 1.0 : static_cast<double>(row_weights[i]);
       LogitTerms terms;
-      softmax_residual(z.row(i), classes(), labels[i], weight, 0.0, terms);
+      softmax_residual(z.row(i), classes(), labels[i], weight / static_cast<double>(n), 0.0, terms);
       sum += terms.loss;
     }
     return sum;
@@ -336,15 +335,15 @@ TrainingLosses LayerTraining<T>::step(MatrixView<const T> rows,
           std::to_string(n) + " entries", std::to_string(row_weights.size));
   require(shift >= T(0) && std::isfinite(shift), "shift", "a finite number, 0 or more",
           std::to_string(shift));
-  double total = row_weights.empty() ? static_cast<double>(n) : 0.0;
   for (index_t i = 0; i < n; ++i) {
     require(labels[i] >= 0 && labels[i] < s.classes(), "labels",
             "indices in [0, " + std::to_string(s.classes()) + ")",
             std::to_string(labels[i]) + " in row " + std::to_string(i));
-    if (!row_weights.empty()) total += static_cast<double>(row_weights[i]);
+    require(
+        row_weights.empty() || (row_weights[i] >= T(0) && std::isfinite(row_weights[i])),
+        "row_weights", "nonnegative, finite numbers",
+        row_weights.empty() ? "" : std::to_string(row_weights[i]) + " in row " + std::to_string(i));
   }
-  require(total > 0.0 && std::isfinite(total), "row_weights", "a positive, finite sum",
-          std::to_string(total));
 
   const bool shifted = shift > T(0);
   const index_t all = shifted ? 2 * n : n;
@@ -356,12 +355,12 @@ TrainingLosses LayerTraining<T>::step(MatrixView<const T> rows,
   }
   TrainingLosses losses;
   s.forward(0, n, threads);
-  losses.loss = s.residuals(0, n, labels, row_weights.data, total);
+  losses.loss = s.residuals(0, n, labels, row_weights.data);
   s.backward(0, n, shifted, threads);
   if (shifted) {
     s.shift_rows(n, shift, threads);
     s.forward(n, n, threads);
-    losses.shifted = s.residuals(n, n, labels, row_weights.data, total);
+    losses.shifted = s.residuals(n, n, labels, row_weights.data);
     s.backward(n, n, false, threads);
   }
   s.gradients(all, threads);

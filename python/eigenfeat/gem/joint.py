@@ -21,6 +21,7 @@ from sklearn.utils import check_random_state
 
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
+from eigenfeat.expansion.layers import row_blocks
 from eigenfeat.rows.memory import MemoryRows
 
 if TYPE_CHECKING:
@@ -80,7 +81,9 @@ def train_jointly(
         If the loss is no longer finite.
     """
     X, codes, weight = rows.block.X, np.asarray(rows.block.y, dtype=np.int32), rows.block.weight
-    whole = StandardScaler(with_mean=False).fit(X, sample_weight=weight)
+    whole = StandardScaler(with_mean=False)
+    for part in row_blocks(X.shape[0], X.shape[1]):
+        whole.partial_fit(X[part], sample_weight=None if weight is None else weight[part])
     units = _Units(whole.mean_, column_scale)
     draw = check_random_state(settings.random_state)
     sample = np.sort(draw.permutation(len(codes))[:_SAMPLE])
@@ -88,15 +91,16 @@ def train_jointly(
     started = _Start.of(units, layers, logit, units.rows(X, sample))
     training = core.LayerTraining32(**started.arguments())
     batch = int(np.clip(len(codes) // _LEAST_STEPS, _LEAST_BATCH, _BATCH))
-    schedule = _Schedule(settings.epochs * -(-len(codes) // batch))
+    n_steps = -(-len(codes) // batch)  # of an epoch, with equal numbers of rows, but for one
+    schedule = _Schedule(settings.epochs * n_steps)
+    weights = None if weight is None else (weight / weight.mean()).astype(np.float32)
     n_threads = threads.resolve(settings.n_threads)
     for epoch in range(settings.epochs):
         begun, order, losses = time.perf_counter(), draw.permutation(len(codes)), np.zeros(2)
-        for first in range(0, len(order), batch):
-            some = np.sort(order[first : first + batch])
-            weights = None if weight is None else weight[some].astype(np.float32)
+        for some in map(np.sort, np.array_split(order, n_steps)):
+            own = None if weights is None else weights[some]
             found = training.step(
-                units.rows(X, some), codes[some], weights, shift, schedule.next(), n_threads
+                units.rows(X, some), codes[some], own, shift, schedule.next(), n_threads
             )
             losses += np.multiply(found, len(some) / len(codes))
         if not np.all(np.isfinite(losses)):

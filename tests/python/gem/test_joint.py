@@ -93,7 +93,7 @@ def test_misuse_of_the_core_names_the_argument():
         ((np.ones((3, 4)), labels, None, 0.0, 0.1, 1), "rows: expected"),
         ((rows, labels[:2], None, 0.0, 0.1, 1), "labels: expected 3 entries"),
         ((rows, labels + 3, None, 0.0, 0.1, 1), r"labels: expected indices in \[0, 3\)"),
-        ((rows, labels, np.zeros(3), 0.0, 0.1, 1), "row_weights: expected a positive"),
+        ((rows, labels, np.array([1, -1.0, 1]), 0.0, 0.1, 1), "row_weights: expected nonneg"),
         ((rows, labels, None, -1.0, 0.1, 1), "shift: expected"),
         ((rows, labels, None, np.nan, 0.1, 1), "shift: expected"),
     ]:
