@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
-from eigenfeat.expansion.layers import row_blocks
-from eigenfeat.rows.memory import MemoryRows
+from eigenfeat.pencils.scale import column_deviations, shares_and_means
 
 if TYPE_CHECKING:
     from eigenfeat.expansion.layers import Layer
     from eigenfeat.linear.logistic import MultinomialLogit
+    from eigenfeat.moments.class_moments import ClassMoments
+    from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = ["Joint", "train_jointly"]
 
@@ -63,46 +63,50 @@ class Joint:
 
 def train_jointly(
     settings: Joint,
-    rows: MemoryRows,
+    rows: LabelledRows,
+    moments: ClassMoments,
+    column_scale: _Array,
     layers: Sequence[Layer],
     logit: MultinomialLogit,
-    column_scale: _Array,
     done: Callable[[str, float], bool],
 ) -> tuple[list[Layer], MultinomialLogit]:
     """Layers and logit after so many epochs, from those given, which stay as they are.
 
-    `done` is told of each epoch, and when it began; it returns whether to stop. In the core rows
-    are centred and scaled, ``(x - m) / s``, so that steps do not depend on the columns' origins and
-    units.
+    The moments are those of the rows, whatever they are conditioned on. `done` is told of each
+    epoch, and when it began; it returns whether to stop. In the core rows are centred and scaled,
+    ``(x - m) / s``, so that steps do not depend on the columns' origins and units.
 
     Raises
     ------
     ValueError
         If the loss is no longer finite.
     """
-    X, codes, weight = rows.block.X, np.asarray(rows.block.y, dtype=np.int32), rows.block.weight
-    whole = StandardScaler(with_mean=False)
-    for part in row_blocks(X.shape[0], X.shape[1]):
-        whole.partial_fit(X[part], sample_weight=None if weight is None else weight[part])
-    units = _Units(whole.mean_, column_scale)
-    draw = check_random_state(settings.random_state)
-    sample = np.sort(draw.permutation(len(codes))[:_SAMPLE])
-    shift = settings.perturbation * float(np.sqrt(np.sum(whole.var_ / column_scale**2)))
-    started = _Start.of(units, layers, logit, units.rows(X, sample))
+    labels, shares, means = shares_and_means(moments)
+    units = _Units(shares @ means, column_scale)
+    unit_weight = sum(moments.weight(c) for c in labels) / rows.n_rows
+    deviations = column_deviations(moments) / column_scale
+    shift = settings.perturbation * float(np.linalg.norm(deviations))
+    n, draw = rows.n_rows, check_random_state(settings.random_state)
+    sample = rows.take(np.sort(draw.permutation(n)[:_SAMPLE]))
+    started = _Start.of(units, layers, logit, units.rows(sample.X))
     training = core.LayerTraining32(**started.arguments())
-    batch = int(np.clip(len(codes) // _LEAST_STEPS, _LEAST_BATCH, _BATCH))
-    n_steps = -(-len(codes) // batch)  # of an epoch, with equal numbers of rows, but for one
+    n_steps = -(-n // int(np.clip(n // _LEAST_STEPS, _LEAST_BATCH, _BATCH)))  # of an epoch
     schedule = _Schedule(settings.epochs * n_steps)
-    weights = None if weight is None else (weight / weight.mean()).astype(np.float32)
     n_threads = threads.resolve(settings.n_threads)
     for epoch in range(settings.epochs):
-        begun, order, losses = time.perf_counter(), draw.permutation(len(codes)), np.zeros(2)
-        for some in map(np.sort, np.array_split(order, n_steps)):
-            own = None if weights is None else weights[some]
+        begun, losses = time.perf_counter(), np.zeros(2)
+        for some in np.array_split(draw.permutation(n), n_steps):
+            part = rows.take(np.sort(some))
+            weight = None if part.weight is None else part.weight / unit_weight
             found = training.step(
-                units.rows(X, some), codes[some], own, shift, schedule.next(), n_threads
+                units.rows(part.X),
+                np.asarray(part.y, dtype=np.int32),
+                None if weight is None else weight.astype(np.float32),
+                shift,
+                schedule.next(),
+                n_threads,
             )
-            losses += np.multiply(found, len(some) / len(codes))
+            losses += np.multiply(found, len(some) / n)
         if not np.all(np.isfinite(losses)):
             raise ValueError(
                 f"joint_epochs: the loss was no longer finite after {epoch + 1} epochs, expected "
@@ -121,9 +125,9 @@ class _Units:
     mean: _Array
     scale: _Array
 
-    def rows(self, X: Any, some: NDArray[np.intp]) -> NDArray[np.float32]:
-        """Some rows, dense, centred and scaled; centred in their own precision."""
-        part = X[some].toarray() if issparse(X) else X[some]
+    def rows(self, X: Any) -> NDArray[np.float32]:
+        """Rows, dense, centred in their own precision, and scaled."""
+        part = X.toarray() if issparse(X) else X
         return np.ascontiguousarray((part - self.mean) / self.scale, dtype=np.float32)
 
 

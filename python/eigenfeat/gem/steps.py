@@ -127,6 +127,11 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
     ) -> tuple[LabelledRows, LabelledRows]:
         """Likewise of blocks; whether the first pass takes the moments, too."""
         self._check_block_parameters()
+        if self.joint_epochs > 0 and not isinstance(blocks, ArrayBlocks):
+            raise ValueError(
+                "joint_epochs: expected 0 with rows that cannot be read in any order (arrays and "
+                f"memory-mapped files can), got {self.joint_epochs}"
+            )
         first_pass = partial(surveyed, small=True, n_threads=self.n_threads, allows_missing=True)
         if events is None:
             rows = groups = first_pass(blocks, moments=moments)
@@ -145,10 +150,6 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
             raise ValueError(
                 "class_weight: expected None with blocks of rows, whose weights can say the same, "
                 f"got {self.class_weight!r}"
-            )
-        if self.joint_epochs > 0:
-            raise ValueError(
-                f"joint_epochs: expected 0 with blocks of rows, got {self.joint_epochs}"
             )
         if self.n_clusters > 1:
             raise ValueError(f"n_clusters: expected 1 with blocks of rows, got {self.n_clusters}")
@@ -216,14 +217,17 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
         self, rows: LabelledRows, layers: list[Layer], logit: MultinomialLogit, first: GEM
     ) -> tuple[list[Layer], MultinomialLogit]:
         """Layers and logit after `joint_epochs`."""
-        assert isinstance(rows, MemoryRows)  # others are refused by `_rows`
+        if not all(len(layer.offset) for layer in layers):
+            self._say("joint training: there are no directions")
+            return layers, logit
         settings = Joint(self.joint_epochs, self.perturbation, self.random_state, self.n_threads)
 
         def done(text: str, begun: float) -> bool:
             self._say(text, begun)
             return self._step_done()
 
-        return train_jointly(settings, rows, layers, logit, first.column_scale_, done)
+        whole = first.moments_, first.column_scale_
+        return train_jointly(settings, rows, *whole, layers, logit, done)
 
     def _first(self, groups: LabelledRows) -> tuple[GEM, LabelledRows]:
         """The first layer's extractor, not fitted, and rows labelled by what it tells apart."""

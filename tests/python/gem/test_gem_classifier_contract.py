@@ -41,6 +41,7 @@ def expected_failures(model):
         GEMClassifier(expansion="shifted", include_input=True, pairs="hypercube"),
         GEMClassifier(expansion="polynomial", constant=False, scale="columns", threshold=None),
         GEMClassifier(depth=2),
+        GEMClassifier(joint_epochs=2),
     ],
     expected_failed_checks=expected_failures,
 )

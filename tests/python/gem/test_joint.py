@@ -10,7 +10,15 @@ from scipy.sparse import csr_matrix
 from sklearn.datasets import load_digits
 from sklearn.metrics import log_loss
 
-from eigenfeat import ArrayBlocks, GEMClassifier, GEMClassifierCV, GEMEnsemble, load, save
+from eigenfeat import (
+    ArrayBlocks,
+    GEMClassifier,
+    GEMClassifierCV,
+    GEMEnsemble,
+    GeneratedBlocks,
+    load,
+    save,
+)
 from eigenfeat._base.core import core
 
 X, Y = load_digits(return_X_y=True)
@@ -171,6 +179,20 @@ def test_two_classes_weights_and_sparse_rows():
     assert one.score(rows, y) == 1.0
 
 
+def test_without_directions_there_is_nothing_to_train():
+    model = GEMClassifier(threshold=1e9, joint_epochs=2).fit(X[TRAIN], Y[TRAIN])
+    plain = GEMClassifier(threshold=1e9, temperature=1.0).fit(X[TRAIN], Y[TRAIN])
+    assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
+
+
+def test_constant_columns_and_many_classes_stay_finite():
+    rng = np.random.default_rng(0)
+    rows = np.hstack([rng.standard_normal((300, 3)), np.full((300, 2), 7.0)])
+    labels = rng.integers(0, 120, 300)
+    model = GEMClassifier(joint_epochs=2, ridge=1.0).fit(rows, labels)
+    assert np.isfinite(model.predict_log_proba(rows)).all()
+
+
 def test_missing_entries_are_completed_first():
     rows = X[TRAIN].copy()
     rows[np.random.default_rng(0).random(rows.shape) < 0.1] = np.nan
@@ -225,8 +247,17 @@ def test_bad_parameters_leave_the_model_as_it_was(changes, message):
     assert_array_equal(model.predict_proba(X), before)
 
 
-def test_blocks_are_refused_before_the_work():
+def test_blocks_of_an_array_give_nearly_the_same():
+    options = SMALL | {"joint_epochs": 2, "scale": "none"}
+    weight = np.random.default_rng(0).random(900) + 0.5
+    one = GEMClassifier(**options).fit(X[TRAIN], Y[TRAIN], weight)
+    other = GEMClassifier(**options).fit(ArrayBlocks(X[TRAIN], Y[TRAIN], weight, block_rows=200))
+    assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=1e-2)
+
+
+def test_other_blocks_are_refused_before_the_work():
     model = GEMClassifier(joint_epochs=1, **SMALL)
-    with pytest.raises(ValueError, match="joint_epochs: expected 0 with blocks of rows"):
-        model.fit(ArrayBlocks(X[TRAIN], Y[TRAIN]))
+    blocks = GeneratedBlocks([(X[TRAIN], Y[TRAIN])])
+    with pytest.raises(ValueError, match="joint_epochs: expected 0 with rows that cannot be read"):
+        model.fit(blocks)
     assert not hasattr(model, "layers_")
