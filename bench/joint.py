@@ -76,10 +76,11 @@ def main() -> None:
             best[name] = min(best[name], (three - one) / 2)
     show_versions()
     rate = blas_rate()
-    products = COLUMNS * count + (2 * count * count if chosen.layers == 2 else 0)
+    later = 2 * count * count if chosen.layers == 2 else 0
     print(f"BLAS rate, float32: {rate:.0f} Gflop/s")
     for name, (_, perturbation) in contenders.items():
-        flops = (10 if perturbation else 6) * ROWS * products  # of the least work, ours
+        of_each = (10, 12) if perturbation else (4, 6)  # products: the first layer's, the second's
+        flops = ROWS * (of_each[0] * COLUMNS * count + of_each[1] * later)
         share = "" if name.startswith("MLP") else f", {flops / best[name] / rate / 1e7:.0f}% of it"
         print(f"{name:28} {best[name]:6.2f} s an epoch{share}")
 

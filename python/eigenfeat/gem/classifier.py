@@ -150,8 +150,10 @@ class GEMClassifier(ClassifierSteps):
     rows, in float32, where `r_i` is the shift of the given length that raises the loss of row i
     most, to first order. All layers need the shifted expansion. There is no penalty, and no
     temperature: `temperature_` is 1. `eigenvalues`, pairs and ranks of the layers are those of the
-    directions that the steps began with. An epoch takes 10 n M flops, M the products of the
-    layers' rows and directions (6 n M without shifts), and memory 16 M bytes.
+    directions that the steps began with. An epoch takes 10 n M flops for the first layer
+    and 12 n M for others, M the product of a layer's inputs and directions (4 and 6 without
+    shifts), and memory 16 M bytes. Rows must be readable in any order: blocks of an array or a
+    memory-mapped file are, others are not.
 
     Memory beyond the rows, with F directions on the last layer and p features: 4 n F bytes for
     projections, and at most 4 F min(n, 30,000) for those of a fold; 4 p^2 for the logit's metric,
