@@ -219,6 +219,7 @@ def test_files_and_ensembles(tmp_path):
         GEMClassifier(joint_epochs=2, n_directions=2), {"penalty": [0.1, 0.03]}, cv=2
     ).fit(X[TRAIN], Y[TRAIN])
     assert search.best_estimator_.joint_epochs == 2
+    assert search.best_estimator_.temperature_ == 1.0
     assert search.score(X[TEST], Y[TEST]) > 0.9
 
 
@@ -261,3 +262,9 @@ def test_other_blocks_are_refused_before_the_work():
     with pytest.raises(ValueError, match="joint_epochs: expected 0 with rows that cannot be read"):
         model.fit(blocks)
     assert not hasattr(model, "layers_")
+
+
+@pytest.mark.parametrize("name", ["joint_epochs", "perturbation"])
+def test_a_search_says_that_it_does_not_try_them(name):
+    with pytest.raises(ValueError, match=f"grid: expected {name} in the estimator"):
+        GEMClassifierCV(GEMClassifier(), {name: [1, 2]}).fit(X[TRAIN], Y[TRAIN])
