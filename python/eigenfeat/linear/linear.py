@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.speaking import Speaks
 from eigenfeat._base.text_columns import naming_text
-from eigenfeat._base.types import Floats, Rows
+from eigenfeat._base.types import Codes, Floats, Labels, Rows, Targets, Weights
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.features import ExpandedRows
@@ -44,7 +44,7 @@ _MOST_PERMUTED = 1 << 25  # rows: beyond, a permutation takes more memory than a
 class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
     """Base class of linear classifiers, with scores ``X @ coef_.T + intercept_``."""
 
-    classes_: NDArray[Any]
+    classes_: Labels
     coef_: NDArray[np.float64]
     intercept_: NDArray[np.float64]
     n_threads: int | None
@@ -99,7 +99,7 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
         with naming_text(X, y):
             return validate_data(self, X, y, **options)
 
-    def _labelled_rows(self, X: Any, y: Any, sample_weight: Any) -> MemoryRows:
+    def _labelled_rows(self, X: Any, y: Targets, sample_weight: Weights) -> MemoryRows:
         """Check rows, labels and weights in memory; leave out rows without weight."""
         X, y = self._rows(X, reset=True, y=y)
         check_classification_targets(y)
@@ -129,7 +129,7 @@ class LinearClassifier(Speaks, LinearModel, FromLogits):
     validation_fraction: float
 
     def _problems(
-        self, X: Any, y: Any, sample_weight: Any, random: Any
+        self, X: Any, y: Targets, sample_weight: Weights, random: np.random.RandomState
     ) -> tuple[LogitProblem, LogitProblem | None, NDArray[np.float64] | None]:
         """Problems of the rows to fit and of those held out, and what columns are moved by."""
         rows, held_out = self._any_rows(X, y, sample_weight), None
@@ -143,7 +143,7 @@ class LinearClassifier(Speaks, LinearModel, FromLogits):
         self.n_features_in_ = problem.varying
         return problem, held_out, centre
 
-    def _any_rows(self, X: Any, y: Any, sample_weight: Any) -> LabelledRows:
+    def _any_rows(self, X: Any, y: Targets, sample_weight: Weights) -> LabelledRows:
         """Rows in memory or in blocks, checked."""
         blocks = None if isinstance(X, LabelledRows) else given_blocks(X, y, sample_weight)
         if blocks is not None:
@@ -155,7 +155,9 @@ class LinearClassifier(Speaks, LinearModel, FromLogits):
         self.__dict__.pop("feature_names_in_", None)
         return X
 
-    def _sample(self, n: int, count: int | None, random: Any) -> NDArray[np.intp] | None:
+    def _sample(
+        self, n: int, count: int | None, random: np.random.RandomState
+    ) -> NDArray[np.intp] | None:
         """Row numbers for the Gram matrix, or None for all."""
         if count is None or count >= n:
             return None
@@ -164,7 +166,7 @@ class LinearClassifier(Speaks, LinearModel, FromLogits):
         few = np.random.default_rng(random.randint(2**31 - 1))
         return np.sort(few.choice(n, count, replace=False, shuffle=False))
 
-    def _split(self, codes: Any, random: Any) -> list[NDArray[np.intp]]:
+    def _split(self, codes: Codes, random: np.random.RandomState) -> list[NDArray[np.intp]]:
         """Numbers of rows to fit and of rows to hold out, class by class."""
         options = {"stratify": codes, "random_state": random}
         parts = train_test_split(

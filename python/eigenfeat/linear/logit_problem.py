@@ -190,7 +190,7 @@ class LogitProblem:
         *,
         half: bool = False,
         tail: float = 0.0,
-    ) -> Any:
+    ) -> core.Metric:
         """Cholesky factor of ``1/2 Phi^T diag(w) Phi`` plus the penalty's plain squares.
 
         The Gram matrix is that of all rows or of a sample.
@@ -270,7 +270,7 @@ class Gram:
         rows, weights = block.core(constant), block.weight
         dual = rows.n_rows < rows.n_columns
 
-        def metric(diagonal: _Array, factor: float) -> Any:
+        def metric(diagonal: _Array, factor: float) -> core.Metric:
             return rows.metric(weights, scale, diagonal, factor, dual, half, n_threads)
 
         def squares() -> _Array:
@@ -295,7 +295,7 @@ class Gram:
     ) -> Gram:
         """From a packed matrix, see `eigenfeat.rows.reductions.scaled_gram`."""
 
-        def metric(diagonal: _Array, factor: float) -> Any:
+        def metric(diagonal: _Array, factor: float) -> core.Metric:
             return core.Metric.from_gram(gram, scale, diagonal, factor, n_threads)
 
         return cls(metric, lambda: squares, weight, False)

@@ -27,6 +27,8 @@ from eigenfeat.rows.memory import KeptBlock, MemoryRows
 from eigenfeat.rows.reading import Reading
 
 if TYPE_CHECKING:
+    from eigenfeat._base.core import core
+    from eigenfeat._base.types import Labels, RandomState, Targets, Weights
     from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = ["PENALTY", "LogitSteps"]
@@ -44,7 +46,7 @@ _MOST_BY_LBFGS = 100  # classes, of which "auto" minimises the objective
 class LogitSteps(Iterative):
     """Single steps of :class:`MultinomialLogit`, which documents its parameters."""
 
-    classes_: NDArray[Any]
+    classes_: Labels
     coef_: NDArray[np.float64]
     intercept_: NDArray[np.float64]
     n_features_in_: int
@@ -63,17 +65,17 @@ class LogitSteps(Iterative):
     solver: str
     early_stopping: bool
     fit_intercept: bool
-    random_state: Any
+    random_state: RandomState
     verbose: int
 
     # Of `LinearClassifier`.
-    _problems: Callable[..., Any]
-    _sample: Callable[..., Any]
+    _problems: Callable[..., tuple[LogitProblem, LogitProblem | None, _Array | None]]
+    _sample: Callable[..., NDArray[np.intp] | None]
     _keep: Callable[..., None]
     _say: Callable[..., None]
 
     def _path(
-        self, X: Any, y: Any, penalties: Sequence[float] | None, sample_weight: Any
+        self, X: Any, y: Targets, penalties: Sequence[float] | None, sample_weight: Weights
     ) -> Iterator[Any]:
         """Models for each penalty; None is the estimator's own, which may be "auto"."""
         again = self.warm_start and hasattr(self, "coef_")
@@ -87,7 +89,7 @@ class LogitSteps(Iterative):
         energies = penalties
         if energies is None and not isinstance(self.penalty, str):
             energies = (self.penalty,)
-        unseen: Any = None
+        unseen = None
         cooled, near = self.temperature, None
         if energies is None or cooled == "auto":
             # Draws of its own: the fit is the same as without it.
@@ -101,6 +103,7 @@ class LogitSteps(Iterative):
                 deepcopy(random),
             )
         if energies is None:
+            assert unseen is not None
             energies, cooled, near = self._chosen(unseen)
         metric = TriedMetric(problem, partial(self._metric, problem, max(energies), random))
         W = problem.start(before, centre)
@@ -131,7 +134,9 @@ class LogitSteps(Iterative):
         many = self.solver == "auto" and n_classes > _MOST_BY_LBFGS
         return many and not asked and self.fit_intercept
 
-    def _solve_gaussian(self, problem: LogitProblem, centre: Any, random: Any) -> None:
+    def _solve_gaussian(
+        self, problem: LogitProblem, centre: _Array | None, random: np.random.RandomState
+    ) -> None:
         started = time.perf_counter()
         gaussian = GaussianClasses(problem, self.ridge_scale == "common", random)
         found, tried = gaussian.chosen(self._step_done)
@@ -160,8 +165,13 @@ class LogitSteps(Iterative):
         return [PENALTIES[found.number]], "auto" if early else found.temperature, found.start
 
     def _fold_metric(
-        self, problem: LogitProblem, energy: float, tolerance: float, *, random: Any
-    ) -> Any:
+        self,
+        problem: LogitProblem,
+        energy: float,
+        tolerance: float,
+        *,
+        random: np.random.RandomState,
+    ) -> core.Metric:
         """Of few rows where those of all cost more than the steps that they save."""
         n, p = problem.n_rows, problem.shape[0]
         count = gram_rows(problem, energy, tolerance)
@@ -186,7 +196,9 @@ class LogitSteps(Iterative):
             self.coef_ /= self.temperature_
             self.intercept_ /= self.temperature_
 
-    def _metric(self, problem: LogitProblem, energy: float, random: Any) -> Any:
+    def _metric(
+        self, problem: LogitProblem, energy: float, random: np.random.RandomState
+    ) -> core.Metric:
         """From all rows it holds what the penalties add; from a sample it is damped."""
         count = self.gram_rows
         if isinstance(count, str):
@@ -208,9 +220,9 @@ class LogitSteps(Iterative):
         self,
         problem: LogitProblem,
         metric: TriedMetric,
-        W: Any,
+        W: _Array,
         held_out: LogitProblem | None,
-        centre: Any,
+        centre: _Array | None,
     ) -> NDArray[np.float64]:
         penalty = self._weights(problem.shape[1], self.penalty_)
         watch = Watch(held_out, partial(uncentred, centre=centre), self._say, self._step_done)

@@ -50,7 +50,7 @@ _LARGEST = 50.0  # T, and 1 / T
 _EPS = 1e-6  # relative, of T
 
 
-def folds(codes: Codes, n_classes: int, random: Any) -> list[tuple[Codes, Codes]]:
+def folds(codes: Codes, n_classes: int, random: np.random.RandomState) -> list[tuple[Codes, Codes]]:
     """Numbers of rows to train on and of rows to hold out, drawn class by class.
 
     Three folds up to 1,000 rows, two up to 5,000; one half of at most 20,000 rows to train on and

@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ from eigenfeat.linear.temperature import (
 )
 
 if TYPE_CHECKING:
+    from eigenfeat._base.core import core
     from eigenfeat._base.types import Codes
     from eigenfeat.linear.logit_problem import LogitProblem, Penalty
     from eigenfeat.rows.labelled import LabelledRows
@@ -71,7 +72,7 @@ class _Fold:
         self,
         rows: LabelledRows,
         problem_of: Callable[[LabelledRows], LogitProblem],
-        metric: Callable[[LogitProblem], Any],
+        metric: Callable[[LogitProblem], core.Metric],
         part: tuple[Codes, Codes],
         constant: bool,
     ) -> None:
@@ -119,10 +120,10 @@ class Unseen:
 
     problem: LogitProblem
     problem_of: Callable[[LabelledRows], LogitProblem]
-    metric: Callable[[LogitProblem, float, float], Any]
+    metric: Callable[[LogitProblem, float, float], core.Metric]
     held_out: LogitProblem | None
     constant: bool
-    random: Any
+    random: np.random.RandomState
 
     @cached_property
     def parts(self) -> list[tuple[Codes, Codes]]:
@@ -179,13 +180,13 @@ class Unseen:
         return Choice(best, T[best], dict(enumerate(losses)), None)
 
     def _fold(self, part: tuple[Codes, Codes], energy: float, tolerance: float = _COARSE) -> _Fold:
-        def metric(problem: LogitProblem) -> Any:
+        def metric(problem: LogitProblem) -> core.Metric:
             return self.metric(problem, energy, tolerance)
 
         return _Fold(self.problem.rows, self.problem_of, metric, part, self.constant)
 
 
-def _solved(factor: Any, n_threads: int, gradient: _Array) -> _Array:
+def _solved(factor: core.Metric, n_threads: int, gradient: _Array) -> _Array:
     found: _Array = factor.solve(gradient, n_threads)
     return found
 
