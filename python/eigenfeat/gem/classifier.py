@@ -99,6 +99,9 @@ class GEMClassifier(ClassifierSteps):
     perturbation : float >= 0, default=0.15
         With `joint_epochs`, length of the shift of each row to where its loss is larger, relative
         to the root of the total variance of the (scaled) columns. 0: no shifted rows.
+    learning_rate : float > 0, default=0.02
+        With `joint_epochs`, largest change of directions and weights in a step, relative to their
+        root mean square. It rises in the first steps, and then falls to zero.
     random_state : int, RandomState or None, default=0
         Seed for `scale`, clusters, random pairs, the rows of the logit's metric, the folds of the
         temperature, and the order of rows in `joint_epochs`.
@@ -132,6 +135,11 @@ class GEMClassifier(ClassifierSteps):
         If there are fewer than two classes, or rows, labels, weights or parameters are invalid.
     SingularDenominatorError
         If a class's matrix is singular and `ridge` too small; the message gives a sufficient ridge.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the loss of the rows has more than doubled in `joint_epochs`.
 
     Notes
     -----
@@ -202,6 +210,7 @@ class GEMClassifier(ClassifierSteps):
         "logit_solver": MultinomialLogit._parameter_constraints["solver"],
         "joint_epochs": [Interval(Integral, 0, None, closed="left")],
         "perturbation": [Interval(Real, 0, None, closed="left")],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state"],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
         "verbose": ["verbose"],
@@ -230,6 +239,7 @@ class GEMClassifier(ClassifierSteps):
         logit_solver: str = "auto",
         joint_epochs: int = 0,
         perturbation: float = 0.15,
+        learning_rate: float = 0.02,
         random_state: RandomState = 0,
         n_threads: int | None = None,
         verbose: int = 0,
@@ -255,6 +265,7 @@ class GEMClassifier(ClassifierSteps):
         self.logit_solver = logit_solver
         self.joint_epochs = joint_epochs
         self.perturbation = perturbation
+        self.learning_rate = learning_rate
         self.random_state = random_state
         self.n_threads = n_threads
         self.verbose = verbose

@@ -16,13 +16,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
+from scipy.special import logsumexp
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
+from eigenfeat._base.speaking import warn_caller
 from eigenfeat.pencils.scale import column_deviations, shares_and_means
 
 if TYPE_CHECKING:
+    from eigenfeat._base.types import Codes
     from eigenfeat.expansion.layers import Layer
     from eigenfeat.linear.logistic import MultinomialLogit
     from eigenfeat.moments.class_moments import ClassMoments
@@ -34,7 +38,6 @@ _Array = NDArray[np.float64]
 
 _BATCH = 250  # rows of a step, fewer of small sets
 _LEAST_BATCH, _LEAST_STEPS = 16, 40  # of an epoch
-_RATE = 0.04  # relative change of an array's entries in a step, at most
 _WARM_UP = 200  # steps, at most a tenth of all
 _OFFSET_RATE = 5.0  # times that of directions: offsets add up what many columns do
 _SAMPLE = 4000  # rows whose features' means and deviations are taken
@@ -50,6 +53,8 @@ class Joint:
         Passes over the rows.
     perturbation : float
         Length of the shifts, relative to the root of the scaled columns' total variance.
+    learning_rate : float
+        Relative change of an array's entries in a step, at most.
     random_state : int, RandomState or None
         Seed of the order of rows.
     n_threads : int or None
@@ -57,6 +62,7 @@ class Joint:
 
     epochs: int
     perturbation: float
+    learning_rate: float
     random_state: Any
     n_threads: int | None
 
@@ -91,7 +97,7 @@ def train_jointly(
     started = _Start.of(units, layers, logit, units.rows(sample.X))
     training = core.LayerTraining32(**started.arguments())
     n_steps = -(-n // int(np.clip(n // _LEAST_STEPS, _LEAST_BATCH, _BATCH)))  # of an epoch
-    schedule = _Schedule(settings.epochs * n_steps)
+    schedule = _Schedule(settings.learning_rate, settings.epochs * n_steps)
     n_threads = threads.resolve(settings.n_threads)
     for epoch in range(settings.epochs):
         begun, losses = time.perf_counter(), np.zeros(2)
@@ -110,11 +116,18 @@ def train_jointly(
         if not np.all(np.isfinite(losses)):
             raise ValueError(
                 f"joint_epochs: the loss was no longer finite after {epoch + 1} epochs, expected "
-                "rows of moderate size; a smaller perturbation or scale='columns' may help"
+                "rows of moderate size; a smaller learning_rate or scale='columns' may help"
             )
         text = f"epoch {epoch + 1}: loss {losses[0]:.3g}, {losses[1]:.3g} of shifted rows"
         if done(text, begun):
             break
+    before = started.loss(sample.y)
+    if losses[0] > 2.0 * before + 1e-3:
+        message = (
+            f"joint_epochs: the loss of the rows has grown from {before:.3g} to {losses[0]:.3g}"
+        )
+        advice = "try a smaller learning_rate or perturbation, or more epochs"
+        warn_caller(f"{message}; {advice}", ConvergenceWarning)
     return started.finished(training, layers, logit)
 
 
@@ -134,14 +147,15 @@ class _Units:
 class _Schedule:
     """Rates of the steps: up during the first ones, then down to zero in a line."""
 
-    def __init__(self, n_steps: int) -> None:
+    def __init__(self, rate: float, n_steps: int) -> None:
+        self._rate = rate
         self._all, self._done = n_steps, 0
         self._warm_up = max(1, min(_WARM_UP, n_steps // 10))
 
     def next(self) -> float:
         self._done += 1
         up = min(1.0, self._done / self._warm_up)
-        return _RATE * up * (1.0 - (self._done - 1) / self._all)
+        return self._rate * up * (1.0 - (self._done - 1) / self._all)
 
 
 @dataclass(frozen=True)
@@ -158,6 +172,7 @@ class _Start:
     deviations: _Array  # (p,)
     includes_input: bool
     n_input: int  # features of f that are columns of the rows
+    logits: _Array  # of the sample
 
     @classmethod
     def of(
@@ -202,7 +217,13 @@ class _Start:
             features.std(axis=0, dtype=np.float64),
             includes_input,
             n_input,
+            features @ weights + intercept,
         )
+
+    def loss(self, codes: Codes) -> float:
+        """Mean log loss of the sample, whose labels are given, before training."""
+        chosen = self.logits[np.arange(len(codes)), codes]
+        return float(np.mean(logsumexp(self.logits, axis=1) - chosen))
 
     def arguments(self) -> dict[str, Any]:
         """Those of the core's training."""

@@ -269,7 +269,11 @@ def _candidates(base: Any, grid: Mapping[str, Any]) -> list[dict[str, Any]]:
             raise ValueError("grid: expected temperature in the estimator, got it in the grid")
         if name == "class_weight":  # the weights of errors, too, which candidates must share
             raise ValueError("grid: expected class_weight in the estimator, got it in the grid")
-        if name in ("joint_epochs", "perturbation"):  # only the best one is trained jointly
+        if name in (
+            "joint_epochs",
+            "perturbation",
+            "learning_rate",
+        ):  # only the best one is trained jointly
             raise ValueError(f"grid: expected {name} in the estimator, got it in the grid")
         if isinstance(values, str) or not np.iterable(values) or len(list(values)) == 0:
             raise ValueError(f"grid: expected a sequence of values of {name}, got {values!r}")

@@ -70,6 +70,7 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
     logit_solver: str
     joint_epochs: int
     perturbation: float
+    learning_rate: float
     random_state: Any
     n_threads: int | None
     verbose: int
@@ -220,7 +221,13 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
         if not all(len(layer.offset) for layer in layers):
             self._say("joint training: there are no directions")
             return layers, logit
-        settings = Joint(self.joint_epochs, self.perturbation, self.random_state, self.n_threads)
+        settings = Joint(
+            self.joint_epochs,
+            self.perturbation,
+            self.learning_rate,
+            self.random_state,
+            self.n_threads,
+        )
 
         def done(text: str, begun: float) -> bool:
             self._say(text, begun)
