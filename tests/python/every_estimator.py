@@ -24,6 +24,7 @@ ESTIMATORS = {
     "GEMClassifier": lambda: ef.GEMClassifier(**SMALL_GEM),
     "GEMClassifier, deep": lambda: ef.GEMClassifier(**SMALL_GEM, depth=2),
     "GEMClassifier, clusters": lambda: ef.GEMClassifier(**SMALL_GEM, n_clusters=2),
+    "GEMClassifier, joint": lambda: ef.GEMClassifier(**SMALL_GEM, joint_epochs=3),
     "GEMClassifierCV": lambda: ef.GEMClassifierCV(grid={"penalty": [0.1, 1.0]}),
     "GEMEnsemble": lambda: ef.GEMEnsemble(ef.GEMClassifier(**SMALL_GEM), n_members=2),
     "GEMPatches": lambda: ef.GEMPatches(ef.GEM(**SMALL_GEM), patch_size=2),

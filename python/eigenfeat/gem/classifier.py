@@ -139,7 +139,7 @@ class GEMClassifier(ClassifierSteps):
     Warns
     -----
     ConvergenceWarning
-        If the loss of the rows has more than doubled in `joint_epochs`.
+        If the loss, of rows and shifted rows, has more than doubled in `joint_epochs`.
 
     Notes
     -----
@@ -208,7 +208,7 @@ class GEMClassifier(ClassifierSteps):
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "temperature": MultinomialLogit._parameter_constraints["temperature"],
         "logit_solver": MultinomialLogit._parameter_constraints["solver"],
-        "joint_epochs": [Interval(Integral, 0, None, closed="left")],
+        "joint_epochs": [Interval(Integral, 0, MOST, closed="both")],
         "perturbation": [Interval(Real, 0, None, closed="left")],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state"],

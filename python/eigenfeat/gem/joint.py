@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from scipy.special import logsumexp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -26,7 +25,6 @@ from eigenfeat._base.speaking import warn_caller
 from eigenfeat.pencils.scale import column_deviations, shares_and_means
 
 if TYPE_CHECKING:
-    from eigenfeat._base.types import Codes
     from eigenfeat.expansion.layers import Layer
     from eigenfeat.linear.logistic import MultinomialLogit
     from eigenfeat.moments.class_moments import ClassMoments
@@ -91,7 +89,7 @@ def train_jointly(
     units = _Units(shares @ means, column_scale)
     unit_weight = sum(moments.weight(c) for c in labels) / rows.n_rows
     deviations = column_deviations(moments) / column_scale
-    shift = settings.perturbation * float(np.linalg.norm(deviations))
+    shift = _shift(settings.perturbation, deviations)
     n, draw = rows.n_rows, check_random_state(settings.random_state)
     sample = rows.take(np.sort(draw.permutation(n)[:_SAMPLE]))
     started = _Start.of(units, layers, logit, units.rows(sample.X))
@@ -99,6 +97,7 @@ def train_jointly(
     n_steps = -(-n // int(np.clip(n // _LEAST_STEPS, _LEAST_BATCH, _BATCH)))  # of an epoch
     schedule = _Schedule(settings.learning_rate, settings.epochs * n_steps)
     n_threads = threads.resolve(settings.n_threads)
+    before = None
     for epoch in range(settings.epochs):
         begun, losses = time.perf_counter(), np.zeros(2)
         for some in np.array_split(draw.permutation(n), n_steps):
@@ -112,23 +111,33 @@ def train_jointly(
                 schedule.next(),
                 n_threads,
             )
+            before = sum(found) if before is None else before
             losses += np.multiply(found, len(some) / n)
         if not np.all(np.isfinite(losses)):
             raise ValueError(
-                f"joint_epochs: the loss was no longer finite after {epoch + 1} epochs, expected "
-                "rows of moderate size; a smaller learning_rate or scale='columns' may help"
+                "perturbation, learning_rate: expected values with which the loss stays finite, got "
+                f"{settings.perturbation:g} and {settings.learning_rate:g}, with which it was not "
+                f"in epoch {epoch + 1}; scale='columns' may help, too"
             )
         text = f"epoch {epoch + 1}: loss {losses[0]:.3g}, {losses[1]:.3g} of shifted rows"
         if done(text, begun):
             break
-    before = started.loss(sample.y)
-    if losses[0] > 2.0 * before + 1e-3:
-        message = (
-            f"joint_epochs: the loss of the rows has grown from {before:.3g} to {losses[0]:.3g}"
-        )
+    if before is not None and losses.sum() > 2.0 * before + 1e-3:
+        message = f"joint_epochs: the loss has grown from {before:.3g} to {losses.sum():.3g}"
         advice = "try a smaller learning_rate or perturbation, or more epochs"
         warn_caller(f"{message}; {advice}", ConvergenceWarning)
     return started.finished(training, layers, logit)
+
+
+def _shift(perturbation: float, deviations: _Array) -> float:
+    """Length of the shifts; an error where it is no float32."""
+    length = perturbation * float(np.linalg.norm(deviations))
+    if not length < float(np.finfo(np.float32).max):
+        raise ValueError(
+            "perturbation: expected a number whose product with the columns' deviation, "
+            f"{float(np.linalg.norm(deviations)):.3g}, float32 can hold, got {perturbation:g}"
+        )
+    return length
 
 
 @dataclass(frozen=True)
@@ -172,7 +181,6 @@ class _Start:
     deviations: _Array  # (p,)
     includes_input: bool
     n_input: int  # features of f that are columns of the rows
-    logits: _Array  # of the sample
 
     @classmethod
     def of(
@@ -217,13 +225,7 @@ class _Start:
             features.std(axis=0, dtype=np.float64),
             includes_input,
             n_input,
-            features @ weights + intercept,
         )
-
-    def loss(self, codes: Codes) -> float:
-        """Mean log loss of the sample, whose labels are given, before training."""
-        chosen = self.logits[np.arange(len(codes)), codes]
-        return float(np.mean(logsumexp(self.logits, axis=1) - chosen))
 
     def arguments(self) -> dict[str, Any]:
         """Those of the core's training."""

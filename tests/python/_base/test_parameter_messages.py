@@ -24,7 +24,7 @@ VALUES = {
     **{"list of 2**70": [2**70], "list of text": ["a"], "list of NaN": [np.nan]},
 }
 # Long work is no error, and these say how long: 2**31 steps may well be wanted.
-LONG = {"max_iter", "depth", "n_iterations", "n_members", "tol"}
+LONG = {"max_iter", "depth", "n_iterations", "n_members", "joint_epochs", "tol"}
 # A number that is far from the rows' own is followed, and the result says how well.
 EXTREME = {"C", "loss_scale", "calibration_ridge"}
 
@@ -85,6 +85,7 @@ def test_every_parameter_of_every_estimator(name, capfd):
         (lambda v: ef.MulticlassSVM(solver="frank_wolfe", batch_size=v), "batch_size"),
         (lambda v: ef.GEMEnsemble(ef.GEMClassifier(), n_members=v), "n_members"),
         (lambda v: ef.GEMClassifier(depth=v), "depth"),
+        (lambda v: ef.GEMClassifier(joint_epochs=v), "joint_epochs"),
         (lambda v: ef.CalibratedLeastSquares(n_iterations=v), "n_iterations"),
         (lambda v: ef.GEMClassifierCV(cv=v), "cv"),
     ],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from joint_reference import Network, reference_steps
@@ -278,3 +280,24 @@ def test_a_loss_that_grows_is_warned_of():
     model = GEMClassifier(joint_epochs=4, learning_rate=1e3, perturbation=0.0)
     with pytest.warns(ConvergenceWarning, match="has grown from .* smaller learning_rate"):
         model.fit(rows, y)
+
+
+def test_few_epochs_of_robust_training_are_not_warned_of():
+    """The rows' own loss may grow while that of shifted rows falls."""
+    rng = np.random.default_rng(42)
+    rows, y = rng.standard_normal((30, 2)), np.arange(30) % 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        GEMClassifier(joint_epochs=2).fit(rows + y[:, None], y)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"perturbation": 1e300}, "perturbation: expected a number whose product .* got 1e"),
+        ({"learning_rate": 1e30}, r"perturbation, learning_rate: expected .* 0\.15 and 1e\+30"),
+    ],
+)
+def test_losses_beyond_all_numbers(changes, message):
+    with pytest.raises(ValueError, match=message):
+        GEMClassifier(joint_epochs=2, **SMALL, **changes).fit(X[TRAIN], Y[TRAIN])
