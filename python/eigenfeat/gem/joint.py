@@ -115,9 +115,9 @@ def train_jointly(
             losses += np.multiply(found, len(some) / n)
         if not np.all(np.isfinite(losses)):
             raise ValueError(
-                "perturbation, learning_rate: expected values with which the loss stays finite, got "
-                f"{settings.perturbation:g} and {settings.learning_rate:g}, with which it was not "
-                f"in epoch {epoch + 1}; scale='columns' may help, too"
+                "perturbation, learning_rate: expected values with which the loss stays finite, "
+                f"got {settings.perturbation:g} and {settings.learning_rate:g}, with which it was "
+                f"not in epoch {epoch + 1}; scale='columns' may help, too"
             )
         text = f"epoch {epoch + 1}: loss {losses[0]:.3g}, {losses[1]:.3g} of shifted rows"
         if done(text, begun):
