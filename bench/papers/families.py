@@ -107,6 +107,12 @@ def made(name, *given, **parameters):
     return getattr(ldg, name)(*given, **parameters)
 
 
+def chosen_by(model):
+    """Return the parameters that a fitted estimator has chosen by itself."""
+    found = {name: getattr(model, f"{name}_", None) for name in ("alpha", "gamma", "n_neighbors")}
+    return {name: value for name, value in found.items() if value is not None}
+
+
 # ---- LDG -----------------------------------------------------------------------------------------
 
 
@@ -118,7 +124,7 @@ def ldg(context, X, codes, rules):
         chosen = made("LDG", "greedy", random_state=context.seed, **given).fit(X, codes)
         given = {"gamma": chosen.gamma_, "n_neighbors": chosen.n_neighbors_}
     model = made("LDG", _most(X, codes, rules), random_state=context.seed, **given)
-    yield {"gamma": model.fit(X, codes).gamma_, "n_neighbors": model.n_neighbors_}, model
+    yield chosen_by(model.fit(X, codes)), model
 
 
 def ldg_by_itself(context):
@@ -132,7 +138,7 @@ def sparse_ldg(context, X, codes, rules, *, deflation):
     given = {"sparsity": SPARSITY, "gamma": list(rules.gammas), "n_neighbors": "cv"}
     most = _most(X, codes, rules)
     model = made("SparseLDG", most, deflation=deflation, random_state=context.seed, **given)
-    yield {"gamma": model.fit(X, codes).gamma_, "n_neighbors": model.n_neighbors_}, model
+    yield chosen_by(model.fit(X, codes)), model
 
 
 # ---- what it is compared with --------------------------------------------------------------------
@@ -205,11 +211,8 @@ def itml(context, X, codes, rules):
 
 def itml_by_itself(context):
     """The whole metric of ITML with its default slack; few features by their rank."""
-    return ByItself(partial(_itml, context.seed))
-
-
-def _itml(seed, dimension):
-    return made("ITML", None if dimension == "cv" else dimension, random_state=seed)
+    count = {"cv": None}
+    return ByItself(lambda m: made("ITML", count.get(m, m), random_state=context.seed))
 
 
 def nca(context):

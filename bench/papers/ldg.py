@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.papers import families, figures, pictures
+from bench.papers import choosing, families, figures, pictures
 from bench.papers.accuracy_tables import (
     best_or_tied,
     done_on,
@@ -110,8 +110,7 @@ ARRAYS = _described["arrays"]
 def tell(run):
     """Yield Table 3.1, its times, and what sparse directions gave."""
     title = "Table 3.1: accuracy in %, in a dimension chosen greedily"
-    printed = figures.TABLE_3_1, figures.TABLE_3_1_SECONDS
-    yield from tell_of_sets(title, TABLE, run, *printed)
+    yield from tell_of_sets(title, TABLE, run)
     yield from tell_of_sparsity(SPARSE_PROBLEM, run)
 
 
@@ -155,10 +154,9 @@ def _small(name):
 def tell_small(run):
     """Yield Tables 3.3, 3.4 and 3.5, and what they come to."""
     few = "Table 3.3: accuracy in %, in one dimension less than there are classes"
-    yield from tell_of_sets(few, run.protocol.problems, run, figures.TABLE_3_3, value="few")
+    yield from tell_of_sets(few, run.protocol.problems, run, value="few")
     title = "Table 3.4: accuracy in %, in a dimension chosen by cross-validation"
-    printed = figures.TABLE_3_4, figures.TABLE_3_5
-    yield from tell_of_sets(title, run.protocol.problems, run, *printed)
+    yield from tell_of_sets(title, run.protocol.problems, run)
     if run.outcomes:
         yield (
             "LDG has its defaults and chooses by itself. Parameters and dimensions of the others "
@@ -266,18 +264,12 @@ def _score(model, domains, known):
     shown = range(1, most + 1) if most <= MOST_DIMENSIONS else [most]
     curve = {m: accuracy(rows[:, :m], codes, queries[:, :m], yt[asked]) for m in shown}
     usual = min(len(np.unique(ys)) + EXTRA, most) if most <= MOST_DIMENSIONS else most
-    parameters = {name: getattr(model, f"{name}_", None) for name in ("alpha", "gamma")}
-    chosen = {name: value for name, value in parameters.items() if value is not None}
-    return Score(curve[usual], usual, seconds, chosen, curve)
+    return Score(curve[usual], usual, seconds, families.chosen_by(model), curve)
 
 
-def reduction(context, *, name, **parameters):
-    """Make an estimator of `eigenfeat.ldg`."""
-    return families.made(name, **parameters)
-
-
-def _transfer(name, kind, peer=False, **parameters):
-    return Method(name, partial(reduction, name=kind, **parameters), peer=peer)
+def _transfer(method, estimator, peer=False, **parameters):
+    build = partial(choosing.made, where=(f"eigenfeat.ldg.{estimator}",), **parameters)
+    return Method(method, build, peer=peer)
 
 
 REDUCED = (
@@ -317,7 +309,7 @@ def tell_transfer(run):
         "Figures 4.5 and 4.6: accuracy in %, two labelled target rows a class, 15 dimensions "
         "(FDA: 9, ITML's whole metric: all)"
     )
-    yield from tell_of_sets(title, run.protocol.problems, run, {}, {})
+    yield from tell_of_sets(title, run.protocol.problems, run)
     for problem in run.protocol.problems:
         yield from _dimensions_won(problem, run)
     if run.outcomes:
