@@ -25,7 +25,7 @@ from bench.papers.accuracy_tables import (
     tell_of_sparsity,
 )
 from bench.papers.families import RIDGE, Rules, accuracy
-from bench.papers.protocol import Method, Problem, Protocol, read_arrays, seeds
+from bench.papers.protocol import Method, Problem, Protocol, read_arrays, seeds, some_of_each
 from bench.papers.scattering import scattering
 from bench.papers.splits import Score, Table, by_splits
 
@@ -191,14 +191,7 @@ class Domains:
 
     def labelled(self, seed):
         """Return the target's rows that train: two random ones a class, ascending."""
-        return np.sort(_some(self.yt, LABELLED, seed))
-
-
-def _some(y, count, seed):
-    """Return so many random rows of each class."""
-    random = np.random.RandomState(seed)
-    parts = (random.permutation(np.flatnonzero(y == c))[:count] for c in np.unique(y))
-    return np.concatenate(list(parts))
+        return np.sort(some_of_each(self.yt, LABELLED, seed))
 
 
 def load_domains(path, context, *, source, target):
@@ -217,7 +210,7 @@ def load_digits(path, context, *, source, target, scattered):
     found = {}
     for name, file in (("mnist", path), ("usps", path.with_name(USPS))):
         X, y = read_arrays(file, "X_train", "y_train")
-        kept = _some(y, QUICK_PER_CLASS if context.quick else PER_CLASS, context.seed)
+        kept = some_of_each(y, QUICK_PER_CLASS if context.quick else PER_CLASS, context.seed)
         side = round(X.shape[1] ** 0.5)
         images = resized(X[kept].reshape(-1, side, side).astype(np.float64), SIDE)
         rows = scattering(images / 255) if scattered else images

@@ -89,6 +89,13 @@ def subsample(rows, limit, seed):
     return rows[np.random.RandomState(seed).permutation(len(rows))[:limit]]
 
 
+def some_of_each(y, count, seed, most=1.0):
+    """Return so many random rows of each class, at most this share of them, but one of any."""
+    random = np.random.RandomState(seed)
+    members = (random.permutation(np.flatnonzero(y == label)) for label in np.unique(y))
+    return np.concatenate([m[: min(count, max(int(most * len(m)), 1))] for m in members])
+
+
 # ---- methods and problems ------------------------------------------------------------------------
 
 
