@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenfeat.cli.output import UsageError
+
 
 class DataError(OSError):
     """A data file is missing or does not hold what it should."""
 
 
-class NothingToRunError(ValueError):
+class NothingToRunError(UsageError):
     """No method has such a name."""
 
 
