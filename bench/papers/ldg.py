@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import permutations, product
 from pathlib import Path
@@ -139,10 +139,9 @@ SMALL_METHODS = (
 
 def load_small(path, context):
     """Return the series of both official parts; as many as in the first of them train."""
-    X, y = (np.concatenate(read_arrays(path, f"{a}_train", f"{a}_test")) for a in "Xy")
-    codes = np.unique(y, return_inverse=True)[1].astype(np.int64)
     n_train = len(read_arrays(path, "y_train")[0])
-    return Table(X, codes, n_train, SMALL_QUICK_TESTING if context.quick else None)
+    most = SMALL_QUICK_TESTING if context.quick else None
+    return replace(load_mnist(path, context), n_train=n_train, most_testing=most)
 
 
 def _small(name):

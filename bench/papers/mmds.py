@@ -13,6 +13,7 @@ from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
+from sklearn.preprocessing import normalize
 
 from bench.papers import mmds_data, pictures
 from bench.papers.figures import figures
@@ -175,11 +176,6 @@ def pixels(X):
     return X / np.sqrt((X.astype(np.float64) ** 2).sum(axis=1).mean()).astype(np.float32)
 
 
-def unit(X):
-    """Every row of length 1: lights differ."""
-    return X / np.linalg.norm(X, axis=1, keepdims=True)
-
-
 def by_faces(job, outcome, *, one_split, arrays, per_class, ways):
     """Accuracies of ten components of rows and of moved rows, over random splits.
 
@@ -259,12 +255,13 @@ def _ten():
 # ---- what is run ---------------------------------------------------------------------------------
 
 BY_KERNELS = ("KPCA", "ICA", "SPCA", "KM", "FA", "NMF")  # on random Fourier features of rows
-# What Table 1 is of: a file, its arrays, training rows a class, and ways to prepare them. The last
-# are in place of the paper's 11 Tumors, which is not at hand; they have other rows and classes.
+# What Table 1 is of: a file, its arrays, training rows a class, and ways to prepare rows; those of
+# length 1, as lights differ. Stand-ins, of other rows and classes, are in place of the paper's 11
+# Tumors, which is not at hand.
 FACES = {
-    "Yale": ("faces_yale.npz", ("X", "y"), 3, (pixels, unit)),
-    "Yale B": ("faces_yaleb.npz", ("X", "y"), 5, (pixels, unit)),
-    "ORL": ("faces_orl.npz", ("X", "y"), 2, (pixels, unit)),
+    "Yale": ("faces_yale.npz", ("X", "y"), 3, (pixels, normalize)),
+    "Yale B": ("faces_yaleb.npz", ("X", "y"), 5, (pixels, normalize)),
+    "ORL": ("faces_orl.npz", ("X", "y"), 2, (pixels, normalize)),
     **{
         f"{name} (stand-in)": ("microarray_standins.npz", (f"X_{name}", f"y_{name}"), 5, (columns,))
         for name in ("srbct", "tox171", "glioma")
