@@ -14,7 +14,6 @@ from timeit import repeat
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.svm import LinearSVC
 
@@ -228,8 +227,7 @@ def fixed(data, trial, threads, step, *, qda):
     shares = np.ceil(np.array(SHARES) * data.X_train.shape[1]).astype(int)
     for at in np.unique(np.maximum(shares, 1))[::-1]:
         step(f"{at} samples")
-        model = FixedTime(None if classifier is None else clone(classifier), int(at))
-        model.fit(data.X_train, data.y_train)
+        model = FixedTime(classifier, int(at)).fit(data.X_train, data.y_train)
         if complete is None:
             complete = model.predict(data.X_test)
         yield _measured(data, complete, int(at), partial(model.predict_early, data.X_test))
@@ -278,8 +276,8 @@ METHODS = (
 # ---- what is run ---------------------------------------------------------------------------------
 
 
-def _problem(name):
-    return Problem(
+PROBLEMS = tuple(
+    Problem(
         name=name,
         title=name,
         split="official split",
@@ -291,8 +289,7 @@ def _problem(name):
         outcome=Trial,
         in_quick=name in QUICK_SETS,
     )
-
-
+    for name in SETS
+)
 TOLD = early_tables.tell, early_tables.lines, pictures.draw_early
-PROBLEMS = tuple(map(_problem, SETS))
 PROTOCOLS = {"early": Protocol("early", PROBLEMS, *TOLD, alone=False)}

@@ -107,9 +107,9 @@ def made(name, *given, **parameters):
     return getattr(ldg, name)(*given, **parameters)
 
 
-def chosen_by(model):
-    """Return the parameters that a fitted estimator has chosen by itself."""
-    found = {name: getattr(model, f"{name}_", None) for name in ("alpha", "gamma", "n_neighbors")}
+def chosen_by(model, *names):
+    """Return the parameters of these names that a fitted estimator has chosen by itself."""
+    found = {name: getattr(model, f"{name}_", None) for name in names or ("gamma", "n_neighbors")}
     return {name: value for name, value in found.items() if value is not None}
 
 

@@ -256,7 +256,8 @@ def _score(model, domains, known):
     shown = range(1, most + 1) if most <= MOST_DIMENSIONS else [most]
     curve = {m: accuracy(rows[:, :m], codes, queries[:, :m], yt[asked]) for m in shown}
     usual = min(len(np.unique(ys)) + EXTRA, most) if most <= MOST_DIMENSIONS else most
-    return Score(curve[usual], usual, seconds, families.chosen_by(model), curve)
+    parameters = families.chosen_by(model, "alpha", "gamma")
+    return Score(curve[usual], usual, seconds, parameters, curve)
 
 
 def _transfer(method, estimator, peer=False, **parameters):
