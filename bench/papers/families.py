@@ -25,23 +25,18 @@ MOST_NCA = 40
 # ---- 3-NN ----------------------------------------------------------------------------------------
 
 
-def leave_one_out(rows, codes):
-    """Return the share of rows (n, d) that the others get right, by 3 nearest ones."""
-    return _right(rows, codes, codes)
+def accuracy(rows, codes, queries=None, asked=None):
+    """Return the share of queries (m, d) of codes `asked` that rows (n, d) get right.
 
-
-def accuracy(rows, codes, queries, asked):
-    """Return the share of queries (m, d) of codes `asked` that rows (n, d) get right."""
-    return _right(rows, codes, asked, queries=queries)
-
-
-def _right(rows, codes, asked, **given):
-    """Let two of three rows decide, or the nearest one where all differ."""
+    Without queries it is the share of rows that the others get right. Two of three rows decide, or
+    the nearest one where all differ.
+    """
     together = np.zeros(len(codes), dtype=np.int64)
-    found = local_neighbours(rows, together, 1, VOTES, **given)[:, 0]
+    found = local_neighbours(rows, together, 1, VOTES, queries=queries)[:, 0]
     votes = np.where(found >= 0, codes[found], -1)
     pair = (votes[:, 1] == votes[:, 2]) & (votes[:, 1] >= 0)
-    return float(np.mean(np.where(pair, votes[:, 1], votes[:, 0]) == asked))
+    decided = np.where(pair, votes[:, 1], votes[:, 0])
+    return float(np.mean(decided == (codes if asked is None else asked)))
 
 
 # ---- rules ---------------------------------------------------------------------------------------
@@ -233,7 +228,7 @@ class GreedyNCA:
         before = -1.0
         for m in range(1, min(X.shape[1], MOST_NCA) + 1) if greedy else (self.dimension,):
             model = made("NCA", m, random_state=self.seed).fit(X, codes)
-            score = leave_one_out(np.ascontiguousarray(model.transform(X)), codes)
+            score = accuracy(np.ascontiguousarray(model.transform(X)), codes)
             if score < before:
                 break
             self.model_, before = model, score

@@ -46,18 +46,16 @@ OCR_TRAINING_FOLDS = (0,)  # the other folds are for testing
 
 def load_mnist(path, context):
     """Return the official split, pixels in 0..1; a quick run trains on fewer rows."""
-    limit = MNIST_QUICK_ROWS if context.quick else None
 
-    def part(name):
-        rows = Rows(*read_arrays(path, f"X_{name}", f"y_{name}"))
-        kept = subsample(rows, limit if name == "train" else None, context.seed)
-        X = kept.X.astype(np.float32)
-        X /= 255
-        return Rows(X, kept.y.astype(np.int64))
+    def part(name, limit=None):
+        rows = subsample(read_rows(path, f"X_{name}", f"y_{name}"), limit, context.seed)
+        rows.X[...] /= 255
+        return rows
 
     # Digits of one writer stand together (3.7% have the nearest other one of their class within a
     # hundred rows, eleven times chance), and the test set is of other writers.
-    return Data(part("train"), lambda: part("test"), by_source=not context.quick)
+    train = part("train", MNIST_QUICK_ROWS if context.quick else None)
+    return Data(train, lambda: part("test"), by_source=not context.quick)
 
 
 def load_covertype(path, context):
@@ -104,11 +102,9 @@ def load_speech(path, context):
 def _fewer(path):
     """Return one recording of several, end to end again."""
     arrays = dict(zip(FSDD_ARRAYS, read_arrays(path, *FSDD_ARRAYS), strict=True))
-    offsets = arrays["offsets"]
-    kept = np.arange(0, len(offsets) - 1, SPEECH_QUICK_EVERY)
-    arrays["audio"] = np.concatenate([arrays["audio"][offsets[k] : offsets[k + 1]] for k in kept])
-    arrays["offsets"] = np.concatenate([[0], np.cumsum(offsets[kept + 1] - offsets[kept])])
-    return {**arrays, "digit": arrays["digit"][kept], "speaker": arrays["speaker"][kept]}
+    kept = np.split(arrays["audio"], arrays["offsets"])[1:-1:SPEECH_QUICK_EVERY]
+    arrays |= {name: arrays[name][::SPEECH_QUICK_EVERY] for name in ("digit", "speaker")}
+    return arrays | {"audio": np.concatenate(kept), "offsets": np.cumsum([0, *map(len, kept)])}
 
 
 def load_official(path, context):

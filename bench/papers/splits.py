@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.papers.families import ByItself, accuracy, chosen_by, leave_one_out
+from bench.papers.families import ByItself, accuracy, chosen_by
 from bench.papers.protocol import seeds
 
 # ---- splits --------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ def _by_leave_one_out(family, rows, codes, rules):
     best = -1.0
     for given, candidate in family(rows, codes, rules):
         found = _apply(candidate, rows)
-        score = leave_one_out(found[:, : n_classes + rules.at], codes)
+        score = accuracy(found[:, : n_classes + rules.at], codes)
         if score >= best:
             best, parameters, model, reduced = score, given, candidate, found
     width = reduced.shape[1]
@@ -159,7 +159,7 @@ def _greedily(reduced, codes):
     """Return the dimension, counted up from 1, after which one more lowers the accuracy."""
     before = -1.0
     for m in range(1, reduced.shape[1] + 1):
-        score = leave_one_out(reduced[:, :m], codes)
+        score = accuracy(reduced[:, :m], codes)
         if score < before:
             return m - 1
         before = score
