@@ -8,7 +8,7 @@ from pathlib import Path
 
 from eigenfeat._base.extras import MissingExtraError, require
 from eigenfeat.cli.options import count
-from eigenfeat.cli.output import Parser, quiet_interrupts, report_error
+from eigenfeat.cli.output import Parser, UsageError, quiet_interrupts, report_error
 
 DESCRIPTION = """\
 Runs an experiment of a paper and prints errors, seconds and memory beside the paper's figures.
@@ -57,71 +57,41 @@ TASKS = {
 
 def main(arguments=None):
     """Run one experiment and return the exit status."""
-    with quiet_interrupts(False):
-        options = _parser().parse_args(arguments)
     try:
         with quiet_interrupts(False):
-            run = _load()
-        return run(options)
-    except (KeyboardInterrupt, OSError, MissingExtraError) as error:
+            options = _parser().parse_args(arguments)
+            require("rich", "tables")
+            require("matplotlib", "pictures")
+            from bench.papers import protocol, runner
+
+            task = import_module(f"bench.papers.{TASKS[options.task]}").PROTOCOLS[options.task]
+        context = protocol.Context(options.quick, options.threads, rows=options.rows)
+        where = options.data, options.output
+        chosen = {"peers": options.peers, "only": options.only}
+        outcomes = runner.reproduce(task, *where, context, **chosen)
+        return int(any(outcome.failure for outcome in outcomes))
+    except (KeyboardInterrupt, OSError, MissingExtraError, UsageError) as error:
         return report_error(error, False)
 
 
 def _parser():
     parser = Parser(prog="python -m bench.papers", description=DESCRIPTION)
-    parser.add_argument("task", choices=list(TASKS), metavar="TASK", help=" | ".join(TASKS))
-    parser.add_argument(
-        "--data", type=Path, required=True, metavar="DIR", help="folder of the data files"
+    add = parser.add_argument
+    add("task", choices=list(TASKS), metavar="TASK", help=" | ".join(TASKS))
+    add("--data", type=Path, required=True, metavar="DIR", help="folder of the data files")
+    add("--quick", action="store_true", help="fewer rows and hyperparameters, a minute or two")
+    add("--peers", action="store_true", help="also run other packages' classifiers, which is slow")
+    only = (
+        "run only methods, peers too, whose name contains TEXT, or, with a colon in it, whose "
+        "DATA: METHOD does; may be repeated"
     )
-    parser.add_argument(
-        "--quick", action="store_true", help="fewer rows and hyperparameters, a minute or two"
-    )
-    parser.add_argument(
-        "--peers", action="store_true", help="also run other packages' classifiers, which is slow"
-    )
-    parser.add_argument(
-        "--only",
-        action="append",
-        default=[],
-        metavar="TEXT",
-        help="run only methods, peers too, whose name contains TEXT, or, with a colon in it, whose "
-        "DATA: METHOD does; may be repeated",
-    )
-    parser.add_argument(
-        "--output",
-        type=Path,
-        default=Path("eigenfeat-papers"),
-        metavar="DIR",
-        help="folder for TASK.csv or TASK-quick.csv, and pictures (default ./eigenfeat-papers)",
-    )
-    parser.add_argument(
-        "--threads", type=count, metavar="N", help="threads of every method (default: all)"
-    )
-    parser.add_argument(
-        "--rows", type=count, metavar="N", help="test rows of each set of `early`, at most"
-    )
+    add("--only", action="append", default=[], metavar="TEXT", help=only)
+    folder = Path("eigenfeat-papers")
+    output = f"folder for TASK.csv or TASK-quick.csv, and pictures (default ./{folder})"
+    add("--output", type=Path, default=folder, metavar="DIR", help=output)
+    add("--threads", type=count, metavar="N", help="threads of every method (default: all)")
+    add("--rows", type=count, metavar="N", help="test rows of each set of `early`, at most")
     return parser
-
-
-def _load():
-    """Check for what experiments need; return what runs one."""
-    require("rich", "tables")
-    require("matplotlib", "pictures")
-    return _run
-
-
-def _run(options):
-    from bench.papers import protocol, runner
-
-    task = import_module(f"bench.papers.{TASKS[options.task]}").PROTOCOLS[options.task]
-    context = protocol.Context(quick=options.quick, threads=options.threads, rows=options.rows)
-    where = options.data, options.output
-    try:
-        outcomes = runner.reproduce(task, *where, context, peers=options.peers, only=options.only)
-    except protocol.NothingToRunError as error:
-        print(f"eigenfeat: {error}", file=sys.stderr)
-        return 2
-    return int(any(outcome.failure for outcome in outcomes))
 
 
 if __name__ == "__main__":

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections import Counter
-from typing import NamedTuple
 
 import numpy as np
 
 from bench.papers import figures
-from bench.papers.protocol import N_SPLITS, Problem
+from bench.papers.protocol import N_SPLITS
 from bench.papers.tables import HOW, mean_and_deviation, mean_fields, new_table, picked
 
 SIGNIFICANCE = 0.05
+PRINTED = {  # by what is measured, set and method
+    "accuracy": figures.TABLE_3_1 | figures.TABLE_3_4,
+    "few": figures.TABLE_3_3,
+    "seconds": figures.TABLE_3_1_SECONDS | figures.TABLE_3_5,
+}
 OURS = ("LDG", "TransferLDG")
 ABOVE, WITHIN, BELOW = "at or above", "within spread", "below"
 LEGEND = (
@@ -30,22 +35,35 @@ FIELDS = (
 CURVE_FIELDS = ("problem", "method", "dimension", "accuracy", "accuracy_deviation", "splits")
 
 
-class Found(NamedTuple):
-    """What was measured on a problem: outcomes and accuracies by method, and the thesis's."""
+class Found:
+    """What was measured on a problem: outcomes and accuracies by method; and the thesis's.
 
-    problem: Problem
-    done: dict
-    accuracies: dict[str, list[float]]
-    printed: dict[str, str]
+    `ours` is the name of our method, "" if it has not run; `tied` are the best, if there are
+    several to compare.
+    """
 
-    @property
-    def ours(self):
-        """The name of our method, "" if it has not run."""
-        return next((name for name in OURS if name in self.accuracies), "")
+    def __init__(self, problem, run, value):
+        self.problem, self.done = problem, done_on(problem, run)
+        self.accuracies = accuracies(problem, run, value)
+        self.printed = printed(value, problem)
+        self.ours = next((name for name in OURS if name in self.accuracies), "")
+        self.tied = best_or_tied(self.accuracies) if len(self.accuracies) > 1 else set()
 
-    def tied(self):
-        """The best methods, if there are several."""
-        return best_or_tied(self.accuracies) if len(self.accuracies) > 1 else set()
+    def verdict(self):
+        """Say how ours is beside the thesis's, or among the others for want of a figure."""
+        own = self.accuracies.get(self.ours, [])
+        if told := verdict(own, self.printed.get(self.ours, "")):
+            return told
+        if not self.ours or len(self.accuracies) < 2:
+            return ""
+        if np.mean(own) >= max(map(np.mean, self.accuracies.values())):
+            return "best of these"
+        return "tied" if self.ours in self.tied else "below"
+
+
+def printed(kind, problem):
+    """Return what the thesis prints of a problem, by method."""
+    return PRINTED[kind].get(problem.name, {})
 
 
 def done_on(problem, run):
@@ -66,17 +84,15 @@ def accuracies(problem, run, value="accuracy"):
 
 def best_or_tied(accuracies):
     """Return the best mean's name, and those not significantly worse by a paired t-test."""
-    from scipy.stats import t
+    from scipy.stats import ttest_rel
 
     best = max(accuracies.values(), key=np.mean, default=[])
-    n = len(best)
-    limit = float(t.ppf(1 - SIGNIFICANCE / 2, n - 1)) if n > 1 else np.inf
     tied = set()
     for name, values in accuracies.items():
-        gaps = np.asarray(best) - np.asarray(values)
-        error = float(np.std(gaps, ddof=1)) / np.sqrt(n) if n > 1 else 0.0
-        # Without any spread a gap is what it is.
-        if float(gaps.mean()) <= (limit * error if error > 0 else 1e-12):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of gaps without any spread, which are what they are
+            p = ttest_rel(best, values).pvalue
+        if np.mean(best) - np.mean(values) <= 1e-12 or p >= SIGNIFICANCE:
             tied.add(name)
     return tied
 
@@ -95,13 +111,12 @@ def verdict(values, printed):
 # ---- tables --------------------------------------------------------------------------------------
 
 
-def tell_of_sets(title, problems, run, printed, seconds=None, value="accuracy"):
-    """Yield a table of accuracies, a line a data set, what it comes to, and a table of seconds."""
-    begun = [
-        Found(p, done_on(p, run), accuracies(p, run, value), printed.get(p.name, {}))
-        for p in problems
-        if run.done(p)
-    ]
+def tell_of_sets(title, problems, run, value="accuracy"):
+    """Yield a table of accuracies, a line a data set, what it comes to, and a table of seconds.
+
+    The latter does not come with accuracies in `few` dimensions, which are of the same fits.
+    """
+    begun = [Found(problem, run, value) for problem in problems if run.done(problem)]
     if not begun:
         return
     names = [method.name for found in begun for method in found.problem.methods]
@@ -115,20 +130,20 @@ def tell_of_sets(title, problems, run, printed, seconds=None, value="accuracy"):
     if any(0 < len(outcome.splits) < N_SPLITS for outcome in run.outcomes):
         yield "A quick run, of few splits and rows: it shows that all works, verdicts mean little."
     yield from _summary([found for found in begun if found.ours])
-    if seconds is None:
+    if value == "few":
         return
     table = new_table(["", *names, "most\nMB"])
     for found in begun:
         means = {name: f"{_seconds(outcome):.2f}" for name, outcome in found.done.items()}
-        theirs = seconds.get(found.problem.name, {})
+        theirs = printed("seconds", found.problem)
         cells = [_above(means.get(name, ""), theirs.get(name, "")) for name in names]
         peak = max((outcome.peak_bytes for outcome in found.done.values()), default=0)
         table.add_row(found.problem.name, *cells, f"{peak / 2**20:,.0f}")
     yield "\nSeconds a split, choices included; below them the thesis's"
     yield table
-    for problem, *_ in begun:
-        if problem.split:  # where the data is not the thesis's
-            yield f"{problem.name}: {problem.split}"
+    for found in begun:
+        if found.problem.split:  # where the data is not the thesis's
+            yield f"{found.problem.name}: {found.problem.split}"
 
 
 def tell_of_sparsity(problem, run):
@@ -160,47 +175,32 @@ def _cosine(overlaps):
 
 def _cells(found, names):
     """Return the numbers of rows, each method's accuracy above the thesis's, and the verdict."""
-    _, done, right, printed = found
-    best, ours = found.tied(), found.ours
-    marks = {name: _percent(right[name]) + ("*" if name in best else " ") for name in right}
-    sizes = sorted({(o.n_train, o.n_test) for o in done.values()})[:1]
+    sizes = sorted({(o.n_train, o.n_test) for o in found.done.values()})[:1]
     yield "".join(f"{train:,}\n{test:,}" for train, test in sizes)
     for name in names:
-        yield _above(marks.get(name, ""), printed.get(name, ""), " ")
-    yield verdict(right.get(ours, []), printed.get(ours, "")) or _among(ours, right, best)
+        own = _percent(found.accuracies.get(name, []))
+        mark = "*" if name in found.tied else " "
+        yield _above(own and own + mark, found.printed.get(name, ""), " ")
+    yield found.verdict()
 
 
 def _summary(begun):
     """Yield what LDG comes to over all sets beside the thesis's, and how often who is best."""
-    verdicts, best = Counter(), Counter()
-    pairs = []
-    for found in begun:
-        own, printed = found.accuracies[found.ours], found.printed.get(found.ours, "")
-        verdicts[verdict(own, printed)] += 1
-        if printed:
-            pairs.append((100 * float(np.mean(own)), float(printed)))
-        best.update(sorted(found.tied()))
-    told = [f"{verdicts[kind]} {kind}" for kind in (ABOVE, WITHIN, BELOW) if verdicts[kind]]
-    if told:
-        mean, printed_mean = np.mean(pairs, axis=0)
+    printed = [found for found in begun if found.ours in found.printed]
+    if printed:
+        verdicts = Counter(found.verdict() for found in printed)
+        told = [f"{verdicts[kind]} {kind}" for kind in (ABOVE, WITHIN, BELOW) if verdicts[kind]]
+        own = 100 * np.mean([np.mean(found.accuracies[found.ours]) for found in printed])
+        theirs = np.mean([float(found.printed[found.ours]) for found in printed])
         yield (
-            f"LDG beside the thesis: {', '.join(told)}; mean over {len(pairs)} sets "
-            f"{mean:.1f}, thesis {printed_mean:.1f}"
+            f"LDG beside the thesis: {', '.join(told)}; mean over {len(printed)} sets "
+            f"{own:.1f}, thesis {theirs:.1f}"
         )
-    compared = sum(len(found.accuracies) > 1 for found in begun)
+    compared = [sorted(found.tied) for found in begun if found.tied]
     if compared:
+        best = Counter(name for tied in compared for name in tied)
         counts = ", ".join(f"{name} {count}" for name, count in best.most_common())
-        yield f"Best or tied out of {compared}: {counts}"
-
-
-def _among(ours, found, best):
-    """Say where our accuracy is among those of the others, for want of a figure of the thesis."""
-    if not ours or len(found) < 2:
-        return ""
-    others = max(float(np.mean(values)) for name, values in found.items() if name != ours)
-    if float(np.mean(found[ours])) >= others:
-        return "best of these"
-    return "tied" if ours in best else "below"
+        yield f"Best or tied out of {len(compared)}: {counts}"
 
 
 def _above(mean, printed, mark=""):
@@ -220,24 +220,18 @@ def _seconds(outcome):
 
 def lines(run):
     """Return one line a method and problem, and accuracies by dimension in a file beside it."""
-    problems = {problem.name: problem for problem in run.protocol.problems}
-    found = [_line(problems[one.problem], one, run.context) for one in run.outcomes]
-    curves = [line for outcome in run.outcomes for line in _curve_lines(outcome)]
+    done = [(p, one) for p in run.protocol.problems for one in run.done(p).values()]
+    found = [_line(problem, outcome, run.context) for problem, outcome in done]
+    curves = [line for _, outcome in done for line in _curve_lines(outcome)]
     return {"": (FIELDS, found), "-curves": (CURVE_FIELDS, curves)}
 
 
 def _line(problem, outcome, context):
-    small = problem.name in figures.TABLE_3_4
-    tables = {
-        "thesis_accuracy_percent": figures.TABLE_3_4 if small else figures.TABLE_3_1,
-        "thesis_seconds": figures.TABLE_3_5 if small else figures.TABLE_3_1_SECONDS,
-        "thesis_few_accuracy_percent": figures.TABLE_3_3,
-    }
-    printed = {
-        name: table.get(problem.name, {}).get(outcome.method, "") for name, table in tables.items()
-    }
+    theirs = {kind: printed(kind, problem).get(outcome.method, "") for kind in PRINTED}
     line = {
-        **printed,
+        "thesis_accuracy_percent": theirs["accuracy"],
+        "thesis_few_accuracy_percent": theirs["few"],
+        "thesis_seconds": theirs["seconds"],
         "splits": len(outcome.splits),
         "note": problem.split,
         **picked(outcome, "problem", "method", "n_train", "n_test", "peak_bytes", "failure"),
@@ -246,11 +240,10 @@ def _line(problem, outcome, context):
     if not outcome.splits:
         return line
     scores = [score.accuracy for score in outcome.splits]
-    known = printed["thesis_accuracy_percent"]
     return line | {
         **mean_fields("accuracy", scores),
         **mean_fields("few_accuracy", [s.few for s in outcome.splits if not np.isnan(s.few)]),
-        "verdict": verdict(scores, known) if outcome.method in OURS else "",
+        "verdict": verdict(scores, theirs["accuracy"]) if outcome.method in OURS else "",
         "accuracies": json.dumps([round(score, 6) for score in scores]),
         "dimensions": json.dumps([score.dimension for score in outcome.splits]),
         "seconds": f"{_seconds(outcome):.3f}",

@@ -142,9 +142,7 @@ def score(model, rows):
     probabilities = np.asarray(model.predict_proba(rows.X), dtype=np.float64)
     classes = np.asarray(model.classes_)
     error = float(np.mean(classes[probabilities.argmax(axis=1)] != rows.y))
-    column = np.minimum(np.searchsorted(classes, rows.y), len(classes) - 1)
-    known = classes[column] == rows.y
-    given = np.where(known, probabilities[np.arange(len(rows)), column], 0.0)
+    given = np.where(classes == rows.y[:, None], probabilities, 0.0).sum(axis=1)
     least = np.finfo(np.float64).tiny
     return Scores(error, float(-np.log(np.maximum(given, least)).mean()))
 
@@ -178,6 +176,4 @@ def _splitter(data, seed):
     if not data.by_source:
         return StratifiedShuffleSplit(1, test_size=HELD_OUT, random_state=seed)
     n = len(data.train)
-    fold = np.full(n, -1)
-    fold[n - round(HELD_OUT * n) :] = 0
-    return PredefinedSplit(fold)
+    return PredefinedSplit(np.where(np.arange(n) < n - round(HELD_OUT * n), -1, 0))

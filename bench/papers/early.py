@@ -10,17 +10,19 @@ import time
 import warnings
 from dataclasses import dataclass, field, replace
 from functools import partial
+from timeit import repeat
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.svm import LinearSVC
 
-from bench.papers import early_tables
-from bench.papers.early_tables import FIGURES, PLAIN, REDUCED, TABLE_TAU
+from bench.papers import early_tables, pictures
+from bench.papers.early_tables import PLAIN, REDUCED, TABLE_TAU
 from bench.papers.protocol import Method, Outcome, Problem, Protocol, read_arrays
-from bench.papers.tables import picked
 from eigenfeat.incomplete import (
     ECTS,
+    EarlyScores,
     FixedTime,
     LocalQDA,
     MixtureCompletion,
@@ -28,6 +30,7 @@ from eigenfeat.incomplete import (
     ReliableClassifier,
     early_scores,
 )
+from eigenfeat.ldg import LDG
 
 TAUS = (0.001, 0.1, 0.25, 0.9)
 PAIRWISE_TAUS = (0.1, 0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
@@ -70,27 +73,24 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Point:
-    """Figures of one run; `value` is that of the method's knob, seconds are per test row."""
+class Point(EarlyScores):
+    """Scores of one run; `value` is that of the method's knob, seconds are per test row."""
 
     value: float
-    n_test: int
-    reliability: float
-    accuracy: float
-    mean_time: float
-    earliness: float
-    harmonic_mean: float
     seconds: float
 
 
 @dataclass
 class Trial(Outcome):
-    """What a method did on a set; `first_seconds` is the time per row of deciding at t = 1.
+    """What a method did on a set of series of so many samples.
+
+    `first_seconds` is the time per row of deciding at t = 1.
 
     For a calibrated one, by the agreement that is wanted: `taus` are those that were certified,
     `nominal` is what a tau of that agreement does on the same rows.
     """
 
+    n_samples: int = 0
     knob: str = ""
     points: list[Point] = field(default_factory=list)
     fit_seconds: float = 0.0
@@ -119,6 +119,7 @@ def study(job, trial, step):
 
     threads = job.context.threads
     data = job.load()
+    trial.n_samples = data.X_train.shape[1]
     # Of folds without a class, and the SVM's iterations.
     with threadpool_limits(threads), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -144,11 +145,9 @@ def _neighbours(classifier):
 
 
 def _fitted(data, trial, threads, step, kind, set="quadratic", mixture=False, ldg=False):
-    from eigenfeat.ldg import LDG
-
     step("training")
     model = ReliableClassifier(
-        _classifier(kind, threads),
+        CLASSIFIERS[kind](threads),
         MixtureCompletion(n_threads=threads) if mixture else None,
         set,
         # With its own choice of features and parameters, on columns as they are.
@@ -161,24 +160,21 @@ def _fitted(data, trial, threads, step, kind, set="quadratic", mixture=False, ld
     return model
 
 
-def _classifier(kind, threads):
-    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-    from sklearn.svm import LinearSVC
-
-    if kind == "local QDA":
-        return LocalQDA(n_threads=threads)
-    if kind == "linear SVM":
-        return LinearSVC(max_iter=SVM_ITERATIONS)
-    return LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+CLASSIFIERS = {  # by the beginning of a method's name; they take the number of threads
+    "local QDA": lambda threads: LocalQDA(n_threads=threads),
+    "linear SVM": lambda threads: LinearSVC(max_iter=SVM_ITERATIONS),
+    "LDA": lambda threads: LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),
+}
 
 
 def reliable(data, trial, threads, step, *, slow=False, taus=TAUS, **given):
     """`ReliableClassifier` over tau."""
     trial.knob = "tau"
     model = _fitted(data, trial, threads, step, **given)
-    trial.features = data.X_train.shape[1]
+    rows = data.X_train[:1]
     if model.features_ is not None:
-        trial.features = int(model.features_.transform(data.X_train[:1]).shape[1])
+        rows = model.features_.transform(rows)
+    trial.features = rows.shape[1]
     asked = data.part(slice(data.slow_rows)) if slow else data
     trial.first_seconds = _first_seconds(model, asked.X_test)
     complete = model.predict(asked.X_test)
@@ -231,8 +227,7 @@ def fixed(data, trial, threads, step, *, qda):
     shares = np.ceil(np.array(SHARES) * data.X_train.shape[1]).astype(int)
     for at in np.unique(np.maximum(shares, 1))[::-1]:
         step(f"{at} samples")
-        model = FixedTime(None if classifier is None else clone(classifier), int(at))
-        model.fit(data.X_train, data.y_train)
+        model = FixedTime(classifier, int(at)).fit(data.X_train, data.y_train)
         if complete is None:
             complete = model.predict(data.X_test)
         yield _measured(data, complete, int(at), partial(model.predict_early, data.X_test))
@@ -243,19 +238,16 @@ def _measured(data, complete, value, decide):
     early = decide()
     seconds = (time.perf_counter() - started) / len(data.y_test)
     found = early_scores(early, data.X_test.shape[1], complete=complete, y=data.y_test)
-    return Point(float(value), found.n, **picked(found, *FIGURES), seconds=seconds)
+    return Point(**vars(found), value=float(value), seconds=seconds)
 
 
 def _first_seconds(model, X):
     """Seconds a row to decide, or not, after one sample; tau as in the thesis's tables."""
     rows = np.full(X[:TIMED_ROWS].shape, np.nan)
     rows[:, 0] = X[: len(rows), 0]
-    taken = []
-    for _ in range(REPEATS + 1):  # the first builds what all later ones share
-        started = time.perf_counter()
-        model.decide(rows, TABLE_TAU)
-        taken.append(time.perf_counter() - started)
-    return min(taken[1:]) / len(rows)
+    decide = partial(model.decide, rows, TABLE_TAU)
+    decide()  # builds what all later calls share
+    return min(repeat(decide, number=1, repeat=REPEATS)) / len(rows)
 
 
 def _named(name, sets=SETS, build=reliable, **given):
@@ -284,8 +276,8 @@ METHODS = (
 # ---- what is run ---------------------------------------------------------------------------------
 
 
-def _problem(name):
-    return Problem(
+PROBLEMS = tuple(
+    Problem(
         name=name,
         title=name,
         split="official split",
@@ -297,8 +289,7 @@ def _problem(name):
         outcome=Trial,
         in_quick=name in QUICK_SETS,
     )
-
-
-TOLD = early_tables.tell, early_tables.lines, early_tables.draw
-PROBLEMS = tuple(map(_problem, SETS))
+    for name in SETS
+)
+TOLD = early_tables.tell, early_tables.lines, pictures.draw_early
 PROTOCOLS = {"early": Protocol("early", PROBLEMS, *TOLD, alone=False)}

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from bench.papers import pictures
 from bench.papers.figures import figures
-from bench.papers.protocol import read_arrays
 from bench.papers.tables import HOW, new_table, picked
 
 TABLE_TAU = 0.9  # of the thesis's tables
@@ -40,41 +38,44 @@ def tell(run):
             yield table
 
 
+POINT = {  # what is told of a point, by heading
+    "rows": lambda point: f"{point.n:,}",
+    "reliability": lambda point: f"{point.reliability:.3f}",
+    "accuracy": lambda point: f"{point.accuracy:.3f}",
+    "mean\ntime": lambda point: f"{point.mean_time:.1f}",
+    "harmonic\nmean": lambda point: f"{point.harmonic_mean:.3f}",
+    "ms\na row": lambda point: _milliseconds(point.seconds),
+}
+
+
 def set_table(trials):
     """Return the runs of every method on one set."""
-    told = ("rows", "reliability", "accuracy", "mean\ntime", "harmonic\nmean", "ms\na row")
-    table = new_table(["method", "", *told])
+    table = new_table(["method", "", *POINT])
     for trial in trials:
         for place, point in enumerate(trial.points):
-            table.add_row(
-                trial.method if place == 0 else "",
-                f"{trial.knob} {point.value:g}",
-                f"{point.n_test:,}",
-                f"{point.reliability:.3f}",
-                f"{point.accuracy:.3f}",
-                f"{point.mean_time:.1f}",
-                f"{point.harmonic_mean:.3f}",
-                _milliseconds(point.seconds),
-                end_section=place == len(trial.points) - 1,
-            )
+            told = (cell(point) for cell in POINT.values())
+            name = "" if place else trial.method
+            table.add_row(name, f"{trial.knob} {point.value:g}", *told)
+        table.add_section()
     return table
 
 
 def seconds_table(trials):
     """Return the thesis's and our times of the sets and completions it compares."""
     sets = list(next(iter(SECONDS.values())))
-    headings = [f"{name}\n{who}" for name in sets for who in ("thesis", "here")]
-    table = new_table(["method", *headings])
+    table = new_table(
+        ["method", *(f"{name}\n{who}" for name in sets for who in ("thesis", "here"))]
+    )
     for method, paper in SECONDS.items():
-        cells, any_ours = [], False
-        for name in sets:
-            trial = _trial(trials, name, method)
-            points = [p for p in (trial.points if trial else []) if p.value == TABLE_TAU]
-            ours = _milliseconds(points[0].seconds) if points else ""
-            cells += [f"{1e3 * float(paper[name]):,.0f}", ours]
-            any_ours |= bool(points)
-        if any_ours:
-            table.add_row(method, *cells)
+        ours = {
+            name: _milliseconds(point.seconds)
+            for name in sets
+            for point in getattr(_trial(trials, name, method), "points", ())
+            if point.value == TABLE_TAU
+        }
+        theirs = {name: f"{1e3 * float(paper[name]):,.0f}" for name in sets}
+        if ours:
+            table.add_row(method, *(c for name in sets for c in (theirs[name], ours.get(name, ""))))
     return table
 
 
@@ -144,7 +145,7 @@ def _lines(trial, context):
         line = {
             **common,
             "value": f"{point.value:g}",
-            "n_test": point.n_test,
+            "n_test": point.n,
             **{name: f"{value:.6f}" for name, value in picked(point, *FIGURES).items()},
             "seconds_per_row": f"{point.seconds:.3e}",
         }
@@ -154,10 +155,3 @@ def _lines(trial, context):
             line["nominal_reliability"] = f"{nominal.reliability:.6f}"
             line["nominal_mean_time"] = f"{nominal.mean_time:.6f}"
         yield line
-
-
-def draw(run):
-    """Draw reliability and accuracy by the average time of decision."""
-    begun = [problem for problem in run.protocol.problems if run.done(problem)]
-    lengths = {p.name: read_arrays(run.folder / p.file, "X_train")[0].shape[1] for p in begun}
-    yield from pictures.draw_early(run.outcomes, lengths)

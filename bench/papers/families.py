@@ -25,23 +25,18 @@ MOST_NCA = 40
 # ---- 3-NN ----------------------------------------------------------------------------------------
 
 
-def leave_one_out(rows, codes):
-    """Return the share of rows (n, d) that the others get right, by 3 nearest ones."""
-    return _right(rows, codes, codes)
+def accuracy(rows, codes, queries=None, asked=None):
+    """Return the share of queries (m, d) of codes `asked` that rows (n, d) get right.
 
-
-def accuracy(rows, codes, queries, asked):
-    """Return the share of queries (m, d) of codes `asked` that rows (n, d) get right."""
-    return _right(rows, codes, asked, queries=queries)
-
-
-def _right(rows, codes, asked, **given):
-    """Let two of three rows decide, or the nearest one where all differ."""
+    Without queries it is the share of rows that the others get right. Two of three rows decide, or
+    the nearest one where all differ.
+    """
     together = np.zeros(len(codes), dtype=np.int64)
-    found = local_neighbours(rows, together, 1, VOTES, **given)[:, 0]
+    found = local_neighbours(rows, together, 1, VOTES, queries=queries)[:, 0]
     votes = np.where(found >= 0, codes[found], -1)
     pair = (votes[:, 1] == votes[:, 2]) & (votes[:, 1] >= 0)
-    return float(np.mean(np.where(pair, votes[:, 1], votes[:, 0]) == asked))
+    decided = np.where(pair, votes[:, 1], votes[:, 0])
+    return float(np.mean(decided == (codes if asked is None else asked)))
 
 
 # ---- rules ---------------------------------------------------------------------------------------
@@ -107,6 +102,12 @@ def made(name, *given, **parameters):
     return getattr(ldg, name)(*given, **parameters)
 
 
+def chosen_by(model, *names):
+    """Return the parameters of these names that a fitted estimator has chosen by itself."""
+    found = {name: getattr(model, f"{name}_", None) for name in names or ("gamma", "n_neighbors")}
+    return {name: value for name, value in found.items() if value is not None}
+
+
 # ---- LDG -----------------------------------------------------------------------------------------
 
 
@@ -118,7 +119,7 @@ def ldg(context, X, codes, rules):
         chosen = made("LDG", "greedy", random_state=context.seed, **given).fit(X, codes)
         given = {"gamma": chosen.gamma_, "n_neighbors": chosen.n_neighbors_}
     model = made("LDG", _most(X, codes, rules), random_state=context.seed, **given)
-    yield {"gamma": model.fit(X, codes).gamma_, "n_neighbors": model.n_neighbors_}, model
+    yield chosen_by(model.fit(X, codes)), model
 
 
 def ldg_by_itself(context):
@@ -132,7 +133,7 @@ def sparse_ldg(context, X, codes, rules, *, deflation):
     given = {"sparsity": SPARSITY, "gamma": list(rules.gammas), "n_neighbors": "cv"}
     most = _most(X, codes, rules)
     model = made("SparseLDG", most, deflation=deflation, random_state=context.seed, **given)
-    yield {"gamma": model.fit(X, codes).gamma_, "n_neighbors": model.n_neighbors_}, model
+    yield chosen_by(model.fit(X, codes)), model
 
 
 # ---- what it is compared with --------------------------------------------------------------------
@@ -205,11 +206,8 @@ def itml(context, X, codes, rules):
 
 def itml_by_itself(context):
     """The whole metric of ITML with its default slack; few features by their rank."""
-    return ByItself(partial(_itml, context.seed))
-
-
-def _itml(seed, dimension):
-    return made("ITML", None if dimension == "cv" else dimension, random_state=seed)
+    count = {"cv": None}
+    return ByItself(lambda m: made("ITML", count.get(m, m), random_state=context.seed))
 
 
 def nca(context):
@@ -230,7 +228,7 @@ class GreedyNCA:
         before = -1.0
         for m in range(1, min(X.shape[1], MOST_NCA) + 1) if greedy else (self.dimension,):
             model = made("NCA", m, random_state=self.seed).fit(X, codes)
-            score = leave_one_out(np.ascontiguousarray(model.transform(X)), codes)
+            score = accuracy(np.ascontiguousarray(model.transform(X)), codes)
             if score < before:
                 break
             self.model_, before = model, score

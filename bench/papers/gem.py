@@ -46,18 +46,16 @@ OCR_TRAINING_FOLDS = (0,)  # the other folds are for testing
 
 def load_mnist(path, context):
     """Return the official split, pixels in 0..1; a quick run trains on fewer rows."""
-    limit = MNIST_QUICK_ROWS if context.quick else None
 
-    def part(name):
-        rows = Rows(*read_arrays(path, f"X_{name}", f"y_{name}"))
-        kept = subsample(rows, limit if name == "train" else None, context.seed)
-        X = kept.X.astype(np.float32)
-        X /= 255
-        return Rows(X, kept.y.astype(np.int64))
+    def part(name, limit=None):
+        rows = subsample(read_rows(path, f"X_{name}", f"y_{name}"), limit, context.seed)
+        rows.X[...] /= 255
+        return rows
 
     # Digits of one writer stand together (3.7% have the nearest other one of their class within a
     # hundred rows, eleven times chance), and the test set is of other writers.
-    return Data(part("train"), lambda: part("test"), by_source=not context.quick)
+    train = part("train", MNIST_QUICK_ROWS if context.quick else None)
+    return Data(train, lambda: part("test"), by_source=not context.quick)
 
 
 def load_covertype(path, context):
@@ -104,11 +102,9 @@ def load_speech(path, context):
 def _fewer(path):
     """Return one recording of several, end to end again."""
     arrays = dict(zip(FSDD_ARRAYS, read_arrays(path, *FSDD_ARRAYS), strict=True))
-    offsets = arrays["offsets"]
-    kept = np.arange(0, len(offsets) - 1, SPEECH_QUICK_EVERY)
-    arrays["audio"] = np.concatenate([arrays["audio"][offsets[k] : offsets[k + 1]] for k in kept])
-    arrays["offsets"] = np.concatenate([[0], np.cumsum(offsets[kept + 1] - offsets[kept])])
-    return {**arrays, "digit": arrays["digit"][kept], "speaker": arrays["speaker"][kept]}
+    kept = np.split(arrays["audio"], arrays["offsets"])[1:-1:SPEECH_QUICK_EVERY]
+    arrays |= {name: arrays[name][::SPEECH_QUICK_EVERY] for name in ("digit", "speaker")}
+    return arrays | {"audio": np.concatenate(kept), "offsets": np.cumsum([0, *map(len, kept)])}
 
 
 def load_official(path, context):
@@ -145,19 +141,6 @@ def _data(train, test, context):
 
 # ---- what is told --------------------------------------------------------------------------------
 
-HEADINGS = {
-    "method": "\nmethod",
-    "paper": "paper\n%",
-    "error": "error\n%",
-    "paper_entropy": "paper\nCE",
-    "entropy": "\nCE",
-    "errors": "\nerrors",
-    "directions": "direc-\ntions",
-    "choose": "choose\ns",
-    "train": "train\ns",
-    "test": "test\ns",
-    "peak": "peak\nMB",
-}
 SECONDS = ("choose_seconds", "train_seconds", "test_seconds")
 FIELDS = (
     *("problem", "method", "paper_error_percent", "paper_cross_entropy"),
@@ -202,32 +185,35 @@ def _comparison(problem, done):
     """Return the table of one problem: a row for each method that was run or quoted."""
     rows = list(_rows(problem, done))
     cells = [_cells(*row, entropy=problem.objective == "cross_entropy") for row in rows]
-    shown = [name for name in HEADINGS if any(row.get(name) for row in cells)]
-    table = new_table([HEADINGS[name] for name in shown])
+    headings = dict.fromkeys(heading for row in cells for heading in row)
+    shown = [heading for heading in headings if any(row.get(heading) for row in cells)]
+    table = new_table(shown)
     for (_, _, outcome, _), row in zip(rows, cells, strict=True):
         style = "dim" if outcome is None else "red" if outcome.failure else None
-        table.add_row(*(row.get(name, "") for name in shown), style=style)
+        table.add_row(*(row.get(heading, "") for heading in shown), style=style)
     return table
 
 
 def _cells(name, paper, outcome, scores, *, entropy):
-    """Return a row's text by heading."""
-    cells = {"method": name, "paper": paper.get("error", "")}
-    cells["error"] = mean_and_deviation([100 * one.error for one in scores], 2)
-    if entropy:
-        cells["paper_entropy"] = paper.get("cross entropy", "")
-        cells["entropy"] = mean_and_deviation(_entropies(scores), 3)
-    if outcome is not None and outcome.failure:
-        cells["error"] = "failed"
+    """Return a row's text by heading; a heading without any text is not shown."""
+    failed = outcome is not None and outcome.failure
+    errors = mean_and_deviation([100 * one.error for one in scores], 2)
+    cells = {
+        "\nmethod": name,
+        "paper\n%": paper.get("error", ""),
+        "error\n%": "failed" if failed else errors,
+        "paper\nCE": paper.get("cross entropy", "") if entropy else "",
+        "\nCE": mean_and_deviation(_entropies(scores), 3) if entropy else "",
+    }
     if outcome is None or outcome.scores is None or name != outcome.method:
         return cells
     return cells | {
-        "errors": "" if entropy else f"{round(scores[0].error * outcome.n_test):,}",
-        "directions": f"{outcome.directions:,}" if outcome.directions else "",
-        "choose": f"{outcome.choose_seconds:.1f}" if outcome.n_candidates > 1 else "",
-        "train": f"{outcome.train_seconds:.1f}",
-        "test": f"{outcome.test_seconds:.1f}",
-        "peak": f"{outcome.peak_bytes / 2**20:,.0f}",
+        "\nerrors": "" if entropy else f"{round(scores[0].error * outcome.n_test):,}",
+        "direc-\ntions": f"{outcome.directions:,}" if outcome.directions else "",
+        "choose\ns": f"{outcome.choose_seconds:.1f}" if outcome.n_candidates > 1 else "",
+        "train\ns": f"{outcome.train_seconds:.1f}",
+        "test\ns": f"{outcome.test_seconds:.1f}",
+        "peak\nMB": f"{outcome.peak_bytes / 2**20:,.0f}",
     }
 
 

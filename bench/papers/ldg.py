@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import permutations, product
 from pathlib import Path
@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.papers import families, figures, pictures
+from bench.papers import choosing, families, figures, pictures
 from bench.papers.accuracy_tables import (
     best_or_tied,
     done_on,
@@ -25,7 +25,7 @@ from bench.papers.accuracy_tables import (
     tell_of_sparsity,
 )
 from bench.papers.families import RIDGE, Rules, accuracy
-from bench.papers.protocol import Method, Problem, Protocol, read_arrays, seeds
+from bench.papers.protocol import Method, Problem, Protocol, read_arrays, seeds, some_of_each
 from bench.papers.scattering import scattering
 from bench.papers.splits import Score, Table, by_splits
 
@@ -110,8 +110,7 @@ ARRAYS = _described["arrays"]
 def tell(run):
     """Yield Table 3.1, its times, and what sparse directions gave."""
     title = "Table 3.1: accuracy in %, in a dimension chosen greedily"
-    printed = figures.TABLE_3_1, figures.TABLE_3_1_SECONDS
-    yield from tell_of_sets(title, TABLE, run, *printed)
+    yield from tell_of_sets(title, TABLE, run)
     yield from tell_of_sparsity(SPARSE_PROBLEM, run)
 
 
@@ -140,10 +139,9 @@ SMALL_METHODS = (
 
 def load_small(path, context):
     """Return the series of both official parts; as many as in the first of them train."""
-    X, y = (np.concatenate(read_arrays(path, f"{a}_train", f"{a}_test")) for a in "Xy")
-    codes = np.unique(y, return_inverse=True)[1].astype(np.int64)
     n_train = len(read_arrays(path, "y_train")[0])
-    return Table(X, codes, n_train, SMALL_QUICK_TESTING if context.quick else None)
+    most = SMALL_QUICK_TESTING if context.quick else None
+    return replace(load_mnist(path, context), n_train=n_train, most_testing=most)
 
 
 def _small(name):
@@ -155,10 +153,9 @@ def _small(name):
 def tell_small(run):
     """Yield Tables 3.3, 3.4 and 3.5, and what they come to."""
     few = "Table 3.3: accuracy in %, in one dimension less than there are classes"
-    yield from tell_of_sets(few, run.protocol.problems, run, figures.TABLE_3_3, value="few")
+    yield from tell_of_sets(few, run.protocol.problems, run, value="few")
     title = "Table 3.4: accuracy in %, in a dimension chosen by cross-validation"
-    printed = figures.TABLE_3_4, figures.TABLE_3_5
-    yield from tell_of_sets(title, run.protocol.problems, run, *printed)
+    yield from tell_of_sets(title, run.protocol.problems, run)
     if run.outcomes:
         yield (
             "LDG has its defaults and chooses by itself. Parameters and dimensions of the others "
@@ -193,14 +190,7 @@ class Domains:
 
     def labelled(self, seed):
         """Return the target's rows that train: two random ones a class, ascending."""
-        return np.sort(_some(self.yt, LABELLED, seed))
-
-
-def _some(y, count, seed):
-    """Return so many random rows of each class."""
-    random = np.random.RandomState(seed)
-    parts = (random.permutation(np.flatnonzero(y == c))[:count] for c in np.unique(y))
-    return np.concatenate(list(parts))
+        return np.sort(some_of_each(self.yt, LABELLED, seed))
 
 
 def load_domains(path, context, *, source, target):
@@ -219,7 +209,7 @@ def load_digits(path, context, *, source, target, scattered):
     found = {}
     for name, file in (("mnist", path), ("usps", path.with_name(USPS))):
         X, y = read_arrays(file, "X_train", "y_train")
-        kept = _some(y, QUICK_PER_CLASS if context.quick else PER_CLASS, context.seed)
+        kept = some_of_each(y, QUICK_PER_CLASS if context.quick else PER_CLASS, context.seed)
         side = round(X.shape[1] ** 0.5)
         images = resized(X[kept].reshape(-1, side, side).astype(np.float64), SIDE)
         rows = scattering(images / 255) if scattered else images
@@ -266,18 +256,13 @@ def _score(model, domains, known):
     shown = range(1, most + 1) if most <= MOST_DIMENSIONS else [most]
     curve = {m: accuracy(rows[:, :m], codes, queries[:, :m], yt[asked]) for m in shown}
     usual = min(len(np.unique(ys)) + EXTRA, most) if most <= MOST_DIMENSIONS else most
-    parameters = {name: getattr(model, f"{name}_", None) for name in ("alpha", "gamma")}
-    chosen = {name: value for name, value in parameters.items() if value is not None}
-    return Score(curve[usual], usual, seconds, chosen, curve)
+    parameters = families.chosen_by(model, "alpha", "gamma")
+    return Score(curve[usual], usual, seconds, parameters, curve)
 
 
-def reduction(context, *, name, **parameters):
-    """Make an estimator of `eigenfeat.ldg`."""
-    return families.made(name, **parameters)
-
-
-def _transfer(name, kind, peer=False, **parameters):
-    return Method(name, partial(reduction, name=kind, **parameters), peer=peer)
+def _transfer(method, estimator, peer=False, **parameters):
+    build = partial(choosing.made, where=(f"eigenfeat.ldg.{estimator}",), **parameters)
+    return Method(method, build, peer=peer)
 
 
 REDUCED = (
@@ -317,7 +302,7 @@ def tell_transfer(run):
         "Figures 4.5 and 4.6: accuracy in %, two labelled target rows a class, 15 dimensions "
         "(FDA: 9, ITML's whole metric: all)"
     )
-    yield from tell_of_sets(title, run.protocol.problems, run, {}, {})
+    yield from tell_of_sets(title, run.protocol.problems, run)
     for problem in run.protocol.problems:
         yield from _dimensions_won(problem, run)
     if run.outcomes:

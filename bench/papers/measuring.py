@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 import textwrap
-import threading
 import time
 import warnings
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from unittest.mock import patch
 
 from bench.papers.choosing import score, train
 from bench.papers.protocol import Outcome
+from eigenfeat.cli.output import Interrupts
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -125,21 +125,16 @@ def _n_directions(model):
 @contextmanager
 def _interrupts_held_back():
     """Let Ctrl-C wait until a process has been started, which itself never hears it."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    waiting = []
     resource_tracker.ensure_running()  # or it is started within, and lets the signal through
     masks = hasattr(signal, "pthread_sigmask")
-    handler = signal.signal(signal.SIGINT, lambda number, frame: waiting.append(number))
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT]) if masks else set()
-    try:
-        yield
-    finally:
-        if masks:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        signal.signal(signal.SIGINT, handler)
-    if waiting:
+    with Interrupts() as waiting:
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT]) if masks else set()
+        try:
+            yield
+        finally:
+            if masks:
+                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    if waiting.received is not None:
         raise KeyboardInterrupt
 
 

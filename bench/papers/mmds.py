@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
+from sklearn.preprocessing import normalize
 
 from bench.papers import mmds_data, pictures
 from bench.papers.figures import figures
@@ -50,21 +52,18 @@ class Case(NamedTuple):
     paper: tuple[float | None, float | None] = (None, None)
 
 
-NO_CASE = Case("", "", "", 0)
-
-
 @dataclass(frozen=True)
 class Experiment(Method):
     """A method of one case: `build` fills in an outcome, of a job's folder and context."""
 
-    case: Case = NO_CASE
+    case: Case | None = None
 
 
 @dataclass
 class Shifted(Outcome):
     """Accuracies in percent: of features of rows as they are, and of moved ones."""
 
-    case: Case = NO_CASE
+    case: Case | None = None
     original: float = np.nan
     shifted: float = np.nan
     scale: float = np.nan
@@ -142,19 +141,11 @@ def _mapped(kernel, rows):
 shared = lru_cache(maxsize=1)(Features)  # one at a time is held
 
 
-def _features(job, outcome):
-    data, extractor = outcome.case[1:3]
-    return shared(data, extractor in BY_KERNELS, job.folder, job.context)
-
-
-def by_move(job, outcome):
-    """A cell of Table 3 or 4."""
-    _features(job, outcome).measure(outcome)
-
-
-def by_scales(job, outcome):
-    """A panel of Figure 3."""
-    _features(job, outcome).curve(outcome)
+def by_features(job, outcome, *, what):
+    """A cell of Table 3 or 4, "measure", or a panel of Figure 3, "curve"."""
+    _, data, extractor, *_ = outcome.case
+    features = shared(data, extractor in BY_KERNELS, job.folder, job.context)
+    getattr(features, what)(outcome)
 
 
 # ---- Table 1: few rows of each of many people ----------------------------------------------------
@@ -183,11 +174,6 @@ def columns(X):
 def pixels(X):
     """As they are; rows of length 1 on average."""
     return X / np.sqrt((X.astype(np.float64) ** 2).sum(axis=1).mean()).astype(np.float32)
-
-
-def unit(X):
-    """Every row of length 1: lights differ."""
-    return X / np.linalg.norm(X, axis=1, keepdims=True)
 
 
 def by_faces(job, outcome, *, one_split, arrays, per_class, ways):
@@ -269,9 +255,18 @@ def _ten():
 # ---- what is run ---------------------------------------------------------------------------------
 
 BY_KERNELS = ("KPCA", "ICA", "SPCA", "KM", "FA", "NMF")  # on random Fourier features of rows
-FACES = (("Yale", "yale", 3), ("Yale B", "yaleb", 5), ("ORL", "orl", 2))  # and rows to train on
-# In place of the paper's 11 Tumors, which is not at hand; the sets have other rows and classes.
-STANDINS = ("srbct", "tox171", "glioma")
+# What Table 1 is of: a file, its arrays, training rows a class, and ways to prepare rows; those of
+# length 1, as lights differ. Stand-ins, of other rows and classes, are in place of the paper's 11
+# Tumors, which is not at hand.
+FACES = {
+    "Yale": ("faces_yale.npz", ("X", "y"), 3, (pixels, normalize)),
+    "Yale B": ("faces_yaleb.npz", ("X", "y"), 5, (pixels, normalize)),
+    "ORL": ("faces_orl.npz", ("X", "y"), 2, (pixels, normalize)),
+    **{
+        f"{name} (stand-in)": ("microarray_standins.npz", (f"X_{name}", f"y_{name}"), 5, (columns,))
+        for name in ("srbct", "tox171", "glioma")
+    },
+}
 
 
 def _cases(table, file):
@@ -279,8 +274,13 @@ def _cases(table, file):
     for name, row in figures(file).items():
         data, _, dimension = name.partition(" ")
         for extractor in dict.fromkeys(column.split()[0] for column in row):
-            paper = float(row[f"{extractor} rows"]), float(row[f"{extractor} moved"])
-            yield Case(table, data, extractor, int(dimension or 5), paper)
+            yield Case(table, data, extractor, int(dimension or 5), _paper(row, extractor))
+
+
+def _paper(row, extractor):
+    """Return what a row prints of an extractor: accuracies of rows and of moved ones."""
+    cells = (row.get(f"{extractor} {kind}") for kind in ("rows", "moved"))
+    return tuple(None if cell is None else float(cell) for cell in cells)
 
 
 CASES = (*_cases("Table 4", "mmds-4"), *_cases("Table 3", "mmds-3"))
@@ -305,40 +305,33 @@ def _problem(table, data, file, methods):
 
 
 def _faces():
-    """Table 1: its faces, and gene expressions in place of its tumors."""
-    printed = figures("mmds-1")
-    for name, file, count in FACES:
-        still, moved, by_lda = map(float, printed[name].values())
-        given = {"arrays": ("X", "y"), "per_class": count, "ways": (pixels, unit)}
-        pca = _face_method(name, "PCA", (still, moved), pca_split, **given)
-        lda = _face_method(name, "LDA", (by_lda, None), lda_split, **given)
-        yield _problem("Table 1", name, f"faces_{file}.npz", [pca, lda])
-    for name in STANDINS:
-        given = {"arrays": (f"X_{name}", f"y_{name}"), "per_class": 5, "ways": (columns,)}
-        told = f"{name} (stand-in)"
-        pca = _face_method(told, "PCA", (None, None), pca_split, **given)
-        yield _problem("Table 1", told, "microarray_standins.npz", [pca])
-
-
-def _face_method(data, kind, paper, one_split, **given):
-    case = Case("Table 1", data, kind, FACE_COMPONENTS, paper)
-    return Experiment(kind, partial(by_faces, one_split=one_split, **given), case=case)
+    """Table 1: faces, and gene expressions, of which the paper prints nothing."""
+    for data, (file, arrays, count, ways) in FACES.items():
+        printed = figures("mmds-1").get(data, {})
+        given = {"arrays": arrays, "per_class": count, "ways": ways}
+        methods = []
+        for kind, split in (("PCA", pca_split), ("LDA", lda_split))[: 2 if printed else 1]:
+            case = Case("Table 1", data, kind, FACE_COMPONENTS, _paper(printed, kind))
+            methods.append(Experiment(kind, partial(by_faces, one_split=split, **given), case=case))
+        yield _problem("Table 1", data, file, methods)
 
 
 def _shifts():
     """Tables 4 and 3 and Figure 3; what shares features stands together."""
-    for data, file in mmds_data.FILES.items():
-        for kernels in (True, False):
-            for table in TITLES:
-                methods = [
-                    Experiment(f"{case.extractor} {case.n_components}", by_move, case=case)
-                    for case in CASES
-                    if (case.table, case.data) == (table, data)
-                    and (case.extractor in BY_KERNELS) == kernels
-                ]
-                if methods:
-                    yield _problem(table, data, file, methods)
-    curves = [Experiment(case.extractor, by_scales, case=case) for case in CURVES]
+    for (data, file), kernels, table in product(
+        mmds_data.FILES.items(), (True, False), ("Table 4", "Table 3")
+    ):
+        methods = [
+            Experiment(
+                f"{c.extractor} {c.n_components}", partial(by_features, what="measure"), case=c
+            )
+            for c in CASES
+            if c[:2] == (table, data) and (c.extractor in BY_KERNELS) == kernels
+        ]
+        if methods:
+            yield _problem(table, data, file, methods)
+    by_curve = partial(by_features, what="curve")
+    curves = [Experiment(case.extractor, by_curve, case=case) for case in CURVES]
     yield _problem("Figure 3", "MNIST", mmds_data.FILES["MNIST"], curves)
 
 

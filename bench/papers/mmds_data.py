@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -12,7 +13,7 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
 
-from bench.papers.protocol import Rows, read_arrays, read_rows, subsample
+from bench.papers.protocol import Rows, read_arrays, read_rows, some_of_each, subsample
 from eigenfeat.maxmargin import Autoencoder, MulticlassSVM
 
 SEED = 0
@@ -29,8 +30,7 @@ HELD_OUT = 0.2
 FEW_ROWS, SPLITS_OF_FEW = 1_000, 6  # below so many rows one held-out part would say too little
 
 
-@dataclass(frozen=True)
-class Split:
+class Split(NamedTuple):
     """Rows to train on and to test on."""
 
     train: Rows
@@ -53,10 +53,13 @@ class AboveZero(TransformerMixin, BaseEstimator):
 def load(data, folder, *, quick):
     """MNIST, Digits or Letters; a quick run has fewer rows."""
     split = {"MNIST": mnist, "Digits": _digits, "Letters": letters}[data](folder)
-    if not quick:
-        return split
-    train = subsample(split.train, QUICK_TRAIN_ROWS, SEED)
-    return Split(train, subsample(split.test, QUICK_TEST_ROWS, SEED))
+    return fewer(split) if quick else split
+
+
+def fewer(split):
+    """Take the rows of a quick run."""
+    limits = QUICK_TRAIN_ROWS, QUICK_TEST_ROWS
+    return Split(*(subsample(r, limit, SEED) for r, limit in zip(split, limits, strict=True)))
 
 
 def mnist(folder, seed=SEED):
@@ -68,10 +71,13 @@ def mnist(folder, seed=SEED):
 
 def _digits(folder):
     X, y = read_arrays(folder / "opencv_digits.npz", "X", "y")
-    rows = Rows(gradients(X.reshape(-1, 20, 20)), y.astype(np.int64))
-    order = np.random.RandomState(SEED).permutation(len(rows))
-    half = len(rows) // 2
-    return Split(rows[order[:half]], rows[order[half:]])
+    return halves(Rows(gradients(X.reshape(-1, 20, 20)), y.astype(np.int64)), SEED)
+
+
+def halves(rows, seed):
+    """Split rows at random."""
+    order = np.random.RandomState(seed).permutation(len(rows))
+    return Split(*(rows[half] for half in np.split(order, [len(rows) // 2])))
 
 
 def letters(folder, fold=LETTER_FOLD):
@@ -94,10 +100,9 @@ def gradients(images, bins=16):
     which = np.minimum((angle * bins / (2 * np.pi)).astype(int), bins - 1)
     half = images.shape[1] // 2
     parts = []
-    for below in (slice(0, half), slice(half, None)):
-        for beside in (slice(0, half), slice(half, None)):
-            m, w = magnitude[:, below, beside], which[:, below, beside]
-            parts += [np.where(w == b, m, 0.0).sum(axis=(1, 2)) for b in range(bins)]
+    for below, beside in product((slice(0, half), slice(half, None)), repeat=2):
+        m, w = magnitude[:, below, beside], which[:, below, beside]
+        parts += [np.where(w == b, m, 0.0).sum(axis=(1, 2)) for b in range(bins)]
     out = np.stack(parts, axis=1)
     out = np.sqrt(out / (out.sum(axis=1, keepdims=True) + 1e-7))
     return (out / (np.linalg.norm(out, axis=1, keepdims=True) + 1e-7)).astype(np.float32)
@@ -125,12 +130,7 @@ def _upright(images):
 
 def few_of_each(rows, count, seed):
     """So many random rows of every class, at most half of it, to train on; the others to test."""
-    random = np.random.RandomState(seed)
-    chosen = []
-    for label in np.unique(rows.y):
-        members = random.permutation(np.flatnonzero(rows.y == label))
-        chosen.append(members[: min(count, max(len(members) // 2, 1))])
-    train = np.sort(np.concatenate(chosen))
+    train = np.sort(some_of_each(rows.y, count, seed, most=0.5))
     return Split(rows[train], rows[np.setdiff1d(np.arange(len(rows)), train)])
 
 
@@ -166,7 +166,7 @@ def extractor(name, n_components, *, quick):
 def centred(split):
     """Return the rows of a split less the mean of those that train."""
     mean = split.train.X.mean(axis=0)
-    return Rows(split.train.X - mean, split.train.y), Rows(split.test.X - mean, split.test.y)
+    return Split(*(Rows(rows.X - mean, rows.y) for rows in split))
 
 
 # ---- moved rows ----------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.decomposition import PCA
 
 from bench.papers import mmds_data
-from bench.papers.mmds_data import EPOCHS, SEED, TOLERANCE, Split, centred, read_accuracy
+from bench.papers.mmds_data import EPOCHS, TOLERANCE, Split, centred, read_accuracy
 from bench.papers.protocol import Method, Problem, Protocol, Rows, seeds, subsample
 from bench.papers.tables import mean_and_deviation, mean_fields, new_table, picked
 from eigenfeat.maxmargin import MaxMarginPCA, MaxMarginShift, MulticlassSVM
@@ -28,10 +28,8 @@ STILL, ONCE = "PCA", "once"
 def digits(folder, seed):
     """Half of the digits each."""
     given = mmds_data.load("Digits", folder, quick=False)
-    X, y = np.vstack([given.train.X, given.test.X]), np.append(given.train.y, given.test.y)
-    order = np.random.RandomState(100 + seed).permutation(len(y))
-    half = len(y) // 2
-    return Split(Rows(X[order[:half]], y[order[:half]]), Rows(X[order[half:]], y[order[half:]]))
+    X, y = (np.concatenate([getattr(rows, name) for rows in given]) for name in "Xy")
+    return mmds_data.halves(Rows(X, y), 100 + seed)
 
 
 def letters(folder, seed):
@@ -59,7 +57,8 @@ def model(kind, n_components, context):
 def study(job, outcome, step):
     """Fill in an outcome: accuracy in percent and seconds of the fit for each split."""
     for seed in seeds(job.context, step):
-        train, test = centred(_split(job, seed))
+        split = job.problem.load(job.folder, seed)
+        train, test = centred(mmds_data.fewer(split) if job.context.quick else split)
         made = job.method.build(job.context)
         started = time.perf_counter()
         made.fit(train.X, train.y)
@@ -67,14 +66,6 @@ def study(job, outcome, step):
         read = read_accuracy(made.transform, train, test, job.context.threads)
         outcome.splits.append((read, seconds))
         outcome.n_train, outcome.n_test = len(train), len(test)
-
-
-def _split(job, seed):
-    found = job.problem.load(job.folder, seed)
-    if not job.context.quick:
-        return found
-    train = subsample(found.train, mmds_data.QUICK_TRAIN_ROWS, SEED)
-    return Split(train, subsample(found.test, mmds_data.QUICK_TEST_ROWS, SEED))
 
 
 def tell(run):

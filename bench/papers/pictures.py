@@ -150,18 +150,19 @@ EARLY = (
 )  # fmt: skip
 
 
-def draw_early(trials, lengths):
-    """Reliability and accuracy against the average time of decision, by set of series' lengths."""
-    for problem, d in lengths.items():
-        done = {t.method: t for t in trials if t.problem == problem and t.points}
+def draw_early(run):
+    """Reliability and accuracy against the average time of decision, for each set."""
+    for problem in run.protocol.problems:
+        done = {name: trial for name, trial in run.done(problem).items() if trial.points}
         for name, upwards, methods in EARLY:
             shown = [method for method in methods if method in done]
             for figure in upwards if len(shown) > 1 else ():
                 curves = {m: _early_curve(done[m], figure) for m in shown}
-                display = EarlyCurvesDisplay(curves, d).plot(score=figure, named=1)
-                display.ax_.set_title(problem)
+                n_samples = done[shown[0]].n_samples
+                display = EarlyCurvesDisplay(curves, n_samples).plot(score=figure, named=1)
+                display.ax_.set_title(problem.name)
                 end = "-accuracy" if figure == "accuracy" else ""
-                yield f"early-{problem}-{name}{end}.png", display.figure_
+                yield f"early-{problem.name}-{name}{end}.png", display.figure_
 
 
 def _early_curve(trial, figure):

@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenfeat.cli.output import UsageError
+
 
 class DataError(OSError):
     """A data file is missing or does not hold what it should."""
 
 
-class NothingToRunError(ValueError):
+class NothingToRunError(UsageError):
     """No method has such a name."""
 
 
@@ -87,6 +89,13 @@ def subsample(rows, limit, seed):
     if limit is None or len(rows) <= limit:
         return rows
     return rows[np.random.RandomState(seed).permutation(len(rows))[:limit]]
+
+
+def some_of_each(y, count, seed, most=1.0):
+    """Return so many random rows of each class, at most this share of them, but one of any."""
+    random = np.random.RandomState(seed)
+    members = (random.permutation(np.flatnonzero(y == label)) for label in np.unique(y))
+    return np.concatenate([m[: min(count, max(int(most * len(m)), 1))] for m in members])
 
 
 # ---- methods and problems ------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import dct
+from scipy.ndimage import correlate1d
 
 from eigenfeat._base.validation import check_number, real_array, show
 
@@ -81,12 +82,8 @@ def deltas(frames, width=2):
 
     ``sum_k k (c[t+k] - c[t-k]) / (2 sum_k k^2)``, k up to `width`.
     """
-    padded = np.pad(frames, ((width, width), (0, 0)), mode="edge")
-    slopes = np.zeros_like(frames)
-    for k in range(1, width + 1):
-        slopes += k * (padded[width + k :][: len(frames)] - padded[width - k :][: len(frames)])
-    slopes /= 2 * sum(k * k for k in range(1, width + 1))
-    return slopes
+    steps = np.arange(-width, width + 1)
+    return correlate1d(frames, steps, axis=0, mode="nearest") / (steps @ steps)
 
 
 def with_context(frames, before=5, after=5):

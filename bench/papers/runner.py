@@ -61,18 +61,17 @@ def _jobs(protocol, folder, context, peers, only):
         for method in problem.methods
         if (peers or not method.peer or only)
     ]
-    wanted = [job for job in jobs if not only or any(_has(protocol, job, part) for part in only)]
-    if not wanted:
+
+    def wanted(job, part):
+        whole = ":" in part or protocol.parts  # where a method's name alone says little
+        return part.lower() in (_name(protocol, job) if whole else job.method.name).lower()
+
+    kept = [job for job in jobs if not only or any(wanted(job, part) for part in only)]
+    if not kept:
         names = ", ".join(dict.fromkeys(job.method.name for job in jobs))
         parts = protocol.parts or f"a method's name out of {names}"
         raise NothingToRunError(f"only: expected part of {parts}, got none")
-    return wanted
-
-
-def _has(protocol, job, part):
-    """Whether a method's name has the part, or the job's, where it is told by the whole name."""
-    whole = ":" in part or bool(protocol.parts)
-    return part.lower() in (_name(protocol, job) if whole else job.method.name).lower()
+    return kept
 
 
 def _name(protocol, job):

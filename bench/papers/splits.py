@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.papers.families import ByItself, accuracy, leave_one_out
+from bench.papers.families import ByItself, accuracy, chosen_by
 from bench.papers.protocol import seeds
 
 # ---- splits --------------------------------------------------------------------------------------
@@ -99,33 +99,27 @@ def evaluate(family, rows, codes, queries, asked, rules):
 
     The score's seconds are those of all candidates and choices.
     """
-    n_classes = int(codes.max()) + 1
     by_itself = isinstance(family, ByItself)
+    choose = _by_itself if by_itself else _by_folds if rules.folds else _by_leave_one_out
     started = time.perf_counter()
-    if by_itself:
-        chosen = _by_itself(family, rows, codes)
-    elif rules.folds is None:
-        chosen = _by_leave_one_out(family, rows, codes, rules, n_classes)
-    else:
-        chosen = _by_folds(family, rows, codes, rules, n_classes)
+    model, parameters, reduced, dimension, tried = choose(family, rows, codes, rules)
     seconds = time.perf_counter() - started
-    model, reduced = chosen.model, chosen.reduced
     moved = _apply(model, queries)
-    few = min(n_classes - 1, reduced.shape[1]) if chosen.tried else None
-    shown = sorted({*chosen.tried, chosen.dimension, few or chosen.dimension})
+    few = min(int(codes.max()), reduced.shape[1]) if tried else None
+    shown = sorted({*tried, dimension, few or dimension})
     curve = {m: accuracy(reduced[:, :m], codes, moved[:, :m], asked) for m in shown}
-    right = curve[chosen.dimension]
+    right = curve[dimension]
     if by_itself:  # other parameters are best in one dimension less than classes
-        few = min(n_classes - 1, rows.shape[1])
+        few = min(int(codes.max()), rows.shape[1])
         model = family.make(few).fit(rows, codes)
         curve[few] = accuracy(_apply(model, rows), codes, _apply(model, queries), asked)
     directions = np.atleast_2d(getattr(model, "components_", np.empty((0, 0))))
     unit = directions / np.linalg.norm(directions, axis=1, keepdims=True)
     return Score(
         accuracy=right,
-        dimension=chosen.dimension,
+        dimension=dimension,
         seconds=seconds,
-        parameters=chosen.parameters,
+        parameters=parameters,
         curve=curve,
         few=curve[few] if few else np.nan,
         nonzeros=tuple(np.count_nonzero(directions, axis=1)),
@@ -137,21 +131,20 @@ def _apply(model, rows):
     return np.ascontiguousarray(model.transform(rows))
 
 
-def _by_itself(family, rows, codes):
+def _by_itself(family, rows, codes, rules):
     """Fit what chooses by itself."""
     model = family.make("cv").fit(rows, codes)
-    names = [name for name in ("gamma", "n_neighbors") if hasattr(model, f"{name}_")]
-    parameters = {name: getattr(model, f"{name}_") for name in names}
     reduced = _apply(model, rows)
-    return _Chosen(model, parameters, reduced, reduced.shape[1], [])
+    return _Chosen(model, chosen_by(model), reduced, reduced.shape[1], [])
 
 
-def _by_leave_one_out(family, rows, codes, rules, n_classes):
+def _by_leave_one_out(family, rows, codes, rules):
     """Choose in directions of all rows; a transformer without components keeps all columns."""
+    n_classes = int(codes.max()) + 1
     best = -1.0
     for given, candidate in family(rows, codes, rules):
         found = _apply(candidate, rows)
-        score = leave_one_out(found[:, : n_classes + rules.at], codes)
+        score = accuracy(found[:, : n_classes + rules.at], codes)
         if score >= best:
             best, parameters, model, reduced = score, given, candidate, found
     width = reduced.shape[1]
@@ -164,33 +157,31 @@ def _by_leave_one_out(family, rows, codes, rules, n_classes):
 
 def _greedily(reduced, codes):
     """Return the dimension, counted up from 1, after which one more lowers the accuracy."""
-    before = leave_one_out(reduced[:, :1], codes)
-    for m in range(2, reduced.shape[1] + 1):
-        score = leave_one_out(reduced[:, :m], codes)
+    before = -1.0
+    for m in range(1, reduced.shape[1] + 1):
+        score = accuracy(reduced[:, :m], codes)
         if score < before:
             return m - 1
         before = score
     return reduced.shape[1]
 
 
-def _by_folds(family, rows, codes, rules, n_classes):
+def _by_folds(family, rows, codes, rules):
     """Choose by rows that were left out, and fit the choice to all rows."""
+    n_classes = int(codes.max()) + 1
     dimensions = sorted({max(n_classes + step, 1) for step in rules.steps})
-    hits = []  # of each candidate, in each dimension
+    hits = 0.0  # of each candidate, in each dimension
     order = np.argsort(codes, kind="stable")
     for number in range(rules.folds):  # each class is dealt evenly, in the order of rows
         fold = np.zeros(len(codes), dtype=bool)
         fold[order[number :: rules.folds]] = True
         known, part = codes[~fold], codes[fold]
-        for place, (_, model) in enumerate(family(rows[~fold], known, rules)):
-            if place == len(hits):
-                hits.append(np.zeros(len(dimensions)))
+        right = []
+        for _, model in family(rows[~fold], known, rules):
             reduced, asked = _apply(model, rows[~fold]), _apply(model, rows[fold])
-            hits[place] += [
-                fold.sum() * accuracy(reduced[:, :m], known, asked[:, :m], part) for m in dimensions
-            ]
-    at = dimensions.index(max(n_classes + rules.at, 1))
-    scores = [float(one[at]) for one in hits]
+            right.append([accuracy(reduced[:, :m], known, asked[:, :m], part) for m in dimensions])
+        hits += fold.sum() * np.array(right)
+    scores = hits[:, dimensions.index(max(n_classes + rules.at, 1))]
     best = len(scores) - 1 - int(np.argmax(scores[::-1]))
     parameters, model = next(islice(family(rows, codes, rules), best, None))
     reduced = _apply(model, rows)

@@ -81,12 +81,12 @@ def test_every_method_runs_on_its_sets(finished):
         assert not trial.failure
         if trial.nominal:
             assert set(trial.nominal) == set(early.WANTED)
-            assert {p.n_test for p in trial.nominal.values()} == {20}
+            assert {p.n for p in trial.nominal.values()} == {20}
             assert [p.value for p in trial.points] == list(trial.taus)
             continue
         assert len(trial.points) >= 4
         slow = trial.method == "local QDA, Chebyshev"
-        assert {p.n_test for p in trial.points} == {early.QUICK_SLOW_ROWS if slow else 40}
+        assert {p.n for p in trial.points} == {early.QUICK_SLOW_ROWS if slow else 40}
     lines = lines_of(output / "early-quick.csv")
     assert {line["problem"] for line in lines} == set(early.QUICK_SETS)
     assert set(lines[0]) == set(early_tables.FIELDS)

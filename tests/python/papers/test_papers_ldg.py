@@ -24,7 +24,7 @@ from bench.papers import (
     splits,
 )
 from bench.papers.accuracy_tables import best_or_tied
-from bench.papers.families import Rules, accuracy, leave_one_out
+from bench.papers.families import Rules, accuracy
 from bench.papers.protocol import QUICK_SPLITS, Context, Outcome
 from bench.papers.runner import reproduce
 from eigenfeat.ldg import ITML, LDG, NCA, PCAFisher, RegularizedFisher
@@ -262,7 +262,7 @@ def test_three_nearest_agrees_with_scikit_learn(rng):
         == codes[i]
         for i in range(len(X))
     ]
-    assert leave_one_out(X, codes) == np.mean(alone)
+    assert accuracy(X, codes) == np.mean(alone)
 
 
 def test_ldg_is_chosen_as_its_own_rules_do(rng):
@@ -327,7 +327,7 @@ def test_nca_grows_until_rows_left_to_each_other_are_less_often_right(rng):
     X, codes = problem_rows(rng, n=60, d=5)
     model = families.nca(Context()).make("cv").fit(X, codes)
     scores = [
-        leave_one_out(NCA(m, random_state=0).fit(X, codes).transform(X), codes) for m in range(1, 6)
+        accuracy(NCA(m, random_state=0).fit(X, codes).transform(X), codes) for m in range(1, 6)
     ]
     falls = [m for m in range(1, 5) if scores[m] < scores[m - 1]]
     assert model.transform(X).shape == (60, falls[0] if falls else 5)
