@@ -100,7 +100,7 @@ def _estimator(model: Any) -> dict[str, Any]:
         found["classes"] = np.asarray(model.classes_).tolist()
     if hasattr(model, "layers_"):
         found["layers"] = [
-            {"directions": list(layer.directions.shape), "wave": layer.wave}
+            {"directions": list(layer.directions.shape), "expansion": layer.expansion}
             for layer in model.layers_
         ]
     elif hasattr(model, "directions_"):

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 __all__ = [
-    "WAVES",
+    "EXPANSIONS",
     "ExpandedRows",
     "WideColumns",
     "check_powers",
@@ -42,7 +42,7 @@ __all__ = [
     "take_rows",
 ]
 
-WAVES = ("half_wave", "shifted", "polynomial", "none")
+EXPANSIONS = ("half_wave", "shifted", "polynomial", "none")
 
 
 class WideColumns(Protocol):
@@ -92,7 +92,7 @@ def expand(
     directions: Floats | WideColumns,
     offset: Floats | None = None,
     *,
-    wave: str = "half_wave",
+    expansion: str = "half_wave",
     powers: Sequence[int] = (1, 2, 3),
     include_input: bool = False,
     n_threads: int | None = None,
@@ -106,7 +106,7 @@ def expand(
     directions : (d, F) array
     offset : (F,) array, optional
         Added to the projections ``X @ directions``.
-    wave : {"half_wave", "shifted", "polynomial", "none"}
+    expansion : {"half_wave", "shifted", "polynomial", "none"}
         ``max(0, s p)^(a/2)``, ``(sqrt(1 + max(0, s p)) - 1)^a``, ``p^a``, or the projections
         themselves.
     powers : distinct integers out of 1, 2, 3
@@ -130,22 +130,26 @@ def expand(
     matrix = np.ascontiguousarray(directions, dtype=rows.dtype)
     shift = None if offset is None else real_array(offset, "offset", rows.dtype)
     shift = None if shift is None else np.ascontiguousarray(shift)
-    if not isinstance(wave, str):
-        raise ValueError(f"wave: expected one of {', '.join(WAVES)}, got {show(wave)}")
+    _check_expansion(expansion)
     if not isinstance(include_input, (bool, np.bool_)):
         raise ValueError(f"include_input: expected True or False, got {show(include_input)}")
-    options = (wave, check_powers(powers), bool(include_input), threads.resolve(n_threads))
+    options = (expansion, check_powers(powers), bool(include_input), threads.resolve(n_threads))
     if isinstance(rows, CsrRows):
         parts = (rows.data, rows.indices, rows.indptr, rows.n_columns)
         return core.expand_csr(*parts, matrix, shift, *options)
     return core.expand_dense(rows, matrix, shift, *options)
 
 
-def column_suffixes(wave: str, powers: Sequence[int]) -> list[str]:
+def _check_expansion(found: object) -> None:
+    if not (isinstance(found, str) and found in EXPANSIONS):
+        raise ValueError(f"expansion: expected one of {', '.join(EXPANSIONS)}, got {show(found)}")
+
+
+def column_suffixes(expansion: str, powers: Sequence[int]) -> list[str]:
     """Return what an expansion appends to a direction's name, in the order of its columns."""
-    if wave == "none":
+    if expansion == "none":
         return [""]
-    if wave == "polynomial":
+    if expansion == "polynomial":
         return [f"_pow{a}" for a in powers]
     return [f"_{sign}_pow{a}" for sign in ("pos", "neg") for a in powers]
 
@@ -161,7 +165,7 @@ class ExpandedRows:
     directions : (d, F) array
     offset : (F,) array, optional
         Added to the projections.
-    wave : {"half_wave", "shifted", "polynomial", "none"}
+    expansion : {"half_wave", "shifted", "polynomial", "none"}
         ``max(0, s p)^(a/2)``, ``(sqrt(1 + max(0, s p)) - 1)^a``, ``p^a``, or `p` itself.
     powers : distinct integers out of 1, 2, 3
         The exponents `a`.
@@ -177,16 +181,15 @@ class ExpandedRows:
     """
 
     X: Any
-    directions: NDArray[Any]
+    directions: Floats | WideColumns
     offset: NDArray[Any] | None = None
-    wave: str = "half_wave"
+    expansion: str = "half_wave"
     powers: Sequence[int] = (1, 2, 3)
     include_input: bool = False
     projections: NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
-        if self.wave not in WAVES:
-            raise ValueError(f"wave: expected one of {', '.join(WAVES)}, got {self.wave!r}")
+        _check_expansion(self.expansion)
         directions = self.directions
         if is_wide_columns(directions):  # of a huge dimension: their projections say it all
             directions = np.broadcast_to(np.zeros((), directions.dtype), directions.shape)
@@ -223,7 +226,7 @@ class ExpandedRows:
         rows = self.projections if self.projections is not None else self.X
         d, n_directions = self.directions.shape
         signs = {"none": 1, "polynomial": len(self.powers)}
-        width = n_directions * signs.get(self.wave, 2 * len(self.powers))
+        width = n_directions * signs.get(self.expansion, 2 * len(self.powers))
         return rows.shape[0], width + (d if self.include_input else 0)
 
     @property
@@ -242,7 +245,9 @@ class ExpandedRows:
         """
         if self.projections is not None:
             return self
-        projected = expand(self.X, self.directions, self.offset, wave="none", n_threads=n_threads)
+        projected = expand(
+            self.X, self.directions, self.offset, expansion="none", n_threads=n_threads
+        )
         return replace(self, X=self.X if self.include_input else None, projections=projected)
 
     def take(self, rows: Codes | NDArray[np.bool_] | slice) -> ExpandedRows:
@@ -253,27 +258,27 @@ class ExpandedRows:
 
     def toarray(self) -> RealArray:
         """All features as an array of shape (n, p)."""
-        wave = {"wave": self.wave, "powers": self.powers}
         if self.projections is None:
             return expand(
                 self.X,
                 self.directions,
                 self.offset,
+                expansion=self.expansion,
+                powers=self.powers,
                 include_input=self.include_input,
-                **wave,  # type: ignore[arg-type]
             )
         unit = np.eye(self.directions.shape[1], dtype=self.dtype)
-        waves = expand(self.projections, unit, **wave)  # type: ignore[arg-type]
+        expanded = expand(self.projections, unit, expansion=self.expansion, powers=self.powers)
         if not self.include_input:
-            return waves
+            return expanded
         X = self.X if isinstance(self.X, np.ndarray) else self.X.toarray()
-        return np.hstack([X.astype(self.dtype, copy=False), waves])
+        return np.hstack([X.astype(self.dtype, copy=False), expanded])
 
     def core(self, constant: bool) -> Any:
         """Rows for the compiled core, optionally with a last feature of ones."""
         dtype = self.dtype
         arguments: dict[str, Any] = {
-            "wave": self.wave,
+            "wave": self.expansion,
             "powers": list(self.powers),
             "include_input": self.include_input,
             "constant": constant,

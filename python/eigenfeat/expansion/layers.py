@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 
 from eigenfeat._base.files.stored import Stored, fits
 from eigenfeat._base.types import Floats
-from eigenfeat.expansion.features import WAVES, ExpandedRows, check_powers, expand, is_wide_columns
+from eigenfeat.expansion.features import (
+    EXPANSIONS,
+    ExpandedRows,
+    check_powers,
+    expand,
+    is_wide_columns,
+)
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -58,7 +64,7 @@ class Directions:
         """Projections (n, F) of rows."""
         if is_wide_columns(self.directions):
             return self.directions.project(X, self.offset, n_threads)
-        return expand(X, self.directions, self.offset, wave="none", n_threads=n_threads)
+        return expand(X, self.directions, self.offset, expansion="none", n_threads=n_threads)
 
     def kept(self: _Own, mask: NDArray[np.bool_]) -> _Own:
         """Those for which the mask is true."""
@@ -79,32 +85,44 @@ class Layer(Directions):
 
     Attributes
     ----------
-    wave : {"half_wave", "shifted", "polynomial", "none"}
+    expansion : {"half_wave", "shifted", "polynomial", "none"}
     powers : tuple of int
     """
 
-    wave: str
+    expansion: str
     powers: tuple[int, ...]
 
     @property
     def width(self) -> int:
         """Number of expanded features."""
         signs = {"none": 1, "polynomial": len(self.powers)}
-        return len(self.offset) * signs.get(self.wave, 2 * len(self.powers))
+        return len(self.offset) * signs.get(self.expansion, 2 * len(self.powers))
 
     def transform(self, X: Floats | csr_array, n_threads: int | None) -> Floats:
         """Expanded features of rows, as one array."""
-        waves = {"wave": self.wave, "powers": self.powers}
         if is_wide_columns(self.directions):
             wide = self.project(X, n_threads)
-            return ExpandedRows(None, self.directions, projections=wide, **waves).toarray()  # type: ignore[arg-type]
-        return expand(X, self.directions, self.offset, n_threads=n_threads, **waves)  # type: ignore[arg-type]
+            return ExpandedRows(
+                None,
+                self.directions,
+                expansion=self.expansion,
+                powers=self.powers,
+                projections=wide,
+            ).toarray()
+        return expand(
+            X,
+            self.directions,
+            self.offset,
+            expansion=self.expansion,
+            powers=self.powers,
+            n_threads=n_threads,
+        )
 
 
 def as_layer(gem: Any) -> Layer:
     """Convert a fitted extractor to a layer."""
     kept = {field.name: getattr(gem, f"{field.name}_") for field in fields(Directions)}
-    return Layer(**kept, wave=gem.expansion, powers=tuple(gem.powers))
+    return Layer(**kept, expansion=gem.expansion, powers=tuple(gem.powers))
 
 
 def row_blocks(n: int, width: int) -> Iterator[slice]:
@@ -165,7 +183,7 @@ def layer_features(
     return ExpandedRows(
         inputs,
         last.directions,
-        wave=last.wave,
+        expansion=last.expansion,
         powers=last.powers,
         include_input=include_input,
         projections=projections,
@@ -181,7 +199,7 @@ def _check(layer: Layer) -> None:
         fits(isinstance(found, np.ndarray) and found.ndim == 2 and found.dtype.kind == "f", what)
         fits(np.isfinite(found).all(), what)
     fits(found.shape[1] == len(layer.offset), what)
-    fits(layer.wave in WAVES and type(layer.powers) is tuple, "Layer.wave")
+    fits(layer.expansion in EXPANSIONS and type(layer.powers) is tuple, "Layer.expansion")
     check_powers(layer.powers)
 
 
@@ -192,4 +210,10 @@ DIRECTIONS = {
     "pairs": "labels F 2",
     "ranks": "whole F",
 }
-LAYER = Stored("Layer", Layer, DIRECTIONS | {"wave": "text", "powers": "value"}, _check)
+LAYER = Stored(
+    "Layer",
+    Layer,
+    DIRECTIONS | {"expansion": "text", "powers": "value"},
+    _check,
+    keys={"expansion": "wave"},
+)

@@ -355,7 +355,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
             rows,
             found.directions,
             found.offset if found.offset.any() else None,
-            wave=self.expansion,
+            expansion=self.expansion,
             powers=check_powers(self.powers),
             include_input=self.include_input,
             n_threads=self.n_threads,

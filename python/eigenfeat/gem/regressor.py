@@ -249,7 +249,7 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             X,
             self.directions_,
             self.offset_,
-            wave=self.expansion,
+            expansion=self.expansion,
             powers=check_powers(self.powers),
             include_input=self.include_input,
             n_threads=self.n_threads,

@@ -58,8 +58,8 @@ class Split:
             how = {"layers": tuple(layers), "include_input": any(asked)}
             projected = [part.read_as(**how) for part in (self.train, self.held)]
             for model, mask, same_features in self._same_features(same_solution, layers[-1]):
-                wave, powers = model._waves()
-                last = replace(layers[-1].kept(mask), wave=wave, powers=powers)
+                expansion, powers = model._expansion()
+                last = replace(layers[-1].kept(mask), expansion=expansion, powers=powers)
                 train, held = (part.narrowed(last, mask, model.include_input) for part in projected)
                 for trial, result in self._path(same_features, model, train, held):
                     trial["splits"].append(result | {"n_directions_kept": int(mask.sum())})
@@ -73,7 +73,7 @@ class Split:
         for trial in trials:
             model = candidate(self.base, trial["params"])
             mask = _selected(layer, model)
-            key = (mask.tobytes(), model._waves(), model.include_input)
+            key = (mask.tobytes(), model._expansion(), model.include_input)
             groups.setdefault(key, (model, mask, []))[2].append(trial)
         return iter(groups.values())
 

@@ -171,7 +171,7 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
         count = self.n_directions
         if not last:
             pairs, count = hidden_pairs(pairs, self.hidden_directions, n_classes)
-        wave, powers = self._waves() if last else ("shifted", (1,))
+        expansion, powers = self._expansion() if last else ("shifted", (1,))
         return GEM(
             ridge=self.ridge if last or self.hidden_ridge is None else self.hidden_ridge,
             n_directions=count,
@@ -180,14 +180,14 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
             denominator=self.denominator,
             constant=self.constant or level > 0,
             scale=self.scale if level == 0 else "none",
-            expansion=wave,
+            expansion=expansion,
             powers=powers,
             random_state=self.random_state,
             n_threads=self.n_threads,
             verbose=self.verbose,
         )
 
-    def _waves(self) -> tuple[str, tuple[int, ...]]:
+    def _expansion(self) -> tuple[str, tuple[int, ...]]:
         if self.expansion == "auto":
             smooth = self.depth > 1 or self.joint_epochs > 0
             return "shifted" if smooth else "half_wave", tuple(self.powers)

@@ -411,7 +411,7 @@ def expand_wide(gem: GEM, found: Directions, X: Floats | csr_array) -> Floats:
     if gem.expansion == "none":
         return projections
     none = np.empty((0, projections.shape[1]), dtype=projections.dtype)
-    options: dict[str, Any] = {"wave": gem.expansion, "powers": check_powers(gem.powers)}
+    options: dict[str, Any] = {"expansion": gem.expansion, "powers": check_powers(gem.powers)}
     return np.concatenate(
         [
             ExpandedRows(None, none, projections=projections[rows], **options).toarray()

@@ -194,7 +194,7 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 root = _Root.of(kernel)
                 linear = self._linear().fit(root.rows, labels)
             # The root's eigenvectors have any sign, and so the components in their coordinates.
-            self.dual_coef_ = signed(expand(root.inverse, linear.components_.T, wave="none"))
+            self.dual_coef_ = signed(expand(root.inverse, linear.components_.T, expansion="none"))
             self.kernel_eigenvalues_, self.kernel_means_ = root.eigenvalues, root.means
             self.X_fit_ = rows
             for name in _LEARNT:
@@ -219,7 +219,7 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         kernel = self._kernel(rows, self.X_fit_)
         # The columns of the coefficients sum to 0 but for rounding, so this is all of the centring.
         centred = np.ascontiguousarray(kernel - self.kernel_means_)
-        projected = expand(centred, self.dual_coef_, wave="none", n_threads=self.n_threads)
+        projected = expand(centred, self.dual_coef_, expansion="none", n_threads=self.n_threads)
         return projected.astype(rows.dtype, copy=False)
 
     def __sklearn_tags__(self) -> Any:

@@ -212,7 +212,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if sparse.issparse(rows):
             directions = np.ascontiguousarray((self.components_ / self.scale_).T)
             offset = -(self.mean_ @ directions)
-            return expand(rows, directions, offset, wave="none", n_threads=self.n_threads)
+            return expand(rows, directions, offset, expansion="none", n_threads=self.n_threads)
         return self._project_dense(rows)
 
     def __sklearn_tags__(self) -> Any:
@@ -235,7 +235,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             part = X[begin : begin + block].astype(np.float64)
             standard = ((part - self.mean_) / self.scale_).astype(X.dtype)
             result[begin : begin + block] = expand(
-                standard, directions, wave="none", n_threads=self.n_threads
+                standard, directions, expansion="none", n_threads=self.n_threads
             )
         return result
 

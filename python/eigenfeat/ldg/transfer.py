@@ -130,7 +130,7 @@ class TwoDomains:
     def hits(self, directions: Array, known: NDArray[np.intp], asked: NDArray[np.intp]) -> int:
         """Count the target rows `asked` that 3-NN gets right from the source and `known` rows."""
         rows = np.vstack([self.source, self.target[known], self.target[asked]])
-        reduced = expand(rows, directions, wave="none", n_threads=self.n_threads)
+        reduced = expand(rows, directions, expansion="none", n_threads=self.n_threads)
         codes = np.concatenate([self.source_codes, self.target_codes[known]])
         references, queries = reduced[: len(codes)], reduced[len(codes) :]
         together = np.zeros(len(codes), dtype=np.int64)

@@ -301,8 +301,8 @@ def _labels(graph: _Graph, classes: NDArray[Any]) -> tuple[str, int]:
 def _gem(graph: _Graph, model: GEM, rows: str) -> str:
     offset = model.offset_ if model.offset_.any() else None
     projections = graph.affine(rows, model.directions_, offset)
-    waves = _expanded(graph, projections, model.expansion, model.powers)
-    return graph.node("Concat", *([rows] if model.include_input else []), *waves, axis=1)
+    expanded = _expanded(graph, projections, model.expansion, model.powers)
+    return graph.node("Concat", *([rows] if model.include_input else []), *expanded, axis=1)
 
 
 def _reduced(graph: _Graph, model: Any, rows: str) -> str:
@@ -342,8 +342,8 @@ def _gem_classifier(graph: _Graph, model: GEMClassifier, rows: str) -> str:
     for layer in model.layers_:
         inputs = features
         projections = graph.affine(features, layer.directions, layer.offset)
-        waves = _expanded(graph, projections, layer.wave, layer.powers)
-        features = graph.node("Concat", *waves, axis=1)
+        expanded = _expanded(graph, projections, layer.expansion, layer.powers)
+        features = graph.node("Concat", *expanded, axis=1)
     if model.include_input:
         features = graph.node("Concat", inputs, features, axis=1)
     return _logit(graph, model.logit_, features)
@@ -362,15 +362,15 @@ def _best(graph: _Graph, model: GEMClassifierCV, rows: str) -> str:
     return _gem_classifier(graph, model.best_estimator_, rows)
 
 
-def _expanded(graph: _Graph, rows: str, wave: str, powers: Sequence[int]) -> list[str]:
+def _expanded(graph: _Graph, rows: str, expansion: str, powers: Sequence[int]) -> list[str]:
     """Expansions of projections, in the order of `eigenfeat.expansion.features.expand`."""
     exponents = check_powers(powers)
-    if wave == "none":
+    if expansion == "none":
         return [rows]
-    if wave == "polynomial":
+    if expansion == "polynomial":
         return [_power(graph, rows, a) for a in exponents]
     half_waves = [graph.node("Relu", rows), graph.node("Relu", graph.node("Neg", rows))]
-    if wave == "half_wave":
+    if expansion == "half_wave":
         return [_half_power(graph, half, a) for half in half_waves for a in exponents]
     shifted = [_shifted(graph, half) for half in half_waves]
     return [_power(graph, half, a) for half in shifted for a in exponents]

@@ -151,7 +151,7 @@ class RayleighTransformer(
         """
         check_is_fitted(self)
         rows, threads = self._rows(X), self.n_threads
-        return expand(rows, self.directions_, self.offset_, wave="none", n_threads=threads)
+        return expand(rows, self.directions_, self.offset_, expansion="none", n_threads=threads)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

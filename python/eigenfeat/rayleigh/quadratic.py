@@ -178,7 +178,7 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, OfMomentsOfClasses):
         scores = np.empty((rows.shape[0], len(found.means)), dtype=rows.dtype)
         for c, (mean, whitener) in enumerate(zip(found.means, found.whiteners, strict=True)):
             offset = -(mean @ whitener)
-            white = expand(rows, whitener, offset, wave="none", n_threads=self.n_threads)
+            white = expand(rows, whitener, offset, expansion="none", n_threads=self.n_threads)
             scores[:, c] = np.einsum("ij,ij->i", white, white) / -2
         scores += (found.log_priors + found.log_whiteners).astype(scores.dtype)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores

@@ -190,7 +190,7 @@ class GaussianRows:
         """Completed standardised rows, and sums of R by class; no sums for k = 0."""
         known = ~np.isnan(Z)
         centred = np.where(known, Z - self.shift, 0.0)
-        towards = expand(centred, self._precision, wave="none", n_threads=n_threads)
+        towards = expand(centred, self._precision, expansion="none", n_threads=n_threads)
         out, sums = np.where(known, Z, 0.0), np.zeros((k, Z.shape[1], Z.shape[1]))
 
         def work(rows: npt.NDArray[np.intp]) -> tuple[Any, _Array, _Array]:

@@ -178,7 +178,7 @@ class MemoryRows(LabelledRows):
         found = ExpandedRows(
             rows.X if include_input else None,
             layer.directions,
-            wave=layer.wave,
+            expansion=layer.expansion,
             powers=layer.powers,
             include_input=include_input,
             projections=rows.projections if mask.all() else rows.projections[:, mask],

@@ -62,7 +62,7 @@ def test_paths_of_rows(label):
         ef.open_rows(ODD[label])
 
 
-@pytest.mark.parametrize("name", ["offset", "wave", "powers", "include_input", "n_threads"])
+@pytest.mark.parametrize("name", ["offset", "expansion", "powers", "include_input", "n_threads"])
 def test_expand(name):
     assert unnamed(lambda value: expansion.expand(X, np.eye(4), **{name: value}), name) == {}
 

@@ -249,5 +249,5 @@ def test_files_of_garbage_parameters_end_in_clear_errors(tmp_path):
         meta["object"]["state"]["expansion"] = "planet"
 
     change_meta(path, change)
-    with pytest.raises(ValueError, match="wave: expected"):
+    with pytest.raises(ValueError, match="expansion: expected"):
         ef.load(path).transform(FRAME)

@@ -277,7 +277,7 @@ def test_inspecting_a_model(files, capsys):
     assert found["classes"] == ["ant", "bee", "moth"]
     assert found["feature_names"] == [f"x{j}" for j in range(5)]
     shape = list(model.layers_[0].directions.shape)
-    assert found["layers"] == [{"directions": shape, "wave": "half_wave"}]
+    assert found["layers"] == [{"directions": shape, "expansion": "half_wave"}]
     assert found["bytes"] == (files / "model.efm").stat().st_size
     text = run(capsys, "inspect", files / "model.efm")[1]
     for line in ("kind: object", "3 classes: 'ant', 'bee', 'moth'", "ridge: None"):

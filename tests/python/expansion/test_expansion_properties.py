@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 from eigenfeat.expansion.features import expand
 
 few = settings(max_examples=25, deadline=None, derandomize=True)
-WAVES = ("half_wave", "shifted", "polynomial", "none")
+EXPANSIONS = ("half_wave", "shifted", "polynomial", "none")
 
 
 @st.composite
@@ -23,19 +23,23 @@ def projected(draw):
     return X, rng.standard_normal((d, F)), rng.standard_normal(F), rng
 
 
-@pytest.mark.parametrize("wave", WAVES)
+@pytest.mark.parametrize("expansion", EXPANSIONS)
 @few
 @given(problem=projected())
-def test_dense_and_sparse_rows_in_any_order(wave, problem):
+def test_dense_and_sparse_rows_in_any_order(expansion, problem):
     X, directions, offset, rng = problem
-    whole = expand(X, directions, offset, wave=wave)
+    whole = expand(X, directions, offset, expansion=expansion)
     scale = 1e-12 * max(1.0, np.abs(whole).max())
-    assert_allclose(expand(sp.csr_array(X), directions, offset, wave=wave), whole, 1e-7, scale)
+    assert_allclose(
+        expand(sp.csr_array(X), directions, offset, expansion=expansion), whole, 1e-7, scale
+    )
     order = rng.permutation(len(X))
-    assert_allclose(expand(X[order], directions, offset, wave=wave), whole[order], 1e-7, scale)
-    single = expand(X.astype(np.float32), directions, offset, wave=wave)
+    assert_allclose(
+        expand(X[order], directions, offset, expansion=expansion), whole[order], 1e-7, scale
+    )
+    single = expand(X.astype(np.float32), directions, offset, expansion=expansion)
     assert single.dtype == np.float32
-    powers = 1 if wave == "none" else 3  # square roots of small projections are less exact
+    powers = 1 if expansion == "none" else 3  # square roots of small projections are less exact
     assert_allclose(single, whole, rtol=1e-2, atol=1e-2 * powers)
 
 

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from eigenfeat.expansion.features import ExpandedRows, core_rows, expand, take_rows
 from eigenfeat.linear.logistic import MultinomialLogit
 
-WAVES = ("half_wave", "shifted", "polynomial", "none")
+EXPANSIONS = ("half_wave", "shifted", "polynomial", "none")
 
 
 @pytest.fixture
@@ -23,32 +23,32 @@ def parts(rng):
     return dyadic(40, 7), dyadic(7, 9), dyadic(9)
 
 
-def by_hand(X, V, offset, wave, powers, include_input):
+def by_hand(X, V, offset, expansion, powers, include_input):
     P = X @ V + (0 if offset is None else offset)
     columns = [X] if include_input else []
-    if wave == "none":
+    if expansion == "none":
         columns.append(P)
-    elif wave == "polynomial":
+    elif expansion == "polynomial":
         columns += [P**a for a in powers]
     else:
         for sign in (1, -1):
             z = np.maximum(sign * P, 0)
-            base = np.sqrt(z) if wave == "half_wave" else np.sqrt(1 + z) - 1
+            base = np.sqrt(z) if expansion == "half_wave" else np.sqrt(1 + z) - 1
             columns += [base**a for a in powers]
     return np.hstack(columns)
 
 
-@pytest.mark.parametrize("wave", WAVES)
+@pytest.mark.parametrize("expansion", EXPANSIONS)
 @pytest.mark.parametrize("include_input", [False, True])
 @pytest.mark.parametrize("kind", ["dense", "csr", "stored", "float32"])
-def test_features_by_hand(parts, wave, include_input, kind):
+def test_features_by_hand(parts, expansion, include_input, kind):
     X, V, offset = parts
     source = {"csr": sp.csr_matrix(X), "float32": X.astype(np.float32)}.get(kind, X)
-    rows = ExpandedRows(source, V, offset, wave, (1, 3), include_input)
+    rows = ExpandedRows(source, V, offset, expansion, (1, 3), include_input)
     if kind == "stored":
         rows = rows.stored()
         assert (rows.X is None) == (not include_input)
-    expected = by_hand(X, V, offset, wave, (1, 3), include_input)
+    expected = by_hand(X, V, offset, expansion, (1, 3), include_input)
     assert rows.shape == expected.shape
     assert len(rows) == 40
     got = rows.toarray()
@@ -58,11 +58,11 @@ def test_features_by_hand(parts, wave, include_input, kind):
     assert_array_equal(take_rows(rows, np.arange(40) > 30).toarray(), got[31:])
 
 
-@pytest.mark.parametrize("wave", WAVES)
+@pytest.mark.parametrize("expansion", EXPANSIONS)
 @pytest.mark.parametrize("constant", [False, True])
-def test_products_with_the_core(parts, rng, wave, constant):
+def test_products_with_the_core(parts, rng, expansion, constant):
     X, V, offset = parts
-    rows = ExpandedRows(X, V, offset, wave, (2, 1), True)
+    rows = ExpandedRows(X, V, offset, expansion, (2, 1), True)
     phi = rows.toarray()
     if constant:
         phi = np.hstack([phi, np.ones((40, 1))])
@@ -71,7 +71,7 @@ def test_products_with_the_core(parts, rng, wave, constant):
     for source in (
         rows,
         rows.stored(),
-        ExpandedRows(sp.csr_array(X), V, offset, wave, (2, 1), True),
+        ExpandedRows(sp.csr_array(X), V, offset, expansion, (2, 1), True),
     ):
         core = core_rows(source, constant)
         assert (core.n_rows, core.n_columns) == phi.shape
@@ -94,7 +94,7 @@ def test_stored_projections_are_the_rows_projections(parts):
     X, V, offset = parts
     rows = ExpandedRows(X, V, offset)
     stored = rows.stored(n_threads=1)
-    assert_array_equal(stored.projections, expand(X, V, offset, wave="none"))
+    assert_array_equal(stored.projections, expand(X, V, offset, expansion="none"))
     assert stored.stored() is stored
     assert stored.shape == rows.shape
     assert_array_equal(stored.toarray(), rows.toarray())
@@ -131,7 +131,7 @@ def test_arrays_of_any_layout(parts):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"wave": "full"}, "wave: expected one of half_wave"),
+        ({"expansion": "full"}, "expansion: expected one of half_wave"),
         ({"powers": (1, 1)}, "powers: expected distinct numbers"),
         ({"powers": (4,)}, "powers: expected distinct numbers"),
         ({"directions": np.ones(7)}, r"directions: expected shape \(d, F\), got \(7,\)"),

@@ -12,11 +12,11 @@ from eigenfeat.linear.logistic import MultinomialLogit
 DTYPES = [np.float32, np.float64]
 
 
-def expanded(rng, n, F, wave, dtype, *, stored=True, filled=1.0):
+def expanded(rng, n, F, expansion, dtype, *, stored=True, filled=1.0):
     """Rows (n, 24) of which a share is not 0, on F directions with an offset."""
     X = rng.standard_normal((n, 24)) * (rng.random((n, 24)) < filled)
     V, offset = rng.standard_normal((24, F)) / 5, rng.standard_normal(F) / 5
-    rows = ExpandedRows(X.astype(dtype), V.astype(dtype), offset.astype(dtype), wave)
+    rows = ExpandedRows(X.astype(dtype), V.astype(dtype), offset.astype(dtype), expansion)
     return rows.stored() if stored else rows
 
 
@@ -32,10 +32,10 @@ def assert_near(got, exact, sizes, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("wave", ["half_wave", "shifted"])
+@pytest.mark.parametrize("expansion", ["half_wave", "shifted"])
 @pytest.mark.parametrize(("n", "F"), [(1, 16), (63, 17), (64, 40), (65, 8), (200, 131)])
-def test_products_with_formed_features(rng, dtype, wave, n, F):
-    rows = expanded(rng, n, F, wave, dtype)
+def test_products_with_formed_features(rng, dtype, expansion, n, F):
+    rows = expanded(rng, n, F, expansion, dtype)
     core, phi = core_rows(rows, True), formed(rows)
     for k in (1, 2, 3, 5, 6, 10, 11, 26, 64, 65):
         W = rng.standard_normal((phi.shape[1], k)).astype(dtype)
@@ -45,9 +45,9 @@ def test_products_with_formed_features(rng, dtype, wave, n, F):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("wave", ["half_wave", "shifted"])
-def test_sums_with_formed_features(rng, dtype, wave):
-    rows = expanded(rng, 150, 37, wave, dtype)
+@pytest.mark.parametrize("expansion", ["half_wave", "shifted"])
+def test_sums_with_formed_features(rng, dtype, expansion):
+    rows = expanded(rng, 150, 37, expansion, dtype)
     core, phi = core_rows(rows, True), formed(rows)
     for weight in (None, rng.random(150)):
         w = np.ones(150) if weight is None else weight
@@ -89,16 +89,16 @@ def test_projections_of_rows_that_are_mostly_zero(rng, dtype, filled, F):
     for offset in (None, rng.standard_normal(F).astype(dtype)):
         exact = X.astype(float) @ V + (0 if offset is None else offset)
         sizes = np.abs(X).astype(float) @ np.abs(V) + (0 if offset is None else np.abs(offset))
-        got = expand(X, V, offset, wave="none", n_threads=2)
+        got = expand(X, V, offset, expansion="none", n_threads=2)
         assert_near(got, exact, sizes, dtype)
-        assert_array_equal(expand(X, V, offset, wave="none", n_threads=7), got)
+        assert_array_equal(expand(X, V, offset, expansion="none", n_threads=7), got)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("wave", ["half_wave", "shifted"])
+@pytest.mark.parametrize("expansion", ["half_wave", "shifted"])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_fit_is_that_on_formed_features(rng, dtype, wave, weighted):
-    rows = expanded(rng, 200, 20, wave, dtype, filled=0.3)
+def test_fit_is_that_on_formed_features(rng, dtype, expansion, weighted):
+    rows = expanded(rng, 200, 20, expansion, dtype, filled=0.3)
     y = rng.integers(3, size=200)
     weight = rng.random(200) if weighted else None
     tight = {"penalty": 0.2, "tol": 1e-10 if dtype == np.float64 else 1e-6, "max_iter": 1000}

@@ -79,25 +79,25 @@ def test_the_ridge_is_relative_to_the_denominators_mean_eigenvalue(rows):
 # ---- transform -----------------------------------------------------------------------------------
 
 
-def expected_features(gem, X, wave, powers):
+def expected_features(gem, X, expansion, powers):
     p = projections(gem, X)
     waves = [np.maximum(0, p), np.maximum(0, -p)]
-    if wave == "none":
+    if expansion == "none":
         return p
-    if wave == "shifted":
+    if expansion == "shifted":
         waves = [np.sqrt(1 + h) - 1 for h in waves]
-    return np.hstack([h ** (a if wave == "shifted" else a / 2) for h in waves for a in powers])
+    return np.hstack([h ** (a if expansion == "shifted" else a / 2) for h in waves for a in powers])
 
 
 @pytest.mark.parametrize("constant", [True, False])
 @pytest.mark.parametrize("scale", ["none", "columns"])
 @pytest.mark.parametrize(
-    ("wave", "powers"), [("half_wave", (1, 2, 3)), ("shifted", (3, 1)), ("none", (1, 2, 3))]
+    ("expansion", "powers"), [("half_wave", (1, 2, 3)), ("shifted", (3, 1)), ("none", (1, 2, 3))]
 )
-def test_transform_is_the_formula(rows, wave, powers, constant, scale):
+def test_transform_is_the_formula(rows, expansion, powers, constant, scale):
     X, y = rows
-    gem = GEM(expansion=wave, powers=powers, constant=constant, scale=scale).fit(X, y)
-    expected = expected_features(gem, X, wave, powers)
+    gem = GEM(expansion=expansion, powers=powers, constant=constant, scale=scale).fit(X, y)
+    expected = expected_features(gem, X, expansion, powers)
     np.testing.assert_allclose(gem.transform(X), expected, rtol=1e-6, atol=1e-7)
     gem.set_params(include_input=True)
     np.testing.assert_allclose(gem.transform(X), np.hstack([X, expected]), rtol=1e-6, atol=1e-7)

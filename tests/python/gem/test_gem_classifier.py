@@ -178,9 +178,9 @@ def test_two_layers_by_parts(digits, dtype, expansion, hidden_ridge, include_inp
         powers=(1,),
     ).fit(X[:600], y[:600])
     hidden = [first.transform(rows).astype(np.float32) for rows in (X[:600], X[600:])]
-    waves = {"expansion": "shifted"} if expansion == "auto" else {}
-    waves |= {"include_input": include_input, "common": "common"}
-    expected = by_parts(hidden[0], y[:600], hidden[1], n_directions=2, scale="none", **waves)
+    options = {"expansion": "shifted"} if expansion == "auto" else {}
+    options |= {"include_input": include_input, "common": "common"}
+    expected = by_parts(hidden[0], y[:600], hidden[1], n_directions=2, scale="none", **options)
     assert model.layers_[0].width == hidden[0].shape[1]
     assert_allclose(model.predict_proba(X[600:]), expected, atol=NEAR)
     assert model.score(X[600:], y[600:]) > 0.9

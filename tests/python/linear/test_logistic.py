@@ -132,12 +132,12 @@ def test_sparse_rows(rng, intercept):
 
 
 @pytest.mark.parametrize("kind", ["dense", "csr", "stored", "float32"])
-@pytest.mark.parametrize("wave", ["half_wave", "shifted", "polynomial", "none"])
-def test_expanded_rows(expanded, kind, wave):
+@pytest.mark.parametrize("expansion", ["half_wave", "shifted", "polynomial", "none"])
+def test_expanded_rows(expanded, kind, expansion):
     rows, y = expanded
     X = sp.csr_matrix(rows.X) if kind == "csr" else rows.X
     X = X.astype(np.float32) if kind == "float32" else X
-    rows = ExpandedRows(X, rows.directions, rows.offset, wave, (1, 2), True)
+    rows = ExpandedRows(X, rows.directions, rows.offset, expansion, (1, 2), True)
     if kind == "stored":
         rows = rows.stored()
     options = {"tol": 1e-6} if kind == "float32" else {"tol": 1e-11}

@@ -24,7 +24,7 @@ def sample(rng, n=300, d=5, k=8):
 
 @pytest.mark.parametrize("denominator", ["second_moment", "covariance"])
 @pytest.mark.parametrize("pairs", ["all", "one_vs_rest", "class_tree", "confusion"])
-def test_many_waves_find_what_one_does(rng, monkeypatch, pairs, denominator):
+def test_many_batches_find_what_one_does(rng, monkeypatch, pairs, denominator):
     moments = ClassMoments().update(*sample(rng))
     options = {"denominator": denominator, "constant": True, "n_directions": 2, "ridge": 0.1}
     one = pair_directions(moments, pairs, **options)
@@ -49,7 +49,7 @@ def test_many_waves_find_what_one_does(rng, monkeypatch, pairs, denominator):
         assert_array_equal(found.vectors, many.vectors)
 
 
-def test_singular_denominators_of_all_waves_are_named(rng, monkeypatch):
+def test_singular_denominators_of_all_batches_are_named(rng, monkeypatch):
     X, y = sample(rng, k=6)
     X[(y == 1) | (y == 5), 0] = 0.0
     moments = ClassMoments().update(X, y)

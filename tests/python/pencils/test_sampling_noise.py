@@ -117,7 +117,7 @@ def test_repeated_rows_count_as_weights_do():
     assert_allclose(one.eigenvalues, other.eigenvalues, rtol=1e-10)
 
 
-def test_groups_of_classes_and_any_order_of_waves():
+def test_groups_of_classes_and_any_order_of_batches():
     X, y = load_digits(return_X_y=True)
     moments = ClassMoments().update(X, y)
     for pairs in ("one_vs_rest", "class_tree"):

@@ -75,6 +75,8 @@ class Stored:
         Where attributes are not enough: from an object to a dictionary, and back.
     upgrade : callable, optional
         From what an older file keeps of an object to what `state` says today.
+    keys : dict of str
+        Attributes that files know by another name, and that name. Not for estimators.
     """
 
     name: str
@@ -84,13 +86,15 @@ class Stored:
     pack: Callable[[Any], dict[str, Any]] | None = None
     build: Callable[[dict[str, Any]], Any] | None = None
     upgrade: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    keys: dict[str, str] = field(default_factory=dict)
 
     def state(self, value: Any) -> dict[str, Any]:
         """What a file keeps; ValueError if the object has attributes that files do not know."""
         if self.pack is not None:
             return self.pack(value)
         if not self._is_estimator:
-            return {name: value.__dict__[name] for name in self.parts if name in value.__dict__}
+            held = value.__dict__
+            return {self._key(name): held[name] for name in self.parts if name in held}
         made = self._made_again(value)
         state = {
             name: part
@@ -108,6 +112,9 @@ class Stored:
             return self.build(state)
         if self.upgrade is not None:
             state = self.upgrade(state)
+        for name, key in self.keys.items():
+            fits(name not in state, f"{self.name}.{name}")
+            state = {name if part == key else part: state[part] for part in state}
         unknown = [name for name in state if not self._may_have(name)]
         fits(not unknown, f"{self.name}.{unknown[0]}" if unknown else "")
         if self._is_estimator:
@@ -122,6 +129,9 @@ class Stored:
         if set(fitted) - {_SET_OUTPUT} or not self._is_estimator:
             self.check_parts(value)
         return value
+
+    def _key(self, name: str) -> str:
+        return self.keys.get(name, name)
 
     def _made_again(self, value: Any) -> set[str]:
         """Attributes that the constructor makes besides parameters, as one of a base class."""

@@ -86,7 +86,7 @@ class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return len(self.components_)
 
     def _projected(self, centred: NDArray[Any]) -> NDArray[Any]:
-        return expand(centred, self.components_.T, wave="none")
+        return expand(centred, self.components_.T, expansion="none")
 
     def _keep(self, found: Reduction, mean: Array) -> None:
         self.components_ = np.ascontiguousarray(signed(found.directions).T)

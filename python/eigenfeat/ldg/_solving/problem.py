@@ -78,5 +78,5 @@ class Problem:
 
     def accuracy(self, vectors: NDArray[np.float64]) -> float:
         """Leave-one-out 3-NN accuracy of the rows' projections."""
-        reduced = expand(self.coordinates, vectors, wave="none", n_threads=self.n_threads)
+        reduced = expand(self.coordinates, vectors, expansion="none", n_threads=self.n_threads)
         return knn_accuracy(reduced, self.codes, self.n_threads)
