@@ -86,10 +86,11 @@ def train_jointly(
         If the loss is no longer finite.
     """
     labels, shares, means = shares_and_means(moments)
-    units = _Units(shares @ means, column_scale)
     unit_weight = sum(moments.weight(c) for c in labels) / rows.n_rows
-    deviations = column_deviations(moments) / column_scale
-    shift = _shift(settings.perturbation, deviations)
+    deviations = column_deviations(moments)
+    scale = column_scale * _magnitude(deviations / column_scale)
+    units = _Units(shares @ means, scale)
+    shift = _shift(settings.perturbation, deviations / scale)
     n, draw = rows.n_rows, check_random_state(settings.random_state)
     sample = rows.take(np.sort(draw.permutation(n)[:_SAMPLE]))
     started = _Start.of(units, layers, logit, units.rows(sample.X))
@@ -127,6 +128,12 @@ def train_jointly(
         advice = "try a smaller learning_rate or perturbation, or more epochs"
         warn_caller(f"{message}; {advice}", ConvergenceWarning)
     return started.finished(training, layers, logit)
+
+
+def _magnitude(deviations: _Array) -> float:
+    """The power of 1024 next to the columns' root mean square: float32 holds squares of the rest."""
+    size = _root_mean_square(deviations)
+    return float(1024.0 ** np.round(np.log(size) / np.log(1024.0))) if size > 0.0 else 1.0
 
 
 def _shift(perturbation: float, deviations: _Array) -> float:

@@ -171,6 +171,14 @@ def test_origin_and_unit_of_columns_do_not_matter(dtype, include_input):
     assert np.abs(one.predict_proba(rows) - probabilities).mean() < 0.01
 
 
+@pytest.mark.parametrize("factor", [1e-30, 1e30])
+def test_rows_of_any_size(factor):
+    options = SMALL | {"joint_epochs": 2, "scale": "none"}
+    one = GEMClassifier(**options).fit(X[TRAIN], Y[TRAIN])
+    other = GEMClassifier(**options).fit(X[TRAIN] * factor, Y[TRAIN])
+    assert other.score(X[TEST] * factor, Y[TEST]) > one.score(X[TEST], Y[TEST]) - 0.01
+
+
 def test_two_classes_weights_and_sparse_rows():
     two = np.flatnonzero(Y < 2)
     rows, y = X[two], np.array(["no", "yes"])[Y[two]]
