@@ -115,7 +115,7 @@ class DaskBlocks(RowBlocks):
         self,
         function: Callable[..., _Result],
         merge: Callable[[_Result, _Result], _Result],
-        *arguments: Any,
+        *arguments: object,
     ) -> _Result:
         """Merge the results of a function for every block on the workers; see `RowBlocks.reduce`.
 
@@ -125,8 +125,9 @@ class DaskBlocks(RowBlocks):
         """
         if not self._partitions.sources:
             raise ValueError("X: expected at least one block of rows, got none")
-        if function is read and self._keeps(arguments[0]):
-            return self._reduced_kept(merge, *arguments)
+        given: tuple[Any, ...] = arguments
+        if function is read and self._keeps(given[0]):
+            return self._reduced_kept(merge, *given)
         pass_ = self._pass(function, merge, arguments)
         starts = [(start,) for _, start in self._sources()]
         rows = self._partitions

@@ -57,12 +57,15 @@ def solve_pencils_if_many(
     denominators: list[RealArray],
     shifts: RealArray,
     items: _Rows,
-    *settings: Any,
+    n_vectors: int,
+    threshold: float,
+    solver: str,
+    n_threads: int,
 ) -> PencilResult:
     """Like `eigh.solve`: here if that takes a few seconds, else by `solve_pencils`."""
     many = len(items) * float(numerators[0].shape[0]) ** 3 > _MANY
     solve = solve_pencils if many else eigh.solve
-    return solve(numerators, denominators, shifts, items, *settings)
+    return solve(numerators, denominators, shifts, items, n_vectors, threshold, solver, n_threads)
 
 
 def solve_pencils(

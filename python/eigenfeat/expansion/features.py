@@ -49,7 +49,7 @@ class WideColumns(Protocol):
     """Directions (d, F) of a huge d that are not kept as an array, but can project rows."""
 
     shape: tuple[int, int]
-    dtype: np.dtype[Any]
+    dtype: DType
 
     def project(
         self,

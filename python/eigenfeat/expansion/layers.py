@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.files.stored import Stored, fits
-from eigenfeat._base.types import Floats
+from eigenfeat._base.types import Floats, Labels
 from eigenfeat.expansion.features import (
     EXPANSIONS,
     ExpandedRows,
@@ -57,7 +57,7 @@ class Directions:
     directions: Any
     offset: NDArray[np.float64]
     eigenvalues: NDArray[np.float64]
-    pairs: NDArray[Any]
+    pairs: Labels
     ranks: NDArray[np.intp]
 
     def project(self, X: Floats | csr_array, n_threads: int | None) -> Floats:

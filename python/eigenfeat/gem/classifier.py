@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.files.stored import Stored, fits
 from eigenfeat._base.files.values import Registry, read_object, write_object
-from eigenfeat._base.types import Floats, RandomState, Rows
+from eigenfeat._base.types import ClassWeight, Floats, Pairs, RandomState, Rows
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST
 from eigenfeat.expansion.layers import LAYER
@@ -32,6 +32,7 @@ from eigenfeat.rows.completion import COMPLETION
 from eigenfeat.rows.out_of_core import over_blocks
 
 if TYPE_CHECKING:
+    from eigenfeat.pencils.contrasts import Contrasts
     from eigenfeat.rows.blocks import RowBlocks
 
 __all__ = ["CLASSIFIER", "REGISTRY", "GEMClassifier"]
@@ -221,7 +222,7 @@ class GEMClassifier(ClassifierSteps):
         ridge: float | str | None = None,
         n_directions: int | str = "auto",
         threshold: float | str | None = 1.5,
-        pairs: Any = "auto",
+        pairs: Pairs | Contrasts = "auto",
         denominator: str = "second_moment",
         constant: bool = True,
         scale: str = "auto",
@@ -234,7 +235,7 @@ class GEMClassifier(ClassifierSteps):
         hidden_directions: int | str = "auto",
         hidden_ridge: float | str | None = None,
         n_clusters: int = 1,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         temperature: float | str = "auto",
         logit_solver: str = "auto",
         joint_epochs: int = 0,

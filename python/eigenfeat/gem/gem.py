@@ -20,7 +20,7 @@ from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.lazy import Lazy
 from eigenfeat._base.speaking import Speaks
 from eigenfeat._base.text_columns import naming_text
-from eigenfeat._base.types import Floats, RandomState, Rows, Targets, Weights
+from eigenfeat._base.types import Floats, Pairs, RandomState, Rows, Targets, Weights
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat.expansion.features import check_powers, expand
 from eigenfeat.gem.names import NamedFeatures
@@ -194,7 +194,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
         ridge: float | str | None = None,
         n_directions: int | str = "auto",
         threshold: float | str | None = 1.5,
-        pairs: Any = "auto",
+        pairs: Pairs | Contrasts = "auto",
         denominator: str = "second_moment",
         constant: bool = True,
         scale: str = "auto",

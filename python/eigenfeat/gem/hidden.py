@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sized
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from eigenfeat._base.types import Pairs
+    from eigenfeat.pencils.contrasts import Contrasts
 
 __all__ = ["MOST_BYTES", "hidden_pairs"]
 
@@ -19,7 +23,9 @@ _MOST_OF_A_PAIR = 20
 _PAIRS_OF_A_PARTITION = 30
 
 
-def hidden_pairs(pairs: Any, n_directions: int | str, n_classes: int) -> tuple[Any, int]:
+def hidden_pairs(
+    pairs: Pairs | Contrasts, n_directions: int | str, n_classes: int
+) -> tuple[Pairs | Contrasts, int]:
     """Pairs and directions a pair of a hidden layer of k classes.
 
     With "auto" 20 directions a pair, or fewer such that the next layer's moments take at most two
@@ -42,7 +48,7 @@ def _directions(n_bytes: int, n_classes: int) -> int:
     return (math.isqrt(n_bytes // (16 * n_classes)) - 1) // 2
 
 
-def _count(pairs: Any, k: int) -> int:
+def _count(pairs: Pairs | Contrasts, k: int) -> int:
     """Number of pairs, to a factor of two where it depends on the rows."""
     if isinstance(pairs, tuple) and len(pairs) == 2 and isinstance(pairs[0], str):
         return max(int(pairs[1]), 1)

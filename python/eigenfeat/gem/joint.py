@@ -25,6 +25,7 @@ from eigenfeat._base.speaking import warn_caller
 from eigenfeat.pencils.scale import column_deviations, shares_and_means
 
 if TYPE_CHECKING:
+    from eigenfeat._base.types import RandomState
     from eigenfeat.expansion.layers import Layer
     from eigenfeat.linear.logistic import MultinomialLogit
     from eigenfeat.moments.class_moments import ClassMoments
@@ -61,7 +62,7 @@ class Joint:
     epochs: int
     perturbation: float
     learning_rate: float
-    random_state: Any
+    random_state: RandomState
     n_threads: int | None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._base.interruptible import interruptible
 from eigenfeat._base.text_columns import naming_text
-from eigenfeat._base.types import Labels, RandomState
+from eigenfeat._base.types import Labels, Pairs, RandomState
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.expansion.features import check_powers, expand
@@ -23,6 +23,9 @@ from eigenfeat.gem.gem import GEM
 from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.row_weights import weighted_rows
 from eigenfeat.rows.targets import supervised_contractions, target_groups
+
+if TYPE_CHECKING:
+    from eigenfeat.pencils.contrasts import Contrasts
 
 __all__ = ["GEMRegressor"]
 
@@ -134,7 +137,7 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         ridge: float | str = "auto",
         n_directions: int = 5,
         threshold: float | str | None = 1.5,
-        pairs: Any = "all",
+        pairs: Pairs | Contrasts = "all",
         scale: str = "columns",
         expansion: str = "shifted",
         powers: Sequence[int] = (1, 2, 3),

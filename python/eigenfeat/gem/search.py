@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.extras import installed
 from eigenfeat._base.feature_names import take_names
 from eigenfeat._base.speaking import LOGGER
-from eigenfeat._base.types import Floats, Labels, RandomState, Rows
+from eigenfeat._base.types import CrossValidation, Floats, Labels, RandomState, Rows
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.search_rows import SearchRows
 from eigenfeat.rows.callbacks import Iterative, with_steps
@@ -123,8 +123,8 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
     def __init__(
         self,
         estimator: GEMClassifier | None = None,
-        grid: Mapping[str, Any] | None = None,
-        cv: Any = None,
+        grid: Mapping[str, Sequence[object]] | None = None,
+        cv: CrossValidation = None,
         validation_fraction: float = 1 / 6,
         scoring: str = "error",
         refit: bool = True,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eigenfeat._base.feature_names import take_names
-from eigenfeat._base.types import Codes
+from eigenfeat._base.types import Codes, Rows, Targets
 from eigenfeat.gem.search_splits import Split, Trial, candidate
 from eigenfeat.rows.memory import MemoryRows
 from eigenfeat.rows.surveyed import SurveyedBlocks
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sklearn.model_selection import BaseCrossValidator
 
     from eigenfeat.gem.classifier import GEMClassifier
+    from eigenfeat.rows.blocks import RowBlocks
 
 __all__ = ["SearchRows"]
 
@@ -46,8 +47,8 @@ class SearchRows:
         self,
         base: GEMClassifier,
         trials: list[Trial],
-        X: Any,
-        y: Any,
+        X: Rows | RowBlocks,
+        y: Targets,
         sample_weight: ArrayLike | None,
     ) -> None:
         models = [candidate(base, trial["params"]) for trial in trials]

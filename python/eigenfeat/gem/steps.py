@@ -36,7 +36,9 @@ from eigenfeat.rows.row_weights import class_weighted, weighted_rows
 from eigenfeat.rows.surveyed import surveyed
 
 if TYPE_CHECKING:
+    from eigenfeat._base.types import ClassWeight, Pairs, RandomState
     from eigenfeat.expansion.features import ExpandedRows
+    from eigenfeat.pencils.contrasts import Contrasts
     from eigenfeat.rows.completion import GaussianRows
     from eigenfeat.rows.labelled import LabelledRows
 
@@ -52,7 +54,7 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
     ridge: float | str | None
     n_directions: int | str
     threshold: float | str | None
-    pairs: Any
+    pairs: Pairs | Contrasts
     denominator: str
     constant: bool
     scale: str
@@ -65,13 +67,13 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
     hidden_directions: int | str
     hidden_ridge: float | str | None
     n_clusters: int
-    class_weight: Any
+    class_weight: ClassWeight
     temperature: float | str
     logit_solver: str
     joint_epochs: int
     perturbation: float
     learning_rate: float
-    random_state: Any
+    random_state: RandomState
     n_threads: int | None
     verbose: int
 
@@ -90,13 +92,19 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
             )
 
     def _check_clusters(self) -> None:
-        drawn = isinstance(self.pairs, tuple) and len(self.pairs) == 2 and self.pairs[0] == "random"
-        whole = drawn and isinstance(self.pairs[1], Integral) and int(self.pairs[1]) >= 1
+        drawn = self._drawn_pairs()
         every = isinstance(self.pairs, str) and self.pairs in ("auto", "all")
-        if self.n_clusters > 1 and not (every or whole):
+        if self.n_clusters > 1 and not every and (drawn is None or drawn < 1):
             raise ValueError(
                 f"pairs: expected 'all' or ('random', n) with n_clusters > 1, got {self.pairs!r}"
             )
+
+    def _drawn_pairs(self) -> int | None:
+        """The number n of ``("random", n)``; None of other pairs."""
+        if not (isinstance(self.pairs, tuple) and len(self.pairs) == 2):
+            return None
+        kind, count = self.pairs
+        return int(count) if kind == "random" and isinstance(count, Integral) else None
 
     def _rows(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, events: Any, *, moments: bool = True
@@ -250,8 +258,7 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
             scaled=self.scale == "columns",
             random_state=self.random_state,
         )
-        count = None if isinstance(self.pairs, str) else int(self.pairs[1])
-        gem.pairs = cross_pairs(of_classes, count, self.random_state)
+        gem.pairs = cross_pairs(of_classes, self._drawn_pairs(), self.random_state)
         return gem, groups.relabelled(names)
 
     def _layer(self, groups: LabelledRows, layers: Sequence[Layer], level: int) -> Layer:

@@ -93,7 +93,7 @@ class GaussianClasses:
         Draws the rows that are left out.
     """
 
-    def __init__(self, problem: LogitProblem, common: bool, random: Any) -> None:
+    def __init__(self, problem: LogitProblem, common: bool, random: np.random.RandomState) -> None:
         rows, k = problem.rows, problem.shape[1]
         self._n_threads, self._given_threads = problem.n_threads, rows.n_threads
         self.total, varying = problem.total, problem.varying

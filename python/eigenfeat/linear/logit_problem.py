@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,9 @@ from eigenfeat._base.validation import show
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block
 from eigenfeat.rows.labelled import LabelledRows
+
+if TYPE_CHECKING:
+    from eigenfeat._base.types import Labels
 
 __all__ = ["Gram", "LogitProblem", "Penalty", "gram_rows", "uncentred"]
 
@@ -99,7 +102,7 @@ class LogitProblem:
         positive = self.mean_squares > 0
         self.scale = 1.0 / np.sqrt(np.where(positive, self.mean_squares, 1.0))
 
-    def start(self, before: tuple[Any, _Array] | None, centre: _Array | None) -> _Array:
+    def start(self, before: tuple[Labels, _Array] | None, centre: _Array | None) -> _Array:
         """Weights (p, k) that a search starts from: 0, or those (p, k) of an earlier fit.
 
         `before` are the earlier classes and weights, the constant's last even if there is none now.
@@ -256,7 +259,7 @@ class Gram:
         share.
     """
 
-    metric: Callable[[_Array, float], Any]
+    metric: Callable[[_Array, float], core.Metric]
     squares: Callable[[], _Array]
     weight: float
     dual: bool

@@ -50,7 +50,7 @@ class LogitSteps(Iterative):
     coef_: NDArray[np.float64]
     intercept_: NDArray[np.float64]
     n_features_in_: int
-    feature_names_in_: NDArray[Any]
+    feature_names_in_: NDArray[np.object_]
 
     penalty: float | str
     penalty_: float

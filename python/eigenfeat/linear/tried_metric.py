@@ -17,7 +17,7 @@ two Gram matrices cost takes the Gram matrix, too.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ import numpy.typing as npt
 from eigenfeat.linear.lbfgs import Trial
 
 if TYPE_CHECKING:
+    from eigenfeat._base.core import core
     from eigenfeat.linear.logit_problem import LogitProblem, Penalty
 
 __all__ = ["TriedMetric"]
@@ -47,9 +48,9 @@ class TriedMetric:
         Makes the metric of rows.
     """
 
-    def __init__(self, problem: LogitProblem, build: Callable[[], Any]) -> None:
+    def __init__(self, problem: LogitProblem, build: Callable[[], core.Metric]) -> None:
         self._problem, self._build = problem, build
-        self._made: Any = None
+        self._made: core.Metric | None = None
         self._kept = False  # an earlier search has ended in the diagonal
 
     def solve(self, gradient: _Array) -> _Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,6 +23,9 @@ from eigenfeat.expansion.features import ExpandedRows
 from eigenfeat.linear.linear import LinearModel
 from eigenfeat.maxmargin._dual_svm import SOLVERS, DualSvm
 from eigenfeat.rows.callbacks import Iterative, with_steps
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 __all__ = ["MulticlassSVM"]
 
@@ -131,7 +134,7 @@ class MulticlassSVM(Iterative, Speaks, LinearModel):
     True
     """
 
-    dual_coef_: Any
+    dual_coef_: NDArray[np.float64] | csr_array
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "C": [Interval(Real, 0, np.inf, closed="neither")],

@@ -67,7 +67,7 @@ class Contrasts:
     above: tuple[Contraction, ...]
     below: tuple[Contraction, ...]
     names: npt.NDArray[np.str_]
-    classes: tuple[Any, ...] | None = None
+    classes: tuple[Hashable, ...] | None = None
     n_classes: int | None = None
 
     @classmethod

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -51,10 +51,10 @@ class Problems:
     """
 
     moments: ClassMoments
-    labels: list[Any]
+    labels: Sequence[Hashable]
     groups: list[Contraction]
     items: _Rows
-    names: npt.NDArray[Any]
+    names: Labels
     of_classes: bool  # every group is one class, and named by its label
     random_groups: bool = False
 
@@ -110,11 +110,11 @@ class PairDirections:
 
     vectors: npt.NDArray[np.float64]
     eigenvalues: npt.NDArray[np.float64]
-    pairs: npt.NDArray[Any]
+    pairs: Labels
     ranks: npt.NDArray[np.int64]
     residuals: npt.NDArray[np.float64]
     offset: npt.NDArray[np.float64] | None
-    solved_pairs: npt.NDArray[Any]
+    solved_pairs: Labels
     status: npt.NDArray[np.int32]
     iterations: npt.NDArray[np.int64]
     solver: npt.NDArray[np.str_]

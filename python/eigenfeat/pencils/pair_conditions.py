@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +39,7 @@ class PairConditions:
         ``r_c = tr C_c / |C_c|``. An estimate for Gaussian rows.
     """
 
-    pairs: npt.NDArray[Any]
+    pairs: Labels
     crawford: _Array
     sampling_error: _Array
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from eigenfeat._base.validation import check_whole
 from eigenfeat.expansion.layers import Directions
@@ -11,6 +11,8 @@ from eigenfeat.expansion.layers import Directions
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
+    from eigenfeat._base.types import Pairs
+    from eigenfeat.pencils.contrasts import Contrasts
     from eigenfeat.pencils.scale import ScaleReport
 
 __all__ = ["DEFAULT_RIDGE", "Settings", "Solution", "directions_of_each"]
@@ -43,7 +45,7 @@ class Settings:
     ridge: float | str
     n_directions: int | str
     threshold: float | str | None
-    pairs: Any
+    pairs: Pairs | Contrasts
     denominator: str
     constant: bool
     scale: str

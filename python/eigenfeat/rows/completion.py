@@ -61,7 +61,7 @@ _PIECE = 1 << 22  # entries that are completed together
 _RIDGE = 1e-6  # of the mean variance
 
 # How scikit-learn's validation checks rows that may have missing entries.
-ALLOW_NAN: dict[str, Any] = {
+ALLOW_NAN: dict[str, object] = {
     "accept_sparse": "csr",
     "dtype": FLOATS,
     "order": "C",

@@ -66,7 +66,7 @@ class MemoryRows(LabelledRows):
     """
 
     block: Block
-    labels: npt.NDArray[Any]
+    labels: Labels
     reading: Reading
     gaussian: GaussianRows | None = None
 

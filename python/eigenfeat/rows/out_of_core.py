@@ -172,7 +172,7 @@ class BlockScores:
 class FromLogits(BlockScores):
     """Probabilities and labels of a classifier from its `decision_function`."""
 
-    classes_: NDArray[Any]
+    classes_: Labels
 
     def decision_function(self, X: Rows) -> Floats:
         """Logits (n, k), or (n,) of the second class over the first."""

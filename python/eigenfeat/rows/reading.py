@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.labels import LabelTable
-from eigenfeat._base.types import DType, Floats
+from eigenfeat._base.types import DType, Floats, Labels
 from eigenfeat._base.validation import check_rows, check_weights, show
 from eigenfeat.expansion.layers import Layer, hidden_features, layer_features, row_blocks
 from eigenfeat.rows.blocks import Block
@@ -60,7 +60,7 @@ class Reading:
 
     n_features: int | None = None
     small: bool = False
-    classes: npt.NDArray[Any] | None = None
+    classes: Labels | None = None
     layers: tuple[Layer, ...] = ()
     hidden: bool = False
     include_input: bool = False
@@ -195,15 +195,14 @@ def merge_read(
     return a[0] + b[0], _either(merge, a[1], b[1])
 
 
-def check_finite(X: Any, start: int) -> None:
+def check_finite(X: Floats | csr_array, start: int) -> None:
     """ValueError that names row and column of what is not finite; rows are counted from `start`."""
-    dense = isinstance(X, np.ndarray)
-    values = X if dense else X.data
+    values: Floats = X if isinstance(X, np.ndarray) else X.data
     with np.errstate(over="ignore", invalid="ignore"):
         total = values.sum()
     if np.isfinite(total) or np.isfinite(values).all():
         return
-    if dense:
+    if isinstance(X, np.ndarray):
         row, column = np.argwhere(~np.isfinite(X))[0].tolist()
         value = X[row, column]
     else:

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from eigenfeat._base import threads as _threads
 from eigenfeat._base.labels import LabelTable
-from eigenfeat._base.types import Floats, Labels
+from eigenfeat._base.types import Codes, DType, Floats, Labels
 from eigenfeat._base.validation import check_weights
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.rows.reading import Reading, Receipt, check_finite, check_known
@@ -156,8 +156,8 @@ class Piece:
 
     start: int
     n_rows: int
-    codes: npt.NDArray[Any]
-    labels: tuple[Any, ...]
+    codes: Codes
+    labels: tuple[Hashable, ...]
     kept: npt.NDArray[np.bool_] | None
 
 
@@ -185,7 +185,7 @@ class Survey:
     """
 
     n_features: int
-    dtype: np.dtype[Any]
+    dtype: DType
     sparse: bool
     receipt: Receipt
     table: LabelTable

@@ -43,7 +43,7 @@ class StoredArray:
 
     path: Path
     shape: tuple[int, ...]
-    dtype: np.dtype[Any]
+    dtype: DType
     fortran: bool
     start: int
     member: str | None = None

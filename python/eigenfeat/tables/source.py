@@ -183,7 +183,7 @@ class Source(ABC):
     names: Sequence[str]  # of all columns
     types: list[str]  # theirs, for people; one for all of `ColumnNumbers`
     choice: Choice
-    dtype: np.dtype[Any]  # that the features have in the file: float32 or float64
+    dtype: DType  # that the features have in the file: float32 or float64
     label_kind: str | None = None  # of LABEL_KINDS but "auto"; None without a target
     n_rows: int | None = None  # where the file says so
 
