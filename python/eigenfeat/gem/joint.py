@@ -132,7 +132,7 @@ def train_jointly(
 
 
 def _magnitude(deviations: _Array) -> float:
-    """The power of 1024 next to the columns' root mean square: float32 holds squares of the rest."""
+    """The power of 1024 next to the root mean square: float32 holds squares of what remains."""
     size = _root_mean_square(deviations)
     return float(1024.0 ** np.round(np.log(size) / np.log(1024.0))) if size > 0.0 else 1.0
 
