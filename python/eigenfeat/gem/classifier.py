@@ -101,8 +101,9 @@ class GEMClassifier(ClassifierSteps):
         With `joint_epochs`, length of the shift of each row to where its loss is larger, relative
         to the root of the total variance of the (scaled) columns. 0: no shifted rows.
     learning_rate : float > 0, default=0.02
-        With `joint_epochs`, largest change of directions and weights in a step, relative to their
-        root mean square. It rises in the first steps, and then falls to zero.
+        With `joint_epochs`, typical change of directions and weights in a step, relative to their
+        root mean square (single entries may move six times as far, offsets move five times as
+        far). It rises in the first steps, and then falls to zero.
     random_state : int, RandomState or None, default=0
         Seed for `scale`, clusters, random pairs, the rows of the logit's metric, the folds of the
         temperature, and the order of rows in `joint_epochs`.
@@ -157,12 +158,13 @@ class GEMClassifier(ClassifierSteps):
 
     `joint_epochs` lower ``sum_i w_i (loss(x_i) + loss(x_i + r_i))`` by Adam's steps of up to 250
     rows, in float32, where `r_i` is the shift of the given length that raises the loss of row i
-    most, to first order. All layers need the shifted expansion. There is no penalty, and no
-    temperature: `temperature_` is 1. `eigenvalues`, pairs and ranks of the layers are those of the
-    directions that the steps began with. An epoch takes 10 n M flops for the first layer
-    and 12 n M for others, M the product of a layer's inputs and directions (4 and 6 without
-    shifts), and memory 16 M bytes. Rows must be readable in any order: blocks of an array or a
-    memory-mapped file are, others are not.
+    most, to first order. All layers need the shifted expansion. There is no penalty beyond that of
+    the start, which sets the size of the weights' steps, and no temperature: `temperature_` is 1.
+    `eigenvalues`, pairs and ranks of the layers are those of the directions that the steps began
+    with. An epoch takes 10 n M flops for the first layer and 12 n M for others, M the product of a
+    layer's inputs and directions (4 and 6 without shifts), and memory 16 M bytes, and 12 p for each
+    of at most 4,000 rows with p features. Rows must be readable in any order: blocks of an array or
+    a memory-mapped file are, others are not.
 
     Memory beyond the rows, with F directions on the last layer and p features: 4 n F bytes for
     projections, and at most 4 F min(n, 30,000) for those of a fold; 4 p^2 for the logit's metric,

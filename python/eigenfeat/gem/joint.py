@@ -25,7 +25,7 @@ from eigenfeat._base.speaking import warn_caller
 from eigenfeat.pencils.scale import column_deviations, shares_and_means
 
 if TYPE_CHECKING:
-    from eigenfeat._base.types import RandomState
+    from eigenfeat._base.types import Codes, RandomState
     from eigenfeat.expansion.layers import Layer
     from eigenfeat.linear.logistic import MultinomialLogit
     from eigenfeat.moments.class_moments import ClassMoments
@@ -40,6 +40,7 @@ _LEAST_BATCH, _LEAST_STEPS = 16, 40  # of an epoch
 _WARM_UP = 200  # steps, at most a tenth of all
 _OFFSET_RATE = 5.0  # times that of directions: offsets add up what many columns do
 _SAMPLE = 4000  # rows whose features' means and deviations are taken
+_CHECKED = 1000  # of them whose losses before and after are compared
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Joint:
     perturbation : float
         Length of the shifts, relative to the root of the scaled columns' total variance.
     learning_rate : float
-        Relative change of an array's entries in a step, at most.
+        Typical change of an array's entries in a step, relative to their root mean square.
     random_state : int, RandomState or None
         Seed of the order of rows.
     n_threads : int or None
@@ -90,45 +91,57 @@ def train_jointly(
     unit_weight = sum(moments.weight(c) for c in labels) / rows.n_rows
     deviations = column_deviations(moments)
     scale = column_scale * _magnitude(deviations / column_scale)
-    units = _Units(shares @ means, scale)
+    units = _Units(shares @ means, scale, deviations == 0.0)
     shift = _shift(settings.perturbation, deviations / scale)
     n, draw = rows.n_rows, check_random_state(settings.random_state)
-    sample = rows.take(np.sort(draw.permutation(n)[:_SAMPLE]))
-    started = _Start.of(units, layers, logit, units.rows(sample.X))
+    n_threads = threads.resolve(settings.n_threads)
+    first = draw.permutation(n)
+
+    def step(training: Any, some: Codes, rate: float) -> Any:
+        part = rows.take(np.sort(some))
+        weight = None if part.weight is None else (part.weight / unit_weight).astype(np.float32)
+        labels = np.asarray(part.y, dtype=np.int32)
+        return training.step(units.rows(part.X), labels, weight, shift, rate, n_threads)
+
+    sample = units.rows(rows.take(np.sort(first[:_SAMPLE])).X)
+    started = _Start.of(units, layers, logit, sample, settings.n_threads)
+    before = sum(step(core.LayerTraining32(**started.arguments()), first[:_CHECKED], 0.0))
     training = core.LayerTraining32(**started.arguments())
     n_steps = -(-n // int(np.clip(n // _LEAST_STEPS, _LEAST_BATCH, _BATCH)))  # of an epoch
     schedule = _Schedule(settings.learning_rate, settings.epochs * n_steps)
-    n_threads = threads.resolve(settings.n_threads)
-    before = None
     for epoch in range(settings.epochs):
         begun, losses = time.perf_counter(), np.zeros(2)
         for some in np.array_split(draw.permutation(n), n_steps):
-            part = rows.take(np.sort(some))
-            weight = None if part.weight is None else part.weight / unit_weight
-            found = training.step(
-                units.rows(part.X),
-                np.asarray(part.y, dtype=np.int32),
-                None if weight is None else weight.astype(np.float32),
-                shift,
-                schedule.next(),
-                n_threads,
-            )
-            before = sum(found) if before is None else before
-            losses += np.multiply(found, len(some) / n)
+            losses += np.multiply(step(training, some, schedule.next()), len(some) / n)
         if not np.all(np.isfinite(losses)):
-            raise ValueError(
-                "perturbation, learning_rate: expected values with which the loss stays finite, "
-                f"got {settings.perturbation:g} and {settings.learning_rate:g}, with which it was "
-                f"not in epoch {epoch + 1}; scale='columns' may help, too"
-            )
+            raise _no_numbers(settings)
         text = f"epoch {epoch + 1}: loss {losses[0]:.3g}, {losses[1]:.3g} of shifted rows"
         if done(text, begun):
             break
-    if before is not None and losses.sum() > 2.0 * before + 1e-3:
-        message = f"joint_epochs: the loss has grown from {before:.3g} to {losses.sum():.3g}"
+    with np.errstate(all="ignore"):  # what is not finite is refused below
+        trained = started.finished(training, layers, logit)
+    after = sum(step(training, first[:_CHECKED], 0.0))  # moves rounding errors, so it comes last
+    if not (np.isfinite(after) and _is_finite(*trained)):
+        raise _no_numbers(settings)
+    if after > 2.0 * before + 1e-3:
+        message = f"joint_epochs: the loss has grown from {before:.3g} to {after:.3g}"
         advice = "try a smaller learning_rate or perturbation, or more epochs"
         warn_caller(f"{message}; {advice}", ConvergenceWarning)
-    return started.finished(training, layers, logit)
+    return trained
+
+
+def _no_numbers(settings: Joint) -> ValueError:
+    return ValueError(
+        "perturbation, learning_rate: expected values with which loss and weights stay finite, got "
+        f"{settings.perturbation:g} and {settings.learning_rate:g}"
+    )
+
+
+def _is_finite(layers: list[Layer], logit: MultinomialLogit) -> bool:
+    parts = [logit.coef_, logit.intercept_]
+    for layer in layers:
+        parts += [layer.directions, layer.offset]
+    return all(bool(np.isfinite(part).all()) for part in parts)
 
 
 def _magnitude(deviations: _Array) -> float:
@@ -154,11 +167,14 @@ class _Units:
 
     mean: _Array
     scale: _Array
+    constant: NDArray[np.bool_]  # columns: rounding errors of their mean are no rows to learn from
 
     def rows(self, X: Any) -> NDArray[np.float32]:
-        """Rows, dense, centred in their own precision, and scaled."""
+        """Rows, dense, centred in their own precision, and scaled; constant columns are 0."""
         part = X.toarray() if issparse(X) else X
-        return np.ascontiguousarray((part - self.mean) / self.scale, dtype=np.float32)
+        moved = np.ascontiguousarray((part - self.mean) / self.scale, dtype=np.float32)
+        moved[:, self.constant] = 0.0
+        return moved
 
 
 class _Schedule:
@@ -197,6 +213,7 @@ class _Start:
         layers: Sequence[Layer],
         logit: MultinomialLogit,
         sample: NDArray[np.float32],
+        n_threads: int | None,
     ) -> _Start:
         """From fitted layers; features' means and deviations are those of a sample of rows."""
         first = layers[0]
@@ -219,7 +236,7 @@ class _Start:
         for layer, own, offset in zip(layers, directions, offsets, strict=True):
             before = features
             moved = replace(layer, directions=own, offset=offset)
-            features = moved.transform(before.astype(np.float64), None).astype(np.float32)
+            features = moved.transform(before.astype(np.float64), n_threads).astype(np.float32)
         if includes_input:
             features = np.hstack([before, features])
         return cls(
@@ -239,7 +256,10 @@ class _Start:
         """Those of the core's training."""
         sizes = [_root_mean_square(own) for own in self.directions]
         # Steps relative to weights of standardised features; constant ones have none.
-        moves = self.deviations > 1e-6 * self.deviations.max(initial=0.0)
+        # Columns have units of their own; other features that hardly vary may come to vary much.
+        compared = np.abs(self.centre) + self.deviations
+        compared[self.n_input :] = self.deviations[self.n_input :].max(initial=0.0)
+        moves = self.deviations > 1e-6 * compared
         size = _root_mean_square(self.weights[moves] * self.deviations[moves, None])
         rates = np.zeros(len(self.weights))
         rates[moves] = size / self.deviations[moves]

@@ -179,6 +179,32 @@ def test_rows_of_any_size(factor):
     assert other.score(X[TEST] * factor, Y[TEST]) > one.score(X[TEST], Y[TEST]) - 0.01
 
 
+@pytest.mark.parametrize("scale", ["none", "columns"])
+def test_constant_columns_of_any_size(scale):
+    options = SMALL | {"joint_epochs": 10, "scale": scale}
+    rows = np.hstack([X, np.full((len(X), 1), 1e12)]).astype(np.float32)
+    model = GEMClassifier(**options).fit(rows[TRAIN], Y[TRAIN])
+    assert model.score(rows[TEST], Y[TEST]) > 0.9
+
+
+def test_weights_that_are_no_numbers_are_an_error():
+    """One step in all: its loss is that of the start."""
+    rows = np.random.default_rng(0).standard_normal((12, 3))
+    for rate in (1e30, 1e300):
+        with pytest.raises(ValueError, match="perturbation, learning_rate: expected"):
+            GEMClassifier(joint_epochs=1, learning_rate=rate).fit(rows, np.arange(12) % 2)
+
+
+def test_features_of_other_units_move_too():
+    rows, y = waves(2000, 0)
+    rows = np.hstack([rows, 1e7 * np.random.default_rng(1).standard_normal((len(rows), 1))])
+    options = {"include_input": True, "scale": "columns", "threshold": None}
+    before = GEMClassifier(expansion="shifted", **options).fit(rows, y)
+    after = GEMClassifier(joint_epochs=2, perturbation=0.0, **options).fit(rows, y)
+    moved = np.abs(before.logit_.coef_ - after.logit_.coef_) > 0
+    assert moved.mean() > 0.9
+
+
 def test_two_classes_weights_and_sparse_rows():
     two = np.flatnonzero(Y < 2)
     rows, y = X[two], np.array(["no", "yes"])[Y[two]]
