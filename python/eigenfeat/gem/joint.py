@@ -85,7 +85,7 @@ def train_jointly(
     Raises
     ------
     ValueError
-        If the loss is no longer finite.
+        If the loss or the weights are no longer finite, or shifts are beyond float32.
     """
     labels, shares, means = shares_and_means(moments)
     unit_weight = sum(moments.weight(c) for c in labels) / rows.n_rows
