@@ -114,6 +114,9 @@ TEST_CASE("misuse names the argument") {
                        doctest::Contains("labels: expected 4 entries"), std::invalid_argument);
   CHECK_THROWS_WITH_AS(training.step(rows, labels, {}, -1.0, 0.1, 1),
                        doctest::Contains("shift: expected"), std::invalid_argument);
+  const double nan = std::nan("");
+  CHECK_THROWS_WITH_AS(training.step(rows, labels, {}, 0.0, nan, 1),
+                       doctest::Contains("rate: expected"), std::invalid_argument);
   Matrix<double> out(3, 3);
   Vector<double> offset(3);
   CHECK_THROWS_WITH_AS(training.layer(0, out.view(), write(offset)),
