@@ -11,11 +11,10 @@ import copy
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -25,7 +24,9 @@ from eigenfeat._base.speaking import warn_caller
 from eigenfeat.pencils.scale import column_deviations, shares_and_means
 
 if TYPE_CHECKING:
-    from eigenfeat._base.types import Codes, RandomState
+    from scipy.sparse import csr_array
+
+    from eigenfeat._base.types import Codes, Floats, RandomState
     from eigenfeat.expansion.layers import Layer
     from eigenfeat.linear.logistic import MultinomialLogit
     from eigenfeat.moments.class_moments import ClassMoments
@@ -87,40 +88,17 @@ def train_jointly(
     ValueError
         If the loss or the weights are no longer finite, or shifts are beyond float32.
     """
-    labels, shares, means = shares_and_means(moments)
-    unit_weight = sum(moments.weight(c) for c in labels) / rows.n_rows
-    deviations = column_deviations(moments)
-    scale = column_scale * _magnitude(deviations / column_scale)
-    units = _Units(shares @ means, scale, deviations == 0.0)
-    shift = _shift(settings.perturbation, deviations / scale)
-    n, draw = rows.n_rows, check_random_state(settings.random_state)
-    n_threads = threads.resolve(settings.n_threads)
-    first = draw.permutation(n)
-
-    def step(training: Any, some: Codes, rate: float) -> Any:
-        part = rows.take(np.sort(some))
-        weight = None if part.weight is None else (part.weight / unit_weight).astype(np.float32)
-        labels = np.asarray(part.y, dtype=np.int32)
-        return training.step(units.rows(part.X), labels, weight, shift, rate, n_threads)
-
-    sample = units.rows(rows.take(np.sort(first[:_SAMPLE])).X)
-    started = _Start.of(units, layers, logit, sample, settings.n_threads)
-    before = sum(step(core.LayerTraining32(**started.arguments()), first[:_CHECKED], 0.0))
-    training = core.LayerTraining32(**started.arguments())
-    n_steps = -(-n // int(np.clip(n // _LEAST_STEPS, _LEAST_BATCH, _BATCH)))  # of an epoch
-    schedule = _Schedule(settings.learning_rate, settings.epochs * n_steps)
-    for epoch in range(settings.epochs):
-        begun, losses = time.perf_counter(), np.zeros(2)
-        for some in np.array_split(draw.permutation(n), n_steps):
-            losses += np.multiply(step(training, some, schedule.next()), len(some) / n)
-        if not np.all(np.isfinite(losses)):
-            raise _no_numbers(settings)
-        text = f"epoch {epoch + 1}: loss {losses[0]:.3g}, {losses[1]:.3g} of shifted rows"
-        if done(text, begun):
-            break
+    steps = _Steps.of(settings, rows, moments, column_scale)
+    draw = check_random_state(settings.random_state)
+    first = draw.permutation(rows.n_rows)
+    sample = steps.units.rows(rows.take(np.sort(first[:_SAMPLE])).X)
+    started = _Start.of(steps.units, layers, logit, sample, settings.n_threads)
+    before = sum(steps.take(started.training(), first[:_CHECKED], 0.0))
+    training = started.training()
+    _train(settings, steps, training, draw, done)
     with np.errstate(all="ignore"):  # what is not finite is refused below
         trained = started.finished(training, layers, logit)
-    after = sum(step(training, first[:_CHECKED], 0.0))  # moves rounding errors, so it comes last
+    after = sum(steps.take(training, first[:_CHECKED], 0.0))  # moves rounding errors: comes last
     if not (np.isfinite(after) and _is_finite(*trained)):
         raise _no_numbers(settings)
     if after > 2.0 * before + 1e-3:
@@ -128,6 +106,65 @@ def train_jointly(
         advice = "try a smaller learning_rate or perturbation, or more epochs"
         warn_caller(f"{message}; {advice}", ConvergenceWarning)
     return trained
+
+
+def _train(
+    settings: Joint,
+    steps: _Steps,
+    training: core.LayerTraining32,
+    draw: np.random.RandomState,
+    done: Callable[[str, float], bool],
+) -> None:
+    """All epochs, or those before `done` says stop."""
+    n = steps.rows.n_rows
+    n_steps = -(-n // int(np.clip(n // _LEAST_STEPS, _LEAST_BATCH, _BATCH)))  # of an epoch
+    schedule = _Schedule(settings.learning_rate, settings.epochs * n_steps)
+    for epoch in range(settings.epochs):
+        begun, losses = time.perf_counter(), np.zeros(2)
+        for some in np.array_split(draw.permutation(n), n_steps):
+            of_step = steps.take(training, some, schedule.next())
+            losses += np.multiply(of_step, len(some) / n)
+        if not np.all(np.isfinite(losses)):
+            raise _no_numbers(settings)
+        text = f"epoch {epoch + 1}: loss {losses[0]:.3g}, {losses[1]:.3g} of shifted rows"
+        if done(text, begun):
+            return
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """Steps of some rows each."""
+
+    rows: LabelledRows
+    units: _Units
+    unit_weight: float  # mean of the rows' weights
+    shift: float
+    n_threads: int
+
+    @classmethod
+    def of(
+        cls, settings: Joint, rows: LabelledRows, moments: ClassMoments, column_scale: _Array
+    ) -> _Steps:
+        labels, shares, means = shares_and_means(moments)
+        deviations = column_deviations(moments)
+        scale = column_scale * _magnitude(deviations / column_scale)
+        return cls(
+            rows,
+            _Units(shares @ means, scale, deviations == 0.0),
+            sum(moments.weight(c) for c in labels) / rows.n_rows,
+            _shift(settings.perturbation, deviations / scale),
+            threads.resolve(settings.n_threads),
+        )
+
+    def take(self, training: core.LayerTraining32, some: Codes, rate: float) -> tuple[float, float]:
+        """Take a step; the losses of its rows, as they are and shifted, before it."""
+        part = self.rows.take(np.sort(some))
+        weight = None
+        if part.weight is not None:
+            weight = (part.weight / self.unit_weight).astype(np.float32)
+        labels = np.asarray(part.y, dtype=np.int32)
+        X = self.units.rows(part.X)
+        return training.step(X, labels, weight, self.shift, rate, self.n_threads)
 
 
 def _no_numbers(settings: Joint) -> ValueError:
@@ -169,9 +206,9 @@ class _Units:
     scale: _Array
     constant: NDArray[np.bool_]  # columns: rounding errors of their mean are no rows to learn from
 
-    def rows(self, X: Any) -> NDArray[np.float32]:
+    def rows(self, X: Floats | csr_array) -> NDArray[np.float32]:
         """Rows, dense, centred in their own precision, and scaled; constant columns are 0."""
-        part = X.toarray() if issparse(X) else X
+        part = X if isinstance(X, np.ndarray) else X.toarray()
         moved = np.ascontiguousarray((part - self.mean) / self.scale, dtype=np.float32)
         moved[:, self.constant] = 0.0
         return moved
@@ -252,8 +289,8 @@ class _Start:
             n_input,
         )
 
-    def arguments(self) -> dict[str, Any]:
-        """Those of the core's training."""
+    def training(self) -> core.LayerTraining32:
+        """The core's training, from the start."""
         sizes = [_root_mean_square(own) for own in self.directions]
         # Steps relative to weights of standardised features; constant ones have none.
         # Columns have units of their own; other features that hardly vary may come to vary much.
@@ -263,21 +300,21 @@ class _Start:
         size = _root_mean_square(self.weights[moves] * self.deviations[moves, None])
         rates = np.zeros(len(self.weights))
         rates[moves] = size / self.deviations[moves]
-        return {
-            "directions": [_single(own) for own in self.directions],
-            "offsets": [_single(offset) for offset in self.offsets],
-            "powers": self.powers,
-            "rates": [(size, _OFFSET_RATE * size) for size in sizes],
-            "weights": _single(self.weights),
-            "intercept": _single(self.intercept),
-            "centre": _single(self.centre),
-            "weight_rates": _single(rates),
-            "intercept_rate": size,
-            "includes_input": self.includes_input,
-        }
+        return core.LayerTraining32(
+            directions=[_single(own) for own in self.directions],
+            offsets=[_single(offset) for offset in self.offsets],
+            powers=self.powers,
+            rates=[(size, _OFFSET_RATE * size) for size in sizes],
+            weights=_single(self.weights),
+            intercept=_single(self.intercept),
+            centre=_single(self.centre),
+            weight_rates=_single(rates),
+            intercept_rate=size,
+            includes_input=self.includes_input,
+        )
 
     def finished(
-        self, training: Any, layers: Sequence[Layer], logit: MultinomialLogit
+        self, training: core.LayerTraining32, layers: Sequence[Layer], logit: MultinomialLogit
     ) -> tuple[list[Layer], MultinomialLogit]:
         """Layers and logit in the rows' own units."""
         found = []
