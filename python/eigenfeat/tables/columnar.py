@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from eigenfeat._base.types import Floats, Labels
+from eigenfeat._base.types import DType, Floats, Labels
 from eigenfeat._base.validation import show
 from eigenfeat.tables.damage import arrow_damage_named, sound
 from eigenfeat.tables.errors import BadRowError, arrow, missing_value, unfit_label, unfit_value
-from eigenfeat.tables.source import Choice, DenseChunk, Options, Source, label_kind
+from eigenfeat.tables.source import Choice, Chunk, DenseChunk, Options, Source, label_kind
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,8 +32,6 @@ _LARGE_BATCH = 1 << 28
 
 class ArrowChunk(DenseChunk):
     """Rows of an Arrow table whose columns are called by their numbers in the file."""
-
-    lines: bytes = b""  # the text that they were parsed from
 
     def __init__(
         self, source: Source, table: pa.Table, offset: int, first: int, dropped: int
@@ -182,11 +180,11 @@ class _ColumnarSource(Source):
         """Yield batches; restart points are row groups or record batches."""
         raise NotImplementedError
 
-    def _row(self, chunk: ArrowChunk) -> int:
+    def _row(self, chunk: Chunk) -> int:
         """Number of a chunk's first row in the file."""
         raise NotImplementedError
 
-    def complaint(self, chunk: Any, row: int, column: int | None, dtype: Any) -> BadRowError:
+    def complaint(self, chunk: Chunk, row: int, column: int | None, dtype: DType) -> BadRowError:
         """Say what is wrong with a row."""
         number = self._row(chunk) + row
         if column is None:
@@ -265,7 +263,7 @@ class ParquetSource(_ColumnarSource):
                         f"got {done}"
                     )
 
-    def _row(self, chunk: ArrowChunk) -> int:
+    def _row(self, chunk: Chunk) -> int:
         return int(self._starts[chunk.offset]) + chunk.first
 
     def fraction(self, offset: int, skip: int) -> float:
@@ -348,7 +346,7 @@ class IpcSource(_ColumnarSource):
         if number == len(self._counts):
             self._counts.append(rows)
 
-    def _row(self, chunk: ArrowChunk) -> int:
+    def _row(self, chunk: Chunk) -> int:
         if len(self._counts) < chunk.offset:  # after a restart
             with self._open([0]) as (_, count, reader):
                 for number, batch in enumerate(self._batches(reader, count, 0)):

@@ -16,7 +16,15 @@ from eigenfeat._base.validation import show
 from eigenfeat.tables.columnar import ArrowChunk, column_labels
 from eigenfeat.tables.errors import BadRowError, arrow, missing_value, unfit_label, unfit_value
 from eigenfeat.tables.flow import read_ahead
-from eigenfeat.tables.source import Choice, Options, Source, label_kind, line_chunks, open_bytes
+from eigenfeat.tables.source import (
+    Choice,
+    Chunk,
+    Options,
+    Source,
+    label_kind,
+    line_chunks,
+    open_bytes,
+)
 
 __all__ = ["DelimitedSource"]
 
@@ -248,7 +256,7 @@ class DelimitedSource(Source):
 
     # ---- what is wrong -----------------------------------------------------------------------
 
-    def complaint(self, chunk: Any, row: int, column: int | None, dtype: DType) -> BadRowError:
+    def complaint(self, chunk: Chunk, row: int, column: int | None, dtype: DType) -> BadRowError:
         """Say what is wrong with a row, by the first line of its chunk that has something."""
         found = self._first_bad_line(chunk.lines, chunk.offset, dtype)
         if found is not None:

@@ -22,7 +22,7 @@ from eigenfeat.tables.errors import (
     unfit_label,
     unfit_value,
 )
-from eigenfeat.tables.source import Choice, DenseChunk, Options, Source, label_kind
+from eigenfeat.tables.source import Choice, Chunk, DenseChunk, Options, Source, label_kind
 
 __all__ = ["NpySource", "StoredArray"]
 
@@ -279,21 +279,18 @@ class NpySource(Source):
         """Part of the rows that lie before a position."""
         return skip / max(self._rows.shape[0], 1)
 
-    def complaint(
-        self, chunk: _NpyChunk, row: int, column: int | None, dtype: DType
-    ) -> BadRowError:
+    def complaint(self, chunk: Chunk, row: int, column: int | None, dtype: DType) -> BadRowError:
         """Say what is wrong with a row."""
-        one = slice(row, row + 1)
         if column is not None:
-            where = self.choice.features[column]
-            value = chunk.matrix(one)[0, where]
-            return BadRowError(self.path, "row", row, str(where), unfit_value(value, dtype))
-        value = chunk.labels(one)[0][0]
+            name = str(self.choice.features[column])
+            what = unfit_value(chunk.value(row, column), dtype)
+            return BadRowError(self.path, "row", row, name, what)
+        value = chunk.labels(slice(row, row + 1))[0][0]
         path = self.path if self._labels is None else self._labels.path
-        name = None if self.choice.target is None else str(self.choice.target)
+        target = None if self.choice.target is None else str(self.choice.target)
         if value != value:
-            return BadRowError(path, "row", row, name, missing_value(label=True))
-        return BadRowError(path, "row", row, name, unfit_label(value, str(self.label_kind)))
+            return BadRowError(path, "row", row, target, missing_value(label=True))
+        return BadRowError(path, "row", row, target, unfit_label(value, str(self.label_kind)))
 
 
 class _NpyChunk(DenseChunk):
@@ -326,6 +323,10 @@ class _NpyChunk(DenseChunk):
             self._rows.read(rows.start, found)
             self._last = rows, found
         return self._last[1]
+
+    def value(self, row: int, column: int) -> float:
+        found: float = self.matrix(slice(row, row + 1))[:, self._columns][0, column]
+        return found
 
     def labels(self, rows: slice) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
         if self._labels is None or self._label_array is None:

@@ -141,11 +141,14 @@ class Chunk(ABC):
         Rows between the restart point and this chunk's first.
     dropped : int
         Bad rows that parsing has left out.
+    lines : bytes
+        The text that they were parsed from, of formats that are text.
     """
 
     offset: int = 0
     first: int = 0
     dropped: int = 0
+    lines: bytes = b""
 
     @abstractmethod
     def __len__(self) -> int:
@@ -154,6 +157,10 @@ class Chunk(ABC):
     @abstractmethod
     def labels(self, rows: slice) -> _Labels:
         """Labels of some rows, and which of them are fit (None: all)."""
+
+    def value(self, row: int, column: int) -> float:
+        """One feature of a dense row; NaN where it is missing."""
+        raise NotImplementedError("sparse rows")
 
 
 class DenseChunk(Chunk):
@@ -207,7 +214,7 @@ class Source(ABC):
         """Chunks from the one on that holds row `skip` after a restart point."""
 
     @abstractmethod
-    def complaint(self, chunk: Any, row: int, column: int | None, dtype: DType) -> BadRowError:
+    def complaint(self, chunk: Chunk, row: int, column: int | None, dtype: DType) -> BadRowError:
         """Say what is wrong with a row of a chunk, at a feature or (None) at the label."""
 
     @abstractmethod

@@ -20,6 +20,7 @@ from eigenfeat._base.validation import check_whole, show
 from eigenfeat.tables.errors import BadRowError, OptionError, missing_value, unfit_label
 from eigenfeat.tables.source import (
     Choice,
+    Chunk,
     ColumnNumbers,
     Options,
     Source,
@@ -156,7 +157,7 @@ class SvmlightSource(Source):
                 place -= len(data)
         return count
 
-    def complaint(self, chunk: Any, row: int, column: int | None, dtype: DType) -> BadRowError:
+    def complaint(self, chunk: Chunk, row: int, column: int | None, dtype: DType) -> BadRowError:
         """Say what is wrong with the label of a row."""
         value = float(chunk.labels(slice(row, row + 1))[0][0])
         filled = [i for i, line in enumerate(chunk.lines.split(b"\n")) if _content(line)]
