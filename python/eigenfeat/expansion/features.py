@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EXPANSIONS",
+    "CoreRows",
     "ExpandedRows",
     "WideColumns",
     "check_powers",
@@ -41,6 +42,9 @@ __all__ = [
     "is_wide_columns",
     "take_rows",
 ]
+
+_Doubles: TypeAlias = NDArray[np.float64]
+_Weight: TypeAlias = NDArray[np.float64] | None
 
 EXPANSIONS = ("half_wave", "shifted", "polynomial", "none")
 
@@ -61,6 +65,50 @@ class WideColumns(Protocol):
 
     def __getitem__(self, key: tuple[slice, Any]) -> WideColumns:
         """Some of the directions."""
+
+
+class CoreRows(Protocol):
+    """Rows of features in the compiled core, ``FeatureRows32`` or ``64``, and passes over them."""
+
+    n_rows: int
+    n_columns: int
+
+    def scores(self, coefficients: Floats, n_threads: int) -> Floats:
+        """``Phi W`` (n, k)."""
+
+    def products(self, residuals: Floats, n_threads: int) -> _Doubles:
+        """``Phi^T R`` (p, k)."""
+
+    def sums(self, weights: _Weight, n_threads: int) -> tuple[_Doubles, _Doubles]:
+        """Sums and sums of squares (p,) of the columns."""
+
+    def gradient(
+        self,
+        labels: NDArray[np.int32],
+        weights: _Weight,
+        energy_weight: float,
+        coefficients: _Doubles,
+        n_threads: int,
+    ) -> tuple[float, float, _Doubles]:
+        """Loss, energy, and gradient (p, k)."""
+
+    def metric(
+        self,
+        weights: _Weight,
+        scale: _Doubles,
+        diagonal: _Doubles,
+        factor: float,
+        dual: bool,
+        half: bool,
+        n_threads: int,
+    ) -> core.Metric:
+        """Factor of the Gram matrix and a diagonal."""
+
+    def residual(self, weights: _Weight, scale: _Doubles, ridge: float, n_threads: int) -> float:
+        """What the rows leave open of the trace."""
+
+    def gram(self, weights: _Weight, scale: _Doubles, half: bool, n_threads: int) -> _Doubles:
+        """Gram matrix, packed by rows of its lower triangle."""
 
 
 def is_wide_columns(directions: object) -> TypeGuard[WideColumns]:
@@ -274,7 +322,7 @@ class ExpandedRows:
         X = self.X if isinstance(self.X, np.ndarray) else self.X.toarray()
         return np.hstack([X.astype(self.dtype, copy=False), expanded])
 
-    def core(self, constant: bool) -> Any:
+    def core(self, constant: bool) -> CoreRows:
         """Rows for the compiled core, optionally with a last feature of ones."""
         dtype = self.dtype
         arguments: dict[str, Any] = {
@@ -291,15 +339,17 @@ class ExpandedRows:
             arguments["directions"] = np.ascontiguousarray(self.directions, dtype=dtype)
             if self.offset is not None:
                 arguments["offset"] = np.ascontiguousarray(self.offset, dtype=dtype)
-        return _core_class(dtype)(**arguments)
+        found: CoreRows = _core_class(dtype)(**arguments)
+        return found
 
 
-def core_rows(X: Rows | ExpandedRows, constant: bool) -> Any:
+def core_rows(X: Rows | ExpandedRows, constant: bool) -> CoreRows:
     """Rows as the core's linear model reads them: an array, a sparse matrix or `ExpandedRows`."""
     if isinstance(X, ExpandedRows):
         return X.core(constant)
     rows = check_rows(X)
-    return _core_class(rows.dtype)(**row_arguments(rows), constant=constant)
+    found: CoreRows = _core_class(rows.dtype)(**row_arguments(rows), constant=constant)
+    return found
 
 
 def take_rows(

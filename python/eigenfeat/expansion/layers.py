@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,7 +119,12 @@ class Layer(Directions):
         )
 
 
-def as_layer(gem: Any) -> Layer:
+class _Extractor(Protocol):
+    expansion: str
+    powers: Sequence[int]
+
+
+def as_layer(gem: _Extractor) -> Layer:
     """Convert a fitted extractor to a layer."""
     kept = {field.name: getattr(gem, f"{field.name}_") for field in fields(Directions)}
     return Layer(**kept, expansion=gem.expansion, powers=tuple(gem.powers))

@@ -55,8 +55,10 @@ class Split:
             asked = [
                 t["params"].get("include_input", self.base.include_input) for t in same_solution
             ]
-            how = {"layers": tuple(layers), "include_input": any(asked)}
-            projected = [part.read_as(**how) for part in (self.train, self.held)]
+            projected = [
+                part.read_as(replace(part.reading, layers=tuple(layers), include_input=any(asked)))
+                for part in (self.train, self.held)
+            ]
             for model, mask, same_features in self._same_features(same_solution, layers[-1]):
                 expansion, powers = model._expansion()
                 last = replace(layers[-1].kept(mask), expansion=expansion, powers=powers)

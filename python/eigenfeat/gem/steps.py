@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -208,7 +209,8 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
         for level in range(1, self.depth):
             layers.append(self._layer(groups, layers, level))
         started = time.perf_counter()
-        features = rows.read_as(layers=tuple(layers), include_input=self.include_input)
+        reading = replace(rows.reading, layers=tuple(layers), include_input=self.include_input)
+        features = rows.read_as(reading)
         logit = self._logit(self.penalty)
         with steps_of(self, logit):
             logit.fit_path(features, None, None)
@@ -264,7 +266,8 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
     def _layer(self, groups: LabelledRows, layers: Sequence[Layer], level: int) -> Layer:
         """A layer after the first, from moments of the features of those before it."""
         started = time.perf_counter()
-        moments = groups.read_as(layers=tuple(layers), hidden=True).moments()
+        reading = replace(groups.reading, layers=tuple(layers), hidden=True)
+        moments = groups.read_as(reading).moments()
         columns = moments.n_features_in_
         self._say(f"moments of layer {level + 1}: {columns} columns", started)
         return as_layer(self._gem(level, len(moments.active_classes))._adopt(moments))

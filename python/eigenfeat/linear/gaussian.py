@@ -178,8 +178,7 @@ class GaussianClasses:
     def _of_means(self, means: _Array) -> _Array:
         """Packed Gram matrix of the class means, weighted and scaled as that of the rows."""
         rows = Block(np.ascontiguousarray(means.T)).core(False)
-        found: _Array = rows.gram(self.weights, self.scale, False, self._n_threads)
-        return found
+        return rows.gram(self.weights, self.scale, False, self._n_threads)
 
     def _drawn(self, rows: LabelledRows, random: Any) -> Block | None:
         """Rows to leave out, drawn evenly from the classes; never nearly all of a class."""

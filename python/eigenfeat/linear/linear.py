@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -138,7 +139,7 @@ class LinearClassifier(Speaks, LinearModel, FromLogits):
             held_out = LogitProblem(held, constant=self.fit_intercept)
         centre = far_means(rows) if self.fit_intercept else None
         if centre is not None:
-            rows = rows.read_as(centre=centre)
+            rows = rows.read_as(replace(rows.reading, centre=centre))
         problem = LogitProblem(rows, constant=self.fit_intercept)
         self.n_features_in_ = problem.varying
         return problem, held_out, centre

@@ -277,15 +277,14 @@ class Gram:
             return rows.metric(weights, scale, diagonal, factor, dual, half, n_threads)
 
         def squares() -> _Array:
-            found: _Array = rows.sums(weights, n_threads)[1]
-            return found
+            return rows.sums(weights, n_threads)[1]
 
         def left_open(ridge: float) -> float:
             def residual(count: int) -> float:
                 spread = np.linspace(0, rows.n_rows - 1, count).astype(np.intp)
                 some = block.take(spread)
                 parts = some.weight, scale, ridge, n_threads
-                return float(some.core(constant).residual(*parts))
+                return some.core(constant).residual(*parts)
 
             return rows.n_rows * _extrapolated(residual, rows.n_rows) / rows.n_columns
 

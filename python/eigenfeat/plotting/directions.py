@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,17 +90,19 @@ def gem_to_draw(gem: BaseEstimator | SimpleNamespace, name: str) -> GEM | Simple
     return found
 
 
-def check_pairs(pairs: Any) -> list[tuple[Hashable, Hashable]]:
+def check_pairs(pairs: object) -> list[tuple[Hashable, Hashable]]:
     """Refuse what is no sequence of pairs of labels."""
-    good = isinstance(pairs, (Sequence, np.ndarray)) and not isinstance(pairs, (str, bytes))
-    if not good or not len(pairs):
+    if not _is_sequence(pairs) or not len(pairs):
         raise ValueError(f"pairs: expected pairs of labels, got {show(pairs)}")
     return [check_pair(pair, "pairs") for pair in pairs]
 
 
-def check_pair(pair: Any, name: str) -> tuple[Hashable, Hashable]:
+def check_pair(pair: object, name: str) -> tuple[Hashable, Hashable]:
     """Refuse what is no pair of labels."""
-    good = isinstance(pair, (Sequence, np.ndarray)) and not isinstance(pair, (str, bytes))
-    if not good or len(pair) != 2 or any(np.ndim(label) for label in pair):
+    if not _is_sequence(pair) or len(pair) != 2 or any(np.ndim(label) for label in pair):
         raise ValueError(f"{name}: expected two labels in each, got {show(pair)}")
     return pair[0], pair[1]
+
+
+def _is_sequence(value: object) -> TypeGuard[Sequence[Any]]:
+    return isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, (str, bytes))

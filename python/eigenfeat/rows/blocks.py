@@ -6,19 +6,23 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from eigenfeat._base import threads
-from eigenfeat._base.types import Codes, Floats
+from eigenfeat._base.types import Codes, Floats, Rows, Targets, Weights
 from eigenfeat._base.validation import show
-from eigenfeat.expansion.features import core_rows, take_rows
+from eigenfeat.expansion.features import CoreRows, core_rows, take_rows
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from scipy.sparse import csr_array
+
+    _Blocks: TypeAlias = "RowBlocks | Iterator[Any] | Callable[[], Iterable[Any]]"
 
 __all__ = [
     "ArrayBlocks",
@@ -53,9 +57,9 @@ class Block:
 
     X: Any
     y: Any = None
-    weight: Any = None
+    weight: npt.NDArray[np.float64] | None = None
     start: int = 0
-    missing: Any = None
+    missing: npt.NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -67,24 +71,21 @@ class Block:
         missing = None if self.missing is None else self.missing[rows]
         return Block(take_rows(self.X, rows), y, weight, self.start, missing)
 
-    def core(self, constant: bool) -> Any:
+    def core(self, constant: bool) -> CoreRows:
         """Rows for the core's linear model, optionally with a last feature of ones."""
         return core_rows(self.X, constant)
 
     def scores(self, W: npt.NDArray[np.float64], constant: bool, n_threads: int | None) -> Floats:
         """Logits (m, k) for the weights W (p, k), in the type of the rows."""
         weights = np.ascontiguousarray(W, dtype=_floating(self.X))
-        found: npt.NDArray[Any] = self.core(constant).scores(weights, threads.resolve(n_threads))
-        return found
+        return self.core(constant).scores(weights, threads.resolve(n_threads))
 
     def products(
         self, residuals: Floats, constant: bool, n_threads: int | None
     ) -> npt.NDArray[np.float64]:
         """``Phi^T residuals``, (p, k)."""
         residuals = np.ascontiguousarray(residuals, dtype=_floating(self.X))
-        rows = self.core(constant)
-        found: npt.NDArray[np.float64] = rows.products(residuals, threads.resolve(n_threads))
-        return found
+        return self.core(constant).products(residuals, threads.resolve(n_threads))
 
 
 class RowBlocks(ABC):
@@ -242,7 +243,7 @@ class GeneratedBlocks(RowBlocks):
             del block
 
 
-def is_blocks(X: object) -> bool:
+def is_blocks(X: object) -> TypeGuard[_Blocks]:
     """Whether `X` is rows in blocks: `RowBlocks`, an iterator, or a function that returns one."""
     return isinstance(X, (RowBlocks, Iterator)) or (callable(X) and not hasattr(X, "shape"))
 
@@ -260,9 +261,7 @@ def check_no_list(X: object) -> None:
         )
 
 
-def as_blocks(
-    X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-) -> RowBlocks:
+def as_blocks(X: Rows | _Blocks, y: Targets = None, sample_weight: Weights = None) -> RowBlocks:
     """Rows of any kind as `RowBlocks`: those as they are, others in the wrapper that fits."""
     if isinstance(X, RowBlocks):
         return X

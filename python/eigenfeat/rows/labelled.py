@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from eigenfeat.moments.class_moments import ClassMoments
     from eigenfeat.rows.blocks import Block
     from eigenfeat.rows.completion import GaussianRows
+    from eigenfeat.rows.reading import Reading
 
 __all__ = ["LabelledRows"]
 
@@ -29,9 +30,12 @@ class LabelledRows(ABC):
     ----------
     in_memory : bool
         Whether a pass costs no reading, and what was made of the rows is kept between passes.
+    reading : Reading
+        How they are read.
     """
 
     in_memory: ClassVar[bool]
+    reading: Reading
 
     @property
     @abstractmethod
@@ -83,8 +87,8 @@ class LabelledRows(ABC):
         raise NotImplementedError("rows that are not in memory")
 
     @abstractmethod
-    def read_as(self, **changes: Any) -> LabelledRows:
-        """The same rows, read in another way; see `Reading`."""
+    def read_as(self, reading: Reading) -> LabelledRows:
+        """The same rows, read in another way."""
 
     @abstractmethod
     def narrowed(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.types import Codes, DType, Floats, Labels
-from eigenfeat.expansion.features import ExpandedRows
+from eigenfeat.expansion.features import CoreRows, ExpandedRows
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block
@@ -33,9 +33,9 @@ _Result = TypeVar("_Result")
 class KeptBlock(Block):
     """A block that later passes read again: what the core reads is made once."""
 
-    def core(self, constant: bool) -> Any:
+    def core(self, constant: bool) -> CoreRows:
         """See `Block.core`."""
-        held = self.__dict__.setdefault("_cores", {})
+        held: dict[bool, CoreRows] = self.__dict__.setdefault("_cores", {})
         if constant not in held:
             held[constant] = super().core(constant)
         return held[constant]
@@ -160,14 +160,13 @@ class MemoryRows(LabelledRows):
         block = self.block
         return replace(self, block=KeptBlock(block.X.astype(np.float32), block.y, block.weight))
 
-    def read_as(self, **changes: Any) -> MemoryRows:
+    def read_as(self, reading: Reading) -> MemoryRows:
         """The same rows, read in another way: at once, but for layers that hide."""
-        reading = replace(self.reading, **changes)
         if reading.hidden:
             return replace(self, reading=reading)
         return self._holding(reading.whole(self.block.X))
 
-    def _holding(self, X: Any) -> MemoryRows:
+    def _holding(self, X: Floats | csr_array | ExpandedRows) -> MemoryRows:
         return replace(self, block=KeptBlock(X, self.block.y, self.block.weight))
 
     def narrowed(

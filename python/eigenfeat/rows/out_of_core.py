@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,7 +42,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def given_blocks(
-    X: Any, y: Targets, sample_weight: Weights = None, *, labelled: bool = True
+    X: object, y: Targets, sample_weight: Weights = None, *, labelled: bool = True
 ) -> RowBlocks | None:
     """Rows as blocks if they came so, or are in a memory-mapped array; else None.
 
@@ -72,7 +72,7 @@ def given_blocks(
     return ArrayBlocks(X, y, sample_weight)
 
 
-def is_mapped(X: object) -> bool:
+def is_mapped(X: object) -> TypeGuard[NDArray[Any]]:
     """Whether rows are a memory-mapped array of real numbers, to be read block by block."""
     return (
         isinstance(X, np.memmap)

@@ -320,10 +320,8 @@ def logit_terms(
     ``sum_i w_i loss_i``, ``sum_i w_i |z_i|^2`` with ``z_i = W^T phi_i``, and the gradient of the
     first plus ``energy_weight / 2`` times the second.
     """
-    terms: tuple[float, float, _Array] = block.core(constant).gradient(
-        block.y, block.weight, energy_weight, W, _threads.resolve(n_threads)
-    )
-    return terms
+    threads = _threads.resolve(n_threads)
+    return block.core(constant).gradient(block.y, block.weight, energy_weight, W, threads)
 
 
 def scaled_gram(

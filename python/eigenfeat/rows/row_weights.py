@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,15 @@ from eigenfeat.expansion.features import take_rows
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from scipy.sparse import csr_array
+
+    from eigenfeat._base.types import Floats, Targets
+    from eigenfeat.expansion.features import ExpandedRows
+
 __all__ = ["class_weighted", "row_weights", "weighted_rows"]
+
+_Rows = TypeVar("_Rows", bound="Floats | csr_array | ExpandedRows | NDArray[np.intp]")
+_Labels = TypeVar("_Labels", bound="Targets")
 
 
 def row_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
@@ -32,7 +40,9 @@ def row_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
     return found
 
 
-def weighted_rows(X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, Any, Any]:
+def weighted_rows(
+    X: _Rows, y: _Labels, sample_weight: ArrayLike | None
+) -> tuple[_Rows, _Labels, NDArray[np.float64] | None]:
     """Check weights and leave out the rows that have none.
 
     Parameters
@@ -59,7 +69,8 @@ def weighted_rows(X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any,
         raise ValueError("sample_weight: expected at least one positive weight, got none")
     if kept.all():
         return X, y, weight
-    return take_rows(X, kept), y if y is None else y[kept], weight[kept]
+    some = cast("_Rows", take_rows(X, kept))
+    return some, cast("_Labels", None if y is None else np.asarray(y)[kept]), weight[kept]
 
 
 def class_weighted(

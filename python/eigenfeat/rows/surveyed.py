@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -96,7 +96,8 @@ class SurveyedBlocks(LabelledRows):
             return rows
         found.moments = None  # blocks without NaN have some
         some = rows.take(sampled(rows.n_rows, rows.n_features))
-        return rows.read_as(completion=GaussianRows.fit(some.X, some.weight, n_threads=n_threads))
+        gaussian = GaussianRows.fit(some.X, some.weight, n_threads=n_threads)
+        return rows.read_as(replace(known, completion=gaussian))
 
     @property
     def classes(self) -> Labels:
@@ -162,16 +163,16 @@ class SurveyedBlocks(LabelledRows):
         """Type of the features."""
         return self.reading.dtype(self.survey.dtype)
 
-    def read_as(self, **changes: Any) -> SurveyedBlocks:
-        """The same rows, read in another way; see `Reading`."""
-        return replace(self, reading=replace(self.reading, **changes))
+    def read_as(self, reading: Reading) -> SurveyedBlocks:
+        """The same rows, read in another way."""
+        return replace(self, reading=reading)
 
     def narrowed(
         self, layer: Layer, mask: npt.NDArray[np.bool_], include_input: bool
     ) -> SurveyedBlocks:
         """See `LabelledRows`: passes project on these directions alone."""
         layers = (*self.reading.layers[:-1], layer)
-        return self.read_as(layers=layers, include_input=include_input)
+        return self.read_as(replace(self.reading, layers=layers, include_input=include_input))
 
     def moments(self) -> ClassMoments:
         """See `LabelledRows`; those of all rows, once, from the first pass if it took them."""
@@ -187,7 +188,8 @@ class SurveyedBlocks(LabelledRows):
         mask = np.zeros(self.survey.receipt.n_rows, dtype=bool)
         mask[self._global(numbers)] = True
         chosen = numbers if self.rows is None else self.rows[numbers]
-        return replace(self.read_as(mask=np.packbits(mask)), rows=chosen)
+        reading = replace(self.reading, mask=np.packbits(mask))
+        return replace(self, reading=reading, rows=chosen)
 
     def reduce(
         self,

@@ -238,8 +238,8 @@ def _largest_deviation(block: Block, origin: Array) -> float:
 def _deviation_sums(block: Block, firsts: Array, exponent: int, total: float | None) -> Array:
     """Sums (k, d + 1) of rows less a row of their class, and of weights; merged by adding."""
     deviations = np.ldexp(block.X - firsts[block.y], -exponent)
-    weight = np.ones(len(block)) if total is None else unit_weights(block.weight, total)
-    if total is not None:
+    weight = _unit_weights(block, total)
+    if weight is not None:
         deviations *= weight[:, None]
     out = np.zeros((len(firsts), firsts.shape[1] + 1))
     for c in np.unique(block.y):
@@ -254,9 +254,16 @@ def _class_triangle(
     """R (d, d) of rows less the means of their classes, times the roots of their weights."""
     deviations = np.ldexp(block.X - firsts[block.y], -exponent)
     deviations -= shifts[block.y]
-    if total is not None:
-        deviations *= np.sqrt(unit_weights(block.weight, total))[:, None]
+    weight = _unit_weights(block, total)
+    if weight is not None:
+        deviations *= np.sqrt(weight)[:, None]
     return triangle_of(deviations)
+
+
+def _unit_weights(block: Block, total: float | None) -> Array | None:
+    if block.weight is None or total is None:  # all blocks have weights, or none
+        return None
+    return unit_weights(block.weight, total)
 
 
 def _merge_triangles(a: Array, b: Array) -> Array:
