@@ -64,7 +64,7 @@ class LayerTraining {
   LayerTraining& operator=(const LayerTraining&) = delete;
 
   // rows: row-major (B, d), finite; labels in [0, k); row_weights: nonnegative, of mean 1 over all rows
-  // of a data set, or empty (all ones); shift and rate finite and nonnegative.
+  // of a data set, or empty (all ones); shift >= 0 and finite; rate >= 0.
   TrainingLosses step(MatrixView<const T> rows, VectorView<const std::int32_t> labels,
                       VectorView<const T> row_weights, T shift, T rate, int n_threads);
 

@@ -335,8 +335,7 @@ TrainingLosses LayerTraining<T>::step(MatrixView<const T> rows,
           std::to_string(n) + " entries", std::to_string(row_weights.size));
   require(shift >= T(0) && std::isfinite(shift), "shift", "a finite number, 0 or more",
           std::to_string(shift));
-  require(rate >= T(0) && std::isfinite(rate), "rate", "a finite number, 0 or more",
-          std::to_string(rate));
+  require(rate >= T(0), "rate", "a number, 0 or more", std::to_string(rate));
   for (index_t i = 0; i < n; ++i) {
     require(labels[i] >= 0 && labels[i] < s.classes(), "labels",
             "indices in [0, " + std::to_string(s.classes()) + ")",
