@@ -101,14 +101,7 @@ class Layer(Directions):
     def transform(self, X: Floats | csr_array, n_threads: int | None) -> Floats:
         """Expanded features of rows, as one array."""
         if is_wide_columns(self.directions):
-            wide = self.project(X, n_threads)
-            return ExpandedRows(
-                None,
-                self.directions,
-                expansion=self.expansion,
-                powers=self.powers,
-                projections=wide,
-            ).toarray()
+            return self.features(self.project(X, n_threads)).toarray()
         return expand(
             X,
             self.directions,
@@ -116,6 +109,19 @@ class Layer(Directions):
             expansion=self.expansion,
             powers=self.powers,
             n_threads=n_threads,
+        )
+
+    def features(
+        self, projections: Floats, inputs: Floats | csr_array | None = None
+    ) -> ExpandedRows:
+        """Expanded features of projections (n, F), preceded by the columns of `inputs` if given."""
+        return ExpandedRows(
+            inputs,
+            self.directions,
+            expansion=self.expansion,
+            powers=self.powers,
+            include_input=inputs is not None,
+            projections=projections,
         )
 
 
@@ -185,14 +191,7 @@ def layer_features(
         projections = project_rows(inputs, layers[-1:], n_threads)
     else:
         projections = project_rows(X, layers, n_threads)
-    return ExpandedRows(
-        inputs,
-        last.directions,
-        expansion=last.expansion,
-        powers=last.powers,
-        include_input=include_input,
-        projections=projections,
-    )
+    return last.features(projections, inputs)
 
 
 # ---- files ---------------------------------------------------------------------------------------

@@ -174,15 +174,8 @@ class MemoryRows(LabelledRows):
     ) -> MemoryRows:
         """See `LabelledRows`: of the projections that are kept."""
         rows = self.block.X
-        found = ExpandedRows(
-            rows.X if include_input else None,
-            layer.directions,
-            expansion=layer.expansion,
-            powers=layer.powers,
-            include_input=include_input,
-            projections=rows.projections if mask.all() else rows.projections[:, mask],
-        )
-        return self._holding(found)
+        projections = rows.projections if mask.all() else rows.projections[:, mask]
+        return self._holding(layer.features(projections, rows.X if include_input else None))
 
     def subset(self, rows: Codes) -> MemoryRows:
         """Some of the rows, by their numbers."""
