@@ -3,9 +3,10 @@
 //   H = D^-1 (c B^T B + A) D^-1,   B = diag(w)^1/2 Phi D (n, p),  A diagonal
 //   H^-1 = D (A^-1 - A^-1 B^T K^-1 B A^-1) D,   K = 1/c I + B A^-1 B^T (n, n)
 //
-// with K = L L^T in double by tiles, summed from products in float, and B applied by passes over
-// the features. Error: about eps_float |c B^T B| / min A in the directions where B is largest, which
-// a preconditioner bears. Cost: n^2 p flops for K, n^3 / 3 for the factor, 4 n p k for a solve.
+// with K = L L^T by tiles in the features' type, summed from products in float, and B applied by
+// passes over the features. Error: about eps_float |c B^T B| / min A in the directions where B is
+// largest, which a preconditioner bears: the products have it, and a factor in float adds as much.
+// Cost: n^2 p flops for K, n^3 / 3 for the factor, 4 n p k for a solve.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -21,8 +22,7 @@
 namespace eigenfeat {
 namespace {
 
-using Kernel = TiledLower<double>;
-constexpr index_t kTile = Kernel::kTile;
+constexpr index_t kTile = TiledLower<float>::kTile;
 constexpr index_t kInner = 4096;  // features of one float product
 
 // Rows of a panel, whole tiles: a quarter of all, so that two take half of their memory, but enough
@@ -34,8 +34,9 @@ index_t dual_panel_rows(index_t n, index_t p) {
 }
 
 // sum (m, n) column-major += a b^T over all features, by way of float products.
+template <class T>
 void add_inner(MatrixView<const float> a, MatrixView<const float> b, AlignedBuffer<float>& product,
-               double* sum) {
+               T* sum) {
   const index_t m = a.rows, n = b.rows;
   product.reserve(kTile * kTile);
   const MatrixView<float> c = column_major(product.data(), m, n);
@@ -43,14 +44,15 @@ void add_inner(MatrixView<const float> a, MatrixView<const float> b, AlignedBuff
     const index_t width = std::min(kInner, a.cols - first);
     gemm<float>(Op::transpose, Op::none, 1.0F, a.block(0, first, m, width).transposed(),
                 b.block(0, first, n, width).transposed(), 0.0F, c);
-    for (index_t i = 0; i < m * n; ++i) sum[i] += static_cast<double>(product[i]);
+    for (index_t i = 0; i < m * n; ++i) sum[i] += static_cast<T>(product[i]);
   }
 }
 
 // Tiles of the kernel whose rows lie in one panel and whose columns in another, or in the same.
+template <class T>
 void add_panels(MatrixView<const float> rows, index_t row_begin, MatrixView<const float> columns,
-                index_t column_begin, PerThread<AlignedBuffer<float>>& products, Kernel& kernel,
-                int n_threads) {
+                index_t column_begin, PerThread<AlignedBuffer<float>>& products,
+                TiledLower<T>& kernel, int n_threads) {
   const index_t tall = (rows.rows + kTile - 1) / kTile, wide = (columns.rows + kTile - 1) / kTile;
   for_blocks(tall * wide, n_threads, [&](index_t b, int thread) {
     const index_t i = b / wide, j = b % wide;
@@ -63,13 +65,13 @@ void add_panels(MatrixView<const float> rows, index_t row_begin, MatrixView<cons
 }
 
 template <class T>
-Kernel scaled_kernel(const FeatureRows<T>& features, VectorView<const double> weights,
-                     VectorView<const double> scale, double diagonal, int n_threads) {
+TiledLower<T> scaled_kernel(const FeatureRows<T>& features, VectorView<const double> weights,
+                            VectorView<const double> scale, double diagonal, int n_threads) {
   const index_t n = features.rows(), p = features.cols(), step = dual_panel_rows(n, p);
-  Kernel kernel(n);
+  TiledLower<T> kernel(n);
   for (index_t b = 0; b < kernel.tiles() * (kernel.tiles() + 1) / 2; ++b) {
     const TileIndex at = lower_tile(b);
-    kernel.buffer(at.i, at.j) = AlignedBuffer<double>::zeros(kernel.size(at.i) * kernel.size(at.j));
+    kernel.buffer(at.i, at.j) = AlignedBuffer<T>::zeros(kernel.size(at.i) * kernel.size(at.j));
   }
   const int threads = resolve_threads(n_threads);
   PerThread<TileScratch<T>> scratch(threads);
@@ -88,7 +90,7 @@ Kernel scaled_kernel(const FeatureRows<T>& features, VectorView<const double> we
   }
   for (index_t i = 0; i < n; ++i) {
     const index_t tile = i / kTile, at = i % kTile;
-    kernel.buffer(tile, tile)[at * kernel.size(tile) + at] += diagonal;
+    kernel.buffer(tile, tile)[at * kernel.size(tile) + at] += static_cast<T>(diagonal);
   }
   return kernel;
 }
@@ -149,11 +151,11 @@ class DualMetric final : public Metric {
   // z <- diag(w)^1/2 K^-1 diag(w)^1/2 z
   void solve_kernel(MatrixView<T> z, int n_threads) const {
     const auto root = [&](index_t i) { return roots_.empty() ? 1.0 : roots_[i]; };
-    solve_scaled<double, T>(kernel_, z, root, root, z, n_threads);
+    solve_scaled<T, T>(kernel_, z, root, root, z, n_threads);
   }
 
   FeatureRows<T> features_;
-  Kernel kernel_;
+  TiledLower<T> kernel_;
   bool positive_ = false;
   Vector<double> roots_;
   Vector<double> inverse_;
@@ -168,7 +170,7 @@ double mean_residual(const FeatureRows<T>& features, VectorView<const double> we
   const index_t n = features.rows();
   const double rows = static_cast<double>(n);
   const int threads = threads_for(rows * rows * static_cast<double>(features.cols()), n_threads);
-  const Kernel kernel = scaled_kernel(features, weights, scale, ridge, threads);
+  const TiledLower<T> kernel = scaled_kernel(features, weights, scale, ridge, threads);
   AlignedBuffer<double> dense = AlignedBuffer<double>::zeros(std::max<index_t>(n * n, 1));
   const MatrixView<double> factor = column_major(dense.data(), n, n);
   for (index_t j = 0; j < n; ++j) {
