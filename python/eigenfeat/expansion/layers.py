@@ -36,6 +36,7 @@ __all__ = [
 _Own = TypeVar("_Own", bound="Directions")
 
 _BLOCK_BYTES = 128e6  # features of a block of rows
+_PIECE_BYTES = 8e6  # projections that fit a cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,13 +163,25 @@ def project_rows(
     n, last = X.shape[0], layers[-1]
     out: NDArray[np.float32] | None = None
     for rows, block in hidden_features(X, layers[:-1], n_threads):
-        found = last.project(block, n_threads)
+        found = _projected(block, last, n_threads)
         if len(found) == n:
-            return found.astype(np.float32, copy=False)
+            return found
         if out is None:
             out = np.empty((n, len(last.offset)), dtype=np.float32)
         out[rows] = found
     return np.empty((0, len(last.offset)), dtype=np.float32) if out is None else out
+
+
+def _projected(X: Floats | csr_array, layer: Layer, n_threads: int | None) -> NDArray[np.float32]:
+    """Projections (n, F), float32; those in float64 are formed in pieces that fit a cache."""
+    width = len(layer.offset)
+    step = int(np.clip(_PIECE_BYTES / (8 * max(width, 1)) // 256 * 256, 256, 1 << 17))
+    if X.dtype == np.float32 or not isinstance(X, np.ndarray) or len(X) <= step:
+        return layer.project(X, n_threads).astype(np.float32, copy=False)
+    out = np.empty((len(X), width), dtype=np.float32)
+    for begin in range(0, len(X), step):
+        out[begin : begin + step] = layer.project(X[begin : begin + step], n_threads)
+    return out
 
 
 def _last_input(X: Any, layers: Sequence[Layer], n_threads: int | None) -> Any:
