@@ -136,10 +136,10 @@ class MultinomialLogit(LogitSteps, LinearClassifier):
     those of a float64 array of half a million to 250 million numbers in the first steps, in a copy;
     the last evaluations, and what is stored of them, are in float64. One
     Cholesky factor of a (p, p) float32 matrix is kept during `fit`: 2 p^2 bytes, and twice that
-    while it is summed. With m = `gram_rows` below p, it is one of an (m, m) float64 matrix: 4 m^2
-    bytes, damped by the mean curvature of the directions that m rows leave open. An array of 40
-    columns or more for each class and four rows or more for each column has no such matrix where
-    the first step shows its columns to be nearly uncorrelated.
+    while it is summed. With m = `gram_rows` below p, it is one of an (m, m) matrix of the features'
+    type: 2 m^2 or 4 m^2 bytes, damped by the mean curvature of the directions that m rows leave
+    open. An array of 40 columns or more for each class and four rows or more for each column has no
+    such matrix where the first step shows its columns to be nearly uncorrelated.
 
     `gap_` was too small by a factor of at most 4.1 in 400 fits with a penalty of 0.001 or more or
     an l2 of 1 or more, on four common data sets and, with the default penalty, on separable rows;
@@ -151,10 +151,12 @@ class MultinomialLogit(LogitSteps, LinearClassifier):
 
     ``temperature="auto"`` refits the weights to the rows outside each of three folds (up to 1,000
     rows) or two, with the same penalties, or to a half of at most 20,000 rows beyond 5,000. With
-    `early_stopping`, it uses the rows that are held out anyway. ``penalty="auto"`` fits the same
-    folds with each penalty, from large to small; beyond 1,000 rows one fold, from 0.1 on downhill,
-    and the others with the penalty that it chose. The mean of the folds' weights is where the fit
-    to all rows starts, but for arrays.
+    `early_stopping`, it uses the rows that are held out anyway. Beyond 5,000 rows that are not
+    arrays, the fit starts from the weights of that half, and the sample of `gram_rows` is drawn
+    from it, so that one metric serves both searches. ``penalty="auto"`` fits the same folds with
+    each penalty, from large to small; beyond 1,000 rows one fold, from 0.1 on downhill, and the
+    others with the penalty that it chose. The mean of the folds' weights is where the fit to all
+    rows starts, but for arrays.
 
     ``solver="gaussian"`` has the weights ``H^-1 m_c`` and constants ``log pi_c - m_c^T H^-1 m_c /
     2``, with class means m_c, shares pi_c and ``H = S + rho D^2``: S is the covariance within

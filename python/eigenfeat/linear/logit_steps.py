@@ -28,7 +28,7 @@ from eigenfeat.rows.reading import Reading
 
 if TYPE_CHECKING:
     from eigenfeat._base.core import core
-    from eigenfeat._base.types import Labels, RandomState, Targets, Weights
+    from eigenfeat._base.types import Codes, Labels, RandomState, Targets, Weights
     from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = ["PENALTY", "LogitSteps"]
@@ -92,7 +92,7 @@ class LogitSteps(Iterative):
         unseen = None
         cooled, near = self.temperature, None
         if energies is None or cooled == "auto":
-            # Draws of its own: the fit is the same as without it.
+            # Draws of its own: those of the fit are the same as without it.
             of_fold = partial(self._fold_metric, random=deepcopy(random))
             unseen = Unseen(
                 problem,
@@ -105,10 +105,16 @@ class LogitSteps(Iterative):
         if energies is None:
             assert unseen is not None
             energies, cooled, near = self._chosen(unseen)
-        metric = TriedMetric(problem, partial(self._metric, problem, max(energies), random))
-        W = problem.start(before, centre)
-        if near is not None and before is None and not problem.rows.dense:
-            W = near  # of dense rows a search starts at 0, which may need no Gram matrix
+        # Of dense rows a search starts at 0, which may need no Gram matrix.
+        anywhere = before is None and not problem.rows.dense
+        first = cooled == "auto" and anywhere and len(energies) == 1
+        fold = unseen if first and unseen is not None and unseen.is_one_fold else None
+        among = None if fold is None else fold.parts[0][0]
+        build = partial(self._metric, problem, max(energies), random, among)
+        metric = TriedMetric(problem, build)
+        if fold is not None:
+            cooled, near = self._temperature_and_start(fold, energies[0], metric)
+        W = near if near is not None and anywhere else problem.start(before, centre)
         for i, penalty in enumerate(energies):
             model: Any = self if i == len(energies) - 1 else clone(self)
             if penalties is not None:
@@ -196,14 +202,42 @@ class LogitSteps(Iterative):
             self.coef_ /= self.temperature_
             self.intercept_ /= self.temperature_
 
-    def _metric(
-        self, problem: LogitProblem, energy: float, random: np.random.RandomState
-    ) -> core.Metric:
-        """From all rows it holds what the penalties add; from a sample it is damped."""
+    def _temperature_and_start(
+        self, fold: Unseen, penalty: float, metric: TriedMetric
+    ) -> tuple[float, _Array]:
+        """The temperature of one fold, and its weights, which are near those of all rows."""
+        started, problem = time.perf_counter(), fold.problem
+        enough = self._gram_rows(problem, penalty) <= len(fold.parts[0][0])
+        weights = self._weights(problem.shape[1], penalty)
+        W, logits = fold.of_one_fold(weights, metric.solve if enough else None)
+        found = temperature(logits)
+        self._say(f"temperature: {found:.3g} ({time.perf_counter() - started:.1f} s)")
+        return found, W
+
+    def _gram_rows(self, problem: LogitProblem, energy: float) -> int:
         count = self.gram_rows
         if isinstance(count, str):
             count = gram_rows(problem, energy, self.tol)
-        sample, started = self._sample(problem.n_rows, count, random), time.perf_counter()
+        return problem.n_rows if count is None else min(count, problem.n_rows)
+
+    def _metric(
+        self,
+        problem: LogitProblem,
+        energy: float,
+        random: np.random.RandomState,
+        among: Codes | None,
+    ) -> core.Metric:
+        """From all rows it holds what the penalties add; from a sample it is damped.
+
+        `among` are numbers of rows that a sample is drawn from, if they are enough.
+        """
+        count, started = self._gram_rows(problem, energy), time.perf_counter()
+        if among is not None and count <= len(among):
+            some = np.asarray(among, dtype=np.intp)
+            drawn = self._sample(len(some), count, random)
+            sample: NDArray[np.intp] | None = some if drawn is None else some[drawn]
+        else:
+            sample = self._sample(problem.n_rows, count, random)
         damping = 0.0 if sample is None else float(self.ridge * np.sqrt(problem.total))
         tail = 12.0 if self.max_iter <= 10 else 1.0  # caution brings the first steps farther
         weights = self._weights(problem.shape[1], energy)

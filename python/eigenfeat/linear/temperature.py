@@ -13,9 +13,8 @@ classified correctly.
 
 Held-out logits are those of a few folds. Each fold's weights minimise the objective of the rows
 outside it, to a coarse tolerance; they start from 0, not from the weights of all rows, which know
-the labels. Every fold has a metric of its own: with that of all rows, which know each held-out
-row, the search is slow where there are more features than rows, and ends with logits that are far
-too small.
+the labels. No fold has a metric that knows its held-out rows: with that of all rows the search is
+slow where there are more features than rows, and ends with logits that are far too small.
 Approximate leave-one-out (one Newton step from the weights of all rows) is no alternative here: the
 default penalty leaves most rows nearly without curvature, where a step in the quadratic model of
 the objective is many times too long.
@@ -37,13 +36,13 @@ from eigenfeat._base.types import Codes
 if TYPE_CHECKING:
     from eigenfeat.rows.blocks import Block
 
-__all__ = ["FEW", "Logits", "folds", "held_out_logits", "log_loss", "temperature"]
+__all__ = ["FEW", "SOME", "Logits", "folds", "held_out_logits", "log_loss", "temperature"]
 
 _Array = npt.NDArray[np.float64]
 Logits = list[tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any] | None]]
 
 FEW, _FEW_FOLDS = 1_000, 3  # rows, of which a half would be too few to train on
-_SOME = 5_000  # rows, up to which each is held out in one of two folds
+SOME = 5_000  # rows, up to which each is held out in one of two folds
 _MOST_TRAINED, _MOST_HELD = 20_000, 10_000  # rows of the one fold beyond
 _MOST_LOGITS = 4_000_000  # numbers that are held
 _LARGEST = 50.0  # T, and 1 / T
@@ -64,7 +63,7 @@ def folds(codes: Codes, n_classes: int, random: np.random.RandomState) -> list[t
     fold[order] = np.arange(n) % count
     alone = (np.bincount(codes, minlength=n_classes) == 1)[codes]
     fold[alone] = -1
-    if n <= _SOME:
+    if n <= SOME:
         every = np.arange(n)
         parts = [(every[fold != i], every[fold == i]) for i in range(count)]
         return [(train, held) for train, held in parts if len(train) and len(held)]

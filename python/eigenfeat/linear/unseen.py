@@ -4,6 +4,9 @@ Up to 1,000 rows each fold follows the whole path of penalties. Beyond, the firs
 from a middle penalty, each search starting from the weights of its neighbour, and stops where the
 log loss rises; other folds are fitted with the chosen penalty alone. The mean of the folds' weights
 then is where the fit to all rows starts: it is near, but not the minimum.
+
+With a given penalty and one fold (of more than 5,000 rows) the fit starts from that fold's weights,
+too, and both searches have one metric where one of the fold's rows does for all.
 """
 
 from __future__ import annotations
@@ -18,9 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.lazy import cached_property
-from eigenfeat.linear.lbfgs import minimise
+from eigenfeat.linear.lbfgs import Solve, minimise
 from eigenfeat.linear.temperature import (
     FEW,
+    SOME,
     Logits,
     folds,
     held_out_logits,
@@ -72,13 +76,13 @@ class _Fold:
         self,
         rows: LabelledRows,
         problem_of: Callable[[LabelledRows], LogitProblem],
-        metric: Callable[[LogitProblem], core.Metric],
+        solve_of: Callable[[LogitProblem], Solve],
         part: tuple[Codes, Codes],
         constant: bool,
     ) -> None:
         train, held = part
         self._problem = problem_of(rows.subset(train))
-        self._rough, self._factor = self._problem.rough(), metric(self._problem)
+        self._rough, self._solve = self._problem.rough(), solve_of(self._problem)
         self._held, self._how = rows.subset(held), (constant, rows.n_threads)
 
     def fitted(
@@ -88,7 +92,7 @@ class _Fold:
         problem, rough = self._problem, self._rough
         W = minimise(
             _objective(problem, penalty),
-            partial(_solved, self._factor, problem.n_threads),
+            self._solve,
             np.zeros(problem.shape) if start is None else start,
             tolerance=tolerance,
             max_iterations=_MOST_STEPS,
@@ -139,6 +143,28 @@ class Unseen:
         rows = self.held_out.rows
         return rows.reduce(held_out_logits, operator.add, *how, rows.n_threads)
 
+    @property
+    def is_one_fold(self) -> bool:
+        """Whether the rows held out are those of one fold of many rows."""
+        return self.held_out is None and len(self.parts) == 1 and self.problem.n_rows > SOME
+
+    def of_one_fold(self, penalty: Penalty, solve: Solve | None) -> tuple[_Array, Logits]:
+        """Weights of the one fold, and logits of its rows.
+
+        `solve` is that of a metric of all rows, made without those that are held out; without it
+        the fold has a metric of its own.
+        """
+        part, total = self.parts[0], self.problem.total
+        if solve is None:
+            return self._fold(part, penalty.energy).fitted(penalty, None)
+
+        def scaled(problem: LogitProblem) -> Solve:  # the metric is a sum over rows
+            share = total / problem.total
+            return lambda gradient: share * solve(gradient)
+
+        rows = self.problem.rows
+        return _Fold(rows, self.problem_of, scaled, part, self.constant).fitted(penalty, None)
+
     def choose(self, penalties: Sequence[Penalty], first: int, fixed: float | None) -> Choice:
         """The penalty, from large to small, of the least log loss, at a temperature if it is fixed.
 
@@ -180,10 +206,10 @@ class Unseen:
         return Choice(best, T[best], dict(enumerate(losses)), None)
 
     def _fold(self, part: tuple[Codes, Codes], energy: float, tolerance: float = _COARSE) -> _Fold:
-        def metric(problem: LogitProblem) -> core.Metric:
-            return self.metric(problem, energy, tolerance)
+        def solve_of(problem: LogitProblem) -> Solve:
+            return partial(_solved, self.metric(problem, energy, tolerance), problem.n_threads)
 
-        return _Fold(self.problem.rows, self.problem_of, metric, part, self.constant)
+        return _Fold(self.problem.rows, self.problem_of, solve_of, part, self.constant)
 
 
 def _solved(factor: core.Metric, n_threads: int, gradient: _Array) -> _Array:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -10,6 +12,8 @@ from scipy.special import log_softmax
 from sklearn.datasets import load_digits, load_wine
 
 from eigenfeat import GEM, ArrayBlocks, GEMClassifier, MultinomialLogit, load, save
+from eigenfeat.expansion.layers import as_layer, project_rows
+from eigenfeat.linear.logit_problem import LogitProblem
 from eigenfeat.linear.temperature import folds, temperature
 
 SMALL = {"n_directions": 2, "pairs": "hypercube", "scale": "none"}
@@ -166,20 +170,122 @@ def test_bad_ones_are_named(digits, bad):
         GEMClassifier(temperature=bad).fit(*digits)
 
 
+def metrics(monkeypatch):
+    """Numbers of rows, and the sample of each, of the metrics that are made from now on."""
+    metric, made = LogitProblem.metric, []
+
+    def kept(self, penalty, damping, sample, **options):
+        made.append((self.n_rows, sample))
+        return metric(self, penalty, damping, sample, **options)
+
+    monkeypatch.setattr(LogitProblem, "metric", kept)
+    return made
+
+
 def test_metrics_of_folds_are_of_few_rows_where_those_of_all_rows_are(digits, monkeypatch):
     """Memory and time of a fold stay below those of the fit, also with more features than rows."""
     from eigenfeat.linear import logit_steps
-    from eigenfeat.linear.logit_problem import LogitProblem
 
-    metric, sizes = LogitProblem.metric, []
-
-    def counted(self, penalty, damping, sample, **options):
-        sizes.append(self.n_rows if sample is None else len(sample))
-        return metric(self, penalty, damping, sample, **options)
-
-    monkeypatch.setattr(LogitProblem, "metric", counted)
+    made = metrics(monkeypatch)
     monkeypatch.setattr(logit_steps, "gram_rows", lambda *_: 150)
     model = GEMClassifier(n_directions=3, scale="none").fit(*digits)
+    sizes = [n if sample is None else len(sample) for n, sample in made]
     assert len(sizes) == 4  # all rows, and three folds
     assert max(sizes) == 150
     assert 0.02 < model.temperature_ < 1
+
+
+# ---- more than 5,000 rows: the fit starts from the fold's weights --------------------------------
+
+
+@pytest.fixture(scope="module")
+def many():
+    """5,200 projected rows of five overlapping classes, 36 features."""
+    random = np.random.default_rng(7)
+    y = random.integers(0, 5, 5_200)
+    X = random.standard_normal((5_200, 12)) + 0.8 * random.standard_normal((5, 12))[y]
+    gem = GEM(n_directions=1, pairs="hypercube", scale="none").fit(X[:500], y[:500])
+    return as_layer(gem).features(project_rows(X, [as_layer(gem)], None)), y
+
+
+@pytest.mark.parametrize("rows", [400, 2_600, 2_601, None])
+def test_the_fold_s_weights_are_a_start_and_change_no_minimum(many, rows, monkeypatch):
+    X, y = many
+    how = {"gram_rows": rows, "tol": 1e-8, "max_iter": 1_000}
+    cold, warm = MultinomialLogit(**how), MultinomialLogit(temperature="auto", **how)
+    cold.fit(X, y)
+    made = metrics(monkeypatch)
+    warm.fit(X, y)
+    assert warm.objective_history_[0] < 1.1 * cold.objective_ < cold.objective_history_[0]
+    assert warm.objective_ == pytest.approx(cold.objective_, rel=1e-6)  # in float32
+    assert_allclose(warm.coef_ * warm.temperature_, cold.coef_, atol=1e-2 * abs(cold.coef_).max())
+    train, held = folds(y, 5, np.random.RandomState(0))[0]
+    if rows in (400, 2_600):  # one metric, of no row that is held out
+        assert [(n, len(sample)) for n, sample in made] == [(5_200, rows)]
+        assert not np.intersect1d(made[0][1], held).size
+        assert np.isin(made[0][1], train).all()
+    else:
+        assert sorted(n for n, _ in made) == [2_600, 5_200]
+
+
+@pytest.mark.parametrize("rows", [20, 400, None])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_it_is_that_of_an_exact_fit_of_the_fold(many, rows, weighted, rng):
+    X, y = many
+    weight = 0.1 + rng.random(len(y)) if weighted else None
+    model = MultinomialLogit(temperature="auto", gram_rows=rows).fit(X, y, weight)
+    train, held = folds(y, 5, np.random.RandomState(0))[0]
+    some = None if weight is None else weight[train]
+    exact = MultinomialLogit(tol=1e-7, max_iter=1_000).fit(X.take(train), y[train], some)
+    z = exact.decision_function(X.take(held))
+    aim = temperature([(z, y[held], None if weight is None else weight[held])])
+    assert model.temperature_ == pytest.approx(aim, rel=0.03)
+
+
+def test_with_more_features_than_rows_it_is_that_of_an_exact_fit(rng):
+    """One metric for the fold and for all rows leaves the logits of rows held out as large."""
+    y = rng.integers(0, 3, 5_100)
+    X = rng.standard_normal((5_100, 40)) + 0.4 * rng.standard_normal((3, 40))[y]
+    gem = GEM(n_directions=1, pairs="all", scale="none").fit(X, y)
+    random = rng.standard_normal((40, 900)) / np.sqrt(40)
+    layer = replace(
+        as_layer(gem).kept(np.zeros(len(gem.offset_), bool)),
+        directions=random,
+        offset=np.zeros(900),
+        eigenvalues=np.ones(900),
+        pairs=np.zeros((900, 2), int),
+        ranks=np.zeros(900, int),
+    )
+    features = layer.features(project_rows(X, [layer], None))
+    assert features.shape[1] > len(y)
+    model = MultinomialLogit(temperature="auto", gram_rows=1_200, tol=1e-3).fit(features, y)
+    train, held = folds(y, 3, np.random.RandomState(0))[0]
+    exact = MultinomialLogit(tol=1e-4).fit(features.take(train), y[train])
+    aim = temperature([(exact.decision_function(features.take(held)), y[held], None)])
+    assert model.temperature_ == pytest.approx(aim, rel=0.05)
+
+
+def test_rows_in_blocks_start_there_too(rng):
+    y = rng.integers(0, 4, 5_300)
+    X = rng.standard_normal((5_300, 8)) + rng.standard_normal((4, 8))[y]
+    local = GEMClassifier(**SMALL).fit(X, y)
+    spread = GEMClassifier(**SMALL).fit(ArrayBlocks(X, y, block_rows=1_000))
+    threads = GEMClassifier(**SMALL, n_threads=3).fit(X, y)
+    assert spread.temperature_ == pytest.approx(local.temperature_, rel=1e-3)
+    assert_allclose(spread.predict_proba(X[:50]), local.predict_proba(X[:50]), atol=1e-3)
+    assert_array_equal(threads.predict_proba(X[:50]), local.predict_proba(X[:50]))
+
+
+def test_arrays_paths_and_warm_starts_have_the_weights_of_no_temperature(many):
+    """They start at zero, at the weights of the penalty before, or at those of the fit before."""
+    features, y = many
+    X = features.toarray()
+    plain, auto = MultinomialLogit().fit(X, y), MultinomialLogit(temperature="auto").fit(X, y)
+    assert_allclose(auto.coef_ * auto.temperature_, plain.coef_, rtol=1e-12, atol=1e-15)
+    path = MultinomialLogit(temperature="auto").fit_path(features, y, [0.1, 0.03])
+    bare = MultinomialLogit().fit_path(features, y, [0.1, 0.03])
+    for one, other in zip(path, bare, strict=True):
+        assert_allclose(one.coef_ * one.temperature_, other.coef_, rtol=1e-12, atol=1e-15)
+    again = MultinomialLogit(temperature="auto", warm_start=True).fit(features, y)
+    least = again.objective_
+    assert again.fit(features, y).objective_history_[0] == pytest.approx(least, rel=1e-6)
