@@ -37,7 +37,7 @@ __all__ = ["Gram", "LogitProblem", "Penalty", "gram_rows", "uncentred"]
 _Array = npt.NDArray[np.float64]
 
 _MOST_GRAM_ROWS = 20000
-_PASSES = 13  # over all rows, that a kernel of few of them may cost
+_PASSES = 8  # over all rows, that a kernel of few of them may cost
 _SAVED = 20  # passes that a Gram matrix must cost to be left for a tolerance of 1e-3
 _SAVED_BY_KERNEL = 50  # likewise of a kernel, whose steps cost up to two passes each
 _LEAST_GRAM = 1e11  # operations, half a second
