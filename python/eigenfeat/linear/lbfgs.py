@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Minimum", "Progress", "Trial", "minimise"]
+__all__ = ["NEARBY", "RECENT", "Minimum", "Progress", "Trial", "minimise"]
 
 _Array = npt.NDArray[np.float64]
 Evaluate = Callable[[_Array], "tuple[float, _Array]"]
@@ -26,7 +26,8 @@ _MOST_HALVINGS = 30
 # What an eighth of the steps, and two at least, have brought stands for what is to come. It is no
 # bound: of 384 logits of the usual kind the excess was at most 4 times the estimate and seldom more
 # than it; on plateaus of separable rows with hardly a penalty it was up to 200 times as large.
-_RECENT = 2
+RECENT = 2
+NEARBY = 3  # with a start near the minimum, where steps bring little from the first one on
 _RECENT_SHARE = 8
 _ROUGH = 1e-6  # of the objective: gaps that float32 still tells from rounding
 _FLOAT32 = float(np.finfo(np.float32).eps)
@@ -99,6 +100,7 @@ def minimise(
     callback: Callable[[Progress], bool] | None = None,
     rough: Evaluate | None = None,
     trial: Trial | None = None,
+    recent: int = RECENT,
 ) -> Minimum:
     """Minimise a smooth convex function.
 
@@ -125,6 +127,8 @@ def minimise(
         returned is of `evaluate`.
     trial : Trial, optional
         A metric to be tried before that of `solve`.
+    recent : int
+        Least number of steps whose decrease stands for what is to come.
     """
     current, is_rough = (evaluate, False) if rough is None else (rough, True)
     solved = solve if trial is None else trial.solve
@@ -146,7 +150,7 @@ def minimise(
     while True:
         direction = _direction(state, pairs)
         norm = float(np.sqrt(max(_dot(state.gradient, state.solved), 0.0)))
-        gap = _gap(state, direction, history)
+        gap = _gap(state, direction, history, recent)
         near = gap <= max(tolerance, _ROUGH) * abs(state.objective)
         if is_rough and (near or iteration == max_iterations):
             exactly()
@@ -197,13 +201,13 @@ def _fails(trial: Trial, iteration: int, pairs: deque[_Pair]) -> bool:
     return iteration == trial.steps
 
 
-def _gap(state: _State, direction: _Array, history: list[float]) -> float:
+def _gap(state: _State, direction: _Array, history: list[float], recent: int) -> float:
     """Excess over the minimum: that of the quadratic model, or what the last steps have brought."""
     model = _model_gap(state, direction)
     steps = len(history) - 1
     if steps == 0:
         return _CAUTION * model
-    recent = max(_RECENT, steps // _RECENT_SHARE)
+    recent = max(recent, steps // _RECENT_SHARE)
     return max(model, history[max(steps - recent, 0)] - history[-1])
 
 

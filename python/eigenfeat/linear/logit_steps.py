@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 
 from eigenfeat._base.speaking import warn_caller
 from eigenfeat.linear.gaussian import GaussianClasses
-from eigenfeat.linear.lbfgs import Minimum, minimise
+from eigenfeat.linear.lbfgs import NEARBY, RECENT, Minimum, minimise
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty, gram_rows, uncentred
 from eigenfeat.linear.logit_watch import Watch
 from eigenfeat.linear.temperature import temperature
@@ -89,19 +89,9 @@ class LogitSteps(Iterative):
         energies = penalties
         if energies is None and not isinstance(self.penalty, str):
             energies = (self.penalty,)
-        unseen = None
         cooled, near = self.temperature, None
-        if energies is None or cooled == "auto":
-            # Draws of its own: those of the fit are the same as without it.
-            of_fold = partial(self._fold_metric, random=deepcopy(random))
-            unseen = Unseen(
-                problem,
-                partial(_fold_problem, constant=self.fit_intercept),
-                of_fold,
-                held_out,
-                self.fit_intercept,
-                deepcopy(random),
-            )
+        asked = energies is None or cooled == "auto"
+        unseen = self._unseen(problem, held_out, random) if asked else None
         if energies is None:
             assert unseen is not None
             energies, cooled, near = self._chosen(unseen)
@@ -114,7 +104,8 @@ class LogitSteps(Iterative):
         metric = TriedMetric(problem, build)
         if fold is not None:
             cooled, near = self._temperature_and_start(fold, energies[0], metric)
-        W = near if near is not None and anywhere else problem.start(before, centre)
+        near = near if anywhere else None
+        W, recent = (problem.start(before, centre), RECENT) if near is None else (near, NEARBY)
         for i, penalty in enumerate(energies):
             model: Any = self if i == len(energies) - 1 else clone(self)
             if penalties is not None:
@@ -123,9 +114,22 @@ class LogitSteps(Iterative):
             model.classes_, model.n_features_in_ = self.classes_, self.n_features_in_
             if hasattr(self, "feature_names_in_"):
                 model.feature_names_in_ = self.feature_names_in_
-            W = model._minimise(problem, metric, W, held_out, centre)
+            W = model._minimise(problem, metric, W, held_out, centre, recent)
             model._cool(model._temperature(unseen) if cooled == "auto" else cooled)
             yield model
+
+    def _unseen(
+        self, problem: LogitProblem, held_out: LogitProblem | None, random: np.random.RandomState
+    ) -> Unseen:
+        """Rows for penalty and temperature, with draws that leave those of the fit as they are."""
+        return Unseen(
+            problem,
+            partial(_fold_problem, constant=self.fit_intercept),
+            partial(self._fold_metric, random=deepcopy(random)),
+            held_out,
+            self.fit_intercept,
+            deepcopy(random),
+        )
 
     def _in_closed_form(self, penalties: Sequence[float] | None, n_classes: int) -> bool:
         """Whether the weights are those of Gaussian classes."""
@@ -257,6 +261,7 @@ class LogitSteps(Iterative):
         W: _Array,
         held_out: LogitProblem | None,
         centre: _Array | None,
+        recent: int,
     ) -> NDArray[np.float64]:
         penalty = self._weights(problem.shape[1], self.penalty_)
         watch = Watch(held_out, partial(uncentred, centre=centre), self._say, self._step_done)
@@ -271,6 +276,7 @@ class LogitSteps(Iterative):
             callback=watch,
             rough=None if rough is None else lambda W: rough.objective(W, penalty),
             trial=metric.trial(penalty, W),
+            recent=recent,
         )
         metric.done()
         self._record(found, watch)
