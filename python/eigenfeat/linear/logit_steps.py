@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 
 from eigenfeat._base.speaking import warn_caller
 from eigenfeat.linear.gaussian import GaussianClasses
-from eigenfeat.linear.lbfgs import NEARBY, RECENT, Minimum, minimise
+from eigenfeat.linear.lbfgs import NEARBY, RECENT, Minimum, Solve, minimise
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty, gram_rows, uncentred
 from eigenfeat.linear.logit_watch import Watch
 from eigenfeat.linear.temperature import temperature
@@ -28,7 +28,7 @@ from eigenfeat.rows.reading import Reading
 
 if TYPE_CHECKING:
     from eigenfeat._base.core import core
-    from eigenfeat._base.types import Codes, Labels, RandomState, Targets, Weights
+    from eigenfeat._base.types import Labels, RandomState, Targets, Weights
     from eigenfeat.rows.labelled import LabelledRows
 
 __all__ = ["PENALTY", "LogitSteps"]
@@ -40,6 +40,8 @@ PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)  # that "auto" chooses from
 _MOST_BYTES = 64e6  # of a fold's rows that are brought here
 _FIRST = 2  # of them, with more than 1,000 rows
 _LEAST_GRAM_ROWS = 2_000
+_CHEAP_GRAM = 1e11  # operations for a fold's, half a second
+_ENOUGH = 4  # times as many rows as features, for a metric of all
 _MOST_BY_LBFGS = 100  # classes, of which "auto" minimises the objective
 
 
@@ -92,19 +94,17 @@ class LogitSteps(Iterative):
         cooled, near = self.temperature, None
         asked = energies is None or cooled == "auto"
         unseen = self._unseen(problem, held_out, random) if asked else None
-        if energies is None:
-            assert unseen is not None
-            energies, cooled, near = self._chosen(unseen)
         # Of dense rows a search starts at 0, which may need no Gram matrix.
         anywhere = before is None and not problem.rows.dense
-        first = cooled == "auto" and anywhere and len(energies) == 1
-        fold = unseen if first and unseen is not None and unseen.is_one_fold else None
-        among = None if fold is None else fold.parts[0][0]
-        build = partial(self._metric, problem, max(energies), random, among)
-        metric = TriedMetric(problem, build)
-        if fold is not None:
-            cooled, near = self._temperature_and_start(fold, energies[0], metric)
-        near = near if anywhere else None
+        single = energies is None or (cooled == "auto" and len(energies) == 1)
+        if unseen is not None and anywhere and single and unseen.is_one_fold:
+            energies, cooled, near, metric = self._of_one_fold(unseen, energies, random)
+        else:
+            if energies is None:
+                assert unseen is not None
+                energies, cooled, near = self._chosen(unseen, None)
+            build = partial(self._metric, problem, max(energies), random, None)
+            metric, near = TriedMetric(problem, build), near if anywhere else None
         W, recent = (problem.start(before, centre), RECENT) if near is None else (near, NEARBY)
         for i, penalty in enumerate(energies):
             model: Any = self if i == len(energies) - 1 else clone(self)
@@ -162,12 +162,14 @@ class LogitSteps(Iterative):
         self._cool(gaussian.temperature(found) if auto else float(self.temperature))
         self._say(f"temperature: {self.temperature_:.3g} ({time.perf_counter() - started:.1f} s)")
 
-    def _chosen(self, unseen: Unseen) -> tuple[list[float], float | str, _Array | None]:
+    def _chosen(
+        self, unseen: Unseen, solve: Solve | None
+    ) -> tuple[list[float], float | str, _Array | None]:
         """The penalty of the least held-out log loss, its temperature, and weights near its own."""
         started, k = time.perf_counter(), unseen.problem.shape[1]
         fixed = None if self.temperature == "auto" else float(self.temperature)
         penalties = [self._weights(k, one) for one in PENALTIES]
-        found = unseen.choose(penalties, _FIRST, fixed)
+        found = unseen.choose(penalties, _FIRST, fixed, solve)
         told = ", ".join(f"{PENALTIES[i]:.3g}: {x:.4g}" for i, x in sorted(found.losses.items()))
         seconds = time.perf_counter() - started
         self._say(f"penalty: {PENALTIES[found.number]:.3g} (log losses {told}; {seconds:.1f} s)")
@@ -186,7 +188,7 @@ class LogitSteps(Iterative):
         n, p = problem.n_rows, problem.shape[0]
         count = gram_rows(problem, energy, tolerance)
         if n > p:
-            count = min(count, max(_LEAST_GRAM_ROWS, p // 2))
+            count = min(count, max(_LEAST_GRAM_ROWS, p // 2, int(_CHEAP_GRAM / p**2)))
         sample = self._sample(n, count, random)
         damping = 0.0 if sample is None else float(self.ridge * np.sqrt(problem.total))
         penalty = self._weights(problem.shape[1], energy)
@@ -206,17 +208,27 @@ class LogitSteps(Iterative):
             self.coef_ /= self.temperature_
             self.intercept_ /= self.temperature_
 
-    def _temperature_and_start(
-        self, fold: Unseen, penalty: float, metric: TriedMetric
-    ) -> tuple[float, _Array]:
-        """The temperature of one fold, and its weights, which are near those of all rows."""
+    def _of_one_fold(
+        self, fold: Unseen, energies: Sequence[float] | None, random: np.random.RandomState
+    ) -> tuple[Sequence[float], float | str, _Array | None, TriedMetric]:
+        """Penalty, temperature, weights near those of all rows, and their metric.
+
+        It is one of the fold's rows if they are enough for all, and then the fold's metric, too.
+        """
         started, problem = time.perf_counter(), fold.problem
-        enough = self._gram_rows(problem, penalty) <= len(fold.parts[0][0])
-        weights = self._weights(problem.shape[1], penalty)
-        W, logits = fold.of_one_fold(weights, metric.solve if enough else None)
+        energy = PENALTIES[_FIRST] if energies is None else energies[0]
+        train = np.asarray(fold.parts[0][0], dtype=np.intp)
+        enough = self._gram_rows(problem, energy) <= len(train)
+        enough = enough or (self.gram_rows == "auto" and len(train) >= _ENOUGH * problem.shape[0])
+        build = partial(self._metric, problem, energy, random, train if enough else None)
+        metric = TriedMetric(problem, build)
+        solve = metric.solve if enough else None
+        if energies is None:
+            return *self._chosen(fold, solve), metric
+        W, logits = fold.of_one_fold(self._weights(problem.shape[1], energy), solve)
         found = temperature(logits)
         self._say(f"temperature: {found:.3g} ({time.perf_counter() - started:.1f} s)")
-        return found, W
+        return energies, found, W, metric
 
     def _gram_rows(self, problem: LogitProblem, energy: float) -> int:
         count = self.gram_rows
@@ -229,19 +241,16 @@ class LogitSteps(Iterative):
         problem: LogitProblem,
         energy: float,
         random: np.random.RandomState,
-        among: Codes | None,
+        among: NDArray[np.intp] | None,
     ) -> core.Metric:
         """From all rows it holds what the penalties add; from a sample it is damped.
 
-        `among` are numbers of rows that a sample is drawn from, if they are enough.
+        `among` are numbers of rows that the sample is drawn from.
         """
         count, started = self._gram_rows(problem, energy), time.perf_counter()
-        if among is not None and count <= len(among):
-            some = np.asarray(among, dtype=np.intp)
-            drawn = self._sample(len(some), count, random)
-            sample: NDArray[np.intp] | None = some if drawn is None else some[drawn]
-        else:
-            sample = self._sample(problem.n_rows, count, random)
+        sample = self._sample(problem.n_rows if among is None else len(among), count, random)
+        if among is not None:
+            sample = among if sample is None else among[sample]
         damping = 0.0 if sample is None else float(self.ridge * np.sqrt(problem.total))
         tail = 12.0 if self.max_iter <= 10 else 1.0  # caution brings the first steps farther
         weights = self._weights(problem.shape[1], energy)

@@ -5,8 +5,8 @@ from a middle penalty, each search starting from the weights of its neighbour, a
 log loss rises; other folds are fitted with the chosen penalty alone. The mean of the folds' weights
 then is where the fit to all rows starts: it is near, but not the minimum.
 
-With a given penalty and one fold (of more than 5,000 rows) the fit starts from that fold's weights,
-too, and both searches have one metric where one of the fold's rows does for all.
+Where there is one fold, of more than 5,000 rows, the fit starts from its weights with a given
+penalty, too, and both searches have one metric if one of the fold's rows does for all.
 """
 
 from __future__ import annotations
@@ -149,30 +149,25 @@ class Unseen:
         return self.held_out is None and len(self.parts) == 1 and self.problem.n_rows > SOME
 
     def of_one_fold(self, penalty: Penalty, solve: Solve | None) -> tuple[_Array, Logits]:
-        """Weights of the one fold, and logits of its rows.
+        """Weights of the one fold, and logits of its rows; `solve` is as in `choose`."""
+        return self._first_fold(penalty.energy, _COARSE, solve).fitted(penalty, None)
 
-        `solve` is that of a metric of all rows, made without those that are held out; without it
-        the fold has a metric of its own.
-        """
-        part, total = self.parts[0], self.problem.total
-        if solve is None:
-            return self._fold(part, penalty.energy).fitted(penalty, None)
-
-        def scaled(problem: LogitProblem) -> Solve:  # the metric is a sum over rows
-            share = total / problem.total
-            return lambda gradient: share * solve(gradient)
-
-        rows = self.problem.rows
-        return _Fold(rows, self.problem_of, scaled, part, self.constant).fitted(penalty, None)
-
-    def choose(self, penalties: Sequence[Penalty], first: int, fixed: float | None) -> Choice:
+    def choose(
+        self,
+        penalties: Sequence[Penalty],
+        first: int,
+        fixed: float | None,
+        solve: Solve | None = None,
+    ) -> Choice:
         """The penalty, from large to small, of the least log loss, at a temperature if it is fixed.
 
-        Beyond 1,000 rows the search goes downhill from the place `first`.
+        Beyond 1,000 rows the search goes downhill from the place `first`. `solve` is that of a
+        metric for all rows, made without those that the first fold holds out; without it the fold
+        has a metric of its own.
         """
         if self.problem.n_rows <= FEW or not self.parts:
             return self._of_path(penalties, fixed)
-        fold = self._fold(self.parts[0], penalties[first].energy, _OF_NEIGHBOURS)
+        fold = self._first_fold(penalties[first].energy, _OF_NEIGHBOURS, solve)
         weights, logits = fold.fitted(penalties[first], None, _OF_NEIGHBOURS)
         losses, best = {first: log_loss(logits, fixed or temperature(logits))}, first
         for step in (1, -1):
@@ -204,6 +199,16 @@ class Unseen:
         losses = [log_loss(*one) for one in zip(found, T, strict=True)]
         best = int(np.argmin(losses))
         return Choice(best, T[best], dict(enumerate(losses)), None)
+
+    def _first_fold(self, energy: float, tolerance: float, solve: Solve | None) -> _Fold:
+        if solve is None:
+            return self._fold(self.parts[0], energy, tolerance)
+
+        def scaled(problem: LogitProblem) -> Solve:  # the metric is a sum over rows
+            share = self.problem.total / problem.total
+            return lambda gradient: share * solve(gradient)
+
+        return _Fold(self.problem.rows, self.problem_of, scaled, self.parts[0], self.constant)
 
     def _fold(self, part: tuple[Codes, Codes], energy: float, tolerance: float = _COARSE) -> _Fold:
         def solve_of(problem: LogitProblem) -> Solve:

@@ -289,3 +289,24 @@ def test_arrays_paths_and_warm_starts_have_the_weights_of_no_temperature(many):
     again = MultinomialLogit(temperature="auto", warm_start=True).fit(features, y)
     least = again.objective_
     assert again.fit(features, y).objective_history_[0] == pytest.approx(least, rel=1e-6)
+
+
+def test_a_penalty_is_chosen_with_the_same_metric(many, monkeypatch):
+    X, y = many
+    made = metrics(monkeypatch)
+    model = MultinomialLogit(penalty="auto", temperature="auto", gram_rows=500).fit(X, y)
+    alone = MultinomialLogit(penalty="auto", temperature="auto", gram_rows=None).fit(X, y)
+    held = folds(y, 5, np.random.RandomState(0))[0][1]
+    (n, sample), *others = made
+    assert (n, len(sample)) == (5_200, 500)
+    assert not np.intersect1d(sample, held).size
+    assert sorted(size for size, _ in others) == [2_600, 5_200]
+    assert model.penalty_ == alone.penalty_
+    assert model.temperature_ == pytest.approx(alone.temperature_, rel=0.03)
+
+
+def test_half_of_the_rows_are_enough_for_few_features(many, monkeypatch):
+    X, y = many
+    made = metrics(monkeypatch)
+    MultinomialLogit(temperature="auto").fit(X, y)
+    assert [(n, len(sample)) for n, sample in made] == [(5_200, 2_600)]
