@@ -153,11 +153,11 @@ class MultinomialLogit(LogitSteps, LinearClassifier):
     ``temperature="auto"`` refits the weights to the rows outside each of three folds (up to 1,000
     rows) or two, with the same penalties, or to a half of at most 20,000 rows beyond 5,000. With
     `early_stopping`, it uses the rows that are held out anyway. Beyond 5,000 rows that are not
-    arrays, the fit starts from the weights of that half, and the sample of `gram_rows` is drawn
-    from it, so that one metric serves both searches. ``penalty="auto"`` fits the same folds with
-    each penalty, from large to small; beyond 1,000 rows one fold, from 0.1 on downhill, and the
-    others with the penalty that it chose. The mean of the folds' weights is where the fit to all
-    rows starts, but for arrays.
+    arrays, the fit starts from the weights of that half. If the half has `gram_rows` rows, or four
+    for each feature, the Gram matrix is of its rows alone, and one metric serves both searches.
+    ``penalty="auto"`` fits the same folds with each penalty, from large to small; beyond 1,000 rows
+    one fold, from 0.1 on downhill, and the others with the penalty that it chose. The mean of the
+    folds' weights is where the fit to all rows starts, but for arrays.
 
     ``solver="gaussian"`` has the weights ``H^-1 m_c`` and constants ``log pi_c - m_c^T H^-1 m_c /
     2``, with class means m_c, shares pi_c and ``H = S + rho D^2``: S is the covariance within
