@@ -114,9 +114,11 @@ std::unique_ptr<Metric> metric(const HeldRows<T>& held, const Weights& weights,
   const auto row_weights = vector_view(weights, "weights");
   const auto scales = vector_view(scale, "scale"), diagonals = vector_view(diagonal, "diagonal");
   const Unlocked unlocked;
-  if (dual)
-    return Metric::make_dual<T>(held.rows, row_weights, scales, diagonals, factor, n_threads);
   const auto products = half ? Metric::Products::half : Metric::Products::single;
+  if (dual) {
+    return Metric::make_dual<T>(held.rows, row_weights, scales, diagonals, factor, products,
+                                n_threads);
+  }
   return Metric::make<T>(held.rows, row_weights, scales, diagonals, factor, products, n_threads);
 }
 

@@ -56,7 +56,8 @@ class Metric {
                                       VectorView<const double> diagonal, double factor,
                                       Products products, int n_threads);
   // The same H by an (n, n) kernel instead of a (p, p) matrix, for fewer rows than features:
-  // 4 n^2 bytes. It reads the features in every solve, and so must not outlive their arrays. Where
+  // 4 n^2 bytes, or 2 n^2 with Products::half and features in float, whose type the factor then
+  // has. It reads the features in every solve, and so must not outlive their arrays. Where
   // entries of diagonal are below eps_float times the scaled Gram matrix's trace, rounding can make
   // solves indefinite.
   template <class T>
@@ -64,7 +65,7 @@ class Metric {
                                            VectorView<const double> weights,
                                            VectorView<const double> scale,
                                            VectorView<const double> diagonal, double factor,
-                                           int n_threads);
+                                           Products products, int n_threads);
   // From a Gram matrix that was summed elsewhere, packed as by scaled_gram: 6 p^2 bytes with it.
   static std::unique_ptr<Metric> from_gram(VectorView<const double> gram,
                                            VectorView<const double> scale,

@@ -3,9 +3,9 @@
 //   H = D^-1 (c B^T B + A) D^-1,   B = diag(w)^1/2 Phi D (n, p),  A diagonal
 //   H^-1 = D (A^-1 - A^-1 B^T K^-1 B A^-1) D,   K = 1/c I + B A^-1 B^T (n, n)
 //
-// with K = L L^T by tiles in the features' type, summed from products in float, and B applied by
-// passes over the features. Error: about eps_float |c B^T B| / min A in the directions where B is
-// largest, which a preconditioner bears: the products have it, and a factor in float adds as much.
+// with K = L L^T by tiles, summed from products in float, and B applied by passes over the features.
+// Error: about eps_float |c B^T B| / min A in the directions where B is largest, which a
+// preconditioner bears; a factor in float has it a few times over.
 // Cost: n^2 p flops for K, n^3 / 3 for the factor, 4 n p k for a solve.
 #include <algorithm>
 #include <cmath>
@@ -34,9 +34,9 @@ index_t dual_panel_rows(index_t n, index_t p) {
 }
 
 // sum (m, n) column-major += a b^T over all features, by way of float products.
-template <class T>
+template <class Entry>
 void add_inner(MatrixView<const float> a, MatrixView<const float> b, AlignedBuffer<float>& product,
-               T* sum) {
+               Entry* sum) {
   const index_t m = a.rows, n = b.rows;
   product.reserve(kTile * kTile);
   const MatrixView<float> c = column_major(product.data(), m, n);
@@ -44,15 +44,15 @@ void add_inner(MatrixView<const float> a, MatrixView<const float> b, AlignedBuff
     const index_t width = std::min(kInner, a.cols - first);
     gemm<float>(Op::transpose, Op::none, 1.0F, a.block(0, first, m, width).transposed(),
                 b.block(0, first, n, width).transposed(), 0.0F, c);
-    for (index_t i = 0; i < m * n; ++i) sum[i] += static_cast<T>(product[i]);
+    for (index_t i = 0; i < m * n; ++i) sum[i] += static_cast<Entry>(product[i]);
   }
 }
 
 // Tiles of the kernel whose rows lie in one panel and whose columns in another, or in the same.
-template <class T>
+template <class Entry>
 void add_panels(MatrixView<const float> rows, index_t row_begin, MatrixView<const float> columns,
                 index_t column_begin, PerThread<AlignedBuffer<float>>& products,
-                TiledLower<T>& kernel, int n_threads) {
+                TiledLower<Entry>& kernel, int n_threads) {
   const index_t tall = (rows.rows + kTile - 1) / kTile, wide = (columns.rows + kTile - 1) / kTile;
   for_blocks(tall * wide, n_threads, [&](index_t b, int thread) {
     const index_t i = b / wide, j = b % wide;
@@ -64,14 +64,14 @@ void add_panels(MatrixView<const float> rows, index_t row_begin, MatrixView<cons
   });
 }
 
-template <class T>
-TiledLower<T> scaled_kernel(const FeatureRows<T>& features, VectorView<const double> weights,
-                            VectorView<const double> scale, double diagonal, int n_threads) {
+template <class Entry, class T>
+TiledLower<Entry> scaled_kernel(const FeatureRows<T>& features, VectorView<const double> weights,
+                                VectorView<const double> scale, double diagonal, int n_threads) {
   const index_t n = features.rows(), p = features.cols(), step = dual_panel_rows(n, p);
-  TiledLower<T> kernel(n);
+  TiledLower<Entry> kernel(n);
   for (index_t b = 0; b < kernel.tiles() * (kernel.tiles() + 1) / 2; ++b) {
     const TileIndex at = lower_tile(b);
-    kernel.buffer(at.i, at.j) = AlignedBuffer<T>::zeros(kernel.size(at.i) * kernel.size(at.j));
+    kernel.buffer(at.i, at.j) = AlignedBuffer<Entry>::zeros(kernel.size(at.i) * kernel.size(at.j));
   }
   const int threads = resolve_threads(n_threads);
   PerThread<TileScratch<T>> scratch(threads);
@@ -90,12 +90,12 @@ TiledLower<T> scaled_kernel(const FeatureRows<T>& features, VectorView<const dou
   }
   for (index_t i = 0; i < n; ++i) {
     const index_t tile = i / kTile, at = i % kTile;
-    kernel.buffer(tile, tile)[at * kernel.size(tile) + at] += static_cast<T>(diagonal);
+    kernel.buffer(tile, tile)[at * kernel.size(tile) + at] += static_cast<Entry>(diagonal);
   }
   return kernel;
 }
 
-template <class T>
+template <class T, class Entry>
 class DualMetric final : public Metric {
  public:
   DualMetric(const FeatureRows<T>& features, VectorView<const double> weights,
@@ -112,7 +112,8 @@ class DualMetric final : public Metric {
       inverse_[j] = half[j] * half[j];
     }
     for (double& root : roots_) root = std::sqrt(root);
-    kernel_ = scaled_kernel(features, weights, {half.data(), scale.size}, 1.0 / factor, n_threads);
+    kernel_ =
+        scaled_kernel<Entry>(features, weights, {half.data(), scale.size}, 1.0 / factor, n_threads);
     positive_ = factorise_tiles(kernel_, n_threads);
     if (positive_) invert_diagonal_tiles(kernel_);
   }
@@ -151,11 +152,11 @@ class DualMetric final : public Metric {
   // z <- diag(w)^1/2 K^-1 diag(w)^1/2 z
   void solve_kernel(MatrixView<T> z, int n_threads) const {
     const auto root = [&](index_t i) { return roots_.empty() ? 1.0 : roots_[i]; };
-    solve_scaled<T, T>(kernel_, z, root, root, z, n_threads);
+    solve_scaled<Entry, T>(kernel_, z, root, root, z, n_threads);
   }
 
   FeatureRows<T> features_;
-  TiledLower<T> kernel_;
+  TiledLower<Entry> kernel_;
   bool positive_ = false;
   Vector<double> roots_;
   Vector<double> inverse_;
@@ -170,7 +171,7 @@ double mean_residual(const FeatureRows<T>& features, VectorView<const double> we
   const index_t n = features.rows();
   const double rows = static_cast<double>(n);
   const int threads = threads_for(rows * rows * static_cast<double>(features.cols()), n_threads);
-  const TiledLower<T> kernel = scaled_kernel(features, weights, scale, ridge, threads);
+  const TiledLower<double> kernel = scaled_kernel<double>(features, weights, scale, ridge, threads);
   AlignedBuffer<double> dense = AlignedBuffer<double>::zeros(std::max<index_t>(n * n, 1));
   const MatrixView<double> factor = column_major(dense.data(), n, n);
   for (index_t j = 0; j < n; ++j) {
@@ -198,21 +199,26 @@ std::unique_ptr<Metric> Metric::make_dual(const FeatureRows<T>& features,
                                           VectorView<const double> weights,
                                           VectorView<const double> scale,
                                           VectorView<const double> diagonal, double factor,
-                                          int n_threads) {
+                                          Products products, int n_threads) {
   check_metric(features, weights, scale, diagonal);
   const double n = static_cast<double>(features.rows());
   const double p = static_cast<double>(features.cols());
   const int threads = threads_for(n * n * (n + p), n_threads);
-  return std::make_unique<DualMetric<T>>(features, weights, scale, diagonal, factor, threads);
+  if (products == Products::half)
+    return std::make_unique<DualMetric<T, T>>(features, weights, scale, diagonal, factor, threads);
+  return std::make_unique<DualMetric<T, double>>(features, weights, scale, diagonal, factor,
+                                                 threads);
 }
 
 template std::unique_ptr<Metric> Metric::make_dual<float>(const FeatureRows<float>&,
                                                           VectorView<const double>,
                                                           VectorView<const double>,
-                                                          VectorView<const double>, double, int);
+                                                          VectorView<const double>, double,
+                                                          Products, int);
 template std::unique_ptr<Metric> Metric::make_dual<double>(const FeatureRows<double>&,
                                                            VectorView<const double>,
                                                            VectorView<const double>,
-                                                           VectorView<const double>, double, int);
+                                                           VectorView<const double>, double,
+                                                           Products, int);
 
 }  // namespace eigenfeat

@@ -168,10 +168,10 @@ class GEMClassifier(ClassifierSteps):
 
     Memory beyond the rows, with F directions on the last layer and p features: 4 n F bytes for
     projections, and at most 4 F min(n, 30,000) for those of a fold; 4 p^2 for the logit's metric,
-    or 2 m^2 if that is of m rows, fewer than p, and again for a fold's unless it has the same
-    metric (see :class:`MultinomialLogit`); 320 p k for its search; and
-    16 k d^2 for moments, where d is the width of the widest layer's input, 2 F' + 1 with F'
-    directions on the layer before. For 20,000 rows of 1,000 classes in 200 columns (F = 420, p =
+    or 2 m^2 if that is of a sample of m rows, fewer than p, and again for a fold's unless it has
+    the same metric (see :class:`MultinomialLogit`); 320 p k for its search; and 16 k d^2 for
+    moments, where d is the width of the widest layer's input, 2 F' + 1 with F' directions on the
+    layer before. For 20,000 rows of 1,000 classes in 200 columns (F = 420, p =
     2,520) that is 1.5 GB without folds. With more than 100 classes, in place of metric, search and
     folds: 14 p^2 + 40 p k bytes and 100 MB; there 1.0 GB in all were measured.
 

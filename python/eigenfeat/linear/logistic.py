@@ -136,8 +136,8 @@ class MultinomialLogit(LogitSteps, LinearClassifier):
     those of a float64 array of half a million to 250 million numbers in the first steps, in a copy;
     the last evaluations, and what is stored of them, are in float64. One
     Cholesky factor of a (p, p) float32 matrix is kept during `fit`: 2 p^2 bytes, and twice that
-    while it is summed. With m = `gram_rows` below p, it is one of an (m, m) matrix of the features'
-    type: 2 m^2 or 4 m^2 bytes, damped by the mean curvature of the directions that m rows leave
+    while it is summed. With m = `gram_rows` below p, it is one of an (m, m) matrix: 2 m^2 bytes for a
+    sample of float32 features and 4 m^2 otherwise, damped by the mean curvature of the directions that m rows leave
     open. An array of 40 columns or more for each class and four rows or more for each column has no
     such matrix where the first step shows its columns to be nearly uncorrelated.
 

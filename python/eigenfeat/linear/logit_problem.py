@@ -141,7 +141,9 @@ class LogitProblem:
         few = rows.n_rows < p or rows.n_rows * rows.n_features <= p * (p + 1)  # float32, float64
         if rows.in_memory or few:
             block = rows.together()
-            return Gram.of_rows(block, self.constant, self.scale, half, self.n_threads)
+            # All rows have no damping but the rounding's, which a factor in float32 would need.
+            coarse = half and (sample is not None or len(block) >= p)
+            return Gram.of_rows(block, self.constant, self.scale, coarse, self.n_threads)
         gram, squares, weight = rows.reduce(
             reductions.scaled_gram, reductions.add, *self._how, self.scale, half
         )
@@ -209,7 +211,8 @@ class LogitProblem:
             Least addition to the diagonal, where features have root mean square 1.
         sample : (m,) array of row numbers, or None
         half : bool
-            Whether 8 bits of a feature are enough: a preconditioner's, where that is faster.
+            Whether 8 bits of a feature are enough: a preconditioner's, where that is faster. With
+            fewer rows than features it is the factor of a sample's kernel that is in float32.
         tail : float
             The least damping of a sample of fewer rows than features, as a multiple of the mean
             curvature that it leaves open: where only the number of steps depends on the metric.

@@ -76,8 +76,8 @@ Vector<double> linear_model(const FeatureRows<T>& rows, index_t k, bool metrics,
   const auto metric = Metric::make<T>(rows, read(weights), read(scale), read(diagonal), 0.5,
                                       Metric::Products::single, n_threads);
   metric->solve(gradient, solved, n_threads);
-  const auto dual =
-      Metric::make_dual<T>(rows, read(weights), read(scale), read(diagonal), 0.5, n_threads);
+  const auto dual = Metric::make_dual<T>(rows, read(weights), read(scale), read(diagonal), 0.5,
+                                         Metric::Products::half, n_threads);
   dual->solve(gradient, by_rows, n_threads);
   return out;
 }

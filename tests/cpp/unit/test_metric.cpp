@@ -20,9 +20,12 @@ namespace {
 template <class T>
 std::unique_ptr<Metric> make(const FeatureRows<T>& rows, const Vector<double>& weights,
                              const Vector<double>& scale, const Vector<double>& diagonal,
-                             double factor = 0.5, bool dual = false) {
-  if (dual)
-    return Metric::make_dual<T>(rows, read(weights), read(scale), read(diagonal), factor, 2);
+                             double factor = 0.5, bool dual = false,
+                             Metric::Products products = Metric::Products::single) {
+  if (dual) {
+    return Metric::make_dual<T>(rows, read(weights), read(scale), read(diagonal), factor, products,
+                                2);
+  }
   return Metric::make<T>(rows, read(weights), read(scale), read(diagonal), factor,
                          Metric::Products::single, 2);
 }
@@ -280,6 +283,32 @@ TEST_CASE_TEMPLATE("solves are positive whatever the damping", T, float, double)
       }
     }
   }
+}
+
+// A factor in the features' type has the rounding of the products a few times over.
+TEST_CASE_TEMPLATE("a dual factor in the features' type solves like one in double", T, float,
+                   double) {
+  Random random(331);
+  const index_t n = 300, p = 700;
+  const Features<T> features(random, Kind::dense, n, p, false, {}, 0);
+  const Vector<double> weights = random_weights(random, n), scale = inverse_rms(features.phi),
+                       diagonal(p, 0.05 * static_cast<double>(n));
+  Matrix<double> b(p, 3), exact(p, 3), found(p, 3);
+  for (index_t j = 0; j < p; ++j) {
+    for (index_t c = 0; c < 3; ++c) b(j, c) = random.normal();
+  }
+  make<T>(features.rows, weights, scale, diagonal, 0.5, true)->solve(b.read(), exact.view(), 2);
+  make<T>(features.rows, weights, scale, diagonal, 0.5, true, Metric::Products::half)
+      ->solve(b.read(), found.view(), 2);
+  double largest = 0.0, gap = 0.0;
+  for (index_t j = 0; j < p; ++j) {
+    for (index_t c = 0; c < 3; ++c) {
+      largest = std::max(largest, std::abs(exact(j, c)));
+      gap = std::max(gap, std::abs(exact(j, c) - found(j, c)));
+    }
+  }
+  // |c B^T B| / min A is at most the trace, n p / 2, over 0.05 n.
+  CHECK(gap <= 10.0 * static_cast<double>(p) * static_cast<double>(epsilon<float>()) * largest);
 }
 
 // Sums over parts of the rows, then the factor: what Metric::make does with all of them.
