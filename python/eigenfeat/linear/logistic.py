@@ -136,10 +136,11 @@ class MultinomialLogit(LogitSteps, LinearClassifier):
     those of a float64 array of half a million to 250 million numbers in the first steps, in a copy;
     the last evaluations, and what is stored of them, are in float64. One
     Cholesky factor of a (p, p) float32 matrix is kept during `fit`: 2 p^2 bytes, and twice that
-    while it is summed. With m = `gram_rows` below p, it is one of an (m, m) matrix: 2 m^2 bytes for a
-    sample of float32 features and 4 m^2 otherwise, damped by the mean curvature of the directions that m rows leave
-    open. An array of 40 columns or more for each class and four rows or more for each column has no
-    such matrix where the first step shows its columns to be nearly uncorrelated.
+    while it is summed. With m = `gram_rows` below p, it is one of an (m, m) matrix: 2 m^2 bytes
+    for a sample of float32 features and 4 m^2 otherwise, damped by the mean curvature of the
+    directions that m rows leave open. An array of 40 columns or more for each class and four rows
+    or more for each column has no such matrix where the first step shows its columns to be nearly
+    uncorrelated.
 
     `gap_` was too small by a factor of at most 4.1 in 400 fits with a penalty of 0.001 or more or
     an l2 of 1 or more, on four common data sets and, with the default penalty, on separable rows;
