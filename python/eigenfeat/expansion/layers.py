@@ -36,7 +36,7 @@ __all__ = [
 _Own = TypeVar("_Own", bound="Directions")
 
 _BLOCK_BYTES = 128e6  # features of a block of rows
-_PIECE_BYTES = 8e6  # projections that fit a cache
+_PIECE_BYTES = 4e6  # as float32, of projections in float64 that fit a cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,9 +137,9 @@ def as_layer(gem: _Extractor) -> Layer:
     return Layer(**kept, expansion=gem.expansion, powers=tuple(gem.powers))
 
 
-def row_blocks(n: int, width: int) -> Iterator[slice]:
-    """Slices of n rows; a block with `width` float32 columns has about a hundred MB."""
-    size = int(np.clip(_BLOCK_BYTES / (4 * max(width, 1)) // 512 * 512, 512, 1 << 17))
+def row_blocks(n: int, width: int, most: float = _BLOCK_BYTES) -> Iterator[slice]:
+    """Slices of n rows; a block with `width` float32 columns has at most about so many bytes."""
+    size = int(np.clip(most / (4 * max(width, 1)) // 512 * 512, 512, 1 << 17))
     return (slice(begin, min(begin + size, n)) for begin in range(0, n, size))
 
 
@@ -174,13 +174,11 @@ def project_rows(
 
 def _projected(X: Floats | csr_array, layer: Layer, n_threads: int | None) -> NDArray[np.float32]:
     """Projections (n, F), float32; those in float64 are formed in pieces that fit a cache."""
-    width = len(layer.offset)
-    step = int(np.clip(_PIECE_BYTES / (8 * max(width, 1)) // 256 * 256, 256, 1 << 17))
-    if X.dtype == np.float32 or not isinstance(X, np.ndarray) or len(X) <= step:
+    if X.dtype == np.float32 or not isinstance(X, np.ndarray):
         return layer.project(X, n_threads).astype(np.float32, copy=False)
-    out = np.empty((len(X), width), dtype=np.float32)
-    for begin in range(0, len(X), step):
-        out[begin : begin + step] = layer.project(X[begin : begin + step], n_threads)
+    out = np.empty((len(X), len(layer.offset)), dtype=np.float32)
+    for rows in row_blocks(len(X), out.shape[1], _PIECE_BYTES):
+        out[rows] = layer.project(X[rows], n_threads)
     return out
 
 

@@ -141,8 +141,8 @@ class LogitProblem:
         few = rows.n_rows < p or rows.n_rows * rows.n_features <= p * (p + 1)  # float32, float64
         if rows.in_memory or few:
             block = rows.together()
-            # All rows have no damping but the rounding's, which a factor in float32 would need.
-            coarse = half and (sample is not None or len(block) >= p)
+            # A sample's kernel is damped, which its factor in float32 needs; that of all rows not.
+            coarse = half and (sample is not None or rows.n_rows >= p)
             return Gram.of_rows(block, self.constant, self.scale, coarse, self.n_threads)
         gram, squares, weight = rows.reduce(
             reductions.scaled_gram, reductions.add, *self._how, self.scale, half

@@ -19,7 +19,7 @@ from eigenfeat.linear.gaussian import GaussianClasses
 from eigenfeat.linear.lbfgs import NEARBY, RECENT, Minimum, Solve, minimise
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty, gram_rows, uncentred
 from eigenfeat.linear.logit_watch import Watch
-from eigenfeat.linear.temperature import temperature
+from eigenfeat.linear.temperature import Logits, temperature
 from eigenfeat.linear.tried_metric import TriedMetric
 from eigenfeat.linear.unseen import Unseen
 from eigenfeat.rows.callbacks import Iterative
@@ -197,7 +197,11 @@ class LogitSteps(Iterative):
     def _temperature(self, unseen: Unseen) -> float:
         started = time.perf_counter()
         W = self._all_weights()
-        found = temperature(unseen.logits_by(W, self._weights(W.shape[1], self.penalty_)))
+        logits = unseen.logits_by(W, self._weights(W.shape[1], self.penalty_))
+        return self._temperature_of(logits, started)
+
+    def _temperature_of(self, logits: Logits, started: float) -> float:
+        found = temperature(logits)
         self._say(f"temperature: {found:.3g} ({time.perf_counter() - started:.1f} s)")
         return found
 
@@ -226,9 +230,7 @@ class LogitSteps(Iterative):
         if energies is None:
             return *self._chosen(fold, solve), metric
         W, logits = fold.of_one_fold(self._weights(problem.shape[1], energy), solve)
-        found = temperature(logits)
-        self._say(f"temperature: {found:.3g} ({time.perf_counter() - started:.1f} s)")
-        return energies, found, W, metric
+        return energies, self._temperature_of(logits, started), W, metric
 
     def _gram_rows(self, problem: LogitProblem, energy: float) -> int:
         count = self.gram_rows
