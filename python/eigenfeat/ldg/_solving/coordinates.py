@@ -16,6 +16,7 @@ from scipy import linalg, sparse
 
 from eigenfeat._base.interruptible import interruptible
 from eigenfeat._base.sparse_rows import in_order
+from eigenfeat._base.spread import is_rounding
 from eigenfeat._base.types import Floats
 
 __all__ = ["Basis", "Columns", "span_of", "standardise"]
@@ -64,8 +65,7 @@ def standardise(X: Any, scaled: bool) -> tuple[Columns, Floats]:
         unit = np.where(peak[at] > 0, peak[at], 1.0)  # so that squares neither vanish nor overflow
         gaps = (part - mean[at]) / unit
         deviation[at] = np.sqrt((gaps * gaps).mean(axis=0)) * unit
-    eps = np.finfo(rows.dtype).eps
-    kept = deviation > 10 * eps * peak
+    kept = ~is_rounding(deviation, peak, len(rows), rows.dtype)
     scale = np.where(kept, deviation, 1.0) if scaled else np.ones(X.shape[1])
     inside = kept[stored]
     moved = rows if inside.all() else rows[:, inside]
