@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
-from eigenfeat._base.interruptible import interruptible
 from eigenfeat._base.signs import signed
 from eigenfeat._base.spread import is_rounding
 from eigenfeat._base.types import Seed, Weights
@@ -241,7 +240,7 @@ def _with_products(rows: _Array, share: _Array) -> _Array:
     """Leading components of standardised rows, their products, all of variance 1 or 0."""
     standard = _standardised(rows, share)
     gram = (standard.T * share) @ standard
-    values, vectors = interruptible(lambda: np.linalg.eigh(gram), 9 * len(gram) ** 3)
+    values, vectors = np.linalg.eigh(gram)
     kept = values[::-1][:_MOST_COMPONENTS] > 1e-9 * max(values[-1], 1e-300)
     components = standard @ vectors[:, ::-1][:, :_MOST_COMPONENTS][:, kept]
     first, second = np.triu_indices(components.shape[1])

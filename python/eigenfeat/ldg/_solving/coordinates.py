@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from eigenfeat._base.interruptible import interruptible
 from eigenfeat._base.sparse_rows import in_order
 from eigenfeat._base.spread import is_rounding
 from eigenfeat._base.types import Floats
@@ -121,15 +120,12 @@ def span_of(rows: Floats) -> tuple[Basis, Floats]:
         return Basis(None, None, d), rows
     columns = np.asfortranarray(rows.T, dtype=np.float64)
     # Centred rows have rank n - 1 at most. Mostly they have it, and all rows but one are a basis.
-    (reflectors, tau), upper = interruptible(
-        lambda: linalg.qr(columns[:, :-1], mode="raw", check_finite=False), 2 * d * n**2
-    )
+    (reflectors, tau), upper = linalg.qr(columns[:, :-1], mode="raw", check_finite=False)
     heights = np.abs(np.diagonal(upper))
     order = np.arange(n - 1)
     if heights.min() <= d * np.finfo(np.float64).eps * heights.max():
-        (reflectors, tau), upper, order = interruptible(
-            lambda: linalg.qr(columns[:, :-1], mode="raw", pivoting=True, check_finite=False),
-            2 * d * n**2,
+        (reflectors, tau), upper, order = linalg.qr(
+            columns[:, :-1], mode="raw", pivoting=True, check_finite=False
         )
         heights = np.abs(np.diagonal(upper))
     tolerance = 100 * max(n, d) * np.finfo(rows.dtype).eps * heights.max(initial=0.0)
