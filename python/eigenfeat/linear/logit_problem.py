@@ -118,7 +118,7 @@ class LogitProblem:
         """ValueError for features whose squares overflow, or vanish."""
         rows, finite = self.rows, np.isfinite(squares)
         lost = ~finite
-        if finite.all() and rows.dense and not squares.all():
+        if finite.all() and rows.dense and rows.in_memory and not squares.all():
             low, high = rows.reduce(reductions.column_ranges, reductions.merge_ranges)
             lost[: len(squares) - self.constant] = (low != 0) | (high != 0)
             lost &= squares == 0
@@ -145,11 +145,14 @@ class LogitProblem:
         low, high = rows.reduce(reductions.column_ranges, reductions.merge_ranges, asked)
         peak = np.maximum(np.abs(low), np.abs(high)).astype(np.float64)
         constant = is_rounding(high / 2 - low / 2, peak, rows.n_rows, rows.dtype)
+        flat[asked] = constant & (small[asked] | self.constant)
         # Differences of rounded numbers, as of a centred constant, are few steps of their last
         # digit; those of a small unit are not.
-        step = np.ldexp(1.0, np.frexp(peak)[1] - _STEP_BITS)
-        steps = rows.reduce(reductions.are_few_steps, np.logical_and, asked, step)
-        flat[asked] = (constant & (small[asked] | self.constant)) | (steps & small[asked])
+        left = small[asked] & ~flat[asked]
+        if left.any():
+            step = np.ldexp(1.0, np.frexp(peak[left])[1] - _STEP_BITS)
+            found = rows.reduce(reductions.are_few_steps, np.logical_and, asked[left], step)
+            flat[asked[left]] = found
         return flat
 
     def start(self, before: tuple[Labels, _Array] | None, centre: _Array | None) -> _Array:
