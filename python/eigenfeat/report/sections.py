@@ -31,6 +31,7 @@ from eigenfeat.plotting import (
     EmbeddingDisplay,
     FiltersDisplay,
     SpectrumDisplay,
+    ViewsDisplay,
 )
 from eigenfeat.plotting.directions import Directions, directions_of, parts_of
 from eigenfeat.plotting.figures import legend_above, new_figure, plain, short, short_tau
@@ -62,7 +63,7 @@ def contents(case: Case) -> tuple[Html, dict[str, Html]]:
         top = _figures(case)
         found = {"Confusion": _confusion(case), "Classes": _classes(case)}
         found |= {"Calibration": _calibration(case), "Most confident errors": _errors(case)}
-    found |= {"Selection": _selection(case), "Spectrum": _spectrum(case)}
+    found |= {"Selection": _selection(case), "Views": _views(case), "Spectrum": _spectrum(case)}
     found |= {"Filters": _filters(case), "Weights of columns": _weights(case)}
     if case.by == "the model" and len(case.classes):
         found["Importance of columns"] = _importance(case)
@@ -265,6 +266,13 @@ def _directions(case: Case) -> Directions | None:
         return directions_of(case.model)
     except ValueError:
         return None
+
+
+def _views(case: Case) -> Html | None:
+    if not getattr(case.model, "views_", None):
+        return None
+    figure = ViewsDisplay.from_estimator(case.model).figure_
+    return picture(figure, "Weights of the views, and the out-of-fold log loss of each alone.")
 
 
 def _spectrum(case: Case) -> Html | None:
