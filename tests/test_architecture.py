@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -52,8 +51,6 @@ INNER_RANKS = {
     "ldg": ("_solving", ""),
     "_base": ("", "files"),
 }
-MAX_FILES = 20  # of a folder of the package
-MAX_CHAIN = 12  # of files that import each other one after the other, when they are loaded
 
 # Libraries besides the standard one: from which rank on, and those that are imported in functions.
 LIBRARIES = {"numpy": "_base", "joblib": "_base", "scipy": "pencils", "sklearn": "rows"}
@@ -173,8 +170,6 @@ TEXT_RULES = (
     ),
 )
 
-MAX_LINES = 420  # "about 400"
-
 
 # ---- any text ------------------------------------------------------------------------------------
 
@@ -191,13 +186,6 @@ def test_text(rule: TextRule) -> None:
             if re.search(rule.pattern, line)
         ]
     )
-
-
-def test_files_are_short() -> None:
-    folders = ("cpp", "python", "tests", "bench")
-    code = matching(*(f"{folder}/*.{end}" for folder in folders for end in ("py", "pyi", "[ch]pp")))
-    lengths = {name: len(read(name).splitlines()) for name in code}
-    fail_on([f"{name} has {n} lines" for name, n in lengths.items() if n > MAX_LINES])
 
 
 def test_public_headers_open_with_a_comment() -> None:
@@ -355,16 +343,10 @@ def test_folders_within_a_folder(folder: str) -> None:
     fail_on(broken)
 
 
-def test_folders_are_small() -> None:
-    files = Counter(path.rpartition("/")[0] for path in modules().values())
-    fail_on([f"{folder} has {n} files" for folder, n in files.items() if n > MAX_FILES])
-
-
-def needs(*, lazy: bool) -> dict[str, set[str]]:
-    """The files that each file imports, with or without those in functions."""
+def needs() -> dict[str, set[str]]:
+    """The files that each file imports, in functions as well."""
     return {
-        module: {found.module for found in imports(path) if lazy or not found.lazy}
-        & modules().keys() - {module, "eigenfeat"}
+        module: {found.module for found in imports(path)} & modules().keys() - {module, "eigenfeat"}
         for module, path in modules().items()
         if module != "eigenfeat"
     }
@@ -372,22 +354,11 @@ def needs(*, lazy: bool) -> dict[str, set[str]]:
 
 def test_no_circle_of_files() -> None:
     """Follow the imports, those in functions as well, to see whether they lead back."""
-    left = needs(lazy=True)
+    left = needs()
     while free := {module for module, others in left.items() if not others & left.keys()}:
         for module in free:
             del left[module]
     fail_on([f"{module} is in a circle, or needs one" for module in left])
-
-
-def test_chains_of_imports_are_short() -> None:
-    direct = needs(lazy=False)
-
-    @cache
-    def longest(module: str) -> tuple[str, ...]:
-        return (module, *max(map(longest, sorted(direct[module])), key=len, default=()))
-
-    chains = [longest(module) for module in direct if len(longest(module)) > MAX_CHAIN]
-    fail_on([f"{len(chain)} files: {' > '.join(chain)}" for chain in chains])
 
 
 def test_front_doors_hold_names_only() -> None:
