@@ -55,7 +55,7 @@ def given_blocks(
 ) -> RowBlocks | None:
     """Rows as blocks if they came so, or are in a memory-mapped array; else None.
 
-    They are as `estimator` reads them in its fit. An array without labels is left to it where there
+    They are as `estimator`, unless None, reads them in its fit. An array without labels is left to it where there
     have to be some.
 
     Raises
@@ -71,7 +71,8 @@ def given_blocks(
                     f"{name}: expected None with blocks of rows, which bring it themselves, got "
                     f"{type(values).__name__}"
                 )
-        return as_blocks(X).prepared_for(estimator, fitted=False)
+        blocks = as_blocks(X)
+        return blocks if estimator is None else blocks.prepared_for(estimator, fitted=False)
     if not is_mapped(X) or (labelled and y is None):
         return None
     if y is not None:
@@ -189,7 +190,7 @@ class BlockScores:
         -------
         float
         """
-        blocks = None if is_mapped(X) else given_blocks(X, y, sample_weight, estimator=self)
+        blocks = None if is_mapped(X) else given_blocks(X, y, sample_weight, estimator=None)
         if blocks is None:
             if y is None:
                 raise ValueError("y: expected the labels of the rows, got None")

@@ -13,9 +13,10 @@ import numpy as np
 import numpy.lib.format as npy
 import numpy.typing as npt
 
+from eigenfeat._base.types import DType
 from eigenfeat.tables.columns import Choice, Chunk, Options, Source, typed_labels, whole_labels
 from eigenfeat.tables.damage import damage_named
-from eigenfeat.tables.errors import OptionError
+from eigenfeat.tables.errors import BadRowError, OptionError
 
 __all__ = ["ArraySource"]
 
@@ -86,15 +87,18 @@ class StoredArray:
             if not np.prod(self.shape):
                 yield np.empty(self.shape, self.dtype).__getitem__
                 return
-            order: Any = "F" if self.fortran else "C"
-            with damage_named(self.path):
-                mapped = np.memmap(self.path, self.dtype, "r", self.start, self.shape, order)
-            yield mapped.__getitem__
+            yield self._mapped
             return
         with damage_named(self.path, "an .npz file"), ExitStack() as stack:
             archive = stack.enter_context(zipfile.ZipFile(self.path))
             file = stack.enter_context(archive.open(self.member))
             yield _InOrder(self, file)
+
+    def _mapped(self, rows: slice) -> npt.NDArray[Any]:
+        """Rows of a map of the file, which is made anew: pages that were read are let go of."""
+        order: Any = "F" if self.fortran else "C"
+        with damage_named(self.path):
+            return np.memmap(self.path, self.dtype, "r", self.start, self.shape, order)[rows]
 
 
 class _InOrder:
@@ -247,13 +251,14 @@ class ArraySource(Source):
             for start in range(skip, n, size):
                 part = slice(start, min(start + size, n))
                 matrix = rows(part)
-                y = wrong = None
+                y = wrong = label_of = None
                 if self.label_kind not in (None, "none"):
                     given = matrix[:, self.choice.target] if labels is None else labels(part)
                     y, wrong = self._typed(np.asarray(given))
+                    label_of = given.__getitem__
                 if not whole:
                     matrix = matrix[:, list(chosen)]
-                yield Chunk(start, len(matrix), None, matrix, y, wrong)
+                yield Chunk(start, len(matrix), None, matrix, y, wrong, None, label_of)
 
     def _typed(self, values: npt.NDArray[Any]) -> tuple[Any, Any]:
         values = np.ascontiguousarray(values)
@@ -263,6 +268,16 @@ class ArraySource(Source):
             empty = np.char.str_len(values) == 0
             wrong = empty if wrong is None else wrong | empty
         return found, wrong if wrong is not None and wrong.any() else None
+
+    def complaint(
+        self, row: int, column: int | None, value: Any, dtype: DType, *, missing: bool
+    ) -> BadRowError:
+        """Say what is wrong with a row."""
+        found = super().complaint(row, column, value, dtype, missing=missing)
+        if column is None and self._y is not None:
+            text = str(found).split(": ", 2)[2]
+            return BadRowError(self._y.path, "row", row, None, text)
+        return found
 
     def files(self) -> list[Path]:
         """The file, and that of the labels."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -66,8 +66,11 @@ class TableSource(Source):
             for j in range(stored, len(self.names)):
                 arrays[j] = arrow(str(self.path)).array([self._keys[self.names[j]]] * n, "string")
             columns = [self._feature(arrays[j], j) for j in self.choice.features]
-            y, unlabelled = (None, None) if goal is None else self._labels(arrays[goal], goal)
-            yield Chunk(start, n, columns, None, y, unlabelled, bad)
+            labels: tuple[Any, Any, Any] = (None, None, None)
+            if goal is not None:
+                labels = self._labels(arrays[goal])
+            y, unlabelled, label_of = labels
+            yield Chunk(start, n, columns, None, y, unlabelled, bad, label_of)
 
     def _feature(self, column: Any, place: int) -> npt.NDArray[Any]:
         """A column as numbers, NaN where they are missing, or as objects if it is text."""
@@ -83,15 +86,18 @@ class TableSource(Source):
         if types.is_decimal(column.type):
             column = column.cast("float64")
         found: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
-        if found.dtype.kind == "O" and self.kinds[place] in ("number", "bool"):  # booleans, some missing
+        if found.dtype.kind == "O" and self.kinds[place] in (
+            "number",
+            "bool",
+        ):  # booleans, some missing
             found = np.array([np.nan if v is None else v for v in found.tolist()], dtype=np.float64)
         return found
 
-    def _labels(self, column: Any, place: int) -> tuple[Labels, Mask | None]:
-        """Labels as the type of the first ones, and which are missing or of another type."""
+    def _labels(self, column: Any) -> tuple[Labels, Mask | None, Callable[[int], Any] | None]:
+        """Labels as the type of the first ones, which are none, and what they are in the file."""
         kind = str(self.label_kind)
         if kind == "none":
-            return np.zeros(len(column)), None
+            return np.zeros(len(column)), None, None
         pa = arrow("labels")
         pc, types = pa.compute, pa.types
         column = _combined(column)
@@ -107,11 +113,11 @@ class TableSource(Source):
             values = pc.fill_null(column, False).to_numpy(zero_copy_only=False)
         else:
             try:
-                return text_labels(column.cast("string"), kind)
+                return (*text_labels(column.cast("string"), kind), None)
             except ValueError as error:
                 raise ValueError(f"{self.path}: column {self.target_name!r}: {error}") from None
         values, wrong = typed_labels(values, kind)
-        return values, _either(missing, wrong)
+        return values, _either(missing, wrong), lambda row: column[row].as_py()
 
     def _choose(self, indexes: frozenset[int] = frozenset()) -> None:
         """Choose columns by the options, once names, types and kinds of all are known."""
@@ -249,7 +255,12 @@ class ParquetSource(_StoredTable):
                         left = {name: iter(found) for name, found in places.items()}
                         read = [next(left[name]) for name in batch.schema.names]
                     if done + batch.num_rows > skip:
-                        yield done, batch.num_rows, dict(zip(read, batch.columns, strict=True)), None
+                        yield (
+                            done,
+                            batch.num_rows,
+                            dict(zip(read, batch.columns, strict=True)),
+                            None,
+                        )
                     done += batch.num_rows
                 if done != size:
                     raise ValueError(
@@ -361,7 +372,7 @@ def _kind(kind: Any) -> str:
 
 
 def _index_columns(schema: Any) -> frozenset[int]:
-    """Columns that number the rows of a data frame: pandas' indexes, by its own note, and Dask's."""
+    """Columns that number the rows of a data frame: pandas' indexes, as it notes, and Dask's."""
     try:
         note = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
         named = {name for name in note.get("index_columns", ()) if isinstance(name, str)}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -203,6 +203,8 @@ class Chunk:
         Labels.
     unlabelled, bad : (n,) arrays of bool, or None
         Rows without a label of the right type, and those that cannot be read; None: none.
+    label_of : callable, or None
+        The label of a row as it is in the file.
     """
 
     start: int
@@ -211,7 +213,8 @@ class Chunk:
     matrix: Any = None
     y: Labels | None = None
     unlabelled: Mask | None = None
-    bad: Mask | None = field(default=None)
+    bad: Mask | None = None
+    label_of: Callable[[int], Any] | None = None
 
     def write(self, rows: slice, out: Floats) -> None:
         """Write the features of some rows to `out`, (m, d)."""

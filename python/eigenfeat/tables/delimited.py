@@ -14,6 +14,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ import numpy.typing as npt
 from eigenfeat._base.types import DType
 from eigenfeat._base.validation import show
 from eigenfeat.tables.columnar import INTEGER, NUMBER, TRUTH, TableSource, label_kind_of
-from eigenfeat.tables.columns import Mask, Options, Source
+from eigenfeat.tables.columns import MOST_CHARACTERS, Mask, Options, Source
 from eigenfeat.tables.damage import open_bytes
 from eigenfeat.tables.errors import (
     BadRowError,
@@ -41,8 +42,10 @@ _MOST_BYTES = 64 << 20  # of a row
 _BOM = b"\xef\xbb\xbf"
 # Cells that pyarrow takes for missing numbers.
 MISSING = frozenset(
-    ("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN")
-    + ("N/A", "NA", "NULL", "NaN", "n/a", "nan", "null")
+    [
+        *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND"),
+        *("1.#QNAN", "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"),
+    ]
 )
 _INFINITE = r"^[+-]?(?i:inf|infinity|nan)$"
 _DATE = re.compile(r"\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?[/.]\d\d?[/.]\d{2,4}( .*)?")
@@ -127,9 +130,7 @@ class DelimitedSource(TableSource):
                     if len(found) == 200:
                         break
             except csv.Error as error:
-                raise ValueError(
-                    f"{self.path}: expected lines of fields, got {error}"
-                ) from None
+                raise ValueError(f"{self.path}: expected lines of fields, got {error}") from None
         return found
 
     def _check_delimiter(self, records: list[list[str]], options: Options) -> None:
@@ -237,7 +238,9 @@ class DelimitedSource(TableSource):
         number = pa.from_numpy_dtype(self.dtype)
         known = {"number": number, "bool": pa.bool_()}
         types = {
-            str(j): pa.string() if j == self.choice.target else known.get(self.kinds[j], pa.string())
+            str(j): pa.string()
+            if j == self.choice.target
+            else known.get(self.kinds[j], pa.string())
             for j in wanted
         }
         for batch in self._batches(stream, size, types, None, threads=True):
@@ -257,7 +260,7 @@ class DelimitedSource(TableSource):
         types = {str(j): pa.string() for j in wanted}
         start = taken = 0
         for batch in self._batches(stream, size, types, leave_out, threads=False):
-            places = []
+            places: list[int | None] = []
             left = batch.num_rows
             row = start
             while left:
@@ -332,6 +335,18 @@ class DelimitedSource(TableSource):
             values = [None if v is None else v.strip() for v in found.tolist()]
             found = np.array([None if v in MISSING else v for v in values], dtype=object)
         return found
+
+    def _labels(self, column: Any) -> tuple[Any, Any, Any]:
+        try:
+            return super()._labels(column)
+        except ValueError as error:  # of a label that is long, or has several lines
+            goal = -1 if self.choice.target is None else self.choice.target
+            for line, fields in self._records(strict=True):
+                text = fields[goal].strip() if goal < len(fields) else ""
+                if len(text) > MOST_CHARACTERS or len(text.splitlines()) > 1:
+                    what = str(error).removeprefix(f"{self.path}: ")
+                    raise ValueError(f"{self.path}: line {line}, {what}") from None
+            raise
 
     # ---- what is wrong -----------------------------------------------------------------------
 
@@ -586,8 +601,11 @@ def _is_header(first: list[str], rest: list[list[str]], options: Options) -> boo
     # Wavelengths or years above numbers, and a name above labels: the numbers increase, as those of
     # the next rows do not, and no row has that label.
     label = all(first[j] not in {record[j] for record in rest} for j in texts)
-    return label and len(numbers) > 2 and _increase(first, numbers) and not all(
-        _increase(record, numbers) for record in rest
+    return (
+        label
+        and len(numbers) > 2
+        and _increase(first, numbers)
+        and not all(_increase(record, numbers) for record in rest)
     )
 
 
@@ -596,7 +614,7 @@ def _increase(fields: list[str], places: list[int]) -> bool:
         values = [float(fields[j]) for j in places]
     except ValueError:
         return False
-    return all(a < b for a, b in zip(values, values[1:], strict=False))
+    return all(a < b for a, b in pairwise(values))
 
 
 def _is_number(text: str) -> bool:

@@ -235,7 +235,9 @@ def _check_text(
         if encoding is not None:
             codecs.getincrementaldecoder(encoding)()
     except (LookupError, ValueError):
-        raise OptionError("encoding", f"expected a codec of Python's, got {show(encoding)}") from None
+        raise OptionError(
+            "encoding", f"expected a codec of Python's, got {show(encoding)}"
+        ) from None
 
 
 # ---- files ---------------------------------------------------------------------------------------
@@ -297,9 +299,8 @@ def _inside(
         name, equals, value = path.name.partition("=")
         if path.is_dir() and equals and name:
             found += _inside(path, format, keys | {unquote(name): unquote(value)})
-        elif path.is_file() and path.name[0] not in "._":
-            if format or format_of(path) is not None:
-                found.append((path, keys))
+        elif path.is_file() and path.name[0] not in "._" and (format or format_of(path)):
+            found.append((path, keys))
     return found
 
 

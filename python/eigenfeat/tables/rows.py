@@ -129,7 +129,9 @@ class FileRows(RowBlocks):
         ValueError
             If columns of the fitted estimator are not in the files.
         """
-        changed: dict[str, Any] = {"missing": self.options.missing or takes_missing(estimator, fitted)}
+        changed: dict[str, Any] = {
+            "missing": self.options.missing or takes_missing(estimator, fitted)
+        }
         if fitted:
             changed |= self._columns_of(estimator)
         if all(getattr(self.options, name) == value for name, value in changed.items()):
@@ -160,6 +162,8 @@ class FileRows(RowBlocks):
         same = layout.get("n_columns") == len(source.names)
         if places is not None and same and not options.drop and source.choice.target not in places:
             changed["columns"] = tuple(places)
+        elif source.n_features != estimator.n_features_in_:
+            raise ValueError(_other_width(source, estimator.n_features_in_))
         return changed
 
     def _named(self, known: list[str]) -> dict[str, Any]:
@@ -170,10 +174,12 @@ class FileRows(RowBlocks):
         missing = [name for name in known if name not in {*source.names}]
         if not missing:
             return {"columns": tuple(known)}
-        if not source.named and source.n_features == len(known):
-            return {}
+        if not source.named:
+            if source.n_features == len(known):
+                return {}
+            raise ValueError(_other_width(source, len(known)))
         others = [name for name in source.feature_names if name not in {*known}]
-        more = f"; it has {show(others, 100)[1:-1]}" if source.named and others else ""
+        more = f"; it has {show(others, 100)[1:-1]}" if others else ""
         raise ValueError(
             f"{source.path}: expected the columns that the model was fitted to, of which "
             f"{len(missing)} are not there: {show(missing, 200)[1:-1]}{more}; columns (--columns) "
@@ -321,7 +327,9 @@ class FileRows(RowBlocks):
         """Raise the BadRowError of a row."""
         flags = np.isinf(x) if self.options.missing else ~np.isfinite(x)
         column = int(np.argmax(flags)) if flags.any() or bad else None
-        value = (None if chunk.y is None else chunk.y[row]) if column is None else x[column]
+        value = None if column is None else x[column]
+        if column is None and chunk.y is not None:
+            value = chunk.y[row] if chunk.label_of is None else chunk.label_of(row)
         raise source.complaint(
             chunk.start + row, column, value, self.dtype, missing=self.options.missing
         )
@@ -335,7 +343,8 @@ class FileRows(RowBlocks):
             y = None if y is None or self.options.mark_bad else y[part]
             wrong = np.zeros(X.shape[0], dtype=bool)
             for flags in (chunk.bad, None if y is None else chunk.unlabelled):
-                wrong |= False if flags is None else flags[part]
+                if flags is not None:
+                    wrong |= flags[part]
             if wrong.any() and self.options.mark_bad:
                 X = _marked(X, wrong)
             elif wrong.any():
@@ -357,10 +366,15 @@ class FileRows(RowBlocks):
             yield joined(parts), last
 
 
+def _other_width(source: Source, width: int) -> str:
+    return (
+        f"{source.path}: expected the {width} columns that the model was fitted to, got "
+        f"{source.n_features}; columns (--columns) or drop (--drop) chooses them"
+    )
+
+
 def takes_missing(estimator: Any, fitted: bool) -> bool:
-    """Whether an estimator takes NaN for missing values; fitted ones that complete rows only if
-    there were some in `fit`.
-    """
+    """Whether an estimator takes NaN for missing values, if fitted after a fit to some."""
     from sklearn.utils import get_tags
 
     from eigenfeat.rows.out_of_core import completes
@@ -378,8 +392,12 @@ def _marked(X: Any, wrong: Mask) -> Any:
 
     counts = np.where(wrong, 1, 0)
     mark = csr_matrix(
-        (np.full(counts.sum(), np.inf, X.dtype), np.zeros(counts.sum(), int),
-         np.concatenate([[0], np.cumsum(counts)])), shape=X.shape,
+        (
+            np.full(counts.sum(), np.inf, X.dtype),
+            np.zeros(counts.sum(), int),
+            np.concatenate([[0], np.cumsum(counts)]),
+        ),
+        shape=X.shape,
     )
     return (X + mark).tocsr()
 
@@ -395,5 +413,5 @@ def finite_rows(X: Floats, *, missing: bool = False) -> Mask | None:
         total = X.sum()
     if np.isfinite(total):
         return None
-    good: Mask = ~np.isinf(X).any(axis=1) if missing else np.isfinite(X).all(axis=1)
+    good: Mask = np.all(~np.isinf(X) if missing else np.isfinite(X), axis=1)
     return None if good.all() else good

@@ -209,7 +209,11 @@ def shared_columns(sources: Sequence[SvmlightSource], options: Options) -> tuple
     used = [source for source in sources if source.lowest >= 0]
     low = min((source.lowest for source in used), default=1)
     high = max((source.highest for source in used), default=0)
-    base = min(low, 1) if options.zero_based is None else int(not options.zero_based)
+    base = min(low, 1)
+    if options.n_features is not None and high >= options.n_features:
+        base = 1  # or the last columns were too many
+    if options.zero_based is not None:
+        base = int(not options.zero_based)
     if options.n_features is None and low < base:
         path = next(source.path for source in used if source.lowest < base)
         raise OptionError("zero_based", f"expected True for {path}, which has a column 0")
