@@ -55,8 +55,8 @@ def given_blocks(
 ) -> RowBlocks | None:
     """Rows as blocks if they came so, or are in a memory-mapped array; else None.
 
-    They are as `estimator`, unless None, reads them in its fit. An array without labels is left to it where there
-    have to be some.
+    They are as `estimator`, unless None, reads them in its fit. An array without labels is left to
+    it where there have to be some.
 
     Raises
     ------

@@ -241,7 +241,7 @@ def test_one_line_of_gigabytes(tmp_path):
 
     with gzip.open(tmp_path / "rows.csv.gz", "wb", 1) as file:
         for _ in range(80):
-            file.write(bytes(b"1") * (1 << 20))
+            file.write(b"1" * (1 << 20))
     with pytest.raises(ValueError, match=r"line 1: expected rows of at most 67,108,864 bytes"):
         open_rows(tmp_path / "rows.csv.gz")
 
