@@ -174,7 +174,7 @@ def _calibration(case: Case) -> Html | None:
     CalibrationDisplay(accuracy, mean, confidence).plot(ax=above, name="model", color="#2166ac")
     above.set(xlabel="", ylabel="accuracy", ylim=(-0.03, 1.05))
     legend_above(above)
-    below.hist(confidence, bins=N_BINS, range=(0, 1), rwidth=0.94, color="#9aa5b1")
+    below.hist(confidence, bins=N_BINS, range=(0, 1), rwidth=0.94, color="#9aa5b1", log=True)
     below.set(xlabel="probability of the predicted class", ylabel="samples", xlim=(0, 1.02))
     plain(above, below, grid="y")
     share, sure = float(case.right.mean()), float(confidence.mean())
