@@ -176,6 +176,9 @@ def _calibration(case: Case) -> Html | None:
     legend_above(above)
     below.hist(confidence, bins=N_BINS, range=(0, 1), rwidth=0.94, color="#9aa5b1", log=True)
     below.set(xlabel="probability of the predicted class", ylabel="samples", xlim=(0, 1.02))
+    below.set_ylim(bottom=0.5)
+    below.yaxis.set_major_formatter("{x:g}")  # no formulas, which labels with dollars rule out
+    below.yaxis.set_minor_formatter("")
     plain(above, below, grid="y")
     share, sure = float(case.right.mean()), float(confidence.mean())
     return Html(
