@@ -25,7 +25,7 @@ from eigenfeat.rows.callbacks import Iterative, with_steps
 from eigenfeat.rows.cv_results import cv_results
 from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.out_of_core import BlockScores
-from eigenfeat.rows.splits import checked_splitter
+from eigenfeat.rows.splits import check_held_out, checked_splitter
 
 if TYPE_CHECKING:
     from eigenfeat.gem.search_splits import Trial
@@ -244,6 +244,7 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         codes, cv = rows.codes, self.cv  # which split as labels do, and are smaller
         if cv is None:
             share, random = self.validation_fraction, self.random_state
+            check_held_out(codes, rows.classes, share, "a search")
             splitter = StratifiedShuffleSplit(1, test_size=share, random_state=random)
         elif isinstance(cv, Integral):
             splitter = checked_splitter(cv, codes, len(codes))

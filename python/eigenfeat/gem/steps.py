@@ -172,13 +172,16 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
             return found
         return complete(getattr(self, "completion_", None), found, self.n_threads)
 
-    def _gem(self, level: int, n_classes: int) -> GEM:
-        """The extractor of one layer, for moments of so many classes."""
+    def _gem(
+        self, level: int, n_classes: int, n_rows: int | None = None, n_columns: int | None = None
+    ) -> GEM:
+        """The extractor of one layer, for moments of so many classes, rows and columns."""
         last = level == self.depth - 1
         pairs = "auto" if level > 0 and self.n_clusters > 1 else self.pairs
         count = self.n_directions
         if not last:
-            pairs, count = hidden_pairs(pairs, self.hidden_directions, n_classes)
+            given = self.hidden_directions, n_classes, n_rows, n_columns
+            pairs, count = hidden_pairs(pairs, *given)
         expansion, powers = self._expansion() if last else ("shifted", (1,))
         return GEM(
             ridge=self.ridge if last or self.hidden_ridge is None else self.hidden_ridge,
@@ -247,7 +250,7 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
 
     def _first(self, groups: LabelledRows) -> tuple[GEM, LabelledRows]:
         """The first layer's extractor, not fitted, and rows labelled by what it tells apart."""
-        gem = self._gem(0, len(groups.classes))
+        gem = self._gem(0, len(groups.classes), groups.n_rows, groups.n_features)
         if isinstance(groups, MemoryRows) and is_wide(groups.block.X, "auto"):
             gem.pairs = self.pairs  # which has no groups of classes
         if self.n_clusters == 1 or not isinstance(groups, MemoryRows):
@@ -269,7 +272,8 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
         moments = groups.read_as(reading).moments()
         columns = moments.n_features_in_
         self._say(f"moments of layer {level + 1}: {columns} columns", started)
-        return as_layer(self._gem(level, len(moments.active_classes))._adopt(moments))
+        sizes = len(moments.active_classes), groups.n_rows, columns
+        return as_layer(self._gem(level, *sizes)._adopt(moments))
 
     def _features(self, X: Any, layers: Sequence[Layer]) -> ExpandedRows:
         """The last layer's features, by their projections."""

@@ -34,6 +34,7 @@ from eigenfeat.rows.out_of_core import (
 )
 from eigenfeat.rows.reductions import far_means
 from eigenfeat.rows.row_weights import weighted_rows
+from eigenfeat.rows.splits import check_held_out
 from eigenfeat.rows.surveyed import surveyed
 
 if TYPE_CHECKING:
@@ -177,6 +178,7 @@ class LinearClassifier(Speaks, LinearModel, FromLogits):
 
     def _split(self, codes: Codes, random: np.random.RandomState) -> list[NDArray[np.intp]]:
         """Numbers of rows to fit and of rows to hold out, class by class."""
+        check_held_out(codes, self.classes_, self.validation_fraction, "early_stopping")
         options = {"stratify": codes, "random_state": random}
         parts = train_test_split(
             np.arange(len(codes)), test_size=self.validation_fraction, **options

@@ -23,7 +23,7 @@ from eigenfeat.incomplete._early.metrics import given_times, harmonic_mean
 from eigenfeat.incomplete._early.waiting import Regression, fitted_policy, views_of
 from eigenfeat.incomplete._series.classifier import RowClassifier
 from eigenfeat.incomplete._series.early_result import EarlyLabels
-from eigenfeat.incomplete._series.folds import held_out
+from eigenfeat.incomplete._series.folds import held_out, of_few_rows
 
 if TYPE_CHECKING:
     from eigenfeat.incomplete.decision import ReliableClassifier
@@ -156,6 +156,7 @@ class MinimumCostClassifier(RowClassifier):
         self.n_times = n_times
         self.n_folds = n_folds
 
+    @of_few_rows()
     def _learn(self, X: _Array, y: Labels, codes: NDArray[np.intp]) -> None:
         check_two_labels(self.classes_)
         for name in ("harmonic_mean_", "best_candidate_", "candidate_scores_"):
@@ -319,6 +320,8 @@ class MinimumCostClassifier(RowClassifier):
             except ValueError as error:  # such as a class that is too small without the fold
                 failure = error
         if not parts:
+            if failure is None:
+                raise ValueError("y: expected a class of two rows or more, got one row of each")
             raise ValueError(f"n_folds: expected folds that can be fitted, got none ({failure})")
         return [np.concatenate(p) for p in zip(*parts, strict=True)], np.concatenate(rows)
 
