@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._base.interruptible import interruptible
+from eigenfeat._base.saved import fits
 from eigenfeat._base.text_columns import naming_text
 from eigenfeat._base.types import Labels, Pairs, RandomState
 from eigenfeat._base.unchanged import unchanged_on_error
@@ -111,6 +112,17 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     >>> GEMRegressor().fit(X[:400], y[:400]).score(X[400:], y[400:]) > 0.75
     True
     """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "n_features_in_": "count",
+        "directions_": "numbers d F",
+        "offset_": "numbers F",
+        "coef_": "value",
+        "intercept_": "value",
+        "penalty_": "number",
+        "loo_error_": "number",
+        "_one_output": "value",
+    }
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_bins": [Interval(Integral, 2, None, closed="left")],
@@ -288,6 +300,12 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         intercept = middle - coef @ centre
         self.coef_ = coef[0] if self._one_output else coef
         self.intercept_ = float(intercept[0]) if self._one_output else intercept
+
+    def _check_loaded(self) -> None:
+        fits(
+            isinstance(self.coef_, np.ndarray) and self.coef_.dtype.kind == "f",
+            "GEMRegressor.coef_",
+        )
 
 
 def _decomposed(rows: _Array, share: _Array) -> tuple[_Array, _Array, _Array]:

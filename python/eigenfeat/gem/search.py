@@ -109,6 +109,8 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
     True
     """
 
+    _saved: ClassVar[dict[str, str]] = {"best_estimator_": "estimator?"}
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "set_params"]), None],
         "grid": [Mapping, None],

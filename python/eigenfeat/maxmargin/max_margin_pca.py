@@ -134,6 +134,12 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     (150, 2)
     """
 
+    _saved: ClassVar[dict[str, str]] = {
+        "components_": "numbers h d",
+        "mean_": "numbers d",
+        "svm_": "estimator?",
+    }
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, MOST, closed="both")],
         **ScaleSearch._parameter_constraints,

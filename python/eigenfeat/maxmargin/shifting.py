@@ -153,6 +153,8 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
     (1797, 5)
     """
 
+    _saved: ClassVar[dict[str, str]] = {"extractor_": "estimator", "svm_": "estimator?"}
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "extractor": [HasMethods(["fit", "transform"]), None],
         **ScaleSearch._parameter_constraints,

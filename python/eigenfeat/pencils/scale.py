@@ -9,10 +9,12 @@ rule on the standard deviations.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from eigenfeat._base.saved import Saved
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Labels
@@ -27,7 +29,7 @@ SPREAD = 5.0
 
 
 @dataclass(frozen=True)
-class ScaleReport:
+class ScaleReport(Saved):
     """Report on the choice of `scale`.
 
     Attributes
@@ -45,6 +47,15 @@ class ScaleReport:
     spread : float
         Largest standard deviation divided by the median of the positive ones.
     """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "choice": "text",
+        "basis": "text",
+        "column_scale": "floats *",
+        "errors": "value",
+        "n_rows": "count",
+        "spread": "value",
+    }
 
     choice: str
     basis: str
