@@ -125,10 +125,16 @@ def taking_the_place_of(target: Path) -> Iterator[Path]:
     except BaseException as error:
         with suppress(OSError):
             scratch.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename in (scratch, str(scratch), None):
+        if isinstance(error, OSError) and _is_of(scratch, error):
             raise _about(error, target) from None
         raise
     _sync_folder(real.parent)
+
+
+def _is_of(scratch: Path, error: OSError) -> bool:
+    """Whether the error is one of that file; that of a full disk does not name it."""
+    full = error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    return full or error.filename in (scratch, str(scratch))
 
 
 def _about(error: OSError, target: Path) -> OSError:
@@ -303,7 +309,7 @@ def check_array(content: IO[bytes], length: int) -> tuple[tuple[int, ...], bool,
     if version not in headers:
         raise ValueError("an array of an unknown version of NumPy's format")
     shape, fortran, dtype = headers[version](content)
-    if dtype.kind not in "biufcSU" or not dtype.itemsize:
+    if dtype.hasobject or not dtype.itemsize:
         raise ValueError(f"an array of dtype {dtype}, not of numbers or text")
     wanted = prod(shape) * dtype.itemsize
     if any(size < 0 for size in shape) or content.tell() + wanted != length:
@@ -354,7 +360,9 @@ class ArrayReader:
     def finish(self) -> None:
         """ValueError if an array was not asked for: nobody would have checked it."""
         if self._unread:
-            raise ValueError(f"array {min(self._unread)} has no place in it")
+            raise ValueError(
+                f"array {min(self._unread).removesuffix('.npy')[:40]} has no place in it"
+            )
 
 
 @contextmanager

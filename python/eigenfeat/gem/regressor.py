@@ -302,10 +302,10 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.intercept_ = float(intercept[0]) if self._one_output else intercept
 
     def _check_loaded(self) -> None:
-        fits(
-            isinstance(self.coef_, np.ndarray) and self.coef_.dtype.kind == "f",
-            "GEMRegressor.coef_",
-        )
+        coef, intercept = np.asarray(self.coef_), np.asarray(self.intercept_)
+        sound = coef.dtype.kind == intercept.dtype.kind == "f" and coef.ndim in (1, 2)
+        fits(sound and intercept.shape == coef.shape[:-1], "GEMRegressor.coef_")
+        fits(np.isfinite(coef).all() and np.isfinite(intercept).all(), "GEMRegressor.coef_")
 
 
 def _decomposed(rows: _Array, share: _Array) -> tuple[_Array, _Array, _Array]:

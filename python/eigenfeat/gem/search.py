@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.extras import installed
 from eigenfeat._base.feature_names import take_names
+from eigenfeat._base.saved import fits
 from eigenfeat._base.speaking import LOGGER
 from eigenfeat._base.types import CrossValidation, Floats, Labels, RandomState, Rows
 from eigenfeat.gem.classifier import GEMClassifier
@@ -258,6 +259,9 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True  # as GEMClassifier's
         return tags
+
+    def _check_loaded(self) -> None:
+        fits(getattr(self, "best_estimator_", self) is not None, "GEMClassifierCV.best_estimator_")
 
 
 def _candidates(base: Any, grid: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -129,7 +129,7 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         "dual_coef_": "numbers n m",
         "kernel_means_": "numbers n",
         "origin_": "numbers d?",
-        "X_fit_": "value?",
+        "X_fit_": "value",
     }
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -302,9 +302,8 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _check_loaded(self) -> None:
         rows = self.X_fit_
-        if rows is not None:
-            fits(rows.shape == (len(self.kernel_means_), self.n_features_in_), "KernelLDG.X_fit_")
-            fits(rows.dtype in (np.float32, np.float64), "KernelLDG.X_fit_")
+        fits(rows.shape == (len(self.kernel_means_), self.n_features_in_), "KernelLDG.X_fit_")
+        fits(rows.dtype in (np.float32, np.float64), "KernelLDG.X_fit_")
 
 
 @dataclass(frozen=True, eq=False)

@@ -139,7 +139,7 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     _saved: ClassVar[dict[str, str]] = {
         "components_": "numbers m d",
         "mean_": "numbers d",
-        "scale_": "floats d?",
+        "scale_": "numbers d",
     }
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

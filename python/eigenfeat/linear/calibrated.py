@@ -124,7 +124,10 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
     True
     """
 
-    _saved: ClassVar[dict[str, str]] = LinearClassifier._saved | {"calibration_": "of ScoreMap"}
+    _saved: ClassVar[dict[str, str]] = LinearClassifier._saved | {
+        "calibration_": "of ScoreMap",
+        "n_rows_": "number",
+    }
 
     PATIENCE = 3
 

@@ -271,6 +271,8 @@ class UnsupervisedRayleigh(RayleighTransformer):
 class OfMomentsOfClasses(OfMoments):
     """Base class of the estimators with labels."""
 
+    _saved: ClassVar[dict[str, str]] = OfMoments._saved | {"classes_": "labels k"}
+
     _supervised = True
     _checks = ALLOW_NAN
 

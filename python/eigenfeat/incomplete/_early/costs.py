@@ -381,7 +381,9 @@ class MinimumCostClassifier(RowClassifier):
 
     def _check_loaded(self) -> None:
         p, k, policy = len(self.times_), len(self.classes_), self._policy
-        fits(len(self.classifiers_) == p > 0, "MinimumCostClassifier.classifiers_")
+        sound = len(self.classifiers_) == p > 0
+        sound = sound and all(hasattr(one, "predict_proba") for one in self.classifiers_)
+        fits(sound, "MinimumCostClassifier.classifiers_")
         fits(self.times_[-1] == self.n_features_in_, "MinimumCostClassifier.times_")
         fits(
             self.times_[0] > 0 and np.all(np.diff(self.times_) > 0), "MinimumCostClassifier.times_"
