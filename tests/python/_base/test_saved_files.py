@@ -8,6 +8,7 @@ import stat
 import struct
 import tracemalloc
 import zipfile
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -225,7 +226,7 @@ def test_compressed_files_meet_a_limit(tmp_path, moments):
     assert "compressed in an unknown way" in refusal(path)
 
 
-def test_lengths_of_members_are_not_believed(path):
+def test_lengths_of_members_are_not_believed(path, moments):
     whole = path.read_bytes()
     rewrite(path, members(path) | {"bomb.npy": npy(np.zeros(2**24))}, zipfile.ZIP_DEFLATED)
     data = path.read_bytes()
@@ -239,7 +240,8 @@ def test_lengths_of_members_are_not_believed(path):
     for field, size in ((20, 4), (24, 4), (42, 4), (28, 2)):
         for other in (b"\xff" * size, b"\xfe" * size):
             path.write_bytes(whole[: begin + field] + other + whole[begin + field + size :])
-            refusal(path)
+            with suppress(FileFormatError):
+                assert ClassMoments.load(path) == moments
 
 
 def test_members_do_not_repeat(path):
