@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import json
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from eigenfeat._base.saved_files import META, read_arrays
+from eigenfeat._base.saved_files import META, FileFormatError, read_arrays
 from eigenfeat._base.validation import show
 from eigenfeat.cli import checkpoint
 from eigenfeat.cli.output import Output
@@ -62,17 +63,29 @@ def _saved(path: Path) -> dict[str, Any]:
     except zipfile.BadZipFile:
         is_model = True
     if is_model:
-        return {"kind": "model"} | _estimator(load(path))
+        model = load(path)
+        return {"kind": "model"} | _estimator(model) | _versions(path)
     with read_arrays(path, None) as file:
         kind, about = file.kind, file.meta
         file.skip()
     if kind == checkpoint.KIND:
         moments, progress = checkpoint.read_checkpoint(path)
-        position = progress["position"]
-        files = [entry["path"] for entry in progress["identity"]["files"]]
-        found = {"rows": position["rows"], "skipped": position["skipped"], "of_files": files}
+        try:
+            position = progress["position"]
+            files = [entry["path"] for entry in progress["identity"]["files"]]
+            found = {"rows": position["rows"], "skipped": position["skipped"], "of_files": files}
+        except (LookupError, TypeError):
+            raise FileFormatError(f"{path}: cannot be loaded: it has no position") from None
         return {"kind": kind} | found | _moments(moments, about["moments"])
     return {"kind": kind} | _moments(ClassMoments.load(path), about)
+
+
+def _versions(path: Path) -> dict[str, Any]:
+    """The versions that wrote a model, which has been loaded."""
+    with zipfile.ZipFile(path) as archive:
+        schema = archive.read(SCHEMA) if SCHEMA in archive.namelist() else b"{}"
+    found = json.loads(schema).get("_versions")
+    return {"versions": found} if isinstance(found, dict) else {}
 
 
 def _moments(moments: ClassMoments, meta: dict[str, Any]) -> dict[str, Any]:
