@@ -16,8 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.cores import count_cores
 from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.plain_rows import plain_rows
 from eigenfeat._base.types import Estimator, Labels
-from eigenfeat._base.validation import MOST, show
+from eigenfeat._base.validation import MOST, real_array, show
 from eigenfeat.incomplete._early.cost_tables import cost_tables
 from eigenfeat.incomplete._early.metrics import given_times, harmonic_mean
 from eigenfeat.incomplete._early.waiting import Regression, fitted_policy, views_of
@@ -225,7 +226,7 @@ class MinimumCostClassifier(RowClassifier):
             Positive where it is better to wait; 0 for complete series.
         """
         check_is_fitted(self)
-        rows = np.asarray(X, dtype=np.float64)
+        rows = real_array(plain_rows(X), "X", np.dtype(np.float64))
         known = rows.shape[1] if rows.ndim == 2 else -1
         k = int(np.searchsorted(self.times_, known))
         if k == len(self.times_) or self.times_[k] != known or not np.isfinite(rows).all():
