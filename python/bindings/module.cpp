@@ -51,7 +51,6 @@ PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
   module.doc() = "Compiled core of eigenfeat; use the package's public names instead.";
 
   eigenfeat::pin_blas();
-  eigenfeat::warm_blas();
   try {
     eigenfeat::use_tier_of_environment();
   } catch (const std::invalid_argument& error) {

@@ -6,8 +6,6 @@
 #include <chrono>
 #include <thread>
 
-#include "eigenfeat/parallel.hpp"
-
 namespace eigenfeat::bindings {
 
 // Why not pybind11's gil_scoped_release: Python before 3.14 ends a thread that asks for the lock
@@ -16,7 +14,7 @@ namespace eigenfeat::bindings {
 // Such a thread sleeps instead until the process is gone, as it does in Python 3.14.
 class Unlocked {
  public:
-  Unlocked() : state_(PyEval_SaveThread()) { note_memory_limits(); }
+  Unlocked() : state_(PyEval_SaveThread()) {}
   ~Unlocked() {
     try {
       PyEval_RestoreThread(state_);

@@ -57,10 +57,6 @@ void set_interrupt_check(InterruptCheck check);
 // The same for long loops that are no regions.
 void check_interrupt();
 
-// Reads the process's limits of memory (ulimit -v, -d), by which calls of BLAS go until it is called again:
-// at the beginning of each call from outside. Regions of several threads read them as well.
-void note_memory_limits();
-
 // While it lives this thread does not ask: something is changed in place, and half of it is no good.
 class NoInterrupts {
  public:
@@ -72,11 +68,6 @@ class NoInterrupts {
 
 // Sets our copy of BLAS to one thread. Global to the library.
 void pin_blas();
-
-// Lets our copy of BLAS map its first work buffer, where there is room for it, so that later calls find
-// it. Where addresses are limited (ulimit -v) no more calls are in BLAS at once than it has buffers for,
-// and a call for which none can be had throws std::bad_alloc: OpenBLAS would end the process.
-void warm_blas();
 
 // How many threads our copy of BLAS uses; 1 after pin_blas, 0 where the library cannot say.
 int blas_threads();

@@ -1,13 +1,12 @@
 #include "eigenfeat/lapack.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <atomic>
+#include <chrono>
 #include <limits>
 #include <stdexcept>
 #include <string>
-
-#include "base/blas_buffers.hpp"
-#include "eigenfeat/parallel.hpp"
+#include <thread>
 
 #ifdef EIGENFEAT_LAPACK_PREFIX_SCIPY
 #define EIGENFEAT_FORTRAN(name) scipy_##name##_
@@ -32,20 +31,13 @@ extern "C" {
                                    std::size_t, std::size_t);                                      \
   void EIGENFEAT_FORTRAN(p##sygst)(const int*, const char*, const int*, T*, const int*, const T*,  \
                                    const int*, int*, std::size_t);                                 \
+  void EIGENFEAT_FORTRAN(p##sygvd)(const int*, const char*, const char*, const int*, T*,           \
+                                   const int*, T*, const int*, T*, T*, const int*, int*,           \
+                                   const int*, int*, std::size_t, std::size_t);                    \
   void EIGENFEAT_FORTRAN(p##syevd)(const char*, const char*, const int*, T*, const int*, T*, T*,   \
                                    const int*, int*, const int*, int*, std::size_t, std::size_t);  \
   void EIGENFEAT_FORTRAN(p##sytrd)(const char*, const int*, T*, const int*, T*, T*, T*, T*,        \
                                    const int*, int*, std::size_t);                                 \
-  void EIGENFEAT_FORTRAN(p##latrd)(const char*, const int*, const int*, T*, const int*, T*, T*,    \
-                                   T*, const int*, std::size_t);                                   \
-  void EIGENFEAT_FORTRAN(p##syr2k)(const char*, const char*, const int*, const int*, const T*,     \
-                                   const T*, const int*, const T*, const int*, const T*, T*,       \
-                                   const int*, std::size_t, std::size_t);                          \
-  void EIGENFEAT_FORTRAN(p##stedc)(const char*, const int*, T*, T*, T*, const int*, T*,            \
-                                   const int*, int*, const int*, int*, std::size_t);               \
-  void EIGENFEAT_FORTRAN(p##ormtr)(const char*, const char*, const char*, const int*, const int*,  \
-                                   const T*, const int*, const T*, T*, const int*, T*, const int*, \
-                                   int*, std::size_t, std::size_t, std::size_t);                   \
   void EIGENFEAT_FORTRAN(p##syevr)(const char*, const char*, const char*, const int*, T*,          \
                                    const int*, const T*, const T*, const int*, const int*,         \
                                    const T*, int*, T*, T*, const int*, int*, T*, const int*, int*, \
@@ -57,6 +49,46 @@ EIGENFEAT_DECLARE(double, d)
 
 namespace eigenfeat {
 namespace {
+
+// Calls under way, each thread's in one of many counters, so that threads do not wait for one
+// another. OpenBLAS frees its buffers when the process ends, whether a daemon thread is inside or
+// not: at the end calls under way are waited for, one second at most, and none begins.
+struct alignas(64) Counter {
+  std::atomic<int> calls{0};
+};
+constexpr int kCounters = 64;
+Counter counters[kCounters];
+std::atomic<int> next_counter{0};
+std::atomic<bool> ending{false};
+
+struct AtExit {
+  ~AtExit() {
+    ending.store(true);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    for (const Counter& counter : counters)
+      while (counter.calls.load() > 0 && std::chrono::steady_clock::now() < end)
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+} at_exit;
+
+class BlasCall {
+ public:
+  BlasCall() {
+    calls().fetch_add(1);
+    if (!ending.load()) return;
+    calls().fetch_sub(1);
+    for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+  }
+  ~BlasCall() { calls().fetch_sub(1); }
+  BlasCall(const BlasCall&) = delete;
+  BlasCall& operator=(const BlasCall&) = delete;
+
+ private:
+  static std::atomic<int>& calls() {
+    thread_local const int own = next_counter.fetch_add(1) % kCounters;
+    return counters[own].calls;
+  }
+};
 
 // One overload a type, so that the wrappers below are written once.
 #define EIGENFEAT_PICK(name)               \
@@ -76,12 +108,9 @@ EIGENFEAT_PICK(trsm)
 EIGENFEAT_PICK(potrf)
 EIGENFEAT_PICK(trtri)
 EIGENFEAT_PICK(sygst)
+EIGENFEAT_PICK(sygvd)
 EIGENFEAT_PICK(syevd)
 EIGENFEAT_PICK(sytrd)
-EIGENFEAT_PICK(latrd)
-EIGENFEAT_PICK(syr2k)
-EIGENFEAT_PICK(stedc)
-EIGENFEAT_PICK(ormtr)
 EIGENFEAT_PICK(syevr)
 #undef EIGENFEAT_PICK
 
@@ -147,11 +176,6 @@ void gemm(Op op_a, Op op_b, T alpha, MatrixView<const T> a, MatrixView<const T> 
             kOne, kOne);
 }
 
-void product_with_buffer(index_t side, index_t inner, const double* a, double* c) {
-  gemm<double>(Op::none, Op::transpose, 1, {a, side, inner, 1, side}, {a, side, inner, 1, side}, 0,
-               {c, side, side, 1, side});
-}
-
 template <class T>
 void syrk(Triangle triangle, Op op, T alpha, MatrixView<const T> a, T beta, MatrixView<T> c) {
   conform(op_rows(op, a) == c.rows && c.rows == c.cols, "syrk");
@@ -203,92 +227,6 @@ int sygst(Triangle triangle, MatrixView<T> a, MatrixView<const T> b_factor) {
   return checked(info, "sygst");
 }
 
-namespace {
-
-constexpr index_t kWhole = 256;  // rows; below it LAPACK takes too little time to be interrupted in
-
-// Whether syevd would scale the matrix first.
-template <class T>
-bool out_of_range(Triangle triangle, MatrixView<const T> a) {
-  T largest = 0;
-  for (index_t j = 0; j < a.cols; ++j) {
-    const bool lower = triangle == Triangle::lower;
-    for (index_t i = lower ? j : 0; i < (lower ? a.rows : j + 1); ++i)
-      largest = std::max(largest, std::abs(a(i, j)));
-  }
-  const T least = std::sqrt(std::numeric_limits<T>::min() / std::numeric_limits<T>::epsilon());
-  return largest > 0 && (largest < least || largest > 1 / least);
-}
-
-// What LAPACK's sytrd does with a lower triangle, panel by panel, with the same bits where its panels are
-// as wide. work: kPanel columns.
-template <class T>
-void sytrd_in_panels(MatrixView<T> a, T* diagonal, T* off, T* tau, T* work) {
-  constexpr index_t kPanel = 32;  // columns
-  const char lower = 'L', plain = 'N';
-  const int n = as_int(a.rows), lda = leading(a, "sytrd"), width = as_int(kPanel);
-  const T minus = -1, one = 1;
-  index_t i = 0;
-  for (; i < a.rows - kPanel; i += kPanel) {
-    const int rows = as_int(a.rows - i), below = as_int(a.rows - i - kPanel);
-    call_latrd(T{}, &lower, &rows, &width, &a(i, i), &lda, off + i, tau + i, work, &n, kOne);
-    call_syr2k(T{}, &lower, &plain, &below, &width, &minus, &a(i + kPanel, i), &lda, work + kPanel,
-               &n, &one, &a(i + kPanel, i + kPanel), &lda, kOne, kOne);
-    for (index_t j = i; j < i + kPanel; ++j) {
-      a(j + 1, j) = off[j];
-      diagonal[j] = a(j, j);
-    }
-    check_interrupt();
-  }
-  const int rest = as_int(a.rows - i), lwork = as_int(a.rows);
-  int info = 0;
-  call_sytrd(T{}, &lower, &rest, &a(i, i), &lda, diagonal + i, off + i, tau + i, work, &lwork,
-             &info, kOne);
-  checked(info, "sytrd");
-}
-
-// What syevd does, in the same memory; Ctrl-C comes through in between. With the same bits where the
-// vectors are transformed in one piece.
-template <class T>
-int syevd_in_steps(Triangle triangle, MatrixView<T> a, VectorView<T> eigenvalues,
-                   LapackWork<T>& work, int lwork, int liwork) {
-  const char uplo = static_cast<char>(triangle), left = 'L', plain = 'N', identity = 'I';
-  const int n = as_int(a.rows), lda = leading(a, "syevd");
-  T* const off = work.work.data();
-  T* const tau = off + n;
-  T* const vectors = tau + n;
-  T* const rest = vectors + a.rows * a.rows;
-  const int beside_vectors = lwork - 2 * n, least = beside_vectors - n * n;
-  int info = 0;
-  check_interrupt();
-  if (triangle == Triangle::lower) {
-    sytrd_in_panels(a, eigenvalues.data, off, tau, vectors);
-  } else {
-    call_sytrd(T{}, &uplo, &n, a.data, &lda, eigenvalues.data, off, tau, vectors, &beside_vectors,
-               &info, kOne);
-    checked(info, "sytrd");
-  }
-  check_interrupt();
-  int outcome = 0;
-  call_stedc(T{}, &identity, &n, eigenvalues.data, off, vectors, &n, rest, &least,
-             work.iwork.data(), &liwork, &outcome, kOne);
-  checked(outcome, "stedc");
-  check_interrupt();
-  constexpr index_t kColumns = 1024;  // transformed at a time
-  for (index_t j = 0; j < a.rows; j += kColumns) {
-    const int columns = as_int(std::min(kColumns, a.rows - j));
-    call_ormtr(T{}, &left, &uplo, &plain, &n, &columns, a.data, &lda, tau, vectors + j * a.rows, &n,
-               rest, &least, &info, kOne, kOne, kOne);
-    checked(info, "ormtr");
-    check_interrupt();
-  }
-  for (index_t j = 0; j < a.cols; ++j)
-    std::copy(vectors + j * a.rows, vectors + (j + 1) * a.rows, a.col(j));
-  return outcome;
-}
-
-}  // namespace
-
 template <class T>
 int syevd(Triangle triangle, MatrixView<T> a, VectorView<T> eigenvalues, LapackWork<T>& work) {
   conform(a.rows == a.cols && eigenvalues.size >= a.rows, "syevd");
@@ -303,27 +241,30 @@ int syevd(Triangle triangle, MatrixView<T> a, VectorView<T> eigenvalues, LapackW
   const int liwork = std::max(integer_answer, 3 + 5 * n);
   work.work.reserve(lwork);
   work.iwork.reserve(liwork);
-  if (a.rows >= kWhole && !out_of_range<T>(triangle, a))
-    return syevd_in_steps(triangle, a, eigenvalues, work, lwork, liwork);
   call_syevd(T{}, &jobz, &uplo, &n, a.data, &lda, eigenvalues.data, work.work.data(), &lwork,
              work.iwork.data(), &liwork, &info, kOne, kOne);
   return checked(info, "syevd");
 }
 
-// The steps of LAPACK's sygvd, with its bits.
 template <class T>
 int sygvd(Triangle triangle, MatrixView<T> a, MatrixView<T> b, VectorView<T> eigenvalues,
           LapackWork<T>& work) {
   conform(a.rows == a.cols && b.rows == a.rows && b.cols == a.rows && eigenvalues.size >= a.rows,
           "sygvd");
-  if (const int info = potrf(triangle, b); info != 0) return as_int(a.rows) + info;
-  check_interrupt();
-  sygst<T>(triangle, a, b);
-  if (const int info = syevd(triangle, a, eigenvalues, work); info != 0) return info;
-  check_interrupt();
-  const Op back = triangle == Triangle::lower ? Op::transpose : Op::none;
-  trsm<T>(Side::left, triangle, back, T(1), b, a);
-  return 0;
+  const char jobz = 'V', uplo = static_cast<char>(triangle);
+  const int itype = 1, n = as_int(a.rows), lda = leading(a, "sygvd"), ldb = leading(b, "sygvd");
+  int info = 0, query = -1, integer_answer = 0;
+  T answer = 0;
+  call_sygvd(T{}, &itype, &jobz, &uplo, &n, a.data, &lda, b.data, &ldb, eigenvalues.data, &answer,
+             &query, &integer_answer, &query, &info, kOne, kOne);
+  checked(info, "sygvd");
+  const int lwork = queried(answer, 1 + 6 * a.rows + 2 * a.rows * a.rows);
+  const int liwork = std::max(integer_answer, 3 + 5 * n);
+  work.work.reserve(lwork);
+  work.iwork.reserve(liwork);
+  call_sygvd(T{}, &itype, &jobz, &uplo, &n, a.data, &lda, b.data, &ldb, eigenvalues.data,
+             work.work.data(), &lwork, work.iwork.data(), &liwork, &info, kOne, kOne);
+  return checked(info, "sygvd");
 }
 
 template <class T>

@@ -8,7 +8,6 @@
 #include <limits>
 #include <mutex>
 
-#include "base/blas_buffers.hpp"
 #include "base/thread_pool.hpp"
 #include "eigenfeat/processors.hpp"
 
@@ -173,7 +172,6 @@ void for_blocks(index_t n_blocks, int n_threads, const BlockFunction& function) 
   if (wanted <= 1 || inside_region) {
     region.work(0);
   } else {
-    reserve_blas_buffers_if_limited(wanted);
     run_workers(region, wanted);
   }
   region.rethrow();
@@ -194,10 +192,6 @@ int blas_threads() {
   return openblas_get_num_threads != nullptr ? openblas_get_num_threads() : 0;
 }
 #endif
-
-void warm_blas() {
-  reserve_blas_buffers(1);
-}
 
 namespace {
 // Done when the core is loaded, before any call can reach BLAS.

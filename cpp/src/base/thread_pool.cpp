@@ -10,7 +10,6 @@
 #include <system_error>
 #include <thread>
 
-#include "base/blas_buffers.hpp"
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/processors.hpp"
 
@@ -26,11 +25,6 @@ namespace {
 // Waking a thread takes longer than many a region. One that has just finished looks out for more so
 // long before it sleeps, and a caller so long before it sleeps until its last thread is done.
 constexpr std::chrono::microseconds kAwake{50};
-
-// What must be left for one more thread where memory is limited: a stack, what it takes to begin, and so
-// much besides that it is still there when the thread first calls BLAS, whose variables of a thread the C
-// library makes then, or ends the process.
-constexpr std::size_t kThread = std::size_t{64} << 20;
 
 void pause() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -126,19 +120,9 @@ class Pool {
     const int enough = std::min(most_pool_threads(), std::max(for_this, together));
     if (threads_ >= enough) return;
     [[maybe_unused]] const SignalsBlocked blocked;
-    const bool limited = memory_is_limited();
     for (; threads_ < enough; ++threads_) {
-      if (limited && !there_is_room(kThread)) return;
       try {
-        std::atomic<bool> begun{false};
-        std::thread([this, begun = limited ? &begun : nullptr] {
-          // The C library makes a thread's variables when they are first used, and ends the process
-          // where it cannot: while there is room, then, and before the caller takes what there is.
-          touch_thread_variables();
-          if (begun != nullptr) begun->store(true);
-          serve();
-        }).detach();
-        while (limited && !begun.load()) std::this_thread::yield();
+        std::thread([this] { serve(); }).detach();
       } catch (const std::system_error&) {
         return;  // those that there are, and the caller, do all the work
       } catch (const std::bad_alloc&) {

@@ -169,7 +169,10 @@ class Batch {
     if (n >= n_threads_ || d() < kInnerThreads) {
       for_blocks(n, n_threads_, [&](index_t job, int thread) { work(job, thread, 1); });
     } else {
-      for (index_t job = 0; job < n; ++job) work(job, 0, n_threads_);
+      for (index_t job = 0; job < n; ++job) {
+        check_interrupt();
+        work(job, 0, n_threads_);
+      }
     }
   }
 

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.interruptible import interruptible
+from eigenfeat._base.spread import is_rounding
 from eigenfeat._base.types import Labels, Pairs, RandomState
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS, show
@@ -263,7 +263,8 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         share = weight / weight.sum()
         centre, middle = share @ features, share @ outputs
         size = np.sqrt(share @ (features - centre) ** 2)
-        size = np.where(size > 1e-10 * np.abs(centre), size, np.inf)
+        largest = np.abs(features).max(axis=0, initial=0.0)
+        size = np.where(is_rounding(size, largest, len(features)), np.inf, size)
         rows, targets = (features - centre) / size, outputs - middle
         basis, values, scores = _decomposed(rows, share)
         sums = (scores.T * share) @ targets
@@ -298,7 +299,7 @@ def _decomposed(rows: _Array, share: _Array) -> tuple[_Array, _Array, _Array]:
         return np.empty((0, 0)), np.empty(0), np.empty((n, 0))
     weighted = rows * np.sqrt(share)[:, None]
     gram = weighted.T @ weighted if p <= n else weighted @ weighted.T
-    values, vectors = interruptible(lambda: np.linalg.eigh(gram), 9 * len(gram) ** 3)
+    values, vectors = np.linalg.eigh(gram)
     kept = values > max(n, p) * np.finfo(np.float64).eps * max(float(values[-1]), 1e-300)
     values, vectors = values[kept], vectors[:, kept]
     basis = vectors if p <= n else weighted.T @ vectors / np.sqrt(values)

@@ -58,8 +58,8 @@ def _build_local(state: dict[str, Any]) -> LocalQDA:
         k, n = len(value.classes_), len(codes)
         sound = rows.dtype == np.float64 and np.isfinite(rows).all() and codes.dtype.kind == "i"
         fits(sound and rows.shape == (n, value.n_features_in_), "LocalQDA rows")
-        full = n > 0 and codes.min() >= 0 and np.bincount(codes, minlength=k).min() >= 1
-        fits(full and codes.max() < k and codes.shape == (n,), "LocalQDA codes")
+        inside = codes.shape == (n,) and n > 0 and codes.min() >= 0 and codes.max() < k
+        fits(inside and np.bincount(codes, minlength=k).min() >= 1, "LocalQDA codes")
         fits(type(floor) is float and 0 < floor < np.inf, "LocalQDA floor")
         value._floor, value._rows, value._codes = floor, rows, codes
         value._threads = value.n_threads

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from eigenfeat._base.interruptible import interruptible
 from eigenfeat.ldg._solving.base import WeightedReducer
 from eigenfeat.ldg._solving.between import check_means_differ, means_rounding
 from eigenfeat.ldg._solving.scatters import ClassRows, Reduction, count_components
@@ -67,10 +66,7 @@ class DirectLDA(WeightedReducer):
         rank = check_means_differ(int(np.sum(sizes > means_rounding(rows))))
         m = count_components(self.n_components, rank, "rank of the scatter between classes")
         white = turned[:rank].T / sizes[:rank]
-        _, deviations, turn = interruptible(
-            lambda: np.linalg.svd(rows.within @ white, full_matrices=False),
-            8 * len(rows.within) * rank**2,
-        )
+        _, deviations, turn = np.linalg.svd(rows.within @ white, full_matrices=False)
         directions = white @ turn[: -m - 1 : -1].T
         variances = deviations[: -m - 1 : -1] ** 2 / rows.total
         return Reduction(directions / rows.unit, {"eigenvalues_": variances})

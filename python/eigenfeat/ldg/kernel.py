@@ -17,7 +17,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.cores import count_cores
-from eigenfeat._base.interruptible import interruptible
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.signs import signed
 from eigenfeat._base.sparse_rows import in_order
@@ -317,7 +316,7 @@ class _Root:
         means = kernel.mean(axis=0)
         centred = kernel - means - means[:, None] + means.mean()
         symmetric = (centred + centred.T) / 2
-        values, vectors = interruptible(lambda: np.linalg.eigh(symmetric), 9 * n**3)
+        values, vectors = np.linalg.eigh(symmetric)
         # Entries are rounded where they are computed and where means are taken from them.
         rounding = 10 * n * float(np.finfo(np.float64).eps)
         if -values[0] > max(_INDEFINITE * values[-1], rounding * unit):

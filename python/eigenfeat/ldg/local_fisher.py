@@ -18,7 +18,6 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from eigenfeat._base.interruptible import interruptible
 from eigenfeat.ldg._solving.base import ClassReducer
 from eigenfeat.ldg._solving.scatters import (
     EPS,
@@ -194,7 +193,7 @@ def _nonsingular_part(rows: ClassRows, span: Span) -> int:
     basis, sizes = span.basis[:, :most], span.sizes[:most]
     # The part of each component that those before it, within classes, do not explain.
     white = rows.within @ (basis / (sizes * np.sqrt(len(rows.within))))
-    triangle = interruptible(lambda: np.linalg.qr(white, mode="r"), 2 * len(white) * most**2)
+    triangle = np.linalg.qr(white, mode="r")
     rounding = 10 * max(rows.within.shape) * EPS * sizes[0] / sizes
     singular = np.abs(np.diag(triangle)) <= rounding
     count = int(np.argmax(singular)) if singular.any() else most

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg import eigh
 
 from eigenfeat.ldg._solving.base import WeightedReducer
-from eigenfeat.ldg._solving.lapack import eigenpairs_between
 from eigenfeat.ldg._solving.scatters import EPS, ClassRows, Reduction, count_components
 
 __all__ = ["MaximumMarginCriterion"]
@@ -75,7 +75,9 @@ class MaximumMarginCriterion(WeightedReducer):
             m = min(r, len(rows.classes) - 1)
         between, within = narrow.scatters()
         difference = between - within
-        values, V = eigenpairs_between(difference, r - m, r - 1)
+        values, V = eigh(
+            difference, subset_by_index=(r - m, r - 1), driver="evr", check_finite=False
+        )
         values, V = values[::-1], V[:, ::-1]
         if self.n_components is None:
             m = max(1, int(np.sum(values > r * EPS * np.abs(difference).max())))

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from eigenfeat._base.interruptible import interruptible
 from eigenfeat._base.signs import signed
 from eigenfeat._base.types import RandomState, Rows
 from eigenfeat._base.unchanged import unchanged_on_error
@@ -202,17 +201,13 @@ class SparseLDG(LDG):
         return np.einsum("ij,ij->j", directions, matrix @ directions), directions
 
     def _report(self, solutions: list[SparseDirection], matrix: _Array, directions: _Array) -> None:
-        spread = float(np.ptp(_eigenvalues(matrix))) or 1.0
+        spread = float(np.ptp(np.linalg.eigvalsh(matrix))) or 1.0
         self.gap_ = np.array([found.value - found.bound for found in solutions]) / spread
         self.leading_ = np.array([found.leading for found in solutions])
         self.residuals_ = np.array([found.residuals for found in solutions])
         self.steps_ = np.array([found.n_iter for found in solutions])
         self.n_iter_ = max(1, int(self.steps_.max()))
         self.sparsity_ = np.count_nonzero(directions, axis=0)
-
-
-def _eigenvalues(matrix: _Array) -> NDArray[Any]:
-    return interruptible(lambda: np.linalg.eigvalsh(matrix), 4 / 3 * len(matrix) ** 3)
 
 
 def sparsely_deflated(
@@ -228,7 +223,7 @@ def sparsely_deflated(
         value = float(b @ rest @ b)
         if value >= 0 and not moved:
             # A direction that was deflated to 0 would be found again and again.
-            rest = rest - float(_eigenvalues(rest)[-1]) * np.eye(len(Z))
+            rest = rest - float(np.linalg.eigvalsh(rest)[-1]) * np.eye(len(Z))
             moved = True
             for before in directions[:, :i].T:
                 rest -= float(before @ rest @ before) * np.outer(before, before)

@@ -16,7 +16,6 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base import threads
-from eigenfeat._base.interruptible import interruptible
 from eigenfeat._base.signs import signed
 from eigenfeat._base.types import CrossValidation, Estimator, Floats, Rows
 from eigenfeat._base.unchanged import unchanged_on_error
@@ -296,8 +295,7 @@ class _Components(MovedRows):
 def _principal(rows: _Array, m: int) -> _Array:
     """The m leading right singular vectors of rows, (m, d)."""
     n, d = rows.shape
-    work = float(n) * d * min(n, d)
     if d <= n:
-        vectors = interruptible(lambda: np.linalg.eigh(rows.T @ rows)[1], work)
+        vectors = np.linalg.eigh(rows.T @ rows)[1]
         return np.ascontiguousarray(vectors[:, ::-1][:, :m].T)
-    return np.asarray(interruptible(lambda: np.linalg.svd(rows, full_matrices=False)[2], work)[:m])
+    return np.asarray(np.linalg.svd(rows, full_matrices=False)[2][:m])

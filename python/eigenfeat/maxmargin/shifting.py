@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.decomposition import PCA
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.types import CrossValidation, Estimator, Floats, RandomState, Rows
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST
-from eigenfeat.maxmargin._components import fitted_components
 from eigenfeat.maxmargin._joint import check_reach
 from eigenfeat.maxmargin._movers import ROUGH_TOL, CorruptedRows, JointlyMoved, MovedRows
 from eigenfeat.maxmargin._scale_search import SCALES, ScaleSearch
@@ -41,7 +41,7 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
     Parameters
     ----------
     extractor : transformer or None, default=None
-        Extractor that is fitted to the moved rows; None means `PCA()`, which Ctrl-C can interrupt.
+        Extractor that is fitted to the moved rows; None means `PCA()`.
     sigma2 : float >= 0 or "cv", default="cv"
         Scale of the moves. "cv" evaluates each of `scales` by cross-validation: an SVM moves the
         rows of the training folds, the extractor is fitted to these and `classifier` to their
@@ -253,7 +253,7 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
     def _extracted(self, moved: NDArray[Any]) -> Any:
         """The extractor, fitted to moved rows."""
         if self.extractor is None:
-            return fitted_components(moved)
+            return PCA().fit(moved)
         return clone(self.extractor).fit(moved)
 
     def _learner(self, X: Any, y: Any, weight: Any, svm: MulticlassSVM, rough: bool) -> MovedRows:

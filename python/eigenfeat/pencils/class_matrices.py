@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.core import core
-from eigenfeat._base.interruptible import interruptible
 from eigenfeat._base.validation import show
 from eigenfeat.pencils.sampling_noise import MARGIN, noise_edge, quiet_ridge
 
@@ -267,8 +266,7 @@ class ClassMatrices:
         self.units[group] = unit
         if self._recipe.ridge is not None and not self._recipe.noise:
             return
-        part = matrix[: self._d, : self._d].copy()
-        values = interruptible(lambda: np.linalg.eigvalsh(part), 4 / 3 * self._d**3)
+        values = np.linalg.eigvalsh(matrix[: self._d, : self._d])
         self._spectra[group] = np.maximum(values, 0.0)
         if self._recipe.ridge is None:
             self.ridges[group] = quiet_ridge(self._spectra[group], self.rows(group))

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
-from eigenfeat._base.interruptible import interruptible
 from eigenfeat._base.validation import check_number, real_array, symmetric_matrices
 
 __all__ = ["CrawfordNumber", "crawford_number", "eigenvalue_bounds"]
@@ -104,17 +103,12 @@ def _matrix(matrix: Any, name: str) -> _Array:
     return checked
 
 
-def _eigenpairs(matrix: _Array) -> tuple[_Array, _Array]:
-    found = interruptible(lambda: np.linalg.eigh(matrix), 9 * len(matrix) ** 3)
-    return found.eigenvalues, found.eigenvectors
-
-
 def _enclosed(a: _Array, b: _Array, tolerance: float, rounding: float) -> CrawfordNumber:
     points = np.empty((0, 2))
     best, at, angle = -np.inf, 0.0, np.pi / 4
     for _ in range(_MOST):
         turned = np.cos(angle) * a + np.sin(angle) * b
-        values, vectors = _eigenpairs(turned)
+        values, vectors = np.linalg.eigh(turned)
         if values[0] - rounding > best:
             best, at = float(values[0]) - rounding, angle
         x = vectors[:, 0]

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
-from eigenfeat._base.interruptible import interruptible
 from eigenfeat._base.signs import signed
+from eigenfeat._base.spread import is_rounding
 from eigenfeat._base.types import Seed, Weights
 from eigenfeat._base.validation import (
     check_vector,
@@ -240,7 +240,7 @@ def _with_products(rows: _Array, share: _Array) -> _Array:
     """Leading components of standardised rows, their products, all of variance 1 or 0."""
     standard = _standardised(rows, share)
     gram = (standard.T * share) @ standard
-    values, vectors = interruptible(lambda: np.linalg.eigh(gram), 9 * len(gram) ** 3)
+    values, vectors = np.linalg.eigh(gram)
     kept = values[::-1][:_MOST_COMPONENTS] > 1e-9 * max(values[-1], 1e-300)
     components = standard @ vectors[:, ::-1][:, :_MOST_COMPONENTS][:, kept]
     first, second = np.triu_indices(components.shape[1])
@@ -253,8 +253,8 @@ def _standardised(rows: _Array, share: _Array) -> _Array:
     mean = share @ rows
     apart = rows - mean
     size = np.sqrt(share @ apart**2)
-    noise = 1e-12 * np.abs(mean)
-    return apart / np.where(size > noise, size, np.inf)
+    constant = is_rounding(size, np.abs(rows).max(axis=0, initial=0.0), len(rows))
+    return apart / np.where(constant, np.inf, size)
 
 
 def bin_edges(y: _Array, n_bins: int, sample_weight: _Array | None = None) -> _Array:
@@ -354,5 +354,5 @@ def _deviations(outputs: _Array, weights: _Array | None) -> _Array:
     scaled = outputs / size  # squares neither overflow nor vanish
     centre = np.average(scaled, axis=0, weights=weights)
     deviation = np.sqrt(np.average((scaled - centre) ** 2, axis=0, weights=weights))
-    varies = deviation > 4 * np.finfo(np.float64).eps * np.abs(centre)
-    return np.where(varies, deviation * size, 0.0)
+    constant = is_rounding(deviation, 1.0 * (largest > 0), len(outputs))
+    return np.where(constant, 0.0, deviation * size)

@@ -5,10 +5,8 @@
 #include <cmath>
 #include <limits>
 #include <stdexcept>
-#include <thread>
 
 #include "eigenfeat/lapack.hpp"
-#include "eigenfeat/parallel.hpp"
 #include "eigenfeat/vector.hpp"
 #include "reference/pencil_reference.hpp"
 #include "unit/support.hpp"
@@ -335,29 +333,6 @@ TEST_CASE_TEMPLATE("sygvd says where B stops being positive definite", T, float,
   Matrix<T> a(3, 3, {1, 0, 0, 0, 1, 0, 0, 0, 1}, Order::columns);
   Matrix<T> b(3, 3, {1, 2, 0, 2, 1, 0, 0, 0, 1}, Order::columns);
   CHECK(sygvd<T>(Triangle::lower, a.view(), b.view(), support::write(values), work) == 3 + 2);
-}
-
-TEST_CASE("an interrupt comes through between the steps of a large decomposition") {
-  struct Interrupted {};
-  for (const index_t n : {64, 300}) {
-    Random random(9);
-    const Matrix<double> symmetric = random.positive_definite<double>(n, 0.5);
-    bool interrupted = false;
-    set_interrupt_check([] { throw Interrupted(); });
-    std::thread fresh([&] {  // one that has not asked just now
-      Matrix<double> a = one_triangle(symmetric, Triangle::lower);
-      Vector<double> values(n);
-      LapackWork<double> work;
-      try {
-        syevd<double>(Triangle::lower, a.view(), support::write(values), work);
-      } catch (const Interrupted&) {
-        interrupted = true;
-      }
-    });
-    fresh.join();
-    set_interrupt_check(nullptr);
-    CHECK(interrupted == (n > 64));
-  }
 }
 
 TEST_CASE_TEMPLATE("large decompositions are right, also of matrices that LAPACK scales", T, float,

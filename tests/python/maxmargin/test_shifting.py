@@ -300,3 +300,14 @@ def test_choosing_a_scale_does_not_warn_of_fits_that_only_compare():
         warnings.simplefilter("error", ConvergenceWarning)
         shift = MaxMarginShift(PCA(3), svm=svm, cv=2, scales=(0.0, 1.0)).fit(X[:600], y[:600])
     assert np.isfinite(shift.cv_scores_).all()
+
+
+def test_the_default_extractor_is_pca():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((130, 20)), np.arange(130) % 3
+    X[:, 0] += 2 * y
+    svm = MulticlassSVM(C=0.1, max_iter=50, tol=1e-2)
+    default = MaxMarginShift(sigma2=3.0, svm=svm).fit(X, y)
+    assert type(default.extractor_) is PCA
+    expected = MaxMarginShift(PCA(), sigma2=3.0, svm=svm).fit(X, y)
+    assert_array_equal(default.transform(X), expected.transform(X))

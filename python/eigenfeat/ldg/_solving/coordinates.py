@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from eigenfeat._base.interruptible import interruptible
 from eigenfeat._base.sparse_rows import in_order
+from eigenfeat._base.spread import is_rounding
 from eigenfeat._base.types import Floats
 
 __all__ = ["Basis", "Columns", "span_of", "standardise"]
@@ -64,8 +64,7 @@ def standardise(X: Any, scaled: bool) -> tuple[Columns, Floats]:
         unit = np.where(peak[at] > 0, peak[at], 1.0)  # so that squares neither vanish nor overflow
         gaps = (part - mean[at]) / unit
         deviation[at] = np.sqrt((gaps * gaps).mean(axis=0)) * unit
-    eps = np.finfo(rows.dtype).eps
-    kept = deviation > 10 * eps * peak
+    kept = ~is_rounding(deviation, peak, len(rows), rows.dtype)
     scale = np.where(kept, deviation, 1.0) if scaled else np.ones(X.shape[1])
     inside = kept[stored]
     moved = rows if inside.all() else rows[:, inside]
@@ -121,15 +120,12 @@ def span_of(rows: Floats) -> tuple[Basis, Floats]:
         return Basis(None, None, d), rows
     columns = np.asfortranarray(rows.T, dtype=np.float64)
     # Centred rows have rank n - 1 at most. Mostly they have it, and all rows but one are a basis.
-    (reflectors, tau), upper = interruptible(
-        lambda: linalg.qr(columns[:, :-1], mode="raw", check_finite=False), 2 * d * n**2
-    )
+    (reflectors, tau), upper = linalg.qr(columns[:, :-1], mode="raw", check_finite=False)
     heights = np.abs(np.diagonal(upper))
     order = np.arange(n - 1)
     if heights.min() <= d * np.finfo(np.float64).eps * heights.max():
-        (reflectors, tau), upper, order = interruptible(
-            lambda: linalg.qr(columns[:, :-1], mode="raw", pivoting=True, check_finite=False),
-            2 * d * n**2,
+        (reflectors, tau), upper, order = linalg.qr(
+            columns[:, :-1], mode="raw", pivoting=True, check_finite=False
         )
         heights = np.abs(np.diagonal(upper))
     tolerance = 100 * max(n, d) * np.finfo(rows.dtype).eps * heights.max(initial=0.0)

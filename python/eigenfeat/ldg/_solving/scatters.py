@@ -9,7 +9,6 @@ formed: everything happens in a basis of the rows' span.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from numpy.typing import NDArray
 from scipy.linalg import qr
 from sklearn.utils.multiclass import check_classification_targets
 
-from eigenfeat._base.interruptible import interruptible
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.types import Labels
 from eigenfeat._base.validation import RealArray
@@ -92,14 +90,11 @@ class Span:
         n, d = centred.shape if n_rows is None else (n_rows, centred.shape[1])
         total = n if total is None else total
         if n >= d:
-            whole = triangle_of(centred)
-            _, sizes, turned = interruptible(lambda: np.linalg.svd(whole), 20 * d**3)
+            _, sizes, turned = np.linalg.svd(triangle_of(centred))
             basis = turned.T
         else:
-            frame, triangle = interruptible(
-                lambda: qr(centred.T, mode="economic", check_finite=False), 4 * d * n**2
-            )
-            rotation, sizes, _ = interruptible(lambda: np.linalg.svd(triangle), 20 * n**3)
+            frame, triangle = qr(centred.T, mode="economic", check_finite=False)
+            rotation, sizes, _ = np.linalg.svd(triangle)
             basis = frame @ rotation
         rank = int(np.sum(sizes > max(n, d) * EPS * sizes[0]))
         return cls(np.ascontiguousarray(basis[:, :rank]), sizes[:rank] / np.sqrt(total))
@@ -255,10 +250,7 @@ def triangle_of(rows: Array) -> Array:
     triangle = np.empty((0, d))
     for i in range(0, n, size):
         stacked = np.vstack([triangle, rows[i : i + size]])
-        triangle = interruptible(
-            partial(qr, stacked, mode="r", overwrite_a=True, check_finite=False),
-            2 * len(stacked) * d**2,
-        )[0][:d]
+        triangle = qr(stacked, mode="r", overwrite_a=True, check_finite=False)[0][:d]
     return triangle
 
 

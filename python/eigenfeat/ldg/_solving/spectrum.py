@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from eigenfeat._base.signs import signed
-from eigenfeat.ldg._solving.lapack import eigenpairs_between
 
 __all__ = ["SMALL", "smallest_eigenpairs"]
 
@@ -26,5 +25,7 @@ def smallest_eigenpairs(
         values, vectors = linalg.eigh(matrix, driver="evd", check_finite=False)
         values, vectors = values[:count], vectors[:, :count]
     else:
-        values, vectors = eigenpairs_between(matrix, 0, count - 1)
+        values, vectors = linalg.eigh(
+            matrix, subset_by_index=(0, count - 1), driver="evr", check_finite=False
+        )
     return values, signed(vectors)
