@@ -26,6 +26,8 @@ def validate_data(
     X = plain_rows(X, missing=options.get("ensure_all_finite", True) is not True)
     y = plain_labels(y, what="target" if options.get("y_numeric") else "label")
     with naming_text(X):
+        if options.get("reset", True):
+            estimator.__dict__.pop("file_layout_", None)  # of an earlier fit
         return validation.validate_data(estimator, X, y, **options)
 
 
