@@ -13,14 +13,13 @@ from sklearn.base import TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.feature_names import take_names
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.lazy import Lazy, LazySolution
 from eigenfeat._base.saved import check_solution, fits
 from eigenfeat._base.speaking import Speaks
-from eigenfeat._base.text_columns import naming_text
 from eigenfeat._base.types import Floats, Pairs, RandomState, Rows, Targets, Weights
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat.expansion.features import check_powers, expand
@@ -34,6 +33,7 @@ from eigenfeat.pencils.scale_trial import tried_scales
 from eigenfeat.pencils.solution import Settings, Solution
 from eigenfeat.pencils.wide_rows import is_wide
 from eigenfeat.rows.blocks import RowBlocks
+from eigenfeat.rows.checked import validate_data
 from eigenfeat.rows.completion import ALLOW_NAN, complete, keep_completion, refuse_missing
 from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.memory import MemoryRows
@@ -358,8 +358,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, LazySolution, TransformerMixi
             ``expansion="none"`` F columns.
         """
         found = self._found()
-        with naming_text(X):
-            rows = validate_data(self, X, reset=False, **ALLOW_NAN)
+        rows = validate_data(self, X, reset=False, **ALLOW_NAN)
         rows = complete(getattr(self, "completion_", None), rows, self.n_threads)
         if isinstance(found.directions, WideDirections):
             return expand_wide(self, found, rows)
@@ -389,8 +388,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, LazySolution, TransformerMixi
 
     def _checked(self, X: Any, y: Any, sample_weight: Weights, *, reset: bool) -> Any:
         """Rows, labels and weights, without rows of no weight."""
-        with naming_text(X, y):
-            X, y = validate_data(self, X, y, reset=reset, **ALLOW_NAN)
+        X, y = validate_data(self, X, y, reset=reset, **ALLOW_NAN)
         check_classification_targets(y)
         return weighted_rows(X, y, sample_weight)
 

@@ -75,6 +75,7 @@ class InUse:
         ValueError
             If parameters are invalid, or rows and labels do not match.
         """
+        check_is_fitted(self)
         found = calibrate(self, X, y, **options)
         if found.chosen < 0:
             raise NotCertifiedError(found)
@@ -90,6 +91,7 @@ class InUse:
         ReliableClassifier
             Copy that shares the fitted parts; its default tau is `reliability`.
         """
+        check_is_fitted(self)
         plain = copy.copy(self)
         for name in _LEARNED:
             plain.__dict__.pop(name, None)
