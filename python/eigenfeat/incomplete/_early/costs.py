@@ -147,6 +147,7 @@ class MinimumCostClassifier(SeriesClassifier):
 
     _saved: ClassVar[dict[str, str]] = {
         "classes_": "labels k",
+        "onset_": "count",
         "times_": "whole p",
         "costs_": "numbers p k k",
         "_policy": "of Policy",
@@ -416,7 +417,8 @@ class MinimumCostClassifier(SeriesClassifier):
         fits(sound, "MinimumCostClassifier.classifiers_")
         fits(self.times_[-1] == self.n_features_in_, "MinimumCostClassifier.times_")
         fits(
-            self.times_[0] > 0 and np.all(np.diff(self.times_) > 0), "MinimumCostClassifier.times_"
+            self.times_[0] > self.onset_ and np.all(np.diff(self.times_) > 0),
+            "MinimumCostClassifier.times_",
         )
         sound = len(policy.fitted) == len(policy.regressions) == p - 1
         fits(sound, "MinimumCostClassifier._policy")
