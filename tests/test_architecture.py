@@ -360,8 +360,6 @@ def needs() -> dict[str, set[str]]:
 
 # Halves of a class that name each other's types: to be put into one file each.
 CIRCLES_OF_TYPES = {
-    "eigenfeat.gem.wide": {"eigenfeat.gem.gem"},
-    "eigenfeat.models.onnx_streams": {"eigenfeat.models.onnx"},
     "eigenfeat.incomplete.stream": {"eigenfeat.incomplete.decision"},
     "eigenfeat.incomplete.streams": {"eigenfeat.incomplete.decision"},
     "eigenfeat.incomplete._in_use": {"eigenfeat.incomplete.decision"},
