@@ -14,11 +14,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.text_columns import naming_text
+from eigenfeat._base.labels import check_two_labels, plain_labels
+from eigenfeat._base.plain_rows import plain_rows
 from eigenfeat._base.types import Floats
 from eigenfeat._base.unchanged import unchanged_on_error
-from eigenfeat._base.validation import show
+from eigenfeat._base.validation import real_array, show
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.eigh import generalized_eigh
 from eigenfeat.rows.estimator import BaseEstimator
@@ -118,6 +118,18 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     >>> int(np.abs(model.patterns_[1]).argmax())
     3
     """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "moments_": "of ClassMoments",
+        "_coarse": "value",
+        "rank_": "count",
+        "filters_": "numbers F d",
+        "patterns_": "numbers F d",
+        "evals_": "floats F",
+        "pairs_": "labels F 2",
+        "classes_": "labels k",
+        "n_channels_": "count",
+    }
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_filters": [Interval(Integral, 1, None, closed="left")],
@@ -265,11 +277,7 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
                 "X: expected epochs of one number of channels and one length, got shapes "
                 f"{lengths[0]} and, of epoch {odd}, {lengths[odd]}"
             )
-        try:
-            array = np.asarray(X)
-            array = array if array.dtype == np.float32 else array.astype(np.float64, copy=False)
-        except (TypeError, ValueError):
-            raise ValueError(f"X: expected an array of numbers, got {show(X)}") from None
+        array = real_array(plain_rows(X), "X")
         if array.ndim != 3 or not array.size:
             raise ValueError(
                 f"X: expected epochs of shape (n, channels, times), got shape {array.shape}"
@@ -290,13 +298,12 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     ) -> None:
         self._validate_params()
         X = self._epochs(X, None if first else self.n_channels_)
-        labels = np.asarray(y)
+        labels = np.asarray(plain_labels(y))
         if labels.shape != (len(X),):
             raise ValueError(
                 f"y: expected {len(X)} labels, one per epoch, got shape {labels.shape}"
             )
-        with naming_text(None, labels):
-            check_classification_targets(labels)
+        check_classification_targets(labels)
         weight = row_weights(sample_weight, len(X))
         if first:
             self.moments_, self.n_channels_ = ClassMoments(classes), X.shape[1]
