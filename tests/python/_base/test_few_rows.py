@@ -22,7 +22,8 @@ TOO_SMALL = (
     r"y: expected two rows( or more)? of every class for .*, got one"
     r"|validation_fraction: expected a part of the \d+ rows with one row or more of each of the"
     r"|y: expected source rows of at least two classes|y: expected labels of the target among"
-    r"|classifier: expected one that can be fitted to the series outside a fold|number of samples must be more than the number"
+    r"|classifier: expected one that can be fitted to the series outside a fold"
+    r"|number of samples must be more than the number"
 )
 OF_DOMAINS = ("TransferITML", "TransferLDG", "PooledPCA", "PooledFisher")
 
