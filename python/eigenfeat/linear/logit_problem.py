@@ -125,7 +125,7 @@ class LogitProblem:
         if lost.any():
             column = int(np.argmax(lost))
             raise ValueError(
-                "X: expected features whose squares fit float64, got some that "
+                "X: expected finite features whose squares fit float64, got some that "
                 f"{'vanish' if finite.all() else 'overflow'} in feature {column}; scale the columns"
             )
 

@@ -179,7 +179,7 @@ def test_values_whose_squares_do_not_fit(solver, unit, what):
     column = X[:, 7].copy()
     X[:, 7] = unit * column
     for model in (MultinomialLogit(solver=solver), CalibratedLeastSquares()):
-        with pytest.raises(ValueError, match=f"X: expected features .* {what} in feature 7"):
+        with pytest.raises(ValueError, match=f"X: expected finite features .* {what} in feature 7"):
             model.fit(X, y)
     for fine in (1e140, 1e-140):
         X[:, 7] = fine * column
