@@ -139,9 +139,9 @@ class _Passes:
     def quadratic(self, penalty: Penalty) -> _Array:
         """Coefficients (p,) of ``|W_j|^2 / 2``, as `LogitProblem.quadratic` has them."""
         squares = self.mean_squares
-        inside = ~self.flat[: self.varying]
-        if penalty.common and inside.any():
-            squares = np.full_like(squares, squares[: self.varying][inside].mean())
+        if penalty.common and self.varying:
+            spread = np.where(self.flat, 0.0, squares)[: self.varying]
+            squares = np.full_like(squares, spread.mean())
         out = penalty.energy * penalty.ridge * np.sqrt(self.total) * squares + penalty.l2
         out[self.varying :] = 0.0
         return out

@@ -227,9 +227,8 @@ class LogitProblem:
     def quadratic(self, penalty: Penalty) -> _Array:
         """Coefficients (p,) of the plain squares |W_j|^2 / 2 in the objective."""
         squares = self.mean_squares
-        inside = ~self.flat[: self.varying]
-        if penalty.common and inside.any():
-            squares = np.full_like(squares, squares[: self.varying][inside].mean())
+        if penalty.common and self.varying:
+            squares = np.full_like(squares, squares[: self.varying].mean())
         out = penalty.energy * penalty.ridge * np.sqrt(self.total) * squares + penalty.l2
         out[self.varying :] = 0.0
         return out
