@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import importlib.util
 import inspect
 
 import numpy as np
@@ -152,9 +153,10 @@ DATES = {
     "durations": DAYS - DAYS[0],
     "periods": DAYS.to_period("D"),
     "days": [day.date() for day in DAYS],
-    "arrow": pd.array(DAYS, dtype="timestamp[us][pyarrow]"),
-    "arrow days": pd.array([day.date() for day in DAYS], dtype="date32[pyarrow]"),
 }
+if importlib.util.find_spec("pyarrow"):
+    DATES["arrow"] = pd.array(DAYS, dtype="timestamp[us][pyarrow]")
+    DATES["arrow days"] = pd.array([day.date() for day in DAYS], dtype="date32[pyarrow]")
 
 
 @pytest.mark.parametrize("kind", DATES)
