@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels, plain_labels
+from eigenfeat._base.saved import fits
 from eigenfeat._base.speaking import Speaks
 from eigenfeat._base.types import Codes, Floats, Labels, Rows, Targets, Weights
 from eigenfeat._base.unchanged import unchanged_on_error
@@ -50,6 +51,12 @@ _MOST_PERMUTED = 1 << 25  # rows: beyond, a permutation takes more memory than a
 
 class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
     """Base class of linear classifiers, with scores ``X @ coef_.T + intercept_``."""
+
+    _saved: ClassVar[dict[str, str]] = {
+        "classes_": "labels k",
+        "coef_": "numbers q d",
+        "intercept_": "numbers q",
+    }
 
     classes_: Labels
     coef_: NDArray[np.float64]
@@ -126,6 +133,11 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def _check_loaded(self) -> None:
+        """One row of weights for each class, or one for two of them."""
+        k = len(self.classes_)
+        fits(k >= 2 and len(self.coef_) == (1 if k == 2 else k), f"{type(self).__name__}.coef_")
 
 
 class LinearClassifier(Speaks, LinearModel, FromLogits):

@@ -43,12 +43,12 @@ def restored_core(
     ValueError
         If a number is not finite or a weight negative.
     """
-    restored = core.ClassMoments(k, d)
     weights = array("weights", (k,))
     good = np.isfinite(weights) & (weights >= 0)
     if not good.all():
         i = int(np.argmin(good))
         raise ValueError(f"weights: expected finite numbers >= 0, got {weights[i]} of class {i}")
+    restored = core.ClassMoments(k, d)  # which takes memory for classes with weight alone
     for i in np.flatnonzero(weights > 0).tolist():
         high = array(f"mean_high_{i}", (d,))
         low = array(f"mean_low_{i}", (d,))

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from eigenfeat._base.cores import count_cores
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.plain_rows import plain_rows
+from eigenfeat._base.saved import fits
 from eigenfeat._base.spread import is_rounding
 from eigenfeat._base.types import Estimator, Labels
 from eigenfeat._base.validation import MOST, real_array, show
@@ -143,6 +144,14 @@ class MinimumCostClassifier(SeriesClassifier):
     >>> bool(fast.time.mean() < slow.time.mean())
     True
     """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "classes_": "labels k",
+        "onset_": "count",
+        "times_": "whole p",
+        "costs_": "numbers p k k",
+        "_policy": "of Policy",
+    }
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "classifier": [HasMethods(["fit", "predict_proba"]), dict, None],
@@ -400,3 +409,18 @@ class MinimumCostClassifier(SeriesClassifier):
         ]
         best = int(np.argmax(means))
         return prices[best], float(means[best])
+
+    def _check_loaded(self) -> None:
+        p, k, policy = len(self.times_), len(self.classes_), self._policy
+        sound = len(self.classifiers_) == p > 0
+        sound = sound and all(hasattr(one, "predict_proba") for one in self.classifiers_)
+        fits(sound, "MinimumCostClassifier.classifiers_")
+        fits(self.times_[-1] == self.n_features_in_, "MinimumCostClassifier.times_")
+        fits(
+            self.times_[0] > self.onset_ and np.all(np.diff(self.times_) > 0),
+            "MinimumCostClassifier.times_",
+        )
+        sound = len(policy.fitted) == len(policy.regressions) == p - 1
+        fits(sound, "MinimumCostClassifier._policy")
+        for one, (coefficients, _) in zip(policy.regressions, policy.fitted, strict=True):
+            fits(one.known.shape == (len(coefficients), k + 2), "MinimumCostClassifier._policy")
