@@ -148,7 +148,10 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
             groups = first_pass(blocks.relabelled(events, "events"), moments=True)
             rows = first_pass(blocks)
         else:
-            raise ValueError("events: expected None with blocks of rows, got others")
+            raise ValueError(
+                "events: expected None with blocks of rows but ArrayBlocks, got "
+                f"{type(events).__name__} with {type(blocks).__name__}"
+            )
         check_two_labels(rows.classes)
         keep_columns(self, blocks, rows.n_features)
         return rows, groups

@@ -90,7 +90,8 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
         finite = np.isfinite(scores).all(axis=1)
         if not finite.all():
             row = int(np.argmin(finite))
-            raise ValueError(f"X: expected features of finite logits, got others in row {row}")
+            value = scores[row][~np.isfinite(scores[row])][0]
+            raise ValueError(f"X: expected features of finite logits, got {value} in row {row}")
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def _unchanged_on_error(self) -> AbstractContextManager[None]:

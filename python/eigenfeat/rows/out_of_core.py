@@ -134,7 +134,11 @@ def all_targets(blocks: RowBlocks) -> tuple[Labels, NDArray[np.float64] | None]:
     weights = [weight for _, _, weight in parts]
     if any(weight is None for weight in weights):
         if not all(weight is None for weight in weights):
-            raise ValueError("sample_weight: expected weights with all blocks or none, got some")
+            start = next(start for start, _, weight in parts if weight is None)
+            raise ValueError(
+                "sample_weight: expected weights with all blocks or none, got none in the block "
+                f"from row {start} on"
+            )
         return np.concatenate([y for _, y, _ in parts]), None
     return np.concatenate([y for _, y, _ in parts]), np.concatenate(weights)
 

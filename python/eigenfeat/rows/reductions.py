@@ -251,7 +251,12 @@ def merge_surveys(a: Survey, b: Survey) -> Survey:
             f"{start} on"
         )
     if (a.weight is None) != (b.weight is None):
-        raise ValueError("sample_weight: expected weights with all blocks or none, got some")
+        without = a if a.weight is None else b
+        start = min(piece.start for piece in without.pieces)
+        raise ValueError(
+            "sample_weight: expected weights with all blocks or none, got none in the block from "
+            f"row {start} on"
+        )
     if b.table.dtype is not None:
         a.table = a.table.joined(b.table.labels, b.table.dtype, "y")
     a.dtype = np.result_type(a.dtype, b.dtype)

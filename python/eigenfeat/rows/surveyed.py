@@ -218,7 +218,8 @@ class SurveyedBlocks(LabelledRows):
         )
         expected = self.survey.receipt
         if receipt != expected or found is None:
-            what = "others" if receipt.n_rows == expected.n_rows else f"{receipt.n_rows}"
+            count = receipt.n_rows
+            what = f"{count} with other values" if count == expected.n_rows else f"{count}"
             raise ValueError(
                 f"X: expected the {expected.n_rows} rows of the first pass in every pass, got "
                 f"{what}: the blocks have changed"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import importlib.util
 import inspect
 
 import numpy as np
@@ -152,9 +153,10 @@ DATES = {
     "durations": DAYS - DAYS[0],
     "periods": DAYS.to_period("D"),
     "days": [day.date() for day in DAYS],
-    "arrow": pd.array(DAYS, dtype="timestamp[us][pyarrow]"),
-    "arrow days": pd.array([day.date() for day in DAYS], dtype="date32[pyarrow]"),
 }
+if importlib.util.find_spec("pyarrow"):
+    DATES["arrow"] = pd.array(DAYS, dtype="timestamp[us][pyarrow]")
+    DATES["arrow days"] = pd.array([day.date() for day in DAYS], dtype="date32[pyarrow]")
 
 
 @pytest.mark.parametrize("kind", DATES)
@@ -268,9 +270,10 @@ GAPS = {
     "float": lambda: np.where(np.arange(len(Y)) % 50 != 7, Y, np.nan),
     "list": lambda: [None if i % 50 == 7 else str(k) for i, k in enumerate(Y)],
     "mixed list": lambda: [float("nan") if i % 50 == 7 else str(k) for i, k in enumerate(Y)],
-    "arrow": lambda: pd.Series(Y, dtype="int64[pyarrow]").where(np.arange(len(Y)) % 50 != 7),
     "dates": lambda: pd.Series(DAYS).where(np.arange(len(Y)) % 50 != 7),
 }
+if importlib.util.find_spec("pyarrow"):
+    GAPS["arrow"] = lambda: pd.Series(Y, dtype="int64[pyarrow]").where(np.arange(len(Y)) % 50 != 7)
 TWO = r"^y: expected a label for every row, got 2 missing values, the first in row 7; leave"
 
 
@@ -301,7 +304,7 @@ def test_missing_labels_are_counted_in_blocks_and_moments(kind):
         )
 
 
-@pytest.mark.parametrize("kind", ["Int64", "string", "boolean", "arrow"])
+@pytest.mark.parametrize("kind", [k for k in ("Int64", "string", "boolean", "arrow") if k in GAPS])
 def test_missing_labels_are_counted_in_dask_collections(kind):
     da = pytest.importorskip("dask.array")
     dd = pytest.importorskip("dask.dataframe")

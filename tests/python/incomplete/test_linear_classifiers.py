@@ -30,7 +30,7 @@ def fitted(make, k, d=4):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return make().fit(X, y), X, y
-    except (TypeError, ValueError):
+    except (IndexError, TypeError, ValueError):
         return None  # such as a meta-estimator, which needs another
 
 

@@ -308,8 +308,9 @@ def discriminants_of(classifier: BaseEstimator, X: _Array) -> Discriminants:
     if not np.all((got == expected) | close):
         row = int(np.argmin((got == expected) | close))
         raise ValueError(
-            f"classifier: expected predict to be the argmax of its discriminants, got another class"
-            f" for row {row} from {show(classifier)}"
+            "classifier: expected predict to be the argmax of its discriminants, got "
+            f"{show(classifier.classes_[expected[row]])} in place of "
+            f"{show(classifier.classes_[got[row]])} in row {row} from {show(classifier)}"
         )
     return found
 

@@ -93,8 +93,11 @@ def effective_length(
         raise ValueError(f"level: expected a number in (0, 1), got {level}")
     check_count(n_folds, "n_folds", at_least=2)
     rows = check_rows(X, dtype=np.dtype(np.float64))
-    if not isinstance(rows, np.ndarray) or not np.isfinite(rows).all():
-        raise ValueError("X: expected a dense array of finite numbers, got others")
+    if not isinstance(rows, np.ndarray):
+        raise ValueError("X: expected a dense array, got a sparse matrix")
+    if not np.isfinite(rows).all():
+        i, j = np.argwhere(~np.isfinite(rows))[0].tolist()
+        raise ValueError(f"X: expected finite numbers, got {rows[i, j]} in row {i}, column {j}")
     labels = np.asarray(plain_labels(y))
     if labels.shape != rows.shape[:1]:
         raise ValueError(f"y: expected {len(rows)} labels, one per row, got {show(y)}")
