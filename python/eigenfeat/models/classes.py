@@ -21,7 +21,6 @@ from eigenfeat.gem.gem import GEM
 from eigenfeat.gem.patches import GEMPatches
 from eigenfeat.gem.regressor import GEMRegressor
 from eigenfeat.gem.search import GEMClassifierCV
-from eigenfeat.gem.spatial_filters import SpatialFilters
 from eigenfeat.gem.wide import WideSolution
 from eigenfeat.gem.wide_directions import WIDE_DIRECTIONS, WideDirections
 from eigenfeat.incomplete.stored import STORED as OF_INCOMPLETE
@@ -39,6 +38,7 @@ from eigenfeat.rayleigh.discriminant import FisherLDA, SlicedInverseRegression
 from eigenfeat.rayleigh.quadratic import ClassGaussians, QuadraticDiscriminant
 from eigenfeat.rayleigh.rayleigh import OrientedPCA, RayleighPCA, VanishingComponents
 from eigenfeat.rows.completion import COMPLETION
+from eigenfeat.signals.spatial_filters import SpatialFilters
 
 __all__ = ["OURS", "REGISTRY"]
 
@@ -153,11 +153,12 @@ _REGRESSOR = {
     "_one_output": "value",
 }
 _FILTERS = {
-    "moments_": "of ClassMoments",
+    "moments_": "value",
     "_coarse": "value",
     "rank_": "count",
     **dict.fromkeys(("filters_", "patterns_"), "numbers F d"),
-    **{"evals_": "floats F", "pairs_": "labels F 2"},
+    **{"evals_": "floats F", "pairs_": "labels F 2", "filter_bands_": "value"},
+    **{"sessions_": "value?", "session_means_": "value?"},
     **{"classes_": "labels k", "n_channels_": "count"},
 }
 _PATCHES = {
