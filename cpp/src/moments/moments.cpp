@@ -258,7 +258,8 @@ void ClassMoments::read_out(index_t c, bool about_mean, MatrixView<double> out) 
       for (index_t i = row_tile * tile; i < i_end; ++i) {
         const index_t j_end = std::min(i + 1, (col_tile + 1) * tile);
         for (index_t j = col_tile * tile; j < j_end; ++j) {
-          const double centred = g.scatter[i * d + j] / g.weight;
+          double centred = g.scatter[i * d + j] / g.weight;
+          if (i == j) centred = std::max(centred, 0.0);  // below 0 by rounding
           const double value = about_mean ? centred : centred + mean[i] * mean[j];
           out(i, j) = value;
           out(j, i) = value;

@@ -12,7 +12,6 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clon
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
-    _check_sample_weight,
     check_array,
     check_consistent_length,
     check_is_fitted,
@@ -26,6 +25,7 @@ from eigenfeat._base.validation import show
 from eigenfeat.gem.gem import GEM
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.rows.estimator import BaseEstimator
+from eigenfeat.rows.row_weights import row_weights
 
 __all__ = ["GEMPatches"]
 
@@ -254,9 +254,7 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             check_classification_targets(labels)
         weight = None
         if sample_weight is not None:
-            weight = _check_sample_weight(
-                sample_weight, images.reshape(len(images), -1), ensure_non_negative=True
-            )
+            weight = row_weights(sample_weight, len(images))
         moments = ClassMoments(classes) if first else self.moments_.copy()
         for rows in self._blocks(images):
             patches, places = self._patches(images[rows])

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from eigenfeat._base.spread import is_rounding
 from eigenfeat._base.text_columns import naming_text
 from eigenfeat._base.types import Labels, Pairs, RandomState
 from eigenfeat._base.unchanged import unchanged_on_error
@@ -264,7 +265,8 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         share = weight / weight.sum()
         centre, middle = share @ features, share @ outputs
         size = np.sqrt(share @ (features - centre) ** 2)
-        size = np.where(size > 1e-10 * np.abs(centre), size, np.inf)
+        largest = np.abs(features).max(axis=0, initial=0.0)
+        size = np.where(is_rounding(size, largest, len(features)), np.inf, size)
         rows, targets = (features - centre) / size, outputs - middle
         basis, values, scores = _decomposed(rows, share)
         sums = (scores.T * share) @ targets

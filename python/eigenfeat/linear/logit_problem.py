@@ -24,7 +24,6 @@ import numpy.typing as npt
 
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
-from eigenfeat._base.validation import show
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block
 from eigenfeat.rows.labelled import LabelledRows
@@ -43,6 +42,7 @@ _SAVED_BY_KERNEL = 50  # likewise of a kernel, whose steps cost up to two passes
 _LEAST_GRAM = 1.5e11  # operations, three quarters of a second
 _LEAST_ENERGY = 0.002  # with less, steps are too many
 _LEAST_COPIED, _MOST_COPIED = 500_000, 250_000_000  # numbers: 2 MB to 1 GB in float32
+_LARGEST_DIAGONAL = 1e12  # of the metric: so many times the diagonal of the Gram matrix
 _TINY = 1e-20  # mean squares that float32 holds with those of their rows
 # Rows of a sample that say how much of the spectrum all of it leaves open.
 _PILOT_ROWS = 1024
@@ -130,24 +130,29 @@ class LogitProblem:
         )
         return found
 
-    def gram(self, sample: npt.NDArray[np.intp] | None, half: bool) -> Gram:
+    def gram(
+        self, sample: npt.NDArray[np.intp] | None, half: bool, scale: _Array | None = None
+    ) -> Gram:
         """Gram matrix for the metric, of all rows or of those with these numbers.
+
+        Features are multiplied by `scale`, by default that of the problem.
 
         Rows that are not in memory are brought here where they take fewer bytes than the matrix, or
         where the dual needs them; otherwise the matrix is summed where the rows are.
         """
         rows = self.rows if sample is None else self.rows.subset(sample)
+        scale = self.scale if scale is None else scale
         p = self.shape[0]
         few = rows.n_rows < p or rows.n_rows * rows.n_features <= p * (p + 1)  # float32, float64
         if rows.in_memory or few:
             block = rows.together()
             # A sample's kernel is damped, which its factor in float32 needs; that of all rows not.
             coarse = half and (sample is not None or rows.n_rows >= p)
-            return Gram.of_rows(block, self.constant, self.scale, coarse, self.n_threads)
+            return Gram.of_rows(block, self.constant, scale, coarse, self.n_threads)
         gram, squares, weight = rows.reduce(
-            reductions.scaled_gram, reductions.add, *self._how, self.scale, half
+            reductions.scaled_gram, reductions.add, *self._how, scale, half
         )
-        return Gram.summed(gram, squares, weight, self.scale, self.n_threads)
+        return Gram.summed(gram, squares, weight, scale, self.n_threads)
 
     def rough(self) -> LogitProblem | None:
         """The same in float32, for the search's first steps, where its passes repay a copy."""
@@ -217,7 +222,9 @@ class LogitProblem:
             The least damping of a sample of fewer rows than features, as a multiple of the mean
             curvature that it leaves open: where only the number of steps depends on the metric.
         """
-        gram = self.gram(sample, half)
+        plain = self.quadratic(penalty)
+        scale = self._metric_scale(plain)
+        gram = self.gram(sample, half, scale)
         share = 1.0 if sample is None else self.total / gram.weight
         # Rounding of a float32 Gram matrix whose diagonal is total / 2; of its trace in the dual.
         smallest = max(4, self.shape[0] * gram.dual) * float(np.finfo(np.float32).eps) * self.total
@@ -225,22 +232,31 @@ class LogitProblem:
         if sample is not None:  # features that are rare may have no row in it
             squares = share * gram.squares()
             lacking = np.maximum(self.total * self.mean_squares - squares, 0.0)
-            floor = 0.5 * lacking * self.scale**2
+            floor = 0.5 * lacking * scale**2
             if tail > 0 and gram.dual:
                 ridge = 2 * max(damping, smallest) / share
                 damping = max(damping, tail * 0.5 * share * gram.left_open(ridge))
-        diagonal = np.maximum(self.quadratic(penalty) * self.scale**2, max(damping, smallest))
-        if not np.isfinite((diagonal + floor).astype(np.float32)).all():
-            raise ValueError(
-                "penalty: expected one (with l2 or ridge) whose multiples of the features' scales "
-                f"are finite in float32, got {show(penalty)}"
-            )
+        diagonal = np.maximum(plain * scale**2, max(damping, smallest))
         for _ in range(20):
             metric = gram.metric(diagonal + floor, 0.5 * share)
             if metric.positive:
                 return metric
             diagonal *= 10.0
         raise FloatingPointError("the Gram matrix of the features cannot be factorised")
+
+    def _metric_scale(self, plain: _Array) -> _Array:
+        """Scale (p,) of the metric's features, whose diagonal is to fit float32.
+
+        The squares ``plain`` (p,) of the penalty leave hardly a weight to features whose mean
+        squares are so much smaller: they are scaled by the penalty instead.
+        """
+        if not np.isfinite(plain).all():
+            raise ValueError(
+                f"penalty: expected a finite weight of the squares, got {plain.max():g}"
+            )
+        with np.errstate(divide="ignore"):
+            most = np.sqrt(_LARGEST_DIAGONAL * self.total / plain)
+        return np.minimum(self.scale, most)
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,6 +23,7 @@ from eigenfeat.expansion.features import ExpandedRows
 from eigenfeat.linear.linear import LinearModel
 from eigenfeat.maxmargin._dual_svm import SOLVERS, DualSvm
 from eigenfeat.rows.callbacks import Iterative, with_steps
+from eigenfeat.rows.row_weights import class_weighted
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -61,7 +62,8 @@ class MulticlassSVM(Iterative, Speaks, LinearModel):
     batch_size : int >= 1, default=16
         Rows in a step of "frank_wolfe".
     class_weight : dict, "balanced" or None, default=None
-        Weights of classes, as in scikit-learn, which multiply the weights of rows.
+        Weights of classes, which multiply the weights of rows. "balanced": all classes have the
+        same weight in all, rows counted by their weights, as in scikit-learn.
     tol : float > 0, default=1e-3
         Stops when the duality gap is at most this fraction of the objective.
     max_iter : int >= 1, default=1000
@@ -248,10 +250,14 @@ class MulticlassSVM(Iterative, Speaks, LinearModel):
     def _row_costs(self, codes: Any, weight: Any) -> NDArray[np.float64]:
         costs = np.ones(len(codes)) if weight is None else weight.astype(np.float64)
         if self.class_weight is not None:
-            costs = costs * compute_sample_weight(self.class_weight, self.classes_[codes])
-        if not (costs > 0).all():
+            labels = self.classes_[codes]
+            if self.class_weight == "balanced":  # counts rows by their weights
+                costs = class_weighted("balanced", labels, costs)
+            else:
+                costs = costs * compute_sample_weight(self.class_weight, labels)
+        if not (np.isfinite(costs) & (costs > 0)).all():
             raise ValueError(f"class_weight: expected positive weights, got {self.class_weight}")
-        return costs
+        return np.asarray(costs, dtype=np.float64)
 
     def _run(self, svm: DualSvm) -> None:
         """Epoch after epoch: between them Python hears Ctrl-C."""

@@ -43,6 +43,7 @@ def noise_edge(spectrum: _Array, ridge: float, below: float, above: float) -> fl
     below, above : float
         Rows of the denominator and of the numerator.
     """
+    below, above = max(below, _TINY), max(above, _TINY)
     size = float(spectrum[-1]) or ridge
     if not spectrum[0] + ridge > 0:
         return float("inf")

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenfeat._base.spread import varying
+
 if TYPE_CHECKING:
     from eigenfeat._base.types import Labels
     from eigenfeat.moments.class_moments import ClassMoments
@@ -72,14 +74,12 @@ def shares_and_means(moments: ClassMoments) -> tuple[Labels, Array, Array]:
 
 
 def column_deviations(moments: ClassMoments) -> Array:
-    """Return the (d,) standard deviations of the columns over the rows of all classes together."""
+    """Return the (d,) standard deviations of the columns over all rows; 0 of constant ones."""
     labels, weights, means = shares_and_means(moments)
     centre = weights @ means
     within = sum(w * np.diag(moments.covariance(c)) for w, c in zip(weights, labels, strict=True))
     variance = within + weights @ (means - centre) ** 2
-    # A column that varies by rounding alone is constant.
-    noise = (4 * np.finfo(float).eps * np.abs(centre)) ** 2
-    return np.where(variance > noise, np.sqrt(variance), 0.0)
+    return varying(variance, centre)
 
 
 def settle(moments: ClassMoments, scale: str, trial: ScaleReport | None) -> ScaleReport:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from eigenfeat._base.sparse_rows import DenseRows, SparseRows, in_order
+from eigenfeat._base.spread import varying
 from eigenfeat._base.types import DType, Floats
 from eigenfeat.pencils.scale import ScaleReport
 
@@ -181,7 +182,7 @@ def _column_statistics(X: Any, share: Array) -> tuple[Array, Array]:
             mean += share[block] @ X[block]
         for block in blocks:
             variance += share[block] @ (X[block] - mean) ** 2
-        noise = (64 * np.finfo(np.float64).eps * np.abs(mean)) ** 2
+        return mean, varying(variance, mean, X.shape[0])
     return mean, np.where(variance > noise, np.sqrt(np.maximum(variance, 0.0)), 0.0)
 
 

@@ -14,6 +14,7 @@ from eigenfeat._base.types import DType, Floats, Labels
 from eigenfeat._base.validation import check_rows, check_weights, show
 from eigenfeat.expansion.layers import Layer, hidden_features, layer_features, row_blocks
 from eigenfeat.rows.blocks import Block
+from eigenfeat.rows.row_weights import weights_in
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -56,6 +57,8 @@ class Reading:
         Whether NaN in dense rows is a missing entry.
     completion : GaussianRows or None
         What missing entries are completed by.
+    weight_unit : float
+        The power of two that weights are divided by.
     """
 
     n_features: int | None = None
@@ -69,6 +72,7 @@ class Reading:
     n_threads: int | None = None
     allows_missing: bool = False
     completion: GaussianRows | None = None
+    weight_unit: float = 1.0
 
     def checked(self, block: Block) -> Block:
         """The block with rows in floating point, and weights that are finite and nonnegative."""
@@ -80,6 +84,8 @@ class Reading:
                 f"{block.start} on"
             )
         weight = check_weights(block.weight, n, block.start)
+        if weight is not None:
+            weight = weights_in(weight, self.weight_unit)
         return Block(X, block.y, weight, block.start)
 
     def kept(self, block: Block) -> Block:

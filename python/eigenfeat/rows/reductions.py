@@ -177,6 +177,8 @@ class Survey:
         Labels of rows with weight.
     weight : float or None
         Sum of the weights; None where no row came with one.
+    heaviest : float
+        Largest weight; 0 where no row came with one.
     pieces : list of Piece
         One a block, in any order.
     moments : ClassMoments or None
@@ -190,6 +192,7 @@ class Survey:
     receipt: Receipt
     table: LabelTable
     weight: float | None
+    heaviest: float
     pieces: list[Piece] = field(default_factory=list)
     moments: ClassMoments | None = None
     missing: bool = False
@@ -227,6 +230,7 @@ def survey(block: Block, reading: Reading, with_moments: bool = False) -> Survey
         Receipt.of(checked.X),
         table,
         None if checked.weight is None else float(checked.weight.sum()),
+        0.0 if checked.weight is None else float(checked.weight.max(initial=0.0)),
         [piece],
         found,
         missing,
@@ -251,6 +255,7 @@ def merge_surveys(a: Survey, b: Survey) -> Survey:
     a.missing |= b.missing
     a.receipt += b.receipt
     a.weight = None if a.weight is None or b.weight is None else a.weight + b.weight
+    a.heaviest = max(a.heaviest, b.heaviest)
     a.pieces += b.pieces
     if a.moments is None or b.moments is None:
         a.moments = a.moments or b.moments

@@ -20,7 +20,17 @@ if TYPE_CHECKING:
     from eigenfeat._base.types import Floats, Targets
     from eigenfeat.expansion.features import ExpandedRows
 
-__all__ = ["class_weighted", "row_weights", "weighted_rows"]
+__all__ = [
+    "class_weighted",
+    "row_weights",
+    "usual_weights",
+    "weight_unit",
+    "weighted_rows",
+    "weights_in",
+]
+
+_USUAL = 2.0**64  # largest weights between its inverse and this are taken as they are
+_LEAST = 2.0**-1000  # of weights that are divided
 
 _Rows = TypeVar("_Rows", bound="Floats | csr_array | ExpandedRows | NDArray[np.intp]")
 _Labels = TypeVar("_Labels", bound="Targets")
@@ -28,6 +38,8 @@ _Labels = TypeVar("_Labels", bound="Targets")
 
 def row_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
     """Weights (n,) of rows, checked; ones for None.
+
+    Weights of an extreme size are made usual, see `usual_weights`.
 
     Raises
     ------
@@ -37,7 +49,31 @@ def row_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
     found: NDArray[np.float64] = _check_sample_weight(
         sample_weight, np.empty((n, 0)), dtype=np.float64, ensure_non_negative=True
     )
-    return found
+    return usual_weights(found)
+
+
+def usual_weights(weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights whose largest lies beyond 2^64 or below 2^-64, divided by a power of two near it.
+
+    Sums and products of weights then neither overflow nor vanish. Such weights are no numbers of
+    repetitions, so that their ratios are all that they say. No positive weight becomes 0.
+    """
+    return weights_in(weight, weight_unit(float(weight.max(initial=0.0))))
+
+
+def weight_unit(most: float) -> float:
+    """What weights are divided by whose largest is `most`: 1 unless that is extreme."""
+    if most == 0.0 or 1.0 / _USUAL <= most <= _USUAL:
+        return 1.0
+    return float(np.ldexp(1.0, int(np.frexp(most)[1]) - 1))
+
+
+def weights_in(weight: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
+    """Weights divided by a power of two; no positive one becomes 0."""
+    if unit == 1.0:
+        return weight
+    with np.errstate(under="ignore"):
+        return np.where(weight > 0, np.maximum(weight / unit, _LEAST), 0.0)
 
 
 def weighted_rows(
@@ -110,4 +146,11 @@ def class_weighted(
     if not (np.isfinite(factors) & (factors > 0)).all():
         raise ValueError(f"class_weight: expected positive weights, got {class_weight!r}")
     found = factors[codes]
-    return found if weight is None else found * weight
+    with np.errstate(over="ignore", under="ignore"):
+        product = found if weight is None else found * weight
+    if not (np.isfinite(product) & (product > 0)).all():
+        raise ValueError(
+            "class_weight: expected factors whose products with sample_weight fit float64, got "
+            f"{class_weight!r}"
+        )
+    return usual_weights(product)

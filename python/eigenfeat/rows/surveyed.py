@@ -19,6 +19,7 @@ from eigenfeat.rows.blocks import Block, RowBlocks
 from eigenfeat.rows.completion import GaussianRows, sampled
 from eigenfeat.rows.labelled import LabelledRows
 from eigenfeat.rows.reading import Reading, merge_read, read
+from eigenfeat.rows.row_weights import weight_unit
 
 if TYPE_CHECKING:
     from eigenfeat.expansion.layers import Layer
@@ -90,7 +91,15 @@ class SurveyedBlocks(LabelledRows):
             raise ValueError("X: expected at least one row, got none")
         if len(found.table) == 0:
             raise ValueError("sample_weight: expected at least one positive weight, got none")
-        known = replace(reading, n_features=found.n_features, classes=found.table.classes)
+        unit = weight_unit(found.heaviest)
+        if found.weight is not None:
+            found.weight /= unit
+        known = replace(
+            reading,
+            n_features=found.n_features,
+            classes=found.table.classes,
+            weight_unit=unit,
+        )
         rows = cls(blocks, known, found)
         if not found.missing:
             return rows

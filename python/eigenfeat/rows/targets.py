@@ -14,6 +14,7 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from eigenfeat._base.signs import signed
+from eigenfeat._base.spread import is_rounding
 from eigenfeat._base.types import Seed, Weights
 from eigenfeat._base.validation import (
     check_vector,
@@ -252,8 +253,8 @@ def _standardised(rows: _Array, share: _Array) -> _Array:
     mean = share @ rows
     apart = rows - mean
     size = np.sqrt(share @ apart**2)
-    noise = 1e-12 * np.abs(mean)
-    return apart / np.where(size > noise, size, np.inf)
+    constant = is_rounding(size, np.abs(rows).max(axis=0, initial=0.0), len(rows))
+    return apart / np.where(constant, np.inf, size)
 
 
 def bin_edges(y: _Array, n_bins: int, sample_weight: _Array | None = None) -> _Array:
@@ -353,5 +354,5 @@ def _deviations(outputs: _Array, weights: _Array | None) -> _Array:
     scaled = outputs / size  # squares neither overflow nor vanish
     centre = np.average(scaled, axis=0, weights=weights)
     deviation = np.sqrt(np.average((scaled - centre) ** 2, axis=0, weights=weights))
-    varies = deviation > 4 * np.finfo(np.float64).eps * np.abs(centre)
-    return np.where(varies, deviation * size, 0.0)
+    constant = is_rounding(deviation, 1.0 * (largest > 0), len(outputs))
+    return np.where(constant, 0.0, deviation * size)
