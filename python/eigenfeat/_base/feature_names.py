@@ -65,8 +65,8 @@ def check_same_names(wanted: Names | None, got: Names | None, name: str) -> Name
 
 def take_names(estimator: Estimator, source: Any) -> None:
     """Number and names, if there are any, of the columns of moments or of another estimator."""
-    names = getattr(source, "feature_names_in_", None)
-    estimator.__dict__.pop("feature_names_in_", None)
     estimator.n_features_in_ = source.n_features_in_
-    if names is not None:
-        estimator.feature_names_in_ = names
+    for name in ("feature_names_in_", "file_layout_"):
+        estimator.__dict__.pop(name, None)
+        if (value := getattr(source, name, None)) is not None:
+            setattr(estimator, name, value)

@@ -43,7 +43,7 @@ def inspect(options: argparse.Namespace) -> int:
 
 
 def _is_ours(path: Path, format: str | None) -> bool:
-    from eigenfeat.tables.formats import format_of
+    from eigenfeat.tables.opening import format_of
 
     if format is not None:
         return False

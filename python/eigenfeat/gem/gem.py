@@ -36,7 +36,7 @@ from eigenfeat.rows.blocks import RowBlocks
 from eigenfeat.rows.completion import ALLOW_NAN, complete, keep_completion, refuse_missing
 from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.memory import MemoryRows
-from eigenfeat.rows.out_of_core import given_blocks, over_blocks
+from eigenfeat.rows.out_of_core import given_blocks, keep_columns, over_blocks
 from eigenfeat.rows.row_weights import weighted_rows
 from eigenfeat.rows.surveyed import surveyed
 
@@ -240,7 +240,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
         """
         with unchanged_on_error(self):
             wide = is_wide(X, self.solver) and not isinstance(X, RowBlocks)
-            blocks = None if wide else given_blocks(X, y, sample_weight)
+            blocks = None if wide else given_blocks(X, y, sample_weight, estimator=self)
             if blocks is not None:
                 refuse_moments(self.solver)
             self._check_parameters()
@@ -251,7 +251,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
                 rows = MemoryRows.completed(checked, labels, weight, self.n_threads)
             else:
                 rows = surveyed(blocks, moments=True, allows_missing=True, n_threads=self.n_threads)
-                self.__dict__.pop("feature_names_in_", None)
+                keep_columns(self, blocks, rows.n_features)
             self._learn(rows, started)
         return self
 

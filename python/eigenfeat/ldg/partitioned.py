@@ -22,7 +22,7 @@ from eigenfeat.ldg.linear import LDG
 from eigenfeat.rows.blocks import Block
 from eigenfeat.rows.checked import validate_data
 from eigenfeat.rows.estimator import BaseEstimator
-from eigenfeat.rows.out_of_core import all_targets, given_blocks, over_blocks
+from eigenfeat.rows.out_of_core import all_targets, given_blocks, keep_columns, over_blocks
 
 if TYPE_CHECKING:
     from eigenfeat.rows.blocks import RowBlocks
@@ -134,7 +134,7 @@ class PartitionedReducer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         with unchanged_on_error(self):
             self._validate_params()
             supervised = bool(get_tags(self._reducer()).target_tags.required)
-            blocks = given_blocks(X, y, labelled=supervised)
+            blocks = given_blocks(X, y, estimator=self, labelled=supervised)
             if blocks is None:
                 X, y = self._in_memory(X, y, supervised)
                 pieces: Any = [Block(X)]
@@ -143,8 +143,7 @@ class PartitionedReducer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
                 if weight is not None:
                     raise ValueError("X: expected blocks without weights, got weights")
                 pieces = blocks
-                self.n_features_in_ = blocks.n_features
-                self.__dict__.pop("feature_names_in_", None)
+                keep_columns(self, blocks, blocks.n_features)
             self.parts_ = self._parts(_varying(pieces))
             random = check_random_state(self.random_state)
             self.reducers_ = [

@@ -25,7 +25,13 @@ from eigenfeat.rows.blocks import Block
 from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.labelled import LabelledRows
 from eigenfeat.rows.memory import MemoryRows
-from eigenfeat.rows.out_of_core import BlockScores, FromLogits, given_blocks, over_blocks
+from eigenfeat.rows.out_of_core import (
+    BlockScores,
+    FromLogits,
+    given_blocks,
+    keep_columns,
+    over_blocks,
+)
 from eigenfeat.rows.reductions import far_means
 from eigenfeat.rows.row_weights import weighted_rows
 from eigenfeat.rows.surveyed import surveyed
@@ -146,14 +152,16 @@ class LinearClassifier(Speaks, LinearModel, FromLogits):
 
     def _any_rows(self, X: Any, y: Targets, sample_weight: Weights) -> LabelledRows:
         """Rows in memory or in blocks, checked."""
-        blocks = None if isinstance(X, LabelledRows) else given_blocks(X, y, sample_weight)
+        blocks = None
+        if not isinstance(X, LabelledRows):
+            blocks = given_blocks(X, y, sample_weight, estimator=self)
         if blocks is not None:
             X = surveyed(blocks, n_threads=self.n_threads)
         if not isinstance(X, LabelledRows):
             return self._labelled_rows(X, y, sample_weight)
         check_two_labels(X.classes)
         self.classes_ = X.classes
-        self.__dict__.pop("feature_names_in_", None)
+        keep_columns(self, blocks, X.n_features)
         return X
 
     def _sample(

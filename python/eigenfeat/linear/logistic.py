@@ -342,7 +342,7 @@ class MultinomialLogit(LogitSteps, LinearClassifier):
         if self.stop_reason_ == "closed form":
             raise ValueError("solver: expected weights by 'lbfgs', got those of Gaussian classes")
         steps = check_whole(steps, "steps", at_least=0)
-        if given_blocks(X, y, sample_weight) is not None:
+        if given_blocks(X, y, sample_weight, estimator=self) is not None:
             raise ValueError("X: expected rows in memory, got blocks or a memory-mapped array")
         rows, labels = clone(self)._rows(X, reset=True, y=y)
         if rows.shape[1] != self.n_features_in_:

@@ -38,7 +38,7 @@ from eigenfeat.rows.completion import (
 )
 from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.memory import MemoryRows
-from eigenfeat.rows.out_of_core import given_blocks, over_blocks, pooled_moments
+from eigenfeat.rows.out_of_core import given_blocks, keep_columns, over_blocks, pooled_moments
 from eigenfeat.rows.row_weights import weighted_rows
 from eigenfeat.rows.surveyed import surveyed
 
@@ -237,12 +237,13 @@ class UnsupervisedRayleigh(RayleighTransformer):
     ) -> Callable[[], ClassMoments]:
         """Check rows; what returns the moments with them changes nothing before it is called."""
         self._validate_params()
-        blocks = given_blocks(X, None, sample_weight, labelled=False) if first else None
+        blocks = None
+        if first:
+            blocks = given_blocks(X, None, sample_weight, estimator=self, labelled=False)
         if blocks is None:
             return partial(self._with_rows, *self._validated(X, sample_weight, first), first)
         moments = pooled_moments(blocks, n_threads=self.n_threads)
-        self.__dict__.pop("feature_names_in_", None)
-        self.n_features_in_ = moments.n_features_in_
+        keep_columns(self, blocks, moments.n_features_in_)
         return lambda: moments
 
     def _validated(self, X: Any, sample_weight: ArrayLike | None, first: bool) -> tuple[Any, Any]:
@@ -287,7 +288,7 @@ class OfMomentsOfClasses(OfMoments):
             The estimator itself. An error leaves it unchanged.
         """
         with unchanged_on_error(self):
-            blocks = given_blocks(X, y, sample_weight)
+            blocks = given_blocks(X, y, sample_weight, estimator=self)
             if blocks is None:
                 self._take(X, y, None, sample_weight, first=True)
             else:
@@ -341,13 +342,12 @@ class OfMomentsOfClasses(OfMoments):
     def _take_blocks(self, blocks: RowBlocks) -> None:
         self._validate_params()
         rows = surveyed(blocks, moments=True, allows_missing=True, n_threads=self.n_threads)
-        self._keep_blocks(rows.moments())
+        self._keep_blocks(blocks, rows.moments())
         keep_completion(self, rows.completion)
 
-    def _keep_blocks(self, moments: ClassMoments | None) -> None:
+    def _keep_blocks(self, blocks: RowBlocks, moments: ClassMoments | None) -> None:
         assert moments is not None  # some row has weight
-        self.__dict__.pop("feature_names_in_", None)
-        self.n_features_in_ = moments.n_features_in_
+        keep_columns(self, blocks, moments.n_features_in_)
         self._hold(moments)
 
     def _groups(self, y: Any, weight: Any, classes: Any, first: bool) -> tuple[Any, dict[str, Any]]:

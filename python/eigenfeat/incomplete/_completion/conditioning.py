@@ -84,7 +84,8 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             Completed rows; known entries are unchanged.
         """
         rows = self._rows(X)
-        filled = self.condition(rows).mean
+        affine = affine_of(None, self.n_features_in_)
+        filled = self.mixture_.condition(rows, affine, False, n_threads=self.n_threads).mean
         return np.asarray(np.where(np.isnan(rows), filled, rows))
 
     def condition(

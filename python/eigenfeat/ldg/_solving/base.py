@@ -29,7 +29,7 @@ from eigenfeat.ldg._solving.scatters import (
 from eigenfeat.rows.blocks import Block, RowBlocks, is_blocks
 from eigenfeat.rows.checked import validate_data
 from eigenfeat.rows.estimator import BaseEstimator
-from eigenfeat.rows.out_of_core import given_blocks, over_blocks
+from eigenfeat.rows.out_of_core import given_blocks, keep_columns, over_blocks
 from eigenfeat.rows.row_weights import weighted_rows
 from eigenfeat.rows.surveyed import surveyed
 
@@ -130,7 +130,7 @@ class ClassReducer(Reducer):
             self._validate_params()
             blocks = None
             if self._in_blocks or is_blocks(X):
-                blocks = given_blocks(X, y, sample_weight)
+                blocks = given_blocks(X, y, sample_weight, estimator=self)
             if blocks is None:
                 X, y = validate_data(self, X, y, dtype=FLOATS)
                 rows = ClassRows.of(*weighted_rows(X, y, sample_weight))
@@ -145,8 +145,7 @@ class ClassReducer(Reducer):
             name = type(self).__name__
             raise ValueError(f"X: expected rows in memory, which {name} compares, got blocks")
         rows = _class_rows(blocks, weighted=self._weighted)
-        self.__dict__.pop("feature_names_in_", None)
-        self.n_features_in_ = len(rows.mean)
+        keep_columns(self, blocks, len(rows.mean))
         return rows
 
     def _reduce(self, rows: ClassRows) -> Reduction:
