@@ -7,8 +7,8 @@
 Recordings (--data holds npz files of epochs): imagined movements of eegmmidb (7 to 30 Hz, 0.5 to
 2.5 s after the cue, twice five random folds), SSVEP (bands of 2 Hz around 13, 17 and 21 Hz, five
 folds), and EMG of gestures (from 20 Hz on, trained on the first session, tested on the second).
-"chosen" picks spatial filters or tangent space by five folds of the training epochs. A dash: the
-other package is not installed.
+"chosen" picks spatial filters or tangent space by three folds of the training epochs.
+Packages that are not installed are left out.
 
 Simulated: rhythms of sources in a mixing that decays with distance, about one of which each class
 has more power; noise of many weaker sources. Half of the epochs are trained on. MNE diagonalises
@@ -127,7 +127,7 @@ def methods(csp_filters, **options):
         "TangentSpace, logit": make_pipeline(TangentSpace(**options), logit()),
     }
     both = Pipeline([("model", ours["SpatialFilters(4), LDA"])])
-    chosen = GridSearchCV(both, {"model": list(ours.values())}, cv=5)
+    chosen = GridSearchCV(both, {"model": list(ours.values())}, cv=3)
     makers = {**ours, "the better one, chosen": chosen}
     if find_spec("mne"):
         import mne

@@ -57,7 +57,7 @@ LIBRARIES = {"numpy": "_base", "joblib": "_base", "scipy": "pencils", "sklearn":
 LAZY = {
     **{"rich": "_base", "threadpoolctl": "_base", "scipy": "_base"},
     **{"matplotlib": "plotting", "dask": "tables", "distributed": "tables", "pandas": "tables"},
-    **{"pyarrow": "tables", "onnx": "models", "shtab": "cli"},
+    **{"pyarrow": "tables", "onnx": "models", "skops": "models", "shtab": "cli"},
     **{"mne": "signals"},
 }
 # Files that stand by themselves: what they alone may import, and nobody imports them.
@@ -361,19 +361,9 @@ def needs() -> dict[str, set[str]]:
     }
 
 
-# Halves of a class that name each other's types: to be put into one file each.
-CIRCLES_OF_TYPES = {
-    "eigenfeat.gem.wide": {"eigenfeat.gem.gem"},
-    "eigenfeat.models.onnx_streams": {"eigenfeat.models.onnx"},
-    "eigenfeat.incomplete.stream": {"eigenfeat.incomplete.decision"},
-    "eigenfeat.incomplete.streams": {"eigenfeat.incomplete.decision"},
-    "eigenfeat.incomplete._in_use": {"eigenfeat.incomplete.decision"},
-}
-
-
 def test_no_circle_of_files() -> None:
     """Follow the imports, those in functions and of types as well: none leads back."""
-    left = {m: others - CIRCLES_OF_TYPES.get(m, set()) for m, others in needs().items()}
+    left = needs()
     while free := {module for module, others in left.items() if not others & left.keys()}:
         for module in free:
             del left[module]

@@ -47,12 +47,12 @@ Command: TypeAlias = Callable[[argparse.Namespace], int]
 def importing(module: str, name: str, *, models: bool = False) -> Callable[[], Command]:
     """What imports a command, once the options are known to be right.
 
-    With `models` the classes that files may hold are imported, too, before any work begins.
+    With `models` what writes and reads models is imported, too, before any work begins.
     """
 
     def command() -> Command:
         if models:
-            import_module("eigenfeat.models.classes")
+            import_module("skops.io")
         found: Command = getattr(import_module(f"eigenfeat.cli.{module}"), name)
         return found
 

@@ -13,11 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
-from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.labels import check_two_labels, plain_labels
 from eigenfeat._base.speaking import Speaks
-from eigenfeat._base.text_columns import naming_text
 from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.features import check_powers
 from eigenfeat.expansion.layers import Layer, as_layer, layer_features
@@ -29,6 +27,7 @@ from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.pencils.wide_rows import is_wide
 from eigenfeat.rows.blocks import ArrayBlocks, RowBlocks
 from eigenfeat.rows.callbacks import Iterative, steps_of
+from eigenfeat.rows.checked import validate_data
 from eigenfeat.rows.completion import ALLOW_NAN, complete, keep_completion
 from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.memory import MemoryRows
@@ -123,7 +122,7 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
         check_classification_targets(y)
         if events is not None and self.n_clusters > 1:
             raise ValueError("events: expected None with n_clusters > 1, which makes events itself")
-        groups = y if events is None else np.asarray(events)
+        groups = y if events is None else np.asarray(plain_labels(events, "events"))
         if groups.shape != y.shape:
             raise ValueError(f"events: expected {len(y)} groups, one per row, got {groups.shape}")
         X, index, weight = weighted_rows(X, np.arange(len(y)), sample_weight)
@@ -166,8 +165,7 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
     def _checked(self, X: Any, *, reset: bool, y: Any = "no_validation") -> Any:
         small = getattr(X, "dtype", None) in (np.uint8, np.int8, np.uint16, np.int16, np.bool_)
         options = ALLOW_NAN | {"dtype": np.float32 if small else FLOATS, "reset": reset}
-        with naming_text(X, y):
-            found = validate_data(self, X, y, **options)
+        found = validate_data(self, X, y, **options)
         if reset:
             return found
         return complete(getattr(self, "completion_", None), found, self.n_threads)

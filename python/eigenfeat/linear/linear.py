@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.model_selection import train_test_split
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.labels import check_two_labels, plain_labels
+from eigenfeat._base.saved import fits
 from eigenfeat._base.speaking import Speaks
-from eigenfeat._base.text_columns import naming_text
 from eigenfeat._base.types import Codes, Floats, Labels, Rows, Targets, Weights
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.features import ExpandedRows
 from eigenfeat.linear.logit_problem import LogitProblem
 from eigenfeat.rows.blocks import Block
+from eigenfeat.rows.checked import validate_data
 from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.labelled import LabelledRows
 from eigenfeat.rows.memory import MemoryRows
@@ -50,6 +51,12 @@ _MOST_PERMUTED = 1 << 25  # rows: beyond, a permutation takes more memory than a
 
 class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
     """Base class of linear classifiers, with scores ``X @ coef_.T + intercept_``."""
+
+    _saved: ClassVar[dict[str, str]] = {
+        "classes_": "labels k",
+        "coef_": "numbers q d",
+        "intercept_": "numbers q",
+    }
 
     classes_: Labels
     coef_: NDArray[np.float64]
@@ -98,13 +105,12 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
                 raise ValueError(f"X: expected {self.n_features_in_} features, got {X.shape[1]}")
             if isinstance(y, str) and y == "no_validation":
                 return X
-            y = np.asarray(y)
+            y = np.asarray(plain_labels(y))
             if y.shape != (len(X),):
                 raise ValueError(f"y: expected {len(X)} labels, one per row, got shape {y.shape}")
             return X, y
         options = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "reset": reset}
-        with naming_text(X, y):
-            return validate_data(self, X, y, **options)
+        return validate_data(self, X, y, **options)
 
     def _labelled_rows(self, X: Any, y: Targets, sample_weight: Weights) -> MemoryRows:
         """Check rows, labels and weights in memory; leave out rows without weight."""
@@ -126,6 +132,11 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def _check_loaded(self) -> None:
+        """One row of weights for each class, or one for two of them."""
+        k = len(self.classes_)
+        fits(k >= 2 and len(self.coef_) == (1 if k == 2 else k), f"{type(self).__name__}.coef_")
 
 
 class LinearClassifier(Speaks, LinearModel, FromLogits):

@@ -44,7 +44,7 @@ class ViewsDisplay:
     --------
     >>> from eigenfeat.plotting import ViewsDisplay
     >>> display = ViewsDisplay(["columns", "gem"], [0.25, 0.75], [0.41, 0.33]).plot()
-    >>> [bar.get_width() for bar in display.bars_]
+    >>> [float(bar.get_width()) for bar in display.bars_]
     [0.25, 0.75]
     """
 

@@ -18,6 +18,7 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
+from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.types import Floats, Labels, Rows, Targets, Weights
 from eigenfeat._base.validation import check_weights
 from eigenfeat.rows import reductions
@@ -76,6 +77,7 @@ def given_blocks(
     if not is_mapped(X) or (labelled and y is None):
         return None
     if y is not None:
+        y = plain_labels(y)
         check_consistent_length(X, y)
         y = column_or_1d(y, warn=True)
     if sample_weight is not None:

@@ -10,6 +10,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight
 
 from eigenfeat._base.types import Labels
+from eigenfeat._base.validation import check_unmasked
 from eigenfeat.expansion.features import take_rows
 
 if TYPE_CHECKING:
@@ -47,7 +48,10 @@ def row_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
         If weights are negative, not finite, too few or too many.
     """
     found: NDArray[np.float64] = _check_sample_weight(
-        sample_weight, np.empty((n, 0)), dtype=np.float64, ensure_non_negative=True
+        check_unmasked(sample_weight, "sample_weight"),
+        np.empty((n, 0)),
+        dtype=np.float64,
+        ensure_non_negative=True,
     )
     return usual_weights(found)
 

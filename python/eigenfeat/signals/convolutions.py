@@ -17,11 +17,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
-from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.text_columns import naming_text
+from eigenfeat._base.labels import check_two_labels, plain_labels
+from eigenfeat._base.plain_rows import plain_rows
+from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Floats, Labels, Seed
 from eigenfeat._base.unchanged import unchanged_on_error
-from eigenfeat._base.validation import random_generator, show
+from eigenfeat._base.validation import MOST, random_generator, real_array, show
 from eigenfeat.rows.estimator import BaseEstimator
 
 __all__ = ["ConvolutionClassifier", "ConvolutionFeatures", "read_series"]
@@ -102,6 +103,15 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         "max_dilations": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state", np.random.Generator],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    _saved: ClassVar[dict[str, str]] = {
+        "dilations_": "whole D",
+        "thresholds_": "numbers F",
+        "thresholds_per_kernel_": "whole D",
+        "channels_": "whole m",
+        "channel_begin_": "whole p",
+        "n_channels_": "count",
     }
 
     dilations_: NDArray[np.int64]
@@ -207,6 +217,16 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     @property
     def _n_features_out(self) -> int:
         return len(self.thresholds_)
+
+    def _check_loaded(self) -> None:
+        pairs = _KERNELS * len(self.dilations_)
+        begin, width = self.channel_begin_, len(self.thresholds_)
+        fits((self.dilations_ > 0).all() and (self.dilations_ < MOST).all(), "dilations_")
+        fits((self.thresholds_per_kernel_ >= 0).all(), "thresholds_per_kernel_")
+        fits(_KERNELS * int(self.thresholds_per_kernel_.sum()) == width, "thresholds_")
+        fits(len(begin) == pairs + 1 and begin[0] == 0 and (np.diff(begin) > 0).all(), "begin")
+        fits(begin[-1] == len(self.channels_), "channels_")
+        fits((self.channels_ >= 0).all() and (self.channels_ < self.n_channels_).all(), "channels_")
 
     def _choose_channels(self, rng: Any, pairs: int) -> None:
         """From 1 to 9 channels for each pair of dilation and kernel, few more often than many."""
@@ -341,6 +361,16 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
     }
 
+    _saved: ClassVar[dict[str, str]] = {
+        "classes_": "labels k",
+        "features_": "of ConvolutionFeatures",
+        "coef_": "numbers k F",
+        "intercept_": "numbers k",
+        "loo_scores_": "numbers n k",
+        "alpha_": "number",
+        "factor_": "number",
+    }
+
     classes_: Labels
     features_: ConvolutionFeatures
     coef_: Floats
@@ -379,9 +409,8 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         """
         with unchanged_on_error(self):
             self._validate_params()
-            labels = np.asarray(y)
-            with naming_text(None, labels):
-                check_classification_targets(labels)
+            labels = np.asarray(plain_labels(y))
+            check_classification_targets(labels)
             features = ConvolutionFeatures(
                 self.n_features, random_state=self.random_state, n_threads=self.n_threads
             )
@@ -540,15 +569,7 @@ def read_series(X: Any, n_channels: int | None = None) -> tuple[Floats, NDArray[
     if len(shapes) > 1:
         series, lengths = _padded(X)
     else:
-        try:
-            array = np.asarray(X)
-            if array.dtype.kind == "c":
-                raise ValueError("X: expected real numbers, got complex series")
-            series = array if array.dtype == np.float32 else array.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            if str(error).startswith("X: "):
-                raise
-            raise ValueError(f"X: expected an array of numbers, got {show(X)}") from None
+        array = series = real_array(plain_rows(X), "X")
         if series.ndim == 2:
             series = series[:, None, :]
         if series.ndim != 3 or not series.size:
@@ -573,8 +594,8 @@ def _padded(X: Any) -> tuple[Floats, NDArray[np.int64]]:
     """Series of several lengths, with zeros behind them."""
     parts: list[NDArray[Any]] = []
     for i, one in enumerate(X):
-        part = np.atleast_2d(np.asarray(one))
-        if part.ndim != 2 or part.dtype.kind not in "fiub" or not part.size:
+        part = np.atleast_2d(real_array(plain_rows(one), "X"))
+        if part.ndim != 2 or not part.size:
             raise ValueError(
                 f"X: expected series of shape (channels, times), got shape {np.shape(one)} of "
                 f"series {i}"

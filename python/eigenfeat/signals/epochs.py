@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.signal import butter, sosfiltfilt
 
-from eigenfeat._base.validation import show
+from eigenfeat._base.plain_rows import plain_rows
+from eigenfeat._base.validation import real_array, show
 
 __all__ = ["epoch_blocks", "filter_bank", "read_epochs", "read_groups", "unit_power"]
 
@@ -45,20 +46,9 @@ def read_epochs(X: Any, n_channels: int | None, form: str = "(n, channels, times
             "X: expected epochs of one number of channels and one length, got shapes "
             f"{shapes[0]} and, of epoch {odd}, {shapes[odd]}"
         )
-    try:
-        array = np.asarray(X)
-        if array.dtype == object:
-            array = np.array(array.tolist())
-        if array.dtype.kind == "c":
-            raise ValueError(
-                "X: expected real numbers, got complex epochs; take their real part, or np.abs for "
-                "the envelope"
-            )
-        array = array if array.dtype == np.float32 else array.astype(np.float64, copy=False)
-    except (TypeError, ValueError) as error:
-        if str(error).startswith("X: "):
-            raise
-        raise ValueError(f"X: expected an array of numbers, got {show(X)}") from None
+    if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1:
+        X = list(X)
+    array = real_array(plain_rows(X), "X")
     if array.ndim != 3 or not array.size:
         raise ValueError(f"X: expected epochs of shape {form}, got shape {array.shape}")
     if n_channels is not None and array.shape[1] != n_channels:

@@ -14,9 +14,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.labels import check_two_labels, plain_labels
+from eigenfeat._base.saved import fits
 from eigenfeat._base.speaking import warn_caller
-from eigenfeat._base.text_columns import naming_text
 from eigenfeat._base.types import Floats
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import show
@@ -170,6 +170,21 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         "sfreq": [Interval(Real, 0, None, closed="neither"), None],
         "normalize": ["boolean"],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    _saved: ClassVar[dict[str, str]] = {
+        "moments_": "value",
+        "_coarse": "flag",
+        "rank_": "count",
+        "filters_": "numbers F c",
+        "patterns_": "numbers F c",
+        "evals_": "floats F",
+        "pairs_": "labels F 2",
+        "filter_bands_": "whole F",
+        "classes_": "labels k",
+        "n_channels_": "count",
+        "sessions_": "labels s?",
+        "session_means_": "numbers s b c c?",
     }
 
     moments_: ClassMoments | list[ClassMoments]
@@ -366,6 +381,12 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         )
         return maps.plot_patterns(**options)
 
+    def _check_loaded(self) -> None:
+        known = all(
+            getattr(self, name, None) is not None for name in ("sessions_", "session_means_")
+        )
+        fits(self.align is None or known, "sessions_")
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
@@ -407,11 +428,10 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self._validate_params()
         banks = self._filtered(X, None if first else self.n_channels_)
         n, channels, _ = banks[0].shape
-        labels = np.asarray(y)
+        labels = np.asarray(plain_labels(y))
         if labels.shape != (n,):
             raise ValueError(f"y: expected {n} labels, one per epoch, got shape {labels.shape}")
-        with naming_text(None, labels):
-            check_classification_targets(labels)
+        check_classification_targets(labels)
         weight = row_weights(sample_weight, n)
         if not weight.any():
             raise ValueError("sample_weight: expected a positive weight, got none")

@@ -12,6 +12,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from eigenfeat._base.saved import fits
 from eigenfeat._base.speaking import warn_caller
 from eigenfeat._base.types import Floats
 from eigenfeat._base.unchanged import unchanged_on_error
@@ -37,6 +38,7 @@ __all__ = ["TangentSpace"]
 
 _Array = NDArray[np.float64]
 _FLAT = 1e-20  # of the largest power: a channel below it is flat
+_UNITS = 1e3  # channels whose amplitudes differ by more than that have different units
 
 
 class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -79,8 +81,9 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     reference_ : (channels, channels) array, or (bands, channels, channels) with `bands`
         G, zero outside the span. With `align`, the mean of the sessions' means.
     basis_ : (channels, rank) array
-        Basis of the span, in whose coordinates matrices are taken: columns of the identity if there
-        are as many as varying channels.
+        Basis of the span, in whose coordinates ``basis_.T @ x`` covariances are taken: columns of
+        the identity if there are as many as varying channels, else orthonormal. Channels whose
+        amplitudes differ by more than a factor of 1000 are first divided by theirs.
     rank_ : int
     sessions_ : (s,) array
         Names of the sessions of `fit`, with `align`.
@@ -142,12 +145,25 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
     }
 
+    _saved: ClassVar[dict[str, str]] = {
+        "n_channels_": "count",
+        "rank_": "count",
+        "basis_": "numbers c r",
+        "_lift": "numbers c r",
+        "_whitening": "numbers b r r",
+        "_weight": "number",
+        "sessions_": "labels s?",
+        "session_means_": "numbers s b r r?",
+        "_session_weights": "numbers s?",
+    }
+
     n_channels_: int
     rank_: int
     basis_: _Array
     reference_: _Array
     sessions_: NDArray[Any]
     session_means_: _Array
+    _lift: _Array
     _whitening: _Array
     _weight: float
     _session_weights: _Array
@@ -282,6 +298,14 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
                 out[rows, band] = vectors
         return out.reshape(n, n_bands * each)
 
+    def _check_loaded(self) -> None:
+        known = all(
+            getattr(self, name, None) is not None for name in ("sessions_", "session_means_")
+        )
+        fits(self.align is None or known, "sessions_")
+        known = getattr(self, "_session_weights", None) is not None
+        fits(self.align is None or known, "_session_weights")
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
@@ -331,7 +355,9 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         sessions = read_groups(groups, n)
         if first:
             self.n_channels_ = matrices.values.shape[2]
-            self.basis_ = self._span(matrices.values[:, weight > 0], dtype == np.float32)
+            self.basis_, self._lift = self._span(
+                matrices.values[:, weight > 0], dtype == np.float32
+            )
             self.rank_ = self.basis_.shape[1]
         reduced = self._reduced(matrices)
         if self.align is not None:
@@ -343,7 +369,7 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             if not first:
                 mean = self._moved(self._inner(), self._weight, mean, float(weight.sum()))
         self._weight = float(weight.sum()) + (0.0 if first else self._weight)
-        full = self.basis_ @ mean @ self.basis_.T
+        full = self._lift @ mean @ self._lift.T
         self.reference_ = full[0] if self.bands is None else full
         self._whitening = np.stack([inverse_root(matrix) for matrix in mean])
 
@@ -416,8 +442,8 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             parts.append((rows, np.stack([inverse_root(matrix) for matrix in means])))
         return parts
 
-    def _span(self, matrices: _Array, coarse: bool) -> _Array:
-        """Basis (channels, rank) of what the channels that vary span, over all bands."""
+    def _span(self, matrices: _Array, coarse: bool) -> tuple[_Array, _Array]:
+        """Basis of what the channels span, over all bands, and what leads back to channels."""
         size = np.einsum("bncc->b", matrices)
         if not (size > 0).all():
             raise ValueError("X: expected channels that vary, got constant ones alone")
@@ -432,24 +458,30 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         values = np.linalg.eigvalsh(correlations)
         tol = max(self.rank_tol, 1e-5) if coarse else self.rank_tol
         rank = int(np.count_nonzero(values > tol * values[-1]))
+        several_units = scale.max() > _UNITS * scale.min()
+        unit = scale if several_units else np.ones(len(varying))
         basis = np.zeros((len(power), rank))
         if rank == len(varying):
-            basis[varying, np.arange(rank)] = 1.0
+            basis[varying, np.arange(rank)] = 1.0 / unit
         else:
-            inside = total[np.ix_(varying, varying)]
-            basis[varying] = np.linalg.eigh(inside)[1][:, len(varying) - rank :]
-        return basis
+            inside = total[np.ix_(varying, varying)] / np.outer(unit, unit)
+            vectors = np.linalg.eigh(inside)[1][:, len(varying) - rank :]
+            basis[varying] = vectors / unit[:, None]
+        square = np.ones(len(power))
+        square[varying] = unit**2
+        return basis, square[:, None] * basis
 
     def _reduced(self, given: _Covariances) -> _Array:
         """Covariances (bands, n, rank, rank) in the coordinates of the basis, shrunk."""
         basis, n_bands = self.basis_, len(given.values)
         shrinkage = self._shrinkage()
-        if shrinkage is None and self.rank_ == self.n_channels_:
+        plain = np.array_equal(basis, np.eye(self.n_channels_))
+        if shrinkage is None and plain:
             return given.values
         out = np.empty((n_bands, given.values.shape[1], self.rank_, self.rank_))
         for band in range(n_bands):
             matrices = given.values[band]
-            if self.rank_ < self.n_channels_:
+            if not plain:
                 matrices = basis.T @ matrices @ basis
                 matrices = (matrices + matrices.swapaxes(1, 2)) / 2
             out[band] = matrices

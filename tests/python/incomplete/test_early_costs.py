@@ -256,7 +256,9 @@ def test_candidates_have_to_be_classifiers():
     for given in ({}, {"a": StandardScaler()}, {1: GaussianNB()}):
         with pytest.raises(ValueError, match="classifier: expected names with classifiers"):
             MinimumCostClassifier(given).fit(X, y)
-    with pytest.raises(ValueError, match="n_folds: expected folds that can be fitted, got none"):
+    with pytest.raises(
+        ValueError, match="classifier: expected one that can be fitted to the series"
+    ):
         MinimumCostClassifier({"a": KNeighborsClassifier(10_000)}).fit(X, y)
 
 

@@ -205,8 +205,8 @@ def bad(rng):
     return {
         "one dimension": (X[0], y, "X: expected series of shape"),
         "hole": (hole, y, "X: expected finite numbers, got nan in series 2, channel 0, sample 7"),
-        "complex": (X + 1j, y, "X: expected real numbers, got complex"),
-        "text": ([["a", "b"]] * 12, y, "X: expected an array of numbers"),
+        "complex": (X + 1j, y, "X: expected real numbers, got complex128"),
+        "text": ([["a", "b"]] * 12, y, "X: expected an array of real numbers"),
         "channels": ([np.ones((2, 9)), np.ones((3, 8))], y[:2], "expected 2 channels, got 3 of"),
         "labels": (X, y[:5], r"y: expected 12 labels, one for each series, got shape \(5,\)"),
         "one class": (X, np.zeros(12), "at least two classes"),

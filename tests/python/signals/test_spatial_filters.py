@@ -164,7 +164,7 @@ def bad(rng):
         "lengths": (ragged, y, r"epochs of one .* length, .*\(8, 100\) and, of epoch 5, \(8, 80\)"),
         "object": (held, y, "of epoch 5"),
         "constant": (np.ones_like(X), y, "X: expected channels that vary, got constant ones alone"),
-        "complex": (X + 1j, y, "X: expected real numbers, got complex epochs"),
+        "complex": (X + 1j, y, "X: expected real numbers, got complex128"),
         "hole": (hole, y, "X: expected finite numbers, got nan in epoch 3, channel 1, sample 7"),
         "labels": (X, y[:5], r"y: expected 12 labels, one per epoch, got shape \(5,\)"),
         "one class": (X, np.zeros(12), "at least two classes"),

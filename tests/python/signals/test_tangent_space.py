@@ -176,8 +176,22 @@ def test_units_do_not_matter(rng, unit):
     X, _ = recording(rng)
     features = TangentSpace().fit_transform(X)
     assert_allclose(TangentSpace().fit_transform(unit * X), features, atol=1e-8)
-    mixed = X * np.array([1.0, 1e-6, 1e3, 1, 1, 1])[:, None]  # of channels of several units
-    assert TangentSpace(shrinkage=None).fit(mixed).rank_ == 6
+
+
+@pytest.mark.parametrize("rank", [6, 5])
+def test_channels_of_several_units(rng, rank):
+    units = np.array([1.0, 1e-6, 1e3, 1, 1, 1])[:, None]
+    X, _ = recording(rng)
+    if rank == 5:
+        X[:, 5] = X[:, 3] - X[:, 4]
+    model = TangentSpace(shrinkage=None).fit(units * X)
+    assert model.rank_ == rank
+    ours, plain = model.transform(units * X), TangentSpace(shrinkage=None).fit_transform(X)
+    assert_allclose(ours @ ours.T, plain @ plain.T, atol=1e-6)
+    reference = TangentSpace(shrinkage=None).fit(X).reference_
+    assert_allclose(model.reference_, units * reference * units.T, rtol=1e-6, atol=1e-9)
+    stream = TangentSpace("euclidean").partial_fit(units * X[:20]).partial_fit(units * X[20:])
+    assert np.isfinite(stream.transform(units * X)).all()
 
 
 def test_float32_is_close_and_stays_float32(rng):
@@ -333,7 +347,7 @@ def bad(rng):
             r"one length, .*\(6, 80\) and, of epoch 5, ",
         ),
         "hole": ({}, hole, "X: expected finite numbers, got nan in epoch 3, channel 1, sample 7"),
-        "complex": ({}, X + 1j, "X: expected real numbers, got complex epochs"),
+        "complex": ({}, X + 1j, "X: expected real numbers, got complex128"),
         "constant": ({}, np.ones((4, 3, 9)), "X: expected channels that vary"),
         "short": ({"shrinkage": None}, X[:, :, :4], "singular one of epoch 0; set shrinkage"),
         "one epoch": ({"align": "session"}, X[:1], "at least 2 epochs of each session, got 1 of 0"),

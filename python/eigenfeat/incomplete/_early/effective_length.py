@@ -13,6 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.multiclass import check_classification_targets
 
 from eigenfeat._base.cores import count_cores
+from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.validation import check_count, check_number, check_rows, show
 from eigenfeat.incomplete._early.metrics import given_times
 from eigenfeat.incomplete._series.folds import held_out
@@ -94,7 +95,7 @@ def effective_length(
     rows = check_rows(X, dtype=np.dtype(np.float64))
     if not isinstance(rows, np.ndarray) or not np.isfinite(rows).all():
         raise ValueError("X: expected a dense array of finite numbers, got others")
-    labels = np.asarray(y)
+    labels = np.asarray(plain_labels(y))
     if labels.shape != rows.shape[:1]:
         raise ValueError(f"y: expected {len(rows)} labels, one per row, got {show(y)}")
     if classifier is not None and (isinstance(classifier, type) or not hasattr(classifier, "fit")):

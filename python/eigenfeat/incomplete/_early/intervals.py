@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_array
+
+from eigenfeat.rows.checked import check_array
 
 __all__ = ["interval_summaries"]
 
