@@ -36,7 +36,7 @@ RANKS = tuple(
         "moments expansion neighbours regions",
         "pencils rows",
         "linear",
-        "gem rayleigh ldg incomplete maxmargin",
+        "gem rayleigh ldg incomplete maxmargin signals",
         "tables models distributed plotting",
         "demo report",
         "cli",
@@ -58,6 +58,7 @@ LAZY = {
     **{"rich": "_base", "threadpoolctl": "_base", "scipy": "_base"},
     **{"matplotlib": "plotting", "dask": "tables", "distributed": "tables", "pandas": "tables"},
     **{"pyarrow": "tables", "onnx": "models", "skops": "models", "shtab": "cli"},
+    **{"mne": "signals"},
 }
 # Files that stand by themselves: what they alone may import, and nobody imports them.
 APART = {"python/eigenfeat/incomplete/aeon.py": "aeon"}
@@ -72,10 +73,12 @@ CPP_ROOMS = (
     *("pencil", "expansion", "features", "logit", "layer_training"),
     *("local_means", "local_affinity", "prefix_gaussian", "trust_region", "box", "dominance"),
     *("crammer_singer", "hinge_envelope", "sparse_rows"),
+    *("tangent_space", "convolutions"),
 )
 
 # From the bottom up: a shelf of cpp/src includes private headers of those before it, and its own.
 CPP_SHELVES = "kernels base moments pencil expansion logit training neighbours regions svm".split()  # noqa: SIM905
+CPP_SHELVES += ["signals"]
 
 # With a letter for the type before and an underscore after.
 FORTRAN = (

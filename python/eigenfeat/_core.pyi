@@ -392,3 +392,27 @@ def multiply_rows(
     add: bool,
     n_threads: int,
 ) -> None: ...
+def tangent_vectors(
+    matrices: _F64,  # (n, d, d)
+    whitening: _F64,  # (d, r)
+    n_threads: int,
+) -> tuple[_F64, _F64, _I32]: ...  # vectors (n, r (r + 1) / 2), extremes (n, 2), status (n,)
+def convolution_features(
+    series: npt.NDArray[_T],  # (n, channels, length)
+    dilations: _I64,  # (D,)
+    n_thresholds: _I64,  # (D,)
+    channel_begin: _I64,  # (84 D + 1,)
+    channels: _I64,
+    thresholds: npt.NDArray[_T],  # (F,)
+    ends: _I64,  # (n, m)
+    n_threads: int,
+) -> npt.NDArray[_T]: ...  # (n, m, F)
+def convolution_outputs(
+    series: npt.NDArray[_T],  # (n, channels, length)
+    dilations: _I64,  # (D,)
+    n_thresholds: _I64,  # (D,)
+    channel_begin: _I64,  # (84 D + 1,)
+    channels: _I64,
+    rows: _I64,  # (84 D,)
+    n_threads: int,
+) -> npt.NDArray[_T]: ...  # (84 D, length)

@@ -66,6 +66,8 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         Seed for drawing the held-out part.
     verbose : int, default=0
         1 shows a progress bar on stderr.
+    n_threads : int or None, default=None
+        Number of threads; None means that of `estimator`.
 
     Attributes
     ----------
@@ -121,6 +123,7 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         "refit": ["boolean"],
         "random_state": ["random_state"],
         "verbose": ["verbose", Interval(Integral, 0, None, closed="left")],
+        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
     }
 
     def __init__(
@@ -133,6 +136,7 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         refit: bool = True,
         random_state: RandomState = 0,
         verbose: int = 0,
+        n_threads: int | None = None,
     ) -> None:
         self.estimator = estimator
         self.grid = grid
@@ -142,6 +146,7 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         self.refit = refit
         self.random_state = random_state
         self.verbose = verbose
+        self.n_threads = n_threads
 
     @with_steps
     def fit(
@@ -197,6 +202,8 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         base = GEMClassifier() if self.estimator is None else clone(self.estimator)
         if getattr(base, "logit_solver", None) == "auto":  # `_candidates` refuses other estimators
             base.logit_solver = "lbfgs"  # whose penalties are searched
+        if self.n_threads is not None:
+            base.set_params(n_threads=self.n_threads)
         return base
 
     def _try(self, trials: list[Trial], rows: SearchRows) -> None:
