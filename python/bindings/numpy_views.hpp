@@ -132,7 +132,8 @@ CsrView<T> csr_view(const Array<T>& data, const Array<index_t>& indices,
   const auto starts = vector_view(indptr, "indptr");
   const auto columns = vector_view(indices, "indices");
   const auto values = vector_view(data, "data");
-  require(starts.size > 0 && starts[0] == 0, "indptr", "a leading 0", "another start");
+  require(starts.size > 0, "indptr", "at least one entry", "none");
+  require(starts[0] == 0, "indptr", "a leading 0", std::to_string(starts[0]));
   require(starts[starts.size - 1] == values.size && columns.size == values.size, "indptr",
           "as many entries as data and indices hold", std::to_string(starts[starts.size - 1]));
   return {values.data, columns.data, starts.data, starts.size - 1, n_columns};

@@ -161,8 +161,10 @@ void run_on_team(Region& region, int) {
 #ifdef _OPENMP
 namespace {
 
+// The environment may ask for any number, which wraps around (OMP_NUM_THREADS=99999999999 becomes
+// 1,215,752,191), and callers allocate for each thread.
 int openmp_threads() {
-  return std::min(omp_get_max_threads(), omp_get_thread_limit());
+  return largest_team(std::max(1, std::min(omp_get_max_threads(), omp_get_thread_limit())));
 }
 
 // As it is when the core is loaded.
@@ -186,7 +188,7 @@ int default_threads() {
 #endif
 
 int resolve_threads(int requested) {
-  return requested > 0 && !is_forked() ? requested : default_threads();
+  return requested > 0 && !is_forked() ? largest_team(requested) : default_threads();
 }
 
 int threads_for(double work, int requested) {
@@ -226,7 +228,7 @@ void for_blocks(index_t n_blocks, int n_threads, const BlockFunction& function) 
   if (threads == 1) {
     region.work(0);
   } else {
-    run_on_team(region, largest_team(threads));
+    run_on_team(region, threads);
   }
   region.rethrow();
 }

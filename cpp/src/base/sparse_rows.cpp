@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 
+#include "base/shape_text.hpp"
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/vector.hpp"
 #include "kernels/sparse_kernels.hpp"
@@ -49,7 +50,8 @@ void multiply_rows(const CompactRows<T>& x, MatrixView<const S> v, MatrixView<S>
   require(out.rows == x.rows && out.cols == v.cols, "out",
           "shape (" + std::to_string(x.rows) + ", " + std::to_string(v.cols) + ")",
           "(" + std::to_string(out.rows) + ", " + std::to_string(out.cols) + ")");
-  require(v.is_row_major() && out.is_row_major(), "V", "row-major matrices", "others");
+  require(v.is_row_major() && out.is_row_major(), "V, out", "row-major matrices",
+          shape_text(v) + " and " + shape_text(out));
   const SparseBlock<S> block{v.data, v.row_stride, out.data, out.row_stride, v.cols};
   const Vector<index_t> starts = tasks_of(x.indptr, x.rows);
   const double work = 2.0 * static_cast<double>(x.indptr[x.rows]) * static_cast<double>(v.cols);

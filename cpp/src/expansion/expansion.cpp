@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/csr.hpp"
+#include "base/shape_text.hpp"
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/scratch.hpp"
 #include "eigenfeat/status.hpp"
@@ -92,7 +93,7 @@ index_t expanded_columns(const Expansion& expansion, index_t n_features, index_t
 template <class T>
 void expand(MatrixView<const T> rows, MatrixView<const T> directions, VectorView<const T> offset,
             const Expansion& expansion, MatrixView<T> out, int n_threads) {
-  require(rows.is_row_major() || rows.cols <= 1, "X", "row-major storage", "another layout");
+  require(rows.is_row_major() || rows.cols <= 1, "X", "row-major storage", shape_text(rows));
   check_shapes(rows.rows, rows.cols, directions, offset, expansion, out);
   expand_tiles<T>(rows, rows.rows, rows.cols, directions, offset, expansion, out, n_threads);
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/csr.hpp"
+#include "base/shape_text.hpp"
 #include "base/tile_products.hpp"
 #include "base/vectors.hpp"
 #include "eigenfeat/parallel.hpp"
@@ -31,14 +32,14 @@ void FeatureRows<T>::check() const {
   const bool is_sparse = sparse.indptr != nullptr, stored = projections.data != nullptr;
   require(!(is_sparse && dense.data != nullptr), "X", "dense or sparse rows", "both");
   require(dense.data == nullptr || dense.is_row_major(), "X", "row-major storage",
-          "another layout");
+          shape_text(dense));
   require(!stored || projections.is_row_major(), "projections", "row-major storage",
-          "another layout");
+          shape_text(projections));
   if (is_sparse) check_csr(sparse);
   const index_t inputs = is_sparse ? sparse.cols : dense.cols;
   if (!expanded) {
     require(!stored && directions.data == nullptr, "directions", "none without an expansion",
-            "some");
+            stored ? shape_text(projections) : shape_text(directions));
     return;
   }
   check_powers(expansion);

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "base/shape_text.hpp"
 #include "eigenfeat/status.hpp"
 #include "eigenfeat/vector.hpp"
 #include "expansion/feature_groups.hpp"
@@ -22,7 +23,7 @@ void check_arguments(const FeatureRows<T>& features, VectorView<const std::int32
   require(coefficients.rows == p && coefficients.is_row_major() && k >= 1, "coefficients",
           std::to_string(p) + " rows", std::to_string(coefficients.rows));
   require(gradient.rows == p && gradient.cols == k && gradient.is_row_major(), "gradient",
-          "the shape of the coefficients", "another");
+          "the shape of the coefficients, " + shape_text(p, k), shape_text(gradient));
   for (index_t i = 0; i < n; ++i) {
     require(labels[i] >= 0 && labels[i] < k, "labels", "indices in [0, " + std::to_string(k) + ")",
             std::to_string(labels[i]) + " in row " + std::to_string(i));

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 
+#include "base/shape_text.hpp"
 #include "base/tile_products.hpp"
 #include "base/tiled_lower.hpp"
 #include "eigenfeat/logit.hpp"
@@ -64,8 +65,8 @@ inline void check_solve(const Metric& metric, MatrixView<const double> b, Matrix
   require(metric.positive(), "metric", "a positive definite one", "one that is not");
   require(b.rows == p && b.is_row_major(), "b", std::to_string(p) + " rows",
           std::to_string(b.rows));
-  require(out.rows == p && out.cols == b.cols && out.is_row_major(), "out", "the shape of b",
-          "another");
+  require(out.rows == p && out.cols == b.cols && out.is_row_major(), "out",
+          "the shape of b, " + shape_text(p, b.cols), shape_text(out));
 }
 
 // out <- diag(after) (L L^T)^-1 diag(before) in, for the tiles of L; in and out may be the same.

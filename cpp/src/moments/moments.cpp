@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/csr.hpp"
+#include "base/shape_text.hpp"
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/vector.hpp"
 #include "moments/batch_moments.hpp"
@@ -152,7 +153,7 @@ void ClassMoments::update(MatrixView<const T> rows, VectorView<const std::int32_
   if (rows.is_row_major() || rows.cols <= 1) {
     update_rows<T>(DenseRows<T>{rows}, labels, weights, n_threads);
   } else {
-    require(rows.is_column_major(), "X", "contiguous rows or columns", "another layout");
+    require(rows.is_column_major(), "X", "contiguous rows or columns", shape_text(rows));
     update_rows<T>(ColumnRows<T>(rows), labels, weights, n_threads);
   }
 }
@@ -249,7 +250,7 @@ void ClassMoments::read_out(index_t c, bool about_mean, MatrixView<double> out) 
   const Group& g = group(c);
   require(g.weight > 0.0, "class", "a class with weight",
           "class index " + std::to_string(c) + " without rows");
-  require(out.rows == d && out.cols == d, "out", "a (d, d) matrix", "another shape");
+  require(out.rows == d && out.cols == d, "out", "shape " + shape_text(d, d), shape_text(out));
   const double* mean = g.mean_high.data();
   const double work = 4.0 * static_cast<double>(d) * static_cast<double>(d);
   for_blocks(tiles, threads_for(work, 0), [&](index_t row_tile, int) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "base/shape_text.hpp"
 #include "base/tile_products.hpp"
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/vector.hpp"
@@ -149,10 +150,6 @@ class WeightedProducts {
   AlignedBuffer<double> parts_;  // of every tile, run and sum
 };
 
-std::string shape(index_t rows, index_t cols) {
-  return "(" + std::to_string(rows) + ", " + std::to_string(cols) + ")";
-}
-
 void check(const AffinityRows& rows, MatrixView<const double> laplacian,
            MatrixView<const double> plain, VectorView<double> sums) {
   const index_t d = rows.rows.cols;
@@ -170,13 +167,13 @@ void check(const AffinityRows& rows, MatrixView<const double> laplacian,
           std::to_string(rows.counts.size) + " columns, one a class",
           std::to_string(laplacian.cols));
   require(plain.rows == laplacian.rows && plain.cols == laplacian.cols, "plain",
-          "the shape of laplacian, " + shape(laplacian.rows, laplacian.cols),
-          shape(plain.rows, plain.cols));
+          "the shape of laplacian, " + shape_text(laplacian.rows, laplacian.cols),
+          shape_text(plain.rows, plain.cols));
   require(sums.size == laplacian.rows * d * d, "sums",
           std::to_string(laplacian.rows * d * d) + " numbers", std::to_string(sums.size));
   for (index_t i = 0; i < rows.rows.rows; ++i) {
     require(std::isfinite(kernels<DistanceKernels<double>>().squared_norm(rows.rows.row(i), d)),
-            "X", "rows whose squares do not overflow", "others in row " + std::to_string(i));
+            "X", "rows whose squares do not overflow", "some that do in row " + std::to_string(i));
   }
 }
 

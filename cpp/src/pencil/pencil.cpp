@@ -73,7 +73,11 @@ void check_solution(const PencilSolution<T>& s, index_t n, index_t m, index_t d)
   require(s.eigenvalues.size == n * m && s.residuals.size == n * m && s.vectors.size == n * m * d &&
               s.found.size == n && s.iterations.size == n && s.solver.size == n &&
               s.status.size == n,
-          "solution", "arrays that fit the batch", "other sizes");
+          "solution",
+          "vectors of " + std::to_string(n) + " pencils, " + std::to_string(m) + " each of " +
+              std::to_string(d) + " entries",
+          std::to_string(s.vectors.size) + " entries for " + std::to_string(s.status.size) +
+              " pencils");
 }
 
 // The cost model of choose_solver. Seconds times 10^10 of one pencil on one core (Zen 5), fitted to

@@ -1,4 +1,5 @@
 #include "regions/ball_problem.hpp"
+#include "base/shape_text.hpp"
 
 #include <string>
 
@@ -22,7 +23,8 @@ void check(const BallProblem& problem) {
   require(problem.radii.size == n, "radius", std::to_string(n) + " entries",
           std::to_string(problem.radii.size));
   require(problem.curvatures.is_row_major() && problem.slopes.is_row_major(), "A, g",
-          "row-major storage", "another layout");
+          "row-major storage",
+          shape_text(problem.curvatures) + " and " + shape_text(problem.slopes));
 }
 
 bool shared(const BallProblem& problem) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string>
 
+#include "base/shape_text.hpp"
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/status.hpp"
 #include "kernels/region_kernels.hpp"
@@ -27,13 +28,14 @@ void minimise_over_box(MatrixView<const double> curvatures, MatrixView<const dou
                        MatrixView<const double> half_widths, VectorView<double> values,
                        MatrixView<double> minimisers, int n_threads) {
   const index_t n = slopes.rows, d = slopes.cols;
-  const auto fits = [&](MatrixView<const double> m) {
-    return m.rows == n && m.cols == d && m.is_row_major();
+  const auto require_fit = [&](MatrixView<const double> m, const char* name) {
+    require(m.rows == n && m.cols == d && m.is_row_major(), name,
+            "the shape of the slopes, " + shape_text(n, d), shape_text(m));
   };
-  require(fits(curvatures), "curvatures", "the shape of the slopes", "another");
-  require(fits(half_widths), "half_widths", "the shape of the slopes", "another");
+  require_fit(curvatures, "curvatures");
+  require_fit(half_widths, "half_widths");
   require(values.size == n, "values", std::to_string(n) + " entries", std::to_string(values.size));
-  require(fits(minimisers), "minimisers", "the shape of the slopes", "another");
+  require_fit(minimisers, "minimisers");
   constexpr index_t kItems = 64;
   const double work = 10.0 * static_cast<double>(n) * static_cast<double>(d);
   for_ranges(n, kItems, threads_for(work, n_threads), [&](index_t begin, index_t end, int) {

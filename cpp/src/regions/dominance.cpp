@@ -207,7 +207,9 @@ void find_dominating(const DominanceProblem& problem, const Dominance& out, int 
   const index_t n = problem.points.rows, k = problem.offsets.cols;
   require(
       out.winners.size == n && out.guesses.size == n && out.checks.size == n && out.open.size == n,
-      "dominance", std::to_string(n) + " entries", "others");
+      "winners, guesses, checks, open", std::to_string(n) + " entries each",
+      std::to_string(out.winners.size) + ", " + std::to_string(out.guesses.size) + ", " +
+          std::to_string(out.checks.size) + " and " + std::to_string(out.open.size));
   const int threads = threads_for(work_of(problem), n_threads);
   PerThread<Scratch> scratch(threads);
   for_ranges(n, kRows, threads, [&](index_t begin, index_t end, int thread) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "base/shape_text.hpp"
 #include "base/vectors.hpp"
 #include "eigenfeat/lapack.hpp"
 #include "eigenfeat/parallel.hpp"
@@ -46,7 +47,8 @@ double log_term(double e, double pivot) {
 Status factorise_covariance(MatrixView<const double> covariance, MatrixView<double> factor) {
   const index_t d = covariance.rows;
   check_factor(factor);
-  require(covariance.cols == d && factor.rows == d, "covariance", "the factor's shape", "another");
+  require(covariance.cols == d && factor.rows == d, "covariance",
+          "the factor's shape, " + shape_text(factor), shape_text(covariance));
   for (index_t i = 0; i < d; ++i) {
     for (index_t j = 0; j < d; ++j) factor(i, j) = j <= i ? covariance(i, j) : 0.0;
   }
@@ -62,7 +64,7 @@ void prefix_gains(MatrixView<const double> factor, MatrixView<const double> feat
   require(features.rows == d && features.is_row_major(), "features", std::to_string(d) + " rows",
           std::to_string(features.rows));
   require(gains.rows == d && gains.cols == ell && gains.is_row_major(), "gains",
-          "the features' shape", "another");
+          "the features' shape, " + shape_text(d, ell), shape_text(gains));
   for_ranges(d, kRows, threads_for(flops(d, d, ell), n_threads),
              [&](index_t begin, index_t end, int) {
                // Rows of L before `begin` are zero in these columns.
@@ -201,7 +203,10 @@ void prefix_step(MatrixView<const double> factor, VectorView<const double> mean,
   require(innovations.rows == n && innovations.cols == d && innovations.is_row_major() &&
               means.rows == n && means.cols == ell && means.is_row_major() &&
               log_densities.size == n,
-          "innovations, means, log_densities", std::to_string(n) + " rows", "others");
+          "innovations, means, log_densities",
+          shape_text(n, d) + ", " + shape_text(n, ell) + " and " + std::to_string(n),
+          shape_text(innovations) + ", " + shape_text(means) + " and " +
+              std::to_string(log_densities.size));
   const double pivot = factor(t, t);
   for_ranges(n, kRows, threads_for(flops(n, t + ell, 1), n_threads),
              [&](index_t begin, index_t end, int) {

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <string>
 
+#include "base/shape_text.hpp"
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/scratch.hpp"
 #include "eigenfeat/status.hpp"
@@ -40,14 +41,17 @@ void check(MatrixView<const T> series, const ConvolutionPlan& plan) {
   const index_t pairs = kConvolutionKernels * plan.dilations.size;
   require(plan.n_channels >= 1 && series.cols % plan.n_channels == 0 && series.cols > 0, "series",
           "channels of one length", std::to_string(series.cols) + " numbers");
-  require(series.rows <= 1 || series.is_row_major(), "series", "contiguous rows", "others");
+  require(series.rows <= 1 || series.is_row_major(), "series", "contiguous rows",
+          shape_text(series));
   require(plan.n_thresholds.size == plan.dilations.size, "n_thresholds", "one for each dilation",
           std::to_string(plan.n_thresholds.size));
   require(plan.channel_begin.size == pairs + 1, "channel_begin",
           std::to_string(pairs + 1) + " entries", std::to_string(plan.channel_begin.size));
   for (index_t p = 0; p < pairs; ++p) {
     require(0 <= plan.channel_begin[p] && plan.channel_begin[p] < plan.channel_begin[p + 1],
-            "channel_begin", "ascending entries", "others");
+            "channel_begin", "ascending entries",
+            std::to_string(plan.channel_begin[p]) + " before " +
+                std::to_string(plan.channel_begin[p + 1]));
   }
   require(plan.channel_begin[pairs] <= plan.channels.size, "channel_begin", "at most channels.size",
           std::to_string(plan.channel_begin[pairs]));
@@ -181,13 +185,20 @@ void convolution_features(MatrixView<const T> series, const ConvolutionPlan& pla
                           MatrixView<T> features, int n_threads) {
   check(series, plan);
   const index_t length = series.cols / plan.n_channels, m = ends.cols;
+  for (index_t k = 0; k < plan.n_thresholds.size; ++k) {  // before they are added up
+    require(plan.n_thresholds[k] <= thresholds.size, "n_thresholds",
+            "at most " + std::to_string(thresholds.size), std::to_string(plan.n_thresholds[k]));
+  }
   const index_t per_kernel = std::accumulate(
       plan.n_thresholds.data, plan.n_thresholds.data + plan.n_thresholds.size, index_t{0});
   require(thresholds.size == kConvolutionKernels * per_kernel, "thresholds",
           std::to_string(kConvolutionKernels * per_kernel), std::to_string(thresholds.size));
   require(ends.rows == series.rows && features.rows == series.rows &&
               features.cols == m * thresholds.size,
-          "features", "arrays that fit the series", "other sizes");
+          "ends, features",
+          "shapes (" + std::to_string(series.rows) + ", m) and (" + std::to_string(series.rows) +
+              ", m x " + std::to_string(thresholds.size) + ")",
+          shape_text(ends) + " and " + shape_text(features));
   for (index_t i = 0; i < ends.rows; ++i) {
     for (index_t e = 0; e < m; ++e) {
       require(ends(i, e) >= (e > 0 ? ends(i, e - 1) : 0) && ends(i, e) <= length, "ends",
@@ -214,7 +225,8 @@ void convolution_outputs(MatrixView<const T> series, const ConvolutionPlan& plan
   const index_t length = series.cols / plan.n_channels;
   const index_t pairs = kConvolutionKernels * plan.dilations.size;
   require(rows.size == pairs && outputs.rows == pairs && outputs.cols == length, "outputs",
-          "arrays that fit the plan", "other sizes");
+          "shape " + shape_text(pairs, length) + " and as many rows",
+          shape_text(outputs) + " and " + std::to_string(rows.size) + " rows");
   for (index_t p = 0; p < pairs; ++p) {
     require(rows[p] >= 0 && rows[p] < series.rows, "rows", "places of series",
             std::to_string(rows[p]));

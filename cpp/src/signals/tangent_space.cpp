@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 
+#include "base/shape_text.hpp"
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/scratch.hpp"
 #include "kernels/lane_eigen_kernels.hpp"
@@ -144,10 +145,12 @@ void tangent_vectors(MatrixView<const double> matrices, MatrixView<const double>
   require(matrices.cols == d * d && (n <= 1 || matrices.is_row_major()), "matrices",
           std::to_string(d * d) + " contiguous entries each", std::to_string(matrices.cols));
   require(whitening.is_row_major() && whitening.row_stride == r, "whitening", "contiguous rows",
-          "others");
-  require(vectors.rows == n && vectors.cols == r * (r + 1) / 2 && extremes.rows == n &&
-              extremes.cols == 2 && status.size == n,
-          "vectors", "arrays that fit the matrices", "other sizes");
+          shape_text(whitening) + " with row stride " + std::to_string(whitening.row_stride));
+  require(
+      vectors.rows == n && vectors.cols == r * (r + 1) / 2 && extremes.rows == n &&
+          extremes.cols == 2 && status.size == n,
+      "vectors, extremes, status", "arrays of " + std::to_string(n) + " matrices",
+      shape_text(vectors) + ", " + shape_text(extremes) + " and " + std::to_string(status.size));
   const index_t lanes = kernels<LaneEigenKernels>().lanes;
   const double width = static_cast<double>(d);
   const int threads = threads_for(static_cast<double>(n) * 20.0 * width * width * width, n_threads);

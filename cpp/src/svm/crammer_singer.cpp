@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 
+#include "base/shape_text.hpp"
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/status.hpp"
 #include "eigenfeat/vector.hpp"
@@ -240,7 +241,10 @@ void CrammerSinger<T>::start(MatrixView<const double> duals, int n_threads) {
           "(" + std::to_string(duals.rows) + ", " + std::to_string(duals.cols) + ")");
   for (index_t i = 0; i < s.n; ++i) {
     for (index_t c = 0; c < s.k; ++c) {
-      require(std::isfinite(duals(i, c)), "duals", "finite numbers", "others");
+      if (!std::isfinite(duals(i, c))) {
+        require(false, "duals", "finite numbers",
+                std::to_string(duals(i, c)) + " in row " + std::to_string(i));
+      }
       s.z[c] = (c == s.labels[i] ? s.costs[i] : 0.0) - duals(i, c);
     }
     double* to = s.row(i);
@@ -291,7 +295,8 @@ index_t CrammerSinger<T>::support() const {
 template <class T>
 void CrammerSinger<T>::weights(MatrixView<double> out) const {
   const State& s = *state_;
-  require(out.rows == s.k && out.cols == s.p, "out", "shape (k, p)", "another");
+  require(out.rows == s.k && out.cols == s.p, "out", "shape " + shape_text(s.k, s.p),
+          shape_text(out));
   for (index_t c = 0; c < s.k; ++c) {
     for (index_t j = 0; j < s.p; ++j) out(c, j) = s.exact[j * s.width + c];
   }
@@ -300,7 +305,8 @@ void CrammerSinger<T>::weights(MatrixView<double> out) const {
 template <class T>
 void CrammerSinger<T>::duals(MatrixView<double> out) const {
   const State& s = *state_;
-  require(out.rows == s.n && out.cols == s.k, "out", "shape (n, k)", "another");
+  require(out.rows == s.n && out.cols == s.k, "out", "shape " + shape_text(s.n, s.k),
+          shape_text(out));
   for (index_t i = 0; i < s.n; ++i) {
     double sum = 0.0;
     for (index_t c = 0; c < s.k; ++c) {

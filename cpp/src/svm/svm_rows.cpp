@@ -7,6 +7,7 @@
 
 #include "base/csr.hpp"
 #include "base/prefetch.hpp"
+#include "base/shape_text.hpp"
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/status.hpp"
 #include "eigenfeat/vector.hpp"
@@ -55,7 +56,7 @@ double csr_square(const CsrView<T>& rows, index_t i, Vector<std::pair<index_t, d
 template <class T>
 SvmRows<T>::SvmRows(MatrixView<const T> rows, double constant, int n_threads)
     : n_(rows.rows), d_(rows.cols), constant_(constant), squares_(rows.rows) {
-  require(rows.is_row_major(), "X", "row-major rows", "others");
+  require(rows.is_row_major(), "X", "row-major rows", shape_text(rows));
   check_columns(d_);
   starts_.assign(n_ + 1, 0);
   const double size = static_cast<double>(n_) * static_cast<double>(d_);

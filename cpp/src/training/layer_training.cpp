@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "base/shape_text.hpp"
 #include "base/vectors.hpp"
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/scratch.hpp"
@@ -58,10 +59,6 @@ void column_sums(MatrixView<const T> rows, T* out, int n_threads) {
       add_multiple(T(1), rows.row(i) + begin, end - begin, out + begin);
     }
   });
-}
-
-std::string shape(index_t rows, index_t cols) {
-  return std::to_string(rows) + " x " + std::to_string(cols);
 }
 
 }  // namespace
@@ -289,7 +286,7 @@ LayerTraining<T>::LayerTraining(const TrainedLayers<T>& layers, const TrainedLog
     const auto rows = directions.rows, count = directions.cols;
     require(rows >= 1 && count >= 1 && (l == 0 || rows == width), "directions",
             l == 0 ? "rows and columns" : "as many rows as the layer before has features",
-            shape(rows, count));
+            shape_text(rows, count));
     require(offset.size == count, "offset", std::to_string(count) + " entries",
             std::to_string(offset.size));
     check_powers({Wave::shifted, layers.powers[l], false});
@@ -302,7 +299,7 @@ LayerTraining<T>::LayerTraining(const TrainedLayers<T>& layers, const TrainedLog
   }
   const index_t p = width + (logit.includes_input ? columns : 0), k = logit.weights.cols;
   require(logit.weights.rows == p && k >= 2, "weights",
-          std::to_string(p) + " rows and two columns or more", shape(logit.weights.rows, k));
+          std::to_string(p) + " rows and two columns or more", shape_text(logit.weights.rows, k));
   require(logit.intercept.size == k, "intercept", std::to_string(k) + " entries",
           std::to_string(logit.intercept.size));
   require(logit.centre.size == p && logit.rates.size == p, "centre and rates",
@@ -329,7 +326,7 @@ TrainingLosses LayerTraining<T>::step(MatrixView<const T> rows,
   State& s = *state_;
   const index_t n = rows.rows;
   require(n >= 1 && rows.cols == s.columns(), "rows",
-          "some, of " + std::to_string(s.columns()) + " columns", shape(n, rows.cols));
+          "one or more, of " + std::to_string(s.columns()) + " columns", shape_text(n, rows.cols));
   require(labels.size == n, "labels", std::to_string(n) + " entries", std::to_string(labels.size));
   require(row_weights.empty() || row_weights.size == n, "row_weights",
           std::to_string(n) + " entries", std::to_string(row_weights.size));
@@ -376,7 +373,7 @@ void LayerTraining<T>::layer(index_t number, MatrixView<T> directions, VectorVie
   const auto& layer = state_->layers[number];
   require(directions.rows == layer.directions.rows && directions.cols == layer.count() &&
               offset.size == layer.count(),
-          "out", "the shapes of the layer", shape(directions.rows, directions.cols));
+          "out", "the shapes of the layer", shape_text(directions.rows, directions.cols));
   layer.directions.copy_to(directions.data);
   layer.offset.copy_to(offset.data);
 }
@@ -385,7 +382,7 @@ template <class T>
 void LayerTraining<T>::logit(MatrixView<T> weights, VectorView<T> intercept) const {
   require(weights.rows == state_->weights.rows && weights.cols == state_->classes() &&
               intercept.size == state_->classes(),
-          "out", "the shapes of the logit", shape(weights.rows, weights.cols));
+          "out", "the shapes of the logit", shape_text(weights.rows, weights.cols));
   state_->weights.copy_to(weights.data);
   state_->intercept.copy_to(intercept.data);
 }

@@ -34,6 +34,7 @@ from eigenfeat._base.validation import check_path
 __all__ = [
     "FileFormatError",
     "check_array",
+    "naming",
     "open_archive",
     "read_arrays",
     "reading",
@@ -108,7 +109,7 @@ def taking_the_place_of(target: Path) -> Iterator[Path]:
     except OSError:
         mode = None
     if mode is not None and stat.S_ISCHR(mode):
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder, naming(str(target), Path(folder, "part")):
             scratch = Path(folder, "part")
             yield scratch
             with open(scratch, "rb") as whole, open(target, "wb") as device:
@@ -134,10 +135,23 @@ def taking_the_place_of(target: Path) -> Iterator[Path]:
     _sync_folder(real.parent)
 
 
-def _is_of(scratch: Path, error: OSError) -> bool:
+@contextmanager
+def naming(name: str, scratch: Path | None = None) -> Iterator[None]:
+    """Give the errors of a full disk, which name no file, and those of `scratch`, this name."""
+    try:
+        yield
+    except OSError as error:
+        if not _is_of(scratch, error):
+            raise
+        raise OSError(error.errno, error.strerror or str(error), name) from None
+
+
+def _is_of(scratch: Path | None, error: OSError) -> bool:
     """Whether the error is one of that file; that of a full disk does not name it."""
-    full = error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-    return full or error.filename in (scratch, str(scratch))
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    return (full and error.filename is None) or (
+        scratch is not None and error.filename in (scratch, str(scratch))
+    )
 
 
 def _about(error: OSError, target: Path) -> OSError:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from eigenfeat._base.saved_files import taking_the_place_of
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -40,6 +42,7 @@ def save_pictures(
     written = []
     for stem, (figure, caption) in pictures.items():
         path = folder / f"{stem}.png"
-        figure.savefig(path)
+        with taking_the_place_of(path) as scratch:
+            figure.savefig(scratch, format="png")
         written.append((path, caption))
     return written

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from eigenfeat._base.saved_files import taking_the_place_of
 from eigenfeat.demo.digits import OURS, Outcome
 
 if TYPE_CHECKING:
@@ -51,7 +52,10 @@ def comparison_table(outcomes: Mapping[str, Outcome], title: str) -> Table:
 
 def write_csv(outcomes: Mapping[str, Outcome], path: Path) -> None:
     """Write one line for each method and split."""
-    with path.open("w", newline="", encoding="utf-8") as file:
+    with (
+        taking_the_place_of(path) as scratch,
+        scratch.open("x", newline="", encoding="utf-8") as file,
+    ):
         writer = csv.writer(file)
         writer.writerow(["method", "columns", "split", "error", "C", "seconds"])
         for name, outcome in outcomes.items():

@@ -253,7 +253,7 @@ class PartitionedReducer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         for part, reducer in zip(parts, self.reducers_, strict=True):
             sound = part.ndim == 1 and part.dtype.kind == "i" and part.size > 0
             fits(sound and part[0] >= 0 and part[-1] < d, "PartitionedReducer.parts_")
-            fits(np.all(np.diff(part) > 0), "PartitionedReducer.parts_")
+            fits((part[1:] > part[:-1]).all(), "PartitionedReducer.parts_")
             fits(reducer.n_features_in_ == len(part), "PartitionedReducer.reducers_")
 
 

@@ -139,19 +139,17 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
             self._tabulate(scales, self.cv_scores_[:, None], 0)
             return 0.0
         labelled = np.flatnonzero(weight)
-        splits = list(self._folds(y[labelled]).split(X[labelled], y[labelled]))
+        splits = self._splits(X, y, labelled)
         scores = np.full((len(scales), len(splits)), np.nan)
         errors: list[Exception] = []
         for fold, (train, test) in enumerate(splits):
             held = np.ones(len(y), dtype=bool)
-            held[labelled[test]] = False
+            held[test] = False
             part = self._part(X[held], y[held], weight[held])
             for s, scale in enumerate(scales):
                 try:
                     extractor = part.features(part.sigma2_of(float(scale)))
-                    scores[s, fold] = self._score(
-                        extractor, seen, y, weight, labelled[train], labelled[test]
-                    )
+                    scores[s, fold] = self._score(extractor, seen, y, weight, train, test)
                 except (ValueError, FloatingPointError, np.linalg.LinAlgError) as error:
                     errors.append(error)
         self.cv_scores_ = scores.mean(axis=1)
@@ -198,13 +196,25 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
             model = classifier.fit(known, y[train], **fitted)
         return float(model.score(asked, y[test], **scored))
 
-    def _folds(self, y: NDArray[Any]) -> Any:
-        folds = self.cv
+    def _splits(self, X: Any, y: Any, labelled: Any) -> list[tuple[Any, Any]]:
+        """Numbers of training and held-out rows; the only row of a class is always trained on."""
+        folds = 5 if self.cv is None else self.cv
+        divided = labelled
         if isinstance(folds, Integral):
-            folds = min(int(folds), int(np.unique(y, return_counts=True)[1].min()))
-            if folds < 2:
-                raise ValueError("y: expected two rows of every class for sigma2='cv', got one")
-        return checked_splitter(5 if folds is None else folds, y, len(y))
+            _, codes, counts = np.unique(y[labelled], return_inverse=True, return_counts=True)
+            divided = labelled[counts[codes] > 1]
+            if not len(divided):
+                raise ValueError(
+                    "y: expected a class of two rows or more for sigma2='cv', got one row of each"
+                )
+            if folds > 1:
+                folds = min(int(folds), int(counts[counts > 1].min()))
+        splitter = checked_splitter(folds, y[divided], len(divided))
+        alone = np.setdiff1d(labelled, divided)
+        return [
+            (np.concatenate([divided[train], alone]), divided[test])
+            for train, test in splitter.split(X[divided], y[divided])
+        ]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -272,9 +272,11 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
 
     def _extracted(self, moved: NDArray[Any]) -> Any:
         """The extractor, fitted to moved rows."""
-        if self.extractor is None:
-            return PCA().fit(moved)
-        return clone(self.extractor).fit(moved)
+        extractor = PCA() if self.extractor is None else clone(self.extractor)
+        # PCA divides by the variance, which is none where all rows are equal.
+        equal = not len(moved) or bool((moved == moved[0]).all())
+        with np.errstate(invalid="ignore" if equal else None):
+            return extractor.fit(moved)
 
     def _learner(self, X: Any, y: Any, weight: Any, svm: MulticlassSVM, rough: bool) -> MovedRows:
         given = (X, y, weight, svm, lambda moved: self._extracted(self._as_given(moved)))

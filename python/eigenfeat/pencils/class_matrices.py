@@ -50,6 +50,11 @@ class Contraction(Saved):
 
     def dense(self, n_classes: int) -> _Array:
         """All weights, shape (n_classes,)."""
+        if self.indices.size and self.indices.max() >= n_classes:
+            raise ValueError(
+                f"n_classes: expected more than the largest index, {self.indices.max()}, got "
+                f"{n_classes}"
+            )
         out = np.full(n_classes, self.others)
         out[self.indices] = self.weights
         return out

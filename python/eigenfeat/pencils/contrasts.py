@@ -153,6 +153,11 @@ class Contrasts(Saved):
 
     def _check_loaded(self) -> None:
         fits(len(self.above) == len(self.below) == len(self.names), "Contrasts.names")
+        k = self.n_classes
+        fits(self.classes is None or len(self.classes) == k, "Contrasts.classes")
+        for one in (*self.above, *self.below):
+            inside = k is None or not one.indices.size or one.indices.max() < k
+            fits(inside, "Contraction.indices")
 
 
 def one_vs_rest(labels: ArrayLike) -> Contrasts:

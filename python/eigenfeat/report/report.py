@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.extras import require
+from eigenfeat._base.saved_files import replacing
 from eigenfeat._base.types import Rows
 from eigenfeat._base.validation import check_path, check_whole, show
 from eigenfeat.report.html import Html, fill_page, paragraph
@@ -77,17 +77,8 @@ def write_report(
         sources=sources,
         random_state=random_state,
     )
-    handle, part = tempfile.mkstemp(".part", f".{target.name}.", target.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(part, 0o666 & ~mask)
-        os.replace(part, target)
-    except BaseException:
-        Path(part).unlink(missing_ok=True)
-        raise
+    with replacing(target) as file:
+        file.write(text.encode())
 
 
 def html_report(

@@ -222,9 +222,11 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         pairs = _KERNELS * len(self.dilations_)
         begin, width = self.channel_begin_, len(self.thresholds_)
         fits((self.dilations_ > 0).all() and (self.dilations_ < MOST).all(), "dilations_")
-        fits((self.thresholds_per_kernel_ >= 0).all(), "thresholds_per_kernel_")
-        fits(_KERNELS * int(self.thresholds_per_kernel_.sum()) == width, "thresholds_")
-        fits(len(begin) == pairs + 1 and begin[0] == 0 and (np.diff(begin) > 0).all(), "begin")
+        each = self.thresholds_per_kernel_
+        fits((each >= 0).all() and (each <= width).all(), "thresholds_per_kernel_")
+        fits(_KERNELS * sum(each.tolist()) == width, "thresholds_")
+        rising = len(begin) == pairs + 1 and begin[0] == 0 and (begin[1:] > begin[:-1]).all()
+        fits(rising, "channel_begin_")
         fits(begin[-1] == len(self.channels_), "channels_")
         fits((self.channels_ >= 0).all() and (self.channels_ < self.n_channels_).all(), "channels_")
 

@@ -386,6 +386,11 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             getattr(self, name, None) is not None for name in ("sessions_", "session_means_")
         )
         fits(self.align is None or known, "sessions_")
+        band = self.filter_bands_
+        bands = 1 if self.bands is None else len(self.bands)
+        inside = len(band) > 0 and band[0] >= 0 and band[-1] < bands
+        fits(inside and (band[1:] >= band[:-1]).all(), "SpatialFilters.filter_bands_")
+        fits(self.filters_.shape[1] == self.n_channels_, "SpatialFilters.filters_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -303,6 +303,7 @@ class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             getattr(self, name, None) is not None for name in ("sessions_", "session_means_")
         )
         fits(self.align is None or known, "sessions_")
+        fits(self.basis_.shape == (self.n_channels_, self.rank_), "TangentSpace.basis_")
         known = getattr(self, "_session_weights", None) is not None
         fits(self.align is None or known, "_session_weights")
 

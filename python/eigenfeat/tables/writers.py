@@ -6,7 +6,7 @@ import csv
 import io
 import sys
 from abc import ABC, abstractmethod
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib import format as npy
 
-from eigenfeat._base.saved_files import taking_the_place_of
+from eigenfeat._base.saved_files import naming, taking_the_place_of
 from eigenfeat._base.types import DType
 from eigenfeat.tables.errors import arrow
 
@@ -34,6 +34,15 @@ class Writer(ABC):
         self.names = names
         self._whole: AbstractContextManager[Any] = taking_the_place_of(path)
         self._path = self._whole.__enter__()
+        try:
+            self.open()
+        except BaseException as error:
+            self._whole.__exit__(type(error), error, error.__traceback__)
+            raise
+
+    @abstractmethod
+    def open(self) -> None:
+        """Open the new file, and write what comes first."""
 
     def __enter__(self) -> Writer:
         return self
@@ -66,13 +75,13 @@ class Writer(ABC):
 class CsvWriter(Writer):
     """CSV file; numbers have enough digits to be read back exactly."""
 
-    def __init__(self, path: Path, names: list[str]) -> None:
-        super().__init__(path, names)
+    def open(self) -> None:
+        """Open the file, and write the names."""
         self._file: TextIO = open(  # noqa: SIM115
             self._path, "x", newline="", encoding="utf-8"
         )
         self._lines = csv.writer(self._file, lineterminator="\n")
-        self._lines.writerow(names)
+        self._lines.writerow(self.names)
 
     def write(self, *columns: npt.NDArray[Any], missing: Missing = None) -> None:
         parts = [c[:, None] if c.ndim == 1 else c for c in columns]
@@ -92,7 +101,8 @@ class CsvStream(CsvWriter):
     """CSV to a stream, such as standard output."""
 
     def __init__(self, stream: TextIO, names: list[str]) -> None:
-        self.names, self._whole = names, nullcontext()
+        self.names, self._whole = names, naming("standard output")
+        self._whole.__enter__()
         self._file = stream
         self._lines = csv.writer(stream, lineterminator="\n")
         self._lines.writerow(names)
@@ -104,10 +114,11 @@ class CsvStream(CsvWriter):
 class NpyWriter(Writer):
     """One column, or one matrix."""
 
-    def __init__(self, path: Path, names: list[str]) -> None:
-        super().__init__(path, names)
+    def open(self) -> None:
+        """Open the file; its header comes with the first rows."""
         self._file = open(self._path, "xb")  # noqa: SIM115
-        self._rows, self._rest, self._dtype = 0, (len(names),), np.dtype(np.float64)
+        self._rows, self._dtype = 0, np.dtype(np.float64)
+        self._rest: tuple[int, ...] = (len(self.names),)
 
     def write(self, *columns: npt.NDArray[Any], missing: Missing = None) -> None:
         (rows,) = columns
@@ -141,6 +152,9 @@ class ParquetWriter(Writer):
     def __init__(self, path: Path, names: list[str]) -> None:
         arrow(str(path))
         super().__init__(path, names)
+
+    def open(self) -> None:
+        """Wait for the first rows, whose types are the file's."""
         self._file: Any = None
 
     def write(self, *columns: npt.NDArray[Any], missing: Missing = None) -> None:

@@ -71,6 +71,19 @@ def test_omp_num_threads_is_the_default():
     assert run(code, OMP_NUM_THREADS="3").stdout == "3\n"
 
 
+@pytest.mark.parametrize("number", ["99999999999", "2147483653"])
+def test_an_absurd_number_is_a_large_team(number):
+    """What OpenMP makes of it wraps around; memory for each thread is still little."""
+    code = (
+        "import numpy as np; from eigenfeat import LDG, GEMClassifier, _core\n"
+        "X, y = np.random.default_rng(0).standard_normal((900, 20)), np.arange(900) % 3\n"
+        "GEMClassifier().fit(X, y); LDG(n_components=2).fit(X, y)\n"
+        "print(1 <= _core.default_threads() <= 1000)"
+    )
+    finished = run(code, OMP_NUM_THREADS=number)
+    assert (finished.stdout, finished.returncode) == ("True\n", 0), finished.stderr[-300:]
+
+
 def without_a_given_number(code):
     environment = {k: v for k, v in os.environ.items() if k != "OMP_NUM_THREADS"}
     finished = subprocess.run(

@@ -22,7 +22,13 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from svm_reference import class_weights
 
-from eigenfeat.maxmargin import Autoencoder, MaxMarginShift, MulticlassSVM, _scale_search
+from eigenfeat.maxmargin import (
+    Autoencoder,
+    MaxMarginPCA,
+    MaxMarginShift,
+    MulticlassSVM,
+    _scale_search,
+)
 
 SVM = MulticlassSVM(C=0.1, tol=1e-6, max_iter=5000)
 
@@ -257,12 +263,23 @@ def test_errors_leave_the_estimator_as_it_was(digits, parameters, message):
     assert pickle.dumps(sorted(model.__dict__.items())) == before
 
 
-def test_a_class_of_one_row_has_no_folds(digits):
+def test_the_only_row_of_a_class_is_in_no_fold(digits):
     X, y = digits
     y = np.where(np.arange(len(y)) == 5, 77, y)
-    with pytest.raises(ValueError, match="two rows of every class for sigma2='cv'"):
-        MaxMarginShift(PCA(2)).fit(X, y)
-    MaxMarginShift(PCA(2), sigma2=1.0).fit(X, y)
+    model = MaxMarginShift(PCA(2)).fit(X, y)
+    labelled = np.arange(len(y))
+    for train, test in model._splits(X, y, labelled):
+        assert 5 in train
+        assert_array_equal(np.sort(np.concatenate([train, test])), labelled)
+    with pytest.raises(ValueError, match="y: expected a class of two rows or more for sigma2='cv'"):
+        model.fit(X[:3], np.arange(3))
+    MaxMarginShift(PCA(2), sigma2=1.0).fit(X[:3], np.arange(3))
+
+
+@pytest.mark.parametrize("model", [MaxMarginShift(), MaxMarginShift(PCA(2)), MaxMarginPCA(2)])
+def test_rows_that_are_all_equal(model):
+    X, y = np.full((20, 3), 0.1), np.arange(20) % 2
+    assert np.ptp(model.fit(X, y).transform(X)) < 1e-15
 
 
 @pytest.mark.parametrize("tied", [True, False])

@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.saved import fits
+from eigenfeat._base.validation import show
 from eigenfeat.incomplete._completion.affine import affine_of
 from eigenfeat.incomplete._completion.covariance import class_gaussians
 from eigenfeat.incomplete._completion.expectation import fit_incomplete
@@ -164,14 +165,20 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         affine = affine_of(features, self.n_features_in_)
         return self.mixture_.after(rows, at, affine, covariance, n_threads=self.n_threads)
 
-    def _keep(self, X: _Array, codes: NDArray[np.int32], weight: _Array | None) -> _Array:
-        """Estimate and factorise; return the shrinkages."""
+    def _keep(
+        self,
+        X: _Array,
+        codes: NDArray[np.int32],
+        weight: _Array | None,
+        classes: NDArray[Any] | None = None,
+    ) -> _Array:
+        """Estimate and factorise; return the shrinkages. Errors name the labels in `classes`."""
         low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)  # NaN where all are
         if np.all(low == high):
             raise ValueError("X: expected rows that are not all the same, got one point")
         if np.isnan(X).any():
             how = self.shrinkage, self.ridge, self.max_iter, self.tol, self.n_threads
-            found = fit_incomplete(X, codes, *how, weight)
+            found = fit_incomplete(X, codes, *how, weight, classes)
             gaussians, self.log_likelihoods_ = found[:3], found.log_likelihoods
         else:
             estimate = self.shrinkage, self.ridge, self.n_threads
@@ -184,11 +191,20 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         try:
             self.mixture_.prefix_models(n_threads=self.n_threads)
         except np.linalg.LinAlgError:
-            raise ValueError(
-                f"ridge: expected one that makes the covariance positive definite, got {self.ridge}"
-                f" with shrinkage={self.shrinkage!r}"
-            ) from None
+            raise ValueError(self._singular(gaussians[1], classes)) from None
         return gaussians[2]
+
+    def _singular(self, covariances: _Array, classes: NDArray[Any] | None) -> str:
+        """What is to be done about covariances that are not positive definite."""
+        traces = np.trace(covariances, axis1=1, axis2=2)
+        if classes is not None and not traces.any():
+            return "X: expected a class of rows that are not all the same, got one point a class"
+        least = np.linalg.eigvalsh(covariances)[:, 0] / np.where(traces > 0, traces, 1.0)
+        whose = "" if classes is None else f" of class {show(classes[int(least.argmin())])}"
+        return (
+            f"ridge: expected one that makes the covariance{whose} positive definite, got "
+            f"{self.ridge} with shrinkage={self.shrinkage!r}"
+        )
 
     def _rows(self, X: Any) -> _Array:
         check_is_fitted(self)

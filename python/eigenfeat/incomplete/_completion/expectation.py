@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from eigenfeat._base import threads as _threads
+from eigenfeat._base.validation import show
 from eigenfeat.incomplete._completion.covariance import class_gaussians
 from eigenfeat.incomplete._completion.patterns import patterns_of
 from eigenfeat.regions.prefix_gaussian import PrefixGaussian
@@ -38,26 +39,28 @@ def fit_incomplete(
     tol: float,
     n_threads: int | None,
     weight: _Array | None = None,
+    classes: NDArray[Any] | None = None,
 ) -> Expectation:
     """Estimate as `class_gaussians` does, from rows with NaN.
 
     Each iteration fills rows with their conditional means, and adds the conditional covariances of
     what was missing to those of the filled rows; one factor serves all rows of a class and pattern.
-    Shrinkage and ridge are applied anew each time. A row of weight w counts as w rows.
+    Shrinkage and ridge are applied anew each time. A row of weight w counts as w rows. Errors name
+    the labels in `classes`.
 
     Raises
     ------
     ValueError
         If a class, or a column, has no known entry, or a covariance is not positive definite.
     """
-    kept = _something_known(X, codes)
+    kept = _something_known(X, codes, classes)
     rows, codes = X[kept], codes[kept]
     weight = None if weight is None else weight[kept]
     how = shrinkage, ridge, n_threads
     current = class_gaussians(_first_guess(rows, codes, weight), codes, *how, weight=weight)
     likelihoods: list[float] = []
     for _ in range(max_iter):
-        filled, spread, likelihood = _expected(rows, codes, current, n_threads, weight)
+        filled, spread, likelihood = _expected(rows, codes, current, n_threads, weight, classes)
         likelihoods.append(likelihood)
         fresh = class_gaussians(filled, codes, *how, spread, weight)
         moved = _moved(current, fresh)
@@ -74,15 +77,18 @@ def fit_incomplete(
     return Expectation(*current, np.array(likelihoods))
 
 
-def _something_known(X: _Array, codes: NDArray[np.int32]) -> NDArray[np.bool_]:
+def _something_known(
+    X: _Array, codes: NDArray[np.int32], classes: NDArray[Any] | None
+) -> NDArray[np.bool_]:
     """Which rows have a known entry: others say nothing, and would only slow the way."""
     known = known_entries(X)
     kept = known.any(axis=1)
     counts = np.bincount(codes[kept], minlength=int(codes.max()) + 1)
     if not counts.all():
+        empty = int(counts.argmin())
         raise ValueError(
-            "X: expected a row with a known entry in every class, got NaN only in class number "
-            f"{int(counts.argmin())}"
+            "X: expected a row with a known entry in every class, got NaN only in class "
+            f"{empty if classes is None else show(classes[empty])}"
         )
     return np.asarray(kept)
 
@@ -110,6 +116,7 @@ def _expected(
     current: tuple[_Array, _Array, _Array],
     n_threads: int | None,
     weight: _Array | None,
+    classes: NDArray[Any] | None,
 ) -> tuple[_Array, _Array, float]:
     """Filled rows, mean conditional covariances (G, d, d), and the mean log density of a row."""
     w = np.ones(len(X)) if weight is None else weight
@@ -122,9 +129,10 @@ def _expected(
             some, t = rows[members], pattern.known
             model = PrefixGaussian.of(means[g], covariances[g], None, pattern.permutation, threads)
             if model is None:
+                whose = "" if classes is None else f" of class {show(classes[g])}"
                 raise ValueError(
-                    "ridge: expected one that makes the covariances of incomplete rows positive "
-                    "definite, got a smaller one"
+                    f"ridge: expected one that makes the covariance{whose} of incomplete rows "
+                    "positive definite, got a smaller one"
                 )
             e = model.innovations(X[np.ix_(some, pattern.order[:t])], t)
             likelihood += float(w[some] @ model.log_densities(e, t).ravel())

@@ -207,7 +207,7 @@ class MixtureCompletion(Completion):
             check_classification_targets(labels)
             rows, labels, weight = weighted_rows(rows, labels, sample_weight)
             classes, codes = np.unique(labels, return_inverse=True)
-            shares = self._keep(rows, codes.astype(np.int32), weight)
+            shares = self._keep(rows, codes.astype(np.int32), weight, classes)
         self.classes_, self.class_weights_ = classes, self.mixture_.weights
         self.means_, self.covariances_ = self.mixture_.means, self.mixture_.covariances
         self.shrinkages_ = shares

@@ -420,7 +420,7 @@ class MinimumCostClassifier(SeriesClassifier):
         fits(sound, "MinimumCostClassifier.classifiers_")
         fits(self.times_[-1] == self.n_features_in_, "MinimumCostClassifier.times_")
         fits(
-            self.times_[0] > self.onset_ and np.all(np.diff(self.times_) > 0),
+            self.times_[0] > self.onset_ and np.all(self.times_[1:] > self.times_[:-1]),
             "MinimumCostClassifier.times_",
         )
         sound = len(policy.fitted) == len(policy.regressions) == p - 1

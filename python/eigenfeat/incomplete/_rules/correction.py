@@ -126,7 +126,7 @@ class Correction(Saved):
     def _check_loaded(self) -> None:
         tau, since = self.tau, self.since
         sound = len(tau) > 0 and tau[0] > 0 and tau[-1] < 1 and np.all(np.diff(tau) > 0)
-        fits(sound and np.all(np.diff(since, axis=1) >= 0), "Correction")
+        fits(sound and np.all(since[:, 1:] >= since[:, :-1]), "Correction")
         fits(
             not since.size or (since.min() >= 0 and since.max() <= self.length), "Correction.since"
         )
