@@ -316,7 +316,9 @@ class ExpandedRows:
                 include_input=self.include_input,
             )
         unit = np.eye(self.directions.shape[1], dtype=self.dtype)
-        expanded = expand(self.projections, unit, expansion=self.expansion, powers=self.powers)
+        expanded: RealArray = self.projections  # without directions there is nothing to expand
+        if len(unit):
+            expanded = expand(self.projections, unit, expansion=self.expansion, powers=self.powers)
         if not self.include_input:
             return expanded
         X = self.X if isinstance(self.X, np.ndarray) else self.X.toarray()

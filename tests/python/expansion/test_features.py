@@ -167,3 +167,12 @@ def test_rows_that_are_not_finite_give_no_prediction(entry):
     X[7, 2] = entry
     with pytest.raises(ValueError, match=r"X: expected features of finite logits, .* in row 7"):
         model.predict(ExpandedRows(X, directions))
+
+
+def test_columns_without_directions():
+    X = np.arange(12.0).reshape(4, 3)
+    none = np.empty((3, 0))
+    for rows in (ExpandedRows(X, none, include_input=True), ExpandedRows(X, none)):
+        expected = X if rows.include_input else np.empty((4, 0))
+        assert_array_equal(rows.toarray(), expected)
+        assert_array_equal(rows.stored().toarray(), expected)

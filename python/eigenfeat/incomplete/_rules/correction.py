@@ -243,12 +243,13 @@ def corrected(
         held = held_out_fits(refit, given, y, rows, n_folds)
         trials = [trial(fitted, fresh, grid, times) for fitted, fresh in held]
     if not trials:
-        warnings.warn(
-            "correct: expected folds that the classifier can be fitted to, got none; rows are "
-            "decided when they are complete",
-            UserWarning,
-            stacklevel=5,
-        )
+        if len(times):  # a row of one entry has no beginning
+            warnings.warn(
+                "correct: expected folds that the classifier can be fitted to, got none; rows are "
+                "decided when they are complete",
+                UserWarning,
+                stacklevel=5,
+            )
         none = np.empty((len(grid), 0), np.int64)
         return Correction(grid, none, d, confidence), Held(0, 0), steps
     decided = np.concatenate([trial[0] for trial in trials], axis=1)

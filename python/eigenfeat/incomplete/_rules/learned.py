@@ -185,12 +185,13 @@ def learned(
     held = held_out_fits(refit, given, y, ROWS, n_folds) if len(times) else ()
     folds = [_record(fitted, rows, fitted.predict, times, seed) for fitted, rows in held]
     if not folds:
-        warnings.warn(
-            "set: expected folds that the classifier can be fitted to, got none; rows are decided "
-            "when they are complete",
-            UserWarning,
-            stacklevel=6,
-        )
+        if len(times):  # a row of one entry has no beginning
+            warnings.warn(
+                "set: expected folds that the classifier can be fitted to, got none; rows are "
+                "decided when they are complete",
+                UserWarning,
+                stacklevel=6,
+            )
         return np.array([-np.inf]), np.empty(0)
     critical = []
     for k, (seen, right) in enumerate(folds):
