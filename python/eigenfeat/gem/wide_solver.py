@@ -40,6 +40,7 @@ BLOCK = 4  # new columns a numerator and step
 MOST_BASIS = 160  # columns before a restart
 MOST_STEPS = 200
 INNER = 0.1  # share of the tolerance that a solve may use up
+_MOST_PASSES = 10
 
 
 @dataclass(eq=False)
@@ -276,14 +277,17 @@ class _Search:
         room = self._n - self._basis.shape[1]
         block = image[:, :room]
         size = np.linalg.norm(block, axis=0)
-        for _ in range(3):
+        for i in range(_MOST_PASSES):
             block = block - self._basis @ (self._basis.T @ block)
             norm = np.linalg.norm(block, axis=0)
             lost = norm <= 1e-10 * np.where(size > 0, size, 1.0)
             if lost.any():  # in the space: go on with something new
                 block[:, lost] = self._random.standard_normal((self._n, int(lost.sum())))
-                size[lost] = np.sqrt(self._n)
-            block = np.linalg.qr(block)[0]
+            # Where columns depend on each other, directions of their QR factor may be in the space
+            # again: it is settled once the projection takes little away from orthonormal columns.
+            block, factor = np.linalg.qr(block)
+            if i > 0 and not lost.any() and np.abs(np.diag(factor)).min() > 0.5:
+                break
             size = np.ones(block.shape[1])
         self.block = np.ascontiguousarray(block)
 

@@ -315,3 +315,23 @@ def test_the_default_ridge_follows_rows_and_columns():
     assert_array_equal(default, given)
     exact = GEM(solver="full").fit(*few)
     assert_array_equal(exact.eigenvalues_, GEM(solver="full", ridge=0.2).fit(*few).eigenvalues_)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_numerators_of_few_different_rows(seed):
+    """Krylov blocks whose columns depend on each other, until the space is all there is."""
+    rng = np.random.default_rng(seed)
+    y = np.repeat([0, 1, 2], [8, 40, 40])
+    X = rng.integers(0, 3, (88, 9)).astype(float)
+    X[:8] = X[rng.integers(0, 5, 8)]
+    X[:, 2:5] *= rng.random((88, 3)) < 0.3
+    X[5:8] = 0
+    wide = fitted(X, y, n_directions=6, threshold=None)
+    exact = fitted(X, y, n_directions=6, threshold=None, solver="full")
+    assert wide.residuals_.max() < 1e-6
+    for pair in np.unique(wide.pairs_, axis=0):
+        values, expected = (
+            np.array(model.eigenvalues_)[(model.pairs_ == pair).all(axis=1)]
+            for model in (wide, exact)
+        )
+        assert_allclose(values, expected[: len(values)], rtol=1e-8)
