@@ -20,15 +20,17 @@ from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST
 from eigenfeat.expansion.layers import LAYER
 from eigenfeat.gem.gem import GEM
-from eigenfeat.gem.steps import ClassifierSteps
+from eigenfeat.gem.pool import pooled_scores
+from eigenfeat.gem.steps import ClassifierSteps, with_gaps
 from eigenfeat.gem.version1 import classifier_state
+from eigenfeat.gem.views import VIEWS
 from eigenfeat.gem.wide_directions import WIDE_DIRECTIONS
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.linear.logit_steps import PENALTY
 from eigenfeat.linear.stored import STORED as OF_LINEAR
 from eigenfeat.pencils.stored import STORED as OF_PENCILS
 from eigenfeat.rows.callbacks import with_steps
-from eigenfeat.rows.completion import COMPLETION
+from eigenfeat.rows.completion import COMPLETION, complete
 from eigenfeat.rows.out_of_core import over_blocks
 
 if TYPE_CHECKING:
@@ -193,6 +195,7 @@ class GEMClassifier(ClassifierSteps):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "views": [StrOptions({"auto", *VIEWS}), list, tuple],
         "ridge": GEM._parameter_constraints["ridge"],
         "n_directions": GEM._parameter_constraints["n_directions"],
         "threshold": GEM._parameter_constraints["threshold"],
@@ -209,6 +212,7 @@ class GEMClassifier(ClassifierSteps):
         "hidden_directions": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "hidden_ridge": GEM._parameter_constraints["ridge"],
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "categorical_features": [StrOptions({"from_dtype"}), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "temperature": MultinomialLogit._parameter_constraints["temperature"],
         "logit_solver": MultinomialLogit._parameter_constraints["solver"],
@@ -222,6 +226,7 @@ class GEMClassifier(ClassifierSteps):
 
     def __init__(
         self,
+        views: str | Sequence[str] = "auto",
         ridge: float | str | None = None,
         n_directions: int | str = "auto",
         threshold: float | str | None = 1.5,
@@ -238,6 +243,7 @@ class GEMClassifier(ClassifierSteps):
         hidden_directions: int | str = "auto",
         hidden_ridge: float | str | None = None,
         n_clusters: int = 1,
+        categorical_features: str | None = "from_dtype",
         class_weight: ClassWeight = None,
         temperature: float | str = "auto",
         logit_solver: str = "auto",
@@ -248,6 +254,7 @@ class GEMClassifier(ClassifierSteps):
         n_threads: int | None = None,
         verbose: int = 0,
     ) -> None:
+        self.views = views
         self.ridge = ridge
         self.n_directions = n_directions
         self.threshold = threshold
@@ -264,6 +271,7 @@ class GEMClassifier(ClassifierSteps):
         self.hidden_directions = hidden_directions
         self.hidden_ridge = hidden_ridge
         self.n_clusters = n_clusters
+        self.categorical_features = categorical_features
         self.class_weight = class_weight
         self.temperature = temperature
         self.logit_solver = logit_solver
@@ -309,7 +317,9 @@ class GEMClassifier(ClassifierSteps):
             started = time.perf_counter()
             rows, groups = self._rows(X, y, sample_weight, events)
             gem, clusters = self._first(groups)
-            self._fit(rows, groups, gem._learn(clusters, started))
+            gem._learn(clusters, started)
+            if not self._fit_views(rows, groups, gem):
+                self._fit(rows, groups, gem)
         return self
 
     @over_blocks
@@ -328,8 +338,12 @@ class GEMClassifier(ClassifierSteps):
             With two classes, the logit of the second class over the first.
         """
         check_is_fitted(self, "logit_")
-        X = self._checked(X, reset=False)
-        out: NDArray[Any] = self.logit_.decision_function(self._features(X, self.layers_))
+        X = self._validated(X, reset=False)
+        filled = complete(getattr(self, "completion_", None), X, self.n_threads)
+        if hasattr(self, "statistics_"):
+            table = self.statistics_.table(with_gaps(filled, X, self.gaps_))
+            return pooled_scores(self.views_, self.logit_, table, filled, self.n_threads)
+        out: NDArray[Any] = self.logit_.decision_function(self._features(filled, self.layers_))
         return out
 
     def save(self, path: str | os.PathLike[str]) -> None:
