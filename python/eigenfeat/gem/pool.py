@@ -29,9 +29,11 @@ from eigenfeat.gem.views import (
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.linear.pool import (
     POOL_PENALTIES,
+    fit_near,
     held_out_logits_of,
     loss_at_best,
     pool_folds,
+    pool_loss,
     pool_weights,
 )
 from eigenfeat.moments.class_moments import ClassMoments
@@ -48,15 +50,17 @@ __all__ = ["MOST_CLASSES", "MOST_COLUMNS", "MOST_SMALL", "View", "ViewPool", "fi
 _Array = NDArray[np.float64]
 
 _FOLDS = ((1_000, 5), (2_500, 3), (5_000, 2))  # samples, and folds up to so many
-_ALL_PENALTIES = 1_000  # samples, up to which every fold tries all
-_LOOK = 4_000  # samples of the first look
-_PROMISING = 0.05  # weight in the first look, relative to their sum, of views that stay
-_TRAINED, _HELD = 20_000, 10_000  # samples of the one fold beyond 5,000
+_LOOK = 4_000  # samples of the first look, half of which are held out
+_GAIN = 0.02  # of the log loss, that a view must gain in the first look and in the fold
+_LOOK_PENALTIES = (0.3, 0.03, 0.003)  # of it
+_TRAINED, _HELD = 10_000, 5_000  # samples of the one fold beyond 5,000
+_MOST_PAIRS = 20  # of classes beyond 5,000 samples, for GEM features of ranks
+_EVERY = 300  # samples, up to which all folds try all penalties
+_CELLS, _FEW_CELLS = 1_500, 600  # indicators of pairs of columns up to 5,000 samples and beyond
 MOST_SMALL = 5_000  # samples of folds that all views take part in
 MOST_COLUMNS = 200  # beyond so many samples, for other views than GEM's
 MOST_CLASSES = 100
 _MOST_SPLINES = 1_500  # features
-_LEFT_OUT = "left out"
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +138,7 @@ class _Candidate:
 
     name: str
     common = False  # whether its features have one unit
+    lasting = False  # whether its features of all samples are those of a fold beyond 5,000 samples
 
     def parts(self, folds: _Folds) -> list[tuple[LabelledRows, LabelledRows]]:
         """Features of the samples to train on and of those held out, for each fold."""
@@ -168,6 +173,8 @@ class _Folds:
 class _Fixed(_Candidate):
     """A view that needs no labels."""
 
+    lasting = True
+
     def __init__(self, name: str, rows: MemoryRows, features: Any, learned: Any = None) -> None:
         self.name, self.learned = name, learned
         self.common = name == "kernel"
@@ -188,6 +195,7 @@ class _Pairs(_Candidate):
 
     def __init__(self, rows: MemoryRows, table: Table) -> None:
         self._rows, self._bins, self._fine = rows, table.bins, table.fine
+        self._cells = _CELLS if rows.n_rows <= MOST_SMALL else _FEW_CELLS
         self._counts = [count for count, _ in table.statistics.bins]
 
     def _tables(self, some: Codes | slice) -> _Array:
@@ -203,7 +211,9 @@ class _Pairs(_Candidate):
             outside = (
                 sum(t for i, t in enumerate(tables) if i != at) if tables else self._tables(train)
             )
-            learned = Interactions.fit(self._bins[train], self._counts, np.asarray(outside))
+            learned = Interactions.fit(
+                self._bins[train], self._counts, np.asarray(outside), self._cells
+            )
             features = [learned.features(self._bins[i], self._fine[i]) for i in (train, held)]
             subsets = self._rows.subset(train), self._rows.subset(held)
             out.append((_with(subsets[0], features[0]), _with(subsets[1], features[1])))
@@ -211,7 +221,7 @@ class _Pairs(_Candidate):
 
     def whole(self) -> tuple[Any, LabelledRows]:
         tables = self._tables(slice(None))
-        learned = Interactions.fit(self._bins, self._counts, tables)
+        learned = Interactions.fit(self._bins, self._counts, tables, self._cells)
         return learned, _with(self._rows, learned.features(self._bins, self._fine))
 
 
@@ -253,9 +263,16 @@ class _Gem(_Candidate):
 class _FittedGem(_Gem):
     """GEM features of the columns, whose directions of all samples are known."""
 
+    lasting = True
+
     def __init__(self, rows: MemoryRows, extractor: Callable[[], GEM], layer: Layer) -> None:
         super().__init__("gem", rows, extractor)
         self._fitted = layer
+
+    def parts(self, folds: _Folds) -> list[tuple[LabelledRows, LabelledRows]]:
+        if folds.n <= MOST_SMALL:
+            return super().parts(folds)
+        return [(self._read(self._fitted, a), self._read(self._fitted, b)) for a, b in folds.parts]
 
     def whole(self) -> tuple[Any, LabelledRows]:
         X = self._rows.block.X
@@ -275,6 +292,7 @@ class _Trial:
     logits: _Array
     penalty: float
     log_loss: float
+    start: _Array | None  # weights of a fold whose features are those of all samples
 
 
 def fit_pool(
@@ -307,31 +325,60 @@ def fit_pool(
     say : callable
         Where lines about the progress go.
     """
-    n, k = rows.n_rows, len(rows.classes)
-    large = n > MOST_SMALL
-    left: dict[str, str] = {}
-    if large:
-        looked = np.sort(seed.permutation(n)[:_LOOK])
-        few = rows.subset(looked)
-        candidates, left = _candidates(names, few, table.subset(looked), first, extractor, seed)
-        trials, weights, _ = _tried(candidates, few, logit, k, pool_folds, 2, seed, one=True)
-        best = {
-            one.name
-            for one, w in zip(candidates, weights, strict=True)
-            if w >= _PROMISING * weights.sum()
-        }
-        for one in candidates:
-            if one.name not in best:
-                left[one.name] = "no weight in the first look"
+    n, left = rows.n_rows, {}
+    count = next((folds for most, folds in _FOLDS if n <= most), 1)
+    paths: dict[str, Sequence[float]] = {}
+    if count == 1:
+        some = np.sort(seed.permutation(n)[:_LOOK])
+        few = rows.subset(some)
+        k = len(rows.classes)
+        if "gem" in names and k * (k - 1) > _MOST_PAIRS:
+            left["gem_ranks"] = f"more than {_MOST_PAIRS} pairs of classes beyond 5,000 samples"
+            names = [name for name in names if name != "gem_ranks"]
+        candidates, others = _candidates(names, few, table.subset(some), first, extractor, seed)
+        left |= others
+        look = dict.fromkeys(names, _LOOK_PENALTIES)
+        trials, codes, weight = _tried(candidates, few, logit, 2, seed, look, one=True)
+        chosen = _forward(trials, codes, weight)
+        paths = {one.name: _neighbours(trial.penalty) for one, trial in zip(candidates, trials)}
+        best = {candidates[i].name for i in chosen} | {"gem"}  # better with more samples
+        left |= {one.name: "no gain in the first look" for one in candidates} | left
+        left = {name: why for name, why in left.items() if name not in best}
         names = [name for name in names if name in best]
         say(f"views that stay: {', '.join(names)}")
         if names == ["gem"]:
             return None
     candidates, others = _candidates(names, rows, table, first, extractor, seed)
     left |= others
-    count = next((folds for most, folds in _FOLDS if n <= most), 2)
-    trials, weights, _ = _tried(candidates, rows, logit, k, pool_folds, count, seed, one=large)
-    return _assembled(candidates, trials, weights, left, names, rows, logit, say)
+    trials, codes, weight = _tried(candidates, rows, logit, count, seed, paths, one=count == 1)
+    if count == 1:
+        chosen = _forward(trials, codes, weight)
+        dropped = [one.name for i, one in enumerate(candidates) if i not in chosen]
+        left |= dict.fromkeys(dropped, "no gain in the fold")
+        candidates, trials = [candidates[i] for i in chosen], [trials[i] for i in chosen]
+    weights = pool_weights([trial.logits for trial in trials], codes, weight)
+    return _assembled(candidates, trials, weights, left, rows, logit, say)
+
+
+def _forward(trials: Sequence[_Trial], codes: Codes, weight: _Array | None) -> list[int]:
+    """Numbers of the views that a pool takes one by one, while each lowers its log loss enough."""
+    chosen = [int(np.argmin([trial.log_loss for trial in trials]))]
+    loss = trials[chosen[0]].log_loss
+    while True:
+        rest = [i for i in range(len(trials)) if i not in chosen]
+        losses = [
+            pool_loss([trials[j].logits for j in [*chosen, i]], codes, weight) for i in rest
+        ]
+        if not rest or min(losses) > (1.0 - _GAIN) * loss:
+            return chosen
+        loss = min(losses)
+        chosen.append(rest[int(np.argmin(losses))])
+
+
+def _neighbours(penalty: float) -> list[float]:
+    """A penalty and the next smaller one, for more samples."""
+    at = POOL_PENALTIES.index(penalty)
+    return list(POOL_PENALTIES[at : at + 2])
 
 
 def _candidates(
@@ -377,24 +424,25 @@ def _tried(
     candidates: Sequence[_Candidate],
     rows: MemoryRows,
     logit: Callable[[bool], MultinomialLogit],
-    k: int,
-    draw: Callable[..., list[tuple[Codes, Codes]]],
     count: int,
     seed: np.random.RandomState,
+    paths: dict[str, Sequence[float]],
     *,
     one: bool,
-) -> tuple[list[_Trial], _Array, _Folds]:
-    """Out-of-fold results of the views, and their weights in the pool; in one fold, if asked."""
-    parts = draw(rows.codes, k, count, seed)
+) -> tuple[list[_Trial], Codes, _Array | None]:
+    """Out-of-fold results of the views in so many folds, or in one of two, with the labels."""
+    parts = pool_folds(rows.codes, len(rows.classes), max(count, 2), seed)
     if one:
         parts = [(_thinned(parts[0][0], _TRAINED), _thinned(parts[0][1], _HELD))]
     folds = _Folds(parts, rows.n_rows)
     held = np.concatenate([part[1] for part in parts])
     codes = np.asarray(rows.codes[held], dtype=np.intp)
     weight = None if rows.block.weight is None else rows.block.weight[held]
-    every = rows.n_rows <= _ALL_PENALTIES
-    trials = [_trial(one_, folds, logit(one_.common), codes, weight, every) for one_ in candidates]
-    return trials, pool_weights([t.logits for t in trials], codes, weight), folds
+    trials = []
+    for view in candidates:
+        penalties = paths.get(view.name, POOL_PENALTIES)
+        trials.append(_trial(view, folds, logit(view.common), codes, weight, penalties))
+    return trials, codes, weight
 
 
 def _trial(
@@ -403,20 +451,23 @@ def _trial(
     logit: MultinomialLogit,
     codes: Codes,
     weight: _Array | None,
-    every: bool,
+    penalties: Sequence[float],
 ) -> _Trial:
-    penalties: Sequence[float] = POOL_PENALTIES
+    """Out-of-fold logits at the best penalty; later folds try the neighbours of the first's."""
     found: list[list[_Array]] = []
-    for at, (train, held) in enumerate(candidate.parts(folds)):
-        found.append(held_out_logits_of(logit, train, held, penalties))
-        if at == 0 and not every:
+    weights: list[_Array] = []
+    for train, held in candidate.parts(folds):
+        logits_of, weights = held_out_logits_of(logit, train, held, penalties)
+        found.append(logits_of)
+        if len(found) == 1 and len(folds.parts) > 1 and folds.n > _EVERY:
             n = len(found[0][0])
-            w = None if weight is None else weight[:n]
-            best = _best(found[0], codes[:n], w)
-            penalties, found = [penalties[best]], [[found[0][best]]]
+            best = _best(found[0], codes[:n], None if weight is None else weight[:n])
+            near = slice(max(best - 1, 0), best + 2)
+            penalties, found = penalties[near], [found[0][near]]
     logits = [np.concatenate(parts) for parts in zip(*found, strict=True)]
     best = _best(logits, codes, weight)
-    return _Trial(logits[best], penalties[best], loss_at_best(logits[best], codes, weight)[0])
+    start = weights[best] if folds.n > MOST_SMALL and candidate.lasting else None
+    return _Trial(logits[best], penalties[best], loss_at_best(logits[best], codes, weight)[0], start)
 
 
 def _best(logits: Sequence[_Array], codes: Codes, weight: _Array | None) -> int:
@@ -435,7 +486,6 @@ def _assembled(
     trials: Sequence[_Trial],
     weights: _Array,
     left: dict[str, str],
-    names: Sequence[str],
     rows: MemoryRows,
     logit: Callable[[bool], MultinomialLogit],
     say: Callable[[str], None],
@@ -450,8 +500,7 @@ def _assembled(
             done[one.name] = View(one.name, 0.0, trial.log_loss, note="weight 0")
             continue
         learned, features = one.whole()
-        fitted = logit(one.common)
-        fitted.fit_path(features, None, [trial.penalty])
+        fitted = fit_near(logit(one.common), features, trial.penalty, trial.start)
         coefficients.append(w * fitted.coef_)
         intercept = intercept + w * fitted.intercept_
         combined.classes_ = fitted.classes_
@@ -465,7 +514,7 @@ def _assembled(
         )
         say(f"view {one.name}: weight {w:.2f}, out-of-fold log loss {trial.log_loss:.4g}")
     for name, why in left.items():
-        done[name] = View(name, 0.0, note=f"{_LEFT_OUT}: {why}")
+        done[name] = View(name, 0.0, note=why)
     combined.coef_ = np.hstack(coefficients)
     combined.intercept_ = np.asarray(intercept, dtype=np.float64)
     combined.n_features_in_ = combined.coef_.shape[1]

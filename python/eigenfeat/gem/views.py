@@ -59,7 +59,6 @@ _GRID = 201  # quantiles of a column that its ranks are read from
 _BINS, _FINE = 8, 20  # of a numeric column, for pairs of columns and for the column itself
 _LANDMARKS = 400
 _SPECTRUM = 1e-6  # of the largest eigenvalue of the landmarks' kernel: smaller ones are left out
-_CELLS = 1500  # indicators of pairs of columns
 _MOST_BINS = 1200  # of all columns together
 _SPREAD = 64.0  # roundings of a column's size that its deviation must exceed
 
@@ -335,12 +334,17 @@ class Interactions:
     cells: list[NDArray[np.intp]]
 
     @classmethod
-    def fit(cls, bins: NDArray[np.int32], counts: Sequence[int], tables: _Array) -> Interactions:
-        """Of the bins (n, G) of samples, and the classes' tables of counts (k, bins, bins)."""
+    def fit(
+        cls, bins: NDArray[np.int32], counts: Sequence[int], tables: _Array, most: int
+    ) -> Interactions:
+        """Of the bins (n, G) of samples, and the classes' tables of counts (k, bins, bins).
+
+        The pairs that are chosen have at most `most` cells together.
+        """
         sizes = np.asarray(counts, dtype=np.intp)
         chosen, total = [], 0
         for i, j, occupied in _ranked(tables, sizes):
-            if total + occupied > _CELLS:
+            if total + occupied > most:
                 break
             chosen.append((i, j))
             total += occupied

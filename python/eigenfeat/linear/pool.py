@@ -30,7 +30,7 @@ from eigenfeat.linear.temperature import log_loss, temperature
 if TYPE_CHECKING:
     from eigenfeat.rows.labelled import LabelledRows
 
-__all__ = ["POOL_PENALTIES", "held_out_logits_of", "loss_at_best", "pool_folds", "pool_weights"]
+__all__ = ["POOL_PENALTIES", "fit_near", "held_out_logits_of", "loss_at_best", "pool_folds", "pool_loss", "pool_weights"]
 
 _Array = NDArray[np.float64]
 
@@ -64,14 +64,14 @@ def held_out_logits_of(
     train: LabelledRows,
     held: LabelledRows,
     penalties: Sequence[float],
-) -> list[_Array]:
-    """Logits (m, k) of `held` by weights fitted to `train`, for each penalty, from large to small."""
+) -> tuple[list[_Array], list[_Array]]:
+    """Logits (m, k) of `held`, and the weights (p, k) of `train`, for penalties from large to small."""
     problem = LogitProblem(train, constant=True)
     k = problem.shape[1]
     random = np.random.RandomState(0)
     factor = logit._fold_metric(problem, min(max(penalties), 0.1), _COARSE, random=random)
     rough = problem.rough()
-    W, out = np.zeros(problem.shape), []
+    W, out, weights = np.zeros(problem.shape), [], []
     block = held.together()
     for energy in penalties:
         penalty = logit._weights(k, energy)
@@ -88,7 +88,20 @@ def held_out_logits_of(
         ).point
         scores = block.scores(np.ascontiguousarray(W), True, held.n_threads)
         out.append(np.asarray(scores, dtype=np.float64))
-    return out
+        weights.append(W)
+    return out, weights
+
+
+def fit_near(
+    logit: MultinomialLogit, rows: LabelledRows, penalty: float, start: _Array | None
+) -> MultinomialLogit:
+    """Fit a logit, from weights (p, k) of some of its samples if they are given."""
+    if start is not None:
+        logit.classes_, logit.warm_start = rows.classes, True
+        logit._keep(start)
+    logit.fit_path(rows, None, [penalty])
+    logit.warm_start = False
+    return logit
 
 
 def loss_at_best(logits: _Array, codes: Codes, weight: _Array | None) -> tuple[float, float]:
@@ -114,6 +127,13 @@ def pool_weights(logits: Sequence[_Array], codes: Codes, weight: _Array | None) 
             break
         keep &= ~small
     return w
+
+
+def pool_loss(logits: Sequence[_Array], codes: Codes, weight: _Array | None) -> float:
+    """Log loss of the pool of classifiers with these logits, at its weights."""
+    L = np.stack([_log_probabilities(one) for one in logits])
+    z = np.tensordot(_weights(L, codes, weight), L, axes=1)
+    return log_loss([(z, codes, weight)], 1.0)
 
 
 def _log_probabilities(z: _Array) -> _Array:
