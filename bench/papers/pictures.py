@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from bench.papers import families, figures
+from bench.papers import curves, families, figures
 from bench.papers.accuracy_tables import accuracies, done_on
 from bench.papers.families import Rules, accuracy
-from eigenfeat.plotting import EarlyCurvesDisplay, EmbeddingDisplay, results
+from eigenfeat.plotting import EarlyCurvesDisplay, EmbeddingDisplay
 
 SHOWN = "wine"  # whose rows are drawn in one and two dimensions
 SPARSE = "sparse directions"  # in the name of the problem of SparseLDG
@@ -21,7 +21,7 @@ def draw_sets(run):
     panels = panels_of(sets, run)
     if panels:
         title = "3-NN accuracy by dimension, Figures 3.4 and 3.5 of the thesis"
-        yield _name(run, "accuracy"), results.plot_accuracies(panels, title, WHOLE)
+        yield _name(run, "accuracy"), curves.accuracy_panels(panels, title, WHOLE)
     for problem in run.protocol.problems:
         if problem not in sets and done_on(problem, run):
             yield _name(run, "sparsity"), _sparsity(problem, run)
@@ -37,7 +37,7 @@ def draw_small(run):
     if found:
         printed = {name: float(figures.TABLE_3_4[name]["LDG"]) for name in found}
         title = "Time series that are fewer than their samples, Table 3.4"
-        figure = results.plot_comparison(found, "LDG", printed, title)
+        figure = curves.comparison(found, "LDG", printed, title)
         yield _name(run, "accuracy"), figure
 
 
@@ -46,7 +46,7 @@ def draw_transfer(run):
     panels = panels_of(run.protocol.problems, run)
     if panels:
         title = "Two labelled target rows a class: 3-NN accuracy by dimension, Figure 4.5"
-        yield _name(run, "accuracy"), results.plot_accuracies(panels, title)
+        yield _name(run, "accuracy"), curves.accuracy_panels(panels, title)
 
 
 def panels_of(problems, run):
@@ -75,12 +75,6 @@ def _curve(outcome):
     return {m: [score.curve[m] for score in outcome.splits] for m in sorted(shared)}
 
 
-def _figure(width, height, dpi=110):
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), dpi=dpi, layout="constrained")
-
-
 def _legend(figure, axes, columns):
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
@@ -93,8 +87,8 @@ def _sparsity(problem, run):
         name: np.array([score.nonzeros[:shown] for score in o.splits]) for name, o in done.items()
     }
     most = max(int(one.max()) for one in counts.values())
-    curves = next(iter(panels_of([problem], run).values()))
-    figure = _figure(12.0, 9.0)
+    accuracy_by_dimension = next(iter(panels_of([problem], run).values()))
+    figure = curves.figure_of(12.0, 9.0)
     (left, right), below = figure.subplots(2, 2)
     sparse = [name for name in done if name.startswith("SparseLDG")]
     for axes, name in zip(below, sparse, strict=False):  # Figure 3.7
@@ -102,8 +96,8 @@ def _sparsity(problem, run):
             np.mean([score.overlaps for score in done[name].splits], axis=0), "gray", vmax=1
         )
         axes.set(title=f"{name}: absolute cosines", xlabel="direction", ylabel="direction")
-    results.plot_sparsity(counts, most, left, legend=False)
-    results.plot_accuracy(curves, right, "3-NN accuracy by dimension", legend=False)
+    curves.draw_sparsity(left, counts, most)
+    curves.draw_accuracy(right, accuracy_by_dimension, "3-NN accuracy by dimension")
     _legend(figure, left, 3)
     figure.suptitle(problem.title)
     return figure
@@ -114,7 +108,7 @@ def _embeddings(problem, run):
     table = problem.load(run.folder / problem.file, run.context)
     rows, codes, queries, query_codes = table.parts(run.context.seed)
     rules = Rules(gammas=(0.2, 0.4, 0.6, 0.8, 1.0), at=5, most=2)
-    figure = _figure(11.0, 7.0)
+    figure = curves.figure_of(11.0, 7.0)
     grid = figure.subplots(2, len(EMBEDDED), height_ratios=[1.6, 1])
     for column, (name, build) in enumerate(EMBEDDED):
         _, model = next(build(run.context)(rows, codes, rules))
@@ -157,10 +151,10 @@ def draw_early(run):
         for name, upwards, methods in EARLY:
             shown = [method for method in methods if method in done]
             for figure in upwards if len(shown) > 1 else ():
-                curves = {m: _early_curve(done[m], figure) for m in shown}
+                drawn = {m: _early_curve(done[m], figure) for m in shown}
                 n_samples = done[shown[0]].n_samples
-                display = EarlyCurvesDisplay(curves, n_samples).plot(score=figure, named=1)
-                display.ax_.set_title(problem.name)
+                display = EarlyCurvesDisplay(drawn, n_samples).plot(score=figure)
+                display.figure_.suptitle(problem.name)
                 end = "-accuracy" if figure == "accuracy" else ""
                 yield f"early-{problem.name}-{name}{end}.png", display.figure_
 
@@ -181,7 +175,7 @@ def _early_curve(trial, figure):
 
 def draw_points(panels, y, title):
     """Draw rows in two dimensions, a panel for each way of finding these, labels in colours."""
-    figure = _figure(4.5 * len(panels), 4.5, dpi=120)
+    figure = curves.figure_of(4.5 * len(panels), 4.5, dpi=120)
     for axes, (name, points) in zip(figure.subplots(1, len(panels)), panels.items(), strict=True):
         for label in np.unique(y):
             axes.scatter(*points[y == label].T[:2], s=6, label=str(label))
@@ -192,7 +186,7 @@ def draw_points(panels, y, title):
 
 def draw_scales(panels):
     """Draw accuracy and reconstruction error by how far rows are moved."""
-    figure = _figure(4 * len(panels), 3.5, dpi=120)
+    figure = curves.figure_of(4 * len(panels), 3.5, dpi=120)
     for axes, (name, curve) in zip(
         np.ravel(figure.subplots(1, len(panels))), panels.items(), strict=True
     ):

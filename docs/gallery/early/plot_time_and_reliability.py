@@ -41,4 +41,4 @@ curves = {
         [point(FixedTime(time=time)) for time in (6, 12, 18, 24, 36, 48, 60)]
     ),
 }
-display = plotting.EarlyCurvesDisplay(curves, n_samples=length).plot(named=1)
+display = plotting.EarlyCurvesDisplay(curves, n_samples=length).plot()

@@ -8,8 +8,7 @@ probabilities, choose it by the log loss.
 """
 
 import matplotlib.pyplot as plt
-import numpy as np
-from sklearn.calibration import calibration_curve
+from sklearn.calibration import CalibrationDisplay
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
@@ -31,16 +30,23 @@ models = {
     "GEMClassifierCV": search,
 }
 
-fig, ax = plt.subplots(figsize=(5.5, 4.5), layout="constrained")
-ax.plot([0, 1], [0, 1], color="gray", lw=1)
-for name, model in models.items():
+# %%
+# scikit-learn's ``CalibrationDisplay`` is for two classes. Here the two classes are "predicted
+# correctly" and "predicted wrongly", and the probability is that of the predicted class. The
+# histograms show how many samples each probability has.
+
+fig, axes = plt.subplots(
+    2, 4, figsize=(12, 4.6), sharex=True, sharey="row", height_ratios=[3, 1], layout="constrained"
+)
+for (above, below), (name, model) in zip(axes.T, models.items(), strict=True):
     proba = model.fit(X_train, y_train).predict_proba(X_test)
-    loss = log_loss(y_test, proba)
-    true, said = calibration_curve(
-        np.repeat(y_test, 10) == np.tile(np.arange(10), len(y_test)), proba.ravel(), n_bins=8
-    )
-    ax.plot(said, true, "o-", label=f"{name}: log loss {loss:.3f}")
-ax.set(xlabel="probability that the model gives", ylabel="share of rows of that class")
-ax.legend()
+    correct = model.predict(X_test) == y_test
+    CalibrationDisplay.from_predictions(correct, proba.max(axis=1), n_bins=8, ax=above)
+    below.hist(proba.max(axis=1), bins=8, range=(0, 1), rwidth=0.9, color="0.7")
+    above.set(title=f"{name}\nlog loss {log_loss(y_test, proba):.3f}", xlabel="", ylabel="")
+    above.get_legend().remove()
+    below.set(xlabel="probability of the predicted class")
+axes[0, 0].set_ylabel("accuracy")
+axes[1, 0].set_ylabel("samples")
 plt.show()
 print("chosen:", search.best_params_)

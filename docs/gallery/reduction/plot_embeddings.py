@@ -59,9 +59,15 @@ for m in range(1, 11):
     ):
         method.fit(X_train, y_train)
         train, test = method.transform(X_train), method.transform(X_test)
-        curves[name][m] = [KNeighborsClassifier(3).fit(train, y_train).score(test, y_test)]
+        curves[name][m] = KNeighborsClassifier(3).fit(train, y_train).score(test, y_test)
     if m <= 5:
         lda = LinearDiscriminantAnalysis(n_components=m).fit(X_train, y_train)
         train, test = lda.transform(X_train), lda.transform(X_test)
-        curves["LDA"][m] = [KNeighborsClassifier(3).fit(train, y_train).score(test, y_test)]
-figure = plotting.plot_accuracy(curves, title="digits 0 to 5, three nearest neighbours").figure
+        curves["LDA"][m] = KNeighborsClassifier(3).fit(train, y_train).score(test, y_test)
+
+fig, ax = plt.subplots(figsize=(6.5, 4), layout="constrained")
+for name, curve in curves.items():
+    ax.plot(list(curve), list(curve.values()), "o-", label=name)
+ax.set(xlabel="dimensions", ylabel="accuracy", title="digits 0 to 5, three nearest neighbours")
+ax.legend(loc="lower right")
+plt.show()

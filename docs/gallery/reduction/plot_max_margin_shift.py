@@ -8,12 +8,14 @@ rows, so that new rows need no label. Cross-validation chooses how far rows move
 them unless it shows a gain.
 """
 
+import matplotlib.pyplot as plt
+import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier
 
-from eigenfeat import MaxMarginShift, plotting
+from eigenfeat import MaxMarginShift
 
 X, y = load_digits(return_X_y=True)
 X = X / 16
@@ -25,6 +27,10 @@ for train, test in StratifiedShuffleSplit(3, test_size=0.5, random_state=0).spli
             neighbours = KNeighborsClassifier(5).fit(extractor.transform(X[train]), y[train])
             accuracy = neighbours.score(extractor.transform(X[test]), y[test])
             curves[name].setdefault(m, []).append(accuracy)
-figure = plotting.plot_accuracy(
-    curves, title="digits, five nearest neighbours, three splits"
-).figure
+fig, ax = plt.subplots(figsize=(6.5, 4), layout="constrained")
+for name, curve in curves.items():
+    mean, spread = (f(list(curve.values()), axis=1) for f in (np.mean, np.std))
+    ax.errorbar(list(curve), mean, yerr=spread, fmt="o-", capsize=3, label=name)
+ax.set(xlabel="dimensions", ylabel="accuracy", title="digits, five nearest neighbours")
+ax.legend(loc="lower right")
+plt.show()

@@ -10,9 +10,11 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
 
-__all__ = ["is_rounding", "rounding", "varying"]
+__all__ = ["deviations", "is_rounding", "mean_variance", "rounding", "varying"]
 
 _Array = npt.NDArray[np.float64]
+_BLOCK = 256  # columns
+_TINY = float(np.finfo(np.float64).tiny)
 _MANY = 2**20  # samples, where their number is not known
 
 
@@ -46,6 +48,35 @@ def is_rounding(
     The deviation may be a standard deviation or half a range.
     """
     return np.asarray(~(np.asarray(deviation) > rounding(size, n_samples, dtype)))
+
+
+def deviations(X: npt.NDArray[Any]) -> _Array:
+    """Standard deviations (d,) of the columns of an array (n, d); exactly 0 of constant ones.
+
+    By blocks of columns, so that rows are never copied whole in float64; in units of the columns'
+    largest entries, so that squares neither vanish nor overflow.
+    """
+    out = np.zeros(X.shape[1])
+    for first in range(0, X.shape[1], _BLOCK):
+        part = X[:, first : first + _BLOCK].astype(np.float64)
+        peak = np.abs(part).max(axis=0, initial=0.0)
+        part /= np.where(peak > 0, peak, 1.0)
+        part -= part.mean(axis=0)
+        spread = np.sqrt((part * part).mean(axis=0))
+        constant = is_rounding(spread, peak > 0, len(X), _floating(X))
+        out[first : first + _BLOCK] = np.where(constant, 0.0, spread * peak)
+    return out
+
+
+def mean_variance(X: npt.NDArray[Any]) -> float:
+    """Mean variance of the columns that vary, a unit for what is added to squares; 1 if none is."""
+    spread = deviations(X)
+    spread = spread[spread > 0]
+    return max(float(np.mean(spread**2)), _TINY) if len(spread) else 1.0
+
+
+def _floating(X: npt.NDArray[Any]) -> Any:
+    return X.dtype if X.dtype == np.float32 else np.float64
 
 
 def varying(

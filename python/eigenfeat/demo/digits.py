@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from eigenfeat._base.types import Floats
 from eigenfeat.demo.datasets import Images, Split, random_splits
-from eigenfeat.demo.pictures import save_pictures
+from eigenfeat.demo.pictures import draw_errors, save_pictures
 from eigenfeat.gem.gem import GEM
 
 Array = NDArray[np.float64]
@@ -97,17 +97,17 @@ def draw(images: Images, outcomes: dict[str, Outcome], folder: Path) -> list[tup
     folder.mkdir(parents=True, exist_ok=True)
     gem = fit_for_pictures(images)
     errors = {name: outcome.errors for name, outcome in outcomes.items()}
-    comparison = plotting.plot_errors(errors, best=OURS)
-    comparison.set_title("Logistic regression on four representations of digits")
+    comparison = draw_errors(errors, OURS)
+    comparison.suptitle("Logistic regression on four representations of digits")
     filters = plotting.FiltersDisplay.from_estimator(
-        gem, pairs=FIGURE_PAIRS, image_shape=images.shape
+        gem, images.X, images.y, pairs=FIGURE_PAIRS, image_shape=images.shape
     )
     projections = plotting.ProjectionsDisplay.from_estimator(
         gem, images.X, images.y, pair=FIGURE_PAIRS[0]
     )
     spectrum = plotting.SpectrumDisplay.from_estimator(gem)
     pictures: dict[str, tuple[Any, str]] = {
-        "errors": (comparison.figure, "test errors of the four representations"),
+        "errors": (comparison, "test errors of the four representations"),
         "filters": (filters.figure_, "leading directions of five class pairs"),
         "projections": (projections.figure_, "digits projected on one direction, class by class"),
         "spectrum": (spectrum.figure_, "eigenvalues of every class pair"),

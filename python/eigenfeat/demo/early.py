@@ -146,8 +146,8 @@ def draw(shown: Demonstration, folder: Path) -> list[tuple[Path, str]]:
 
     folder.mkdir(parents=True, exist_ok=True)
     decision = plotting.EarlyDecisionDisplay.from_estimator(shown.model, shown.signal)
-    curves = plotting.EarlyCurvesDisplay(shown.curves, LENGTH).plot(named=1)
-    curves.ax_.set_title(f"{N_TEST} simulated signals")
+    curves = plotting.EarlyCurvesDisplay(shown.curves, LENGTH).plot()
+    curves.figure_.suptitle(f"{N_TEST} simulated signals")
     calibration = plotting.EarlyCalibrationDisplay(shown.calibration).plot()
     pictures = {
         "early-decision": (decision.figure_, "one signal while it is being decided"),

@@ -66,9 +66,10 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         G + 5 dimensions, the largest on ties. A sequence: the candidates.
     n_neighbors : int, "cv" or sequence of int, default="cv"
         Neighbours of a local mean. "cv" chooses among 1, 2, 4, ..., 128 by the 5-fold accuracy of
-        local QDA (diagonal covariances plus 1e-4) on the standardised rows, the fewest on ties.
-        A sequence: the candidates. A class with fewer rows uses all of them. With as many columns
-        as rows the three parameters are chosen together, in another way: see Notes.
+        local QDA (diagonal covariances plus 1e-4 of the mean variance) on the standardised rows,
+        the fewest on ties. A sequence: the candidates. A class with fewer rows uses all of them.
+        With as many columns as rows the three parameters are chosen together, in another way: see
+        Notes.
     standardize : bool, default=True
         Whether columns are divided by their standard deviations first. Constant columns become 0.
     solver : {"auto", "exact", "randomized"}, default="auto"

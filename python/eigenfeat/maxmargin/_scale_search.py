@@ -16,16 +16,20 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import has_fit_parameter, validate_data
 
+from eigenfeat._base.spread import deviations
 from eigenfeat._base.text_columns import naming_text
 from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.maxmargin.svm import MulticlassSVM
+from eigenfeat.pencils.scale import SPREAD
 from eigenfeat.rows.cv_results import cv_results
 from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.row_weights import row_weights
 from eigenfeat.rows.splits import checked_splitter
 
-__all__ = ["SCALES", "ScaleSearch"]
+__all__ = ["SCALES", "ScaleSearch", "units"]
 
+_FAR = 10.0  # deviations, of a mean
+_USUAL = 8.0  # deviations between its inverse and this go with a C of about 1
 ROUGHLY = 1e-2  # gap of the SVMs by which scales are compared
 SCALES = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
 
@@ -46,6 +50,7 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
         "classifier": [HasMethods(["fit", "score"]), None],
         "cv": ["cv_object"],
         "unlabeled": [Integral, None],
+        "scale": [StrOptions({"auto", "none", "columns"})],
     }
 
     sigma2: float | str
@@ -54,6 +59,11 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
     classifier: Any
     cv: Any
     unlabeled: int | None
+    scale: str
+    column_mean_: NDArray[np.float64]
+    column_scale_: NDArray[np.float64]
+
+    _scores_units: ClassVar[bool] = False  # whether extractors transform scaled rows
 
     def _learner(self, X: Any, y: Any, weight: Any, svm: MulticlassSVM, rough: bool) -> Any:
         raise NotImplementedError
@@ -78,20 +88,53 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
                 f"{n_classes} class{'' if n_classes == 1 else 'es'} (rows labelled "
                 f"{self.unlabeled!r} have none)"
             )
+        given, raw = X, X.toarray() if sp.issparse(X) else X
+        # A C or sigma2 that is given is one for columns as they are.
+        own = self.svm is not None or not isinstance(self.sigma2, str)
+        scale = "none" if own and self.scale == "auto" else self.scale
+        self.column_mean_, self.column_scale_ = units(raw[known], scale)
+        X = self._in_units(raw)
         self.svm_ = clone(MulticlassSVM() if self.svm is None else self.svm)
-        self.svm_.fit(X[known], y[known], weight[known])
-        X = X.toarray() if sp.issparse(X) else X
+        self.svm_.fit((given if X is raw else X)[known], y[known], weight[known])
         learner = self._learner(X, y, weight, self.svm_, False)
         if isinstance(self.sigma2, str):
-            self.sigma2_ = self._chosen(X, y, weight, learner, scales)
+            seen = X if self._scores_units else raw
+            self.sigma2_ = self._chosen(X, seen, y, weight, learner, scales)
         else:
             self.sigma2_ = float(self.sigma2)
         return learner
 
+    @property
+    def _has_units(self) -> bool:
+        """Whether rows are centred and scaled."""
+        return bool((self.column_scale_ != 1).any() or self.column_mean_.any())
+
+    def _in_units(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Rows centred and scaled, in their type; the same array where there is nothing to do."""
+        if not self._has_units:
+            return X
+        return ((X - self.column_mean_) / self.column_scale_).astype(X.dtype, copy=False)
+
+    def _as_given(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Rows in the columns' own units again."""
+        if not self._has_units:
+            return X
+        return (X * self.column_scale_ + self.column_mean_).astype(X.dtype, copy=False)
+
+    def _feature_units(self, features: NDArray[Any]) -> tuple[Any, Any]:
+        """What features are centred by and divided by before an SVM scores them."""
+        scale = self.column_scale_
+        if self._scores_units:
+            return 0.0, 1.0
+        return (0.0, scale[0]) if (scale == scale[0]).all() else units(features, "auto")
+
     def _chosen(
-        self, X: Any, y: Any, weight: Any, learner: Any, scales: NDArray[np.float64]
+        self, X: Any, seen: Any, y: Any, weight: Any, learner: Any, scales: NDArray[np.float64]
     ) -> float:
-        """Return the scale that rows which had no part in the moves prefer."""
+        """Return the scale that rows which had no part in the moves prefer.
+
+        `seen` are the rows that extractors transform.
+        """
         if learner.unit == 0.0:
             self.cv_scores_ = np.zeros(len(scales))
             self._tabulate(scales, self.cv_scores_[:, None], 0)
@@ -108,7 +151,7 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
                 try:
                     extractor = part.features(part.sigma2_of(float(scale)))
                     scores[s, fold] = self._score(
-                        extractor, X, y, weight, labelled[train], labelled[test]
+                        extractor, seen, y, weight, labelled[train], labelled[test]
                     )
                 except (ValueError, FloatingPointError, np.linalg.LinAlgError) as error:
                     errors.append(error)
@@ -149,8 +192,12 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
                 scored = {"sample_weight": weight[test]}
                 if has_fit_parameter(classifier, "sample_weight"):
                     fitted = {"sample_weight": weight[train]}
-            model = classifier.fit(extractor.transform(X[train]), y[train], **fitted)
-        return float(model.score(extractor.transform(X[test]), y[test], **scored))
+            known, asked = extractor.transform(X[train]), extractor.transform(X[test])
+            if self.classifier is None and self._has_units:
+                mean, scale = self._feature_units(known)
+                known, asked = (known - mean) / scale, (asked - mean) / scale
+            model = classifier.fit(known, y[train], **fitted)
+        return float(model.score(asked, y[test], **scored))
 
     def _folds(self, y: NDArray[Any]) -> Any:
         folds = self.cv
@@ -165,6 +212,30 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
         tags.target_tags.required = True
         tags.input_tags.sparse = True
         return tags
+
+
+def units(X: NDArray[Any], scale: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What columns are centred by and divided by: means and deviations, or zeros and ones.
+
+    "auto" leaves them as they are where they are of one unit, and of the size that an SVM's `C` is
+    meant for: the largest deviation is at most 5 times the median, no mean exceeds 10 deviations,
+    and the root of the mean variance is between 1/8 and 8. Where only the last does not hold, that
+    is the divisor of all columns.
+    """
+    d = X.shape[1]
+    spread = deviations(X)
+    positive = spread[spread > 0]
+    if scale == "none" or not len(positive):
+        return np.zeros(d), np.ones(d)
+    mean = np.where(spread > 0, X.mean(axis=0, dtype=np.float64), X[0])
+    median, most = float(np.median(positive)), float(positive.max())
+    far = np.abs(mean) > _FAR * np.where(spread > 0, spread, median)
+    if scale == "columns" or most > SPREAD * median or far.any():
+        return mean, np.where(spread > 0, spread, 1.0)
+    size = most * float(np.sqrt(np.mean((positive / most) ** 2)))
+    if 1 / _USUAL <= size <= _USUAL:
+        return np.zeros(d), np.ones(d)
+    return mean, np.full(d, size)
 
 
 def _surest(scales: NDArray[np.float64], scores: NDArray[np.float64]) -> int:

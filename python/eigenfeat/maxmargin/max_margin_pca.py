@@ -67,6 +67,13 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
         For "cv"; never more folds than the smallest class has rows.
     unlabeled : int or None, default=-1
         Label of rows without a class, which have no loss. None: there are none.
+    scale : {"auto", "none", "columns"}, default="auto"
+        "columns": the rows are centred, and columns are divided by their standard deviations before
+        the SVM. "auto", with the default `svm` and `sigma2`, does so unless the columns are of one
+        unit (the largest deviation is at most 5 times the median, and no mean exceeds 10
+        deviations). Columns of one unit are left as they are if the root of their mean variance is
+        between 1/8 and 8, the size that a `C` of 1 is meant for, and otherwise divided by it. With
+        a given `svm` or `sigma2`, "auto" is "none".
     max_iter : int >= 1, default=100
         Maximum number of sweeps.
     tol : float > 0, default=1e-5
@@ -75,10 +82,13 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     Attributes
     ----------
     components_ : (n_components, d) array
-        W, orthonormal, turned so that features of the rows are uncorrelated, that of the largest
-        variance first.
+        W, orthonormal, of scaled columns, turned so that features of the rows are uncorrelated,
+        that of the largest variance first.
     mean_ : (d,) array
         Mean of the rows.
+    column_mean_, column_scale_ : (d,) arrays
+        What columns are centred by and divided by before anything else, as `MaxMarginShift` has
+        them.
     feature_coef_, feature_intercept_ : (k, n_components) and (k,) arrays
         The SVM of the features Z.
     svm_ : MulticlassSVM
@@ -133,6 +143,8 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
     (150, 2)
     """
 
+    _scores_units: ClassVar[bool] = True
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, MOST, closed="both")],
         **ScaleSearch._parameter_constraints,
@@ -149,6 +161,7 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
         classifier: Estimator | None = None,
         cv: CrossValidation = 5,
         unlabeled: int | None = -1,
+        scale: str = "auto",
         max_iter: int = 100,
         tol: float = 1e-5,
     ) -> None:
@@ -159,6 +172,7 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
         self.classifier = classifier
         self.cv = cv
         self.unlabeled = unlabeled
+        self.scale = scale
         self.max_iter = max_iter
         self.tol = tol
 
@@ -182,7 +196,7 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
         with unchanged_on_error(self):
             found = self._settled(X, y, sample_weight).features(self.sigma2_)
             self.components_ = found.components.astype(found.X.dtype, copy=False)
-            self.mean_ = found.mean.astype(found.X.dtype, copy=False)
+            self.mean_ = self._as_given(found.mean.astype(found.X.dtype, copy=False))
             self.feature_coef_, self.feature_intercept_ = found.coef, found.intercept
             self.relative_shift_ = found.relative_shift
             self.objective_history_ = found.history
@@ -210,7 +224,10 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
         check_is_fitted(self, "components_")
         rows = self._rows(X, reset=False)
         rows = rows.toarray() if sp.issparse(rows) else rows
-        return np.asarray((rows - self.mean_) @ self.components_.T, dtype=rows.dtype)
+        centred = rows - self.mean_
+        if self._has_units:
+            centred = centred / self.column_scale_
+        return np.asarray(centred @ self.components_.T, dtype=rows.dtype)
 
     @property
     def _n_features_out(self) -> int:

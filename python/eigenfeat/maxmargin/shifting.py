@@ -59,6 +59,13 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
         For "cv"; never more folds than the smallest class has rows.
     unlabeled : int or None, default=-1
         Label of rows without a class, which are not moved. None: there are none.
+    scale : {"auto", "none", "columns"}, default="auto"
+        "columns": the rows are centred, and columns are divided by their standard deviations before
+        the SVM. "auto", with the default `svm` and `sigma2`, does so unless the columns are of one
+        unit (the largest deviation is at most 5 times the median, and no mean exceeds 10
+        deviations). Columns of one unit are left as they are if the root of their mean variance is
+        between 1/8 and 8, the size that a `C` of 1 is meant for, and otherwise divided by it. With
+        a given `svm` or `sigma2`, "auto" is "none".
     moves : {"once", "joint", "corrupted"}, default="once"
         "once": by the SVM of the rows as they are, as above. "joint": the moved rows and the SVM
         minimise one objective together. "corrupted": the extractor is fitted to corrupted copies
@@ -76,7 +83,11 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
     Attributes
     ----------
     svm_ : MulticlassSVM
-        SVM fitted to the labelled rows.
+        SVM fitted to the labelled rows, centred and scaled.
+    column_mean_, column_scale_ : (d,) arrays
+        What columns are centred by and divided by: zeros and ones where rows are left as they are.
+        `sigma2`, moves, `svm_` and `class_coef_` are in these units; the extractor is fitted to
+        moved rows in the columns' own.
     extractor_ : transformer
         Extractor fitted to the moved rows.
     sigma2_ : float
@@ -172,6 +183,7 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
         classifier: Estimator | None = None,
         cv: CrossValidation = 5,
         unlabeled: int | None = -1,
+        scale: str = "auto",
         moves: str = "once",
         n_copies: int = 10,
         max_iter: int = 200,
@@ -185,6 +197,7 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
         self.classifier = classifier
         self.cv = cv
         self.unlabeled = unlabeled
+        self.scale = scale
         self.moves = moves
         self.n_copies = n_copies
         self.max_iter = max_iter
@@ -257,7 +270,7 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
         return clone(self.extractor).fit(moved)
 
     def _learner(self, X: Any, y: Any, weight: Any, svm: MulticlassSVM, rough: bool) -> MovedRows:
-        given = (X, y, weight, svm, self._extracted)
+        given = (X, y, weight, svm, lambda moved: self._extracted(self._as_given(moved)))
         if self.moves == "joint":
             tol = max(ROUGH_TOL, self.tol) if rough else self.tol
             return JointlyMoved(*given, max_iter=int(self.max_iter), tol=float(tol))
@@ -275,7 +288,7 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
         self.n_iter_ = 1
         if isinstance(learner, JointlyMoved):
             self._keep_joint(learner)
-        return moved
+        return self._as_given(moved)
 
     def _keep_joint(self, learner: JointlyMoved) -> None:
         moving = learner.joint if self.sigma2_ > 0 else None

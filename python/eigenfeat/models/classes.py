@@ -177,7 +177,8 @@ _AUTOENCODER = {
     "decoder_": "numbers d h",
     "decoder_bias_": "numbers d",
 }
-_MAX_MARGIN_PCA = {"components_": "numbers h d", "mean_": "numbers d", "svm_": "value?"}
+_UNITS = {"column_mean_": "numbers d", "column_scale_": "numbers d"}
+_MAX_MARGIN_PCA = {"components_": "numbers h d", "mean_": "numbers d", "svm_": "value?"} | _UNITS
 _RAYLEIGH = (FisherLDA, SlicedInverseRegression, RayleighPCA, VanishingComponents, OrientedPCA)
 
 _OURS = (
@@ -205,7 +206,7 @@ _OURS = (
         LOGIT | {"class_coef_": "numbers k d"},
         check_linear,
     ),
-    Stored("MaxMarginShift", MaxMarginShift, {"extractor_": "value", "svm_": "value?"}),
+    Stored("MaxMarginShift", MaxMarginShift, {"extractor_": "value", "svm_": "value?"} | _UNITS),
     Stored("MaxMarginPCA", MaxMarginPCA, _MAX_MARGIN_PCA),
     Stored("Autoencoder", Autoencoder, _AUTOENCODER),
     Stored(

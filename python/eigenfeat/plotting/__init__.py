@@ -1,4 +1,4 @@
-"""Plots of fitted models and results, as displays and as functions that return figure or axes."""
+"""Displays of fitted models and of early decisions, as those of scikit-learn."""
 
 from eigenfeat._base.lazy_names import lazy_names
 

@@ -1,14 +1,8 @@
-from eigenfeat.plotting.calibration import EarlyCalibrationDisplay as EarlyCalibrationDisplay
-from eigenfeat.plotting.directions import leading_pairs as leading_pairs
-from eigenfeat.plotting.displays import EmbeddingDisplay as EmbeddingDisplay
-from eigenfeat.plotting.displays import ReliabilityDisplay as ReliabilityDisplay
+from eigenfeat.plotting.early_calibration import EarlyCalibrationDisplay as EarlyCalibrationDisplay
 from eigenfeat.plotting.early_curves import EarlyCurvesDisplay as EarlyCurvesDisplay
 from eigenfeat.plotting.early_decision import EarlyDecisionDisplay as EarlyDecisionDisplay
+from eigenfeat.plotting.early_times import EarlyTimesDisplay as EarlyTimesDisplay
+from eigenfeat.plotting.embedding import EmbeddingDisplay as EmbeddingDisplay
 from eigenfeat.plotting.filters import FiltersDisplay as FiltersDisplay
 from eigenfeat.plotting.projections import ProjectionsDisplay as ProjectionsDisplay
-from eigenfeat.plotting.results import plot_accuracies as plot_accuracies
-from eigenfeat.plotting.results import plot_accuracy as plot_accuracy
-from eigenfeat.plotting.results import plot_comparison as plot_comparison
-from eigenfeat.plotting.results import plot_errors as plot_errors
-from eigenfeat.plotting.results import plot_sparsity as plot_sparsity
 from eigenfeat.plotting.spectrum import SpectrumDisplay as SpectrumDisplay

@@ -1,108 +1,164 @@
-"""What pictures take from a fitted GEM: its directions by pairs of classes."""
+"""Directions of fitted models, by pairs of classes or as the components of a reduction."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, TypeGuard
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import check_whole, show
+from eigenfeat.plotting.figures import is_sequence
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     from sklearn.base import BaseEstimator
 
-    from eigenfeat.gem.gem import GEM
+__all__ = ["Directions", "Pair", "check_image_shape", "check_pair", "directions_of", "parts_of"]
 
-__all__ = [
-    "check_image_shape",
-    "check_pair",
-    "check_pairs",
-    "columns_of",
-    "fitted_gem",
-    "gem_to_draw",
-    "leading_pairs",
-]
+Pair = tuple[Hashable, Hashable]
 
 
-def leading_pairs(gem: GEM | SimpleNamespace, count: int) -> list[tuple[Hashable, Hashable]]:
-    """Return the `count` class pairs with the largest eigenvalues, largest first."""
-    gem = fitted_gem(gem)
-    check_whole(count, "count", at_least=1)
-    first = np.flatnonzero(gem.ranks_ == 0)
-    order = first[np.argsort(-gem.eigenvalues_[first], kind="stable")][:count]
-    return [(gem.pairs_[c, 0], gem.pairs_[c, 1]) for c in order]
+@dataclass(frozen=True, eq=False)
+class Directions:
+    """Directions in the columns of a model's input.
+
+    Attributes
+    ----------
+    weights : (d, m) array
+        One direction per column.
+    values : (m,) array or None
+        Their eigenvalues.
+    of : str
+        What the eigenvalues are.
+    pairs : (m, 2) array or None
+        Numerator and denominator of each direction; None for components of a reduction.
+    ranks : (m,) array of int
+        Place of each direction among those of its pair.
+    offset : (m,) array
+        Added to projections.
+    labels : list
+        Classes, or other names of numerators and denominators.
+    threshold : float or None
+        Smallest eigenvalue that the model keeps.
+    part : estimator
+        The part of the model that has them.
+    """
+
+    weights: Floats
+    values: Floats | None
+    of: str
+    pairs: NDArray[Any] | None
+    ranks: NDArray[Any]
+    offset: Floats
+    labels: list[Any]
+    threshold: float | None
+    part: BaseEstimator
+
+    def columns(self, pair: Pair) -> NDArray[np.intp]:
+        """Columns of `weights` that belong to a pair, by rank."""
+        assert self.pairs is not None
+        columns = np.flatnonzero((self.pairs[:, 0] == pair[0]) & (self.pairs[:, 1] == pair[1]))
+        if not len(columns):
+            raise ValueError(f"pairs: expected pairs that have directions, got {tuple(pair)}")
+        return columns[np.argsort(self.ranks[columns], kind="stable")]
+
+    def leading_pairs(self, count: int | None = None) -> list[Pair]:
+        """The `count` pairs with the largest eigenvalues, largest first."""
+        assert self.pairs is not None
+        assert self.values is not None
+        first = np.flatnonzero(self.ranks == 0)
+        order = first[np.argsort(-self.values[first], kind="stable")][:count]
+        return [(self.pairs[c, 0], self.pairs[c, 1]) for c in order]
 
 
-def columns_of(gem: GEM | SimpleNamespace, pair: tuple[Hashable, Hashable]) -> NDArray[np.intp]:
-    """Return which columns of `directions_` belong to a pair, by rank."""
-    of_pair = (gem.pairs_[:, 0] == pair[0]) & (gem.pairs_[:, 1] == pair[1])
-    columns = np.flatnonzero(of_pair)
-    if not len(columns):
-        raise ValueError(f"pair: expected one that has directions, got {tuple(pair)}")
-    return columns[np.argsort(gem.ranks_[columns], kind="stable")]
-
-
-def check_image_shape(d: int, shape: tuple[int, int] | None) -> tuple[int, int]:
-    """Rows and columns of the images that d pixels make, square by default."""
-    side = round(float(np.sqrt(d)))
-    if shape is None:
-        shape = side, side
-    elif not isinstance(shape, (Sequence, np.ndarray)) or len(shape) != 2:
-        raise ValueError(f"image_shape: expected rows and columns, got {show(shape)}")
-    rows, columns = (check_whole(size, "image_shape", at_least=1) for size in shape)
-    if rows * columns != d:
-        raise ValueError(f"image_shape: expected {d} pixels, got {rows} x {columns}")
-    return rows, columns
-
-
-def fitted_gem(gem: BaseEstimator | SimpleNamespace, name: str = "gem") -> GEM | SimpleNamespace:
-    """A fitted GEM, or what stands for the first layer of a classifier."""
-    if not hasattr(gem, "fit") and not isinstance(gem, SimpleNamespace):
-        raise ValueError(f"{name}: expected a fitted GEM, got {show(gem)}")
-    if hasattr(gem, "fit"):
-        check_is_fitted(gem)
-    if hasattr(gem, "layers_"):
-        layer = gem.layers_[0]
-        parts = ("eigenvalues", "pairs", "ranks", "offset")
-        return SimpleNamespace(
-            **{f"{part}_": getattr(layer, part) for part in parts},
-            directions_=layer.directions,
-            classes_=gem.classes_,
-            n_features_in_=gem.n_features_in_,
-            threshold=gem.threshold if gem.depth == 1 else None,
-        )
-    if not hasattr(gem, "pairs_") or not hasattr(gem, "directions_"):
-        raise ValueError(f"{name}: expected a fitted GEM, got {show(gem)}")
-    return gem
-
-
-def gem_to_draw(gem: BaseEstimator | SimpleNamespace, name: str) -> GEM | SimpleNamespace:
-    """A fitted GEM that has directions."""
-    found = fitted_gem(gem, name)
-    if not len(found.ranks_):
-        raise ValueError(f"{name}: expected a GEM with directions, got none above its threshold")
+def parts_of(model: BaseEstimator) -> list[BaseEstimator]:
+    """The model and its inner models, from the outside: the best of a search, steps, extractors."""
+    found = [model]
+    for part in found:
+        inner = [getattr(part, name, None) for name in ("best_estimator_", "extractor_")]
+        inner += [step for _, step in getattr(part, "steps", ())]
+        found += [one for one in inner if hasattr(one, "get_params")]
     return found
 
 
-def check_pairs(pairs: object) -> list[tuple[Hashable, Hashable]]:
-    """Refuse what is no sequence of pairs of labels."""
-    if not _is_sequence(pairs) or not len(pairs):
-        raise ValueError(f"pairs: expected pairs of labels, got {show(pairs)}")
-    return [check_pair(pair, "pairs") for pair in pairs]
+def directions_of(
+    model: BaseEstimator, name: str = "estimator", *, paired: bool = False
+) -> Directions:
+    """Directions of a fitted model; with `paired`, those of pairs of classes only.
+
+    Raises
+    ------
+    ValueError
+        If it has none.
+    """
+    wanted = "GEM" if paired else "model with directions, such as GEM or LDG"
+    if not hasattr(model, "fit"):
+        raise ValueError(f"{name}: expected a fitted {wanted}, got {show(model)}")
+    check_is_fitted(model)
+    for part in parts_of(model):
+        found = _of_pairs(part) or (None if paired else _components(part))
+        if found is None:
+            continue
+        if not found.weights.size:
+            raise ValueError(
+                f"{name}: expected a model with directions, got none above its threshold"
+            )
+        return found
+    raise ValueError(f"{name}: expected a fitted {wanted}, got {show(model)}")
 
 
-def check_pair(pair: object, name: str) -> tuple[Hashable, Hashable]:
+def _of_pairs(part: Any) -> Directions | None:
+    """Directions of a GEM, or of the first layer of a classifier."""
+    layer = next(iter(getattr(part, "layers_", ())), None)
+    if layer is None and not (hasattr(part, "pairs_") and hasattr(part, "ranks_")):
+        return None
+    names = ("directions", "eigenvalues", "pairs", "ranks", "offset")
+    found = [getattr(part, f"{name}_") if layer is None else getattr(layer, name) for name in names]
+    weights, values, pairs, ranks, offset = found
+    if not isinstance(weights, np.ndarray):  # of very many columns
+        return None
+    labels = [label for label in np.asarray(part.classes_).tolist() if label in pairs]
+    # Clusters and groups of classes have other names.
+    labels += [name for name in dict.fromkeys(pairs.ravel().tolist()) if name not in labels]
+    limit = getattr(part, "threshold", None) if getattr(part, "depth", 1) == 1 else None
+    limit = float(limit) if isinstance(limit, (int, float)) else None
+    of = "eigenvalue"
+    return Directions(weights, values, of, pairs, ranks, offset, labels, limit, part)
+
+
+def _components(part: Any) -> Directions | None:
+    """Components of a reduction, such as LDG or scikit-learn's PCA."""
+    rows = getattr(part, "components_", None)
+    if rows is None or hasattr(part, "layers_") or np.ndim(rows) != 2:
+        return None
+    weights = np.asarray(rows, dtype=np.float64).T
+    m = weights.shape[1]
+    values, of = None, ""
+    for name, told in (("eigenvalues_", "eigenvalue"), ("explained_variance_", "variance")):
+        found = np.asarray(getattr(part, name, np.nan), dtype=np.float64)
+        if values is None and found.shape == (m,):
+            values, of = found, told
+    return Directions(weights, values, of, None, np.arange(m), np.zeros(m), [], None, part)
+
+
+def check_pair(pair: object, name: str) -> Pair:
     """Refuse what is no pair of labels."""
-    if not _is_sequence(pair) or len(pair) != 2 or any(np.ndim(label) for label in pair):
+    if not is_sequence(pair) or len(pair) != 2 or any(np.ndim(label) for label in pair):
         raise ValueError(f"{name}: expected two labels in each, got {show(pair)}")
     return pair[0], pair[1]
 
 
-def _is_sequence(value: object) -> TypeGuard[Sequence[Any]]:
-    return isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, (str, bytes))
+def check_image_shape(d: int, shape: object) -> tuple[int, int]:
+    """Rows and columns of the images that d pixels make, square by default."""
+    side = round(float(np.sqrt(d)))
+    given: Any = (side, side) if shape is None else shape
+    if not is_sequence(given) or len(given) != 2:
+        raise ValueError(f"image_shape: expected rows and columns, got {show(shape)}")
+    rows, columns = (check_whole(size, "image_shape", at_least=1) for size in given)
+    if rows * columns != d:
+        raise ValueError(f"image_shape: expected {d} pixels, got {rows} x {columns}")
+    return rows, columns

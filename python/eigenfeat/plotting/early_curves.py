@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,9 +10,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from eigenfeat._base.validation import MOST, check_vector, check_whole, show
 from eigenfeat.incomplete import EarlyCurve, reliability_curve
-from eigenfeat.plotting.arguments import axes_or_new, check_mapping, plain, root_figure
-from eigenfeat.plotting.colours import COLOURS
-from eigenfeat.plotting.taus import fitted_reliable, short_tau
+from eigenfeat.plotting.early_decision import fitted_reliable
+from eigenfeat.plotting.figures import (
+    axes_or_new,
+    class_style,
+    is_sequence,
+    legend_above,
+    plain,
+    root_figure,
+    short,
+    short_tau,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,19 +28,19 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
     from sklearn.base import BaseEstimator
 
-__all__ = ["EarlyCurvesDisplay", "check_score"]
+__all__ = ["EarlyCurvesDisplay"]
 
-MARKERS = "os^Dv<>P"
 SCORES = {
-    "reliability": "test reliability: share of labels that are final",
-    "accuracy": "test accuracy",
+    "reliability": "share of final labels",
+    "accuracy": "accuracy",
     "harmonic_mean": "harmonic mean of accuracy and 1 - earliness",
 }
 TAUS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+APART = 30.0  # points between taus
 
 
 class EarlyCurvesDisplay:
-    """A score of early decisions against their average time, a curve for each method.
+    """A score of early decisions against their average time, one curve per method.
 
     Parameters
     ----------
@@ -43,10 +51,8 @@ class EarlyCurvesDisplay:
 
     Attributes
     ----------
-    ax_ : Axes
-        Axes that were drawn on.
-    figure_ : Figure
-        Their figure.
+    ax_, figure_ : Axes, Figure
+        Axes and figure that were drawn on.
     lines_ : dict of str to Line2D
         The curve of each method.
 
@@ -107,7 +113,7 @@ class EarlyCurvesDisplay:
         name : str, optional
             Name in the legend; by default that of the estimator's class.
         ax, **kwargs
-            As of `plot`.
+            As in `plot`.
 
         Returns
         -------
@@ -119,17 +125,17 @@ class EarlyCurvesDisplay:
             If the estimator is not a ReliableClassifier, reliabilities are invalid, or series and
             labels do not match.
         """
-        model = fitted_reliable(estimator, "estimator")
+        model = fitted_reliable(estimator)
         curve = reliability_curve(model, X, y, tau)
-        named = type(estimator).__name__ if name is None else name
-        return cls({named: curve}, int(model.n_timepoints_)).plot(ax, **kwargs)
+        shown = type(estimator).__name__ if name is None else name
+        return cls({shown: curve}, int(model.n_timepoints_)).plot(ax, **kwargs)
 
     def plot(
         self,
         ax: Axes | None = None,
         *,
         score: str = "reliability",
-        named: int = 2,
+        named: int = 1,
         **kwargs: Any,
     ) -> EarlyCurvesDisplay:
         """Draw the curves.
@@ -140,9 +146,9 @@ class EarlyCurvesDisplay:
             Axes to draw on; by default new ones.
         score : {"reliability", "accuracy", "harmonic_mean"}, default="reliability"
             Score of an `EarlyCurve` on the vertical axis.
-        named : int, default=2
+        named : int, default=1
             Number of curves, the first that have a tau, whose points are labelled with it where
-            there is room.
+            they are far enough from each other.
         **kwargs
             Further arguments of `Axes.plot` for all curves.
 
@@ -150,98 +156,55 @@ class EarlyCurvesDisplay:
         -------
         EarlyCurvesDisplay
         """
-        check_score(score, "score")
-        check_mapping(self.curves, "curves", "curves by method")
+        if not isinstance(score, str) or score not in SCORES:
+            raise ValueError(f"score: expected one of {', '.join(SCORES)}, got {show(score)}")
+        if not isinstance(self.curves, Mapping) or not self.curves:
+            raise ValueError(
+                f"curves: expected a mapping of curves by method, got {show(self.curves)}"
+            )
         points = [_points(curve, score) for curve in self.curves.values()]
         if self.n_samples is not None:
             check_whole(self.n_samples, "n_samples", at_least=1, at_most=MOST)
         check_whole(named, "named", at_least=0)
-        axes = axes_or_new(ax, 6.8, 4.4)
+        axes = axes_or_new(ax, 6.4, 4.4)
         self.lines_ = {}
         for place, (name, (times, values)) in enumerate(zip(self.curves, points, strict=True)):
-            style: dict[str, Any] = {"color": COLOURS[place % 8], "marker": MARKERS[place % 8]}
-            style |= {"ms": 5, "lw": 1.6, "label": name, "zorder": 3 - place / 100, **kwargs}
+            colour, marker = class_style(place)
+            style: dict[str, Any] = {"color": colour, "marker": marker, "ms": 5, "lw": 1.6}
+            style |= {"label": short(name, 40), "zorder": 3 - place / 100, **kwargs}
             (self.lines_[name],) = axes.plot(times, values, **style)
         axes.set(xlabel="average time of decision (samples)", ylabel=SCORES[score])
         axes.set_xlim(0, self.n_samples)
         axes.margins(y=0.08)
         plain(axes, grid="both")
-        axes.legend(fontsize=9, framealpha=0.9)
-        _name_taus(axes, self.curves, score, named)
+        legend_above(axes)
         self.ax_, self.figure_ = axes, root_figure(axes)
+        with_tau = [name for name, curve in self.curves.items() if isinstance(curve, EarlyCurve)]
+        for name in with_tau[:named]:
+            self._write_taus(name)
         return self
 
-
-def check_score(score: object, name: str) -> None:
-    """Refuse what is no score of an `EarlyCurve`."""
-    if not isinstance(score, str) or score not in SCORES:
-        raise ValueError(f"{name}: expected one of {', '.join(SCORES)}, got {show(score)}")
+    def _write_taus(self, name: str) -> None:
+        """Write tau below the points of a curve that are not too near to each other."""
+        curve, line = self.curves[name], self.lines_[name]
+        assert isinstance(curve, EarlyCurve)
+        points = np.asarray(line.get_xydata(), dtype=float)
+        spots = self.ax_.transData.transform(points) * 72 / self.figure_.dpi
+        written = np.full(2, -np.inf)
+        for spot, point, tau in zip(spots, points, curve.tau, strict=True):
+            if np.hypot(*(spot - written)) > APART:
+                self.ax_.annotate(
+                    short_tau(float(tau)), (point[0], point[1]), (4, -11), fontsize=8,
+                    textcoords="offset points", color=line.get_color(), zorder=5,
+                )  # fmt: skip
+                written = spot
 
 
 def _points(curve: Any, score: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     if isinstance(curve, EarlyCurve):
         return curve.mean_time, getattr(curve, score)
-    if not isinstance(curve, (Sequence, np.ndarray)) or len(curve) != 2:
+    if not is_sequence(curve) or len(curve) != 2:
         raise ValueError(f"curves: expected an EarlyCurve or times and values, got {show(curve)}")
     n = np.size(curve[0])
     times, values = (check_vector(one, n, "curves", positive=False) for one in curve)
     return times, values
-
-
-def _name_taus(ax: Axes, curves: Mapping[str, Any], score: str, named: int) -> None:
-    """Write tau beside points of the first curves, where nothing is written or marked yet."""
-    figure_drawn = root_figure(ax)
-    figure_drawn.draw_without_rendering()
-    unit = figure_drawn.dpi / 72  # pixels a point
-    marks = [
-        ax.transData.transform(np.column_stack(_points(one, score))) / unit
-        for one in curves.values()
-    ]
-    taken: list[tuple[float, ...]] = [
-        (x - 4, x + 4, y - 4, y + 4) for x, y in np.concatenate(marks)
-    ]
-    left, low, right, high = np.asarray(ax.bbox.extents) / unit
-    taken += [(-np.inf, left, -np.inf, np.inf), (right, np.inf, -np.inf, np.inf)]
-    taken += [(-np.inf, np.inf, -np.inf, low), (-np.inf, np.inf, high, np.inf)]
-    with_tau = [k for k, one in enumerate(curves.values()) if isinstance(one, EarlyCurve)]
-    for place in with_tau[:named]:
-        curve = list(curves.values())[place]
-        points = np.column_stack(_points(curve, score))
-        for k in reversed(range(len(points))):
-            text = short_tau(curve.tau[k])
-            spot = _free_spot(marks[place][k], 5.0 * len(text), taken)
-            if spot is not None:
-                colour = COLOURS[place % 8]
-                ax.annotate(
-                    text,
-                    (points[k, 0], points[k, 1]),
-                    spot,
-                    textcoords="offset points",
-                    fontsize=8,
-                    color=colour,
-                    zorder=5,
-                )
-
-
-def _free_spot(
-    point: NDArray[np.float64], width: float, taken: list[tuple[float, ...]]
-) -> tuple[float, float] | None:
-    """Where a text beside a point covers nothing, in points from it; it is taken then."""
-    height = 8.0
-    beside, above = (5.0, -5.0 - width), (4.0, -4.0 - height)
-    for right, up in (
-        (beside[0], above[1]),
-        (beside[1], above[0]),
-        (beside[0], above[0]),
-        (beside[1], above[1]),
-    ):
-        x, y = point[0] + right, point[1] + up
-        box = (x, x + width, y, y + height)
-        if not any(_overlap(box, other) for other in taken):
-            taken.append(box)
-            return right, up
-    return None
-
-
-def _overlap(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
-    return a[0] < b[1] and b[0] < a[1] and a[2] < b[3] and b[2] < a[3]

@@ -1,35 +1,50 @@
-"""How a series is decided while it comes in."""
+"""How one series is decided while it arrives."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.validation import check_vector, check_whole, real_array, show
-from eigenfeat.plotting.arguments import panel_figure, plain, root_figure, wrapped
-from eigenfeat.plotting.colours import ACCENT, BAND, COLOURS, KNOWN, MUTED
-from eigenfeat.plotting.taus import fitted_reliable, short_tau
+from eigenfeat.plotting.figures import (
+    ACCENT,
+    BLUE,
+    GREEN,
+    MUTED,
+    class_style,
+    is_sequence,
+    legend_above,
+    panel_figure,
+    plain,
+    root_figure,
+    short,
+    short_tau,
+    wrapped,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
     from sklearn.base import BaseEstimator
 
-    from eigenfeat.incomplete import EarlyDecisions
+    from eigenfeat.incomplete import EarlyDecisions, ReliableClassifier
 
-__all__ = ["EarlyDecisionDisplay"]
+__all__ = ["EarlyDecisionDisplay", "fitted_reliable"]
 
 
 class EarlyDecisionDisplay:
     """Decision about one series over time.
 
-    The upper part shows the known samples at some times, and the completion by its mean and a band
-    of two standard deviations; each channel has its own row of plots. The lower part shows the
-    largest tau at which the series would be decided at each time.
+    The upper part shows the samples received by some times, and the completion by its mean and a
+    band of two standard deviations; each channel has its own row of panels. The lower part shows
+    the reliability of the most reliable label at each time: the largest tau at which the series
+    would be decided.
 
     Parameters
     ----------
@@ -50,14 +65,12 @@ class EarlyDecisionDisplay:
         Axes of the upper part.
     trace_ax_ : Axes
         Axes of the lower part.
-    ax_ : Axes
-        The first axes of the upper part.
-    figure_ : Figure
-        The whole figure.
+    ax_, figure_ : Axes, Figure
+        The first axes of the upper part, and the whole figure.
     known_lines_, mean_lines_ : (channels, times) arrays of Line2D
-        Known samples, and means of the completion from the last known sample on.
+        Received samples, and means of the completion from the last one on.
     trace_line_ : Line2D
-        The largest tau by time.
+        Reliability by time.
 
     References
     ----------
@@ -109,7 +122,7 @@ class EarlyDecisionDisplay:
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> EarlyDecisionDisplay:
-        """Decide a series with a fitted model, and draw how.
+        """Decide a series with a fitted model, and draw the decision.
 
         Parameters
         ----------
@@ -118,12 +131,12 @@ class EarlyDecisionDisplay:
         row : (d,) or (channels, samples) array-like
             A complete series.
         reliability : float, optional
-            tau; the model's by default.
+            tau; that of the model by default.
         times : sequence of int in 1..d, optional
             Times to show; by default a third and two thirds of the way to the decision, and the
             decision.
         ax, **kwargs
-            As of `plot`.
+            As in `plot`.
 
         Returns
         -------
@@ -135,28 +148,32 @@ class EarlyDecisionDisplay:
             If the estimator is not a ReliableClassifier, or the series has another shape than
             those of the fit.
         """
-        model = fitted_reliable(estimator, "estimator")
+        model = fitted_reliable(estimator)
         given = _checked_row(row, model.n_channels_, model.n_timepoints_)
+        d = given.shape[-1]
         if times is not None:
-            times = _times(times, given.shape[-1])
-        tau = model.streams(1, reliability)._tau[0]
-        decision = model.predict_early(given[None], tau, trace=True)
+            if not is_sequence(times) or not len(times):
+                raise ValueError(f"times: expected integers in 1..{d}, got {show(times)}")
+            times = [check_whole(t, "times", at_least=1, at_most=d) for t in times]
+        decision = model.predict_early(given[None], reliability, trace=True)
+        tau = getattr(model, "reliability_", model.reliability)
+        tau = float(tau if reliability is None else reliability)
         series, time = np.atleast_2d(given), int(decision.time[0])
-        shown = sorted({max(1, round(time / 3)), max(1, round(2 * time / 3)), time})
-        shown = shown if times is None else list(times)
+        if times is None:
+            times = sorted({max(1, round(time / 3)), max(1, round(2 * time / 3)), time})
         flat, channels = series.T.reshape(1, -1), len(series)
         found = [
             model.completion_.condition_prefixes(flat, [t * channels]).at(0, n_columns=flat.size)
-            for t in shown
+            for t in times
         ]
         mean, variance = (
             np.stack([part[0].reshape(-1, channels).T for part in parts])
             for parts in ([one.mean for one in found], [one.variance for one in found])
         )
-        return cls(series, decision, tau, shown, mean, variance).plot(ax, **kwargs)
+        return cls(series, decision, tau, times, mean, variance).plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> EarlyDecisionDisplay:
-        """Draw the series at the chosen times, and the largest tau by time.
+        """Draw the series at the chosen times, and its reliability by time.
 
         Parameters
         ----------
@@ -165,27 +182,25 @@ class EarlyDecisionDisplay:
             ``layout="constrained"`` of their figure makes room for titles. By default a new figure
             is made.
         **kwargs
-            Further arguments of `Axes.plot` for the known samples.
+            Further arguments of `Axes.plot` for the received samples.
 
         Returns
         -------
         EarlyDecisionDisplay
         """
-        time, (channels, d) = int(self.decision.time[0]), self.series.shape
-        width = len(self.times)
-        figure = panel_figure(ax, 3.1 * max(width, 2) + 0.6, 5.4 + 2.2 * (channels - 1))
-        grid = figure.add_gridspec(channels + 1, width, height_ratios=[1.25] * channels + [1])
-        shape = channels, width
+        channels, d = self.series.shape
+        shape = channels, len(self.times)
+        figure = panel_figure(ax, 2.45 * max(shape[1], 2) + 0.4, 5.0 + 2.2 * (channels - 1))
+        grid = figure.add_gridspec(channels + 1, shape[1], height_ratios=[1.25] * channels + [1])
         self.axes_, self.known_lines_ = np.empty(shape, object), np.empty(shape, object)
         self.mean_lines_ = np.empty(shape, object)
         for channel, k in np.ndindex(shape):
-            first = self.axes_[channel, 0]
-            place = figure.add_subplot(grid[channel, k], sharey=first)
+            place = figure.add_subplot(grid[channel, k], sharey=self.axes_[channel, 0])
             self.axes_[channel, k] = place
-            self._draw_known(channel, k, kwargs)
+            self._draw_channel(channel, k, kwargs)
             if channel == 0:
-                told = _told(self.decision, self.times[k], self.reliability)
-                place.set_title(wrapped(told, figure, 9.5, 1.2 * width), fontsize=9.5)
+                told = self._state(self.times[k])
+                place.set_title(wrapped(told, figure, 9.5, 1.2 * shape[1]), fontsize=9.5)
             if k == 0:
                 place.set_ylabel("value" if channels == 1 else f"channel {channel}")
             else:
@@ -193,83 +208,82 @@ class EarlyDecisionDisplay:
         self.ax_ = self.axes_[0, 0]
         self.figure_ = root_figure(self.ax_)
         handles, names = self.ax_.get_legend_handles_labels()
-        narrow = figure.bbox.width < 8 * self.figure_.dpi
         figure.legend(
-            handles[::-1], names[::-1], loc="outside lower center", ncols=2 if narrow else 4,
-            fontsize=9, frameon=False,
+            handles[::-1], names[::-1], loc="outside lower center", fontsize=9, frameon=False,
+            ncols=2 if figure.bbox.width < 8.6 * self.figure_.dpi else 4,
         )  # fmt: skip
         self.trace_ax_ = figure.add_subplot(grid[channels, :])
-        self.trace_line_ = _draw_trace(
-            self.trace_ax_, self.decision, self.reliability, time, self.times
-        )
+        self._draw_trace(self.trace_ax_)
         self.trace_ax_.set_xlim(0, d + 0.5)
         return self
 
-    def _draw_known(self, channel: int, k: int, options: dict[str, Any]) -> None:
+    def _draw_channel(self, channel: int, k: int, options: dict[str, Any]) -> None:
         """Draw a channel at the time of that number."""
         ax, t, d = self.axes_[channel, k], self.times[k], self.series.shape[1]
         series, mean = self.series[channel], self.mean[k, channel]
         spread = 2 * np.sqrt(self.variance[k, channel])
         at = np.arange(1, d + 1)
-        # From the last known sample on, where the band has no width.
-        ahead = slice(t - 1, d)
+        ahead = slice(t - 1, d)  # from the last received sample on, where the band has no width
         ax.fill_between(
-            at[ahead], (mean - spread)[ahead], (mean + spread)[ahead], color=BAND, alpha=0.18, lw=0,
+            at[ahead], (mean - spread)[ahead], (mean + spread)[ahead], color=BLUE, alpha=0.18, lw=0,
             label="completion: two standard deviations",
         )  # fmt: skip
         (self.mean_lines_[channel, k],) = ax.plot(
-            at[ahead], mean[ahead], color=BAND, lw=1.4, label="completion: mean"
+            at[ahead], mean[ahead], color=BLUE, lw=1.4, label="completion: mean"
         )
-        ax.plot(at[ahead], series[ahead], color=MUTED, lw=1.2, label="what will come")
-        style = {"color": KNOWN, "lw": 2.2, "label": "known", **options}
+        ax.plot(at[ahead], series[ahead], color=MUTED, lw=1.2, label="rest of the series")
+        style = {"color": GREEN, "lw": 2.2, "label": "received samples", **options}
         (self.known_lines_[channel, k],) = ax.plot(at[:t], series[:t], **style)
-        decided = t >= self.decision.time[0]
-        ax.axvline(t, color=ACCENT if decided else MUTED, lw=1, ls="--")
+        ax.axvline(t, color=self._colour(t), lw=1, ls="--")
         ax.set_xlim(0, d + 0.5)
         plain(ax)
 
+    def _colour(self, t: int) -> str:
+        return ACCENT if t >= self.decision.time[0] else MUTED
+
+    def _state(self, t: int) -> str:
+        """What is known after t samples."""
+        traced: Any = self.decision
+        k = max(int(np.searchsorted(traced.steps, t, side="right")) - 1, 0)  # the last look
+        if t >= traced.time[0]:
+            return f"{t} samples: decision\n{short(traced.label[0])}"
+        sure = float(traced.trace_reliability[0, k])
+        told = "1" if sure == 1 else f"{sure:.2f}" if sure < 0.995 else f"1 - {1 - sure:.0e}"
+        return f"{t} samples: no decision\n{short(traced.trace_label[0, k])}, reliability {told}"
+
+    def _draw_trace(self, ax: Axes) -> None:
+        traced: Any = self.decision
+        labels, sure = traced.trace_label[0], traced.trace_reliability[0]
+        (self.trace_line_,) = ax.plot(traced.steps, sure, color=MUTED, lw=1, zorder=1)
+        for number, name in enumerate(np.unique(labels).tolist()):
+            mine = labels == name
+            colour, marker = class_style(number)
+            ax.plot(traced.steps[mine], sure[mine], marker, ms=4, color=colour, label=short(name))
+        told = f"required: {short_tau(self.reliability)}"
+        ax.axhline(self.reliability, color="black", lw=0.9, label=told)
+        for t in self.times:
+            ax.axvline(t, color=self._colour(t), lw=1, ls="--", zorder=0)
+        ax.set(xlabel="samples", ylabel="reliability\nof the label", ylim=(-0.04, 1.06))
+        legend_above(ax)
+        plain(ax)
+
+
+def fitted_reliable(model: BaseEstimator, name: str = "estimator") -> ReliableClassifier:
+    """A fitted `ReliableClassifier`, which may be the best of a search."""
+    from eigenfeat.incomplete import ReliableClassifier
+
+    found = getattr(model, "best_estimator_", model)
+    if not isinstance(found, ReliableClassifier):
+        raise ValueError(f"{name}: expected a fitted ReliableClassifier, got {show(model)}")
+    check_is_fitted(found)
+    return found
+
 
 def _checked_row(row: Any, channels: int, length: int) -> NDArray[np.float64]:
-    """A complete row, (length,) of one channel and (channels, length) of several."""
+    """A complete series, (length,) of one channel and (channels, length) of several."""
     if channels == 1:
         return check_vector(row, length, "row", positive=False)
     series = real_array(row, "row").astype(np.float64)
     if series.shape != (channels, length):
         raise ValueError(f"row: expected shape ({channels}, {length}), got {series.shape}")
     return check_vector(series.ravel(), series.size, "row", positive=False).reshape(series.shape)
-
-
-def _times(times: Any, d: int) -> list[int]:
-    if not isinstance(times, (Sequence, np.ndarray)) or isinstance(times, str) or not len(times):
-        raise ValueError(f"times: expected integers in 1..{d}, got {show(times)}")
-    return [check_whole(t, "times", at_least=1, at_most=d) for t in times]
-
-
-def _told(traced: Any, t: int, tau: float) -> str:
-    k = max(int(np.searchsorted(traced.steps, t, side="right")) - 1, 0)  # the last look
-    label, sure = traced.trace_label[0, k], traced.trace_reliability[0, k]
-    told = f"{sure:.2f}" if sure < 0.995 else "1" if sure == 1 else f"1 - {1 - sure:.0e}"
-    if t >= traced.time[0]:
-        return f"after {t} samples: decided\nas {_named(traced.label[0])}"
-    return f"after {t} samples: wait\n({_named(label)} would do for tau up to {told})"
-
-
-def _named(label: Any) -> str:
-    return f"\u201c{label}\u201d" if isinstance(label, str) else f"class {label}"
-
-
-def _draw_trace(ax: Axes, traced: Any, tau: float, time: int, shown: Sequence[int]) -> Line2D:
-    labels, sure = traced.trace_label[0], traced.trace_reliability[0]
-    names = list(dict.fromkeys(labels.tolist()))
-    (line,) = ax.plot(traced.steps, sure, color=MUTED, lw=1, zorder=1)
-    for place, name in enumerate(names):
-        mine = labels == name
-        colour = COLOURS[(place + 3) % 8]
-        ax.plot(traced.steps[mine], sure[mine], "o", ms=4, color=colour, label=f"as {_named(name)}")
-    ax.axhline(tau, color="black", lw=0.9, label=f"tau = {short_tau(tau)}")
-    for t in shown:
-        ax.axvline(t, color=ACCENT if t >= time else MUTED, lw=1, ls="--", zorder=0)
-    ax.set(xlabel="samples", ylabel="largest tau at which\nit would be decided", ylim=(-0.04, 1.12))
-    ax.legend(fontsize=9, loc="lower right", framealpha=0.9)
-    plain(ax)
-    return line

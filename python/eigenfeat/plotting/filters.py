@@ -1,28 +1,25 @@
-"""Directions of a fitted GEM as images."""
+"""Directions of a fitted model as images."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from eigenfeat._base.types import Floats
-from eigenfeat._base.validation import check_whole
-from eigenfeat.plotting.arguments import panel_figure, root_figure, wrapped
-from eigenfeat.plotting.colours import FILTER_COLOURS
+from eigenfeat._base.types import Floats, Rows
+from eigenfeat._base.validation import check_rows, check_whole, show
 from eigenfeat.plotting.directions import (
+    Pair,
     check_image_shape,
-    check_pairs,
-    columns_of,
-    gem_to_draw,
-    leading_pairs,
+    check_pair,
+    directions_of,
 )
+from eigenfeat.plotting.figures import is_sequence, panel_figure, root_figure, short, wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     from matplotlib.axes import Axes
     from matplotlib.colorbar import Colorbar
     from matplotlib.figure import Figure
@@ -33,29 +30,36 @@ __all__ = ["FiltersDisplay"]
 
 
 class FiltersDisplay:
-    """Leading directions of pairs of classes as images.
+    """Directions as images, for models of images.
+
+    Each line of images has the leading directions of a pair of classes, after the mean images of
+    both classes if samples are given. Components of a reduction follow each other.
 
     Parameters
     ----------
     images : sequence of (k, rows, columns) arrays
-        Directions as images, one array for each pair.
-    eigenvalues : sequence of (k,) arrays
-        Eigenvalues of the directions.
-    pairs : sequence of (numerator, denominator) labels
-        Pairs of classes, one for each line of images.
+        Directions as images, one array per line.
+    titles : sequence of sequences of str
+        What is written above each image of a line, mean images first.
+    names : sequence of str
+        What is written beside each line.
+    means : sequence of (2, rows, columns) arrays, optional
+        Mean images of the classes of each line.
+    explanation : str, default=""
+        Title of the figure.
 
     Attributes
     ----------
-    axes_ : (pairs, most images of a pair) array of Axes
+    axes_ : (lines, columns) array of Axes
         Axes of the images; those that are not used are switched off.
     ax_ : Axes
         The first of them.
     figure_ : Figure
         The whole figure.
     images_ : list of lists of AxesImage
-        Images by pair. Each is scaled to -1 .. 1 by its largest absolute weight.
+        Directions by line. Each is scaled to -1 .. 1 by its largest absolute weight.
     colorbar_ : Colorbar
-        Colour bar of all images.
+        Colour bar of all directions.
 
     References
     ----------
@@ -67,9 +71,10 @@ class FiltersDisplay:
     >>> from eigenfeat import GEM
     >>> from eigenfeat.plotting import FiltersDisplay
     >>> X, y = load_digits(n_class=4, return_X_y=True)
-    >>> display = FiltersDisplay.from_estimator(GEM().fit(X, y), pairs=[(3, 2)])
-    >>> display.ax_.get_ylabel()
-    '3 against 2'
+    >>> gem = GEM().fit(X, y)
+    >>> display = FiltersDisplay.from_estimator(gem, X, y, pairs=[(3, 2)], n_filters=3)
+    >>> display.axes_.shape
+    (1, 5)
     """
 
     axes_: NDArray[Any]
@@ -81,17 +86,22 @@ class FiltersDisplay:
     def __init__(
         self,
         images: Sequence[Floats],
-        eigenvalues: Sequence[Floats],
-        pairs: Sequence[tuple[Hashable, Hashable]],
+        titles: Sequence[Sequence[str]],
+        names: Sequence[str],
+        means: Sequence[Floats] | None = None,
+        explanation: str = "",
     ) -> None:
-        self.images, self.eigenvalues, self.pairs = images, eigenvalues, pairs
+        self.images, self.titles, self.names = images, titles, names
+        self.means, self.explanation = means, explanation
 
     @classmethod
     def from_estimator(
         cls,
         estimator: BaseEstimator,
+        X: Rows | None = None,
+        y: ArrayLike | None = None,
         *,
-        pairs: Sequence[tuple[Hashable, Hashable]] | None = None,
+        pairs: Sequence[Pair] | None = None,
         n_filters: int = 5,
         image_shape: tuple[int, int] | None = None,
         ax: Axes | None = None,
@@ -101,16 +111,19 @@ class FiltersDisplay:
 
         Parameters
         ----------
-        estimator : GEM or GEMClassifier
-            Model fitted on rows that are images; of a classifier the first layer.
+        estimator : GEM, GEMClassifier, LDG or another model with directions
+            Model fitted on images as rows of pixels; of a classifier the first layer, of a search
+            or pipeline the first part that has directions.
+        X, y : samples (n, d) and their labels, optional
+            For mean images of the classes of each pair.
         pairs : sequence of (numerator, denominator) labels, optional
             Pairs; by default the five pairs with the largest eigenvalues.
         n_filters : int, default=5
-            Maximum number of images of a pair.
+            Maximum number of directions per line; of a reduction there are three lines.
         image_shape : (rows, columns), optional
             Shape of the images; square by default.
         ax, **kwargs
-            As of `plot`.
+            As in `plot`.
 
         Returns
         -------
@@ -119,20 +132,35 @@ class FiltersDisplay:
         Raises
         ------
         ValueError
-            If the estimator is not a GEM, a pair has no direction, or the size of the rows does
-            not match the image.
+            If the estimator has no directions, a pair has none, or the number of columns does not
+            match the image.
         """
-        gem = gem_to_draw(estimator, "estimator")
+        found = directions_of(estimator, paired=pairs is not None)
         check_whole(n_filters, "n_filters", at_least=1)
-        shape = check_image_shape(gem.n_features_in_, image_shape)
-        chosen = leading_pairs(gem, 5) if pairs is None else check_pairs(pairs)
-        found = [columns_of(gem, pair)[:n_filters] for pair in chosen]
-        images = [gem.directions_[:, columns].T.reshape(-1, *shape) for columns in found]
-        values = [gem.eigenvalues_[columns] for columns in found]
-        return cls(images, values, chosen).plot(ax, **kwargs)
+        shape = check_image_shape(len(found.weights), image_shape)
+        weights = found.weights.T.reshape(-1, *shape)
+        if found.pairs is None:
+            starts = range(0, min(len(weights), 3 * n_filters), n_filters)
+            images = [weights[at : at + n_filters] for at in starts]
+            titles = [[f"component {at + k + 1}" for k in range(n_filters)] for at in starts]
+            return cls(images, titles, [""] * len(images)).plot(ax, **kwargs)
+        chosen = found.leading_pairs(5) if pairs is None else _check_pairs(pairs)
+        columns = [found.columns(pair)[:n_filters] for pair in chosen]
+        assert found.values is not None
+        titles = [[f"\u03bb = {found.values[c]:.3g}" for c in of] for of in columns]
+        means = None
+        if X is not None:
+            means = [_means(X, y, pair, shape) for pair in chosen]
+            titles = [
+                [*(f"mean of {short(label, 8)}" for label in pair), *rest]
+                for pair, rest in zip(chosen, titles, strict=True)
+            ]
+        told = "\u03bb: mean square of the first class / the second"
+        names = [f"{short(above)} against {short(below)}" for above, below in chosen]
+        return cls([weights[of] for of in columns], titles, names, means, told).plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> FiltersDisplay:
-        """Draw a line of images for each pair.
+        """Draw the lines of images.
 
         Parameters
         ----------
@@ -141,42 +169,67 @@ class FiltersDisplay:
             ``layout="constrained"`` of their figure makes room for titles. By default a new figure
             is made.
         **kwargs
-            Further arguments of `Axes.imshow`, such as ``cmap``.
+            Further arguments of `Axes.imshow` for the directions, such as ``cmap``.
 
         Returns
         -------
         FiltersDisplay
         """
-        width = max(len(images) for images in self.images)
-        names = [f"{above} against {below}" for above, below in self.pairs]
-        longer = max(0, max(map(len, names)) - 14)  # than what the figure has room for
-        size = 1.15 * width + 1.9 + 0.1 * longer, 1.28 * len(names) + 1.15
-        figure = panel_figure(ax, *size)
+        before = 0 if self.means is None else 2
+        width = before + max(len(images) for images in self.images)
+        names = [textwrap.fill(name, 11) for name in self.names]
+        room = 0.1 + 0.085 * max(len(line) for name in names for line in name.split("\n"))
+        figure = panel_figure(ax, max(1.05 * width + room, 3.6), 1.3 * len(names) + 0.95)
         axes = figure.subplots(len(names), width, squeeze=False)
-        options = {"cmap": FILTER_COLOURS, "vmin": -1, "vmax": 1, **kwargs}
+        options = {"cmap": "RdBu_r", "vmin": -1, "vmax": 1, **kwargs}
         self.images_ = []
-        for line, images, values, name in zip(
-            axes, self.images, self.eigenvalues, names, strict=True
-        ):
+        for place in axes.flat:
+            place.set_axis_off()
+        for number, (images, titles) in enumerate(zip(self.images, self.titles, strict=True)):
+            line = axes[number]
+            for place, mean, title in zip(
+                line, () if self.means is None else self.means[number], titles, strict=False
+            ):
+                place.imshow(mean, cmap="gray_r")
+                place.set_title(title, fontsize=9)
+                place.set_axis_on()
             drawn = []
-            for place, pixels, value in zip(line, images, values, strict=False):
-                drawn.append(place.imshow(pixels / np.abs(pixels).max(), **options))
-                place.set_title(f"\u03bb = {value:.3g}", fontsize=9)
+            for place, pixels, title in zip(line[before:], images, titles[before:], strict=False):
+                most = max(float(np.abs(pixels).max()), np.finfo(pixels.dtype).tiny)
+                drawn.append(place.imshow(pixels / most, **options))
+                place.set_title(title, fontsize=9)
+                place.set_axis_on()
+            for place in line:
                 place.set(xticks=[], yticks=[])
-            for place in line[len(drawn) :]:
-                place.set_axis_off()
-            line[0].set_ylabel(name, rotation=0, ha="right", va="center", labelpad=8)
+            line[0].set_ylabel(names[number], rotation=0, ha="right", va="center", labelpad=6)
             self.images_.append(drawn)
         bar = figure.colorbar(
-            self.images_[-1][-1], ax=axes, shrink=0.6, aspect=25, pad=0.03, ticks=[-1, 0, 1]
-        )
-        bar.ax.set_yticklabels(["negative", "0", "positive"])
-        bar.set_label("weight of the pixel, each image on its own scale")
-        told = (
-            "Directions that are large on the first class and small on the second\n"
-            "\u03bb: mean square on the first, where that on the second (with the ridge) is 1"
-        )
-        figure.suptitle(wrapped(told, figure, 11), fontsize=11)
+            self.images_[-1][-1], ax=axes, location="bottom", shrink=0.6, aspect=28, pad=0.03,
+            ticks=[-1, 0, 1], label="weight of a pixel, scaled per direction",
+        )  # fmt: skip
+        bar.ax.set_xticklabels(["negative", "0", "positive"])
+        if self.explanation:
+            figure.suptitle(wrapped(self.explanation, figure, 10), fontsize=10)
         self.axes_, self.ax_, self.colorbar_ = axes, axes[0, 0], bar
         self.figure_ = root_figure(self.ax_)
         return self
+
+
+def _check_pairs(pairs: Any) -> list[Pair]:
+    if not is_sequence(pairs) or not len(pairs):
+        raise ValueError(f"pairs: expected pairs of labels, got {show(pairs)}")
+    return [check_pair(pair, "pairs") for pair in pairs]
+
+
+def _means(X: Rows, y: Any, pair: Pair, shape: tuple[int, int]) -> Floats:
+    """Mean images of the classes of a pair, blank where there is no sample."""
+    check_rows(X, n_columns=shape[0] * shape[1])
+    samples: Any = X if hasattr(X, "tocsr") else np.asarray(X)
+    labels = np.asarray(y)
+    if labels.shape != (samples.shape[0],):
+        raise ValueError(f"y: expected {samples.shape[0]} labels, one per sample, got {show(y)}")
+    found = []
+    for label in pair:
+        own = samples[labels == label]
+        found.append(np.asarray(own.mean(axis=0) if own.shape[0] else np.zeros(shape)))
+    return np.stack([mean.reshape(shape) for mean in found])

@@ -1,4 +1,4 @@
-"""Eigenvalues of a fitted GEM."""
+"""Eigenvalues of a fitted model."""
 
 from __future__ import annotations
 
@@ -9,14 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.types import Floats
-from eigenfeat._base.validation import check_whole
-from eigenfeat.plotting.arguments import panel_figure, plain, root_figure, wrapped
-from eigenfeat.plotting.colours import MUTED, SPECTRUM_COLOURS
-from eigenfeat.plotting.directions import columns_of, gem_to_draw, leading_pairs
+from eigenfeat._base.validation import check_whole, show
+from eigenfeat.plotting.directions import Pair, directions_of
+from eigenfeat.plotting.figures import (
+    BLUE,
+    CLASS_COLOURS,
+    MUTED,
+    legend_above,
+    number_integers,
+    panel_figure,
+    plain,
+    root_figure,
+    short,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.colorbar import Colorbar
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
     from matplotlib.lines import Line2D
@@ -24,35 +32,35 @@ if TYPE_CHECKING:
 
 __all__ = ["SpectrumDisplay"]
 
-Pair = tuple[Hashable, Hashable]
+MOST_NAMED = 20  # classes beside a matrix
 
 
 class SpectrumDisplay:
-    """Eigenvalues by rank for every pair of classes, and the largest of each pair as a matrix.
+    """Eigenvalues of pairs of classes by rank, the largest also as a matrix; or of components.
+
+    Pairs with a large eigenvalue are separated by their first direction alone.
 
     Parameters
     ----------
-    eigenvalues : mapping of (numerator, denominator) labels to (k,) arrays
-        Eigenvalues by rank of each pair; pairs with the largest eigenvalues come first.
-    labels : sequence of labels
+    eigenvalues : mapping of (numerator, denominator) labels to (k,) arrays, or (m,) array
+        Eigenvalues by rank of each pair, pairs with the largest first; or those of components.
+    labels : sequence of labels, optional
         Classes in the order of the matrix.
     threshold : float, optional
-        Smallest eigenvalue that the model kept, which is drawn as a line if it is positive.
+        Smallest eigenvalue that the model keeps, which is drawn as a line if it is positive.
+    of : str, default="eigenvalue"
+        Name of the vertical axis.
 
     Attributes
     ----------
-    axes_ : (2,) array of Axes
+    axes_ : (2,) or (1,) array of Axes
         Axes of the curves and of the matrix.
-    ax_ : Axes
-        Axes of the curves.
-    figure_ : Figure
-        The whole figure.
-    lines_ : dict of pairs of labels to Line2D
+    ax_, figure_ : Axes, Figure
+        Axes of the curves, and the whole figure.
+    lines_ : list or dict of pairs of labels to Line2D
         The curve of each pair.
-    image_ : AxesImage
+    image_ : AxesImage or None
         The matrix, numerators in lines and denominators in columns.
-    colorbar_ : Colorbar
-        Colour bar of the matrix.
 
     Examples
     --------
@@ -69,16 +77,17 @@ class SpectrumDisplay:
     ax_: Axes
     figure_: Figure
     lines_: dict[Pair, Line2D]
-    image_: AxesImage
-    colorbar_: Colorbar
+    image_: AxesImage | None
 
     def __init__(
         self,
-        eigenvalues: Mapping[Pair, Floats],
-        labels: Sequence[Hashable],
+        eigenvalues: Mapping[Pair, Floats] | Floats,
+        labels: Sequence[Hashable] = (),
         threshold: float | None = None,
+        of: str = "eigenvalue",
     ) -> None:
-        self.eigenvalues, self.labels, self.threshold = eigenvalues, labels, threshold
+        self.eigenvalues, self.labels = eigenvalues, labels
+        self.threshold, self.of = threshold, of
 
     @classmethod
     def from_estimator(
@@ -88,10 +97,11 @@ class SpectrumDisplay:
 
         Parameters
         ----------
-        estimator : GEM or GEMClassifier
-            Fitted model; of a classifier the first layer.
+        estimator : GEM, GEMClassifier, LDG or another model with eigenvalues
+            Fitted model; of a classifier the first layer, of a search or pipeline the first part
+            that has directions.
         n_named, ax, **kwargs
-            As of `plot`.
+            As in `plot`.
 
         Returns
         -------
@@ -100,26 +110,27 @@ class SpectrumDisplay:
         Raises
         ------
         ValueError
-            If the estimator is not a GEM.
+            If the estimator has no eigenvalues.
         """
-        gem = gem_to_draw(estimator, "estimator")
-        pairs = leading_pairs(gem, len(gem.ranks_))
-        values = {pair: gem.eigenvalues_[columns_of(gem, pair)] for pair in pairs}
-        labels = [label for label in gem.classes_ if label in gem.pairs_]
-        # Clusters and groups of classes have other names.
-        labels += [name for name in dict.fromkeys(gem.pairs_.ravel()) if name not in labels]
-        limit = gem.threshold if isinstance(gem.threshold, (int, float)) else None
-        return cls(values, labels, limit).plot(ax, n_named=n_named, **kwargs)
+        found = directions_of(estimator)
+        if found.values is None:
+            raise ValueError(f"estimator: expected one with eigenvalues, got {show(estimator)}")
+        if found.pairs is None:
+            return cls(found.values, of=found.of).plot(ax, n_named=n_named, **kwargs)
+        values = {pair: found.values[found.columns(pair)] for pair in found.leading_pairs()}
+        return cls(values, found.labels, found.threshold).plot(ax, n_named=n_named, **kwargs)
 
     def plot(self, ax: Axes | None = None, *, n_named: int = 3, **kwargs: Any) -> SpectrumDisplay:
-        """Draw the curves and the matrix.
+        """Draw the curves and, for pairs of classes, the matrix.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Axes of a grid of subplots. They are switched off, and the two panels take their place;
+            Axes of a grid of subplots. They are switched off, and the panels take their place;
             ``layout="constrained"`` of their figure makes room for titles. By default a new figure
             is made.
+        n_named : int, default=3
+            Number of pairs, those with the largest eigenvalues, whose curves are named.
         **kwargs
             Further arguments of `Axes.plot` for all curves.
 
@@ -128,31 +139,33 @@ class SpectrumDisplay:
         SpectrumDisplay
         """
         check_whole(n_named, "n_named", at_least=0)
-        figure = panel_figure(ax, 11.0, 4.6)
-        self.axes_ = figure.subplots(1, 2, width_ratios=[1.15, 1])
-        self.ax_ = self.axes_[0]
+        paired = isinstance(self.eigenvalues, Mapping)
+        figure = panel_figure(ax, 9.6 if paired else 6.0, 4.4 if paired else 3.4)
+        self.axes_ = figure.subplots(1, 1 + paired, squeeze=False)[0]
+        self.ax_, self.image_, self.lines_ = self.axes_[0], None, {}
         self.figure_ = root_figure(self.ax_)
-        self._draw_curves(n_named, kwargs)
-        self.image_ = self._draw_largest(self.axes_[1])
-        self.colorbar_ = figure.colorbar(
-            self.image_, ax=self.axes_[1], label="largest eigenvalue (log scale)"
-        )
-        for axis in (self.colorbar_.ax.yaxis, self.ax_.yaxis):
-            _number_plainly(axis)
-        told = (
-            "Eigenvalue: mean square of the first class along a direction, "
-            "where that of the second (with the ridge) is 1"
-        )
-        figure.suptitle(wrapped(told, figure, 11), fontsize=11)
+        curves = self.eigenvalues if isinstance(self.eigenvalues, Mapping) else None
+        if curves is not None:
+            self._draw_pairs(curves, n_named, kwargs)
+            self.image_ = self._draw_matrix(curves, figure)
+        else:
+            values = np.asarray(self.eigenvalues)
+            style = {"color": BLUE, "lw": 1.4, "marker": "o", "ms": 4, **kwargs}
+            (self.lines_[("", "")],) = self.ax_.plot(np.arange(1, len(values) + 1), values, **style)
+            self.ax_.set(xlabel="component", ylabel=self.of)
+        number_integers(self.ax_)
+        plain(self.ax_, grid="y")
         return self
 
-    def _draw_curves(self, n_named: int, options: Mapping[str, Any]) -> None:
-        ax, self.lines_ = self.ax_, {}
-        for place, (pair, values) in reversed(list(enumerate(self.eigenvalues.items()))):
+    def _draw_pairs(
+        self, curves: Mapping[Pair, Floats], n_named: int, options: Mapping[str, Any]
+    ) -> None:
+        ax = self.ax_
+        for place, (pair, values) in reversed(list(enumerate(curves.items()))):
             style: dict[str, Any] = {"lw": 0.7, "color": MUTED, "alpha": 0.6}
             if place < n_named:
-                name = f"{pair[0]} against {pair[1]}"
-                style = {"lw": 2, "color": f"C{place}", "zorder": 3, "label": name}
+                name = f"{short(pair[0], 16)} against {short(pair[1], 16)}"
+                style = {"lw": 2, "color": CLASS_COLOURS[place % 7], "zorder": 3, "label": name}
             ranks = np.arange(1, len(values) + 1)
             (self.lines_[pair],) = ax.plot(ranks, values, **{**style, **options})
         if self.threshold is not None and self.threshold > 0:
@@ -162,27 +175,31 @@ class SpectrumDisplay:
                 textcoords="offset points",
             )  # fmt: skip
         ax.set_yscale("log")
-        ax.set(xlabel="rank of the direction within its pair", ylabel="eigenvalue (log scale)")
-        ax.set_title(f"All {len(self.eigenvalues)} class pairs, one line each", fontsize=10)
-        if n_named:
-            named = list(self.lines_.values())[::-1][:n_named]  # the largest above
-            ax.legend(handles=named, title="largest", fontsize=9)
-        plain(ax)
+        ax.set(xlabel="rank within the pair", ylabel=f"{self.of} (log scale)")
+        ax.set_title(f"Eigenvalues of {len(curves)} pairs of classes", fontsize=10)
+        _number_plainly(ax.yaxis)
+        named = list(self.lines_.values())[::-1][:n_named]
+        if named:
+            legend_above(ax, named)
 
-    def _draw_largest(self, ax: Axes) -> AxesImage:
+    def _draw_matrix(self, curves: Mapping[Pair, Floats], figure: Any) -> AxesImage:
         from matplotlib.colors import LogNorm
 
-        labels = list(self.labels)
+        ax, labels = self.axes_[1], list(self.labels)
+        place = {label: number for number, label in enumerate(labels)}
         matrix = np.full((len(labels), len(labels)), np.nan)
-        for (above, below), values in self.eigenvalues.items():
-            matrix[labels.index(above), labels.index(below)] = values[0]
-        image = ax.imshow(matrix, cmap=SPECTRUM_COLOURS, norm=LogNorm())
-        names = [str(label) for label in labels]
-        if len(names) <= 30:
-            ax.set_xticks(range(len(names)), names)
+        for (above, below), values in curves.items():
+            matrix[place[above], place[below]] = values[0]
+        image: AxesImage = ax.imshow(matrix, cmap="viridis", norm=LogNorm())
+        names = [short(label, 12) for label in labels]
+        if len(names) <= MOST_NAMED:
+            upright = max(map(len, names)) <= 3
+            ax.set_xticks(range(len(names)), names, rotation=0 if upright else 90)
             ax.set_yticks(range(len(names)), names)
-        ax.set(xlabel="class kept small (denominator)", ylabel="class made large (numerator)")
+        ax.set(xlabel="denominator (small)", ylabel="numerator (large)")
         ax.set_title("Largest eigenvalue of each pair", fontsize=10)
+        bar = figure.colorbar(image, ax=ax, shrink=0.85)
+        _number_plainly(bar.ax.yaxis)
         return image
 
 

@@ -1,107 +1,131 @@
-"""What a model makes of rows with labels: predictions, probabilities and what is confused.
-
-A transformer predicts nothing. What its features are worth is measured by a classifier on the
-features of these rows, each row by a model that has not seen it.
-"""
+"""What a report is about: a fitted model, samples with labels, and the predictions for them."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_regressor
+from sklearn.metrics import confusion_matrix
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.neighbors import NearestNeighbors
 
-from eigenfeat._base.types import Floats, Labels, Rows
+from eigenfeat._base.validation import check_whole, show
 from eigenfeat.linear.logistic import MultinomialLogit
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-    from sklearn.base import BaseEstimator
+from eigenfeat.plotting.figures import is_sequence
 
 __all__ = [
-    "N_NEIGHBORS",
-    "Evidence",
-    "features_of",
-    "gathered",
-    "neighbour_labels",
-    "quietly",
-    "standard_error",
+    *("N_NEIGHBORS", "Case", "case_of", "features_of", "image_shape_of", "neighbour_labels"),
+    *("quietly", "standard_error"),
 ]
 
-N_NEIGHBORS, N_FOLDS = 3, 5
-LEAST_CHANCE = float(np.finfo(np.float32).tiny)
+N_FOLDS, N_NEIGHBORS = 5, 3
+MOST_DENSE = 20_000  # columns of a sparse matrix
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
-    """Rows with labels that the model knows, and its predictions.
+class Case:
+    """A model, samples whose labels it knows, and its predictions for them.
 
     Attributes
     ----------
-    X, y : rows and labels
+    model : estimator
+    X : array, sparse matrix or data frame
+        Samples.
+    y : (n,) array
+        Labels, or values for a regressor.
+    names : list of str
+        Names of columns.
+    shape : tuple of int or None
+        Shape of the images whose pixels the columns are.
+    random_state : int
     classes : (k,) array
-    predicted : (n,) array of int
-        Classes by number.
-    true : (n,) array of int
-    chances : (n, k) array or None
+        Empty for a regressor.
+    true, predicted : (n,) arrays
+        Classes by number; predicted values of a regressor.
+    proba : (n, k) array or None
         Probabilities.
     by : str
-        What predicted: "the model", or the classifier on its features.
+        "the model", or the classifier that was fitted on a transformer's features.
+    features : (n, m) array or None
+        Features of a transformer.
     unknown : int
-        Rows that were left out, since the model does not know their labels.
+        Number of samples that were left out, since the model does not know their labels.
     """
 
+    model: Any
     X: Any
     y: NDArray[Any]
+    names: list[str]
+    shape: tuple[int, int] | None
+    random_state: int
     classes: NDArray[Any]
-    predicted: NDArray[np.intp]
-    true: NDArray[np.intp]
-    chances: NDArray[np.float64] | None
-    by: str
-    unknown: int
+    true: NDArray[Any]
+    predicted: NDArray[Any]
+    proba: NDArray[np.float64] | None
+    by: str = "the model"
+    features: NDArray[np.float64] | None = None
+    unknown: int = 0
 
     @property
     def right(self) -> NDArray[np.bool_]:
-        """(n,) array: whether a row is predicted as what it is."""
+        """(n,) array: whether predictions are correct."""
         return np.asarray(self.predicted == self.true)
 
     @property
-    def accuracy(self) -> float:
-        """Share of rows that are right."""
-        return float(self.right.mean())
+    def labels(self) -> list[str]:
+        """Names of the classes."""
+        return [str(label) for label in self.classes.tolist()]
 
     @property
     def confusion(self) -> NDArray[np.int64]:
-        """(k, k) array: a row a true class, a column a predicted one."""
-        k = len(self.classes)
-        counts = np.zeros((k, k), dtype=np.int64)
-        np.add.at(counts, (self.true, self.predicted), 1)
-        return counts
+        """(k, k) array: true classes in rows, predicted ones in columns."""
+        return np.asarray(
+            confusion_matrix(self.true, self.predicted, labels=np.arange(len(self.classes)))
+        )
 
-    @property
-    def losses(self) -> NDArray[np.float64] | None:
-        """(n,) array: negative logarithms of the true class's probability."""
-        if self.chances is None:
-            return None
-        return _losses(self.chances, self.true)
-
-    def __len__(self) -> int:
-        return len(self.true)
+    def first(self, n: int) -> Case:
+        """The case of the first n samples."""
+        parts = ("X", "y", "true", "predicted", "proba")
+        found: dict[str, Any] = {name: getattr(self, name) for name in parts}
+        found = {name: None if part is None else part[:n] for name, part in found.items()}
+        return replace(self, **found)
 
 
-def gathered(
-    model: BaseEstimator, X: Floats | csr_array, y: Labels, random_state: int
-) -> Evidence | None:
-    """The evidence about a classifier or a transformer; None of a regressor."""
+def case_of(model: Any, X: Any, y: NDArray[Any], image_shape: Any, random_state: int) -> Case:
+    """Predict samples with a fitted classifier, regressor or transformer.
+
+    A transformer predicts nothing. Its features are measured on these samples: by logistic
+    regression in folds for GEM, by the three nearest neighbours among the others for reductions.
+    """
+    known_names = getattr(model, "feature_names_in_", None)
+    if hasattr(X, "iloc"):
+        if known_names is not None and set(known_names) <= set(X.columns):
+            X = X[list(known_names)]
+        names = [str(name) for name in X.columns]
+    else:
+        X = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
+        names = [] if known_names is None else [str(name) for name in known_names]
+    if np.ndim(X) < 2 and not hasattr(X, "tocsr"):
+        raise ValueError(f"X: expected at least two dimensions, got shape {np.shape(X)}")
+    d = int(X.shape[1])
+    if X.shape[0] != len(y):
+        raise ValueError(f"y: expected {X.shape[0]} labels, one per sample, got {show(y)}")
+    names = names if len(names) == d else [f"column {j}" for j in range(d)]
+    shape = image_shape_of(image_shape, X, d)
+    none = np.empty(0)
     if is_regressor(model):
-        return None
+        with quietly():
+            values = np.asarray(model.predict(X), dtype=np.float64)
+        y = np.asarray(y, dtype=np.float64)
+        if values.shape != y.shape:
+            raise ValueError(f"y: expected shape {values.shape}, got {y.shape}")
+        return Case(model, X, y, names, shape, random_state, none, y, values, None)
     predicts = callable(getattr(model, "predict", None)) and hasattr(model, "classes_")
     classes = np.asarray(model.classes_) if predicts else np.unique(y)
     number = {label: code for code, label in enumerate(classes.tolist())}
@@ -112,74 +136,103 @@ def gathered(
             f"y: expected labels among those of the model, {classes.tolist()[:20]}, got "
             f"{sorted(set(y.tolist()), key=str)[:20]}"
         )
-    X, y, codes = X[known], y[known], codes[known]
-    rest = (int((~known).sum()),)
+    if not known.all():
+        X, y, codes = X[known], y[known], codes[known]
+    case = Case(
+        model, X, y, names, shape, random_state, classes, codes, codes, None,
+        unknown=int((~known).sum()),
+    )  # fmt: skip
     with quietly():
         if not predicts:
-            found = _of_features(model, X, codes, len(classes), random_state)
-            return Evidence(X, y, classes, found[0], codes, found[1], found[2], *rest)
-        if callable(getattr(model, "predict_proba", None)):
-            chances = np.asarray(model.predict_proba(X), dtype=float)
-            of = chances.argmax(axis=1)
-            return Evidence(X, y, classes, of, codes, chances, "the model", *rest)
+            return _of_features(case)
         labels = np.asarray(model.predict(X)).tolist()
-    of = np.array([number[label] for label in labels], dtype=np.intp)
-    return Evidence(X, y, classes, of, codes, None, "the model", *rest)
+        proba = None
+        if callable(getattr(model, "predict_proba", None)):
+            proba = np.asarray(model.predict_proba(X), dtype=np.float64)
+    predicted = np.array([number[label] for label in labels], dtype=np.intp)
+    return replace(case, predicted=predicted, proba=proba)
 
 
-def features_of(model: BaseEstimator, X: Rows) -> NDArray[np.float64]:
-    """Features of rows as a dense array."""
+def _of_features(case: Case) -> Case:
+    """With predictions from features: logistic regression for GEM, otherwise neighbours."""
+    features, k = features_of(case.model, case.X), len(case.classes)
+    folds = min(N_FOLDS, int(np.bincount(case.true, minlength=k).min()))
+    if not hasattr(case.model, "expansion") or folds < 2 or k < 2:
+        predicted = neighbour_labels(features, case.true, k)
+        by = f"{N_NEIGHBORS} nearest neighbours in the features of the other samples"
+    else:
+        splits = StratifiedKFold(folds, shuffle=True, random_state=case.random_state)
+        predicted = cross_val_predict(MultinomialLogit(), features, case.true, cv=splits)
+        by = f"logistic regression on its features in {folds} folds"
+    return replace(case, predicted=predicted, features=features, by=by)
+
+
+def features_of(model: Any, X: Any) -> NDArray[np.float64]:
+    """Features of samples as a dense array."""
     with quietly():
         found = model.transform(X)
     dense = found.toarray() if hasattr(found, "toarray") else found
     return np.asarray(dense, dtype=np.float64)
 
 
-def neighbour_labels(
-    features: NDArray[np.float64], codes: NDArray[np.intp], k: int
-) -> NDArray[np.intp]:
-    """For each row the commonest class of its nearest neighbours among the others."""
+def neighbour_labels(features: Any, codes: NDArray[np.intp], k: int) -> NDArray[np.intp]:
+    """For each sample, the most common class of its nearest neighbours among the others."""
     wanted = min(N_NEIGHBORS, len(codes) - 1)
     if wanted < 1:
         return codes.copy()
-    search = NearestNeighbors(n_neighbors=wanted).fit(features)
-    near = codes[search.kneighbors(return_distance=False)]
+    near = codes[NearestNeighbors(n_neighbors=wanted).fit(features).kneighbors(
+        return_distance=False)]  # fmt: skip
     votes = np.zeros((len(codes), k))
-    for place in range(wanted):  # of equally many, the class of the nearest
+    for place in range(wanted):  # on a tie, the class of the nearest
         np.add.at(votes, (np.arange(len(codes)), near[:, place]), 1 - 0.01 * place)
     return np.asarray(votes.argmax(axis=1))
 
 
 def standard_error(share: float, n: int) -> float:
-    """Standard error of a share of n independent rows."""
+    """Standard error of a share of n independent samples."""
     return float(np.sqrt(share * (1 - share) / n))
 
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Without the warning that rows have no names of columns, and without those of loose fits."""
+    """Without warnings, such as that samples have no names of columns."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 
 
-def _of_features(
-    model: Any, X: Any, codes: NDArray[np.intp], k: int, random_state: int
-) -> tuple[NDArray[np.intp], NDArray[np.float64] | None, str]:
-    features = features_of(model, X)
-    least = int(np.bincount(codes, minlength=k).min())
-    folds = min(N_FOLDS, least)
-    if not hasattr(model, "expansion") or folds < 2 or k < 2:
-        nearest = f"{N_NEIGHBORS} nearest neighbours among the features of the other rows"
-        return neighbour_labels(features, codes, k), None, nearest
-    splitter = StratifiedKFold(folds, shuffle=True, random_state=random_state)
-    chances = cross_val_predict(
-        MultinomialLogit(), features, codes, cv=splitter, method="predict_proba"
-    )
-    linear = f"logistic regression on the features of the other rows, in {folds} folds"
-    return chances.argmax(axis=1), np.asarray(chances, dtype=float), linear
+def image_shape_of(wanted: Any, X: Any, d: int) -> tuple[int, int] | None:
+    """The shape of samples that are images; with "auto", of square ones with alike neighbours.
 
+    Columns are taken for pixels if d is a square of at least 5 x 5, and neighbours in the square
+    are correlated by 0.2 more, on average, than pixels that are half a side apart.
+    """
+    if wanted is None:
+        return None
+    if not isinstance(wanted, str):
+        if not is_sequence(wanted) or len(wanted) != 2:
+            raise ValueError(f"image_shape: expected rows and columns, got {show(wanted)}")
+        rows, columns = (check_whole(size, "image_shape", at_least=1) for size in wanted)
+        if rows * columns != d:
+            raise ValueError(f"image_shape: expected {d} pixels, got {rows} x {columns}")
+        return rows, columns
+    if wanted != "auto":
+        raise ValueError(f"image_shape: expected rows and columns, 'auto' or None, got {wanted!r}")
+    side = round(d**0.5)
+    if side * side != d or side < 5 or d > MOST_DENSE or len(X.shape) != 2 or hasattr(X, "iloc"):
+        return None
+    first = X[:500].toarray() if hasattr(X, "toarray") else X[:500]
+    if len(first) < 20 or first.dtype.kind not in "fiub" or not np.isfinite(first).all():
+        return None
+    varied = first.std(axis=0, dtype=np.float64) > 0
+    scaled = (first - first.mean(axis=0)) / np.where(varied, first.std(axis=0), 1)
+    grid, varied = scaled.reshape(-1, side, side), varied.reshape(side, side)
 
-def _losses(chances: NDArray[np.float64], codes: NDArray[np.intp]) -> NDArray[np.float64]:
-    true = chances[np.arange(len(codes)), codes]
-    return np.asarray(-np.log(np.maximum(true, LEAST_CHANCE)))
+    def correlation(down: int, right: int) -> float:
+        a, b = (slice(down, None), slice(right, None)), (slice(side - down), slice(side - right))
+        both = varied[a] & varied[b]
+        products = (grid[(slice(None), *a)] * grid[(slice(None), *b)]).mean(axis=0)
+        return float(products[both].mean()) if both.any() else 0.0
+
+    near = min(correlation(0, 1), correlation(1, 0))
+    return (side, side) if near > correlation(side // 2, side // 2) + 0.2 else None

@@ -142,8 +142,6 @@ def plots(reliable):
     """Functions of eigenfeat.plotting, and good arguments."""
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     gem = ef.GEM(n_directions=2).fit(X, Y)
-    curve = {1: [0.5, 0.6], 2: [0.6, 0.7]}
-    accuracies = {"Wine": {"A": [0.5, 0.6], "B": [0.4, 0.6]}}
     return {
         "FiltersDisplay.from_estimator": {
             **{"estimator": gem, "pairs": None, "n_filters": 1, "image_shape": (2, 2)},
@@ -152,8 +150,6 @@ def plots(reliable):
             **{"estimator": gem, "X": X, "y": Y, "pair": None, "rank": 0, "ax": None},
         },
         "SpectrumDisplay.from_estimator": {"estimator": gem, "n_named": 3},
-        "plot_errors": {"errors": {"GEM": [0.1, 0.2]}, "ax": None, "best": ""},
-        "leading_pairs": {"gem": gem, "count": 2},
         "EarlyCurvesDisplay": {
             **{"curves": {"a": ([0.5, 0.9], [0.6, 0.8])}, "score": "reliability"},
             **{"n_samples": 4, "named": 2, "ax": None},
@@ -165,11 +161,11 @@ def plots(reliable):
             "calibration": incomplete.calibrate(reliable, X, Y, agreement=0.5),
             "ax": None,
         },
-        "plot_accuracy": {"curves": {"a": curve}, "ax": None, "styles": None, "whole": ()},
-        "plot_accuracies": {"panels": {"p": {"a": curve}}, "title": "t", "whole": ()},
-        "plot_sparsity": {"nonzeros": {"a": [1, 2]}, "n_columns": 3, "ax": None},
         "EmbeddingDisplay": {"features": X[:, :2], "y": Y, "ax": None},
-        "plot_comparison": {"accuracies": accuracies, "best": "A", "printed": None},
+        "EarlyTimesDisplay": {
+            **{"time": [1, 4], "label": ["a", "b"], "n_samples": 4, "final": None, "y": None},
+            "ax": None,
+        },
     }
 
 
@@ -177,16 +173,11 @@ PLOTS = {
     "FiltersDisplay.from_estimator": ["estimator", "pairs", "n_filters", "image_shape"],
     "ProjectionsDisplay.from_estimator": ["estimator", "X", "y", "pair", "rank", "ax"],
     "SpectrumDisplay.from_estimator": ["estimator", "n_named"],
-    "plot_errors": ["errors", "ax", "best"],
-    "leading_pairs": ["gem", "count"],
     "EarlyCurvesDisplay": ["curves", "score", "n_samples", "named", "ax"],
     "EarlyDecisionDisplay.from_estimator": ["estimator", "row", "reliability", "times"],
     "EarlyCalibrationDisplay": ["calibration", "ax"],
-    "plot_accuracy": ["curves", "ax", "styles", "whole"],
-    "plot_accuracies": ["panels", "whole"],
-    "plot_sparsity": ["nonzeros", "n_columns", "ax"],
     "EmbeddingDisplay": ["features", "y", "ax"],
-    "plot_comparison": ["accuracies", "best", "printed"],
+    "EarlyTimesDisplay": ["time", "label", "n_samples", "final", "y", "ax"],
 }
 
 

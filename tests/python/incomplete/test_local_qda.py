@@ -65,7 +65,8 @@ def test_two_classes_and_probabilities(rng):
     X, y = load_iris(return_X_y=True)
     X, y = X[50:], y[50:]
     model = LocalQDA(8, variance_floor=1e-2).fit(X, y)
-    scores = np.array([plain(X, y, x, 8, 1e-2) for x in X[::7]])
+    floor = 1e-2 * X.var(axis=0).mean()
+    scores = np.array([plain(X, y, x, 8, floor) for x in X[::7]])
     assert_allclose(model.decision_function(X[::7]), scores[:, 1] - scores[:, 0], rtol=1e-8)
     assert_allclose(model.predict_proba(X[::7]).sum(axis=1), 1.0)
 
@@ -146,6 +147,7 @@ def test_ties_go_to_the_lower_row_number():
     y = np.repeat([0, 1], 4)
     means, _ = LocalQDA(2).fit(X, y).local_gaussians([[0.0, 0.0]])
     assert_array_equal(means[0], [[0.0, 0.0], [0.0, 0.0]])
+    # Columns of X have the variance 2.5.
     means, variances = LocalQDA(3, variance_floor=0.5).fit(X, y).local_gaussians([[0.0, 0.0]])
     assert_allclose(means[0], [[0.0, 1 / 3], [-1.0, 0.0]], rtol=1e-15, atol=1e-16)
-    assert_allclose(variances[0, 0], [2 / 3 + 0.5, 2 / 9 + 0.5], rtol=1e-15)
+    assert_allclose(variances[0, 0], [2 / 3 + 1.25, 2 / 9 + 1.25], rtol=1e-15)

@@ -10,6 +10,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
 
 from eigenfeat.incomplete import (
+    ECTS,
     GaussianCompletion,
     ReliableClassifier,
     ReliableClassifierCV,
@@ -20,6 +21,7 @@ from eigenfeat.plotting import (
     EarlyCalibrationDisplay,
     EarlyCurvesDisplay,
     EarlyDecisionDisplay,
+    EarlyTimesDisplay,
 )
 
 pytest.importorskip("matplotlib")
@@ -78,7 +80,7 @@ def test_another_estimator_is_refused(display, model):
         draw(display, wrong)
     with pytest.raises(NotFittedError):
         draw(display, clone(model))
-    with pytest.raises(ValueError, match="ax: expected Matplotlib's axes or None, got 3"):
+    with pytest.raises(ValueError, match="ax: expected Matplotlib axes or None, got 3"):
         draw(display, model, ax=3)
 
 
@@ -121,6 +123,64 @@ def test_curves_are_times_and_scores(model, score):
     assert_array_equal(both.lines_["other"].get_xydata(), [[1, 0.5], [2, 0.6]])
 
 
+def test_taus_near_to_each_other_are_written_once(model):
+    curve = reliability_curve(model, SERIES[80:], LABELS[80:], np.linspace(0.9, 0.91, 40))
+    assert 1 <= len(EarlyCurvesDisplay({"ours": curve}).plot().ax_.texts) < 40
+    assert not EarlyCurvesDisplay({"ours": curve}).plot(named=0).ax_.texts
+
+
+@pytest.mark.parametrize("with_y", [False, True])
+def test_times_against_plain_loops(model, with_y, tmp_path):
+    rows, truth = SERIES[80:], LABELS[80:]
+    ax, _ = two_axes()
+    y = truth if with_y else None
+    display = EarlyTimesDisplay.from_estimator(model, rows, y, reliability=0.7, ax=ax)
+    assert display.ax_ is ax
+    early, final = model.predict_early(rows, 0.7), model.predict(rows)
+    group = truth if with_y else final
+    expected = sorted(range(len(rows)), key=lambda i: (group[i], early.time[i], i))
+    assert display.order_.tolist() == expected
+    image = np.asarray(display.image_.get_array())
+    for line, i in enumerate(expected):
+        code = 1 + ["down", "up"].index(early.label[i])
+        want = [0 if t < early.time[i] else code for t in range(D)]
+        assert image[line].tolist() == want
+    wrong = [k for k, i in enumerate(expected) if early.label[i] != final[i]]
+    assert wrong
+    assert display.crosses_.get_ydata().tolist() == [k + 0.5 for k in wrong]
+    assert display.crosses_.get_xdata().tolist() == [early.time[expected[k]] for k in wrong]
+    share = np.mean(early.label == final)
+    assert ax.get_title() == f"required reliability 0.7: {share:.1%} of early labels are final"
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["down", "up"]
+    assert ax.get_ylabel() == ("true class" if with_y else "label of complete series")
+    display.figure_.savefig(tmp_path / "picture.png")
+
+
+def test_times_of_other_early_classifiers_and_of_results():
+    ects = ECTS().fit(SERIES[:30], LABELS[:30])
+    assert (
+        "of early labels are final"
+        in EarlyTimesDisplay.from_estimator(ects, SERIES[80:]).ax_.get_title()
+    )
+    plain = EarlyTimesDisplay([3, 1, 2], ["b", "a", "b"], 4).plot(title="three")
+    assert plain.order_.tolist() == [1, 2, 0]
+    assert plain.crosses_ is None
+    assert plain.ax_.get_title() == "three"
+    many = EarlyTimesDisplay(1 + np.arange(9000) % 7, np.arange(9000) % 3, 7).plot()
+    assert many.image_.get_array().shape == (3000, 7)
+
+
+def test_wrong_times_are_named():
+    with pytest.raises(ValueError, match=r"time: expected integers in 1\.\.4, got"):
+        EarlyTimesDisplay([0, 5], ["a", "b"], 4).plot()
+    with pytest.raises(ValueError, match="time: expected integers in one dimension"):
+        EarlyTimesDisplay([0.5], ["a"], 4).plot()
+    with pytest.raises(ValueError, match="final: expected 2 labels"):
+        EarlyTimesDisplay([1, 2], ["a", "b"], 4, final=["a"]).plot()
+    with pytest.raises(ValueError, match="estimator: expected one with predict_early"):
+        EarlyTimesDisplay.from_estimator(LinearDiscriminantAnalysis(), SERIES)
+
+
 def test_a_wrong_score_is_named(model):
     with pytest.raises(ValueError, match="score: expected one of reliability, accuracy"):
         draw(EarlyCurvesDisplay, model, score="speed")
@@ -146,6 +206,23 @@ def test_a_decision_has_known_samples_and_completions(model, channels):
             assert_allclose(mean.get_ydata(), completed[channel, t - 1 :])
     traced = fitted.predict_early(X[90][None], trace=True)
     assert_allclose(display.trace_line_.get_ydata(), traced.trace_reliability[0])
+
+
+def test_a_decision_says_what_is_known(model):
+    early = model.predict_early(SERIES[90][None], 0.9, trace=True)
+    time = int(early.time[0])
+    display = EarlyDecisionDisplay.from_estimator(
+        model, SERIES[90], reliability=0.9, times=[1, time]
+    )
+    first, last = display.axes_[0]
+    assert first.get_title().startswith("1 samples: no decision\n")
+    assert last.get_title() == f"{time} samples: decision\n{early.label[0]}"
+    names = [text.get_text() for text in display.trace_ax_.get_legend().get_texts()]
+    assert "required: 0.9" in names
+    with pytest.raises(ValueError, match=r"row: expected shape \(12,\), got \(11,\)"):
+        EarlyDecisionDisplay.from_estimator(model, SERIES[90][:11])
+    with pytest.raises(ValueError, match="curves: expected a mapping of curves by method"):
+        EarlyCurvesDisplay({}).plot()
 
 
 def test_what_is_no_classifier_is_named():

@@ -1,11 +1,17 @@
-"""Displays of a fitted GEM: artists have the model's numbers, on new axes and on given ones."""
+"""Displays of directions: artists have the model's numbers, on new axes and on given ones."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from every_estimator import X, Y
+from matplotlib import rc_context
+from sklearn.decomposition import NMF, PCA
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import eigenfeat as ef
 from eigenfeat.plotting import (
@@ -58,15 +64,16 @@ def test_new_axes_and_given_ones(display, gem, tmp_path):
 
 @pytest.mark.parametrize("display", DISPLAYS)
 def test_another_estimator_is_refused(display, gem):
-    with pytest.raises(ValueError, match="estimator: expected a fitted GEM, got LDG"):
-        draw(display, ef.LDG(n_components=2, gamma=0.5, n_neighbors=5).fit(X, Y))
-    with pytest.raises(ValueError, match="estimator: expected a fitted GEM, got 3"):
+    wanted = "GEM" if display is ProjectionsDisplay else "model with directions"
+    with pytest.raises(ValueError, match=f"estimator: expected a fitted {wanted}.*, got Multin"):
+        draw(display, ef.MultinomialLogit().fit(X, Y))
+    with pytest.raises(ValueError, match=f"estimator: expected a fitted {wanted}.*, got 3"):
         draw(display, 3)
-    with pytest.raises(ValueError, match="estimator: expected a GEM with directions, got none"):
+    with pytest.raises(ValueError, match="estimator: expected a model with directions, got none"):
         draw(display, ef.GEM(threshold=1e9).fit(X, Y))
     with pytest.raises(NotFittedError):
         draw(display, ef.GEM())
-    with pytest.raises(ValueError, match="ax: expected Matplotlib's axes or None, got 3"):
+    with pytest.raises(ValueError, match="ax: expected Matplotlib axes or None, got 3"):
         draw(display, gem, ax=3)
 
 
@@ -80,26 +87,61 @@ def test_panels_need_axes_of_a_grid(display, gem):
 
 
 @pytest.mark.parametrize("display", DISPLAYS)
-def test_of_a_classifier_the_first_layer(display, gem):
-    model = ef.GEMClassifier(n_directions=3, threshold=0.1).fit(X, Y)
-    assert draw(display, model).figure_ is not None
+@pytest.mark.parametrize("within", ["classifier", "pipeline", "search"])
+def test_the_first_directions_within_a_model(display, within):
+    model = ef.GEMClassifier(n_directions=3, threshold=0.1)
+    if within == "pipeline":
+        model = make_pipeline(StandardScaler(), ef.GEM(n_directions=3), GaussianNB())
+    elif within == "search":
+        model = GridSearchCV(model, {"penalty": [0.1, 1.0]}, cv=2)
+    assert draw(display, model.fit(X, Y)).figure_ is not None
 
 
 def test_filters_are_directions(gem):
     pairs = [(0, 1), (2, 0)]
     display = draw(FiltersDisplay, gem, pairs=pairs, n_filters=2, cmap="viridis")
     assert display.axes_.shape == (2, 2)
-    for pair, images, values in zip(pairs, display.images_, display.eigenvalues, strict=True):
+    assert [ax.get_ylabel() for ax in display.axes_[:, 0]] == ["0 against 1", "2 against 0"]
+    for line, pair, images in zip(display.axes_, pairs, display.images_, strict=True):
         columns = np.flatnonzero(np.all(gem.pairs_ == pair, axis=1))
         columns = columns[np.argsort(gem.ranks_[columns])][:2]
         assert len(images) == len(columns)
-        np.testing.assert_array_equal(values, gem.eigenvalues_[columns])
-        for image, column in zip(images, columns, strict=True):
+        for ax, image, column in zip(line, images, columns, strict=True):
+            assert ax.get_title() == f"\u03bb = {gem.eigenvalues_[column]:.3g}"
             weights = gem.directions_[:, column]
             shown = np.ravel(image.get_array())
             np.testing.assert_allclose(shown, weights / np.abs(weights).max())
             assert image.get_cmap().name == "viridis"
-    assert display.colorbar_.ax.get_ylabel().startswith("weight of the pixel")
+    assert display.colorbar_.ax.get_xlabel().startswith("weight of a pixel")
+
+
+def test_filters_beside_means_of_classes(gem):
+    display = FiltersDisplay.from_estimator(
+        gem, X, Y, pairs=[(2, 0)], n_filters=1, image_shape=(2, 2)
+    )
+    first, second, direction = display.axes_[0]
+    for ax, label in ((first, 2), (second, 0)):
+        assert ax.get_title() == f"mean of {label}"
+        np.testing.assert_allclose(ax.images[0].get_array().ravel(), X[label == Y].mean(axis=0))
+    assert [*direction.images] == display.images_[0]
+    with pytest.raises(ValueError, match="y: expected 60 labels, one per sample"):
+        FiltersDisplay.from_estimator(gem, X, Y[:3], image_shape=(2, 2))
+
+
+def test_components_of_a_reduction():
+    model = ef.LDG(n_components=3, gamma=0.5, n_neighbors=5).fit(X, Y)
+    display = FiltersDisplay.from_estimator(model, n_filters=2, image_shape=(2, 2))
+    assert display.axes_.shape == (2, 2)
+    titles = [ax.get_title() for ax in display.axes_.flat]
+    assert titles == ["component 1", "component 2", "component 3", ""]
+    weights = model.components_[2]
+    shown = np.ravel(display.images_[1][0].get_array())
+    np.testing.assert_allclose(shown, weights / np.abs(weights).max())
+    spectrum = SpectrumDisplay.from_estimator(model)
+    (line,) = spectrum.lines_.values()
+    np.testing.assert_array_equal(line.get_ydata(), model.eigenvalues_)
+    assert spectrum.image_ is None
+    assert SpectrumDisplay.from_estimator(PCA(2).fit(X)).ax_.get_ylabel() == "variance"
 
 
 def test_projections_are_quartiles_of_the_rows(gem):
@@ -125,7 +167,7 @@ def test_projections_are_quartiles_of_the_rows(gem):
 def test_wrong_projections_are_named():
     with pytest.raises(ValueError, match="projections: expected finite numbers in one dimension"):
         ProjectionsDisplay.from_predictions(Y, X, pair=(0, 1))
-    with pytest.raises(ValueError, match="y: expected 3 labels, one per row"):
+    with pytest.raises(ValueError, match="y: expected 3 labels, one per sample"):
         ProjectionsDisplay.from_predictions(Y, [1.0, 2.0, 3.0], pair=(0, 1))
     with pytest.raises(ValueError, match="pair: expected two labels"):
         ProjectionsDisplay.from_predictions(Y, X[:, 0], pair=(0, 1, 2))
@@ -149,8 +191,30 @@ def test_a_spectrum_without_names(gem):
     assert draw(SpectrumDisplay, gem, n_named=0).ax_.get_legend() is None
 
 
-def test_what_is_no_gem_is_named():
-    with pytest.raises(ValueError, match="estimator: expected a fitted GEM"):
-        SpectrumDisplay.from_estimator(3)
-    with pytest.raises(ValueError, match="estimator: expected a fitted GEM"):
-        FiltersDisplay.from_estimator("x")
+def test_misuse_is_named(gem):
+    with pytest.raises(ValueError, match="pairs: expected pairs that have directions"):
+        FiltersDisplay.from_estimator(gem, pairs=[(0, 9)], image_shape=(2, 2))
+    with pytest.raises(ValueError, match="image_shape: expected 4 pixels, got 3 x 3"):
+        FiltersDisplay.from_estimator(gem, image_shape=(3, 3))
+    with pytest.raises(ValueError, match="rank: expected 0 to"):
+        ProjectionsDisplay.from_estimator(gem, X, Y, pair=(0, 1), rank=99)
+    with pytest.raises(ValueError, match="estimator: expected one with eigenvalues"):
+        SpectrumDisplay.from_estimator(NMF(2, max_iter=500).fit(np.abs(X)))
+
+
+def test_long_names_stay_inside(gem, tmp_path):
+    """Labels with many letters are cut, and titles and legends end within the figure."""
+    names = np.array(["a very long name of a class", "b" * 60, "$c_"])[Y]
+    model = ef.GEM(n_directions=2).fit(X, names)
+    with rc_context({"text.parse_math": False}):
+        for display in DISPLAYS:
+            options = {"image_shape": (2, 2)} if display is FiltersDisplay else {}
+            data = (X, names) if display is not SpectrumDisplay else ()
+            figure = display.from_estimator(model, *data, **options).figure_
+            figure.savefig(tmp_path / "picture.png")
+            box = figure.get_tightbbox().padded(-0.02)
+            width, height = figure.get_size_inches()
+            assert box.x0 >= 0
+            assert box.y0 >= 0
+            assert box.x1 <= width
+            assert box.y1 <= height

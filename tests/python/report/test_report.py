@@ -12,16 +12,25 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 from fitted_models import DOMAINS, FRAME, MODELS, X, Y
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.metrics import accuracy_score, confusion_matrix, log_loss
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.metrics import (
+    accuracy_score,
+    confusion_matrix,
+    log_loss,
+    precision_recall_fscore_support,
+)
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 import eigenfeat as ef
 from eigenfeat import incomplete, report
-from eigenfeat.report.classes import expected_calibration_error
-from eigenfeat.report.directions import image_shape_of
-from eigenfeat.report.reasons import column_costs, column_groups
+from eigenfeat.report.evidence import image_shape_of
 
 pytest.importorskip("matplotlib")
 
@@ -79,17 +88,27 @@ def test_the_figures_are_those_of_predictions(digits, digit_page):
     labels = model.classes_[chances.argmax(axis=1)]
     share = accuracy_score(truth, labels)
     assert f"Accuracy {share:.1%} ± {np.sqrt(share * (1 - share) / 400):.1%}" in page.words
-    assert f"Errors {(labels != truth).sum()} in 400 rows" in page.words
-    assert f"Log loss {log_loss(truth, chances):.3f}" in page.words
+    assert f"Errors {(labels != truth).sum()} in 400 samples" in page.words
+    exact = chances.astype(np.float64)
+    loss = log_loss(truth, exact / exact.sum(axis=1, keepdims=True))
+    assert f"Log loss {loss:.3f}" in page.words
     counts = confusion_matrix(truth, labels)
-    line = " ".join(str(n) if n else "·" for n in counts[3])
-    assert f" 3 {line} " in page.words
+    precision, recall, score, rows = precision_recall_fscore_support(truth, labels)
+    for k in range(10):
+        assert f" {k} {rows[k]} {precision[k]:.3f} {recall[k]:.3f} {score[k]:.3f} " in page.words
     worst = np.unravel_index(np.argmax(counts - np.diag(np.diag(counts))), counts.shape)
-    assert f"rows {worst[0]} {worst[1]} {counts[worst]} " in page.words
+    assert f"of the true class {worst[0]} {worst[1]} {counts[worst]} " in page.words
     assert page.sections == [
-        *("what-is-confused", "classes", "calibration", "most-certain-mistakes", "spectrum"),
-        *("filters", "what-a-prediction-rests-on", "parameters-and-versions"),
+        *("confusion", "classes", "calibration", "most-confident-errors", "spectrum"),
+        *("filters", "importance-of-columns", "parameters-and-versions"),
     ]
+    sure, right = chances.max(axis=1), labels == truth
+    edges, error = np.linspace(0, 1, 11), 0.0
+    for low, high in itertools.pairwise(edges):
+        inside = (sure > low) & (sure <= high)
+        if inside.any():
+            error += inside.sum() * abs(sure[inside].mean() - right[inside].mean()) / 400
+    assert f"Calibration error {error:.3f} expected" in page.words
     for name in model.get_params():
         assert name in page.words
     assert f"eigenfeat {ef.__version__}" in page.words
@@ -114,7 +133,7 @@ def test_a_page_asks_for_nothing(digit_page):
     assert "@import" not in outside
     assert "url(" not in outside
     pictures = [base64.b64decode(link.partition(",")[2]) for link in page.links if link[0] == "d"]
-    assert len(pictures) == 5
+    assert len(pictures) == 6
     for picture in pictures:
         hrefs = re.findall(rb'href="([^"]{1,40})', picture)
         assert all(href.startswith((b"#", b"data:image/png;base64,")) for href in hrefs)
@@ -179,48 +198,66 @@ def test_sections_fit_the_family(digits):
     final = (found.label == lda.predict(series[120:])).mean()
     assert f"Early accuracy {early:.1%}" in page.words
     assert f"Samples needed {found.time.mean():.1f} of 30" in page.words
-    assert f"Final at once {final:.1%}" in page.words
-    assert {"when-it-decides", "what-is-promised", "one-series-as-it-comes-in"} <= {*page.sections}
+    assert f"Final labels {final:.1%}" in page.words
+    assert {"decisions", "reliability", "one-series", "confusion"} <= {*page.sections}
     reduced = ef.LDG(n_components=[2, 5], gamma=0.4, n_neighbors=8).fit(train, y)
     page = Page(report.html_report(reduced, test, truth))
-    assert {"embedding", "what-was-chosen", "spectrum", "filters"} <= {*page.sections}
-    assert f"components: {reduced.n_components_}, by cross-validation" in page.words
+    assert {"embedding", "selection", "spectrum", "filters"} <= {*page.sections}
+    assert f"n_components {reduced.n_components_} 2: " in page.words
     shift = ef.MaxMarginShift(PCA(3), scales=[0.0, 0.5]).fit(train[:300], y[:300])
     page = Page(report.html_report(shift, test, truth))
-    assert {"embedding", "what-was-chosen", "filters"} <= {*page.sections}
-    assert ("No row was moved" in page.words) == (shift.sigma2_ == 0)
+    assert {"embedding", "selection", "filters"} <= {*page.sections}
+    assert f"Samples are moved by {shift.relative_shift_:.1%} of" in page.words
 
 
 def test_permuting_a_column_that_decides_costs_most(rng):
     rows = rng.standard_normal((300, 5))
     labels = (rows[:, 3] > 0).astype(int)
     model = ef.MultinomialLogit().fit(rows[:150], labels[:150])
-    from eigenfeat.report.evidence import gathered
-
-    found = gathered(model, rows[150:], labels[150:], 0)
-    costs, unit = column_costs(model, found, column_groups(5, None), 0)
-    assert unit == "log loss"
-    assert costs.argmax() == 3
-    assert costs[3] > 5 * np.delete(np.abs(costs), 3).max()
-
-
-def test_groups_of_columns_cover_each_once():
-    for d, shape in ((5, None), (1000, None), (784, (28, 28)), (12, (3, 4))):
-        groups = column_groups(d, shape)
-        assert sorted(np.concatenate(groups).tolist()) == list(range(d))
-        assert len(groups) <= 256
+    words = Page(report.html_report(model, rows[150:], labels[150:])).words
+    found = re.findall(r"column (\d) ([+-][\d.]+)", words.partition("rise in log loss")[2])
+    costs = {int(column): float(cost) for column, cost in found}
+    assert len(costs) == 5
+    assert max(costs, key=costs.get) == 3
+    assert costs.pop(3) > 5 * max(abs(cost) for cost in costs.values())
 
 
-def test_calibration_error_against_a_plain_sum(rng):
-    sure = rng.uniform(0.3, 1.0, 500)
-    right = rng.random(500) < sure**2
-    edges = np.linspace(0, 1, 11)
-    total = 0.0
-    for low, high in itertools.pairwise(edges):
-        inside = (sure > low) & (sure <= high)
-        if inside.any():
-            total += inside.sum() * abs(sure[inside].mean() - right[inside].mean())
-    assert expected_calibration_error(sure, right) == pytest.approx(total / 500)
+def test_tables_with_words_and_gaps(rng):
+    """A data frame goes to the pipeline as it is, whatever its columns are."""
+    import pandas as pd
+
+    n = 200
+    y = np.where(rng.random(n) < 0.5, "yes", "no")
+    frame = pd.DataFrame(
+        {
+            "colour": np.where(rng.random(n) < 0.8, np.where(y == "yes", "red", "blue"), "green"),
+            "size": np.where(rng.random(n) < 0.2, np.nan, rng.standard_normal(n)),
+        }
+    )
+    model = make_pipeline(
+        make_column_transformer(
+            (OneHotEncoder(handle_unknown="ignore"), ["colour"]),
+            (SimpleImputer(), ["size"]),
+        ),
+        RandomForestClassifier(20, random_state=0),
+    ).fit(frame[:100], y[:100])
+    page = Page(report.html_report(model, frame[100:].assign(unused=1.0), y[100:]))
+    assert page.sections == [
+        *("confusion", "classes", "calibration", "most-confident-errors"),
+        *("importance-of-columns", "parameters-and-versions"),
+    ]
+    assert " colour +" in page.words
+    assert "unused" not in page.words
+
+
+def test_many_classes_and_unknown_labels(rng):
+    y = np.repeat(np.arange(30), 12)
+    rows = rng.standard_normal((360, 3)) + rng.standard_normal((30, 3))[y]
+    model = KNeighborsClassifier().fit(rows, y)
+    y[:5] = 99
+    page = Page(report.html_report(model, rows, y))
+    assert "Samples 355 of 30 classes; 5 with unknown labels left out" in page.words
+    assert "Share of the true class" in page.words
 
 
 def test_pixels_are_known_by_their_neighbours(digits, rng):
@@ -239,8 +276,8 @@ def test_bad_arguments_are_named(tmp_path):
         ({"image_shape": (3, 3)}, "image_shape: expected 4 pixels, got 3 x 3"),
         ({"image_shape": "square"}, "image_shape: expected rows and columns"),
         ({"random_state": -1}, "random_state: expected"),
-        ({"X": X[:, :3]}, "X: expected 4 columns, as the model, got 3"),
-        ({"X": np.where(X > 2, np.nan, X)}, "X: expected finite numbers"),
+        ({"X": X[:, :3]}, "X has 3 features"),
+        ({"X": X[0]}, "X: expected at least two dimensions"),
         ({"y": Y[:5]}, "y: expected 90 labels"),
         ({"y": np.full(90, "wasp")}, "y: expected labels among those of the model"),
         ({"model": ef.GEMClassifier()}, "not fitted"),
@@ -283,5 +320,5 @@ def test_a_browser_opens_the_page(digits, digit_page, tmp_path, width):
     )
     found = re.search(r'data-found="(\d+) (\d+) (\w+)"', ran.stdout)
     assert found is not None, ran.stderr[-2000:]
-    assert found.groups() == ("5", "5", "true")
+    assert found.groups() == ("6", "6", "true")
     assert "CONSOLE" not in ran.stderr

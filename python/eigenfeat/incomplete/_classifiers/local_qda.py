@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.spread import mean_variance
 from eigenfeat._base.types import Floats, Labels, Rows
 from eigenfeat._base.validation import MOST, check_vector
 from eigenfeat.incomplete._series.classifier import RowClassifier
@@ -42,7 +43,8 @@ class LocalQDA(FromLogits, RowClassifier):
         Neighbours in each class; smaller classes use all rows. "cv" chooses among 1, 2, 4, ..., 128
         the number with the fewest errors in cross-validation, the smallest on ties.
     variance_floor : float > 0, default=1e-4
-        Value added to the variances, in the square of the columns' units.
+        Added to the variances, as a fraction of the mean variance of the training rows' columns;
+        constant columns do not count. The thesis adds it to variances of standardised columns.
     priors : (G,) array-like or None, default=None
         Probabilities of the classes; None: their frequencies in the training rows.
     n_folds : int >= 2, default=5
@@ -111,7 +113,8 @@ class LocalQDA(FromLogits, RowClassifier):
 
     def _learn(self, X: _Array, y: Labels, codes: NDArray[np.intp]) -> None:
         check_two_labels(self.classes_)
-        self.priors_, self._floor = self._priors(codes), float(self.variance_floor)
+        self.priors_ = self._priors(codes)
+        self._floor = float(self.variance_floor) * mean_variance(X)
         self._rows, self._codes, self._threads = X, codes, self.n_threads
         self.__dict__.pop("cv_errors_", None)
         if self.n_neighbors == "cv":

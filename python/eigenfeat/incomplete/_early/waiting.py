@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from eigenfeat._base.spread import deviations
+
 __all__ = ["Policy", "Regression", "fitted_policy", "views_of"]
 
 _Array = NDArray[np.float64]
@@ -42,8 +44,8 @@ class Regression:
     def __init__(self, views: _Array) -> None:
         self.kept = np.unique(np.linspace(0, len(views) - 1, min(len(views), MOST)).astype(int))
         self.mean = views.mean(axis=0)
-        spread = views.std(axis=0)
-        self.scale = np.where(spread > 1e-12, spread, 1.0)
+        spread = deviations(views)
+        self.scale = np.where(spread > 0, spread, 1.0)
         self.known = (views[self.kept] - self.mean) / self.scale
         kernel = self._kernel(self.known)
         kernel[np.diag_indices_from(kernel)] += RIDGE

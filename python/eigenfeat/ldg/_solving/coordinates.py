@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from eigenfeat._base.sparse_rows import in_order
-from eigenfeat._base.spread import is_rounding
+from eigenfeat._base.spread import deviations
 from eigenfeat._base.types import Floats
 
 __all__ = ["Basis", "Columns", "span_of", "standardise"]
@@ -54,17 +54,8 @@ def standardise(X: Any, scaled: bool) -> tuple[Columns, Floats]:
         stored, rows = np.ones(X.shape[1], dtype=bool), X
     mean, deviation = np.zeros(X.shape[1]), np.zeros(X.shape[1])
     mean[stored] = rows.mean(axis=0, dtype=np.float64)
-    peak = np.zeros(X.shape[1])
-    # By blocks of columns, so that rows are never copied whole in float64.
-    places = np.flatnonzero(stored)
-    for begin in range(0, len(places), 256):
-        at = places[begin : begin + 256]
-        part = rows[:, begin : begin + 256].astype(np.float64)
-        peak[at] = np.abs(part).max(axis=0, initial=0.0)
-        unit = np.where(peak[at] > 0, peak[at], 1.0)  # so that squares neither vanish nor overflow
-        gaps = (part - mean[at]) / unit
-        deviation[at] = np.sqrt((gaps * gaps).mean(axis=0)) * unit
-    kept = ~is_rounding(deviation, peak, len(rows), rows.dtype)
+    deviation[stored] = deviations(rows)
+    kept = deviation > 0
     scale = np.where(kept, deviation, 1.0) if scaled else np.ones(X.shape[1])
     inside = kept[stored]
     moved = rows if inside.all() else rows[:, inside]

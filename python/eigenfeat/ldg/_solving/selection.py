@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenfeat._base.spread import mean_variance
 from eigenfeat._base.types import Codes, Floats
 from eigenfeat._base.validation import Generator, show
 from eigenfeat.neighbours.local_means import local_discriminants, local_neighbours
@@ -29,6 +30,7 @@ __all__ = [
 GAMMAS = (0.2, 0.4, 0.6, 0.8, 1.0)  # section 3.4
 NEIGHBORS = (1, 2, 4, 8, 16, 32, 64, 128)  # section 5.6.1
 GREEDY_LIMIT = 40  # section 3.4
+_RIDGE = 1e-4  # of the mean variance, section 5.6.1
 N_VOTES = 3  # neighbours of the k-NN classifier, sections 3.4 and 3.5.2
 
 
@@ -118,23 +120,22 @@ def local_qda_accuracies(
     folds: NDArray[np.int64],
     *,
     coordinates: Floats | None = None,
-    ridge: float = 1e-4,
     n_threads: int | None = None,
 ) -> NDArray[np.float64]:
     """Cross-validated accuracies of local QDA for several numbers of neighbours.
 
-    Diagonal covariances plus `ridge`, as in section 5.6.1, and priors from the other folds.
+    Diagonal covariances plus 1e-4 times the mean variance of the columns, which is 1 in section
+    5.6.1, and priors from the other folds.
 
     Parameters
     ----------
     rows : (n, d) array
-        Standardised rows, on which Gaussians are estimated.
+        Rows, standardised or not, on which Gaussians are estimated.
     codes, folds : (n,) arrays
     counts : list of int
         Numbers of neighbours, ascending.
     coordinates : (n, r) array, optional
         Rows with the same distances, but fewer columns, in which neighbours are looked for.
-    ridge : float
     n_threads : int, optional
 
     Returns
@@ -146,6 +147,7 @@ def local_qda_accuracies(
     neighbours = local_neighbours(
         space, codes, n_classes, counts[-1], groups=folds, n_threads=n_threads
     )
+    ridge = _RIDGE * mean_variance(rows)
     scores = local_discriminants(rows, neighbours, counts, ridge=ridge, n_threads=n_threads)
     members = np.zeros((int(folds.max()) + 1, n_classes))
     np.add.at(members, (folds, codes), 1.0)

@@ -1,4 +1,4 @@
-"""What a calibration of early decisions found on held-out rows."""
+"""What a calibration of early decisions measured on held-out series."""
 
 from __future__ import annotations
 
@@ -9,9 +9,18 @@ from numpy.typing import ArrayLike
 
 from eigenfeat._base.validation import show
 from eigenfeat.incomplete import Calibration, calibrate
-from eigenfeat.plotting.arguments import axes_or_new, plain, root_figure
-from eigenfeat.plotting.colours import ACCENT, BAND, KNOWN, MUTED
-from eigenfeat.plotting.taus import fitted_reliable, short_tau
+from eigenfeat.plotting.early_decision import fitted_reliable
+from eigenfeat.plotting.figures import (
+    ACCENT,
+    BLUE,
+    GREEN,
+    MUTED,
+    axes_or_new,
+    legend_above,
+    plain,
+    root_figure,
+    short_tau,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +34,7 @@ TICKS = [1e-8, 1e-6, 1e-4, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.
 
 
 class EarlyCalibrationDisplay:
-    """Realised agreement of early labels and its lower bound against tau, with the chosen tau.
+    """Agreement of early labels with final ones, and its lower bound, by tau.
 
     Parameters
     ----------
@@ -34,12 +43,10 @@ class EarlyCalibrationDisplay:
 
     Attributes
     ----------
-    ax_ : Axes
-        Axes that were drawn on.
-    figure_ : Figure
-        Their figure.
+    ax_, figure_ : Axes, Figure
+        Axes and figure that were drawn on.
     realised_line_, lower_line_ : Line2D
-        Agreement on the held-out rows, and its lower bound, by the logit of tau.
+        Agreement on the held-out series, and its lower bound, by the logit of tau.
     chosen_point_ : Line2D or None
         The chosen tau; None if there is none.
 
@@ -85,12 +92,12 @@ class EarlyCalibrationDisplay:
         estimator : ReliableClassifier or ReliableClassifierCV
             Fitted model; of a search the best estimator.
         X : (n, d) array-like, optional
-            Complete rows that were not used for fitting: the model is calibrated on them, and
-            stays as it is. By default, the calibration that the model carries is drawn.
+            Complete series that were not used for fitting. A calibration on them is drawn, and the
+            model does not change. By default, the calibration of the model is drawn.
         agreement, confidence : float, default=0.95, 0.9
             With `X`, the required share of early labels that are final, and the confidence in it.
         ax, **kwargs
-            As of `plot`.
+            As in `plot`.
 
         Returns
         -------
@@ -99,17 +106,17 @@ class EarlyCalibrationDisplay:
         Raises
         ------
         ValueError
-            If the estimator is not a ReliableClassifier, or there are no rows and its method
+            If the estimator is not a ReliableClassifier, or there are no series and its method
             `calibrate` was not called.
         """
-        model = fitted_reliable(estimator, "estimator")
+        model = fitted_reliable(estimator)
         if X is not None:
             found = calibrate(model, X, agreement=agreement, confidence=confidence)
         elif hasattr(model, "calibration_"):
             found = model.calibration_
         else:
             raise ValueError(
-                "estimator: expected a model whose method calibrate was called, or rows X to "
+                "estimator: expected a model whose method calibrate was called, or series X to "
                 f"calibrate it on, got {show(estimator)}"
             )
         return cls(found).plot(ax, **kwargs)
@@ -131,19 +138,14 @@ class EarlyCalibrationDisplay:
         one = self.calibration
         if not isinstance(one, Calibration):
             raise ValueError(f"calibration: expected a Calibration, got {show(one)}")
-        axes = axes_or_new(ax, 6.8, 4.2)
+        axes = axes_or_new(ax, 6.4, 4.4)
         logit = np.log(one.tau) - np.log1p(-one.tau)
-        name = f"realised on {one.n} held-out rows"
-        style = {"color": BAND, "lw": 2, "label": name, **kwargs}
+        style = {"color": BLUE, "lw": 2, "label": f"on {one.n} held-out series", **kwargs}
         (self.realised_line_,) = axes.plot(logit, one.realised, **style)
         bound = f"lower bound, confidence {one.confidence:g}"
-        (self.lower_line_,) = axes.plot(logit, one.lower, color=KNOWN, lw=1.6, ls="--", label=bound)
-        axes.plot(logit, one.tau, color=MUTED, lw=1, label="as promised: agreement = tau")
-        axes.axhline(one.agreement, color="black", lw=0.9)
-        axes.annotate(
-            f"wanted: {one.agreement:g}", (logit[0], one.agreement), (2, 3),
-            textcoords="offset points",
-        )  # fmt: skip
+        (self.lower_line_,) = axes.plot(logit, one.lower, color=GREEN, lw=1.6, ls="--", label=bound)
+        axes.plot(logit, one.tau, color=MUTED, lw=1, label="agreement = tau")
+        axes.axhline(one.agreement, color="black", lw=0.9, label=f"required: {one.agreement:g}")
         self.chosen_point_ = None
         if one.chosen >= 0:
             place = logit[one.chosen], one.lower[one.chosen]
@@ -156,8 +158,8 @@ class EarlyCalibrationDisplay:
         axes.tick_params(axis="x", labelrotation=45)
         low = min(one.lower.min(), one.agreement)
         axes.set_ylim(low - 0.06 * (1 - low), 1 + 0.04 * (1 - low))
-        axes.set(xlabel="tau (logit scale)", ylabel="share of early labels that are final")
+        axes.set(xlabel="tau (logit scale)", ylabel="share of final labels")
         plain(axes, grid="both")
-        axes.legend(fontsize=9, loc="lower right")
+        legend_above(axes)
         self.ax_, self.figure_ = axes, root_figure(axes)
         return self

@@ -1,0 +1,220 @@
+"""When many series are decided, and as what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from eigenfeat._base.validation import check_whole, show
+from eigenfeat.plotting.figures import (
+    CLASS_COLOURS,
+    axes_or_new,
+    legend_above,
+    root_figure,
+    short,
+    short_tau,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
+    from matplotlib.lines import Line2D
+    from sklearn.base import BaseEstimator
+
+__all__ = ["EarlyTimesDisplay"]
+
+UNDECIDED = "#e3e7eb"
+MOST_SAMPLES = 10**7
+MOST_LINES = 3000  # of the image: more series than pixels show nothing more
+
+
+class EarlyTimesDisplay:
+    """Early decisions about many series: one line per series, sorted by class and time.
+
+    A line is grey until the series is decided, and then has the colour of its early label. A cross
+    marks an early label that differs from the label of the complete series.
+
+    Parameters
+    ----------
+    time : (n,) array of int
+        Number of samples at the decision of each series.
+    label : (n,) array
+        Early labels.
+    n_samples : int
+        Number of samples of a complete series.
+    final : (n,) array, optional
+        Labels of the complete series.
+    y : (n,) array, optional
+        True labels, by which lines are grouped; by default the final or early labels.
+
+    Attributes
+    ----------
+    ax_, figure_ : Axes, Figure
+        Axes and figure that were drawn on.
+    image_ : AxesImage
+        The lines: 0 before the decision, and 1 + the index of the label after it.
+    order_ : (n,) array of int
+        Series of each line, from the top.
+    crosses_ : Line2D or None
+        Early labels that differ from those of complete series.
+
+    See Also
+    --------
+    EarlyCurvesDisplay : Average times and scores at several reliabilities.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+    >>> from eigenfeat.incomplete import ReliableClassifier
+    >>> from eigenfeat.plotting import EarlyTimesDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, 200)
+    >>> X = rng.standard_normal((200, 8)) + y[:, None]
+    >>> model = ReliableClassifier(LinearDiscriminantAnalysis()).fit(X[:100], y[:100])
+    >>> display = EarlyTimesDisplay.from_estimator(model, X[100:], y[100:])
+    >>> display.image_.get_array().shape
+    (100, 8)
+    """
+
+    ax_: Axes
+    figure_: Figure
+    image_: AxesImage
+    order_: NDArray[np.intp]
+    crosses_: Line2D | None
+
+    def __init__(
+        self,
+        time: ArrayLike,
+        label: ArrayLike,
+        n_samples: int,
+        final: ArrayLike | None = None,
+        y: ArrayLike | None = None,
+    ) -> None:
+        self.time, self.label, self.n_samples, self.final, self.y = time, label, n_samples, final, y
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: BaseEstimator,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        reliability: float | None = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> EarlyTimesDisplay:
+        """Decide series early with a fitted model, and draw the decisions.
+
+        Parameters
+        ----------
+        estimator : classifier with `predict_early`
+            Fitted model, such as ReliableClassifier or ECTS.
+        X : (n, d) or (n, channels, d) array-like
+            Complete series.
+        y : (n,) array-like, optional
+            True labels.
+        reliability : float, optional
+            tau; that of the model by default.
+        ax, **kwargs
+            As in `plot`.
+
+        Returns
+        -------
+        EarlyTimesDisplay
+        """
+        if not callable(getattr(estimator, "predict_early", None)):
+            raise ValueError(f"estimator: expected one with predict_early, got {show(estimator)}")
+        check_is_fitted(estimator)
+        early = estimator.predict_early(X, *([] if reliability is None else [reliability]))
+        n_samples = getattr(estimator, "n_timepoints_", None) or np.shape(X)[-1]
+        found = cls(early.time, early.label, int(n_samples), estimator.predict(X), y)
+        tau = getattr(estimator, "reliability_", getattr(estimator, "reliability", None))
+        tau = tau if reliability is None else reliability
+        if tau is not None:
+            share = np.mean(np.asarray(found.label) == np.asarray(found.final))
+            told = f"required reliability {short_tau(tau)}: {share:.1%} of early labels are final"
+            kwargs = {"title": told, **kwargs}
+        return found.plot(ax, **kwargs)
+
+    def plot(self, ax: Axes | None = None, *, title: str = "", **kwargs: Any) -> EarlyTimesDisplay:
+        """Draw the lines.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; by default new ones.
+        title : str
+        **kwargs
+            Further arguments of `Axes.imshow`.
+
+        Returns
+        -------
+        EarlyTimesDisplay
+
+        Raises
+        ------
+        ValueError
+            If times and labels do not match.
+        """
+        from matplotlib.colors import ListedColormap
+        from matplotlib.patches import Patch
+
+        check_whole(self.n_samples, "n_samples", at_least=1, at_most=MOST_SAMPLES)
+        time, label = np.asarray(self.time), np.asarray(self.label)
+        if time.ndim != 1 or not time.size or time.dtype.kind not in "iu":
+            raise ValueError(f"time: expected integers in one dimension, got {show(self.time)}")
+        if time.min() < 1 or time.max() > self.n_samples:
+            raise ValueError(f"time: expected integers in 1..{self.n_samples}, got {show(time)}")
+        final = None if self.final is None else np.asarray(self.final)
+        groups = label if final is None else final
+        groups = groups if self.y is None else np.asarray(self.y)
+        for values, name in ((label, "label"), (final, "final"), (groups, "y")):
+            if values is not None and values.shape != time.shape:
+                raise ValueError(f"{name}: expected {len(time)} labels, got {show(values)}")
+        classes = np.unique(np.concatenate([label, groups]))
+        group, code = (np.searchsorted(classes, values) for values in (groups, label))
+        order = np.lexsort((time, group))
+        self.order_ = order if len(order) <= MOST_LINES else order[:: -(-len(order) // MOST_LINES)]
+        shown = np.arange(self.n_samples) >= time[self.order_, None]
+        image = np.where(shown, 1 + code[self.order_, None], 0)
+        axes = axes_or_new(ax, 6.4, 4.6)
+        colours = [CLASS_COLOURS[number % len(CLASS_COLOURS)] for number in range(len(classes))]
+        options: dict[str, Any] = {
+            "aspect": "auto",
+            "interpolation": "nearest",
+            "vmin": 0,
+            "vmax": len(classes),
+        }
+        options |= {"cmap": ListedColormap([UNDECIDED, *colours]), **kwargs}
+        extent = (0, self.n_samples, len(image), 0)
+        self.image_ = axes.imshow(image, extent=extent, **options)
+        starts = np.searchsorted(group[self.order_], np.arange(len(classes) + 1))
+        for edge in starts[1:-1]:
+            axes.axhline(edge, color="black", lw=0.8)
+        names = [short(name) for name in classes.tolist()]
+        there = np.flatnonzero(np.diff(starts))
+        axes.set_yticks(0.5 * (starts[there + 1] + starts[there]), [names[k] for k in there])
+        axes.tick_params(axis="y", length=0)
+        keys: list[Any] = [Patch(color=UNDECIDED, label="no decision yet")]
+        keys += [Patch(color=c, label=name) for c, name in zip(colours, names, strict=True)]
+        self.crosses_ = None
+        if final is not None and (wrong := label != final)[self.order_].any():
+            (places,) = np.nonzero(wrong[self.order_])
+            (self.crosses_,) = axes.plot(
+                time[self.order_][places], places + 0.5, "x", color="black", ms=5, mew=1.2,
+                clip_on=False, label="label not final",
+            )  # fmt: skip
+            keys.append(self.crosses_)
+        if not title and final is not None:
+            title = f"{np.mean(label == final):.1%} of early labels are final"
+        what = "early label" if self.y is None and final is None else "label of complete series"
+        axes.set(xlabel="samples", ylabel=what if self.y is None else "true class", title=title)
+        axes.set_xlim(0, self.n_samples)
+        legend_above(axes, keys)
+        self.ax_, self.figure_ = axes, root_figure(axes)
+        return self

@@ -1,0 +1,137 @@
+"""What all displays share: figures without pyplot, colours, legends, and checks of arguments."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard
+
+import numpy as np
+
+from eigenfeat._base.extras import require
+from eigenfeat._base.validation import show
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+
+__all__ = [
+    *("ACCENT", "BLUE", "CLASS_COLOURS", "GREEN", "MARKERS", "MUTED"),
+    *("axes_or_new", "class_style", "legend_above", "new_figure", "number_integers"),
+    *("is_sequence", "panel_figure", "plain", "root_figure", "short", "short_tau", "wrapped"),
+]
+
+ACCENT, BLUE, GREEN, MUTED = "#b2182b", "#2166ac", "#1b7837", "#9aa5b1"
+# Okabe and Ito's colours, which colour-blind readers can distinguish.
+CLASS_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555")
+MARKERS = "os^DvPX"
+
+
+def class_style(number: int) -> tuple[str, str]:
+    """Colour and marker of the class of that number; the first 49 classes differ."""
+    n = len(CLASS_COLOURS)
+    return CLASS_COLOURS[number % n], MARKERS[(number + number // n) % len(MARKERS)]
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """A figure of that size in inches, without pyplot."""
+    require("matplotlib", "pictures")
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), dpi=110, layout="constrained")
+
+
+def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
+    """`ax`, or new axes on a figure of that size."""
+    if ax is None:
+        return new_figure(width, height).subplots()
+    require("matplotlib", "pictures")
+    from matplotlib.axes import Axes
+
+    if not isinstance(ax, Axes):
+        raise ValueError(f"ax: expected Matplotlib axes or None, got {show(ax)}")
+    return ax
+
+
+def panel_figure(ax: Axes | None, width: float, height: float) -> Figure | SubFigure:
+    """A figure of that size for several panels, or the place of `ax`, which is switched off."""
+    if ax is None:
+        return new_figure(width, height)
+    place = axes_or_new(ax, width, height).get_subplotspec()
+    if place is None:
+        raise ValueError("ax: expected axes of a grid, as subplots() makes, got axes placed freely")
+    ax.set_axis_off()
+    parent = ax.figure
+    assert parent is not None
+    return parent.add_subfigure(place)
+
+
+def root_figure(axes: Axes) -> Figure:
+    """The whole figure of axes that may be in a part of it."""
+    parent = axes.figure
+    assert parent is not None
+    return parent.figure
+
+
+def plain(*axes: Axes, grid: Literal["x", "y", "both"] | None = None) -> None:
+    """Remove the frame above and on the right of axes, and draw faint lines across them."""
+    for ax in axes:
+        ax.spines[["top", "right"]].set_visible(False)
+        if grid is not None:
+            ax.grid(axis=grid, alpha=0.25)
+            ax.set_axisbelow(True)
+
+
+def legend_above(ax: Axes, handles: Sequence[Any] = ()) -> None:
+    """A legend between the title and the axes, in as many columns as there is room for."""
+    handles = list(handles) or ax.get_legend_handles_labels()[0]
+    if not handles:
+        return
+    names = [str(handle.get_label()) for handle in handles]
+    room = ax.bbox.width / root_figure(ax).dpi * 72  # points
+    rows = 1
+    while rows < len(names) and _legend_width(names, rows) > room:
+        rows += 1
+    ax.legend(
+        handles=handles, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=-(-len(names) // rows),
+        fontsize=9, frameon=False, borderaxespad=0.1, columnspacing=1.2, handlelength=1.6,
+    )  # fmt: skip
+    ax.set_title(ax.get_title(), fontsize=10, pad=8 + 14.5 * rows)
+
+
+def _legend_width(names: Sequence[str], rows: int) -> float:
+    """About how many points a legend of so many rows takes."""
+    return sum(5.0 * max(map(len, names[at : at + rows])) + 34 for at in range(0, len(names), rows))
+
+
+def number_integers(ax: Axes) -> None:
+    """Mark whole numbers only on the horizontal axis."""
+    from matplotlib.ticker import MaxNLocator
+
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def wrapped(text: str, figure: Figure | SubFigure, size: float, columns: float = 1) -> str:
+    """The lines of a text of that font size, broken to the width of a figure's columns."""
+    inches = figure.bbox.width / figure.figure.dpi / columns
+    most = max(12, int(72 * inches / (0.54 * size)))  # a letter is about half as wide as high
+    return "\n".join(textwrap.fill(line, most) for line in text.split("\n"))
+
+
+def short(label: object, limit: int = 24) -> str:
+    """A label that fits beside an axis."""
+    text = str(label)
+    return text if len(text) <= limit else text[: limit - 1] + "\u2026"
+
+
+def short_tau(tau: float) -> str:
+    """A probability with as many digits as distinguish it from 0 and 1."""
+    if 0.5 < tau < 1:
+        digits = max(2, int(np.ceil(-np.log10(1 - tau) - 1e-6)) + 1)
+        return f"{tau:.{digits}f}".rstrip("0")
+    return f"{tau:.2g}"
+
+
+def is_sequence(value: object) -> TypeGuard[Sequence[Any]]:
+    """Whether a value has several entries in an order, and is no text."""
+    return isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, (str, bytes))
