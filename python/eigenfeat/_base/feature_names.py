@@ -64,9 +64,10 @@ def check_same_names(wanted: Names | None, got: Names | None, name: str) -> Name
 
 
 def take_names(estimator: Estimator, source: Any) -> None:
-    """Number and names, if there are any, of the columns of moments or of another estimator."""
-    names = getattr(source, "feature_names_in_", None)
-    estimator.__dict__.pop("feature_names_in_", None)
+    """Number, names and encoder, where there are any, of the columns of another estimator."""
     estimator.n_features_in_ = source.n_features_in_
-    if names is not None:
-        estimator.feature_names_in_ = names
+    for name in ("feature_names_in_", "columns_"):
+        value = getattr(source, name, None)
+        estimator.__dict__.pop(name, None)
+        if value is not None:
+            setattr(estimator, name, value)

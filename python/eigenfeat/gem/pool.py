@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,9 +45,18 @@ if TYPE_CHECKING:
     from eigenfeat.gem.gem import GEM
     from eigenfeat.rows.labelled import LabelledRows
 
-__all__ = ["MOST_CLASSES", "MOST_COLUMNS", "MOST_SMALL", "View", "ViewPool", "fit_pool", "pooled_scores"]
+__all__ = [
+    "MOST_CLASSES",
+    "MOST_COLUMNS",
+    "MOST_SMALL",
+    "View",
+    "ViewPool",
+    "fit_pool",
+    "pooled_scores",
+]
 
 _Array = NDArray[np.float64]
+_Parts: TypeAlias = "Sequence[tuple[LabelledRows, LabelledRows]]"
 
 _FOLDS = ((1_000, 5), (2_500, 3), (5_000, 2))  # samples, and folds up to so many
 _LOOK = 4_000  # samples of the first look, half of which are held out
@@ -140,7 +149,7 @@ class _Candidate:
     common = False  # whether its features have one unit
     lasting = False  # whether its features of all samples are those of a fold beyond 5,000 samples
 
-    def parts(self, folds: _Folds) -> list[tuple[LabelledRows, LabelledRows]]:
+    def parts(self, folds: _Folds) -> _Parts:
         """Features of the samples to train on and of those held out, for each fold."""
         raise NotImplementedError
 
@@ -180,7 +189,7 @@ class _Fixed(_Candidate):
         self.common = name == "kernel"
         self._rows = _with(rows, features)
 
-    def parts(self, folds: _Folds) -> list[tuple[LabelledRows, LabelledRows]]:
+    def parts(self, folds: _Folds) -> _Parts:
         return [(self._rows.subset(a), self._rows.subset(b)) for a, b in folds.parts]
 
     def whole(self) -> tuple[Any, LabelledRows]:
@@ -204,9 +213,9 @@ class _Pairs(_Candidate):
         k = len(self._rows.classes)
         return bin_tables(self._bins[some], self._counts, self._rows.codes[some], k, weight)
 
-    def parts(self, folds: _Folds) -> list[tuple[LabelledRows, LabelledRows]]:
+    def parts(self, folds: _Folds) -> _Parts:
         tables = [self._tables(group) for group in folds.groups()] if folds.complementary else []
-        out = []
+        out: list[tuple[LabelledRows, LabelledRows]] = []
         for at, (train, held) in enumerate(folds.parts):
             outside = (
                 sum(t for i, t in enumerate(tables) if i != at) if tables else self._tables(train)
@@ -236,8 +245,9 @@ class _Gem(_Candidate):
     def _layer(self, moments: ClassMoments) -> Layer:
         return as_layer(self._extractor()._adopt(moments))
 
-    def parts(self, folds: _Folds) -> list[tuple[LabelledRows, LabelledRows]]:
-        rows, out = self._rows, []
+    def parts(self, folds: _Folds) -> _Parts:
+        rows = self._rows
+        out: list[tuple[LabelledRows, LabelledRows]] = []
         groups = folds.groups() if folds.complementary else []
         moments = [rows.subset(group).moments() if len(group) else None for group in groups]
         for at, (train, held) in enumerate(folds.parts):
@@ -269,7 +279,7 @@ class _FittedGem(_Gem):
         super().__init__("gem", rows, extractor)
         self._fitted = layer
 
-    def parts(self, folds: _Folds) -> list[tuple[LabelledRows, LabelledRows]]:
+    def parts(self, folds: _Folds) -> _Parts:
         if folds.n <= MOST_SMALL:
             return super().parts(folds)
         return [(self._read(self._fitted, a), self._read(self._fitted, b)) for a, b in folds.parts]
@@ -337,10 +347,13 @@ def fit_pool(
             names = [name for name in names if name != "gem_ranks"]
         candidates, others = _candidates(names, few, table.subset(some), first, extractor, seed)
         left |= others
-        look = dict.fromkeys(names, _LOOK_PENALTIES)
+        look: dict[str, Sequence[float]] = dict.fromkeys(names, _LOOK_PENALTIES)
         trials, codes, weight = _tried(candidates, few, logit, 2, seed, look, one=True)
         chosen = _forward(trials, codes, weight)
-        paths = {one.name: _neighbours(trial.penalty) for one, trial in zip(candidates, trials)}
+        paths = {
+            one.name: _neighbours(trial.penalty)
+            for one, trial in zip(candidates, trials, strict=True)
+        }
         best = {candidates[i].name for i in chosen} | {"gem"}  # better with more samples
         left |= {one.name: "no gain in the first look" for one in candidates} | left
         left = {name: why for name, why in left.items() if name not in best}
@@ -366,9 +379,7 @@ def _forward(trials: Sequence[_Trial], codes: Codes, weight: _Array | None) -> l
     loss = trials[chosen[0]].log_loss
     while True:
         rest = [i for i in range(len(trials)) if i not in chosen]
-        losses = [
-            pool_loss([trials[j].logits for j in [*chosen, i]], codes, weight) for i in rest
-        ]
+        losses = [pool_loss([trials[j].logits for j in [*chosen, i]], codes, weight) for i in rest]
         if not rest or min(losses) > (1.0 - _GAIN) * loss:
             return chosen
         loss = min(losses)
@@ -467,7 +478,9 @@ def _trial(
     logits = [np.concatenate(parts) for parts in zip(*found, strict=True)]
     best = _best(logits, codes, weight)
     start = weights[best] if folds.n > MOST_SMALL and candidate.lasting else None
-    return _Trial(logits[best], penalties[best], loss_at_best(logits[best], codes, weight)[0], start)
+    return _Trial(
+        logits[best], penalties[best], loss_at_best(logits[best], codes, weight)[0], start
+    )
 
 
 def _best(logits: Sequence[_Array], codes: Codes, weight: _Array | None) -> int:

@@ -194,6 +194,8 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         base = GEMClassifier() if self.estimator is None else clone(self.estimator)
         if getattr(base, "logit_solver", None) == "auto":  # `_candidates` refuses other estimators
             base.logit_solver = "lbfgs"  # whose penalties are searched
+        if getattr(base, "views", None) == "auto":
+            base.views = "gem"  # whose parameters are searched
         return base
 
     def _try(self, trials: list[Trial], rows: SearchRows) -> None:

@@ -210,7 +210,9 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
         assert isinstance(rows, MemoryRows)
         started = time.perf_counter()
         X, missing = rows.block.X, rows.block.missing
-        gaps = np.empty(0, dtype=np.intp) if missing is None else np.flatnonzero(missing.any(axis=0))
+        gaps = (
+            np.empty(0, dtype=np.intp) if missing is None else np.flatnonzero(missing.any(axis=0))
+        )
         if missing is not None:
             X = np.hstack([X, missing[:, gaps]])
         X = np.asarray(X, dtype=np.float64)

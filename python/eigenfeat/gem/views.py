@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -373,7 +373,10 @@ class Interactions:
 
 
 def bin_tables(
-    bins: NDArray[np.int32], counts: Sequence[int], codes: Codes, n_classes: int,
+    bins: NDArray[np.int32],
+    counts: Sequence[int],
+    codes: Codes,
+    n_classes: int,
     weight: _Array | None,
 ) -> _Array:
     """Tables of counts (k, B, B) of all pairs of bins, for each class: second moments."""
@@ -391,7 +394,7 @@ def bin_tables(
 def interactions_fit_in(counts: Sequence[int], n_classes: int) -> bool:
     """Whether tables of all pairs of bins are small enough."""
     width = int(np.sum(counts)) if len(counts) else 0
-    return 1 < len(counts) and width <= _MOST_BINS and n_classes * width**2 <= 4e7
+    return len(counts) > 1 and width <= _MOST_BINS and n_classes * width**2 <= 4e7
 
 
 def _ranked(tables: _Array, sizes: NDArray[np.intp]) -> list[tuple[int, int, int]]:

@@ -5,15 +5,16 @@ probability distributions", Statistical Science 1, 1986) is
 
 .. math:: p(y | x) \propto \exp \Bigl(\sum_v w_v \log p_v(y | x)\Bigr), \qquad w_v \ge 0.
 
-The weights minimise the out-of-fold log loss, which is convex in w, plus ``|w|^2 / 2`` (one sample's
-worth), on smoothed targets as those of `eigenfeat.linear.temperature`. Their sum is an inverse
-temperature. As each ``log p_v`` is a row of logits less its normaliser, the pool of multinomial
+The weights minimise the out-of-fold log loss, which is convex in w, plus ``|w|^2 / 2``, the weight
+of one sample, on smoothed targets as those of `eigenfeat.linear.temperature`. Their sum is an
+inverse temperature. As each ``log p_v`` is a row of logits less its normaliser, the pool of multinomial
 logits is a multinomial logit on their features, side by side.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,14 +24,23 @@ from scipy.optimize import minimize
 from eigenfeat._base.types import Codes
 from eigenfeat.linear.lbfgs import minimise
 from eigenfeat.linear.logistic import MultinomialLogit
-from eigenfeat.linear.logit_problem import LogitProblem, Penalty
+from eigenfeat.linear.logit_problem import LogitProblem
 from eigenfeat.linear.logit_steps import PENALTIES
 from eigenfeat.linear.temperature import log_loss, temperature
+from eigenfeat.linear.unseen import _objective, _solved
 
 if TYPE_CHECKING:
     from eigenfeat.rows.labelled import LabelledRows
 
-__all__ = ["POOL_PENALTIES", "fit_near", "held_out_logits_of", "loss_at_best", "pool_folds", "pool_loss", "pool_weights"]
+__all__ = [
+    "POOL_PENALTIES",
+    "fit_near",
+    "held_out_logits_of",
+    "loss_at_best",
+    "pool_folds",
+    "pool_loss",
+    "pool_weights",
+]
 
 _Array = NDArray[np.float64]
 
@@ -65,7 +75,7 @@ def held_out_logits_of(
     held: LabelledRows,
     penalties: Sequence[float],
 ) -> tuple[list[_Array], list[_Array]]:
-    """Logits (m, k) of `held`, and the weights (p, k) of `train`, for penalties from large to small."""
+    """Logits (m, k) of `held`, and the weights (p, k), for each penalty, from large to small."""
     problem = LogitProblem(train, constant=True)
     k = problem.shape[1]
     random = np.random.RandomState(0)
@@ -76,15 +86,13 @@ def held_out_logits_of(
     for energy in penalties:
         penalty = logit._weights(k, energy)
         W = minimise(
-            lambda V, penalty=penalty: problem.objective(V, penalty),
-            lambda gradient: factor.solve(gradient, problem.n_threads),
+            _objective(problem, penalty),
+            partial(_solved, factor, problem.n_threads),
             W,
             tolerance=_COARSE,
             max_iterations=_MOST_STEPS,
             noise=float(np.finfo(problem.dtype).eps),
-            rough=None
-            if rough is None
-            else lambda V, penalty=penalty: rough.objective(V, penalty),
+            rough=None if rough is None else _objective(rough, penalty),
         ).point
         scores = block.scores(np.ascontiguousarray(W), True, held.n_threads)
         out.append(np.asarray(scores, dtype=np.float64))

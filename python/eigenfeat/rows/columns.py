@@ -145,10 +145,7 @@ def _values(X: Any, name: Any) -> tuple[str, _Column]:
     Numbers are float64 with NaN; categories are objects, None where one is missing.
     """
     column = X[name]
-    if hasattr(column, "to_numpy"):
-        values = _as_array(column)
-    else:
-        values = np.asarray(column)
+    values = _as_array(column) if hasattr(column, "to_numpy") else np.asarray(column)
     if values.dtype.kind in "biuf" and not _is_categorical(column):
         return "number", values.astype(np.float64)
     if values.dtype.kind in "mM":

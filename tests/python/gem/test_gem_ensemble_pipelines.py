@@ -21,7 +21,8 @@ import eigenfeat
 from eigenfeat import ArrayBlocks, FileFormatError, GEMClassifier, GEMEnsemble
 
 FOURIER = make_pipeline(
-    RBFSampler(gamma=5e-4, n_components=60), GEMClassifier(n_directions=2, scale="none")
+    RBFSampler(gamma=5e-4, n_components=60),
+    GEMClassifier(views="gem", n_directions=2, scale="none"),
 )
 
 
@@ -139,7 +140,9 @@ def test_files_of_pipelines_hold_every_bit(digits, tmp_path, labels):
 def test_files_of_pipelines_that_do_not_fit_are_refused(digits, tmp_path):
     X, y = digits[0][:300], digits[1][:300]
     path = tmp_path / "model"
-    unknown = make_pipeline(FunctionTransformer(np.sqrt), GEMClassifier(n_directions=1))
+    unknown = make_pipeline(
+        FunctionTransformer(np.sqrt), GEMClassifier(views="gem", n_directions=1)
+    )
     with pytest.raises(ValueError, match=r"estimator.*FunctionTransformer"):
         eigenfeat.save(GEMEnsemble(unknown, n_members=1).fit(X, y), path)
     model = GEMEnsemble(FOURIER, n_members=2).fit(X, y)
