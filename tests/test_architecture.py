@@ -57,7 +57,7 @@ LIBRARIES = {"numpy": "_base", "joblib": "_base", "scipy": "pencils", "sklearn":
 LAZY = {
     **{"rich": "_base", "threadpoolctl": "_base", "scipy": "_base"},
     **{"matplotlib": "plotting", "dask": "tables", "distributed": "tables", "pandas": "tables"},
-    **{"pyarrow": "tables", "onnx": "models", "shtab": "cli"},
+    **{"pyarrow": "tables", "onnx": "models", "skops": "models", "shtab": "cli"},
 }
 # Files that stand by themselves: what they alone may import, and nobody imports them.
 APART = {"python/eigenfeat/incomplete/aeon.py": "aeon"}

@@ -1,4 +1,4 @@
-from eigenfeat._base.files.persist import FileFormatError as FileFormatError
+from eigenfeat._base.saved_files import FileFormatError as FileFormatError
 from eigenfeat._base.version import __version__ as __version__
 from eigenfeat._base.versions import show_versions as show_versions
 from eigenfeat.expansion.features import ExpandedRows as ExpandedRows

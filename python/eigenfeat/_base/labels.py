@@ -121,9 +121,14 @@ class LabelTable:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> LabelTable:
         """What `to_json` made; ValueError, KeyError or TypeError for anything else."""
-        labels = tuple(_label_from_json(kind, value) for kind, value in data["values"])
-        dtype = None if data["dtype"] is None else label_dtype(data["dtype"], labels)
-        table = cls(labels, dtype, bool(data["fixed"]))
+        labels = [_label_from_json(kind, value) for kind, value in data["values"]]
+        return cls.restored(labels, data["dtype"], bool(data["fixed"]))
+
+    @classmethod
+    def restored(cls, labels: Sequence[Any], dtype: str | None, fixed: bool) -> LabelTable:
+        """A table of its parts; ValueError or TypeError unless the labels fit the dtype."""
+        kind = None if dtype is None else label_dtype(dtype, labels)
+        table = cls(tuple(labels), kind, fixed)
         if len(table._index) != len(labels) or len(table.classes) != len(labels):
             raise ValueError("labels occur twice")
         return table

@@ -26,7 +26,7 @@ from eigenfeat.gem.gem import GEM
 from eigenfeat.models.saving import load, save
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.rows.blocks import Block, joined
-from eigenfeat.tables import FileRows, described, listed_files, open_rows
+from eigenfeat.tables import FileRows, open_rows
 from eigenfeat.tables.rows import finite_rows
 from eigenfeat.tables.writers import SUFFIXES, open_writer
 
@@ -52,6 +52,7 @@ def fit(options: argparse.Namespace) -> int:
     check_folder(options.output)
     names = column_names(rows)
     with ExitStack() as stack:
+        rows = rows.prepared_for(model, fitted=False)
         whole = gathered(rows, options.memory * 1e9, output)
         if whole is not None:
             kept = "in memory"
@@ -72,6 +73,8 @@ def fit(options: argparse.Namespace) -> int:
             model.fit(_spooled(rows, options, stack, output))
     if names is not None:
         model.feature_names_in_ = np.array(names, dtype=object)
+    elif rows.layout is not None:
+        model.file_layout_ = rows.layout
     save(model, options.output)
     _report_fit(
         options,
@@ -270,9 +273,7 @@ def opened(
             "predict_early": "an early classifier (fit --model reliable)",
         }.get(method, "a classifier")
         raise ValueError(f"{options.model}: expected {hint}, got {type(model).__name__}")
-    known = getattr(model, "feature_names_in_", None)
-    names = None if known is None else [str(name) for name in known]
-    rows = _rows_for(options, names, model, labelled)
+    rows = _rows_for(options, model, labelled)
     if rows.n_features != model.n_features_in_:
         raise ValueError(
             f"{rows.sources[0].path}: expected the {model.n_features_in_} columns of "
@@ -281,30 +282,12 @@ def opened(
     return model, rows
 
 
-def _rows_for(
-    options: argparse.Namespace, known: list[str] | None, model: Any, labelled: bool
-) -> FileRows:
-    chosen: dict[str, Any] = {}
-    if known is not None and options.columns is None:
-        first = listed_files(options.data, options.format)[0]
-        how = (options.format, options.delimiter, options.header, options.x_name)
-        found = described(first, *how)
-        names = [column["name"] for column in found.get("columns", [])]
-        missing = sorted(set(known) - set(names), key=known.index)
-        if not missing:
-            chosen["columns"] = known
-        elif names != [str(j) for j in range(len(names))]:
-            raise ValueError(
-                f"{first}: expected the columns of {options.model}, which are not there: "
-                f"{show(missing, 200)[1:-1]}; --columns chooses others in their place"
-            )
-    if options.n_features is None:
-        chosen["n_features"] = int(model.n_features_in_)
+def _rows_for(options: argparse.Namespace, model: Any, labelled: bool) -> FileRows:
+    """The rows as the model reads them, with labels or not."""
     if labelled:
-        rows: FileRows = open_labelled(options, **chosen)
-        return rows
-    chosen |= {"skip_bad": False, "mark_bad": options.skip_bad, "labels": "none"}
-    return open_data(options, **chosen)
+        return open_labelled(options).prepared_for(model, fitted=True)
+    chosen = {"skip_bad": False, "mark_bad": options.skip_bad, "labels": "none"}
+    return open_data(options, **chosen).prepared_for(model, fitted=True)
 
 
 def forget_names(model: BaseEstimator) -> None:
@@ -332,7 +315,8 @@ def _write(
     written = skipped = 0
     with open_writer(options.output, names) as writer, output.rows(output.command) as advance:
         for block, position in rows.blocks():
-            X, missing = _filled(block.X) if options.skip_bad else (block.X, None)
+            allowed = rows.options.missing
+            X, missing = _filled(block.X, allowed) if options.skip_bad else (block.X, None)
             writer.write(*found(X), missing=missing)
             written += len(block)
             skipped += 0 if missing is None else int(missing.sum())
@@ -359,7 +343,7 @@ def _check_output(path: Path) -> None:
     check_folder(path)
 
 
-def _filled(X: Any) -> tuple[Any, npt.NDArray[np.bool_] | None]:
+def _filled(X: Any, allowed: bool) -> tuple[Any, npt.NDArray[np.bool_] | None]:
     """Rows with others in place of those that are not finite, and which (None: all are)."""
     if hasattr(X, "tocsr"):
         wrong = ~np.isfinite(X.data)
@@ -369,7 +353,7 @@ def _filled(X: Any) -> tuple[Any, npt.NDArray[np.bool_] | None]:
         missing[np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))[wrong]] = True
         X.data[wrong] = 0
         return X, missing
-    good = finite_rows(X)
+    good = finite_rows(X, missing=allowed)
     if good is None:
         return X, None
     X[~good] = X[good.argmax()] if good.any() else 0

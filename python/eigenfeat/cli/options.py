@@ -47,12 +47,12 @@ Command: TypeAlias = Callable[[argparse.Namespace], int]
 def importing(module: str, name: str, *, models: bool = False) -> Callable[[], Command]:
     """What imports a command, once the options are known to be right.
 
-    With `models` the classes that files may hold are imported, too, before any work begins.
+    With `models` what writes and reads models is imported, too, before any work begins.
     """
 
     def command() -> Command:
         if models:
-            import_module("eigenfeat.models.classes")
+            import_module("skops.io")
         found: Command = getattr(import_module(f"eigenfeat.cli.{module}"), name)
         return found
 
@@ -202,18 +202,18 @@ def open_data(options: argparse.Namespace, **changed: Any) -> FileRows:
 def open_labelled(options: argparse.Namespace, **changed: Any) -> FileRows:
     """Open the rows that the options name, which have to have labels."""
     from eigenfeat.tables import listed_files
-    from eigenfeat.tables.formats import WITH_LABELS, format_of
+    from eigenfeat.tables.opening import WITH_LABELS, format_of
 
     none = UsageError("--target: expected the column of labels, got none")
     paths = listed_files(options.data, options.format)
-    bare = {options.format or format_of(path) for path in paths}.isdisjoint([*WITH_LABELS, None])
-    if options.target is None and bare and paths[0].exists():
+    bare = {options.format or format_of(path) for path, _ in paths}.isdisjoint([*WITH_LABELS, None])
+    if options.target is None and bare and paths[0][0].exists():
         raise none  # before the column of labels is taken for a feature
     rows = open_data(options, **changed)
     if rows.sources[0].label_kind is None:
         if options.target is None and options.y_name != "y":
             raise UsageError(
-                f"--y-name: expected an array of labels in {paths[0]}, got {options.y_name!r}"
+                f"--y-name: expected an array of labels in {paths[0][0]}, got {options.y_name!r}"
             )
         raise none
     return rows
@@ -221,10 +221,7 @@ def open_labelled(options: argparse.Namespace, **changed: Any) -> FileRows:
 
 def column_names(rows: FileRows) -> list[str] | None:
     """Names of the feature columns; None where the files have numbers only."""
-    if rows.sources[0].sparse:
-        return None
-    names: list[str] = rows.feature_names
-    return None if names == [str(j) for j in range(len(names))] else names
+    return None if rows.column_names is None else [*rows.column_names]
 
 
 def listed(texts: list[str]) -> list[str]:

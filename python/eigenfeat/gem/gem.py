@@ -17,7 +17,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._base.feature_names import take_names
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.lazy import Lazy
+from eigenfeat._base.lazy import Lazy, LazySolution
+from eigenfeat._base.saved import check_solution, fits
 from eigenfeat._base.speaking import Speaks
 from eigenfeat._base.text_columns import naming_text
 from eigenfeat._base.types import Floats, Pairs, RandomState, Rows, Targets, Weights
@@ -36,7 +37,7 @@ from eigenfeat.rows.blocks import RowBlocks
 from eigenfeat.rows.completion import ALLOW_NAN, complete, keep_completion, refuse_missing
 from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.memory import MemoryRows
-from eigenfeat.rows.out_of_core import given_blocks, over_blocks
+from eigenfeat.rows.out_of_core import given_blocks, keep_columns, over_blocks
 from eigenfeat.rows.row_weights import weighted_rows
 from eigenfeat.rows.surveyed import surveyed
 
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from eigenfeat.rows.labelled import LabelledRows
 
 
-class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimator):
+class GEM(Speaks, NamedFeatures, FittedDirections, LazySolution, TransformerMixin, BaseEstimator):
     """Discriminative features from generalized eigenvectors, for any linear classifier.
 
     For ordered pairs (i, j) of classes, GEM solves ``C_i u = lambda (C_j + r_j I) u``. The
@@ -171,6 +172,17 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
     True
     """
 
+    _saved: ClassVar[dict[str, str]] = {
+        "moments_": "of ClassMoments?",
+        "classes_": "labels k",
+        "n_features_in_": "count",
+        "completion_": "of GaussianRows?",
+        "_solution": "value?",
+        "_seed": "count",
+        "_trial": "of ScaleReport?",
+        "residuals_": "numbers F?",
+    }
+
     _solve_with: ClassVar[Any] = None  # what pencils are solved with, if not with the core here
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "ridge": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"}), None],
@@ -240,7 +252,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
         """
         with unchanged_on_error(self):
             wide = is_wide(X, self.solver) and not isinstance(X, RowBlocks)
-            blocks = None if wide else given_blocks(X, y, sample_weight)
+            blocks = None if wide else given_blocks(X, y, sample_weight, estimator=self)
             if blocks is not None:
                 refuse_moments(self.solver)
             self._check_parameters()
@@ -251,7 +263,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
                 rows = MemoryRows.completed(checked, labels, weight, self.n_threads)
             else:
                 rows = surveyed(blocks, moments=True, allows_missing=True, n_threads=self.n_threads)
-                self.__dict__.pop("feature_names_in_", None)
+                keep_columns(self, blocks, rows.n_features)
             self._learn(rows, started)
         return self
 
@@ -418,3 +430,16 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
     def _check_parameters(self) -> None:
         self._validate_params()
         check_powers(self.powers)
+
+    def _check_loaded(self) -> None:
+        """Rows of a huge dimension leave a solution without moments."""
+        if hasattr(self, "moments_"):
+            check_solution(self, Solution)
+            return
+        found: Any = self._solution() if self._solution.is_ready else None
+        fits(
+            isinstance(found, Solution)
+            and isinstance(found.directions, WideDirections | np.ndarray),
+            "GEM._solution",
+        )
+        fits(found.directions.shape == (self.n_features_in_, len(found.offset)), "GEM._solution")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import prod
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -18,6 +19,7 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
+from eigenfeat._base.saved import fits
 from eigenfeat._base.text_columns import naming_text
 from eigenfeat._base.types import Floats
 from eigenfeat._base.unchanged import unchanged_on_error
@@ -111,6 +113,16 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     >>> model.score(digits.images[1000:], digits.target[1000:]) > 0.95
     True
     """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "gem_": "of GEM?",
+        "moments_": "of ClassMoments",
+        "grid_shape_": "value",
+        "cells_": "value",
+        "n_channels_": "count",
+        "n_features_in_": "count",
+        "classes_": "labels k",
+    }
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "gem": [GEM, None],
@@ -368,6 +380,18 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         patch = int(np.prod(self._patch())) * self.n_channels_
         step = max(1, _BLOCK // (int(np.prod(self._places())) * max(patch, columns)))
         return (slice(first, first + step) for first in range(0, len(images), step))
+
+    def _check_loaded(self) -> None:
+        what, grid, cells = "GEMPatches", self.grid_shape_, self.cells_
+        for name, axis in (("grid_shape_", grid), ("cells_", cells)):
+            sound = type(axis) is tuple and len(axis) == len(grid) in (1, 2)
+            fits(sound and all(type(n) is int and n > 0 for n in axis), f"{what}.{name}")
+        fits(self.n_features_in_ == prod(grid) * self.n_channels_, f"{what}.n_features_in_")
+        places = self._places()
+        fits(all(c <= n for c, n in zip(cells, places, strict=True)), f"{what}.cells_")
+        size = prod(map(int, self._patch())) * self.n_channels_
+        fits(self.moments_.n_features_in_ == size, f"{what}.moments_")
+        fits(getattr(self, "gem_", self.moments_).n_features_in_ == size, f"{what}.gem_")
 
 
 def _edges(length: int, cells: int) -> NDArray[np.intp]:

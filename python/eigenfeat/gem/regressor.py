@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from eigenfeat._base.saved import fits
 from eigenfeat._base.spread import is_rounding
 from eigenfeat._base.text_columns import naming_text
 from eigenfeat._base.types import Labels, Pairs, RandomState
@@ -111,6 +112,17 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     >>> GEMRegressor().fit(X[:400], y[:400]).score(X[400:], y[400:]) > 0.75
     True
     """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "n_features_in_": "count",
+        "directions_": "numbers d F",
+        "offset_": "numbers F",
+        "coef_": "value",
+        "intercept_": "value",
+        "penalty_": "number",
+        "loo_error_": "number",
+        "_one_output": "value",
+    }
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_bins": [Interval(Integral, 2, None, closed="left")],
@@ -289,6 +301,12 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         intercept = middle - coef @ centre
         self.coef_ = coef[0] if self._one_output else coef
         self.intercept_ = float(intercept[0]) if self._one_output else intercept
+
+    def _check_loaded(self) -> None:
+        coef, intercept = np.asarray(self.coef_), np.asarray(self.intercept_)
+        sound = coef.dtype.kind == intercept.dtype.kind == "f" and coef.ndim in (1, 2)
+        fits(sound and intercept.shape == coef.shape[:-1], "GEMRegressor.coef_")
+        fits(np.isfinite(coef).all() and np.isfinite(intercept).all(), "GEMRegressor.coef_")
 
 
 def _decomposed(rows: _Array, share: _Array) -> tuple[_Array, _Array, _Array]:

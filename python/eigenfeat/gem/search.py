@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.extras import installed
 from eigenfeat._base.feature_names import take_names
+from eigenfeat._base.saved import fits
 from eigenfeat._base.speaking import LOGGER
 from eigenfeat._base.types import CrossValidation, Floats, Labels, RandomState, Rows
 from eigenfeat.gem.classifier import GEMClassifier
@@ -108,6 +109,8 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
     >>> search.score(X[1000:], y[1000:]) > 0.95
     True
     """
+
+    _saved: ClassVar[dict[str, str]] = {"best_estimator_": "estimator?"}
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "set_params"]), None],
@@ -258,6 +261,9 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True  # as GEMClassifier's
         return tags
+
+    def _check_loaded(self) -> None:
+        fits(getattr(self, "best_estimator_", self) is not None, "GEMClassifierCV.best_estimator_")
 
 
 def _candidates(base: Any, grid: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -119,6 +119,18 @@ class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     3
     """
 
+    _saved: ClassVar[dict[str, str]] = {
+        "moments_": "of ClassMoments",
+        "_coarse": "value",
+        "rank_": "count",
+        "filters_": "numbers F d",
+        "patterns_": "numbers F d",
+        "evals_": "floats F",
+        "pairs_": "labels F 2",
+        "classes_": "labels k",
+        "n_channels_": "count",
+    }
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_filters": [Interval(Integral, 1, None, closed="left")],
         "pairs": [StrOptions({"one_vs_rest", "all"})],

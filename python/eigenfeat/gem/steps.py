@@ -36,7 +36,7 @@ from eigenfeat.rows.columns import TableColumns, has_categories, is_table
 from eigenfeat.rows.completion import ALLOW_NAN, complete, keep_completion
 from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.memory import MemoryRows
-from eigenfeat.rows.out_of_core import FromLogits, given_blocks
+from eigenfeat.rows.out_of_core import FromLogits, given_blocks, keep_columns
 from eigenfeat.rows.row_weights import class_weighted, weighted_rows
 from eigenfeat.rows.surveyed import surveyed
 
@@ -123,7 +123,7 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
             raise ValueError(
                 f"joint_epochs: expected 0 with {X.shape[1]} columns, got {self.joint_epochs}"
             )
-        blocks = None if wide else given_blocks(X, y, sample_weight)
+        blocks = None if wide else given_blocks(X, y, sample_weight, estimator=self)
         if blocks is not None:
             return self._block_rows(blocks, events, moments)
         X, y = self._checked(X, reset=True, y=y)
@@ -158,8 +158,7 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
         else:
             raise ValueError("events: expected None with blocks of rows, got others")
         check_two_labels(rows.classes)
-        self.__dict__.pop("feature_names_in_", None)
-        self.n_features_in_ = rows.n_features
+        keep_columns(self, blocks, rows.n_features)
         return rows, groups
 
     def _check_block_parameters(self) -> None:
@@ -245,7 +244,7 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
         self.classes_ = rows.classes
         gem = [view for view in pool.views if view.name == "gem" and view.weight > 0]
         self.layers_ = list(gem[0].learned) if gem else []
-        self.penalty_ = gem[0].penalty if gem else np.nan
+        self.penalty_ = max(pool.views, key=lambda view: view.weight).penalty
         self.temperature_ = 1.0
         self._say(f"pool of {sum(view.weight > 0 for view in pool.views)} views", started)
         return True

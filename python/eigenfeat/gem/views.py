@@ -33,13 +33,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import BSpline
 
 from eigenfeat._base.lazy import cached_property
+from eigenfeat._base.saved import Saved, fits
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Codes
@@ -64,7 +65,7 @@ _SPREAD = 64.0  # roundings of a column's size that its deviation must exceed
 
 
 @dataclass(frozen=True, eq=False)
-class TableStatistics:
+class TableStatistics(Saved):
     """What views know of the columns without labels.
 
     Attributes
@@ -79,6 +80,14 @@ class TableStatistics:
         Number of the column of the table that each comes from; the indicator of the gaps of a
         numeric column is of its group.
     """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "mean": "numbers D",
+        "scale": "numbers D",
+        "indicator": "flags D",
+        "quantiles": "numbers Q D",
+        "groups": "whole D",
+    }
 
     mean: _Array
     scale: _Array
@@ -274,7 +283,7 @@ def _ranks(quantiles: _Array, x: _Array) -> _Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Kernel:
+class Kernel(Saved):
     """Whitened Gaussian kernel with landmarks, on ranks.
 
     Attributes
@@ -285,6 +294,12 @@ class Kernel:
     whitening : (m, p) array
         ``V diag(lambda)^(-1/2)`` of the landmarks' kernel.
     """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "landmarks": "numbers m d",
+        "gamma": "number",
+        "whitening": "numbers m p",
+    }
 
     landmarks: _Features
     gamma: float
@@ -316,7 +331,7 @@ def _gaussian(A: _Features, B: _Features, gamma: float) -> _Features:
 
 
 @dataclass(frozen=True, eq=False)
-class Interactions:
+class Interactions(Saved):
     """Indicators of bins of columns and of cells of pairs of columns.
 
     Attributes
@@ -329,9 +344,23 @@ class Interactions:
         Cells of each pair that had samples.
     """
 
+    _saved: ClassVar[dict[str, str]] = {
+        "counts": "whole G",
+        "pairs": "whole P 2",
+        "cells": "value",
+    }
+
     counts: NDArray[np.intp]
     pairs: NDArray[np.intp]
     cells: list[NDArray[np.intp]]
+
+    def _check_loaded(self) -> None:
+        fits((self.counts > 0).all(), "Interactions.counts")
+        fits(((self.pairs >= 0) & (self.pairs < len(self.counts))).all(), "Interactions.pairs")
+        cells, what = self.cells, "Interactions.cells"
+        fits(type(cells) is list and len(cells) == len(self.pairs), what)
+        fits(all(isinstance(one, np.ndarray) and one.dtype.kind == "i" for one in cells), what)
+        fits(all(one.ndim == 1 and len(one) for one in cells), what)
 
     @classmethod
     def fit(

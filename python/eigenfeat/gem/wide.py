@@ -12,7 +12,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from sklearn.utils import check_random_state
 
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.lazy import Lazy
+from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Floats, Labels
 from eigenfeat._base.validation import show
 from eigenfeat.expansion.features import ExpandedRows, check_powers
@@ -61,8 +62,22 @@ class WideSolution(Solution):
         Vectors to which an operator ``B_j^-1 C_i`` was applied.
     """
 
+    _saved: ClassVar[dict[str, str]] = Solution._saved | {
+        "directions": "value",
+        "residuals": "numbers F",
+        "steps": "count",
+    }
+
     residuals: Array
     steps: int
+
+    def _check_loaded(self) -> None:
+        found = self.directions
+        fits(
+            isinstance(found, (np.ndarray, WideDirections)) and len(found.shape) == 2,
+            "WideSolution",
+        )
+        fits(found.shape[1] == len(self.offset), "WideSolution.directions")
 
 
 def solve_wide(
@@ -398,8 +413,7 @@ def fit_wide(gem: GEM, X: Floats | csr_array, y: Labels, weight: Array | None) -
     gem._seed, gem._trial = seed, None
     gem.classes_ = np.unique(y)
     gem.residuals_ = found.residuals
-    gem._solution = Lazy(lambda: found)
-    gem._solution()
+    gem._solution = Lazy.of(found)
     worst = found.residuals.max(initial=0.0)
     gem._say(f"{found.steps} vectors solved for, largest residual {worst:.1e}", started)
 

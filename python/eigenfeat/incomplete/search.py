@@ -26,6 +26,7 @@ from eigenfeat.incomplete._series.folds import held_out
 from eigenfeat.incomplete._series.layout import series_of, training_rows
 from eigenfeat.incomplete._series.traces import checked_taus
 from eigenfeat.incomplete.decision import ReliableClassifier
+from eigenfeat.rows.checked import validate_data
 from eigenfeat.rows.cv_results import cv_results
 from eigenfeat.rows.estimator import BaseEstimator
 
@@ -114,6 +115,11 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
     >>> bool(model.harmonic_means_[model.best_candidate_].max() > 0.7)
     True
     """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "best_candidate_": "text",
+        "best_estimator_": "of ReliableClassifier",
+    }
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "candidates": [dict, None],
@@ -206,6 +212,9 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
         Decisions
         """
         check_is_fitted(self)
+        if series_of(X) is None:
+            options = {"dtype": np.float64, "order": "C", "ensure_all_finite": "allow-nan"}
+            X = validate_data(self, X, reset=False, **options)
         return self.best_estimator_.decide(X, target=target)
 
     def _fit(self, X: Any, y: NDArray[Any]) -> None:

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from eigenfeat._base.saved import fits
 from eigenfeat._base.sparse_rows import in_order
 from eigenfeat._base.types import Estimator, Floats, RandomState, Rows, Targets
 from eigenfeat._base.unchanged import unchanged_on_error
@@ -22,7 +23,7 @@ from eigenfeat.ldg.linear import LDG
 from eigenfeat.rows.blocks import Block
 from eigenfeat.rows.checked import validate_data
 from eigenfeat.rows.estimator import BaseEstimator
-from eigenfeat.rows.out_of_core import all_targets, given_blocks, over_blocks
+from eigenfeat.rows.out_of_core import all_targets, given_blocks, keep_columns, over_blocks
 
 if TYPE_CHECKING:
     from eigenfeat.rows.blocks import RowBlocks
@@ -93,6 +94,8 @@ class PartitionedReducer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     ([31, 30], (1797, 8))
     """
 
+    _saved: ClassVar[dict[str, str]] = {"parts_": "value", "reducers_": "value"}
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "reducer": [HasMethods(["fit", "transform"]), None],
         "part_size": [Interval(Integral, 1, MOST, closed="both")],
@@ -134,7 +137,7 @@ class PartitionedReducer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         with unchanged_on_error(self):
             self._validate_params()
             supervised = bool(get_tags(self._reducer()).target_tags.required)
-            blocks = given_blocks(X, y, labelled=supervised)
+            blocks = given_blocks(X, y, estimator=self, labelled=supervised)
             if blocks is None:
                 X, y = self._in_memory(X, y, supervised)
                 pieces: Any = [Block(X)]
@@ -143,8 +146,7 @@ class PartitionedReducer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
                 if weight is not None:
                     raise ValueError("X: expected blocks without weights, got weights")
                 pieces = blocks
-                self.n_features_in_ = blocks.n_features
-                self.__dict__.pop("feature_names_in_", None)
+                keep_columns(self, blocks, blocks.n_features)
             self.parts_ = self._parts(_varying(pieces))
             random = check_random_state(self.random_state)
             self.reducers_ = [
@@ -243,6 +245,16 @@ class PartitionedReducer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             columns = check_random_state(self.random_state).permutation(columns)
         count = -(-len(columns) // self.part_size)
         return [np.sort(part) for part in np.array_split(columns, count)]
+
+    def _check_loaded(self) -> None:
+        parts, d = self.parts_, self.n_features_in_
+        fits(type(parts) is type(self.reducers_) is list, "PartitionedReducer.reducers_")
+        fits(len(parts) == len(self.reducers_) > 0, "PartitionedReducer.reducers_")
+        for part, reducer in zip(parts, self.reducers_, strict=True):
+            sound = part.ndim == 1 and part.dtype.kind == "i" and part.size > 0
+            fits(sound and part[0] >= 0 and part[-1] < d, "PartitionedReducer.parts_")
+            fits(np.all(np.diff(part) > 0), "PartitionedReducer.parts_")
+            fits(reducer.n_features_in_ == len(part), "PartitionedReducer.reducers_")
 
 
 def _by_column(X: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.saved import fits
 from eigenfeat._base.speaking import Speaks
 from eigenfeat._base.text_columns import naming_text
 from eigenfeat._base.types import Codes, Floats, Labels, Rows, Targets, Weights
@@ -25,7 +26,13 @@ from eigenfeat.rows.blocks import Block
 from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.labelled import LabelledRows
 from eigenfeat.rows.memory import MemoryRows
-from eigenfeat.rows.out_of_core import BlockScores, FromLogits, given_blocks, over_blocks
+from eigenfeat.rows.out_of_core import (
+    BlockScores,
+    FromLogits,
+    given_blocks,
+    keep_columns,
+    over_blocks,
+)
 from eigenfeat.rows.reductions import far_means
 from eigenfeat.rows.row_weights import weighted_rows
 from eigenfeat.rows.surveyed import surveyed
@@ -44,6 +51,12 @@ _MOST_PERMUTED = 1 << 25  # rows: beyond, a permutation takes more memory than a
 
 class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
     """Base class of linear classifiers, with scores ``X @ coef_.T + intercept_``."""
+
+    _saved: ClassVar[dict[str, str]] = {
+        "classes_": "labels k",
+        "coef_": "numbers q d",
+        "intercept_": "numbers q",
+    }
 
     classes_: Labels
     coef_: NDArray[np.float64]
@@ -121,6 +134,11 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
+    def _check_loaded(self) -> None:
+        """One row of weights for each class, or one for two of them."""
+        k = len(self.classes_)
+        fits(k >= 2 and len(self.coef_) == (1 if k == 2 else k), f"{type(self).__name__}.coef_")
+
 
 class LinearClassifier(Speaks, LinearModel, FromLogits):
     """Base class of the fits: problems of all rows, of a sample, and of held-out rows."""
@@ -146,14 +164,16 @@ class LinearClassifier(Speaks, LinearModel, FromLogits):
 
     def _any_rows(self, X: Any, y: Targets, sample_weight: Weights) -> LabelledRows:
         """Rows in memory or in blocks, checked."""
-        blocks = None if isinstance(X, LabelledRows) else given_blocks(X, y, sample_weight)
+        blocks = None
+        if not isinstance(X, LabelledRows):
+            blocks = given_blocks(X, y, sample_weight, estimator=self)
         if blocks is not None:
             X = surveyed(blocks, n_threads=self.n_threads)
         if not isinstance(X, LabelledRows):
             return self._labelled_rows(X, y, sample_weight)
         check_two_labels(X.classes)
         self.classes_ = X.classes
-        self.__dict__.pop("feature_names_in_", None)
+        keep_columns(self, blocks, X.n_features)
         return X
 
     def _sample(

@@ -184,6 +184,11 @@ class MultinomialLogit(LogitSteps, LinearClassifier):
     True
     """
 
+    _saved: ClassVar[dict[str, str]] = LinearClassifier._saved | {
+        "penalty_": "number",
+        "temperature_": "number",
+    }
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "penalty": [Interval(Real, 0, np.inf, closed="left"), StrOptions({"auto"})],
         "l2": [Interval(Real, 0, np.inf, closed="left")],
@@ -342,7 +347,7 @@ class MultinomialLogit(LogitSteps, LinearClassifier):
         if self.stop_reason_ == "closed form":
             raise ValueError("solver: expected weights by 'lbfgs', got those of Gaussian classes")
         steps = check_whole(steps, "steps", at_least=0)
-        if given_blocks(X, y, sample_weight) is not None:
+        if given_blocks(X, y, sample_weight, estimator=self) is not None:
             raise ValueError("X: expected rows in memory, got blocks or a memory-mapped array")
         rows, labels = clone(self)._rows(X, reset=True, y=y)
         if rows.shape[1] != self.n_features_in_:

@@ -7,8 +7,8 @@ probability distributions", Statistical Science 1, 1986) is
 
 The weights minimise the out-of-fold log loss, which is convex in w, plus ``|w|^2 / 2``, the weight
 of one sample, on smoothed targets as those of `eigenfeat.linear.temperature`. Their sum is an
-inverse temperature. As each ``log p_v`` is a row of logits less its normaliser, the pool of multinomial
-logits is a multinomial logit on their features, side by side.
+inverse temperature. As each ``log p_v`` is a row of logits less its normaliser, the pool of
+multinomial logits is a multinomial logit on their features, side by side.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ _MOST_STEPS = 30
 _SAMPLE = 1.0  # weight of |w|^2 / 2: one sample's
 _FLOOR = -30.0  # of a log-probability, below which it counts no more
 _SMALL = 0.01  # weights that are left out
+_LEAST = 0.02  # the least sum of weights: one over the largest temperature
 
 
 def pool_folds(
@@ -122,7 +123,8 @@ def loss_at_best(logits: _Array, codes: Codes, weight: _Array | None) -> tuple[f
 def pool_weights(logits: Sequence[_Array], codes: Codes, weight: _Array | None) -> _Array:
     """Weights (V,) of classifiers with these logits (m, k) of the same samples.
 
-    Classifiers with less than a hundredth of the weights' sum get 0.
+    Classifiers with less than a hundredth of the weights' sum get 0. Where none is better than equal
+    probabilities, the best one has weight 0.02.
     """
     L = np.stack([_log_probabilities(one) for one in logits])
     keep = np.ones(len(L), dtype=bool)
@@ -134,6 +136,9 @@ def pool_weights(logits: Sequence[_Array], codes: Codes, weight: _Array | None) 
         if not small.any():
             break
         keep &= ~small
+    if not w.any():
+        best = int(np.argmin([loss_at_best(one, codes, weight)[0] for one in logits]))
+        w[best] = _LEAST
     return w
 
 

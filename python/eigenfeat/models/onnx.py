@@ -20,7 +20,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.files import persist
+from eigenfeat._base.saved_files import replacing
 from eigenfeat._base.validation import check_path, show
 from eigenfeat._base.version import __version__
 from eigenfeat.expansion.features import check_powers
@@ -116,7 +116,7 @@ def to_onnx(
     _translate(graph, model)
     made = graph.model(model)
     if path is not None:
-        with persist.replacing(path) as file:
+        with replacing(path) as file:
             file.write(made.SerializeToString(deterministic=True))
     return made
 

@@ -43,10 +43,10 @@ def restored_core(
     ValueError
         If a number is not finite or a weight negative.
     """
-    restored = core.ClassMoments(k, d)
     weights = array("weights", (k,))
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise ValueError("weights: expected finite numbers >= 0, got others")
+    restored = core.ClassMoments(k, d)  # which takes memory for classes with weight alone
     for i in np.flatnonzero(weights > 0).tolist():
         high = array(f"mean_high_{i}", (d,))
         low = array(f"mean_low_{i}", (d,))

@@ -20,7 +20,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.feature_names import take_names
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.lazy import Lazy
+from eigenfeat._base.lazy import Lazy, LazySolution
+from eigenfeat._base.saved import check_solution
 from eigenfeat._base.types import Floats, Rows, Weights
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS
@@ -38,7 +39,7 @@ from eigenfeat.rows.completion import (
 )
 from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.memory import MemoryRows
-from eigenfeat.rows.out_of_core import given_blocks, over_blocks, pooled_moments
+from eigenfeat.rows.out_of_core import given_blocks, keep_columns, over_blocks, pooled_moments
 from eigenfeat.rows.row_weights import weighted_rows
 from eigenfeat.rows.surveyed import surveyed
 
@@ -58,8 +59,15 @@ _OfMomentsOfClasses = TypeVar("_OfMomentsOfClasses", bound="OfMomentsOfClasses")
 _UnsupervisedRayleigh = TypeVar("_UnsupervisedRayleigh", bound="UnsupervisedRayleigh")
 
 
-class OfMoments(BaseEstimator):
+class OfMoments(LazySolution, BaseEstimator):
     """Base class: moments, and what is computed from them when first needed."""
+
+    _saved: ClassVar[dict[str, str]] = {
+        "moments_": "of ClassMoments",
+        "_solution": "value?",
+        "n_features_in_": "count",
+        "completion_": "of GaussianRows?",
+    }
 
     _supervised = False
     _checks: ClassVar[dict[str, Any]] = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C"}
@@ -121,6 +129,9 @@ class OfMoments(BaseEstimator):
     def _solver(self, moments: ClassMoments) -> Callable[[], Any]:
         """Return what computes the solution with the parameters of now; must pickle."""
         raise NotImplementedError
+
+    def _check_loaded(self) -> None:
+        check_solution(self, matrices.RayleighDirections)
 
 
 class RayleighTransformer(
@@ -237,12 +248,13 @@ class UnsupervisedRayleigh(RayleighTransformer):
     ) -> Callable[[], ClassMoments]:
         """Check rows; what returns the moments with them changes nothing before it is called."""
         self._validate_params()
-        blocks = given_blocks(X, None, sample_weight, labelled=False) if first else None
+        blocks = None
+        if first:
+            blocks = given_blocks(X, None, sample_weight, estimator=self, labelled=False)
         if blocks is None:
             return partial(self._with_rows, *self._validated(X, sample_weight, first), first)
         moments = pooled_moments(blocks, n_threads=self.n_threads)
-        self.__dict__.pop("feature_names_in_", None)
-        self.n_features_in_ = moments.n_features_in_
+        keep_columns(self, blocks, moments.n_features_in_)
         return lambda: moments
 
     def _validated(self, X: Any, sample_weight: ArrayLike | None, first: bool) -> tuple[Any, Any]:
@@ -259,6 +271,8 @@ class UnsupervisedRayleigh(RayleighTransformer):
 
 class OfMomentsOfClasses(OfMoments):
     """Base class of the estimators with labels."""
+
+    _saved: ClassVar[dict[str, str]] = OfMoments._saved | {"classes_": "labels k"}
 
     _supervised = True
     _checks = ALLOW_NAN
@@ -287,7 +301,7 @@ class OfMomentsOfClasses(OfMoments):
             The estimator itself. An error leaves it unchanged.
         """
         with unchanged_on_error(self):
-            blocks = given_blocks(X, y, sample_weight)
+            blocks = given_blocks(X, y, sample_weight, estimator=self)
             if blocks is None:
                 self._take(X, y, None, sample_weight, first=True)
             else:
@@ -341,13 +355,12 @@ class OfMomentsOfClasses(OfMoments):
     def _take_blocks(self, blocks: RowBlocks) -> None:
         self._validate_params()
         rows = surveyed(blocks, moments=True, allows_missing=True, n_threads=self.n_threads)
-        self._keep_blocks(rows.moments())
+        self._keep_blocks(blocks, rows.moments())
         keep_completion(self, rows.completion)
 
-    def _keep_blocks(self, moments: ClassMoments | None) -> None:
+    def _keep_blocks(self, blocks: RowBlocks, moments: ClassMoments | None) -> None:
         assert moments is not None  # some row has weight
-        self.__dict__.pop("feature_names_in_", None)
-        self.n_features_in_ = moments.n_features_in_
+        keep_columns(self, blocks, moments.n_features_in_)
         self._hold(moments)
 
     def _groups(self, y: Any, weight: Any, classes: Any, first: bool) -> tuple[Any, dict[str, Any]]:

@@ -260,7 +260,8 @@ class SlicedInverseRegression(SupervisedRayleigh):
         edges = bin_edges(real_array(y, "y", np.dtype(np.float64)), self.n_slices, weight)
         reading = Reading(n_threads=self.n_threads)
         self._keep_blocks(
-            blocks.reduce(reductions.sliced_moments, reductions.merge_pooled, reading, edges)
+            blocks,
+            blocks.reduce(reductions.sliced_moments, reductions.merge_pooled, reading, edges),
         )
         self.slice_edges_ = edges
 

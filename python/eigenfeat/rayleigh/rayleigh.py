@@ -360,7 +360,7 @@ class OrientedPCA(UnsupervisedRayleigh):
         return found if before is None else before.copy().merge(found)
 
     def _noise_moments(self, noise: Any, label: Any) -> ClassMoments:
-        blocks = given_blocks(noise, None, labelled=False)
+        blocks = given_blocks(noise, None, estimator=self, labelled=False)
         if blocks is not None:
             return pooled_moments(blocks, label=label, n_threads=self.n_threads)
         rows = check_array(noise, accept_sparse="csr", dtype=FLOATS, order="C", input_name="noise")

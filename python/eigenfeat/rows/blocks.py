@@ -109,6 +109,24 @@ class RowBlocks(ABC):
         """Number of columns."""
         return int(next(iter(self)).X.shape[1])
 
+    @property
+    def column_names(self) -> tuple[str, ...] | None:
+        """Names of the columns; None if they have none."""
+        return None
+
+    @property
+    def layout(self) -> dict[str, Any] | None:
+        """What a fitted model remembers of rows without names, to find its columns in others."""
+        return None
+
+    def prepared_for(self, estimator: Any, *, fitted: bool) -> RowBlocks:
+        """The same rows as an estimator reads them, before or after its fit.
+
+        Rows of files have their columns in the order of the fit, and missing values where the
+        estimator takes these.
+        """
+        return self
+
     def reduce(
         self,
         function: Callable[..., _Result],

@@ -17,4 +17,6 @@ __all__ = ["validate_data"]
 def validate_data(estimator: BaseEstimator, X: object, *arguments: Any, **options: Any) -> Any:
     """As ``sklearn.utils.validation.validate_data``."""
     with naming_text(X, arguments[0] if arguments else options.get("y")):
+        if options.get("reset", True):
+            estimator.__dict__.pop("file_layout_", None)  # of an earlier fit
         return validation.validate_data(estimator, X, *arguments, **options)

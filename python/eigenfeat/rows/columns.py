@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Hashable, Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import OneHotEncoder
 
+from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.speaking import warn_caller
 
 __all__ = ["TableColumns", "has_categories", "is_table"]
@@ -38,7 +39,7 @@ def has_categories(X: Any) -> bool:
     return is_table(X) and any(_values(X, name)[0] != "number" for name in _names(X))
 
 
-class TableColumns:
+class TableColumns(Saved):
     """Encoder of tables whose columns are numbers, booleans, text or categories.
 
     Attributes
@@ -56,6 +57,25 @@ class TableColumns:
     indicator_ : (D,) array of bool
         Whether an encoded column is the indicator of a category.
     """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "names_": "value",
+        "kinds_": "value",
+        "encoders_": "value",
+        "feature_names_": "labels D",
+        "groups_": "whole D",
+        "indicator_": "flags D",
+    }
+
+    def _check_loaded(self) -> None:
+        names, kinds, encoders = self.names_, self.kinds_, self.encoders_
+        fits(type(names) is list and type(kinds) is list, "TableColumns.names_")
+        fits(len(kinds) == len(names), "TableColumns.kinds_")
+        coded = [name for name, kind in zip(names, kinds, strict=True) if kind == "category"]
+        fits(type(encoders) is dict and list(encoders) == coded, "TableColumns.encoders_")
+        fits(all(type(one) is OneHotEncoder for one in encoders.values()), "TableColumns.encoders_")
+        fits(len(self.groups_) == 0 or self.groups_.max() < len(names), "TableColumns.groups_")
+        fits(len(self.groups_) == 0 or self.groups_.min() >= 0, "TableColumns.groups_")
 
     def fit(self, X: Any) -> TableColumns:
         """Learn kinds and categories of the columns of a table.

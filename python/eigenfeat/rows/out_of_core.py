@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import operator
 from collections.abc import Callable, Iterator
 from functools import wraps
@@ -33,20 +34,29 @@ __all__ = [
     "BlockScores",
     "FromLogits",
     "all_targets",
+    "completes",
     "given_blocks",
+    "keep_columns",
     "over_blocks",
     "pooled_moments",
+    "without_names",
 ]
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def given_blocks(
-    X: object, y: Targets, sample_weight: Weights = None, *, labelled: bool = True
+    X: object,
+    y: Targets,
+    sample_weight: Weights = None,
+    *,
+    estimator: Any,
+    labelled: bool = True,
 ) -> RowBlocks | None:
     """Rows as blocks if they came so, or are in a memory-mapped array; else None.
 
-    An array without labels is left to the estimator where there have to be some.
+    They are as `estimator`, unless None, reads them in its fit. An array without labels is left to
+    it where there have to be some.
 
     Raises
     ------
@@ -61,7 +71,8 @@ def given_blocks(
                     f"{name}: expected None with blocks of rows, which bring it themselves, got "
                     f"{type(values).__name__}"
                 )
-        return as_blocks(X)
+        blocks = as_blocks(X)
+        return blocks if estimator is None else blocks.prepared_for(estimator, fitted=False)
     if not is_mapped(X) or (labelled and y is None):
         return None
     if y is not None:
@@ -70,6 +81,26 @@ def given_blocks(
     if sample_weight is not None:
         sample_weight = row_weights(sample_weight, len(X))
     return ArrayBlocks(X, y, sample_weight)
+
+
+def keep_columns(estimator: Any, blocks: RowBlocks | None, n_features: int) -> None:
+    """Keep number and names of the columns of blocks that an estimator was fitted to."""
+    for name in ("feature_names_in_", "file_layout_"):
+        estimator.__dict__.pop(name, None)
+    estimator.n_features_in_ = n_features
+    if blocks is None:
+        return
+    if blocks.column_names is not None:
+        estimator.feature_names_in_ = np.array(blocks.column_names, dtype=object)
+    if blocks.layout is not None:
+        estimator.file_layout_ = blocks.layout
+
+
+def without_names(estimator: Any) -> Any:
+    """A shallow copy without names of columns, for blocks, in which they have been matched."""
+    found = copy.copy(estimator)
+    found.__dict__.pop("feature_names_in_", None)
+    return found
 
 
 def is_mapped(X: object) -> TypeGuard[NDArray[Any]]:
@@ -118,7 +149,9 @@ def over_blocks(method: _Method) -> _Method:
         check_no_list(X)
         if is_blocks(X):
             check_is_fitted(self)
-            return (_of_block(method, self, block.X) for block in _checked(self, as_blocks(X)))
+            blocks = as_blocks(X).prepared_for(self, fitted=True)
+            plain = without_names(self)
+            return (_of_block(method, plain, block.X) for block in _checked(plain, blocks))
         if is_mapped(X):
             check_is_fitted(self)
             return _filled(method, self, ArrayBlocks(X))
@@ -157,13 +190,14 @@ class BlockScores:
         -------
         float
         """
-        blocks = None if is_mapped(X) else given_blocks(X, y, sample_weight)
+        blocks = None if is_mapped(X) else given_blocks(X, y, sample_weight, estimator=None)
         if blocks is None:
             if y is None:
                 raise ValueError("y: expected the labels of the rows, got None")
             return float(ClassifierMixin.score(self, X, y, sample_weight))
         check_is_fitted(self)
-        right, total = blocks.reduce(right_rows, reductions.add, self)
+        blocks = blocks.prepared_for(self, fitted=True)
+        right, total = blocks.reduce(right_rows, reductions.add, without_names(self))
         if not total > 0:
             raise ValueError("sample_weight: expected at least one positive weight, got none")
         return float(right / total)
@@ -219,7 +253,7 @@ def _checked(estimator: Any, blocks: RowBlocks) -> Iterator[Block]:
 def _checked_block(estimator: Any, block: Block) -> Block:
     reading = Reading(n_features=estimator.n_features_in_, small=True)
     checked = reading.checked(Block(block.X, start=block.start))
-    if isinstance(checked.X, np.ndarray) and _completes(estimator):
+    if isinstance(checked.X, np.ndarray) and completes(estimator):
         check_known(checked.X, block.start)
     else:
         check_finite(checked.X, block.start)
@@ -227,7 +261,7 @@ def _checked_block(estimator: Any, block: Block) -> Block:
     return Block(np.asarray(block.X) if is_mapped(block.X) else block.X, start=block.start)
 
 
-def _completes(estimator: Any) -> bool:
+def completes(estimator: Any) -> bool:
     """Whether an estimator, or what it has chosen or is made of, completes rows."""
     parts = [estimator, getattr(estimator, "best_estimator_", None)]
     parts += getattr(estimator, "members_", [])

@@ -1,8 +1,7 @@
 """Files of rows as `RowBlocks`: read block by block, never the whole file in memory."""
 
 from eigenfeat.tables.errors import BadRowError, OptionError
-from eigenfeat.tables.formats import described
-from eigenfeat.tables.opening import listed_files, open_rows
+from eigenfeat.tables.opening import described, listed_files, open_rows
 from eigenfeat.tables.rows import FileRows, Position
 
 __all__ = [

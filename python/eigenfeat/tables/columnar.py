@@ -2,219 +2,213 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+import re
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from eigenfeat._base.types import DType, Floats, Labels
+from eigenfeat._base.types import Labels
 from eigenfeat._base.validation import show
-from eigenfeat.tables.damage import arrow_damage_named, sound
-from eigenfeat.tables.errors import BadRowError, arrow, missing_value, unfit_label, unfit_value
-from eigenfeat.tables.source import Choice, Chunk, DenseChunk, Options, Source, label_kind
+from eigenfeat.tables.columns import (
+    MOST_CHARACTERS,
+    Choice,
+    Chunk,
+    Mask,
+    Options,
+    Source,
+    typed_labels,
+)
+from eigenfeat.tables.damage import arrow_damage_named
+from eigenfeat.tables.errors import arrow
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyarrow import ChunkedArray
+__all__ = ["IpcSource", "ParquetSource", "TableSource", "label_kind_of", "text_labels"]
 
-__all__ = ["ArrowChunk", "IpcSource", "ParquetSource", "column_labels"]
-
-_TILE_ROWS = 4096  # rows of a column that are written before the next column's
 _BATCH_BYTES = 64e6
 _COLUMN_BUFFER = 1 << 18
 _COLUMN_BUFFERS = 64e6
 _WHOLE_GROUP = 16e6  # bytes of a row group that are read at once
 _LARGE_BATCH = 1 << 28
+_INDEX = re.compile(r"__index_level_\d+__|__null_dask_index__")
+INTEGER = r"^[+-]?[0-9]+$"
+NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+TRUTH = r"^(?i:true|false|0|1)$"
+_PATTERNS = {"int": INTEGER, "uint": r"^\+?[0-9]+$", "float": NUMBER, "bool": TRUTH}
 
 
-class ArrowChunk(DenseChunk):
-    """Rows of an Arrow table whose columns are called by their numbers in the file."""
+class TableSource(Source):
+    """Base class for files that pyarrow reads as columns.
 
-    def __init__(
-        self, source: Source, table: pa.Table, offset: int, first: int, dropped: int
-    ) -> None:
-        self.offset, self.first, self.dropped = offset, first, dropped
-        self._n = table.num_rows
-        names = map(str, source.choice.features)
-        place = {name: j for j, name in enumerate(table.schema.names)}
-        columns = table.columns  # one at a time, each would be looked for
-        self._columns = [_numbers(columns[place[name]]) for name in names]
-        target = source.choice.target
-        self._labels = None if target is None else column_labels(columns[place[str(target)]])
-
-    def __len__(self) -> int:
-        return int(self._n)
-
-    def write(self, rows: slice, out: Floats) -> None:
-        """Write the features of some rows to `out`, (m, d)."""
-        # Columns of a tile share the cache lines of its rows, unless they are contiguous.
-        size = _TILE_ROWS if out.flags.c_contiguous else rows.stop - rows.start
-        for start in range(rows.start, rows.stop, size):
-            stop = min(start + size, rows.stop)
-            tile = out[start - rows.start : stop - rows.start]
-            with np.errstate(over="ignore", invalid="ignore"):  # NaN that signals
-                for j, column in enumerate(self._columns):
-                    tile[:, j] = column[start:stop]
-
-    def labels(self, rows: slice) -> tuple[Labels, npt.NDArray[np.bool_] | None]:
-        """Labels of some rows, and which of them are there (None: all)."""
-        assert self._labels is not None
-        values, fit = self._labels
-        return values[rows], None if fit is None else fit[rows]
-
-    def value(self, row: int, column: int) -> float:
-        """One number; NaN where it is missing."""
-        return float(self._columns[column][row])
-
-
-def _numbers(column: Any) -> npt.NDArray[Any]:
-    """A column as an array, NaN where values are missing."""
-    found: npt.NDArray[Any] = _combined(column).to_numpy(zero_copy_only=False)
-    if found.dtype.kind == "O":  # booleans some of which are missing, or nothing at all
-        found = np.array([np.nan if v is None else v for v in found.tolist()], dtype=np.float64)
-    return found
-
-
-def column_labels(column: ChunkedArray) -> tuple[Labels, npt.NDArray[np.bool_] | None]:
-    """Labels of a column as an array, and which of them are there (None: all)."""
-    from pyarrow import compute as pc
-    from pyarrow import types
-
-    column = _combined(column)
-    while types.is_dictionary(column.type):
-        column = column.dictionary_decode()  # before nulls are looked for: it may have some
-    fit = None if column.null_count == 0 else pc.is_valid(column).to_numpy(zero_copy_only=False)
-    kind = column.type
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
-        return pc.fill_null(column, False if types.is_boolean(kind) else 0).to_numpy(
-            zero_copy_only=False
-        ), fit
-    texts = pc.fill_null(column.cast("string"), "").dictionary_encode()
-    distinct = np.array(texts.dictionary.to_pylist() or [""], dtype=np.str_)
-    codes = texts.indices.to_numpy(zero_copy_only=False)
-    values = distinct[codes]
-    empty = distinct == ""
-    if empty.any():
-        there = ~empty[codes]
-        fit = there if fit is None else fit & there
-    return values, fit if fit is None or not fit.all() else None
-
-
-def _combined(column: Any) -> Any:
-    if not hasattr(column, "num_chunks"):
-        return column
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-
-
-class _ColumnarSource(Source):
-    """Base class for files with Arrow schemas."""
+    Parts of a path such as ``year=2024/`` are columns, too, the same in all rows of the file.
+    """
 
     columnar = True
 
-    def _name_columns(self, schema: Any) -> None:
-        self.names = list(schema.names)
-        self.types = [str(kind) for kind in schema.types]
+    def __init__(self, path: Path, options: Options, keys: Mapping[str, str]) -> None:
+        arrow(str(path))
+        self.path, self._options, self._keys = path, options, keys
 
-    def _set_columns(self, schema: Any, options: Options, first: Source | None) -> None:
+    @abstractmethod
+    def _pieces(self, wanted: list[int], skip: int) -> Iterator[tuple[int, int, Any, Mask | None]]:
+        """Start, number of rows, arrays by column, and rows that are bad, of consecutive rows."""
+
+    def chunks(self, skip: int) -> Iterator[Chunk]:
+        """Yield chunks from the one on that holds row `skip`."""
+        goal = self.choice.target
+        stored = len(self.names) - len(self._keys)
+        wanted = [j for j in (*self.choice.features, goal) if j is not None and j < stored]
+        for start, n, arrays, bad in self._pieces(wanted, skip):
+            for j in range(stored, len(self.names)):
+                arrays[j] = arrow(str(self.path)).array([self._keys[self.names[j]]] * n, "string")
+            columns = [self._feature(arrays[j], j) for j in self.choice.features]
+            labels: tuple[Any, Any, Any] = (None, None, None)
+            if goal is not None:
+                labels = self._labels(arrays[goal])
+            y, unlabelled, label_of = labels
+            yield Chunk(start, n, columns, None, y, unlabelled, bad, label_of)
+
+    def _feature(self, column: Any, place: int) -> npt.NDArray[Any]:
+        """A column as numbers, NaN where they are missing, or as objects if it is text."""
+        if isinstance(column, np.ndarray):
+            return column
+        if place >= len(self.names) - len(self._keys) and self.kinds[place] == "number":
+            return np.full(len(column), float(self._keys[self.names[place]]))
         from pyarrow import types
 
-        twice = {name for name in self.names if self.names.count(name) > 1}
-        if twice:
-            raise ValueError(f"{self.path}: expected distinct column names, got {sorted(twice)}")
-        self.choice = Choice.of(self.path, self.names, options)
-        kinds = [schema.types[j] for j in self.choice.features]
-        for j, kind in zip(self.choice.features, kinds, strict=True):
-            number = types.is_integer(kind) or types.is_floating(kind)
-            fits = number or types.is_boolean(kind) or types.is_null(kind)
-            if not (fits or options.any_type):
+        column = _combined(column)
+        while types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        if types.is_decimal(column.type):
+            column = column.cast("float64")
+        found: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
+        if found.dtype.kind == "O" and self.kinds[place] in (
+            "number",
+            "bool",
+        ):  # booleans, some missing
+            found = np.array([np.nan if v is None else v for v in found.tolist()], dtype=np.float64)
+        return found
+
+    def _labels(self, column: Any) -> tuple[Labels, Mask | None, Callable[[int], Any] | None]:
+        """Labels as the type of the first ones, which are none, and what they are in the file."""
+        kind = str(self.label_kind)
+        if kind == "none":
+            return np.zeros(len(column)), None, None
+        pa = arrow("labels")
+        pc, types = pa.compute, pa.types
+        column = _combined(column)
+        while types.is_dictionary(column.type):
+            column = column.dictionary_decode()  # before nulls are looked for: it may have some
+        if types.is_decimal(column.type):
+            column = _whole_decimals(column)
+        if types.is_integer(column.type) or types.is_floating(column.type):
+            missing = _flags(column.is_null())
+            values = pc.fill_null(column, 0).to_numpy(zero_copy_only=False)
+        elif types.is_boolean(column.type):
+            missing = _flags(column.is_null())
+            values = pc.fill_null(column, False).to_numpy(zero_copy_only=False)
+        else:
+            try:
+                return (*text_labels(column.cast("string"), kind), None)
+            except ValueError as error:
+                raise ValueError(f"{self.path}: column {self.target_name!r}: {error}") from None
+        values, wrong = typed_labels(values, kind)
+        return values, _either(missing, wrong), lambda row: column[row].as_py()
+
+    def _choose(self, indexes: frozenset[int] = frozenset()) -> None:
+        """Choose columns by the options, once names, types and kinds of all are known."""
+        for name, text in self._keys.items():
+            self.names = [*self.names, name]
+            number = re.match(NUMBER, text) is not None
+            self.kinds = [*self.kinds, "number" if number else "text"]
+            self.types = [*self.types, "double" if number else "string"]
+        self.choice = Choice.of(self.path, self.names, self._options, indexes=indexes)
+        for j in self.choice.features:
+            if self.kinds[j] == "other" and not self._options.any_type:
                 name = self.names[j]
                 raise ValueError(
-                    f"{self.path}: column {name!r}: expected numbers, got {show(str(kind))[1:-1]}; "
-                    f"leave it out with drop (--drop {name}) or name the columns of numbers in "
-                    "columns (--columns)"
+                    f"{self.path}: column {name!r}: expected numbers or text, got "
+                    f"{show(self.types[j])[1:-1]}; leave it out with drop (--drop {name})"
                 )
-        small = all(types.is_float32(kind) or types.is_float16(kind) for kind in kinds)
-        self.dtype = np.dtype(np.float32 if small else np.float64)
-        if self.choice.target is not None:
-            self._check_labels(schema.types[self.choice.target])
-            probe = self._probe_labels if first is None else None
-            self.label_kind = label_kind(probe(), options.labels) if probe else first.label_kind  # type: ignore[union-attr]
 
-    def _check_labels(self, kind: Any) -> None:
-        """ValueError if nothing turns such a column into labels."""
+    def _key_label_kind(self) -> str | None:
+        """Kind of labels that are parts of the path; None if the target is another column."""
+        goal, stored = self.choice.target, len(self.names) - len(self._keys)
+        if goal is None or goal < stored:
+            return None
+        texts = arrow(str(self.path)).array([self._keys[self.names[goal]]], "string")
+        return label_kind_of(texts, self._options.labels)
+
+
+class _StoredTable(TableSource):
+    """Base class for files with Arrow schemas."""
+
+    def _set_schema(self, schema: Any, first: Source | None) -> None:
+        types = schema.types
+        self.names = [str(name) for name in schema.names]
+        self.types, self.kinds = [str(kind) for kind in types], [_kind(kind) for kind in types]
+        stored = len(self.names)
+        self._choose(_index_columns(schema))
+        floats = [types[j] for j in self.choice.features if j < stored]
+        small = ("float", "halffloat")
+        self.dtype = np.dtype(
+            np.float32 if floats and all(str(kind) in small for kind in floats) else np.float64
+        )
+        if self.choice.target is None:
+            return
+        if first is not None and first.label_kind is not None:
+            self.label_kind = first.label_kind
+            return
+        self.label_kind = self._key_label_kind() or self._stored_label_kind(
+            types[self.choice.target]
+        )
+
+    def _stored_label_kind(self, kind: Any) -> str:
         pa = arrow(str(self.path))
-        try:
-            column_labels(pa.nulls(0, kind))
-        except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError):
+        types = pa.types
+        while types.is_dictionary(kind):
+            kind = kind.value_type
+        if types.is_decimal(kind):
+            kind = pa.int64() if kind.scale <= 0 else pa.float64()
+        found = "str"
+        if types.is_integer(kind):
+            found = "uint" if kind == pa.uint64() else "int"
+        elif types.is_floating(kind):
+            found = "float"
+        elif types.is_boolean(kind):
+            found = "bool"
+        elif _kind(kind) == "other":
             raise ValueError(
                 f"{self.path}: column {self.target_name!r}: expected labels that are numbers or "
                 f"text, got {show(str(kind))[1:-1]}"
-            ) from None
+            )
+        asked = self._options.labels
+        return found if asked == "auto" or (asked == "int" and found == "uint") else asked
 
     @property
     def _batch_rows(self) -> int:
         """Rows that are decoded at a time; every column of a batch costs some 10 us."""
         return int(np.clip(_BATCH_BYTES / (self.n_features * self.dtype.itemsize), 1024, 1 << 18))
 
-    @property
-    def _wanted(self) -> list[str]:
-        """Names of the columns that have to be read."""
-        target = [] if self.choice.target is None else [self.choice.target]
-        return [self.names[j] for j in (*self.choice.features, *target)]
 
-    def _probe_labels(self) -> npt.NDArray[Any]:
-        chunk = next(self.chunks(0, 0), None)
-        return (
-            np.empty(0, dtype=np.int64) if chunk is None else chunk.labels(slice(0, len(chunk)))[0]
-        )
-
-    def _chunk(self, table: pa.Table, offset: int, first: int) -> ArrowChunk:
-        numbers = {name: str(j) for j, name in enumerate(self.names)}
-        table = table.rename_columns([numbers[name] for name in table.schema.names])
-        return ArrowChunk(self, table, offset, first, 0)
-
-    def chunks(self, offset: int, skip: int) -> Iterator[ArrowChunk]:
-        """Yield batches; restart points are row groups or record batches."""
-        raise NotImplementedError
-
-    def _row(self, chunk: Chunk) -> int:
-        """Number of a chunk's first row in the file."""
-        raise NotImplementedError
-
-    def complaint(self, chunk: Chunk, row: int, column: int | None, dtype: DType) -> BadRowError:
-        """Say what is wrong with a row."""
-        number = self._row(chunk) + row
-        if column is None:
-            values, fit = chunk.labels(slice(row, row + 1))
-            missing = fit is not None or values[0] != values[0]
-            what = (
-                missing_value(label=True)
-                if missing
-                else unfit_label(values[0], str(self.label_kind))
-            )
-            return BadRowError(self.path, "row", number, self.target_name, what)
-        value = chunk.value(row, column)
-        what = "expected a finite number, got NaN or a missing value"
-        if value == value:
-            what = unfit_value(value, dtype)
-        return BadRowError(self.path, "row", number, self.feature_names[column], what)
-
-
-class ParquetSource(_ColumnarSource):
-    """A Parquet file, decoded in batches with all threads; restart points are row groups."""
+class ParquetSource(_StoredTable):
+    """A Parquet file, decoded in batches with all threads, from any row group on."""
 
     format = "parquet"
     _largest = 0  # bytes of a row group at most
 
-    def __init__(self, path: Path, options: Options, first: Source | None) -> None:
-        arrow(str(path))
-        self.path = path
+    def __init__(
+        self, path: Path, options: Options, keys: Mapping[str, str], first: Source | None
+    ) -> None:
+        super().__init__(path, options, keys)
         with self._open() as file:
             metadata = file.metadata
-            sizes = [metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)]
+            groups = [metadata.row_group(g) for g in range(metadata.num_row_groups)]
+            sizes = [group.num_rows for group in groups]
             self.n_rows = sum(sizes)
             if min(sizes, default=0) < 0 or self.n_rows != metadata.num_rows:
                 raise ValueError(
@@ -223,11 +217,9 @@ class ParquetSource(_ColumnarSource):
                 )
             self._starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
             # Of a group, not of its columns: asked for a damaged one, pyarrow ends the process.
-            groups = (metadata.row_group(g) for g in range(len(sizes)))
             self._largest = max((group.total_byte_size for group in groups), default=0)
             schema = file.schema_arrow
-            self._name_columns(schema)
-        self._set_columns(schema, options, first)
+        self._set_schema(schema, first)
 
     @contextmanager
     def _open(self, columns: int = 1) -> Iterator[Any]:
@@ -246,50 +238,56 @@ class ParquetSource(_ColumnarSource):
         with file, arrow_damage_named(self.path):
             yield file
 
-    def chunks(self, offset: int, skip: int) -> Iterator[ArrowChunk]:
-        """Yield batches; a position within a row group is reached by decoding it from its start."""
-        wanted = self._wanted
-        with self._open(len(wanted)) as file:
-            for group in range(offset, len(self._starts) - 1):
-                done = 0
-                for batch in file.iter_batches(self._batch_rows, [group], wanted):
-                    if group > offset or done + batch.num_rows > skip or not skip:
-                        yield self._chunk(sound(batch), group, done)
+    def _pieces(self, wanted: list[int], skip: int) -> Iterator[tuple[int, int, Any, Mask | None]]:
+        names = [*dict.fromkeys(self.names[j] for j in wanted)]
+        places: dict[str, list[int]] = {name: [] for name in names}  # a name may occur twice
+        for j, name in enumerate(self.names):
+            if name in places:
+                places[name].append(j)
+        read: list[int] = []
+        first = int(np.searchsorted(self._starts, skip, side="right")) - 1
+        with self._open(max(len(wanted), 1)) as file:
+            for group in range(first, len(self._starts) - 1):
+                done, size = int(self._starts[group]), int(self._starts[group + 1])
+                for batch in file.iter_batches(self._batch_rows, [group], names):
+                    batch.validate(full=True)
+                    if not read:
+                        left = {name: iter(found) for name, found in places.items()}
+                        read = [next(left[name]) for name in batch.schema.names]
+                    if done + batch.num_rows > skip:
+                        yield (
+                            done,
+                            batch.num_rows,
+                            dict(zip(read, batch.columns, strict=True)),
+                            None,
+                        )
                     done += batch.num_rows
-                size = int(self._starts[group + 1] - self._starts[group])
                 if done != size:
                     raise ValueError(
-                        f"{self.path}: it is damaged: expected {size} rows in row group {group}, "
-                        f"got {done}"
+                        f"{self.path}: it is damaged: expected {size} rows up to row group "
+                        f"{group}, got {done}"
                     )
-
-    def _row(self, chunk: Chunk) -> int:
-        return int(self._starts[chunk.offset]) + chunk.first
-
-    def fraction(self, offset: int, skip: int) -> float:
-        """Part of the rows that lie before a position."""
-        group = min(offset, len(self._starts) - 1)
-        return (int(self._starts[group]) + skip) / max(int(self._starts[-1]), 1)
 
     def facts(self) -> dict[str, object]:
         """Number of row groups."""
         return {"row_groups": len(self._starts) - 1}
 
 
-class IpcSource(_ColumnarSource):
-    """An Arrow IPC file or stream (Feather is the former); restart points are record batches."""
+class IpcSource(_StoredTable):
+    """An Arrow IPC file or stream (Feather is the former), from any record batch on."""
 
     format = "arrow"
 
-    def __init__(self, path: Path, options: Options, first: Source | None) -> None:
-        self.path = path
+    def __init__(
+        self, path: Path, options: Options, keys: Mapping[str, str], first: Source | None
+    ) -> None:
+        super().__init__(path, options, keys)
         with open(path, "rb") as raw:
             self._stream = raw.read(6) != b"ARROW1"
+        self._counts: list[int] = []  # rows of the record batches that have been read
         with self._open(None) as (schema, n_batches, _):
             self._n_batches = n_batches
-            self._name_columns(schema)
-        self._counts: list[int] = []
-        self._set_columns(schema, options, first)
+        self._set_schema(schema, first)
 
     @contextmanager
     def _open(self, columns: list[int] | None) -> Iterator[tuple[Any, int | None, Any]]:
@@ -318,50 +316,176 @@ class IpcSource(_ColumnarSource):
             found = ipc.open_file(raw, options=options)
             yield found.schema, count, found
 
-    def chunks(self, offset: int, skip: int) -> Iterator[ArrowChunk]:
-        """Yield pieces of record batches."""
-        wanted = {*self._wanted}
-        columns = [j for j, name in enumerate(self.names) if name in wanted]
-        size = self._batch_rows
-        with self._open(columns) as (_, count, reader):
-            number = 0 if count is None else offset
-            for batch in self._batches(reader, count, offset):
-                self._note(number, batch.num_rows)
-                if number >= offset:
-                    for first in range(0, batch.num_rows, size):
-                        piece = batch.slice(first, size)
-                        if number > offset or first + piece.num_rows > skip or not skip:
-                            yield self._chunk(piece, number, first)
-                number += 1
+    def _pieces(self, wanted: list[int], skip: int) -> Iterator[tuple[int, int, Any, Mask | None]]:
+        read, size = sorted(wanted), self._batch_rows
+        with self._open(read) as (_, count, reader):
+            known = np.concatenate([[0], np.cumsum(self._counts, dtype=np.int64)])
+            number = 0 if count is None else int(np.searchsorted(known, skip, side="right")) - 1
+            start = int(known[number])
+            for batch in reader if count is None else map(reader.get_batch, range(number, count)):
+                batch.validate(full=True)
+                if number == len(self._counts):
+                    self._counts.append(batch.num_rows)
+                for first in range(0, batch.num_rows, size):
+                    piece = batch.slice(first, size)
+                    if start + first + piece.num_rows > skip:
+                        columns = dict(zip(read, piece.columns, strict=True))
+                        yield start + first, piece.num_rows, columns, None
+                start, number = start + batch.num_rows, number + 1
 
-    @staticmethod
-    def _batches(reader: Any, count: int | None, offset: int) -> Iterator[Any]:
-        if count is None:
-            yield from map(sound, reader)
-        else:
-            get: Callable[[int], Any] = reader.get_batch
-            yield from (sound(get(number)) for number in range(offset, count))
-
-    def _note(self, number: int, rows: int) -> None:
-        if number == len(self._counts):
-            self._counts.append(rows)
-
-    def _row(self, chunk: Chunk) -> int:
-        if len(self._counts) < chunk.offset:  # after a restart
-            with self._open([0]) as (_, count, reader):
-                for number, batch in enumerate(self._batches(reader, count, 0)):
-                    self._note(number, batch.num_rows)
-                    if number >= chunk.offset:
-                        break
-        return sum(self._counts[: chunk.offset]) + chunk.first
-
-    def fraction(self, offset: int, skip: int) -> float | None:
-        """Part of the record batches that lie before a position."""
-        if self._n_batches is None:
+    def fraction(self, row: int) -> float | None:
+        """Part of the record batches that lie before a row."""
+        if not self._n_batches:
             return None
-        inside = skip / self._counts[offset] if offset < len(self._counts) else 0.0
-        return (offset + min(inside, 1.0)) / max(self._n_batches, 1)
+        ends = np.cumsum(self._counts)
+        number = int(np.searchsorted(ends, row, side="right"))
+        inside = 0.0
+        if number < len(ends):
+            inside = 1 - (int(ends[number]) - row) / max(self._counts[number], 1)
+        return min((number + inside) / self._n_batches, 1.0)
 
     def facts(self) -> dict[str, object]:
         """Number of record batches, where the file says it."""
         return {} if self._n_batches is None else {"record_batches": self._n_batches}
+
+
+# ---- types of Arrow ------------------------------------------------------------------------------
+
+
+def _kind(kind: Any) -> str:
+    """What a column of an Arrow type is to a model."""
+    from pyarrow import types
+
+    while types.is_dictionary(kind):
+        kind = kind.value_type
+    if types.is_boolean(kind):
+        return "bool"
+    if any(
+        test(kind)
+        for test in (types.is_integer, types.is_floating, types.is_decimal, types.is_null)
+    ):
+        return "number"
+    view = getattr(types, "is_string_view", lambda _: False)
+    if types.is_string(kind) or types.is_large_string(kind) or view(kind):
+        return "text"
+    return "date" if types.is_temporal(kind) else "other"
+
+
+def _index_columns(schema: Any) -> frozenset[int]:
+    """Columns that number the rows of a data frame: pandas' indexes, as it notes, and Dask's."""
+    try:
+        note = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
+        named = {name for name in note.get("index_columns", ()) if isinstance(name, str)}
+    except (ValueError, AttributeError, TypeError, RecursionError):
+        named = set()
+    return frozenset(
+        j for j, name in enumerate(schema.names) if name in named or _INDEX.fullmatch(name)
+    )
+
+
+def _combined(column: Any) -> Any:
+    if not hasattr(column, "num_chunks"):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _whole_decimals(column: Any) -> Any:
+    """Decimals as 64-bit integers if they are, or as text, which is exact; else as floats."""
+    pa = arrow("labels")
+    if column.type.scale > 0:
+        return column.cast("float64")
+    try:
+        return column.cast("int64")
+    except pa.ArrowInvalid:
+        return column.cast("string")
+
+
+def _flags(column: Any) -> Mask | None:
+    found: Mask = np.asarray(column.to_numpy(zero_copy_only=False), dtype=bool)
+    return found if found.any() else None
+
+
+def _either(a: Mask | None, b: Mask | None) -> Mask | None:
+    if a is None or b is None:
+        return b if a is None else a
+    return a | b
+
+
+# ---- labels that are text ------------------------------------------------------------------------
+
+
+def label_kind_of(texts: Any, asked: str) -> str:
+    """Kind of labels whose first texts, without blanks around them, are given."""
+    if asked not in ("auto", "int"):
+        return asked
+    pa = arrow("labels")
+    pc = pa.compute
+    texts = texts.filter(pc.not_equal(texts, ""))
+
+    def fit(kind: str) -> bool:
+        return bool(pc.all(pc.match_substring_regex(texts, _PATTERNS[kind])).as_py())
+
+    if not len(texts):
+        return "str" if asked == "auto" else asked
+    for kind, number in (("int", "int64"), ("uint", "uint64")):
+        if fit(kind):
+            try:
+                pc.replace_substring_regex(texts, r"^\+", "").cast(number)
+            except pa.ArrowInvalid:
+                continue
+            return kind
+    if asked == "int":
+        return asked
+    if fit("int"):
+        return "str"  # longer than 64 bits
+    return next((kind for kind in ("float", "bool") if fit(kind)), "str")
+
+
+def text_labels(column: Any, kind: str) -> tuple[Labels, Mask | None]:
+    """Labels from a string array, and which of them are missing or of another kind.
+
+    Raises
+    ------
+    ValueError
+        For labels that are longer than 1,000 characters, or have several lines.
+    """
+    pa = arrow("labels")
+    pc = pa.compute
+    texts = pc.utf8_trim_whitespace(pc.fill_null(column, ""))
+    if kind != "str":
+        return _number_labels(texts, kind)
+    texts = texts.dictionary_encode()
+    distinct = texts.dictionary.to_pylist() or [""]
+    longest = max(map(len, distinct))
+    if longest > MOST_CHARACTERS:
+        raise ValueError(
+            f"expected labels of at most {MOST_CHARACTERS:,} characters, got one of {longest:,}"
+        )
+    for text in distinct:
+        if "\n" in text or "\r" in text:
+            raise ValueError(f"expected labels of one line each, got {show(text)}")
+    codes = texts.indices.to_numpy(zero_copy_only=False)
+    values = np.array(distinct, dtype=np.str_)[codes]
+    empty = np.array([text == "" for text in distinct])[codes]
+    return values, empty if empty.any() else None
+
+
+def _number_labels(texts: Any, kind: str) -> tuple[Labels, Mask | None]:
+    pa = arrow("labels")
+    pc = pa.compute
+    fit = pc.match_substring_regex(texts, _PATTERNS[kind])
+    plain = pc.replace_substring_regex(texts, r"^\+", "")
+    number = {"int": "int64", "uint": "uint64", "float": "float64", "bool": "bool"}[kind]
+    try:
+        values = pc.if_else(fit, plain, "0").cast(number).to_numpy(zero_copy_only=False)
+        wrong = ~np.asarray(fit.to_numpy(zero_copy_only=False), dtype=bool)
+    except pa.ArrowInvalid:  # more than 64 bits
+        values = np.zeros(len(texts), dtype=number)
+        wrong = np.zeros(len(texts), dtype=bool)
+        for row, (text, good) in enumerate(zip(plain.to_pylist(), fit.to_pylist(), strict=True)):
+            try:
+                values[row] = int(text) if good else 0
+            except OverflowError:
+                good = False
+            wrong[row] = not good
+    return values, wrong if wrong.any() else None

@@ -1,6 +1,6 @@
 """Damaged files: detected before their numbers are used, and named in the error.
 
-Libraries tell of damage in a dozen ways (`zlib.error`, EOFError, a seek to a negative byte); here
+Libraries report damage in a dozen ways (`zlib.error`, EOFError, a seek to a negative byte); here
 all of them become one.
 """
 
@@ -11,67 +11,12 @@ import gzip
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from pathlib import Path
+from typing import IO
 
 from eigenfeat.tables.errors import arrow
 
-if TYPE_CHECKING:
-    from pyarrow import RecordBatch
-
-__all__ = ["UnpackedFile", "arrow_damage_named", "damage_named", "sound"]
-
-
-def sound(batch: RecordBatch) -> RecordBatch:
-    """The same record batch, once its offsets and codes are known to lie within it.
-
-    pyarrow maps what a file says and follows it: an offset beyond the text, or a code beyond the
-    dictionary, reads memory that belongs to something else. Numbers cost next to nothing here.
-    pyarrow would also look at every character of a column of text; here only its offsets and its
-    missing values are looked at, because labels are decoded once each, and strictly, when they are
-    read.
-
-    Raises
-    ------
-    pyarrow.ArrowInvalid
-        If the batch's parts do not fit together.
-    """
-    from pyarrow import types
-
-    for column in batch.columns:
-        if types.is_string(column.type) or types.is_large_string(column.type):
-            _check_text(column)
-        else:
-            column.validate(full=True)
-    batch.validate()
-    return batch
-
-
-def _check_text(column: Any) -> None:
-    """ArrowInvalid if texts begin or end outside the column's bytes, or nulls are miscounted."""
-    import pyarrow as pa
-
-    column.validate()
-    present, offsets, text = column.buffers()
-    if len(column) == 0 and (offsets is None or offsets.size == 0):
-        return
-    small = pa.types.is_string(column.type)
-    kind, number = (pa.int32(), np.dtype(np.int32)) if small else (pa.int64(), np.dtype(np.int64))
-    # Numbers with the same missing values: of them pyarrow looks at nothing else.
-    numbers = [present, offsets]
-    pa.Array.from_buffers(kind, len(column), numbers, column.null_count, column.offset).validate(
-        full=True
-    )
-    start, count = column.offset * number.itemsize, len(column) + 1
-    size = 0 if text is None else text.size
-    if offsets.size < start + count * number.itemsize:
-        raise pa.ArrowInvalid("offsets of text are missing")
-    places = np.frombuffer(offsets, number, count, start)
-    if places[0] < 0 or (len(column) > 0 and places[-1] > size):
-        raise pa.ArrowInvalid("text lies beyond its column")
-    if np.less(places[1:], places[:-1]).any():
-        raise pa.ArrowInvalid("a text ends before it begins")
+__all__ = ["arrow_damage_named", "damage_named", "open_bytes"]
 
 
 @contextmanager
@@ -126,7 +71,14 @@ def damage_named(path: str | os.PathLike[str], expected: str | None = None) -> I
         raise ValueError(_what(path, expected, error)) from None
 
 
-class UnpackedFile(gzip.GzipFile):
+def open_bytes(path: Path) -> IO[bytes]:
+    """Open a file for reading, decompressed if its name ends in .gz."""
+    if path.suffix == ".gz":
+        return _UnpackedFile(path)  # type: ignore[return-value]
+    return open(path, "rb")
+
+
+class _UnpackedFile(gzip.GzipFile):
     """A file that is decompressed as it is read; a ValueError names it where that fails."""
 
     def read(self, size: int | None = -1) -> bytes:
@@ -134,10 +86,10 @@ class UnpackedFile(gzip.GzipFile):
         with damage_named(self.name):
             return super().read(size)
 
-    def seek(self, offset: int, whence: int = 0) -> int:
-        """Go to a byte."""
+    def read1(self, size: int = -1) -> bytes:
+        """Read so many bytes at most."""
         with damage_named(self.name):
-            return super().seek(offset, whence)
+            return super().read1(size)
 
 
 def _what(path: str | os.PathLike[str], expected: str | None, error: BaseException) -> str:

@@ -1,10 +1,20 @@
-"""CSV files, parsed by pyarrow in chunks of whole lines, all threads at a time."""
+"""CSV files: parsed by pyarrow as a stream of batches, with types that the first rows decide.
+
+Numbers are converted while they are parsed. From the first cell on that cannot be, all columns are
+read as text by the same parser and converted here, which says which rows are bad.
+"""
 
 from __future__ import annotations
 
+import codecs
 import csv
+import io
 import re
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,338 +23,656 @@ import numpy.typing as npt
 
 from eigenfeat._base.types import DType
 from eigenfeat._base.validation import show
-from eigenfeat.tables.columnar import ArrowChunk, column_labels
-from eigenfeat.tables.errors import BadRowError, arrow, missing_value, unfit_label, unfit_value
-from eigenfeat.tables.flow import read_ahead
-from eigenfeat.tables.source import (
-    Choice,
-    Chunk,
-    Options,
-    Source,
-    label_kind,
-    line_chunks,
-    open_bytes,
+from eigenfeat.tables.columnar import INTEGER, NUMBER, TRUTH, TableSource, label_kind_of
+from eigenfeat.tables.columns import MOST_CHARACTERS, Mask, Options, Source
+from eigenfeat.tables.damage import open_bytes
+from eigenfeat.tables.errors import (
+    BadRowError,
+    OptionError,
+    arrow,
+    missing_value,
+    unfit_label,
+    unfit_value,
 )
 
 __all__ = ["DelimitedSource"]
 
-_CHUNK_BYTES = 16 << 20
-_PARSE_BYTES = 2 << 20
 _PROBE_BYTES = 1 << 20
-_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
-_LABELS = {"int": r"^[+-]?\d{1,18}$", "float": _NUMBER, "bool": r"^(?i:true|false|0|1)$"}
-_TRUTH = r"^(?i:true|false|0|1)$"
+_MOST_BYTES = 64 << 20  # of a row
 _BOM = b"\xef\xbb\xbf"
+# Cells that pyarrow takes for missing numbers.
+MISSING = frozenset(
+    [
+        *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND"),
+        *("1.#QNAN", "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"),
+    ]
+)
+_INFINITE = r"^[+-]?(?i:inf|infinity|nan)$"
+_DATE = re.compile(r"\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?[/.]\d\d?[/.]\d{2,4}( .*)?")
+_OTHERS = ";\t|"  # delimiters that a header of one column may have
 
 
-class _NoFieldsError(ValueError):
-    """A line that has no fields."""
-
-
-class DelimitedSource(Source):
-    """A CSV file. Column types are found on its first megabyte, or are those of the first file."""
+class DelimitedSource(TableSource):
+    """A CSV file, from any row on; types are those of the first file, or of its first megabyte."""
 
     format = "csv"
-    columnar = True
+    unit = "line"
 
-    def __init__(self, path: Path, options: Options, first: Source | None) -> None:
-        arrow(str(path))
-        self.path, self.dtype = path, np.dtype(options.dtype or np.float64)
+    def __init__(
+        self, path: Path, options: Options, keys: Mapping[str, str], first: Source | None
+    ) -> None:
+        super().__init__(path, options, keys)
+        self.dtype = np.dtype(options.dtype or np.float64)
         self._delimiter = options.delimiter or ("\t" if ".tsv" in path.suffixes else ",")
-        self._skip_bad, self._mark_bad = options.skip_bad, options.mark_bad
-        start, lines = self._probe()
-        names = self._header(lines, options)
-        if names is None:
-            self.names, self._start = [str(j) for j in range(len(self._fields(lines)))], start
-        else:
-            self.names, self._start = names, start + lines.index(b"\n") + 1
-            lines = lines[lines.index(b"\n") + 1 :]
-        self.choice = Choice.of(path, self.names, options)
-        if isinstance(first, DelimitedSource):
-            self.types, self.label_kind = first.types, first.label_kind
-        else:
-            self._find_types(lines, options, first)
+        if self._delimiter == options.decimal:
+            raise OptionError("decimal", f"expected another than the delimiter {self._delimiter!r}")
+        self._sound = False  # whether all quotes are known to be closed
+        self._marks: list[tuple[int, float]] = []  # rows, and the part of the file before them
+        text, whole = self._probe()
+        records = self._first_records(text)
+        fields = [field.strip() for field in records[0]]
+        self._check_delimiter(records, options)
+        self.first_fields = fields
+        self.named = bool(_is_header(fields, records[1:], options))
+        self.names = fields if self.named else [str(j) for j in range(len(fields))]
+        longest = max(map(len, text.split(b"\n")))
+        self._block = max(_PROBE_BYTES, 512 * len(fields), min(4 * longest, _MOST_BYTES))
+        known = first if isinstance(first, DelimitedSource) else None
+        if known is not None and known.names[: len(fields)] == self.names:
+            stored = len(fields)
+            self.types, self.kinds = [*known.types[:stored]], [*known.kinds[:stored]]
+            self._choose()
+            self.label_kind = known.label_kind
+            return
+        probed = self._texts(text, whole)
+        pairs = [_type_of(column) for column in probed]
+        self.types, self.kinds = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+        if known is not None:  # the same columns in another order
+            kinds = dict(zip(known.names, known.kinds, strict=True))
+            self.kinds = [kinds.get(n, k) for n, k in zip(self.names, self.kinds, strict=True)]
+        self._choose()
+        goal = self.choice.target
+        if first is not None and first.label_kind is not None:
+            self.label_kind = first.label_kind
+        elif goal is not None:
+            trim = arrow("CSV").compute.utf8_trim_whitespace
+            kind = self._key_label_kind()
+            self.label_kind = kind or label_kind_of(trim(probed[goal]), options.labels)
 
     # ---- the first lines ---------------------------------------------------------------------
 
-    def _probe(self) -> tuple[int, bytes]:
-        """Byte of the first line that is not empty, and whole lines from there on."""
-        with open_bytes(self.path) as file:
-            data = file.read(_PROBE_BYTES)
-            while data and b"\n" not in data.strip() and (more := file.read(_PROBE_BYTES)):
-                data += more
-            if len(data) >= _PROBE_BYTES:
-                data = data[: data.rfind(b"\n") + 1 or None]
-        start = len(_BOM) if data.startswith(_BOM) else 0
-        while data[start : start + 1] in (b"\n", b"\r"):
-            start += 1
-        lines = data[start:]
-        if not lines.strip():
+    def _probe(self) -> tuple[bytes, bool]:
+        """The first lines, as UTF-8, and whether these are all."""
+        with _stream(self.path, self._options) as stream:
+            text, more = b"", True
+            while more and (len(text) < _PROBE_BYTES or _lines(text) < 3):
+                piece = stream.read(_PROBE_BYTES)
+                text, more = text + piece, bool(piece)
+                if len(text) > _MOST_BYTES:
+                    raise self._too_long(1)
+        if not text.strip():
             raise ValueError(f"{self.path}: expected rows, got an empty file")
-        if b"\0" in lines:
-            raise ValueError(f"{self.path}: expected text, got a file with zero bytes")
-        try:
-            lines.decode("utf-8")
-        except UnicodeDecodeError as error:
-            line = data[: start + error.start].count(b"\n") + 1
+        if b"\0" in text:
             raise ValueError(
-                f"{self.path}: line {line}: expected text in UTF-8, got another"
-            ) from None
-        return start, lines if lines.endswith(b"\n") else lines + b"\n"
-
-    def _fields(self, line: bytes) -> list[str]:
-        text = line.split(b"\n", 1)[0].decode("utf-8", "replace").rstrip("\r")
-        try:
-            return next(csv.reader([text], delimiter=self._delimiter))
-        except csv.Error as error:  # a carriage return within the line, or a field of 128 KiB
-            raise _NoFieldsError(f"{self.path}: expected lines of fields, got {error}") from None
-
-    def _header(self, lines: bytes, options: Options) -> list[str] | None:
-        fields = [field.strip() for field in self._fields(lines)]
-        header = options.header
-        if header is None:
-            header = not any(_is_number(field) for field in fields) or self._years(lines, fields)
-        if not header:
-            return None
-        twice = {name for name in fields if fields.count(name) > 1}
-        if twice:
-            raise ValueError(f"{self.path}: expected distinct column names, got {sorted(twice)}")
-        return fields
-
-    def _years(self, lines: bytes, fields: list[str]) -> bool:
-        """Whether the first of two lines has names, some of which are numbers."""
-        second = lines.split(b"\n", 2)[1]
-        below = self._fields(second) if second.strip() else []
-        pairs = zip(fields, below, strict=False)
-        return any(_is_number(b) and not _is_number(a) and a for a, b in pairs)
-
-    def _find_types(self, lines: bytes, options: Options, first: Source | None) -> None:
-        if not lines.strip():
-            raise ValueError(f"{self.path}: expected rows, got a header alone")
-        try:
-            table = self._read(lines, {}, skip=True)[0]
-        except arrow("CSV").ArrowInvalid as error:
-            raise ValueError(f"{self.path}: expected CSV, got {error}") from None
-        kinds = [_kind(field.type) for field in table.schema]
-        self.types = [str(field.type) for field in table.schema]
-        for j in () if options.any_type else self.choice.features:
-            if kinds[j] == "text":
-                self._check_mostly_numbers(table, j)
-                self.types[j] = "double"
-            elif kinds[j] == "number":
-                self.types[j] = "double"
-        if self.choice.target is not None:
-            if first is not None:
-                self.label_kind = first.label_kind
-            else:
-                values, _ = column_labels(table.column(self.choice.target))
-                self.label_kind = label_kind(values, options.labels)
-            self.types[self.choice.target] = str(self.label_kind)
-
-    def _check_mostly_numbers(self, table: Any, column: int) -> None:
-        """ValueError unless a column of the first rows has text by way of exception only."""
-        texts = [
-            str(value) for value in table.column(column).to_pylist() if value not in (None, "")
-        ]
-        other = [text for text in texts if not _is_number(text.strip())]
-        if 2 * len(other) > len(texts):
-            name = self.names[column]
-            raise ValueError(
-                f"{self.path}: column {name!r}: expected numbers, got {show(other[0])}; leave it "
-                f"out with drop (--drop {name}) or name the columns of numbers in columns "
-                "(--columns)"
+                f"{self.path}: expected text, got a file with zero bytes; encoding (--encoding) "
+                "names another than UTF-8"
             )
+        return text, not more
+
+    def _first_records(self, text: bytes) -> list[list[str]]:
+        found: list[list[str]] = []
+        with _long_fields():
+            try:
+                lines = io.StringIO(text.decode("utf-8", "replace"), newline="")
+                for record in csv.reader(lines, delimiter=self._delimiter):
+                    if record:
+                        found.append(record)
+                    if len(found) == 200:
+                        break
+            except csv.Error as error:
+                raise ValueError(f"{self.path}: expected lines of fields, got {error}") from None
+        return found
+
+    def _check_delimiter(self, records: list[list[str]], options: Options) -> None:
+        """OptionError if fields seem to be separated by something else."""
+        if options.delimiter is not None or max(map(len, records[:2])) > 1:
+            return
+        for other in _OTHERS:
+            if all(other in record[0] for record in records[:2]):
+                name = {"\t": "tab"}.get(other, other)
+                raise OptionError(
+                    "delimiter",
+                    f"expected fields separated by {self._delimiter!r} in {self.path}, got one "
+                    f"field with {other!r} in it; delimiter={other!r} (--delimiter '{name}') "
+                    "separates there",
+                )
+
+    def _texts(self, text: bytes, whole: bool) -> list[Any]:
+        """Columns of the first rows as text."""
+        pa = arrow("CSV")
+        from pyarrow import csv as arrow_csv
+
+        width = len(self.names)
+        names = [str(j) for j in range(width)]
+        try:
+            table = arrow_csv.read_csv(
+                pa.BufferReader(text),
+                arrow_csv.ReadOptions(
+                    use_threads=False,
+                    column_names=names,
+                    block_size=max(len(text) + 1, _PROBE_BYTES),
+                    skip_rows_after_names=int(self.named),
+                ),
+                self._parse_options(lambda _: "skip"),
+                arrow_csv.ConvertOptions(
+                    column_types=dict.fromkeys(names, pa.binary()), check_utf8=False
+                ),
+            )
+        except pa.ArrowInvalid as error:
+            if "Empty CSV" not in str(error):
+                raise ValueError(f"{self.path}: expected CSV, got {error}") from None
+            table = pa.table({name: pa.array([], pa.binary()) for name in names})
+        if not table.num_rows and self.named and whole:
+            raise ValueError(f"{self.path}: expected rows, got a header alone")
+        if not whole and table.num_rows > 1:
+            table = table.slice(0, table.num_rows - 1)  # the last may be a part of a row
+        columns = []
+        for column in table.columns:
+            try:
+                columns.append(column.cast("string"))
+            except pa.ArrowInvalid:
+                line = self._undecodable()
+                raise ValueError(
+                    f"{self.path}: line {line}: expected text in UTF-8, got another; encoding "
+                    "(--encoding), as latin-1, says which"
+                ) from None
+        return columns
 
     # ---- parsing -----------------------------------------------------------------------------
 
-    def chunks(self, offset: int, skip: int) -> Iterator[ArrowChunk]:
-        """Yield parsed lines; restart points are bytes at which a line starts."""
-        start = max(offset, self._start)
-        # The next lines are read while these are parsed, which takes all threads.
-        for place, lines in read_ahead(line_chunks(self.path, start, _CHUNK_BYTES)):
-            table, dropped = self._parse(lines, place)
-            chunk = ArrowChunk(self, table, place, 0, dropped)
-            chunk.lines = lines
-            if len(chunk) or dropped:
-                yield chunk
-
-    def _parse(self, lines: bytes, place: int) -> tuple[Any, int]:
-        if not lines.strip(b"\r\n"):
-            return self._read(b"\n", self._types())[0], 0
-        try:
-            return self._read(lines, self._types())[0], 0
-        except arrow("CSV").ArrowInvalid as error:
-            lenient = self._skip_bad or self._mark_bad
-            if not lenient and (found := self._first_bad_line(lines, place)):
-                raise found from None
-            try:
-                return self._read_leniently(lines)
-            except arrow("CSV").ArrowInvalid:
-                last = self._line_number(place) + lines.count(b"\n")
-                text = " ".join(str(error).split())[:200]
-                raise ValueError(f"{self.path}: before line {last + 1}: {text}") from None
-
-    def _types(self) -> dict[str, Any]:
-        """Types of the columns that are parsed, by name."""
-        pa = arrow("CSV")
-        known = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "str": pa.string()}
-        truth = {"bool": pa.bool_()}
-        number = pa.from_numpy_dtype(self.dtype)
-        types = {str(j): truth.get(self.types[j], number) for j in self.choice.features}
-        if self.choice.target is not None:
-            types[str(self.choice.target)] = known[str(self.label_kind)]
-        return types
-
-    def _read(
-        self, lines: bytes, types: dict[str, Any], skip: bool = False
-    ) -> tuple[Any, list[Any]]:
-        """Parse lines as the given types, those columns alone; and the rows left out.
-
-        With `mark_bad` these are numbers of rows, counted from 1, else None for each.
-        """
-        arrow(str(self.path))
-        from pyarrow import BufferReader
+    def _parse_options(self, handler: Any) -> Any:
         from pyarrow import csv as arrow_csv
 
-        bad: list[int | None] = []
+        return arrow_csv.ParseOptions(
+            delimiter=self._delimiter, newlines_in_values=True, invalid_row_handler=handler
+        )
+
+    def _pieces(self, wanted: list[int], skip: int) -> Iterator[tuple[int, int, Any, Mask | None]]:
+        pa = arrow("CSV")
+        done, typed, size = skip, True, self._block
+        while True:
+            try:
+                with _stream(self.path, self._options) as stream:
+                    read = self._typed if typed else self._as_text
+                    start = 0
+                    for n, columns, bad in read(stream, size, wanted):
+                        self._note(start + n, stream.fraction())
+                        if start + n > done:
+                            yield start, n, columns, bad
+                            done = start + n
+                        start += n
+                    self._check_quotes(stream, start)
+                return
+            except pa.ArrowInvalid as error:
+                text = " ".join(str(error).split())
+                if "straddl" in text:
+                    if size >= _MOST_BYTES:
+                        raise self._too_long(self._line_of(done)) from None
+                    size = min(4 * size, _MOST_BYTES)
+                elif typed:
+                    typed = False
+                elif "UTF8" in text:
+                    raise ValueError(
+                        f"{self.path}: line {self._undecodable()}: expected text in UTF-8, got "
+                        "another; encoding (--encoding), as latin-1, says which"
+                    ) from None
+                else:
+                    line = self._line_of(done)
+                    raise ValueError(f"{self.path}: after line {line}: {text[:200]}") from None
+
+    def _typed(
+        self, stream: _Stream, size: int, wanted: list[int]
+    ) -> Iterator[tuple[int, dict[int, Any], None]]:
+        """Batches whose numbers pyarrow converts; pyarrow.ArrowInvalid if it cannot."""
+        pa = arrow("CSV")
+        number = pa.from_numpy_dtype(self.dtype)
+        known = {"number": number, "bool": pa.bool_()}
+        types = {
+            str(j): pa.string()
+            if j == self.choice.target
+            else known.get(self.kinds[j], pa.string())
+            for j in wanted
+        }
+        for batch in self._batches(stream, size, types, None, threads=True):
+            yield batch.num_rows, dict(zip(wanted, self._columns(batch, wanted), strict=True)), None
+
+    def _as_text(
+        self, stream: _Stream, size: int, wanted: list[int]
+    ) -> Iterator[tuple[int, dict[int, Any], Mask | None]]:
+        """Batches of text, converted here; with bad rows in their places."""
+        pa = arrow("CSV")
+        wrong: list[int] = []  # rows with a wrong number of fields
 
         def leave_out(row: Any) -> str:
-            bad.append(row.number)
+            wrong.append(row.number - 1 - int(self.named))
             return "skip"
 
-        table = arrow_csv.read_csv(
-            BufferReader(lines),
-            arrow_csv.ReadOptions(
-                column_names=[str(j) for j in range(len(self.names))],
-                block_size=_PARSE_BYTES,
-                use_threads=not (skip and self._mark_bad),  # else rows have no numbers
-            ),
-            arrow_csv.ParseOptions(
-                delimiter=self._delimiter, invalid_row_handler=leave_out if skip else None
-            ),
-            arrow_csv.ConvertOptions(column_types=types, include_columns=list(types)),
-        )
-        return table, bad
+        types = {str(j): pa.string() for j in wanted}
+        start = taken = 0
+        for batch in self._batches(stream, size, types, leave_out, threads=False):
+            places: list[int | None] = []
+            left = batch.num_rows
+            row = start
+            while left:
+                if taken < len(wrong) and wrong[taken] == row:
+                    places.append(None)
+                    taken += 1
+                else:
+                    places.append(batch.num_rows - left)
+                    left -= 1
+                row += 1
+            yield self._converted(batch, wanted, places)
+            start = row
+        if taken < len(wrong):
+            empty = {j: pa.nulls(len(wrong) - taken, pa.string()) for j in wanted}
+            yield self._converted_columns(empty, np.ones(len(wrong) - taken, dtype=bool))
 
-    def _read_leniently(self, lines: bytes) -> tuple[Any, int]:
-        """Parse the good rows of lines some of which are not; with `mark_bad` others are nulls."""
+    def _batches(
+        self, stream: _Stream, size: int, types: dict[str, Any], handler: Any, *, threads: bool
+    ) -> Iterator[Any]:
         pa = arrow("CSV")
-        from pyarrow import compute as pc
+        from pyarrow import csv as arrow_csv
 
-        wanted = self._types()
-        table, bad = self._read(lines, {name: pa.string() for name in wanted}, skip=True)
-        texts = {name: pc.utf8_trim_whitespace(table.column(name)) for name in wanted}
-        good = pa.chunked_array([np.ones(table.num_rows, dtype=bool)])
-        target = str(self.choice.target)
-        for name, text in texts.items():
-            good = pc.and_(good, pc.match_substring_regex(text, self._pattern(name, target)))
-        columns = {}
-        for name, text in texts.items():
-            fit = text.filter(good)
-            if wanted[name] != pa.string():
-                fit = pc.replace_substring_regex(fit, r"^\+", "")
-            columns[name] = fit.cast(wanted[name])
-        found = pa.table(columns)
-        if self._mark_bad:
-            return found.take(_places(good.to_numpy(), [number - 1 for number in bad])), 0
-        return found, len(bad) + table.num_rows - found.num_rows
+        stored = len(self.names) - len(self._keys)
+        read = arrow_csv.ReadOptions(
+            use_threads=threads,
+            block_size=size,
+            column_names=[str(j) for j in range(stored)],
+            skip_rows_after_names=int(self.named),
+        )
+        convert = arrow_csv.ConvertOptions(
+            column_types=types,
+            include_columns=[*types] or ["0"],
+            null_values=sorted(MISSING),
+            decimal_point=self._options.decimal,
+        )
+        try:
+            reader = arrow_csv.open_csv(stream, read, self._parse_options(handler), convert)
+        except pa.ArrowInvalid as error:
+            if "Empty CSV" in str(error):
+                return
+            raise
+        with reader:
+            yield from reader
 
-    def _pattern(self, name: str, target: str) -> str:
-        if name == target:
-            return _LABELS.get(str(self.label_kind), ".")
-        return _TRUTH if self.types[int(name)] == "bool" else _NUMBER
+    @staticmethod
+    def _columns(batch: Any, wanted: list[int]) -> list[Any]:
+        return batch.columns[: len(wanted)]
+
+    def _converted(
+        self, batch: Any, wanted: list[int], places: list[int | None]
+    ) -> tuple[int, dict[int, Any], Mask | None]:
+        pa = arrow("CSV")
+        bad = np.array([place is None for place in places], dtype=bool)
+        if bad.any():
+            batch = batch.take(pa.array(places, pa.int64()))
+        columns = dict(zip(wanted, self._columns(batch, wanted), strict=True))
+        return self._converted_columns(columns, bad)
+
+    def _converted_columns(
+        self, columns: dict[int, Any], bad: Mask
+    ) -> tuple[int, dict[int, Any], Mask | None]:
+        for j, column in columns.items():
+            if j != self.choice.target and self.kinds[j] in ("number", "bool"):
+                truth = self.kinds[j] == "bool"
+                columns[j], wrong = _numbers(column, truth, self.dtype, self._options.decimal)
+                bad = bad | wrong
+        return len(bad), columns, bad if bad.any() else None
+
+    def _feature(self, column: Any, place: int) -> npt.NDArray[Any]:
+        found = super()._feature(column, place)
+        if found.dtype.kind == "O":
+            values = [None if v is None else v.strip() for v in found.tolist()]
+            found = np.array([None if v in MISSING else v for v in values], dtype=object)
+        return found
+
+    def _labels(self, column: Any) -> tuple[Any, Any, Any]:
+        try:
+            return super()._labels(column)
+        except ValueError as error:  # of a label that is long, or has several lines
+            goal = -1 if self.choice.target is None else self.choice.target
+            for line, fields in self._records(strict=True):
+                text = fields[goal].strip() if goal < len(fields) else ""
+                if len(text) > MOST_CHARACTERS or len(text.splitlines()) > 1:
+                    what = str(error).removeprefix(f"{self.path}: ")
+                    raise ValueError(f"{self.path}: line {line}, {what}") from None
+            raise
 
     # ---- what is wrong -----------------------------------------------------------------------
 
-    def complaint(self, chunk: Chunk, row: int, column: int | None, dtype: DType) -> BadRowError:
-        """Say what is wrong with a row, by the first line of its chunk that has something."""
-        found = self._first_bad_line(chunk.lines, chunk.offset, dtype)
-        if found is not None:
-            return found
-        name = self.target_name if column is None else self.feature_names[column]
-        line = self._line_number(chunk.offset) + row
-        return BadRowError(self.path, "about line", line, name, "expected a finite number")
+    def _records(self, *, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
+        """Line and fields of every row, by Python's parser, which is slow and knows lines."""
+        comment, at, started = self._options.comment, 0, 0
 
-    def _first_bad_line(
-        self, lines: bytes, place: int, dtype: Any = np.float64
-    ) -> BadRowError | None:
-        found = self._search(lines, dtype)
-        if found is None:
-            return None
-        index, column, what = found
-        return BadRowError(self.path, "line", self._line_number(place) + index, column, what)
+        def lines() -> Iterator[str]:
+            nonlocal at, started
+            for line in text:
+                at += 1
+                if comment is None or not line.startswith(comment):
+                    started = started or at
+                    yield line
 
-    def _search(self, lines: bytes, dtype: Any) -> tuple[int, str | None, str] | None:
-        """Index, column and fault of the first line that is bad."""
-        for index, line in enumerate(lines.split(b"\n")):
-            if not line.strip(b"\r"):
-                continue
-            try:
-                fields = self._fields(line)
-            except _NoFieldsError as error:
-                return index, None, str(error).removeprefix(f"{self.path}: ")
-            if len(fields) != len(self.names):
-                return index, None, f"expected {len(self.names)} fields, got {len(fields)}"
-            for j in self.choice.features:
-                if what := self._fault(fields[j].strip(), self.types[j] == "bool", dtype):
-                    return index, self.names[j], what
-            if self.choice.target is not None:
-                text = fields[self.choice.target].strip()
-                if not text:
-                    return index, self.target_name, missing_value(label=True)
-                if not re.match(_LABELS.get(str(self.label_kind), "."), text):
-                    return index, self.target_name, unfit_label(text, str(self.label_kind))
-        return None
+        encoding = self._options.encoding or "utf-8"
+        encoding = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
+        with (
+            _long_fields(),
+            open_bytes(self.path) as raw,
+            io.TextIOWrapper(raw, encoding, "replace", newline="") as text,
+        ):
+            reader = csv.reader(lines(), delimiter=self._delimiter, strict=strict)
+            header = self.named
+            while True:
+                started = 0
+                try:
+                    fields = next(reader, None)
+                except csv.Error as error:
+                    what = "a quote that is never closed"
+                    if "end of data" not in str(error):
+                        what = f"text beside a quoted field, up to line {at}"
+                    raise ValueError(
+                        f"{self.path}: line {started}: expected quoted fields that end before the "
+                        f"delimiter, got {what}"
+                    ) from None
+                if fields is None:
+                    return
+                if fields and not header:
+                    yield started, fields
+                header = header and not fields
 
-    @staticmethod
-    def _fault(text: str, truth: bool, dtype: Any) -> str | None:
-        if not text:
-            return missing_value()
-        if truth:
-            return None if re.match(_TRUTH, text) else f"expected true or false, got {show(text)}"
-        if not _is_number(text):
-            return f"expected a number, got {show(text)}"
-        fits = abs(float(text)) <= float(np.finfo(dtype).max)
-        return None if fits else unfit_value(float(text), np.dtype(dtype).name)
+    def _check_quotes(self, stream: _Stream, rows: int) -> None:
+        """ValueError that names the line of a quote that is never closed.
 
-    def _line_number(self, place: int) -> int:
-        """Number of the line, from 1, that starts at a byte."""
-        before, count = place, 1
+        Where there are as many lines as rows, no row can have been taken for a part of a field.
+        """
+        if self._sound:
+            return
+        if stream.quotes % 2 or (stream.quotes and stream.lines > rows + int(self.named)):
+            for _ in self._records(strict=True):
+                pass
+        self._sound = True
+
+    def _line_of(self, row: int) -> int:
+        """Number of the line, from 1, on which a row begins."""
+        line = 1
+        for index, (line, _) in enumerate(self._records()):  # noqa: B007
+            if index == row:
+                break
+        return line
+
+    def _undecodable(self) -> int:
         with open_bytes(self.path) as file:
-            while before and (data := file.read(min(before, _CHUNK_BYTES))):
-                count += data.count(b"\n")
-                before -= len(data)
-        return count
+            for number, line in enumerate(file, 1):
+                try:
+                    line.decode("utf-8")
+                except UnicodeDecodeError:
+                    return number
+        return 1
 
-    def fraction(self, offset: int, skip: int) -> float | None:
-        """Part of the bytes that lie before a restart point."""
-        if self.path.suffix == ".gz":
+    def _too_long(self, line: int) -> ValueError:
+        return ValueError(
+            f"{self.path}: line {line}: expected rows of at most {_MOST_BYTES:,} bytes, got a "
+            "longer one, or a quote that is not closed"
+        )
+
+    def complaint(
+        self, row: int, column: int | None, value: Any, dtype: DType, *, missing: bool
+    ) -> BadRowError:
+        """Say what is wrong with a row: the first of its cells that is bad."""
+        line, fields = 1, [""]
+        for index, (line, fields) in enumerate(self._records(strict=True)):  # noqa: B007
+            if index == row:
+                break
+        place = None if column is None else self.choice.features[column]
+        name = self.target_name if column is None else self.names[self.choice.features[column]]
+        found = self._fault(fields, dtype, missing=missing)
+        if found is None:
+            what = "expected a finite number" if place is not None else missing_value(label=True)
+            found = name, what
+        return BadRowError(self.path, "line", line, *found)
+
+    def _fault(
+        self, fields: Sequence[str], dtype: DType, *, missing: bool
+    ) -> tuple[str | None, str] | None:
+        stored = len(self.names) - len(self._keys)
+        if len(fields) != stored:
+            return None, f"expected {stored} fields, got {len(fields)}"
+        for j in self.choice.features:
+            if j < stored and self.kinds[j] in ("number", "bool"):
+                text = fields[j].strip(" \t")
+                if what := self._cell_fault(text, self.kinds[j] == "bool", dtype, missing=missing):
+                    return self.names[j], what
+        goal = self.choice.target
+        if goal is None or goal >= stored or self.label_kind == "none":
             return None
-        return offset / max(self.path.stat().st_size, 1)
+        text = fields[goal].strip()
+        return self.target_name, unfit_label(text, str(self.label_kind)) if text else missing_value(
+            label=True
+        )
+
+    def _cell_fault(self, text: str, truth: bool, dtype: DType, *, missing: bool) -> str | None:
+        if text in MISSING:
+            return None if missing else missing_value()
+        if truth:
+            return None if re.match(TRUTH, text) else f"expected true or false, got {show(text)}"
+        number = text.replace(self._options.decimal, ".")
+        if re.match(_INFINITE, number):
+            return unfit_value(text, dtype)
+        if not re.match(NUMBER, number) or (self._options.decimal != "." and "." in text):
+            return f"expected a number, got {show(text)}"
+        fits = abs(float(number)) <= float(np.finfo(dtype).max)
+        return None if fits else unfit_value(float(number), dtype)
+
+    # ---- for people --------------------------------------------------------------------------
+
+    def _note(self, row: int, part: float) -> None:
+        if not self._marks or row > self._marks[-1][0]:
+            self._marks.append((row, part))
+
+    def fraction(self, row: int) -> float | None:
+        """Part of the bytes that had been read when a row was parsed."""
+        if not self._marks:
+            return 0.0
+        at = min(bisect_left(self._marks, (row, 0.0)), len(self._marks) - 1)
+        return self._marks[at][1]
 
     def facts(self) -> dict[str, object]:
         """Delimiter of the fields, and whether there are names."""
-        return {"delimiter": self._delimiter, "header": self._start > len(_BOM)}
+        return {"delimiter": self._delimiter, "header": self.named}
 
 
-def _places(good: npt.NDArray[np.bool_], missing: list[int]) -> Any:
-    """Where each row is among the good ones; null for the others.
+# ---- bytes ---------------------------------------------------------------------------------------
 
-    ``good`` are flags of the rows but for those `missing`, whose numbers are given.
-    """
-    flags = np.zeros(len(good) + len(missing), dtype=bool)
-    flags[np.delete(np.arange(len(flags)), missing)] = good
-    return arrow("CSV").array(np.cumsum(flags) - 1, mask=~flags)
+
+class _Stream:
+    """Text of a file as UTF-8, from its first line on; counts quotes and lines as they pass."""
+
+    closed = False
+
+    def __init__(self, path: Path, options: Options) -> None:
+        self._path, self._raw = path, open_bytes(path)
+        self._size = max(path.stat().st_size, 1)
+        name = codecs.lookup(options.encoding or "utf-8").name
+        self._encoding, self._decoder = name, None
+        if name != "utf-8":
+            self._decoder = codecs.getincrementaldecoder(name)()
+        comment = options.comment
+        self._comment = comment and re.compile(
+            rb"^" + re.escape(comment.encode()) + rb"[^\n]*\n?", re.MULTILINE
+        )
+        self._rest, self._begun = b"", False
+        self.quotes = self.lines = 0
+
+    def read(self, size: int = -1) -> bytes:
+        """Read about so many bytes; none at the end."""
+        while True:
+            raw = self._raw.read(size)
+            text = self._decoded(raw)
+            if self._comment:
+                text = self._uncommented(text, last=not raw)
+            if not self._begun:
+                text = text.removeprefix(_BOM).lstrip(b"\r\n")
+                self._begun = bool(text)
+            if text or not raw:
+                break
+        self.quotes += text.count(b'"')
+        self.lines += _lines(text)
+        return text
+
+    def _decoded(self, raw: bytes) -> bytes:
+        if self._decoder is None:
+            return raw
+        try:
+            return self._decoder.decode(raw, not raw).encode("utf-8")
+        except UnicodeError as error:
+            raise ValueError(
+                f"{self._path}: expected text in {self._encoding}, got another: {error}"
+            ) from None
+
+    def _uncommented(self, text: bytes, *, last: bool) -> bytes:
+        text = self._rest + text
+        cut = len(text) if last else text.rfind(b"\n") + 1
+        self._rest = text[cut:]
+        return self._comment.sub(b"", text[:cut])  # type: ignore[union-attr]
+
+    def fraction(self) -> float:
+        """Part of the file's bytes that have been read."""
+        raw = getattr(self._raw, "fileobj", None) or self._raw
+        return min(raw.tell() / self._size, 1.0)
+
+    def close(self) -> None:
+        """Close the file."""
+        self.closed = True
+        self._raw.close()
+
+
+@contextmanager
+def _stream(path: Path, options: Options) -> Iterator[_Stream]:
+    stream = _Stream(path, options)
+    try:
+        yield stream
+    finally:
+        stream.close()
+
+
+@contextmanager
+def _long_fields() -> Iterator[None]:
+    """Let Python's parser read fields as long as a row may be."""
+    before = csv.field_size_limit(_MOST_BYTES)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+def _lines(text: bytes) -> int:
+    return text.count(b"\n") or text.count(b"\r")
+
+
+# ---- what the first rows say ---------------------------------------------------------------------
+
+
+def _is_header(first: list[str], rest: list[list[str]], options: Options) -> bool:
+    """Whether the first fields are names of columns."""
+    if options.header is not None:
+        return options.header
+    columns = (options.target, *(options.columns or ()), *options.drop)
+    asked = {c for c in columns if isinstance(c, str) and not _is_number(c)}
+    if asked & {*first}:
+        return True
+    numbers = [j for j, text in enumerate(first) if _is_number(text)]
+    if not numbers:
+        return True
+    rest = [[field.strip() for field in record] for record in rest if len(record) == len(first)]
+    texts = [j for j, text in enumerate(first) if j not in {*numbers} and text]
+    if not rest or not texts:
+        return False
+    if any(_is_number(rest[0][j]) for j in texts):  # a name above a number
+        return True
+    # Wavelengths or years above numbers, and a name above labels: the numbers increase, as those of
+    # the next rows do not, and no row has that label.
+    label = all(first[j] not in {record[j] for record in rest} for j in texts)
+    return (
+        label
+        and len(numbers) > 2
+        and _increase(first, numbers)
+        and not all(_increase(record, numbers) for record in rest)
+    )
+
+
+def _increase(fields: list[str], places: list[int]) -> bool:
+    try:
+        values = [float(fields[j]) for j in places]
+    except ValueError:
+        return False
+    return all(a < b for a, b in pairwise(values))
 
 
 def _is_number(text: str) -> bool:
-    return re.match(_NUMBER, text) is not None
+    return re.match(NUMBER, text) is not None
 
 
-def _kind(type_: Any) -> str:
-    from pyarrow import types
+def _type_of(column: Any) -> tuple[str, str]:
+    """Type, for people, and kind of a column whose first texts are given."""
+    pc = arrow("CSV").compute
+    texts = pc.utf8_trim(pc.fill_null(column, ""), " \t")
+    texts = texts.filter(pc.invert(_is_missing(texts)))
+    if not len(texts):
+        return "null", "number"
+    if _all(texts, INTEGER):
+        return "int64", "number"
+    numbers = pc.match_substring_regex(texts, f"{NUMBER}|{_INFINITE}".replace(r"\.", "[.,]"))
+    if pc.all(numbers).as_py():
+        return "double", "number"
+    if _all(texts, TRUTH):
+        return "bool", "bool"
+    if 2 * pc.sum(numbers).as_py() >= len(texts):
+        return "double", "number"  # text is an exception, and an error
+    dated = all(_DATE.fullmatch(text) for text in texts.slice(0, 20).to_pylist())
+    return ("date", "date") if dated else ("string", "text")
 
-    if types.is_boolean(type_):
-        return "bool"
-    number = types.is_integer(type_) or types.is_floating(type_) or types.is_null(type_)
-    return "number" if number else "text"
+
+def _all(texts: Any, pattern: str) -> bool:
+    pc = arrow("CSV").compute
+    return bool(pc.all(pc.match_substring_regex(texts, pattern)).as_py())
+
+
+def _is_missing(texts: Any) -> Any:
+    return arrow("CSV").compute.is_in(texts, _missing_texts())
+
+
+@cache
+def _missing_texts() -> Any:
+    return arrow("CSV").array(sorted(MISSING))
+
+
+def _numbers(column: Any, truth: bool, dtype: DType, decimal: str) -> tuple[Any, Mask]:
+    """A column of text as numbers, NaN where it is missing, and which rows are none."""
+    pa = arrow("CSV")
+    pc = pa.compute
+    texts = pc.utf8_trim(pc.fill_null(column, ""), " \t")
+    missing = _is_missing(texts)
+    if truth:
+        fit = pc.match_substring_regex(texts, TRUTH)
+        values = pc.if_else(fit, pc.utf8_lower(texts), "0").cast("bool").cast("float64")
+    else:
+        if decimal != ".":
+            texts = pc.if_else(pc.match_substring(texts, "."), "x", texts)
+            texts = pc.replace_substring(texts, decimal, ".")
+        finite = pc.match_substring_regex(texts, NUMBER)
+        fit = pc.or_(finite, pc.match_substring_regex(texts, _INFINITE))
+        plain = pc.replace_substring_regex(pc.if_else(fit, texts, "0"), r"^\+", "")
+        values = plain.cast(pa.from_numpy_dtype(dtype))
+    values = pc.if_else(missing, float("nan"), values).to_numpy(zero_copy_only=False)
+    return values.astype(dtype), ~np.asarray(
+        pc.or_(fit, missing).to_numpy(zero_copy_only=False), dtype=bool
+    )

@@ -73,6 +73,7 @@ def arrow(what: str) -> ModuleType:
     """The module pyarrow; an error that says how to install it where it is missing."""
     try:
         import pyarrow
+        import pyarrow.compute
     except ImportError:
         raise ImportError(f"{what} needs pyarrow: pip install 'eigenfeat[arrow]'") from None
     return pyarrow

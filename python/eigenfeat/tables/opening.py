@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
+import codecs
 import glob
 import os
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.validation import check_count, check_dtype, show
+from eigenfeat.tables.columns import LABEL_KINDS, ColumnNumbers, Options, Source
 from eigenfeat.tables.errors import OptionError
-from eigenfeat.tables.formats import FORMATS, format_of, open_source
 from eigenfeat.tables.rows import FileRows
-from eigenfeat.tables.source import LABEL_KINDS, Options, Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["listed_files", "open_rows"]
+__all__ = ["FORMATS", "WITH_LABELS", "described", "format_of", "listed_files", "open_rows"]
 
-_BLOCK_BYTES = 32e6
+FORMATS = {
+    "csv": (".csv", ".tsv"),
+    "parquet": (".parquet", ".pq"),
+    "arrow": (".arrow", ".feather", ".ipc"),
+    "npy": (".npy",),
+    "npz": (".npz",),
+    "svmlight": (".svm", ".svmlight", ".libsvm"),
+}
+WITH_LABELS = ("npz", "svmlight")  # which may bring them without a target
+_COMPRESSED = ("csv", "svmlight")
 _NO_DELIMITERS = '\0\n\r"'  # they end the text, the row, or are around fields
 _KINDS = {"target": "a column by name or number, or a path", "delimiter": "one character"}
 
@@ -35,12 +47,17 @@ def open_rows(
     drop: Sequence[str | int] = (),
     dtype: npt.DTypeLike | None = None,
     block_rows: int | None = None,
+    missing: bool = False,
     skip_bad: bool = False,
     mark_bad: bool = False,
     labels: str = "auto",
     format: str | None = None,
     delimiter: str | None = None,
     header: bool | None = None,
+    encoding: str | None = None,
+    decimal: str = ".",
+    thousands: str | None = None,
+    comment: str | None = None,
     x_name: str = "X",
     y_name: str = "y",
     n_features: int | None = None,
@@ -51,41 +68,48 @@ def open_rows(
     Parameters
     ----------
     path : path, or list of paths
-        Files, folders (all their files of a known format, by name) or patterns such as
-        ``"part-*.csv"``. CSV (.csv, .tsv, also .gz), Parquet (.parquet, .pq), Arrow IPC and Feather
-        (.arrow, .feather, .ipc), NumPy (.npy, .npz), svmlight (.svm, .svmlight, .libsvm, also .gz;
-        sparse rows).
+        Files, folders (all their files of a known format, by name; subfolders such as
+        ``year=2024`` are columns) or patterns such as ``"part-*.csv"``. CSV (.csv, .tsv, also
+        .gz), Parquet (.parquet, .pq), Arrow IPC and Feather (.arrow, .feather, .ipc), NumPy (.npy,
+        .npz), svmlight (.svm, .svmlight, .libsvm, also .gz; sparse rows).
     target : str or int, optional
         Column of labels, by name or number; for NumPy files, also another file of labels (.npy).
         svmlight files, and .npz files with an array `y_name`, have labels without it. All other
         blocks have no labels without a target.
     columns, drop : sequences of str or int
         The feature columns, in this order, or the columns to leave out. By default, all columns
-        except the target are features.
+        except the target, and those that pandas or Dask wrote as an index, are features.
     dtype : {None, float32, float64}
         Type of the features. The default is float32 if all features in the files are, else float64.
     block_rows : int, optional
         Number of rows in a block. The default makes blocks of about 32 MB.
+    missing : bool, default=False
+        Whether empty cells, NA and NaN are missing values, which are NaN in the blocks. Estimators
+        that take missing values read the rows so by themselves.
     skip_bad : bool, default=False
-        Whether to skip rows with missing values, NaN, infinity, text instead of numbers or a wrong
-        number of fields. Otherwise they raise an error.
+        Whether to skip rows with infinity, text instead of numbers, a wrong number of fields or no
+        label, and those with missing values unless `missing`. Otherwise they raise an error.
     mark_bad : bool, default=False
         Whether to keep such rows in place, with NaN or infinity, so that the rows of blocks match
         those of the files. Blocks then have no labels. Use it for predictions; `fit` rejects such
         rows.
     labels : {"auto", "int", "float", "bool", "str", "none"}
         Type of the labels. "auto" infers it from the first labels; whole numbers in a column of a
-        float matrix become integers. "none" ignores labels in the files.
+        float matrix become integers, and integers of more than 64 bits text. "none" ignores labels
+        in the files.
     format : {"csv", "parquet", "arrow", "npy", "npz", "svmlight"}, optional
         File format; by default inferred from the file name.
-    delimiter, header
-        For CSV files. The defaults are "," (tab in .tsv), and a header if the first line has no
-        numbers. Fields may be quoted, but may not contain line breaks.
+    delimiter, header, encoding, decimal, comment
+        For CSV files: the separator ("," by default, tab in .tsv); whether there are names (by
+        default if the first line looks like it); the encoding (UTF-8); the decimal point; and what
+        begins lines that are left out (nothing).
+    thousands : None
+        Separators of thousands are not read.
     x_name, y_name : str
         Names of the arrays in .npz files.
     n_features, zero_based
         For svmlight files: number of columns, and whether they are counted from 0. By default, a
-        first pass over the files finds both.
+        first pass over all files finds both.
 
     Returns
     -------
@@ -98,7 +122,7 @@ def open_rows(
     OptionError
         If an argument is invalid or names a missing column; a subclass of ValueError.
     ValueError
-        If features are not numbers, or the columns of the files differ.
+        If the columns of the files differ, or a file is damaged.
     ImportError
         If pyarrow is required but missing.
 
@@ -115,45 +139,58 @@ def open_rows(
     """
     _check_kinds(
         {"columns": columns, "drop": drop},
-        {"target": target, "labels": labels, "format": format, "delimiter": delimiter},
+        {
+            "target": target,
+            "labels": labels,
+            "format": format,
+            "delimiter": delimiter,
+            "encoding": encoding,
+            "decimal": decimal,
+            "comment": comment,
+        },
         {"header": header, "zero_based": zero_based},
+        {"missing": missing, "skip_bad": skip_bad, "mark_bad": mark_bad},
     )
     if n_features is not None:
         check_count(n_features, "n_features", at_least=1)
+    if block_rows is not None:
+        block_rows = check_count(block_rows, "block_rows", at_least=1)
     if labels not in LABEL_KINDS:
         kinds = ", ".join(LABEL_KINDS)
         raise OptionError("labels", f"expected one of {kinds}, got {show(labels)}")
-    if delimiter is not None and len(delimiter) != 1:
-        raise OptionError("delimiter", f"expected one character, got {show(delimiter)}")
-    if delimiter is not None and (not delimiter.isascii() or delimiter in _NO_DELIMITERS):
-        raise OptionError(
-            "delimiter", f"expected a character of ASCII that can separate, got {show(delimiter)}"
-        )
     if labels == "none" and target is not None:
         raise OptionError("labels", f"expected another kind with a target, got {show(labels)}")
-    for name, value in (("skip_bad", skip_bad), ("mark_bad", mark_bad)):
-        if not isinstance(value, (bool, np.bool_)):
-            raise OptionError(name, f"expected True or False, got {show(value)}")
     if skip_bad and mark_bad:
         raise OptionError("mark_bad", "expected False with skip_bad, got True")
+    _check_text(delimiter, encoding, decimal, thousands, comment)
     wanted = check_dtype(dtype)
     options = Options(
-        os.fspath(target) if isinstance(target, os.PathLike) else target,
-        None if columns is None else tuple(columns),
-        tuple(drop),
-        *(skip_bad, mark_bad, labels, delimiter, header, x_name, y_name, n_features, zero_based),
-        None if wanted is None else wanted.name,
+        target=os.fspath(target) if isinstance(target, os.PathLike) else target,
+        columns=None if columns is None else tuple(columns),
+        drop=tuple(drop),
+        skip_bad=bool(skip_bad),
+        mark_bad=bool(mark_bad),
+        missing=bool(missing),
+        labels=labels,
+        format=format,
+        delimiter=delimiter,
+        header=None if header is None else bool(header),
+        encoding=encoding,
+        decimal=decimal,
+        comment=comment,
+        x_name=x_name,
+        y_name=y_name,
+        n_features=n_features,
+        zero_based=None if zero_based is None else bool(zero_based),
+        dtype=None if wanted is None else wanted.name,
+        block_rows=block_rows,
     )
-    sources = _sources(listed_files(path, format), format, options)
-    found = wanted or np.result_type(*(source.dtype for source in sources))
-    if block_rows is None:
-        block_rows = _default_rows(sources[0], found)
-    else:
-        block_rows = check_count(block_rows, "block_rows", at_least=1)
-    return FileRows(sources, options, found, block_rows)
+    return FileRows(options, partial(_sources, listed_files(path, format)))
 
 
-def _check_kinds(lists: dict[str, Any], words: dict[str, Any], flags: dict[str, Any]) -> None:
+def _check_kinds(
+    lists: dict[str, Any], words: dict[str, Any], maybe: dict[str, Any], flags: dict[str, Any]
+) -> None:
     """OptionError for arguments of another kind than theirs."""
     for name, value in lists.items():
         if value is not None and (not np.iterable(value) or isinstance(value, dict)):
@@ -162,40 +199,66 @@ def _check_kinds(lists: dict[str, Any], words: dict[str, Any], flags: dict[str, 
         kinds = (str, int, np.integer, os.PathLike) if name == "target" else (str,)
         if value is not None and not isinstance(value, kinds):
             raise OptionError(name, f"expected {_KINDS.get(name, 'a word')}, got {show(value)}")
-    for name, value in flags.items():
+    for name, value in maybe.items():
         if value is not None and not isinstance(value, (bool, np.bool_)):
             raise OptionError(name, f"expected None, True or False, got {show(value)}")
+    for name, value in flags.items():
+        if not isinstance(value, (bool, np.bool_)):
+            raise OptionError(name, f"expected True or False, got {show(value)}")
 
 
-def _sources(paths: list[Path], format: str | None, options: Options) -> list[Source]:
-    first = open_source(paths[0], format, options, len(paths), None)
-    sources = [first]
-    sources += [open_source(path, format, options, len(paths), first) for path in paths[1:]]
-    for source in sources[1:]:
-        if source.sparse and first.sparse:
-            first.widen(source.n_features)
-    for source in sources[1:]:
-        if source.sparse and first.sparse:
-            source.widen(first.n_features)
-        if source.feature_names != first.feature_names or source.sparse != first.sparse:
-            raise ValueError(
-                f"{source.path}: expected the feature columns of {first.path} "
-                f"({show(first.feature_names)}), got {show(source.feature_names)}"
-            )
-    return sources
+def _check_text(
+    delimiter: str | None,
+    encoding: str | None,
+    decimal: str,
+    thousands: object,
+    comment: str | None,
+) -> None:
+    """OptionError for what a CSV file cannot be read with."""
+    if delimiter is not None and len(delimiter) != 1:
+        raise OptionError("delimiter", f"expected one character, got {show(delimiter)}")
+    if delimiter is not None and (not delimiter.isascii() or delimiter in _NO_DELIMITERS):
+        raise OptionError(
+            "delimiter", f"expected a character of ASCII that can separate, got {show(delimiter)}"
+        )
+    if decimal not in (".", ","):
+        raise OptionError("decimal", f"expected '.' or ',', got {show(decimal)}")
+    if thousands is not None:
+        raise OptionError(
+            "thousands",
+            f"expected None, got {show(thousands)}: numbers with separators of thousands are not "
+            "read; pandas.read_csv(thousands=...) does, and fit takes its frames",
+        )
+    if comment is not None and (not comment or '"' in comment or not comment.isprintable()):
+        raise OptionError("comment", f"expected what begins a line, got {show(comment)}")
+    try:
+        if encoding is not None:
+            codecs.getincrementaldecoder(encoding)()
+    except (LookupError, ValueError):
+        raise OptionError(
+            "encoding", f"expected a codec of Python's, got {show(encoding)}"
+        ) from None
 
 
-def _default_rows(source: Source, dtype: np.dtype[Any]) -> int:
-    if source.sparse:
-        return 16384
-    rows = _BLOCK_BYTES / (source.n_features * dtype.itemsize)
-    return int(np.clip(rows // 512 * 512, 16, 1 << 20))
+# ---- files ---------------------------------------------------------------------------------------
+
+
+def format_of(path: Path) -> str | None:
+    """Format of a file by its name; None if it is not known."""
+    packed = path.suffix == ".gz"
+    suffix = path.with_suffix("").suffix if packed else path.suffix
+    found = (name for name, suffixes in FORMATS.items() if suffix.lower() in suffixes)
+    name = next(found, None)
+    return None if packed and name not in _COMPRESSED else name
 
 
 def listed_files(
     path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], format: str | None = None
-) -> list[Path]:
-    """All files that a path, or a list of paths, folders and patterns, names."""
+) -> list[tuple[Path, dict[str, str]]]:
+    """All files that a path, or a list of paths, folders and patterns, names.
+
+    Each with the columns that its folders are, such as ``year=2024``.
+    """
     if isinstance(path, (str, os.PathLike)):
         path = [path]
     given: list[Any] = list(path) if np.iterable(path) and not isinstance(path, dict) else [None]
@@ -207,16 +270,130 @@ def listed_files(
     return found
 
 
-def _files(path: Path, format: str | None) -> list[Path]:
+def _files(path: Path, format: str | None) -> list[tuple[Path, dict[str, str]]]:
     if path.is_dir():
-        inside = sorted(p for p in path.iterdir() if p.is_file() and p.name[0] not in "._")
-        found = inside if format else [p for p in inside if format_of(p) is not None]
+        found = _inside(path, format, {})
         if not found:
             raise ValueError(f"{path}: expected a folder with files of {', '.join(FORMATS)}")
+        keys = [set(one) for _, one in found]
+        if any(one != keys[0] for one in keys):
+            raise ValueError(
+                f"{path}: expected files in folders of the same names, as year=2024, got "
+                f"{show(sorted(keys[0]))} and {show(sorted(next(k for k in keys if k != keys[0])))}"
+            )
         return found
     if not path.exists() and glob.has_magic(str(path)):
-        found = sorted(Path(name) for name in glob.glob(str(path)))
-        if not found:
+        matches = sorted(Path(name) for name in glob.glob(str(path)))
+        if not matches:
             raise FileNotFoundError(2, "No file matches", str(path))
-        return found
-    return [path]
+        return [(match, {}) for match in matches]
+    return [(path, {})]
+
+
+def _inside(
+    folder: Path, format: str | None, keys: dict[str, str]
+) -> list[tuple[Path, dict[str, str]]]:
+    """Files of a folder, and of those of its folders that are called NAME=VALUE, as Hive's are."""
+    found: list[tuple[Path, dict[str, str]]] = []
+    for path in sorted(folder.iterdir()):
+        name, equals, value = path.name.partition("=")
+        if path.is_dir() and equals and name:
+            found += _inside(path, format, keys | {unquote(name): unquote(value)})
+        elif path.is_file() and path.name[0] not in "._" and (format or format_of(path)):
+            found.append((path, keys))
+    return found
+
+
+def _open_source(
+    path: Path, keys: dict[str, str], options: Options, n_files: int, first: Source | None
+) -> Source:
+    """Open one of `n_files` files; types and label kind are those of the first one, if given."""
+    name = options.format or format_of(path)
+    if name not in FORMATS:
+        endings = " ".join(suffix for suffixes in FORMATS.values() for suffix in suffixes)
+        raise ValueError(
+            f"{path}: expected a name that ends in one of {endings}, or the option format "
+            f"({', '.join(FORMATS)})"
+        )
+    if name == "csv":
+        from eigenfeat.tables.delimited import DelimitedSource
+
+        return DelimitedSource(path, options, keys, first)
+    if name in ("parquet", "arrow"):
+        from eigenfeat.tables.columnar import IpcSource, ParquetSource
+
+        return (ParquetSource if name == "parquet" else IpcSource)(path, options, keys, first)
+    if name == "svmlight":
+        from eigenfeat.tables.svmlight import SvmlightSource
+
+        return SvmlightSource(path, options)
+    from eigenfeat.tables.arrays import ArraySource
+
+    return ArraySource(path, options, n_files, first, zipped=name == "npz")
+
+
+def _sources(files: list[tuple[Path, dict[str, str]]], options: Options) -> list[Source]:
+    """All files; what they are is decided by the first, but for the columns of svmlight files."""
+    path, keys = files[0]
+    first = _open_source(path, keys, options, len(files), None)
+    later = options
+    if first.named and not first.sparse:  # columns of other files may come in another order
+        later = replace(options, columns=tuple(first.feature_names), drop=())
+    sources = [first]
+    for path, keys in files[1:]:
+        try:
+            sources.append(_open_source(path, keys, later, len(files), first))
+        except OptionError as error:
+            if later is options or error.option != "columns":
+                raise
+            sources.append(_open_source(path, keys, options, len(files), first))
+    _settle(sources, options)
+    for source in sources[1:]:
+        if source.sparse != first.sparse or source.feature_names != first.feature_names:
+            raise ValueError(
+                f"{source.path}: expected the feature columns of {first.path} "
+                f"({show(first.feature_names)}), got {show(source.feature_names)}"
+            )
+    return sources
+
+
+def _settle(sources: list[Source], options: Options) -> None:
+    """Give svmlight files the columns that all of them have."""
+    if not any(source.sparse for source in sources):
+        return
+    from eigenfeat.tables.svmlight import SvmlightSource, shared_columns
+
+    sparse = [source for source in sources if isinstance(source, SvmlightSource)]
+    base, count = shared_columns(sparse, options)
+    kind = sparse[0].first_label_kind()
+    for source in sparse:
+        source.settle(base, count, kind)
+
+
+def described(
+    path: str | Path,
+    format: str | None = None,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    x_name: str = "X",
+    **options: Any,
+) -> dict[str, Any]:
+    """What a file of rows says of itself: format, rows (None: not without reading), columns."""
+    given = Options(
+        format=format, delimiter=delimiter, header=header, x_name=x_name, any_type=True, **options
+    )
+    source = _open_source(Path(path), {}, given, 1, None)
+    _settle([source], given)
+    found = {
+        "kind": "rows",
+        "format": format or format_of(Path(path)),
+        "rows": source.n_rows,
+        "n_columns": len(source.names),
+        **source.facts(),
+    }
+    if isinstance(source.names, ColumnNumbers):
+        return found | {"type": source.types[0]}
+    if not source.named and len({*source.types}) == 1:
+        return found | {"type": source.types[0]}
+    columns = zip(source.names, source.types, strict=True)
+    return found | {"columns": [{"name": name, "type": kind} for name, kind in columns]}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -10,11 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.types import DType, Floats
+from eigenfeat._base.validation import show
 from eigenfeat.rows.blocks import Block, RowBlocks, joined
+from eigenfeat.tables.columns import Chunk, Mask, Options, Source
 from eigenfeat.tables.flow import Buffers, read_ahead
-from eigenfeat.tables.source import Chunk, DenseChunk, Options, Source, SparseChunk, typed_labels
 
 __all__ = ["FileRows", "Position", "finite_rows"]
+
+_BLOCK_BYTES = 32e6
+_SPARSE_ROWS = 16384
+_Open = Callable[[Options], Sequence[Source]]
 
 
 @dataclass(frozen=True)
@@ -25,17 +30,14 @@ class Position:
     ----------
     file : int
         Index of the file.
-    offset : int
-        Restart point in the file: a byte of text files, a row group or record batch, or 0.
-    skip : int
-        Number of rows read since the restart point.
+    row : int
+        Number of rows of the file, bad ones included, before this position.
     rows, skipped : int
         Numbers of rows returned and of bad rows skipped before this position, in all files.
     """
 
     file: int = 0
-    offset: int = 0
-    skip: int = 0
+    row: int = 0
     rows: int = 0
     skipped: int = 0
 
@@ -60,18 +62,45 @@ class FileRows(RowBlocks):
 
     n_skipped: int | None = None
 
-    def __init__(
-        self, sources: list[Source], options: Options, dtype: DType, block_rows: int
-    ) -> None:
-        self.sources, self.options, self.dtype = sources, options, dtype
-        self.block_rows = block_rows
+    def __init__(self, options: Options, open_sources: _Open) -> None:
+        self._open_sources = open_sources
+        self._reopen(options)
+
+    def _reopen(self, options: Options) -> None:
+        self.options, self.sources = options, [*self._open_sources(options)]
+        found = np.result_type(*(source.dtype for source in self.sources))
+        self.dtype: DType = np.dtype(options.dtype) if options.dtype else found
+        self.block_rows = options.block_rows or self._default_rows()
         self._n_rows: int | None = None
         self._ends: npt.NDArray[np.int64] | None = None  # of the files, in bytes from the first on
+
+    def _default_rows(self) -> int:
+        if self.sources[0].sparse:
+            return _SPARSE_ROWS
+        rows = _BLOCK_BYTES / (self.n_features * self.dtype.itemsize)
+        return int(np.clip(rows // 512 * 512, 16, 1 << 20))
+
+    # ---- columns -----------------------------------------------------------------------------
 
     @property
     def feature_names(self) -> list[str]:
         """Names of the feature columns; numbers, as strings, if the files have no names."""
         return list(self.sources[0].feature_names)
+
+    @property
+    def column_names(self) -> tuple[str, ...] | None:
+        """Names of the feature columns; None if the files have no names."""
+        return tuple(self.feature_names) if self.sources[0].named else None
+
+    @property
+    def layout(self) -> dict[str, Any] | None:
+        """What a model has to remember of files without names, to find its columns in others."""
+        source = self.sources[0]
+        if source.named:
+            return None
+        if source.sparse:
+            return {"zero_based": bool(source.facts()["zero_based"])}
+        return {"columns": list(source.choice.features), "n_columns": len(source.names)}
 
     @property
     def n_features(self) -> int:
@@ -88,6 +117,88 @@ class FileRows(RowBlocks):
             else:
                 self._n_rows = sum(n for n in known if n is not None)
         return self._n_rows
+
+    def prepared_for(self, estimator: Any, *, fitted: bool) -> FileRows:
+        """The same rows as an estimator reads them.
+
+        Empty cells are missing values if it takes these. The columns are those that it was fitted
+        to, found by their names or, in files without names, by their places.
+
+        Raises
+        ------
+        ValueError
+            If columns of the fitted estimator are not in the files.
+        """
+        changed: dict[str, Any] = {
+            "missing": self.options.missing or takes_missing(estimator, fitted)
+        }
+        if fitted:
+            changed |= self._columns_of(estimator)
+        if all(getattr(self.options, name) == value for name, value in changed.items()):
+            return self
+        return FileRows(replace(self.options, **changed), self._open_sources)
+
+    def _columns_of(self, estimator: Any) -> dict[str, Any]:
+        source, options = self.sources[0], self.options
+        classes = getattr(estimator, "classes_", None)
+        changed: dict[str, Any] = {}
+        if options.labels == "auto" and getattr(classes, "dtype", np.dtype(float)).kind in "OU":
+            changed["labels"] = "str"  # "1" is not 1 to a model that knows "1" and "a"
+        layout = getattr(estimator, "file_layout_", None) or {}
+        if source.sparse:
+            if "zero_based" in layout and options.zero_based is None:
+                changed["zero_based"] = layout["zero_based"]
+            if options.n_features is None:
+                changed["n_features"] = int(estimator.n_features_in_)
+            return changed
+        known = getattr(estimator, "feature_names_in_", None)
+        if options.columns is not None and (
+            known is None or {*self.feature_names} != {str(name) for name in known}
+        ):
+            return changed
+        if known is not None:
+            return changed | self._named([str(name) for name in known])
+        places = layout.get("columns")
+        same = layout.get("n_columns") == len(source.names)
+        if places is not None and same and not options.drop and source.choice.target not in places:
+            changed["columns"] = tuple(places)
+        elif source.n_features != estimator.n_features_in_:
+            raise ValueError(_other_width(source, estimator.n_features_in_))
+        return changed
+
+    def _named(self, known: list[str]) -> dict[str, Any]:
+        """Options that choose columns by their names."""
+        source = self.sources[0]
+        if {*known} <= {*getattr(source, "first_fields", ())} and self.options.header is None:
+            return {"columns": tuple(known), "header": True}
+        missing = [name for name in known if name not in {*source.names}]
+        if not missing:
+            return {"columns": tuple(known)}
+        if not source.named:
+            if source.n_features == len(known):
+                return {}
+            raise ValueError(_other_width(source, len(known)))
+        others = [name for name in source.feature_names if name not in {*known}]
+        more = f"; it has {show(others, 100)[1:-1]}" if others else ""
+        raise ValueError(
+            f"{source.path}: expected the columns that the model was fitted to, of which "
+            f"{len(missing)} are not there: {show(missing, 200)[1:-1]}{more}; columns (--columns) "
+            "names others in their place"
+        )
+
+    def check_numbers(self) -> None:
+        """ValueError that names a feature column of text or dates."""
+        for source in self.sources[:1]:
+            for j in source.choice.features if not source.sparse else ():
+                if source.kinds[j] in ("text", "date"):
+                    name, what = source.names[j], {"text": "text", "date": "dates"}[source.kinds[j]]
+                    raise ValueError(
+                        f"{source.path}: column {name!r}: expected numbers, got {what}; leave it "
+                        f"out with drop (--drop {name}) or name the columns of numbers in "
+                        "columns (--columns)"
+                    )
+
+    # ---- blocks ------------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[Block]:
         return (block for block, _ in self.blocks())
@@ -110,11 +221,15 @@ class FileRows(RowBlocks):
         Raises
         ------
         BadRowError
-            At a row with a missing value, NaN, infinity, text instead of a number, or too few or
-            too many fields, unless `skip_bad` or `mark_bad` is set.
+            At a row with infinity, text instead of a number, too few or too many fields, or no
+            label, unless `skip_bad` or `mark_bad` is set; and at one with a missing value, unless
+            `missing` is.
+        ValueError
+            If a feature column is text.
         OSError
             If a file cannot be read.
         """
+        self.check_numbers()
         start = Position() if after is None else after
         if self.sources[0].sparse:
             return read_ahead(self._sparse_blocks(start))
@@ -124,13 +239,11 @@ class FileRows(RowBlocks):
         """Fraction of all bytes before a position, from 0 to 1, if known."""
         if self._ends is None:
             self._ends = np.cumsum([source.path.stat().st_size for source in self.sources])
-        part = self.sources[position.file].fraction(position.offset, position.skip)
+        part = self.sources[position.file].fraction(position.row)
         if part is None:
             return None
-        start, end = (
-            self._ends[position.file - 1] if position.file else 0,
-            self._ends[position.file],
-        )
+        start = self._ends[position.file - 1] if position.file else 0
+        end = self._ends[position.file]
         return float(start + part * (end - start)) / max(int(self._ends[-1]), 1)
 
     def identity(self) -> dict[str, object]:
@@ -148,140 +261,157 @@ class FileRows(RowBlocks):
         options |= {"dtype": self.dtype.name, "block_rows": self.block_rows}
         return {"files": files, "options": options}
 
-    # ---- filling blocks ----------------------------------------------------------------------
-
-    def _chunks(self, start: Position) -> Iterator[tuple[Source, Chunk, Position, int]]:
-        """All chunks from a position on: source, chunk, position before it, rows to leave out."""
+    def _pieces(self, start: Position) -> Iterator[tuple[int, Source, Chunk, slice]]:
+        """All rows from a position on: number of the file, the file, a chunk and its rows."""
         for number in range(start.file, len(self.sources)):
-            source = self.sources[number]
-            offset, skip = (start.offset, start.skip) if number == start.file else (0, 0)
-            left: int | None = None  # rows that were read before, the next chunk's among them
-            for chunk in source.chunks(offset, skip):
-                if left is None:  # a source may begin after what was read whole
-                    left = max(skip - chunk.first, 0) if chunk.offset == offset else 0
-                done = min(left, len(chunk))
-                place = Position(number, chunk.offset, chunk.first)
-                yield source, chunk, replace(place, skipped=0 if left else chunk.dropped), done
-                left -= done
+            done = start.row if number == start.file else 0
+            for chunk in self.sources[number].chunks(done):
+                first = max(done - chunk.start, 0)
+                while first < chunk.n:
+                    rows = slice(first, min(first + self._left, chunk.n))
+                    yield number, self.sources[number], chunk, rows
+                    first = rows.stop
+                done = max(done, chunk.start + chunk.n)
 
     def _dense_blocks(self, start: Position, raw: bool) -> Iterator[tuple[Block, Position]]:
         size = self.block_rows
-        by_columns = raw and self.sources[0].columnar
-        pool = Buffers(size, self.n_features, self.dtype, by_columns)
-        checked = self.options.skip_bad or not (raw or self.options.mark_bad)
+        pool = Buffers(size, self.n_features, self.dtype, raw and self.sources[0].columnar)
         out, filled, labels = pool.take(), 0, []
         rows, skipped = start.rows, start.skipped
-        last = start
-        for source, chunk, place, done in self._chunks(start):
-            assert isinstance(chunk, DenseChunk)
-            skipped += place.skipped
-            while done < len(chunk):
-                part = slice(done, min(len(chunk), done + size - filled))
-                target = out[filled : filled + part.stop - part.start]
-                chunk.write(part, target)
-                finite = finite_rows(target) if checked else None
-                good, y = self._checked(source, chunk, part, target, finite)
-                if good is not None:
-                    skipped += len(target) - len(good)
-                    target[: len(good)] = target[good]
-                filled += len(target) if good is None else len(good)
-                labels.append(y)
-                done = part.stop
-                last = Position(place.file, place.offset, place.skip + done, rows + filled, skipped)
-                if filled == size:
-                    yield _block(out, labels, rows), last
-                    del target
-                    out, rows, filled, labels = pool.take(), rows + filled, 0, []
+        last, self._left = start, size
+        for number, source, chunk, part in self._pieces(start):
+            target = out[filled : filled + part.stop - part.start]
+            chunk.write(part, target)
+            y = None if chunk.y is None or self.options.mark_bad else chunk.y[part]
+            bad = None if chunk.bad is None else chunk.bad[part]
+            if self.options.mark_bad:
+                if bad is not None:
+                    target[bad] = np.inf
+            elif (kept := self._good(source, chunk, part, target, bad, raw)) is not None:
+                skipped += len(target) - len(kept)
+                target[: len(kept)] = target[kept]
+                target = target[: len(kept)]
+                y = None if y is None else y[kept]
+            filled += len(target)
+            labels.append(y)
+            del target
+            last = Position(number, chunk.start + part.stop, rows + filled, skipped)
+            if filled == size:
+                yield _block(out, labels, rows), last
+                out, rows, filled, labels = pool.take(), rows + filled, 0, []
+            self._left = size - filled
         self._n_rows, self.n_skipped = rows + filled, skipped
         if filled:
             yield _block(out[:filled], labels, rows), last
 
-    def _checked(
-        self,
-        source: Source,
-        chunk: Chunk,
-        part: slice,
-        X: npt.NDArray[Any],
-        good: npt.NDArray[np.bool_] | None,
-    ) -> tuple[npt.NDArray[np.intp] | None, Any]:
-        """Numbers of the rows that are good (None: all), and their labels.
-
-        `good` tells which are finite, None: all.
-        """
-        if self.options.mark_bad:
-            return None, None
-        y, fit = self._labels(source, chunk, part)
-        if good is None and fit is None:
-            return None, y
-        if not self.options.skip_bad:
-            self._complain(source, chunk, part.start, good, fit, X)
-        both = np.ones(len(X), dtype=bool)
-        for flags in (good, fit):
+    def _good(
+        self, source: Source, chunk: Chunk, part: slice, X: Any, bad: Mask | None, raw: bool
+    ) -> npt.NDArray[np.intp] | None:
+        """Numbers of the rows that are good (None: all); BadRowError unless others are skipped."""
+        unlabelled = None if chunk.unlabelled is None else chunk.unlabelled[part]
+        finite = None
+        if self.options.skip_bad or not raw:
+            finite = finite_rows(X, missing=self.options.missing)
+        wrong = np.zeros(len(X), dtype=bool)
+        for flags in (bad, unlabelled, None if finite is None else ~finite):
             if flags is not None:
-                both &= flags
-        kept = np.flatnonzero(both)
-        return kept, None if y is None else y[kept]
+                wrong |= flags
+        if not wrong.any():
+            return None
+        if not self.options.skip_bad:
+            row = int(np.argmax(wrong))
+            self._complain(source, chunk, part.start + row, X[row], bad is not None and bad[row])
+        return np.flatnonzero(~wrong)
 
-    def _labels(self, source: Source, chunk: Chunk, part: slice) -> tuple[Any, Any]:
-        kind = self.sources[0].label_kind
-        if kind in (None, "none") or self.options.mark_bad:
-            return None, None
-        values, fit = chunk.labels(part)
-        values, typed = typed_labels(values, kind)
-        if fit is None or typed is None:
-            return values, typed if fit is None else fit
-        return values, fit & typed
-
-    def _complain(
-        self, source: Source, chunk: Chunk, start: int, good: Any, fit: Any, X: Any
-    ) -> None:
-        bad_row = len(X) if good is None else int(np.argmin(good))
-        bad_label = len(X) if fit is None else int(np.argmin(fit))
-        if bad_row <= bad_label:
-            column = int(np.argmin(np.isfinite(X[bad_row])))
-            raise source.complaint(chunk, start + bad_row, column, self.dtype)
-        raise source.complaint(chunk, start + bad_label, None, self.dtype)
+    def _complain(self, source: Source, chunk: Chunk, row: int, x: Any, bad: bool) -> None:
+        """Raise the BadRowError of a row."""
+        flags = np.isinf(x) if self.options.missing else ~np.isfinite(x)
+        column = int(np.argmax(flags)) if flags.any() or bad else None
+        value = None if column is None else x[column]
+        if column is None and chunk.y is not None:
+            value = chunk.y[row] if chunk.label_of is None else chunk.label_of(row)
+        raise source.complaint(
+            chunk.start + row, column, value, self.dtype, missing=self.options.missing
+        )
 
     def _sparse_blocks(self, start: Position) -> Iterator[tuple[Block, Position]]:
         size, parts, filled = self.block_rows, [], 0
         rows, skipped = start.rows, start.skipped
-        last = start
-        for source, chunk, place, done in self._chunks(start):
-            assert isinstance(chunk, SparseChunk)
-            skipped += place.skipped
-            while done < len(chunk):
-                part = slice(done, min(len(chunk), done + size - filled))
-                X = chunk.matrix(part).astype(self.dtype, copy=False)
-                y, fit = self._labels(source, chunk, part)
-                if fit is not None:
-                    if not self.options.skip_bad:
-                        row = part.start + int(np.argmin(fit))
-                        raise source.complaint(chunk, row, None, self.dtype)
-                    kept = np.flatnonzero(fit)
-                    skipped += X.shape[0] - len(kept)
-                    X, y = X[kept], y[kept]
-                parts.append(Block(X, y, None, rows))
-                filled += X.shape[0]
-                done = part.stop
-                last = Position(place.file, place.offset, place.skip + done, rows + filled, skipped)
-                if filled == size:
-                    yield joined(parts), last
-                    parts, rows, filled = [], rows + filled, 0
+        last, self._left = start, size
+        for number, source, chunk, part in self._pieces(start):
+            X, y = chunk.matrix[part].astype(self.dtype, copy=False), chunk.y
+            y = None if y is None or self.options.mark_bad else y[part]
+            wrong = np.zeros(X.shape[0], dtype=bool)
+            for flags in (chunk.bad, None if y is None else chunk.unlabelled):
+                if flags is not None:
+                    wrong |= flags[part]
+            if wrong.any() and self.options.mark_bad:
+                X = _marked(X, wrong)
+            elif wrong.any():
+                if not self.options.skip_bad:
+                    row = chunk.start + part.start + int(np.argmax(wrong))
+                    raise source.complaint(row, None, None, self.dtype, missing=False)
+                kept = np.flatnonzero(~wrong)
+                skipped += X.shape[0] - len(kept)
+                X, y = X[kept], None if y is None else y[kept]
+            parts.append(Block(X, y, None, rows))
+            filled += X.shape[0]
+            last = Position(number, chunk.start + part.stop, rows + filled, skipped)
+            if filled == size:
+                yield joined(parts), last
+                parts, rows, filled = [], rows + filled, 0
+            self._left = size - filled
         self._n_rows, self.n_skipped = rows + filled, skipped
         if filled:
             yield joined(parts), last
+
+
+def _other_width(source: Source, width: int) -> str:
+    return (
+        f"{source.path}: expected the {width} columns that the model was fitted to, got "
+        f"{source.n_features}; columns (--columns) or drop (--drop) chooses them"
+    )
+
+
+def takes_missing(estimator: Any, fitted: bool) -> bool:
+    """Whether an estimator takes NaN for missing values, if fitted after a fit to some."""
+    from sklearn.utils import get_tags
+
+    from eigenfeat.rows.out_of_core import completes
+
+    try:
+        allowed = bool(get_tags(estimator).input_tags.allow_nan)
+    except (AttributeError, TypeError, ValueError):
+        return False
+    return allowed and (not fitted or completes(estimator))
+
+
+def _marked(X: Any, wrong: Mask) -> Any:
+    """Sparse rows with an infinite entry in each row that is wrong, which has no others."""
+    from scipy.sparse import csr_matrix
+
+    counts = np.where(wrong, 1, 0)
+    mark = csr_matrix(
+        (
+            np.full(counts.sum(), np.inf, X.dtype),
+            np.zeros(counts.sum(), int),
+            np.concatenate([[0], np.cumsum(counts)]),
+        ),
+        shape=X.shape,
+    )
+    return (X + mark).tocsr()
 
 
 def _block(X: npt.NDArray[Any], labels: list[Any], start: int) -> Block:
     return Block(X, None if labels[0] is None else np.concatenate(labels), None, start)
 
 
-def finite_rows(X: Floats) -> npt.NDArray[np.bool_] | None:
-    """Mask of the finite rows; None if all are."""
+def finite_rows(X: Floats, *, missing: bool = False) -> Mask | None:
+    """Mask of the rows that are finite, or NaN where `missing` allows it; None if all are."""
     # A sum that is finite has no other terms, and takes no array of flags.
     with np.errstate(over="ignore", invalid="ignore"):
         total = X.sum()
     if np.isfinite(total):
         return None
-    good: npt.NDArray[np.bool_] = np.asarray(np.isfinite(X).all(axis=1))
+    good: Mask = np.all(~np.isinf(X) if missing else np.isfinite(X), axis=1)
     return None if good.all() else good

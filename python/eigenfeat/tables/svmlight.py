@@ -1,62 +1,52 @@
-"""svmlight (libsvm) text files: a label and the nonzero features of a row on every line."""
+"""svmlight (libsvm) text files, parsed by scikit-learn in pieces of whole lines."""
 
 from __future__ import annotations
 
+import io
 import math
 import re
-import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib import NumpyVersion
 from scipy.sparse import csr_matrix
+from sklearn.datasets import load_svmlight_file
 
 from eigenfeat._base.types import DType
 from eigenfeat._base.validation import check_whole, show
-from eigenfeat.tables.errors import BadRowError, OptionError, missing_value, unfit_label
-from eigenfeat.tables.source import (
+from eigenfeat.tables.columns import (
     Choice,
     Chunk,
     ColumnNumbers,
+    Mask,
     Options,
     Source,
-    SparseChunk,
-    label_kind,
-    line_chunks,
-    open_bytes,
+    typed_labels,
+    whole_labels,
 )
+from eigenfeat.tables.damage import open_bytes
+from eigenfeat.tables.errors import BadRowError, OptionError, missing_value, unfit_label
 
 __all__ = ["SvmlightSource"]
 
 _CHUNK_BYTES = 4 << 20
-_COMMENT = re.compile(rb"#[^\n]*")
-_QUERY = re.compile(rb"qid:\S*")
-_EMPTY_LINE = re.compile(rb"^[ \t\r]*\n", re.MULTILINE)
-_NEW_LINE, _COLON, _SPACE = 10, 58, 32
-
-
-class _Rows(NamedTuple):
-    """Parsed lines; `indices` as they are in the file."""
-
-    labels: npt.NDArray[np.float64]
-    indptr: npt.NDArray[np.int64]
-    indices: npt.NDArray[np.float64]
-    data: npt.NDArray[np.float64]
+_MOST_BYTES = 64 << 20  # of a line
+_EXTRA = re.compile(rb"#.*|qid:\S*")
+_MOST_INDEX = 2**31
 
 
 class SvmlightSource(Source):
-    """A file of sparse rows, parsed in chunks of whole lines; restart points are bytes."""
+    """A file of sparse rows. Columns are counted from `base`, which all parts share."""
 
     format = "svmlight"
     sparse = True
+    named = False
+    unit = "line"
 
-    def __init__(self, path: Path, options: Options, first: Source | None) -> None:
+    def __init__(self, path: Path, options: Options) -> None:
         self.path, self.dtype = path, np.dtype(options.dtype or np.float64)
-        self._skip_bad, self._mark_bad = options.skip_bad, options.mark_bad
         if options.columns is not None or options.drop:
             option = "drop" if options.columns is None else "columns"
             raise OptionError(option, f"expected none with svmlight files, as {path}")
@@ -66,20 +56,39 @@ class SvmlightSource(Source):
                 "expected none with svmlight files, which begin lines with their labels, "
                 f"got {show(options.target)}",
             )
-        self._base, count = self._index_range(options)
-        if isinstance(first, SvmlightSource):
-            count = max(count, first.n_features) if options.n_features is None else count
-            self.label_kind = first.label_kind
-        else:
-            self.label_kind = label_kind(self._first_labels(), options.labels, whole=True)
-        self.widen(count)
+        self.base, self._stop = 0, _MOST_INDEX
+        self._label = options.labels
+        self._marks: list[tuple[int, int, int]] = []  # rows, bytes and lines before a piece
+        self.lowest = self.highest = -1
+        if options.n_features is None or options.zero_based is None:
+            self._survey()
 
-    def widen(self, n_features: int) -> None:
-        """Set the number of columns: the largest of all files."""
-        self._n_features = n_features
+    def _survey(self) -> None:
+        """Find the lowest and the highest index of a column, or -1."""
+        for _, lines in self._pieces(0):
+            indices, _, bad = self._parsed(lines)[0]
+            del bad
+            if len(indices):
+                low, high = int(indices.min()), int(indices.max())
+                self.lowest = low if self.lowest < 0 else min(low, self.lowest)
+                self.highest = max(high, self.highest)
+
+    def settle(self, base: int, n_features: int, label_kind: str | None) -> None:
+        """Take what all parts of the data have in common."""
+        self.base, self._stop = base, base + n_features
         self.names = ColumnNumbers(n_features)
-        self.types = [self.dtype.name]
+        self.types, self.kinds = [self.dtype.name], ["number"]
         self.choice = Choice(range(n_features), None)
+        self.label_kind = label_kind
+
+    def first_label_kind(self) -> str:
+        """Kind of the first labels."""
+        if self._label != "auto":
+            return self._label
+        for _, lines in self._pieces(0):
+            (_, y, _), _ = self._parsed(lines)
+            return whole_labels(y)
+        return "int"
 
     @property
     def feature_names(self) -> Sequence[str]:
@@ -91,186 +100,160 @@ class SvmlightSource(Source):
         """Name of the labels."""
         return "label"
 
-    def _index_range(self, options: Options) -> tuple[int, int]:
-        """Index of the first column, and the number of columns."""
-        if options.n_features is not None:
-            count = check_whole(options.n_features, "n_features", at_least=1)
-            return int(not options.zero_based), count
-        low, high = 1, 0
-        for place, lines in line_chunks(self.path, 0, _CHUNK_BYTES):
-            indices = self._good_rows(lines, place, 0, None)[0].indices
-            if len(indices):
-                low, high = min(low, int(indices.min())), max(high, int(indices.max()))
-        base = low if options.zero_based is None else int(not options.zero_based)
-        if low < base:
-            raise OptionError("zero_based", f"expected True for {self.path}, which has a column 0")
-        return base, max(high + 1 - base, 1)
+    def chunks(self, skip: int) -> Iterator[Chunk]:
+        """Yield parsed lines."""
+        mark = max((m for m in self._marks if m[0] <= skip), default=(0, 0, 1))
+        row, _, line = mark
+        for place, lines in self._pieces(mark[1]):
+            self._note((row, place, line))
+            (_, labels, bad), X = self._parsed(lines, matrix=True)
+            y, wrong = (None, None)
+            if self.label_kind not in (None, "none"):
+                y, wrong = typed_labels(labels, str(self.label_kind))
+            if X.shape[0] and row + X.shape[0] > skip:
+                yield Chunk(row, X.shape[0], None, X, y, wrong, bad)
+            row += X.shape[0]
+            line += lines.count(b"\n")
 
-    def _first_labels(self) -> npt.NDArray[np.float64]:
-        place, lines = next(line_chunks(self.path, 0, _CHUNK_BYTES), (0, b""))
-        return self._good_rows(lines, place, self._base, None)[0].labels
+    def _parsed(self, lines: bytes, *, matrix: bool = False) -> Any:
+        """Indices, labels and bad rows, and the rows as a matrix."""
+        filled = lines
+        bad: Mask | None = None
+        try:
+            X, y = self._loaded(filled)
+            fits = not X.nnz or (int(X.indices.min()) >= self.base and X.shape[1] <= self._stop)
+            fits = fits and bool(np.isfinite(X.data).all() and np.isfinite(y).all())
+        except (ValueError, OverflowError):
+            fits = False
+        if not fits:
+            good, flags = [], []
+            for text in lines.split(b"\n"):
+                if _content(text):
+                    wrong = _fault(text, self.base, self._stop) is not None
+                    flags.append(wrong)
+                    good.append(b"0" if wrong else text)
+            bad = np.array(flags, dtype=bool)
+            X, y = self._loaded(b"\n".join(good))
+        if np.abs(y).max(initial=0.0) >= 2.0**53:
+            y = _exact(lines, y, bad)
+        if not matrix:
+            return (X.indices, y, bad), None
+        found = csr_matrix(
+            (X.data, X.indices.astype(np.int64) - self.base, X.indptr),
+            shape=(X.shape[0], len(self.names)),
+        )
+        return (X.indices, y, bad if bad is not None and bad.any() else None), found
 
-    def chunks(self, offset: int, skip: int) -> Iterator[_SvmlightChunk]:
-        """Yield parsed lines; restart points are bytes at which a line starts."""
-        for place, lines in line_chunks(self.path, offset, _CHUNK_BYTES):
-            stop = self._base + self._n_features
-            rows, dropped = self._good_rows(lines, place, self._base, stop, mark=self._mark_bad)
-            if len(rows.labels) or dropped:
-                yield _SvmlightChunk(rows, self._base, self._n_features, place, dropped, lines)
+    def _loaded(self, lines: bytes) -> tuple[Any, npt.NDArray[np.float64]]:
+        if not lines.strip():
+            return csr_matrix((0, 1)), np.empty(0)
+        return load_svmlight_file(io.BytesIO(lines), zero_based=True, dtype=self.dtype)
 
-    def _good_rows(
-        self, lines: bytes, place: int, first: int, stop: int | None, *, mark: bool = False
-    ) -> tuple[_Rows, int]:
-        """Rows of lines, and the number of those left out; BadRowError unless they may be.
-
-        With `mark` they stay, and have a NaN in the first column.
-        """
-        rows = _parsed(lines)
-        if rows is not None and _columns_fit(rows.indices, first, stop):
-            return rows, 0
-        kept, dropped, marked = [], 0, []
-        for index, line in enumerate(lines.split(b"\n")):
-            what = _fault(line, first, stop)
-            if what is None:
-                if _content(line):
-                    kept.append(line)
-            elif mark:
-                marked.append(len(kept))
-                kept.append(b"0 %d:0" % first)
-            elif self._skip_bad or self._mark_bad:
-                dropped += 1
-            else:
-                number = self._line_number(place) + index
-                raise BadRowError(self.path, "line", number, None, what)
-        rows = _parsed(b"\n".join(kept))
-        if rows is None:
-            number = self._line_number(place)
-            raise ValueError(f"{self.path}: cannot read the lines from {number} on")
-        rows.data[rows.indptr[np.array(marked, dtype=np.intp)]] = np.nan
-        return rows, dropped
-
-    def _line_number(self, place: int) -> int:
+    def _pieces(self, offset: int) -> Iterator[tuple[int, bytes]]:
+        """Whole lines from a byte on, each with its place."""
         with open_bytes(self.path) as file:
-            count = 1
-            while place and (data := file.read(min(place, _CHUNK_BYTES))):
-                count += data.count(b"\n")
-                place -= len(data)
-        return count
+            file.seek(offset)
+            rest = b""
+            while data := file.read(_CHUNK_BYTES):
+                rest += data
+                cut = rest.rfind(b"\n") + 1
+                if cut:
+                    yield offset, rest[:cut]
+                    offset, rest = offset + cut, rest[cut:]
+                elif len(rest) > _MOST_BYTES:
+                    raise ValueError(
+                        f"{self.path}: expected lines of at most {_MOST_BYTES:,} bytes, got a "
+                        f"longer one from byte {offset} on"
+                    )
+            if rest:
+                yield offset, rest
 
-    def complaint(self, chunk: Chunk, row: int, column: int | None, dtype: DType) -> BadRowError:
-        """Say what is wrong with the label of a row."""
-        value = float(chunk.labels(slice(row, row + 1))[0][0])
-        filled = [i for i, line in enumerate(chunk.lines.split(b"\n")) if _content(line)]
-        number = self._line_number(chunk.offset) + filled[row]
-        what = unfit_label(value, str(self.label_kind))
-        return BadRowError(self.path, "line", number, "label", what)
+    def _note(self, mark: tuple[int, int, int]) -> None:
+        if not self._marks or mark > self._marks[-1]:
+            self._marks.append(mark)
 
-    def fraction(self, offset: int, skip: int) -> float | None:
-        """Part of the bytes that lie before a restart point."""
+    def complaint(
+        self, row: int, column: int | None, value: Any, dtype: DType, *, missing: bool
+    ) -> BadRowError:
+        """Say what is wrong with a line."""
+        first, place, number = max((m for m in self._marks if m[0] <= row), default=(0, 0, 1))
+        for _, lines in self._pieces(place):
+            for text in lines.split(b"\n"):
+                if _content(text):
+                    if first == row:
+                        if what := _fault(text, self.base, self._stop):
+                            return BadRowError(self.path, "line", number, None, what)
+                        label = float(_content(text).split()[0])
+                        what = unfit_label(label, str(self.label_kind))
+                        return BadRowError(self.path, "line", number, "label", what)
+                    first += 1
+                number += 1
+            number -= 1
+        return BadRowError(self.path, "line", number, None, "expected another row")
+
+    def fraction(self, row: int) -> float | None:
+        """Part of the bytes that lie before a row."""
         if self.path.suffix == ".gz":
             return None
-        return offset / max(self.path.stat().st_size, 1)
+        size = max(self.path.stat().st_size, 1)
+        later = [m for m in self._marks if m[0] >= row]
+        return later[0][1] / size if later else 1.0
 
     def facts(self) -> dict[str, object]:
         """The index of the first column."""
-        return {"zero_based": self._base == 0}
+        return {"zero_based": self.base == 0}
 
 
-class _SvmlightChunk(SparseChunk):
-    """Lines as a CSR matrix."""
-
-    def __init__(
-        self, rows: _Rows, base: int, n_features: int, offset: int, dropped: int, lines: bytes
-    ) -> None:
-        self.offset, self.dropped, self.lines = offset, dropped, lines
-        self._labels = rows.labels
-        indices = rows.indices.astype(np.int64) - base
-        shape = (len(rows.labels), n_features)
-        self._matrix = csr_matrix((rows.data, indices, rows.indptr), shape=shape)
-
-    def __len__(self) -> int:
-        return len(self._labels)
-
-    def matrix(self, rows: slice) -> Any:
-        return self._matrix[rows]
-
-    def labels(self, rows: slice) -> tuple[npt.NDArray[Any], None]:
-        return self._labels[rows], None
-
-
-def _parsed(lines: bytes) -> _Rows | None:
-    """Rows of lines, all at once; None if any of them is malformed."""
-    if b"#" in lines:
-        lines = _COMMENT.sub(b"", lines)
-    if b"qid:" in lines:
-        lines = _QUERY.sub(b"", lines)
-    lines = _EMPTY_LINE.sub(b"", lines if lines.endswith(b"\n") else lines + b"\n")
-    text = np.frombuffer(lines, dtype=np.uint8)
-    ends = np.flatnonzero(text == _NEW_LINE)
-    counts = _per_line(text == _COLON, ends)
-    blank = (text <= _SPACE) | (text == _COLON)
-    starts = ~blank
-    starts[1:] &= blank[:-1]
-    if not np.array_equal(_per_line(starts, ends), 1 + 2 * counts):
-        return None
-    try:
-        with _errors_for_warnings():
-            values = np.fromstring(lines.replace(b":", b" "), sep=" ")
-    except (ValueError, DeprecationWarning):
-        return None
-    if len(values) != len(ends) + 2 * counts.sum() or not np.isfinite(values).all():
-        return None
-    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    heads = np.arange(len(ends)) + 2 * indptr[:-1]
-    rest = np.delete(values, heads).reshape(-1, 2)
-    return _Rows(values[heads], indptr, rest[:, 0].copy(), rest[:, 1].copy())
-
-
-def _errors_for_warnings() -> AbstractContextManager[object]:
-    """NumPy before 2.4 warns of what is no number, where newer ones raise ValueError."""
-    if NumpyVersion(np.__version__) >= "2.4.0":
-        return nullcontext()  # filters of warnings belong to all threads: they are left alone
-    return _raised_warnings()
-
-
-@contextmanager
-def _raised_warnings() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", DeprecationWarning)
-        yield
-
-
-def _per_line(flags: npt.NDArray[np.bool_], ends: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
-    """How many flags are set on each line."""
-    return np.diff(np.searchsorted(np.flatnonzero(flags), ends), prepend=0)
-
-
-def _columns_fit(indices: npt.NDArray[np.float64], first: int, stop: int | None) -> bool:
-    if not len(indices):
-        return True
-    bound = 2.0**31 if stop is None else stop
-    whole = np.array_equal(indices, np.rint(indices))
-    return whole and bool(indices.min() >= first and indices.max() < bound)
+def shared_columns(sources: Sequence[SvmlightSource], options: Options) -> tuple[int, int]:
+    """Index of the first column, and number of columns, of all parts."""
+    used = [source for source in sources if source.lowest >= 0]
+    low = min((source.lowest for source in used), default=1)
+    high = max((source.highest for source in used), default=0)
+    base = min(low, 1)
+    if options.n_features is not None and high >= options.n_features:
+        base = 1  # or the last columns were too many
+    if options.zero_based is not None:
+        base = int(not options.zero_based)
+    if options.n_features is None and low < base:
+        path = next(source.path for source in used if source.lowest < base)
+        raise OptionError("zero_based", f"expected True for {path}, which has a column 0")
+    if options.n_features is not None:
+        return base, check_whole(options.n_features, "n_features", at_least=1)
+    return base, max(high + 1 - base, 1)
 
 
 def _content(line: bytes) -> bytes:
-    return _QUERY.sub(b"", _COMMENT.sub(b"", line)).strip()
+    return _EXTRA.sub(b"", line).strip()
 
 
-def _fault(line: bytes, first: int, stop: int | None) -> str | None:
+def _exact(lines: bytes, y: npt.NDArray[np.float64], bad: Mask | None) -> npt.NDArray[Any]:
+    """Labels as 64-bit integers where all are whole; as they are otherwise."""
+    heads = [_content(line).split()[0] for line in lines.split(b"\n") if _content(line)]
+    if bad is not None:
+        heads = [b"0" if wrong else head for head, wrong in zip(heads, bad, strict=True)]
+    try:
+        return np.array([int(head) for head in heads], dtype=np.int64)
+    except (ValueError, OverflowError):
+        return y
+
+
+def _fault(line: bytes, first: int, stop: int) -> str | None:
     """What is wrong with a line; None if nothing is."""
     head, *entries = _content(line).split() or [b"0"]
     if not _is_finite(head):
         return missing_value(label=True) if b":" in head else f"expected a label, got {_text(head)}"
+    last = -1
     for entry in entries:
         index, _, value = entry.partition(b":")
         if not index.isdigit() or not _is_finite(value):
             return f"expected column:number, got {_text(entry)}"
         if int(index) < first:
             return f"expected columns from {first}, got 0: zero_based=True (--zero-based) reads it"
-        if int(index) >= (2**31 if stop is None else stop):
-            last = 2**31 - 1 if stop is None else stop - 1
-            return f"expected columns up to {last}, got {int(index)}: n_features is too small"
+        if int(index) >= stop:
+            return f"expected columns up to {stop - 1}, got {int(index)}: n_features is too small"
+        if int(index) <= last:
+            return f"expected columns in ascending order, got {int(index)} after {last}"
+        last = int(index)
     return None
 
 

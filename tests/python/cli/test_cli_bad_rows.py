@@ -77,7 +77,7 @@ KINDS = ("new.csv", "new.svm", "new.npy", "new.npz", "new.parquet", "new.arrow")
 
 @pytest.fixture(params=KINDS)
 def new(request, tmp_path, model, monkeypatch):
-    monkeypatch.setattr(delimited, "_CHUNK_BYTES", 1500)
+    monkeypatch.setattr(delimited, "_PROBE_BYTES", 1500)
     monkeypatch.setattr(svmlight, "_CHUNK_BYTES", 1500)
     path = new_rows(tmp_path, request.param, model[1])
     drop = ["--drop", "kind"] if path.suffix in (".parquet", ".arrow") else []
@@ -161,7 +161,7 @@ def test_features_of_bad_rows_are_missing(tmp_path, model):
 
 def test_bad_rows_at_the_end_count_too(tmp_path, rng):
     X, y = rng.standard_normal((105, 3)), np.arange(105) % 2
-    X[100:] = np.nan
+    X[100:] = np.inf
     np.savez(tmp_path / "a.npz", X=X, y=y)
     rows = open_rows(tmp_path / "a.npz", skip_bad=True, block_rows=50)
     assert rows.n_skipped is None

@@ -75,7 +75,7 @@ def test_a_fit_is_that_of_the_array(files, problem, capsys):
     expected = GEMClassifier(ridge=0.1, random_state=3).fit(X[:400], y[:400])
     assert model.get_params() == expected.get_params()
     assert model.feature_names_in_.tolist() == [f"x{j}" for j in range(5)]
-    del model.feature_names_in_
+    del model.feature_names_in_, expected.feature_names_in_
     np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
 
 
@@ -89,7 +89,7 @@ def test_a_fit_of_more_rows_than_memory_is_that_of_blocks(files, problem, capsys
     assert set(os.listdir(files)) == before | {"model.efm"}
     model = eigenfeat.load(files / "model.efm")
     expected = GEMClassifier().fit(open_rows(files / "rows.csv", "kind", block_rows=150))
-    del model.feature_names_in_
+    del model.feature_names_in_, expected.feature_names_in_
     np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
     whole = GEMClassifier().fit(X[:400], problem[1][:400])
     assert np.mean(model.predict(X) == whole.predict(X)) > 0.97
@@ -174,8 +174,8 @@ def test_columns_are_matched_by_name(files, problem, capsys):
     status, _, err = run(capsys, "predict", files / "model.efm", files / "bare.npy", "-o", "x.csv")
     assert status == 1
     assert err == (
-        f"eigenfeat: {files / 'bare.npy'}: expected the 5 columns of {files / 'model.efm'}, got 4; "
-        "--columns or --drop chooses them\n"
+        f"eigenfeat: {files / 'bare.npy'}: expected the 5 columns that the model was fitted to, "
+        "got 4; columns (--columns) or drop (--drop) chooses them\n"
     )
 
 
@@ -196,8 +196,7 @@ def test_columns_of_other_names_are_not_taken_by_place(files, problem, capsys):
     write_table(files / "named.parquet", pa.table({**columns, "kind": y[400:] == "ant"}))
     status, _, err = run(capsys, *command, "-o", files / "other.csv")
     assert status == 1
-    assert "the columns of" in err
-    assert "which are not there: 'x2'; --columns chooses others in their place" in err
+    assert "of which 1 are not there: 'x2'; it has 'kind'; columns (--columns) names others" in err
     assert not (files / "other.csv").exists()
 
 
@@ -270,8 +269,9 @@ def test_inspecting_a_model(files, capsys):
     found = json.loads(said)
     assert status == 0
     model = eigenfeat.load(files / "model.efm")
-    assert found["kind"] == "object"
+    assert found["kind"] == "model"
     assert found["estimator"] == "GEMClassifier"
+    assert found["versions"]["eigenfeat"] == eigenfeat.__version__
     assert found["parameters"]["ridge"] is None
     assert found["parameters"]["powers"] == [1, 2, 3]
     assert found["classes"] == ["ant", "bee", "moth"]
@@ -280,7 +280,7 @@ def test_inspecting_a_model(files, capsys):
     assert found["layers"] == [{"directions": shape, "expansion": "half_wave"}]
     assert found["bytes"] == (files / "model.efm").stat().st_size
     text = run(capsys, "inspect", files / "model.efm")[1]
-    for line in ("kind: object", "3 classes: 'ant', 'bee', 'moth'", "ridge: None"):
+    for line in ("kind: model", "3 classes: 'ant', 'bee', 'moth'", "ridge: None"):
         assert line in text
     damaged = bytearray((files / "model.efm").read_bytes())
     damaged[len(damaged) // 2] ^= 1

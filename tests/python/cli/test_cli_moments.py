@@ -153,7 +153,7 @@ def test_a_resumed_run_with_bad_rows_counts_them_once(tmp_path, rng, monkeypatch
     arrow_modules()
     from eigenfeat.tables import delimited
 
-    monkeypatch.setattr(delimited, "_CHUNK_BYTES", 3000)
+    monkeypatch.setattr(delimited, "_PROBE_BYTES", 3000)
     lines = csv_text(rng.standard_normal((3000, 3)), np.arange(3000) % 2).splitlines()
     for i in rng.choice(3000, 300, replace=False):
         lines[i + 1] = ("1,2", "1,x,3,0", "1,,3,0", "nan,2,3,1")[i % 4]
@@ -361,7 +361,7 @@ def test_errors_end_with_their_status(files, capsys):
     np.save(folder / "X.npy", X)
     status, _, err = run(capsys, *moments(folder))
     path = folder / "X.npy"
-    text = f"{path}: row 5, column '2': expected a finite float32 number, got nan"
+    text = f"{path}: row 5, column '2': expected a finite number, got NaN or a missing value"
     assert (status, err) == (1, f"eigenfeat: {text}; --skip-bad leaves such rows out\n")
     np.save(folder / "X.npy", np.full((2000, 2), np.nan))
     status, _, err = run(capsys, *moments(folder, "--skip-bad"))

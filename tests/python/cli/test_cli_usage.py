@@ -109,7 +109,6 @@ FAILURES = {
     ("fit", "model.efm", "--target", "kind", "-o", "x"): "model.efm: expected a name that ends in",
     (*FIT[:-1], "nodir/x"): "nodir: No such file or directory",
     ("predict", "rows.efm", "rows.csv", "-o", "x.csv"): "rows.efm: expected a classifier, got Cl",
-    ("predict", "model.efm", "rows.svm", "-o", "x.csv"): "got 0: zero_based=True (--zero-based) re",
 }
 
 
@@ -120,11 +119,6 @@ def test_what_is_wrong_with_files_ends_with_status_1(files, command, monkeypatch
     assert (status, out) == (1, "")
     assert FAILURES[command] in err
     assert len(err.splitlines()) == 1
-
-
-def test_the_hint_about_columns_from_0_is_right(files, monkeypatch):
-    monkeypatch.chdir(files)
-    assert run("predict", "model.efm", "rows.svm", "--zero-based", "-o", "x.csv")[0] == 0
 
 
 def test_options_know_all_pairs():

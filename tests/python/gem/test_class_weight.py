@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -100,7 +102,10 @@ NUMBERS = pd.DataFrame({"age": [1.0, 2.0, 3.0, 4.0], "town": [0.0, 1.0, 1.0, 0.0
 LABELS = [0, 1, 0, 1]
 
 
-@pytest.mark.parametrize("make", [GEM, GEMClassifier, GEMRegressor, MultinomialLogit])
+@pytest.mark.parametrize(
+    "make",
+    [GEM, partial(GEMClassifier, categorical_features=None), GEMRegressor, MultinomialLogit],
+)
 def test_columns_of_text_are_named(make):
     wanted = r"X: expected numbers, got text in column 'town' \('Bonn' in row 0\); encode such "
     with pytest.raises(ValueError, match=wanted):

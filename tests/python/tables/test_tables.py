@@ -86,16 +86,15 @@ def test_text_is_read_in_pieces_of_whole_lines(tmp_path, rows, name, monkeypatch
 
     path, options = write_rows(tmp_path, name, *rows)
     at_once = [position for _, position in open_rows(path, block_rows=170, **options).blocks()]
-    monkeypatch.setattr(delimited, "_CHUNK_BYTES", 1000)
+    monkeypatch.setattr(delimited, "_PROBE_BYTES", 1000)
     monkeypatch.setattr(svmlight, "_CHUNK_BYTES", 1000)
     found = open_rows(path, block_rows=170, **options)
     back, labels = collected(found)
     np.testing.assert_array_equal(back, rows[0])
     np.testing.assert_array_equal(labels, rows[1])
     positions = [position for _, position in found.blocks()]
-    assert len({position.offset for position in positions}) == len(positions)
     # A place that was noted with pieces of another size is a place all the same.
-    assert [p.rows for p in positions] == [p.rows for p in at_once]
+    assert positions == at_once
     np.testing.assert_array_equal(
         next(found.blocks(at_once[2]))[0].y, next(found.blocks(positions[2]))[0].y
     )
@@ -307,6 +306,6 @@ def test_a_fit_reads_a_file(tmp_path, rows):
 
 
 def test_positions_are_plain():
-    assert Position() == Position(file=0, offset=0, skip=0, rows=0, skipped=0)
+    assert Position() == Position(file=0, row=0, rows=0, skipped=0)
     assert csv_text(np.ones((1, 1)), header=False) == "1.0\n"
     assert table_of(np.ones((1, 1)), ["a"]).column_names == ["x0", "kind"]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
+from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Labels
 from eigenfeat._base.validation import MOST
 from eigenfeat.incomplete._classifiers.local_qda import LocalQDA
@@ -57,6 +58,8 @@ class ClassNearest(RowClassifier):
     array(['a', 'b'], dtype='<U1')
     """
 
+    _saved: ClassVar[dict[str, str]] = {"classes_": "labels k", "_near": "of LocalQDA"}
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_neighbors": [Interval(Integral, 1, MOST, closed="both")],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
@@ -88,3 +91,7 @@ class ClassNearest(RowClassifier):
         """
         means, variances = self._near.local_gaussians(points)
         return means, -0.5 * variances.sum(axis=2)
+
+    def _check_loaded(self) -> None:
+        fits(np.array_equal(self._near.classes_, self.classes_), "ClassNearest._near")
+        fits(self._near.n_features_in_ == self.n_features_in_, "ClassNearest._near")

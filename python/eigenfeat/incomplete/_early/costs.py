@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.cores import count_cores
 from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Estimator, Labels
 from eigenfeat._base.validation import MOST, show
 from eigenfeat.incomplete._early.cost_tables import cost_tables
@@ -129,6 +130,13 @@ class MinimumCostClassifier(RowClassifier):
     >>> bool(fast.time.mean() < slow.time.mean())
     True
     """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "classes_": "labels k",
+        "times_": "whole p",
+        "costs_": "numbers p k k",
+        "_policy": "of Policy",
+    }
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "classifier": [HasMethods(["fit", "predict_proba"]), dict, None],
@@ -370,3 +378,17 @@ class MinimumCostClassifier(RowClassifier):
         ]
         best = int(np.argmax(means))
         return prices[best], float(means[best])
+
+    def _check_loaded(self) -> None:
+        p, k, policy = len(self.times_), len(self.classes_), self._policy
+        sound = len(self.classifiers_) == p > 0
+        sound = sound and all(hasattr(one, "predict_proba") for one in self.classifiers_)
+        fits(sound, "MinimumCostClassifier.classifiers_")
+        fits(self.times_[-1] == self.n_features_in_, "MinimumCostClassifier.times_")
+        fits(
+            self.times_[0] > 0 and np.all(np.diff(self.times_) > 0), "MinimumCostClassifier.times_"
+        )
+        sound = len(policy.fitted) == len(policy.regressions) == p - 1
+        fits(sound, "MinimumCostClassifier._policy")
+        for one, (coefficients, _) in zip(policy.regressions, policy.fitted, strict=True):
+            fits(one.known.shape == (len(coefficients), k + 2), "MinimumCostClassifier._policy")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval
 
+from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Labels
 from eigenfeat.incomplete._series.classifier import RowClassifier
 from eigenfeat.incomplete._series.early_result import EarlyLabels
@@ -98,6 +99,14 @@ class ECTS(RowClassifier):
     (array(['low', 'high'], dtype='<U4'), array([2, 2]))
     """
 
+    _saved: ClassVar[dict[str, str]] = {
+        "classes_": "labels k",
+        "lengths_": "whole n",
+        "_codes": "whole n",
+        "_unit": "number",
+        "_columns": "numbers d n",
+    }
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "min_support": [Interval(Real, 0, 1, closed="both")],
         "relaxed": ["boolean"],
@@ -173,3 +182,8 @@ class ECTS(RowClassifier):
     def _blocks(self, m: int) -> Iterator[slice]:
         step = max(1, BLOCK_NUMBERS // len(self._codes))
         return (slice(start, start + step) for start in range(0, m, step))
+
+    def _check_loaded(self) -> None:
+        codes, k = self._codes, len(self.classes_)
+        sound = len(codes) > 0 and codes.min() >= 0 and codes.max() < k and self._unit > 0
+        fits(sound, "ECTS._codes")

@@ -12,6 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from eigenfeat._base.cores import count_cores
+from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Estimator, Labels
 from eigenfeat._base.validation import MOST, show
 from eigenfeat.incomplete._series.classifier import RowClassifier
@@ -79,6 +80,12 @@ class FixedTime(RowClassifier):
     >>> model.predict_early([[0, 1.2, 9, 9]]).label
     array(['low'], dtype='<U4')
     """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "time_": "count",
+        "classifier_": "estimator",
+        "complete_classifier_": "estimator",
+    }
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "classifier": [HasMethods(["fit", "predict"]), None],
@@ -167,3 +174,6 @@ class FixedTime(RowClassifier):
             model = self._new().fit(X[~held], y[~held])
             right += int(np.sum(np.asarray(model.predict(X[held])) == y[held]))
         return right
+
+    def _check_loaded(self) -> None:
+        fits(1 <= self.time_ <= self.n_features_in_, "FixedTime.time_")

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval
 
+from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Labels
 from eigenfeat.incomplete._series.classifier import RowClassifier
 from eigenfeat.incomplete._series.early_result import EarlyLabels
@@ -68,6 +69,12 @@ class SPRT(RowClassifier):
     >>> bool(SPRT().fit(X, y).predict_early(X).time.mean() < 5)
     True
     """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "classes_": "labels k",
+        "means_": "numbers k d",
+        "variances_": "numbers k d",
+    }
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "error": [Interval(Real, 0, 0.5, closed="neither"), "array-like"],
@@ -147,3 +154,6 @@ class SPRT(RowClassifier):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
+
+    def _check_loaded(self) -> None:
+        fits(len(self.classes_) == 2 and np.all(self.variances_ > 0), "SPRT.variances_")

@@ -8,12 +8,13 @@ entries, and one Cholesky factor serves all times.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
+from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.types import Codes, Labels
 from eigenfeat._base.validation import check_whole, real_array, show
 from eigenfeat.incomplete._series.complete_rows import complete_rows, labelled_complete_rows
@@ -28,7 +29,7 @@ _Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Layout:
+class Layout(Saved):
     """How series lie in rows.
 
     Attributes
@@ -39,6 +40,8 @@ class Layout:
         Whether a series is complete at its own end: its last samples stand for what it lacks.
         Otherwise what it lacks is missing.
     """
+
+    _saved: ClassVar[dict[str, str]] = {"channels": "count", "length": "count", "held": "flag"}
 
     channels: int
     length: int
@@ -71,6 +74,9 @@ class Layout:
         for values in row.T:
             known = np.flatnonzero(~np.isnan(values[:samples]))
             values[samples:] = values[known[-1]] if len(known) else np.nan
+
+    def _check_loaded(self) -> None:
+        fits(self.channels >= 1 and self.length >= 1, "Layout")
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,7 @@ from eigenfeat.ldg._solving.scatters import (
 from eigenfeat.rows.blocks import Block, RowBlocks, is_blocks
 from eigenfeat.rows.checked import validate_data
 from eigenfeat.rows.estimator import BaseEstimator
-from eigenfeat.rows.out_of_core import given_blocks, over_blocks
+from eigenfeat.rows.out_of_core import given_blocks, keep_columns, over_blocks
 from eigenfeat.rows.row_weights import weighted_rows
 from eigenfeat.rows.surveyed import surveyed
 
@@ -44,6 +44,12 @@ _ClassReducer = TypeVar("_ClassReducer", bound="ClassReducer")
 
 class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Projects centred rows onto components: ``(X - mean_) @ components_.T``."""
+
+    _saved: ClassVar[dict[str, str]] = {
+        "components_": "numbers m d",
+        "mean_": "numbers d",
+        "scale_": "floats d?",
+    }
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
@@ -130,7 +136,7 @@ class ClassReducer(Reducer):
             self._validate_params()
             blocks = None
             if self._in_blocks or is_blocks(X):
-                blocks = given_blocks(X, y, sample_weight)
+                blocks = given_blocks(X, y, sample_weight, estimator=self)
             if blocks is None:
                 X, y = validate_data(self, X, y, dtype=FLOATS)
                 rows = ClassRows.of(*weighted_rows(X, y, sample_weight))
@@ -145,8 +151,7 @@ class ClassReducer(Reducer):
             name = type(self).__name__
             raise ValueError(f"X: expected rows in memory, which {name} compares, got blocks")
         rows = _class_rows(blocks, weighted=self._weighted)
-        self.__dict__.pop("feature_names_in_", None)
-        self.n_features_in_ = len(rows.mean)
+        keep_columns(self, blocks, len(rows.mean))
         return rows
 
     def _reduce(self, rows: ClassRows) -> Reduction:

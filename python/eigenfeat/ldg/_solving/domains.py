@@ -8,11 +8,12 @@ each domain is standardised apart, and columns constant in either of them are le
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from eigenfeat._base.saved import Saved
 from eigenfeat._base.types import Floats, Labels
 from eigenfeat._base.validation import RealArray, show
 
@@ -132,7 +133,7 @@ def _joined_labels(ys: Any, yt: Any, counts: list[int]) -> NDArray[Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class DomainScaler:
+class DomainScaler(Saved):
     """Means and deviations of both domains, by which each is standardised apart.
 
     Immutable; `learn` makes one. Where all rows are the source's, the target's numbers are the
@@ -148,6 +149,12 @@ class DomainScaler:
     kept : (d,) array of bool
         Columns that vary in both domains.
     """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "means": "numbers 2 d",
+        "scales": "floats 2 d",
+        "kept": "flags d",
+    }
 
     means: NDArray[np.float64]
     scales: NDArray[np.float64]
