@@ -252,7 +252,7 @@ X = rng.integers(0, 200, ({n}, 48)).astype(np.uint8)
 X[:, :40] += (rng.integers(0, 50, (10, 40)) * (rng.random((10, 40)) < 0.3))[y].astype(np.uint8)
 GEMClassifier(views="gem", n_directions=1, threshold=None, n_threads=1).fit(X[:500], y[:500])
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-options = {"n_directions": 3, "threshold": None, "n_threads": 2, "scale": "none"}
+options = dict(n_directions=3, threshold=None, n_threads=2, scale="none")
 model = GEMClassifier(views="gem", **options).fit(X, y)
 after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(after - before, model.logit_.n_features_in_)
