@@ -16,6 +16,7 @@ import shutil
 import stat
 import struct
 import tempfile
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -57,6 +58,8 @@ _MALFORMED = (
     ImportError,
     LookupError,
     RuntimeError,
+    SyntaxError,  # of NumPy's headers, which are Python's literals
+    tokenize.TokenError,
     TypeError,
     ValueError,
     zipfile.BadZipFile,

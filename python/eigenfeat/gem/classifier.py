@@ -78,7 +78,8 @@ class GEMClassifier(ClassifierSteps):
         Number of directions per pair in the hidden layers, which have no threshold. "auto": 20, or
         fewer such that the next layer's moments take at most 2 GB; where one direction of all pairs
         is too much for that, as with 33 classes or more, ``pairs="auto"`` are random groups' there,
-        at most 600, and the moments take at most 0.5 GB.
+        at most 600, and the moments take at most 0.5 GB. There are no more directions than rows,
+        and no more of a pair than columns and the constant.
     hidden_ridge : float >= 0, "auto" or None, default=None
         Ridge of the hidden layers; None means `ridge`. On MNIST, three to four times `ridge` works.
     n_clusters : int >= 1, default=1

@@ -26,7 +26,7 @@ from eigenfeat.rows.callbacks import Iterative, with_steps
 from eigenfeat.rows.cv_results import cv_results
 from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.out_of_core import BlockScores
-from eigenfeat.rows.splits import checked_splitter
+from eigenfeat.rows.splits import check_held_out, checked_splitter
 
 if TYPE_CHECKING:
     from eigenfeat.gem.search_splits import Trial
@@ -66,6 +66,8 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         Seed for drawing the held-out part.
     verbose : int, default=0
         1 shows a progress bar on stderr.
+    n_threads : int or None, default=None
+        Number of threads; None means that of `estimator`.
 
     Attributes
     ----------
@@ -121,6 +123,7 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         "refit": ["boolean"],
         "random_state": ["random_state"],
         "verbose": ["verbose", Interval(Integral, 0, None, closed="left")],
+        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
     }
 
     def __init__(
@@ -133,6 +136,7 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         refit: bool = True,
         random_state: RandomState = 0,
         verbose: int = 0,
+        n_threads: int | None = None,
     ) -> None:
         self.estimator = estimator
         self.grid = grid
@@ -142,6 +146,7 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         self.refit = refit
         self.random_state = random_state
         self.verbose = verbose
+        self.n_threads = n_threads
 
     @with_steps
     def fit(
@@ -199,6 +204,8 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
             base.logit_solver = "lbfgs"  # whose penalties are searched
         if getattr(base, "views", None) == "auto":
             base.views = "gem"  # whose parameters are searched
+        if self.n_threads is not None:
+            base.set_params(n_threads=self.n_threads)
         return base
 
     def _try(self, trials: list[Trial], rows: SearchRows) -> None:
@@ -249,6 +256,7 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         codes, cv = rows.codes, self.cv  # which split as labels do, and are smaller
         if cv is None:
             share, random = self.validation_fraction, self.random_state
+            check_held_out(codes, rows.classes, share, "a search")
             splitter = StratifiedShuffleSplit(1, test_size=share, random_state=random)
         elif isinstance(cv, Integral):
             splitter = checked_splitter(cv, codes, len(codes))

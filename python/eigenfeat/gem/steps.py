@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
-from sklearn.utils import check_array, check_random_state, check_X_y
+from sklearn.utils import check_array, check_random_state, check_X_y, validation
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
-from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.labels import check_two_labels, plain_labels
 from eigenfeat._base.speaking import Speaks
-from eigenfeat._base.text_columns import naming_text
 from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.features import check_powers
 from eigenfeat.expansion.layers import Layer, as_layer, layer_features
@@ -32,6 +30,7 @@ from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.pencils.wide_rows import is_wide
 from eigenfeat.rows.blocks import ArrayBlocks, RowBlocks
 from eigenfeat.rows.callbacks import Iterative, steps_of
+from eigenfeat.rows.checked import validate_data
 from eigenfeat.rows.columns import TableColumns, has_categories, is_table
 from eigenfeat.rows.completion import ALLOW_NAN, complete, keep_completion
 from eigenfeat.rows.estimator import BaseEstimator
@@ -130,7 +129,7 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
         check_classification_targets(y)
         if events is not None and self.n_clusters > 1:
             raise ValueError("events: expected None with n_clusters > 1, which makes events itself")
-        groups = y if events is None else np.asarray(events)
+        groups = y if events is None else np.asarray(plain_labels(events, "events"))
         if groups.shape != y.shape:
             raise ValueError(f"events: expected {len(y)} groups, one per row, got {groups.shape}")
         X, index, weight = weighted_rows(X, np.arange(len(y)), sample_weight)
@@ -156,7 +155,10 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
             groups = first_pass(blocks.relabelled(events, "events"), moments=True)
             rows = first_pass(blocks)
         else:
-            raise ValueError("events: expected None with blocks of rows, got others")
+            raise ValueError(
+                "events: expected None with blocks of rows but ArrayBlocks, got "
+                f"{type(events).__name__} with {type(blocks).__name__}"
+            )
         check_two_labels(rows.classes)
         keep_columns(self, blocks, rows.n_features)
         return rows, groups
@@ -185,19 +187,17 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
             if self.categorical_features is not None and has_categories(X):
                 self.columns_ = TableColumns().fit(X)
         if not hasattr(self, "columns_"):
-            with naming_text(X, y):
-                return validate_data(self, X, y, reset=reset, **options)
+            return validate_data(self, X, y, reset=reset, **options)
         if not is_table(X):
             raise ValueError(
                 "X: expected a table with the columns of the fit, some of which are categories, "
                 f"got {type(X).__name__}"
             )
-        validate_data(self, X, reset=reset, skip_check_array=True)
+        validation.validate_data(self, X, reset=reset, skip_check_array=True)
         encoded = self.columns_.transform(X)
         if isinstance(y, str):
             return check_array(encoded, **options)
-        with naming_text(None, y):
-            return check_X_y(encoded, y, **options)
+        return check_X_y(encoded, plain_labels(y), **options)
 
     def _fit_views(self, rows: LabelledRows, groups: LabelledRows, first: GEM) -> bool:
         """Fit the pool of views; whether it is better than GEM features of the columns alone."""
@@ -274,13 +274,16 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
             raise ValueError(f"views: expected 'auto' or 'gem' here ({why}), got {self.views!r}")
         return ["gem"]
 
-    def _gem(self, level: int, n_classes: int) -> GEM:
-        """The extractor of one layer, for moments of so many classes."""
+    def _gem(
+        self, level: int, n_classes: int, n_rows: int | None = None, n_columns: int | None = None
+    ) -> GEM:
+        """The extractor of one layer, for moments of so many classes, rows and columns."""
         last = level == self.depth - 1
         pairs = "auto" if level > 0 and self.n_clusters > 1 else self.pairs
         count = self.n_directions
         if not last:
-            pairs, count = hidden_pairs(pairs, self.hidden_directions, n_classes)
+            given = self.hidden_directions, n_classes, n_rows, n_columns
+            pairs, count = hidden_pairs(pairs, *given)
         expansion, powers = self._expansion() if last else ("shifted", (1,))
         return GEM(
             ridge=self.ridge if last or self.hidden_ridge is None else self.hidden_ridge,
@@ -351,7 +354,7 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
 
     def _first(self, groups: LabelledRows) -> tuple[GEM, LabelledRows]:
         """The first layer's extractor, not fitted, and rows labelled by what it tells apart."""
-        gem = self._gem(0, len(groups.classes))
+        gem = self._gem(0, len(groups.classes), groups.n_rows, groups.n_features)
         if isinstance(groups, MemoryRows) and is_wide(groups.block.X, "auto"):
             gem.pairs = self.pairs  # which has no groups of classes
         if self.n_clusters == 1 or not isinstance(groups, MemoryRows):
@@ -373,7 +376,8 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
         moments = groups.read_as(reading).moments()
         columns = moments.n_features_in_
         self._say(f"moments of layer {level + 1}: {columns} columns", started)
-        return as_layer(self._gem(level, len(moments.active_classes))._adopt(moments))
+        sizes = len(moments.active_classes), groups.n_rows, columns
+        return as_layer(self._gem(level, *sizes)._adopt(moments))
 
     def _features(self, X: Any, layers: Sequence[Layer]) -> ExpandedRows:
         """The last layer's features, by their projections."""

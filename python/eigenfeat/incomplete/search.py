@@ -273,6 +273,11 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
             of_folds.append(curve.harmonic_mean)
             total += curve.harmonic_mean * held.sum()
             rows += int(held.sum())
+        if not rows:
+            raise ValueError(
+                f"y: expected a class of two rows or more for {self.n_folds} folds, got one row of "
+                f"each of {len(np.unique(y))} classes"
+            )
         return np.asarray(total / rows), np.transpose(of_folds)
 
     def _candidates(self) -> dict[str, ReliableClassifier]:

@@ -65,6 +65,7 @@ _TREES = {
     "sklearn.neighbors._kd_tree.KDTree": "KDTree",
     "sklearn.neighbors._ball_tree.BallTree": "BallTree",
 }
+_NAMED = 20  # types that an error names
 _NOTHING = {
     "__class__": "str",
     "__module__": "builtins",
@@ -232,9 +233,11 @@ def _built(source: Any, trusted: list[str | type[Any]]) -> Any:
         unknown = set(skops_io.get_untrusted_types(file=source))
         known = (o if isinstance(o, str) else f"{o.__module__}.{o.__name__}" for o in trusted)
         found = sorted(unknown - set(known))
+        names = [name if name.isprintable() else repr(name) for name in found[:_NAMED]]
+        more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
         raise FileFormatError(
-            f"it contains types that are not trusted: {', '.join(found)}; if its source is "
-            f"trusted, load(path, trusted={found}) reads it"
+            f"it contains types that are not trusted: {', '.join(names)}{more}; if its source is "
+            f"trusted, load(path, trusted={names if more else found}) reads it"
         ) from None
 
 

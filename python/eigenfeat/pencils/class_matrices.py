@@ -351,33 +351,12 @@ def _smallest_ridge(matrix: _Array, unit: float, d: int) -> float | None:
     Not below D eps: a smaller ridge drowns in the rounding of a typical entry.
     """
     low, high = bisect_left(_RIDGES, len(matrix) * _EPS), len(_RIDGES)
+    shifts = np.zeros(len(matrix))
     while low < high:
         middle = (low + high) // 2
-        if _is_definite(_regularised(matrix, _RIDGES[middle] * unit, d)):
+        shifts[:d] = _RIDGES[middle] * unit
+        if core.is_positive_definite(matrix, shifts, 0):
             high = middle
         else:
             low = middle + 1
-    accepted = (r for r in _RIDGES[low:] if _core_accepts(_regularised(matrix, r * unit, d)))
-    return next(accepted, None)
-
-
-def _regularised(matrix: _Array, shift: float, d: int) -> _Array:
-    out = matrix.copy()
-    out[np.arange(d), np.arange(d)] += shift
-    return out
-
-
-def _is_definite(matrix: _Array) -> bool:
-    """The core's own criterion: no squared pivot below D eps times its diagonal entry."""
-    try:
-        pivots = np.diag(np.linalg.cholesky(matrix)) ** 2
-    except np.linalg.LinAlgError:
-        return False
-    return bool(np.all(pivots > len(matrix) * _EPS * np.diag(matrix)))
-
-
-def _core_accepts(matrix: _Array) -> bool:
-    item = np.zeros((1, 2), dtype=np.int64)
-    shifts = np.zeros(1)
-    solution = core.solve_pencils([matrix], [matrix], shifts, item, 1, -np.inf, "auto", 0.0, 0)
-    return int(solution[-1][0]) != 1
+    return _RIDGES[low] if low < len(_RIDGES) else None

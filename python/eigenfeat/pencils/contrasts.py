@@ -301,8 +301,10 @@ def _contractions(weights: Any, k: int | None, name: str) -> tuple[Contraction, 
             raise ValueError(
                 f"{name}: expected indices below {k}, got {indices.max()} in row {row}"
             )
-        if not (np.isfinite(values).all() and (values >= 0).all()):
-            raise ValueError(f"{name}: expected finite numbers >= 0, got others in row {row}")
+        good = np.isfinite(values) & (values >= 0)
+        if not good.all():
+            got = show(values[~good][0])
+            raise ValueError(f"{name}: expected finite numbers >= 0, got {got} in row {row}")
         if not values.sum() > 0:
             raise ValueError(f"{name}: expected some weight, got none in row {row}")
         kept = values > 0

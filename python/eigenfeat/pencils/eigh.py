@@ -209,7 +209,7 @@ def solve(
     """One call of the core: checked arguments, but for the solver's name."""
     if not isinstance(solver, str) or solver not in _SOLVERS:
         raise ValueError(f"solver: expected one of {', '.join(_SOLVERS)}, got {show(solver)}")
-    values, vectors, residuals, found, iterations, solvers, status = core.solve_pencils(
+    solution = core.solve_pencils(
         numerators,
         denominators,
         shifts,
@@ -220,9 +220,15 @@ def solve(
         0.0,
         n_threads,
     )
-    names = np.array(_SOLVERS)[solvers]
-    columns = np.swapaxes(vectors, 1, 2)
-    return PencilResult(values, columns, residuals, found, iterations, names, status)
+    return PencilResult(
+        eigenvalues=solution.eigenvalues,
+        vectors=np.swapaxes(solution.vectors, 1, 2),
+        residuals=solution.residuals,
+        found=solution.found,
+        iterations=solution.iterations,
+        solver=np.array(_SOLVERS)[solution.solver],
+        status=solution.status,
+    )
 
 
 def report(status: Codes, names: list[str]) -> None:

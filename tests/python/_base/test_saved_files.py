@@ -189,6 +189,15 @@ def test_arrays_are_checked(path):
         tracemalloc.stop()
 
 
+def test_headers_of_arrays_that_are_no_literals(path):
+    contents = members(path)
+    data = contents["weights.npy"]
+    for header in ("{'descr': '<f8', (", "{'descr': ''", "{", " x\n  y\n z", "\0"):
+        text = header.encode().ljust(len(data[10:-32]) - 1) + b"\n"
+        rewrite(path, contents | {"weights.npy": data[:10] + text + data[-32:]})
+        assert "not an eigenfeat file" in refusal(path)
+
+
 def test_not_finite_content_is_refused(path):
     contents = members(path)
     for name, bad in (("weights", -1.0), ("weights", np.nan), ("scatter_0", np.inf)):

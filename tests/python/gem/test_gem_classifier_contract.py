@@ -263,7 +263,7 @@ def test_rows_labels_and_weights_that_do_not_fit(digits):
         model.fit(X, y, events=[0, 1, 2])
     with pytest.raises(ValueError, match="expected rows of at least two classes"):
         model.fit(X, y, events=np.zeros(500, dtype=int))
-    with pytest.raises(ValueError, match="y contains NaN"):
+    with pytest.raises(ValueError, match="y: expected a label for every row"):
         model.fit(X, np.where(y == 3, np.nan, y))
     with pytest.raises(ValueError, match="Input X contains infinity"):
         model.fit(np.where(X == 3, np.inf, X), y)

@@ -213,6 +213,17 @@ def test_types_that_are_not_trusted_are_named(tmp_path, node, name):
     assert name in text
 
 
+def test_names_of_types_do_not_reach_a_terminal_raw(tmp_path):
+    path = saved(tmp_path, "LDG")
+    many = [described(f"a.b\x1b[31m\n{i}", content=NOTHING) for i in range(99)]
+    listed = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode"}
+    change_value(path, "gamma", to=listed | {"content": many})
+    text = refusal(path)
+    assert text.isprintable()
+    assert "and 79 more; if its source is trusted" in text
+    assert len(text) < 2500
+
+
 GEM = "eigenfeat.gem.gem.GEM"
 
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Labels
@@ -89,6 +90,7 @@ class ClassNearest(RowClassifier):
         means, offsets
             ``f_g(x) = offset_g - |x - mean_g|^2 / 2`` at each point.
         """
+        check_is_fitted(self)
         means, variances = self._near.local_gaussians(points)
         return means, -0.5 * variances.sum(axis=2)
 

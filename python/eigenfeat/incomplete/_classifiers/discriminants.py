@@ -308,8 +308,9 @@ def discriminants_of(classifier: BaseEstimator, X: _Array) -> Discriminants:
     if not np.all((got == expected) | close):
         row = int(np.argmin((got == expected) | close))
         raise ValueError(
-            f"classifier: expected predict to be the argmax of its discriminants, got another class"
-            f" for row {row} from {show(classifier)}"
+            "classifier: expected predict to be the argmax of its discriminants, got "
+            f"{show(classifier.classes_[expected[row]])} in place of "
+            f"{show(classifier.classes_[got[row]])} in row {row} from {show(classifier)}"
         )
     return found
 
@@ -333,7 +334,11 @@ def _read(classifier: Any) -> Discriminants | None:
 def _from_coefficients(classifier: Any) -> Discriminants | None:
     coef = classifier.coef_
     coef = np.asarray(coef.toarray() if hasattr(coef, "toarray") else coef, dtype=np.float64)
-    offsets = np.broadcast_to(np.asarray(classifier.intercept_, dtype=np.float64), len(coef))
+    coef = np.atleast_2d(coef)  # (d,) of two classes in RidgeClassifier
+    offsets = np.ravel(np.asarray(classifier.intercept_, dtype=np.float64))
+    if coef.ndim != 2 or len(offsets) not in (1, len(coef)):
+        return None
+    offsets = np.broadcast_to(offsets, len(coef))
     k = len(classifier.classes_)
     if hasattr(classifier, "dual_coef_") and k > 2:  # one for each pair: no argmax
         return None

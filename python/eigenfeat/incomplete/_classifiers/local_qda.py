@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.saved import fits
@@ -188,6 +189,7 @@ class LocalQDA(FromLogits, RowClassifier):
         -------
         (n, G) array
         """
+        check_is_fitted(self)
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.priors_) - 0.5 * np.log(variances).sum(axis=2))
 

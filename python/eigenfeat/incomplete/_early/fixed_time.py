@@ -15,7 +15,7 @@ from eigenfeat._base.cores import count_cores
 from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Estimator, Labels
 from eigenfeat._base.validation import MOST, show
-from eigenfeat.incomplete._series.classifier import RowClassifier
+from eigenfeat.incomplete._series.classifier import SeriesClassifier
 from eigenfeat.incomplete._series.early_result import EarlyLabels
 from eigenfeat.incomplete._series.folds import held_out
 
@@ -26,7 +26,7 @@ _Array = NDArray[np.float64]
 MANY_TIMES = 20
 
 
-class FixedTime(RowClassifier):
+class FixedTime(SeriesClassifier):
     """Classify every series by its first samples, all at the same time.
 
     Parameters
@@ -126,7 +126,7 @@ class FixedTime(RowClassifier):
 
         Parameters
         ----------
-        X : (m, d) array-like
+        X : (m, d) array-like, or list of series
             Complete series; later samples are ignored.
 
         Returns
@@ -134,9 +134,9 @@ class FixedTime(RowClassifier):
         EarlyLabels
             Labels, and `time_` for each.
         """
-        rows = self._checked(X)
+        rows, ends = self._series(X)
         label = np.asarray(self.classifier_.predict(rows[:, : self.time_]))
-        return EarlyLabels(label, np.full(len(rows), self.time_, dtype=np.int64))
+        return EarlyLabels(label, np.minimum(ends, self.time_))
 
     def _new(self) -> Any:
         count_cores()

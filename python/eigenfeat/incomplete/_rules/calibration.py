@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, expit
 
+from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.saved import Saved
 from eigenfeat._base.validation import check_number, show
 from eigenfeat.incomplete._series.traces import checked_taus, runs
@@ -234,7 +235,7 @@ def calibrate(
             f"model: expected a fitted classifier of incomplete rows, got {show(model)}"
         )
     complete = np.asarray(model.predict(X))
-    truth = None if y is None else np.asarray(y)
+    truth = None if y is None else np.asarray(plain_labels(y))
     if truth is not None and truth.shape != complete.shape:
         raise ValueError(f"y: expected {len(complete)} labels, got shape {truth.shape}")
     agreed, times, right = [], [], []

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
+from eigenfeat._base.labels import plain_labels
+from eigenfeat._base.plain_rows import plain_rows
 from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.types import Codes, Labels
 from eigenfeat._base.validation import check_whole, real_array, show
@@ -124,7 +126,7 @@ def training_rows(
         return _complete(rows), labels, Layout(1, rows.shape[1], horizon is None)
     if y is None:
         raise ValueError("y: expected labels, got None")
-    labels = column_or_1d(y)
+    labels = column_or_1d(plain_labels(y))
     if len(labels) != len(series) or len(series) < 2:
         raise ValueError(
             "X: expected at least two series and as many labels, got "
@@ -173,7 +175,9 @@ def series_of(X: Any) -> list[_Array] | None:
         return None
     out = []
     for i, given in enumerate(X):
-        one = real_array(given, f"X[{i}]", np.dtype(np.float64))
+        one = real_array(
+            plain_rows(given, f"X[{i}]", missing=True), f"X[{i}]", np.dtype(np.float64)
+        )
         one = one[None] if one.ndim == 1 else one
         if one.ndim != 2 or not one.size:
             raise ValueError(f"X[{i}]: expected shape (channels, samples), got {np.shape(given)}")

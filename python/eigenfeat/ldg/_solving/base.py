@@ -213,7 +213,9 @@ def _class_rows(blocks: RowBlocks, *, weighted: bool) -> ClassRows:
         raise TypeError("X: expected dense rows, got sparse ones")
     total = rows.survey.weight
     if total is not None and not weighted:
-        raise ValueError("sample_weight: expected rows without weights, got some with")
+        raise ValueError(
+            f"sample_weight: expected blocks without weights, got weights that sum to {total:g}"
+        )
     check_two_labels(rows.classes)
     n, d = rows.n_rows, rows.survey.n_features
     if n < d:  # fewer numbers than a triangle has

@@ -13,9 +13,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from eigenfeat._base.labels import plain_labels
+from eigenfeat._base.plain_rows import plain_rows
 from eigenfeat._base.saved import Saved
 from eigenfeat._base.types import Floats, Labels
-from eigenfeat._base.validation import RealArray, show
+from eigenfeat._base.validation import RealArray, check_unmasked, show
 
 __all__ = ["DomainScaler", "domain_rows", "split_domains", "stack_domains"]
 
@@ -62,7 +64,7 @@ def split_domains(
 def domain_rows(sample_domain: ArrayLike, n: int) -> NDArray[np.bool_]:
     """Tell the rows of the source, as `split_domains`, where a domain may be missing."""
     try:
-        numbers = np.asarray(sample_domain)
+        numbers = np.asarray(check_unmasked(sample_domain, "sample_domain"))
     except ValueError:
         numbers = np.empty((0, 0))
     if numbers.shape != (n,):
@@ -113,7 +115,7 @@ def stack_domains(
 def _rows(X: Any, name: str) -> RealArray:
     if hasattr(X, "tocsr"):
         raise ValueError(f"{name}: expected a dense array, got a sparse matrix; use toarray()")
-    array = np.asarray(X)
+    array = np.asarray(plain_rows(X, name))
     if array.ndim != 2 or not len(array):
         raise ValueError(f"{name}: expected a 2-D array of at least one row, got {array.shape}")
     return array
@@ -122,7 +124,7 @@ def _rows(X: Any, name: str) -> RealArray:
 def _joined_labels(ys: Any, yt: Any, counts: list[int]) -> NDArray[Any]:
     labels = []
     for values, name, count in ((ys, "ys", counts[0]), (yt, "yt", counts[1])):
-        array = np.asarray(values)
+        array = np.asarray(plain_labels(values, name))
         if array.shape != (count,):
             got = "None" if values is None else str(array.shape)
             raise ValueError(f"{name}: expected labels of shape ({count},), got {got}")

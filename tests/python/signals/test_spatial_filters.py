@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.linalg
+import scipy.signal
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -132,8 +133,13 @@ def test_batches_of_epochs_of_another_length(rng):
 def test_labels_are_of_any_kind_and_threads_change_nothing(rng):
     X, y, _ = recording(rng)
     names = np.array(["left", "right", "feet"])[y]
-    one, two = (SpatialFilters(n_threads=t).fit(X, names) for t in (1, 2))
+    one, two = (SpatialFilters(pairs="one_vs_rest", n_threads=t).fit(X, names) for t in (1, 2))
     assert_array_equal(one.filters_, two.filters_)
+    assert SpatialFilters().fit(X, names).pairs_.tolist()[::4] == [
+        ["feet", "left"],
+        ["feet", "right"],
+        ["left", "right"],
+    ]
     assert set(one.pairs_[:, 0]) == {"left", "right", "feet"}
     assert set(one.pairs_[:, 1]) == {"rest"}
 
@@ -147,8 +153,7 @@ def test_filtered_epochs(rng):
 
 def bad(rng):
     X, y, _ = recording(rng, 12)
-    flat, hole = X.copy(), X.copy()
-    flat[:, [2, 5]] = 4.0
+    hole = X.copy()
     hole[3, 1, 7] = np.nan
     ragged = [*X[:5], X[5][:, :80], *X[6:]]
     held = np.empty(12, dtype=object)
@@ -158,7 +163,8 @@ def bad(rng):
         "two dimensions": (X[0], y, r"X: expected epochs of shape \(n, channels, times\)"),
         "lengths": (ragged, y, r"epochs of one .* length, .*\(8, 100\) and, of epoch 5, \(8, 80\)"),
         "object": (held, y, "of epoch 5"),
-        "constant": (flat, y, r"X: expected channels that vary, got constant ones: \[2, 5\]"),
+        "constant": (np.ones_like(X), y, "X: expected channels that vary, got constant ones alone"),
+        "complex": (X + 1j, y, "X: expected real numbers, got complex128"),
         "hole": (hole, y, "X: expected finite numbers, got nan in epoch 3, channel 1, sample 7"),
         "labels": (X, y[:5], r"y: expected 12 labels, one per epoch, got shape \(5,\)"),
         "one class": (X, np.zeros(12), "at least two classes"),
@@ -220,3 +226,84 @@ def test_real_motions_are_told_apart():
     assert model.score(Z, z) > apart
     halves = SpatialFilters(2).partial_fit(X[::2], y[::2]).partial_fit(X[1::2], y[1::2])
     assert_allclose(halves.transform(Z), model[0].transform(Z), atol=1e-8)
+
+
+def test_flat_channels_are_left_out_with_a_warning(rng):
+    X, y, _ = recording(rng)
+    flat = np.insert(X, [2, 5], 4.0, axis=1)
+    with pytest.warns(UserWarning, match=r"X: constant channels are left out: \[2, 6\]"):
+        model = SpatialFilters().fit(flat, y)
+    assert_allclose(model.filters_[:, [2, 6]], 0.0, atol=1e-12)
+    assert_allclose(model.evals_, SpatialFilters().fit(X, y).evals_)
+    assert model.rank_ == 8
+
+
+def test_bands_have_filters_of_their_own(rng):
+    X, y, _ = recording(rng, times=200)
+    bands = [(4.0, 12.0), (20.0, 30.0)]
+    model = SpatialFilters(2, bands=bands, sfreq=100.0).fit(X, y)
+    assert model.filter_bands_.tolist() == [0] * 6 + [1] * 6
+    features = model.transform(X)
+    for b, band in enumerate(bands):
+        sections = scipy.signal.butter(4, band, "bandpass", fs=100.0, output="sos")
+        filtered = scipy.signal.sosfiltfilt(sections, X)
+        alone = SpatialFilters(2).fit(filtered, y)
+        assert_allclose(features[:, 6 * b : 6 * b + 6], alone.transform(filtered), atol=1e-8)
+    assert model.apply(X).shape == (60, 12, 200)
+    halves = SpatialFilters(2, bands=bands, sfreq=100.0)
+    halves.partial_fit(X[::2], y[::2]).partial_fit(X[1::2], y[1::2])
+    assert_allclose(halves.evals_, model.evals_, rtol=1e-8)
+    with pytest.raises(ValueError, match="X: expected epochs of more than 27 samples"):
+        model.transform(X[:, :, :20])
+
+
+@pytest.mark.parametrize("reference", [False, True])
+def test_sessions_are_whitened_each_by_its_own_mean(rng, reference):
+    X, y, _ = recording(rng, n=120, k=2)
+    session = np.repeat(["a", "b", "c"], 40)
+    moved = X.copy()
+    for name in "abc":
+        gains = np.diag(rng.uniform(0.2, 5.0, 8))
+        moved[session == name] = gains @ X[session == name]
+    if reference:
+        moved -= moved.mean(axis=1, keepdims=True)
+    model = SpatialFilters(align="session").fit(moved, y, groups=session)
+    features = model.transform(moved, session)
+    assert_allclose(model.fit_transform(moved, y, groups=session), features, atol=0)
+    known = model.transform(moved[:2], session[:2])
+    assert_allclose(known, features[:2], atol=1e-9)
+    lda = LinearDiscriminantAnalysis().fit(features, y)
+    gains = np.diag(rng.uniform(0.2, 5.0, 8))
+    new = gains @ X[:40]
+    if reference:
+        new -= new.mean(axis=1, keepdims=True)
+    assert lda.score(model.transform(new), y[:40]) > 0.85
+    stream = SpatialFilters(align="session")
+    for name in "abc":
+        rows = session == name
+        stream.partial_fit(moved[rows], y[rows], groups=session[rows])
+    assert_allclose(stream.evals_, model.evals_, rtol=1e-8)
+    assert_array_equal(stream.sessions_, ["a", "b", "c"])
+    with pytest.raises(ValueError, match="at least 2 epochs of each session, got 1 of a new"):
+        model.transform(new[:1])
+    with pytest.raises(ValueError, match="at least 2 epochs of each session, got 1 of session 'b'"):
+        model.fit(moved[:41], y[:41], groups=session[:41])
+    assert_allclose(model.transform(moved, session), features, atol=0)
+
+
+def test_normalized_epochs_do_not_depend_on_their_size(rng):
+    X, y, _ = recording(rng)
+    loud = X * 10.0 ** rng.uniform(-2, 2, len(X))[:, None, None]
+    model = SpatialFilters(normalize=True).fit(X, y)
+    assert_allclose(model.transform(loud), model.transform(X), atol=1e-9)
+
+
+def test_mne_draws_its_patterns(rng):
+    mne = pytest.importorskip("mne", reason="mne is not installed")
+    X, y, _ = recording(rng)
+    names = ["Fz", "Cz", "Pz", "C3", "C4", "O1", "O2", "F3"]
+    info = mne.create_info(names, 100.0, "eeg").set_montage("standard_1020")
+    model = SpatialFilters(2).fit(X, y)
+    maps = mne.decoding.get_spatial_filter_from_estimator(model, info, patterns_method="haufe")
+    assert_array_equal(maps.patterns, model.patterns_)
+    assert model.plot_patterns(info, components=[0, 1], show=False).axes
