@@ -524,7 +524,9 @@ def _given_covariances(array: NDArray[Any]) -> _Covariances:
         tol = 64 * len(matrices[0]) * np.finfo(array.dtype).eps
         odd = np.flatnonzero(gap > tol * np.abs(matrices).max(axis=(1, 2)))
         if len(odd):
-            raise ValueError(f"X: expected symmetric covariances, got another of epoch {odd[0]}")
+            raise ValueError(
+                f"X: expected symmetric covariances, got a matrix that is not in epoch {odd[0]}"
+            )
         matrices = (matrices + matrices.swapaxes(1, 2)) / 2
     return _Covariances(matrices[None], np.zeros((1, len(matrices))), 0)
 
