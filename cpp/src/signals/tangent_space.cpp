@@ -60,9 +60,9 @@ class Block {
     for (index_t l = 0; l < lanes; ++l)
       from[l] = matrices.row(std::min(first + l, matrices.rows - 1));
     for (index_t i = 0; i < d_; ++i) {
-      double* to = inputs_.data() + i * padded(d_) * lanes;
+      const index_t row = i * padded(d_) * lanes;
       for (index_t j = 0; j < d_; ++j) {
-        for (index_t l = 0; l < lanes; ++l) *to++ = from[l][i * d_ + j];
+        for (index_t l = 0; l < lanes; ++l) inputs_[row + j * lanes + l] = from[l][i * d_ + j];
       }
     }
   }
