@@ -133,7 +133,7 @@ class View(Saved):
         if self.name == "gem_ranks":
             return layer_features(table.ranks, self.learned, False, n_threads)
         if self.name == "kernel":
-            return self.learned.features(table.ranks)
+            return self.learned.features(table.ranks, n_threads)
         if self.name == "interactions":
             return self.learned.features(table.bins, table.fine)
         return getattr(table, self.name)
@@ -263,7 +263,8 @@ class _Pairs(_Candidate):
         weight = self._rows.block.weight
         weight = None if weight is None else weight[some]
         k = len(self._rows.classes)
-        return bin_tables(self._bins[some], self._counts, self._rows.codes[some], k, weight)
+        codes, threads = self._rows.codes[some], self._rows.n_threads
+        return bin_tables(self._bins[some], self._counts, codes, k, weight, threads)
 
     def parts(self, folds: _Folds) -> _Parts:
         tables = [self._tables(group) for group in folds.groups()] if folds.complementary else []
@@ -366,6 +367,7 @@ def fit_pool(
     logit: Callable[[bool], MultinomialLogit],
     seed: np.random.RandomState,
     say: Callable[[str], None],
+    stop: Callable[[], bool],
 ) -> ViewPool | None:
     """Fit a pool of views; None where GEM features of the columns alone are best.
 
@@ -386,6 +388,8 @@ def fit_pool(
     seed : RandomState
     say : callable
         Where lines about the progress go.
+    stop : callable
+        Called after each view; True ends the search with the views so far.
     """
     n, left = rows.n_rows, {}
     count = next((folds for most, folds in _FOLDS if n <= most), 1)
@@ -400,7 +404,7 @@ def fit_pool(
         candidates, others = _candidates(names, few, table.subset(some), first, extractor, seed)
         left |= others
         look: dict[str, Sequence[float]] = dict.fromkeys(names, _LOOK_PENALTIES)
-        trials, codes, weight = _tried(candidates, few, logit, 2, seed, look, one=True)
+        trials, codes, weight = _tried(candidates, few, logit, 2, seed, look, _never, one=True)
         chosen = _forward(trials, codes, weight)
         paths = {
             one.name: _neighbours(trial.penalty)
@@ -415,7 +419,11 @@ def fit_pool(
             return None
     candidates, others = _candidates(names, rows, table, first, extractor, seed)
     left |= others
-    trials, codes, weight = _tried(candidates, rows, logit, count, seed, paths, one=count == 1)
+    trials, codes, weight = _tried(
+        candidates, rows, logit, count, seed, paths, stop, one=count == 1
+    )
+    left |= {one.name: "a callback ended the search" for one in candidates[len(trials) :]}
+    candidates = candidates[: len(trials)]
     if count == 1:
         chosen = _forward(trials, codes, weight)
         dropped = [one.name for i, one in enumerate(candidates) if i not in chosen]
@@ -436,6 +444,10 @@ def _forward(trials: Sequence[_Trial], codes: Codes, weight: _Array | None) -> l
             return chosen
         loss = min(losses)
         chosen.append(rest[int(np.argmin(losses))])
+
+
+def _never() -> bool:
+    return False
 
 
 def _neighbours(penalty: float) -> list[float]:
@@ -475,7 +487,8 @@ def _candidates(
             out.append(_Gem(name, _with(rows, table.ranks), lambda: extractor("none")))
         elif name == "kernel":
             kernel = Kernel.fit(table.ranks, seed)
-            out.append(_Fixed(name, rows, kernel.features(table.ranks), kernel))
+            features = kernel.features(table.ranks, rows.n_threads)
+            out.append(_Fixed(name, rows, features, kernel))
         elif not interactions_fit_in([count for count, _ in stat.bins], k):
             left[name] = "too many columns, or only one"
         else:
@@ -490,6 +503,7 @@ def _tried(
     count: int,
     seed: np.random.RandomState,
     paths: dict[str, Sequence[float]],
+    stop: Callable[[], bool],
     *,
     one: bool,
 ) -> tuple[list[_Trial], Codes, _Array | None]:
@@ -505,6 +519,8 @@ def _tried(
     for view in candidates:
         penalties = paths.get(view.name, POOL_PENALTIES)
         trials.append(_trial(view, folds, logit(view.common), codes, weight, penalties))
+        if stop():
+            break
     return trials, codes, weight
 
 
@@ -559,6 +575,7 @@ def _assembled(
     done: dict[str, View] = {}
     coefficients: list[_Array] = []
     intercept: Any = 0.0
+    iterations = 0
     combined = logit(True)
     for one, trial, w in zip(candidates, trials, weights, strict=True):
         if w == 0.0:
@@ -569,6 +586,7 @@ def _assembled(
         coefficients.append(w * fitted.coef_)
         intercept = intercept + w * fitted.intercept_
         combined.classes_ = fitted.classes_
+        iterations = max(iterations, int(fitted.n_iter_[0]))
         done[one.name] = View(
             one.name,
             float(w),
@@ -583,6 +601,7 @@ def _assembled(
     combined.coef_ = np.hstack(coefficients)
     combined.intercept_ = np.asarray(intercept, dtype=np.float64)
     combined.n_features_in_ = combined.coef_.shape[1]
+    combined.n_iter_ = np.array([iterations])
     combined.temperature_ = 1.0
     combined.penalty_ = max(done.values(), key=lambda view: view.weight).penalty
     return ViewPool([done[name] for name in VIEWS if name in done], combined)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_array, check_random_state, check_X_y, validation
 from sklearn.utils.multiclass import check_classification_targets
@@ -235,7 +236,9 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
             )
 
         seed = np.random.RandomState(check_random_state(self.random_state).randint(2**31 - 1))
-        pool = fit_pool(names, rows, statistics.table(X), first, extractor, logit, seed, self._say)
+        table = statistics.table(X)
+        steps = self._say, self._step_done
+        pool = fit_pool(names, rows, table, first, extractor, logit, seed, *steps)
         if pool is None:
             return False
         keep_completion(self, rows.completion)
@@ -403,5 +406,6 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
 
 def with_gaps(filled: Any, X: Any, gaps: Any) -> Any:
     """Complete samples, followed by indicators of what was missing in the columns `gaps`."""
+    filled = filled.toarray() if issparse(filled) else filled
     out = np.hstack([filled, np.isnan(X[:, gaps])]) if len(gaps) else filled
     return np.asarray(out, dtype=np.float64)

@@ -41,6 +41,8 @@ from scipy.interpolate import BSpline
 
 from eigenfeat._base.lazy import cached_property
 from eigenfeat._base.saved import Saved, fits
+from eigenfeat.pencils.eigh import generalized_eigh
+from eigenfeat.rows.blocks import Block
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Codes
@@ -105,8 +107,8 @@ class TableStatistics(Saved):
         total = w.sum()
         size = np.abs(X).max(axis=0)
         unit = np.where(size > 0, size, 1.0)  # so that squares stay finite
-        mean = (w @ (X / unit)) / total
-        spread = np.sqrt(w @ (X / unit - mean) ** 2 / total)
+        mean = (w[:, None] * (X / unit)).sum(axis=0) / total
+        spread = np.sqrt((w[:, None] * (X / unit - mean) ** 2).sum(axis=0) / total)
         constant = spread <= _SPREAD * np.finfo(X.dtype).eps
         at = np.linspace(0.0, 1.0, _GRID)
         quantiles = np.empty((_GRID, d))
@@ -313,20 +315,28 @@ class Kernel(Saved):
         variance = float(ranks.var(axis=0, dtype=np.float64).sum())
         gamma = 1.0 / variance if variance > 0 else 1.0
         landmarks = np.ascontiguousarray(ranks[some])
-        values, vectors = np.linalg.eigh(_gaussian(landmarks, landmarks, gamma).astype(np.float64))
-        kept = values > _SPECTRUM * values[-1]
-        whitening = vectors[:, kept] / np.sqrt(values[kept])
+        gram = _gaussian(landmarks, landmarks, gamma, 1).astype(np.float64)
+        found = generalized_eigh((gram + gram.T) / 2, np.eye(len(gram)), n_threads=1)
+        large = found.eigenvalues > _SPECTRUM * found.eigenvalues[0]
+        whitening = found.vectors[:, large] / np.sqrt(found.eigenvalues[large])
         return cls(landmarks, gamma, whitening.astype(np.float32))
 
-    def features(self, ranks: _Features) -> _Features:
+    def features(self, ranks: _Features, n_threads: int | None = None) -> _Features:
         """Features (n, p) of ranks."""
-        out: _Features = _gaussian(ranks, self.landmarks, self.gamma) @ self.whitening
-        return out
+        similarities = _gaussian(ranks, self.landmarks, self.gamma, n_threads)
+        return _product(similarities, self.whitening, n_threads)
 
 
-def _gaussian(A: _Features, B: _Features, gamma: float) -> _Features:
+def _product(A: _Features, B: _Features, n_threads: int | None) -> _Features:
+    """``A B``, of the core, whose roundings depend neither on threads nor on the other samples."""
+    out: _Features = Block(A).scores(np.ascontiguousarray(B), False, n_threads)
+    return out
+
+
+def _gaussian(A: _Features, B: _Features, gamma: float, n_threads: int | None) -> _Features:
     squares = np.einsum("ij,ij->i", A, A)[:, None] + np.einsum("ij,ij->i", B, B)
-    out: _Features = np.exp(-gamma * np.maximum(squares - 2.0 * (A @ B.T), 0.0))
+    squares -= 2.0 * _product(A, B.T, n_threads)
+    out: _Features = np.exp(-gamma * np.maximum(squares, 0.0))
     return out
 
 
@@ -407,6 +417,7 @@ def bin_tables(
     codes: Codes,
     n_classes: int,
     weight: _Array | None,
+    n_threads: int | None = None,
 ) -> _Array:
     """Tables of counts (k, B, B) of all pairs of bins, for each class: second moments."""
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.intp)
@@ -416,7 +427,8 @@ def bin_tables(
         rows = np.flatnonzero(codes == c)
         B = np.zeros((len(rows), width), dtype=np.float64 if weight is not None else np.float32)
         B[np.arange(len(rows))[:, None], bins[rows] + starts] = 1.0
-        out[c] = B.T @ B if weight is None else (B * weight[rows, None]).T @ B
+        weighted = B if weight is None else B * weight[rows, None]
+        out[c] = Block(B).products(weighted, False, n_threads)
     return out
 
 

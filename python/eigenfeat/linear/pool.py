@@ -145,8 +145,16 @@ def pool_weights(logits: Sequence[_Array], codes: Codes, weight: _Array | None) 
 def pool_loss(logits: Sequence[_Array], codes: Codes, weight: _Array | None) -> float:
     """Log loss of the pool of classifiers with these logits, at its weights."""
     L = np.stack([_log_probabilities(one) for one in logits])
-    z = np.tensordot(_weights(L, codes, weight), L, axes=1)
+    z = _combined(_weights(L, codes, weight), L)
     return log_loss([(z, codes, weight)], 1.0)
+
+
+def _combined(w: _Array, L: _Array) -> _Array:
+    """Sum of the weighted logits, in the order of the classifiers: the same with any BLAS."""
+    out: _Array = w[0] * L[0]
+    for one, logits in zip(w[1:], L[1:], strict=True):
+        out += one * logits
+    return out
 
 
 def _log_probabilities(z: _Array) -> _Array:
@@ -159,7 +167,7 @@ def _log_probabilities(z: _Array) -> _Array:
 def _weights(L: _Array, codes: Codes, weight: _Array | None) -> _Array:
     count, n, k = L.shape
     share = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
-    samples = float(n) if weight is None else 1.0 / float(share @ share)
+    samples = float(n) if weight is None else 1.0 / float((share * share).sum())
     wrong = 1.0 / ((samples + 2.0) * (k - 1.0))  # the target of each label that is not the sample's
     T = np.full((n, k), wrong)
     T[np.arange(n), codes] = 1.0 - (k - 1.0) * wrong
@@ -167,12 +175,13 @@ def _weights(L: _Array, codes: Codes, weight: _Array | None) -> _Array:
     aimed = np.einsum("vnk,nk->v", L, T)
 
     def objective(w: _Array) -> tuple[float, _Array]:
-        z = np.tensordot(w, L, axes=1)
+        z = _combined(w, L)
         largest = z.max(axis=1, keepdims=True)
         P = np.exp(z - largest)
         total = P.sum(axis=1, keepdims=True)
         P *= share[:, None] / total
-        value = share @ (np.log(total) + largest)[:, 0] - w @ aimed + 0.5 * pull * (w @ w)
+        value = (share * (np.log(total) + largest)[:, 0]).sum()
+        value += 0.5 * pull * (w @ w) - w @ aimed
         return float(value), np.einsum("vnk,nk->v", L, P) - aimed + pull * w
 
     pull = _SAMPLE / samples

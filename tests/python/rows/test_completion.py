@@ -210,7 +210,11 @@ def test_accuracy_beats_mean_imputation(digits):
     assert ours > theirs + 0.03
 
 
-@pytest.mark.parametrize("make", [GEMClassifier, FisherLDA, QuadraticDiscriminant])
+@pytest.mark.parametrize(
+    "make",
+    [lambda: GEMClassifier("gem"), FisherLDA, QuadraticDiscriminant],
+    ids=["GEM", "LDA", "QDA"],
+)
 def test_blocks_give_what_arrays_give(make, digits):
     X, y = digits
     X, y = X[:600], y[:600]
