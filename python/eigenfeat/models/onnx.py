@@ -64,7 +64,7 @@ def to_onnx(
         `eigenfeat.ldg`, or a scikit-learn pipeline of `GEM`, linear reductions, `StandardScaler`
         and `RBFSampler` steps and one of these, or scikit-learn's LogisticRegression or
         LinearDiscriminantAnalysis, as last step. Also `ReliableClassifier` and
-        `ReliableClassifierCV` with the rule "pairwise" and linear discriminants, one for each class.
+        `ReliableClassifierCV` with the rule "pairwise" and linear discriminants, one per class.
     path : str or path-like, optional
         File to which the model is also written; an existing file is replaced once the new one is
         complete.
