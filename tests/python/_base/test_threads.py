@@ -190,7 +190,8 @@ def test_blas_keeps_to_one_thread_whatever_is_asked():
 
 def test_results_do_not_depend_on_omp_num_threads():
     code = (
-        "import numpy as np, hashlib; from eigenfeat import ClassMoments; from eigenfeat.pencils import pair_directions;"
+        "import numpy as np, hashlib; from eigenfeat import ClassMoments;"
+        "from eigenfeat.pencils import pair_directions;"
         "rng = np.random.default_rng(1); X = rng.standard_normal((3000, 90));"
         "m = ClassMoments().update(X, np.arange(3000) % 3);"
         "f = pair_directions(m, ridge=.1, n_directions=4);"
