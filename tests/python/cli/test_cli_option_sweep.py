@@ -6,14 +6,15 @@ argument it stands for or the file, and nothing is written. No value ends in a t
 
 from __future__ import annotations
 
-import argparse
-
+import click
 import numpy as np
 import pytest
-from command_line import cli, run
+from command_line import run
 from table_files import arrow_modules, csv_text
 
 import eigenfeat as ef
+from eigenfeat.cli import demo
+from eigenfeat.cli.main import program
 
 HUGE = "9" * 26
 VALUES = ["none.file", "folder", "-1", f"-{HUGE}", HUGE, "1e999", "-inf", "word", "nan", "", "0"]
@@ -53,21 +54,11 @@ COMMANDS = {
 }
 
 
-def choices():
-    """The parsers of all commands, by their names."""
-    (commands,) = (
-        action
-        for action in cli._parser()._actions
-        if isinstance(action, argparse._SubParsersAction)
-    )
-    return commands.choices
-
-
 OPTIONS = [
-    (name, max(action.option_strings, key=len))
-    for name, parser in choices().items()
-    for action in parser._actions
-    if action.option_strings and action.nargs != 0
+    (name, max(param.opts, key=len))
+    for name, command in program.commands.items()
+    for param in command.params
+    if isinstance(param, click.Option) and not param.is_flag
 ]
 
 
@@ -76,7 +67,7 @@ def values_of(place):
     option = OPTIONS[place][1]
     if option not in [other for _, other in OPTIONS[:place]]:
         return VALUES
-    return VALUES[place % 4 :: 4]
+    return VALUES[place % 6 :: 6]
 
 
 # Columns and separators are wrong only in the light of what the files have: the message is about
@@ -107,14 +98,14 @@ def files(tmp_path_factory):
 
 
 def test_every_command_is_swept():
-    assert set(COMMANDS) == set(choices())
-    assert len(OPTIONS) > 60
+    assert set(COMMANDS) == set(program.commands)
+    assert len(OPTIONS) > 50
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_commands_do_without_further_options(files, name, monkeypatch):
     monkeypatch.chdir(files)
-    monkeypatch.setattr(cli, "_load_demo", lambda: lambda _: 0)
+    monkeypatch.setattr(demo, "demo", lambda _: 0)
     status, _, err = run(*COMMANDS[name])
     assert (status, err) == (0, "")
     clear(files)
@@ -135,7 +126,7 @@ def test_odd_values_of_options(files, place, monkeypatch):
     name, option = OPTIONS[place]
     monkeypatch.chdir(files)
     # A demonstration takes long: here it is what its options are that is of interest.
-    monkeypatch.setattr(cli, "_load_demo", lambda: lambda _: 0)
+    monkeypatch.setattr(demo, "demo", lambda _: 0)
     wrong = []
     for value in values_of(place):
         if "\n" in value and option == "--output":
@@ -148,8 +139,7 @@ def test_odd_values_of_options(files, place, monkeypatch):
         named = (option, *ALSO_TOLD_AS.get(option, ()))
         about_file = status == 1 and value and value in last
         told = any(text in last for text in named) or about_file
-        # argparse prints how the command is used before what is wrong with it.
-        lines = len(err.splitlines()) if "usage:" not in err else 1
+        lines = len(err.splitlines())
         good = status in (1, 2) and told and "Traceback" not in err and lines == 1 and not left
         if not good:
             wrong.append((value, status, lines, left, last))
