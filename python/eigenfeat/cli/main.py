@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import click
+from click.shell_completion import get_completion_class, shell_complete
 
 from eigenfeat._base.extras import MissingExtraError
 from eigenfeat.cli import options as opt
@@ -476,16 +477,15 @@ def completion(shell: str) -> int:
 
     With it, a shell completes commands, options and names of files.
     """
-    from click.shell_completion import get_completion_class
-
     found = get_completion_class(shell)
     assert found is not None
-    click.echo(found(program, {}, "eigenfeat", "_EIGENFEAT_COMPLETE").source())
+    click.echo(found(program, {}, "eigenfeat", _COMPLETE).source())
     return 0
 
 
 # ---- how commands end ----------------------------------------------------------------------------
 
+_COMPLETE = "_EIGENFEAT_COMPLETE"  # the variable by which shells ask
 _EXPECTED = (OSError, MissingExtraError, ValueError, ArithmeticError, ImportError, MemoryError)
 
 
@@ -494,7 +494,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else list(arguments)
     as_json = "--json" in given
     try:
-        found = program.main(given, "eigenfeat", standalone_mode=False)
+        if asked := os.environ.get(_COMPLETE):
+            return shell_complete(program, {}, "eigenfeat", _COMPLETE, asked)
+        # As `program.main` does, but that Ctrl-C and closed pipes are left to what follows.
+        with program.make_context("eigenfeat", given) as context:
+            found = program.invoke(context)
         return 0 if found is None else int(found)
     except click.exceptions.Exit as end:
         return int(end.exit_code)
@@ -503,9 +507,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except click.ClickException as error:
         return report_error(UsageError(_words(error)), as_json)
-    except (KeyboardInterrupt, click.Abort) as error:
-        ended = error if isinstance(error, KeyboardInterrupt) else KeyboardInterrupt()
-        return report_error(ended, as_json)
+    except KeyboardInterrupt as error:
+        return report_error(error, as_json)
     except _EXPECTED as error:
         advice = "" if "--skip-bad" in given else _advice(error)
         return report_error(error, as_json, advice)

@@ -78,6 +78,8 @@ ALSO_TOLD_AS = {
     "--columns": ("rows.csv: ", "--drop: ", "--columns"),
     "--drop": ("rows.csv: ", "--columns"),
     "--header": ("rows.csv: ", "--target: "),
+    "--comment": ("rows.csv: ", "--target: ", "--columns: "),
+    "--encoding": ("rows.csv: ", "--target: ", "--columns: "),
     "--format": ("rows.csv: ",),
 }
 
