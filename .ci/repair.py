@@ -21,7 +21,7 @@ from pathlib import Path
 
 import scipy_openblas32
 
-LIBRARIES = ("libscipy_openblas", "libgomp", "libgfortran", "libquadmath")
+LIBRARIES = ("libscipy_openblas", "libgomp", "libomp", "libgfortran", "libquadmath")
 
 
 def run(*command, **options):
@@ -43,10 +43,16 @@ def repaired(wheel, folder):
         policy = [] if "AUDITWHEEL_PLAT" in environment else ["--plat", "auto"]
         command = [script("auditwheel"), "repair", *policy, "-w", folder, wheel]
     elif sys.platform == "darwin":
-        environment["DYLD_LIBRARY_PATH"] = environment["DYLD_FALLBACK_LIBRARY_PATH"] = blas
+        openmp = os.path.join(environment.get("OpenMP_ROOT", ""), "lib")
+        places = os.pathsep.join([blas, openmp])
+        environment["DYLD_LIBRARY_PATH"] = environment["DYLD_FALLBACK_LIBRARY_PATH"] = places
         command = [script("delocate-wheel"), "-v", "-w", folder, wheel]
     else:
-        command = [script("delvewheel"), "repair", "--add-path", blas, "-w", folder, wheel]
+        places = [blas]
+        if compiler := shutil.which("clang-cl"):  # libomp.dll lies beside it
+            places.append(str(Path(compiler).parent))
+        command = [script("delvewheel"), "repair", "--add-path", os.pathsep.join(places)]
+        command += ["-w", folder, wheel]
     run(*command, env=environment)
     return next(folder.glob("*.whl"))
 
@@ -98,8 +104,11 @@ def main():
         metadata.write_bytes(b"".join(kept))
         run(*tool, "pack", "-d", work / "packed", unpacked)  # writes RECORD anew
         made = next((work / "packed").glob("*.whl"))
-        if not any("scipy_openblas" in name for name in zipfile.ZipFile(made).namelist()):
+        inside = zipfile.ZipFile(made).namelist()
+        if not any("scipy_openblas" in name for name in inside):
             sys.exit("LAPACK is missing from the wheel")
+        if not any("gomp" in name or "libomp" in name for name in inside):
+            sys.exit("OpenMP is missing from the wheel")
         shutil.copy(made, given.folder)
         print(given.folder / made.name)
 

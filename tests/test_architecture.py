@@ -36,7 +36,7 @@ RANKS = tuple(
         "moments expansion neighbours regions",
         "pencils rows",
         "linear",
-        "gem rayleigh ldg incomplete maxmargin",
+        "gem rayleigh ldg incomplete maxmargin signals",
         "tables models distributed plotting",
         "demo report",
         "cli",
@@ -57,7 +57,8 @@ LIBRARIES = {"numpy": "_base", "joblib": "_base", "scipy": "pencils", "sklearn":
 LAZY = {
     **{"rich": "_base", "threadpoolctl": "_base", "scipy": "_base"},
     **{"matplotlib": "plotting", "dask": "tables", "distributed": "tables", "pandas": "tables"},
-    **{"pyarrow": "tables", "onnx": "models", "shtab": "cli"},
+    **{"pyarrow": "tables", "onnx": "models", "skops": "models", "shtab": "cli"},
+    **{"mne": "signals"},
 }
 # Files that stand by themselves: what they alone may import, and nobody imports them.
 APART = {"python/eigenfeat/incomplete/aeon.py": "aeon"}
@@ -72,10 +73,12 @@ CPP_ROOMS = (
     *("pencil", "expansion", "features", "logit", "layer_training"),
     *("local_means", "local_affinity", "prefix_gaussian", "trust_region", "box", "dominance"),
     *("crammer_singer", "hinge_envelope", "sparse_rows"),
+    *("tangent_space", "convolutions"),
 )
 
 # From the bottom up: a shelf of cpp/src includes private headers of those before it, and its own.
 CPP_SHELVES = "kernels base moments pencil expansion logit training neighbours regions svm".split()  # noqa: SIM905
+CPP_SHELVES += ["signals"]
 
 # With a letter for the type before and an underscore after.
 FORTRAN = (
@@ -116,7 +119,11 @@ TEXT_RULES = (
         r"<omp\.h>|#\s*pragma\s+omp\b|\bomp_\w+\s*\(",
         allowed="cpp/src/base/parallel.cpp",
     ),
-    TextRule("threads start in base", ("cpp/src/[!b]*", BINDINGS), r"\bstd::thread\s*[({]"),
+    TextRule(
+        "threads are OpenMP's",
+        (CPP, BINDINGS),
+        r"\bstd::(?:thread\s*[({]|async\b)|\bpthread_create\b",
+    ),
     TextRule(
         "BLAS threads are set in parallel.cpp",
         (CPP, BINDINGS),
@@ -140,6 +147,12 @@ TEXT_RULES = (
         (BINDINGS,),
         r"gil_scoped_release|PyEval_SaveThread|Py_BEGIN_ALLOW_THREADS",
         allowed="python/bindings/unlocked.hpp",
+    ),
+    TextRule(
+        "messages say what came",
+        ("python/eigenfeat/*.py",),
+        r"\bgot (?:others|some|another)\b(?! that)",
+        allowed="python/eigenfeat/tables/delimited.py",
     ),
     TextRule("bindings do not reach LAPACK", (BINDINGS,), r"eigenfeat/lapack\.hpp"),
     TextRule(
@@ -235,6 +248,7 @@ class Import:
     name: str
     line: int
     lazy: bool
+    typing: bool  # read by type checkers alone
 
 
 def any_private(*names: str) -> bool:
@@ -268,33 +282,33 @@ def imports(path: str) -> Iterator[Import]:
     if not path.endswith("__init__.py"):
         package.pop()
 
-    def visit(node: ast.AST, lazy: bool) -> Iterator[Import]:
+    def visit(node: ast.AST, lazy: bool, typing: bool) -> Iterator[Import]:
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield Import(alias.name, "", node.lineno, lazy)
+                yield Import(alias.name, "", node.lineno, lazy, typing)
         elif isinstance(node, ast.ImportFrom):
             start = package[: len(package) - node.level + 1] if node.level else []
             module = ".".join([*start, *filter(None, [node.module])])
             for alias in node.names:
                 inner = f"{module}.{alias.name}"
                 if inner in modules() or inner == "eigenfeat._core":
-                    yield Import(inner, "", node.lineno, lazy)
+                    yield Import(inner, "", node.lineno, lazy, typing)
                 else:
-                    yield Import(module, alias.name, node.lineno, lazy)
-        children = ast.iter_child_nodes(node)
-        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
-            children = iter(node.orelse)  # what only the type checker reads is not needed to run
+                    yield Import(module, alias.name, node.lineno, lazy, typing)
         lazy = lazy or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
-        for child in children:
-            yield from visit(child, lazy)
+        checked = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for child in ast.iter_child_nodes(node):
+            yield from visit(child, lazy, typing or (checked and child not in node.orelse))
 
-    yield from visit(ast.parse(read(path), path), False)
+    yield from visit(ast.parse(read(path), path), False, False)
 
 
 def violations(path: str) -> Iterator[str]:
     folder = folder_of(module_of(path))
     rank = RANK_OF[folder]
     for found in imports(path):
+        if found.typing:
+            continue
         where = f"{path}:{found.line}"
         library = found.module.partition(".")[0]
         if library == "eigenfeat":
@@ -337,6 +351,7 @@ def test_folders_within_a_folder(folder: str) -> None:
         broken += [
             f"{path}:{found.line} must not import {found.module}"
             for found in imports(path)
+            if not found.typing
             if folder_of(found.module) == folder and found.module.startswith("eigenfeat.")
             if ranks.index(inner_of(found.module)) > ranks.index(inner_of(module))
         ]
@@ -344,7 +359,7 @@ def test_folders_within_a_folder(folder: str) -> None:
 
 
 def needs() -> dict[str, set[str]]:
-    """The files that each file imports, in functions as well."""
+    """The files that each file imports, in functions and for type checkers as well."""
     return {
         module: {found.module for found in imports(path)} & modules().keys() - {module, "eigenfeat"}
         for module, path in modules().items()
@@ -353,12 +368,50 @@ def needs() -> dict[str, set[str]]:
 
 
 def test_no_circle_of_files() -> None:
-    """Follow the imports, those in functions as well, to see whether they lead back."""
+    """Follow the imports, those in functions and of types as well: none leads back."""
     left = needs()
     while free := {module for module, others in left.items() if not others & left.keys()}:
         for module in free:
             del left[module]
     fail_on([f"{module} is in a circle, or needs one" for module in left])
+
+
+def defined(path: str) -> set[str]:
+    """The names of a Python file's functions and classes, and of methods after a dot."""
+    names = set()
+    for node in ast.parse(read(path), path).body:
+        names.add(getattr(node, "name", ""))
+        if isinstance(node, ast.ClassDef):
+            names.update(f".{method.name}" for method in node.body if hasattr(method, "name"))
+            names.update(f"{node.name}{name}" for name in names.copy() if name.startswith("."))
+    return names
+
+
+def test_equations_name_what_computes_them() -> None:
+    """Each file of CONTRIBUTING's table is there, and defines all that is named after it."""
+    table = read("CONTRIBUTING.md").split("## Where the equations are")[1].split("\n## ")[0]
+    rows = [line.split("|")[1:-1] for line in table.splitlines() if line.startswith("| ")][1:]
+    broken = [f"{row[0].strip()}: no function is named" for row in rows if ": `" not in row[2]]
+    for entry in (entry for row in rows for cell in row[2:] for entry in cell.split(";")):
+        if not entry.strip():
+            continue
+        name, *functions = re.findall(r"`([^`]+)`", entry)
+        path = PACKAGE + name
+        if name.endswith(".hpp"):
+            path = f"cpp/include/eigenfeat/{name}"
+        elif name.endswith(".cpp"):
+            path = f"cpp/{name}"
+        if not (ROOT / path).is_file():
+            broken.append(f"{path} is not there")
+            continue
+        if path.endswith(".py"):
+            known = defined(path)
+            missing = [f for f in functions if f not in known and f".{f}" not in known]
+        else:
+            missing = [f for f in functions if not re.search(rf"\b{f}\b", read_code(path))]
+        broken += [f"{path} defines no {function}" for function in missing]
+        broken += [] if functions else [f"{path}: no function is named"]
+    fail_on(broken)
 
 
 def test_front_doors_hold_names_only() -> None:

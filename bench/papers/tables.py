@@ -7,7 +7,7 @@ import io
 
 import numpy as np
 
-from eigenfeat._base.files.persist import replacing
+from eigenfeat._base.saved_files import replacing
 
 HOW = ("quick", "threads", "seed")  # what a line of a file says of its run's context
 

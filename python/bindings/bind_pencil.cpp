@@ -33,6 +33,11 @@ const char* solver_name(Solver solver) {
   return "auto";
 }
 
+// What solve_pencils returns: its arrays by name, of either type.
+struct Solution {
+  py::object eigenvalues, vectors, residuals, found, iterations, solver, status;
+};
+
 template <class T>
 struct SolutionArrays {
   SolutionArrays(index_t n, index_t m, index_t d)
@@ -45,15 +50,27 @@ struct SolutionArrays {
         status(allocate<int>({n})) {}
 
   PencilSolution<T> views() {
-    return {flat_output(eigenvalues), flat_output(vectors),    flat_output(residuals),
-            flat_output(found),       flat_output(iterations), flat_output(solver),
-            flat_output(status)};
+    PencilSolution<T> all;
+    all.eigenvalues = flat_output(eigenvalues);
+    all.vectors = flat_output(vectors);
+    all.residuals = flat_output(residuals);
+    all.found = flat_output(found);
+    all.iterations = flat_output(iterations);
+    all.solver = flat_output(solver);
+    all.status = flat_output(status);
+    return all;
   }
 
-  py::tuple release() {
-    return py::make_tuple(std::move(eigenvalues), std::move(vectors), std::move(residuals),
-                          std::move(found), std::move(iterations), std::move(solver),
-                          std::move(status));
+  Solution release() {
+    Solution all;
+    all.eigenvalues = std::move(eigenvalues);
+    all.vectors = std::move(vectors);
+    all.residuals = std::move(residuals);
+    all.found = std::move(found);
+    all.iterations = std::move(iterations);
+    all.solver = std::move(solver);
+    all.status = std::move(status);
+    return all;
   }
 
   Array<T> eigenvalues, vectors, residuals;
@@ -62,9 +79,9 @@ struct SolutionArrays {
 };
 
 template <class T>
-py::tuple solve(const Vector<Array<T>>& numerators, const Vector<Array<T>>& denominators,
-                const Array<T>& shifts, const Array<index_t>& items, index_t n_vectors,
-                double threshold, const std::string& solver, double tolerance, int n_threads) {
+Solution solve(const Vector<Array<T>>& numerators, const Vector<Array<T>>& denominators,
+               const Array<T>& shifts, const Array<index_t>& items, index_t n_vectors,
+               double threshold, const std::string& solver, double tolerance, int n_threads) {
   require(!numerators.empty() && !denominators.empty(), "numerators, denominators",
           "at least one matrix each", "none");
   require(n_vectors >= 0, "n_vectors", "at least 0", std::to_string(n_vectors));
@@ -88,11 +105,28 @@ void register_solve(py::module_& module) {
              py::arg("denominators").noconvert(), py::arg("shifts").noconvert(),
              py::arg("items").noconvert(), "n_vectors"_a, "threshold"_a, "solver"_a, "tolerance"_a,
              "n_threads"_a);
+  module.def(
+      "is_positive_definite",
+      [](const Array<T>& matrix, const Array<T>& shifts, int n_threads) {
+        const auto view = matrix_view(matrix, "matrix");
+        const auto added = vector_view(shifts, "shifts");
+        const Unlocked unlocked;
+        return is_positive_definite<T>(view, added, n_threads);
+      },
+      py::arg("matrix").noconvert(), py::arg("shifts").noconvert(), "n_threads"_a);
 }
 
 }  // namespace
 
 void register_pencil(py::module_& module) {
+  py::class_<Solution>(module, "PencilSolution")
+      .def_readonly("eigenvalues", &Solution::eigenvalues)
+      .def_readonly("vectors", &Solution::vectors)
+      .def_readonly("residuals", &Solution::residuals)
+      .def_readonly("found", &Solution::found)
+      .def_readonly("iterations", &Solution::iterations)
+      .def_readonly("solver", &Solution::solver)
+      .def_readonly("status", &Solution::status);
   register_solve<float>(module);
   register_solve<double>(module);
   module.def(

@@ -72,10 +72,11 @@ PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
   eigenfeat::bindings::register_crammer_singer(module);
   eigenfeat::bindings::register_hinge_envelope(module);
   eigenfeat::bindings::register_sparse_rows(module);
+  eigenfeat::bindings::register_tangent_space(module);
+  eigenfeat::bindings::register_convolutions(module);
 
   module.def("default_threads", &eigenfeat::default_threads);
   module.def("available_processors", &eigenfeat::available_processors);
-  module.def("pool_threads", &eigenfeat::pool_threads);
   module.def("blas_threads", &eigenfeat::blas_threads);
   module.def("tier", [] { return eigenfeat::name_of(eigenfeat::tier_in_use()); });
   module.def("available_tiers", [] { return eigenfeat::names_of(eigenfeat::available_tiers()); });

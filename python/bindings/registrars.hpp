@@ -19,5 +19,7 @@ void register_local_affinity(pybind11::module_& module);
 void register_crammer_singer(pybind11::module_& module);
 void register_hinge_envelope(pybind11::module_& module);
 void register_sparse_rows(pybind11::module_& module);
+void register_tangent_space(pybind11::module_& module);
+void register_convolutions(pybind11::module_& module);
 
 }  // namespace eigenfeat::bindings

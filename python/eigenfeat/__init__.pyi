@@ -1,4 +1,4 @@
-from eigenfeat._base.files.persist import FileFormatError as FileFormatError
+from eigenfeat._base.saved_files import FileFormatError as FileFormatError
 from eigenfeat._base.version import __version__ as __version__
 from eigenfeat._base.versions import show_versions as show_versions
 from eigenfeat.expansion.features import ExpandedRows as ExpandedRows
@@ -9,7 +9,6 @@ from eigenfeat.gem.gem import GEM as GEM
 from eigenfeat.gem.patches import GEMPatches as GEMPatches
 from eigenfeat.gem.regressor import GEMRegressor as GEMRegressor
 from eigenfeat.gem.search import GEMClassifierCV as GEMClassifierCV
-from eigenfeat.gem.spatial_filters import SpatialFilters as SpatialFilters
 from eigenfeat.ldg import LDG as LDG
 from eigenfeat.linear.calibrated import CalibratedLeastSquares as CalibratedLeastSquares
 from eigenfeat.linear.logistic import MultinomialLogit as MultinomialLogit
@@ -49,6 +48,10 @@ from eigenfeat.rows.blocks import RowBlocks as RowBlocks
 from eigenfeat.rows.targets import discretize_target as discretize_target
 from eigenfeat.rows.targets import supervised_contractions as supervised_contractions
 from eigenfeat.rows.targets import target_groups as target_groups
+from eigenfeat.signals.convolutions import ConvolutionClassifier as ConvolutionClassifier
+from eigenfeat.signals.convolutions import ConvolutionFeatures as ConvolutionFeatures
+from eigenfeat.signals.spatial_filters import SpatialFilters as SpatialFilters
+from eigenfeat.signals.tangent_space import TangentSpace as TangentSpace
 from eigenfeat.tables import BadRowError as BadRowError
 from eigenfeat.tables import FileRows as FileRows
 from eigenfeat.tables import open_rows as open_rows

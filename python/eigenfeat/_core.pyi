@@ -47,6 +47,22 @@ class ClassMoments:
     def copy(self) -> ClassMoments: ...
     def __eq__(self, other: object) -> bool: ...
 
+class PencilSolution(Generic[_T]):
+    @property
+    def eigenvalues(self) -> npt.NDArray[_T]: ...  # (n, m)
+    @property
+    def vectors(self) -> npt.NDArray[_T]: ...  # (n, m, d)
+    @property
+    def residuals(self) -> npt.NDArray[_T]: ...  # (n, m)
+    @property
+    def found(self) -> _I64: ...  # (n,)
+    @property
+    def iterations(self) -> _I64: ...  # (n,)
+    @property
+    def solver(self) -> _I32: ...  # (n,)
+    @property
+    def status(self) -> _I32: ...  # (n,)
+
 def solve_pencils(
     numerators: list[npt.NDArray[_T]],  # (d, d) each
     denominators: list[npt.NDArray[_T]],  # (d, d) each
@@ -57,15 +73,12 @@ def solve_pencils(
     solver: str,
     tolerance: float,
     n_threads: int,
-) -> tuple[
-    npt.NDArray[_T],  # eigenvalues (n, m)
-    npt.NDArray[_T],  # vectors (n, m, d)
-    npt.NDArray[_T],  # residuals (n, m)
-    _I64,  # found (n,)
-    _I64,  # iterations (n,)
-    _I32,  # solver (n,)
-    _I32,  # status (n,)
-]: ...
+) -> PencilSolution[_T]: ...
+def is_positive_definite(
+    matrix: npt.NDArray[_T],  # (d, d)
+    shifts: npt.NDArray[_T],  # (d,), added to the diagonal
+    n_threads: int,
+) -> bool: ...
 def choose_solver(d: int, n_vectors: int, items_per_denominator: float) -> str: ...
 def pencil_bytes(
     d: int, n_items: int, n_denominators: int, n_vectors: int, solver: str, n_threads: int
@@ -356,7 +369,6 @@ class LayerTraining64(_LayerTraining[np.float64]): ...
 
 def default_threads() -> int: ...
 def available_processors() -> int: ...
-def pool_threads() -> int: ...
 def blas_threads() -> int: ...
 def lapack_name() -> str: ...
 def tier() -> str: ...
@@ -380,3 +392,27 @@ def multiply_rows(
     add: bool,
     n_threads: int,
 ) -> None: ...
+def tangent_vectors(
+    matrices: _F64,  # (n, d, d)
+    whitening: _F64,  # (d, r)
+    n_threads: int,
+) -> tuple[_F64, _F64, _I32]: ...  # vectors (n, r (r + 1) / 2), extremes (n, 2), status (n,)
+def convolution_features(
+    series: npt.NDArray[_T],  # (n, channels, length)
+    dilations: _I64,  # (D,)
+    n_thresholds: _I64,  # (D,)
+    channel_begin: _I64,  # (84 D + 1,)
+    channels: _I64,
+    thresholds: npt.NDArray[_T],  # (F,)
+    ends: _I64,  # (n, m)
+    n_threads: int,
+) -> npt.NDArray[_T]: ...  # (n, m, F)
+def convolution_outputs(
+    series: npt.NDArray[_T],  # (n, channels, length)
+    dilations: _I64,  # (D,)
+    n_thresholds: _I64,  # (D,)
+    channel_begin: _I64,  # (84 D + 1,)
+    channels: _I64,
+    rows: _I64,  # (84 D,)
+    n_threads: int,
+) -> npt.NDArray[_T]: ...  # (84 D, length)

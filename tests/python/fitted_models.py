@@ -86,6 +86,15 @@ MODELS = {
         X, X[:, 0] + 0.1 * X[:, 1]
     ),
     "SpatialFilters": lambda: ef.SpatialFilters(2).fit(X.reshape(15, 4, 6), Y[:15]),
+    "SpatialFilters, bands": lambda: ef.SpatialFilters(
+        1, align="session", bands=[(8, 12), (16, 20)], sfreq=50
+    ).fit(np.tile(X.reshape(15, 4, 6), 6), Y[:15], groups=np.arange(15) // 5),
+    "TangentSpace": lambda: ef.TangentSpace().fit(X.reshape(15, 4, 6)),
+    "TangentSpace, sessions": lambda: ef.TangentSpace(align="session").fit(
+        X.reshape(15, 4, 6), groups=np.arange(15) // 5
+    ),
+    "ConvolutionFeatures": lambda: ef.ConvolutionFeatures(84, random_state=0).fit(X),
+    "ConvolutionClassifier": lambda: ef.ConvolutionClassifier(84, random_state=0).fit(X, Y),
     "RayleighPCA": lambda: ef.RayleighPCA().fit(X),
     "VanishingComponents": lambda: ef.VanishingComponents().fit(sp.csr_matrix(X)),
     "OrientedPCA": lambda: ef.OrientedPCA(noise_matrix=np.diag([1.0, 2, 3, 4])).fit(X),
@@ -152,8 +161,10 @@ def outputs(model):
     queries = X[40:60] + 0.1
     if hasattr(model, "feature_names_in_"):
         queries = pd.DataFrame(queries, columns=FRAME.columns)
-    if isinstance(model, ef.SpatialFilters):
+    if isinstance(model, (ef.SpatialFilters, ef.TangentSpace)):
         queries = queries.reshape(5, 4, 4)
+        if getattr(model, "bands", None) is not None:
+            queries = np.tile(queries, 10)
     found = {
         name: np.asarray(getattr(model, name)(queries)) for name in METHODS if hasattr(model, name)
     }

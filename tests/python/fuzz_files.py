@@ -295,15 +295,10 @@ def _repacked(name: str, whole: bytes, rng: np.random.Generator) -> bytes:
     else:
         contents[member] = damaged(data, list(contents.values()), rng)
     out = io.BytesIO()
-    if name.endswith(".efm"):
-        from eigenfeat._base.files.archive import write_members
-
-        write_members(out, ((key, [value]) for key, value in contents.items()))
-    else:
-        way = zipfile.ZIP_DEFLATED if name.startswith("compressed") else zipfile.ZIP_STORED
-        with zipfile.ZipFile(out, "w", way) as archive:
-            for key, value in contents.items():
-                archive.writestr(key, value)
+    way = zipfile.ZIP_DEFLATED if name.startswith("compressed") else zipfile.ZIP_STORED
+    with zipfile.ZipFile(out, "w", way) as archive:
+        for key, value in contents.items():
+            archive.writestr(key, value)
     return out.getvalue()
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import io
 import json
+import tempfile
 import zipfile
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 from fitted_models import MODELS
 
 import eigenfeat as ef
-from eigenfeat._base.files import archive as _archive
-from eigenfeat._base.files import persist
+from eigenfeat._base.saved_files import META
+from eigenfeat.models.saving import SCHEMA
 
 
 def members(path):
@@ -20,37 +23,11 @@ def members(path):
         return {info.filename: archive.read(info) for info in archive.infolist()}
 
 
-def rewrite(path, contents):
-    """Write an archive as `eigenfeat` would, with the digest of what is in it."""
-    with open(path, "w+b") as file:
-        _archive.write_members(file, ((name, [data]) for name, data in contents.items()))
-
-
-def header_of(path):
-    return json.loads(members(path)[persist.HEADER])
-
-
-def change_header(path, **changes):
-    """Replace entries of the header; None takes one away."""
-    contents = members(path)
-    header = json.loads(contents[persist.HEADER]) | changes
-    header = {name: value for name, value in header.items() if value is not None}
-    rewrite(path, contents | {persist.HEADER: json.dumps(header, sort_keys=True).encode()})
-
-
-def change_meta(path, change):
-    """Let a function change the object's own part of the header."""
-    meta = header_of(path)["meta"]
-    change(meta)
-    change_header(path, meta=meta)
-
-
-def change_array(path, name, array):
-    """Put another array into the file, with checksums and all."""
-    buffer = io.BytesIO()
-    persist._write_archive(buffer, "one", {}, [(name, array)])
-    one = f"{name}.npy"
-    rewrite(path, members(path) | {one: members(buffer)[one]})
+def rewrite(path, contents, compression=zipfile.ZIP_STORED):
+    """Write an archive of these members."""
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for name, data in contents.items():
+            archive.writestr(zipfile.ZipInfo(name), data, compression)
 
 
 def npy(array, **options):
@@ -59,17 +36,97 @@ def npy(array, **options):
     return buffer.getvalue()
 
 
-def refusal(path):
+def refusal(path, **options):
     """The text of the error with which loading ends, or None."""
     try:
-        ef.load(path)
+        ef.load(path, **options)
     except ef.FileFormatError as error:
         return str(error)
     return None
 
 
+@cache
+def _whole(name):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model")
+        ef.save(MODELS[name](), path)
+        return path.read_bytes()
+
+
 def saved(tmp_path, name):
     """Path of a new file with the model of that name."""
     path = tmp_path / "model"
-    ef.save(MODELS[name](), path)
+    path.write_bytes(_whole(name))
     return path
+
+
+# ---- models --------------------------------------------------------------------------------------
+
+
+def change_schema(path, change):
+    """Let a function change the tree of objects."""
+    contents = members(path)
+    schema = json.loads(contents[SCHEMA])
+    change(schema)
+    rewrite(path, contents | {SCHEMA: json.dumps(schema).encode()})
+
+
+def inside(node, *steps):
+    """The dictionary or list that holds an attribute or item, reached by names and numbers."""
+    for step in steps:
+        node = contents_of(node)[step]
+    return contents_of(node)
+
+
+def contents_of(node):
+    found = node["content"]
+    return contents_of(found) if isinstance(found, dict) and "__loader__" in found else found
+
+
+def value(found):
+    """The description of what JSON can hold."""
+    names = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode"}
+    return names | {"content": json.dumps(found), "is_json": True}
+
+
+def change_value(path, *steps, to):
+    """Replace an attribute or item by what JSON can hold, or by a description of something."""
+    *outer, last = steps
+    new = to if isinstance(to, dict) and "__loader__" in to else value(to)
+    change_schema(path, lambda schema: inside(schema, *outer).__setitem__(last, new))
+
+
+def array_at(path, *steps):
+    """Name of the member with an array, and the array."""
+    contents = members(path)
+    *outer, last = steps
+    member = inside(json.loads(contents[SCHEMA]), *outer)[last]["file"]
+    return member, np.load(io.BytesIO(contents[member]))
+
+
+def change_array(path, *steps, to):
+    """Replace an array; `to` may be a function of it, or the bytes of a file."""
+    member, array = array_at(path, *steps)
+    new = to(array.copy()) if callable(to) else to
+    rewrite(path, members(path) | {member: new if isinstance(new, bytes) else npy(new)})
+
+
+# ---- moments -------------------------------------------------------------------------------------
+
+
+def header_of(path):
+    return json.loads(str(np.load(io.BytesIO(members(path)[META]))))
+
+
+def change_header(path, **changes):
+    """Replace entries of the header; None takes one away."""
+    header = header_of(path) | changes
+    header = {name: part for name, part in header.items() if part is not None}
+    rewrite(path, members(path) | {META: npy(np.array(json.dumps(header)))})
+
+
+def change_meta(path, change):
+    """Let a function change the moments' own part of the header."""
+    meta = header_of(path)["meta"]
+    change(meta)
+    change_header(path, meta=meta)

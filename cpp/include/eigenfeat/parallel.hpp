@@ -5,11 +5,12 @@
 // of its thread. Which blocks there are must depend on the problem's size alone, never on the
 // number of threads: then 1, 2 and 64 threads give the same bits.
 //
-// An exception thrown by f is kept, the remaining blocks are skipped, and the exception of the
-// lowest failing block is rethrown in the calling thread after the join. A region inside a region
-// runs serially. The threads are a pool's, which callers share and which a forked child has anew;
-// where none can be started, the caller does all the blocks. BLAS runs on one thread in every call: pin_blas is done when the core is loaded,
-// and again before a block where somebody else in the process has changed it.
+// The engine is OpenMP: for_blocks opens a parallel region. An exception thrown by f is kept, the
+// remaining blocks are skipped, and the exception of the lowest failing block is rethrown in the
+// calling thread after the join. A region inside a region runs serially; so does every region in a
+// forked child, which has none of its parent's threads, and in a build without OpenMP. BLAS runs on
+// one thread in every call: pin_blas is done when the core is loaded, and again before a block where
+// somebody else in the process has changed it.
 #pragma once
 
 #include <functional>
@@ -19,13 +20,10 @@
 namespace eigenfeat {
 
 // All threads that OpenMP gives (OMP_NUM_THREADS, omp_set_num_threads). Where nobody has said how many,
-// the processors that this process may use: see processors.hpp.
+// the processors that this process may use: see processors.hpp. 1 in a forked child.
 int default_threads();
 
-// How many threads the pool has now: none before the first region, nor in a newly forked child.
-int pool_threads();
-
-// requested <= 0 means default_threads().
+// requested <= 0 means default_threads(); 1 in a forked child.
 int resolve_threads(int requested);
 
 // The same, but 1 where the work (in flops, about) is too little to share: starting threads costs

@@ -76,8 +76,13 @@ struct PencilSolution {
   VectorView<int> status;          // Status
 };
 
-// The solver that `automatic` means for this size, and the cost model behind it.
+// The solver that `automatic` means for this size, by a cost model of the tier in use.
 Solver choose_solver(index_t d, index_t n_vectors, double items_per_denominator);
+
+// The test that solve_pencils makes of a denominator: whether B + diag(shifts), of d shifts, is
+// positive definite to working precision. About d^3 / 3 flops, on the threads that it is given.
+template <class T>
+bool is_positive_definite(MatrixView<const T> matrix, VectorView<const T> shifts, int n_threads);
 
 // About how many bytes solve_pencils takes beside the matrices, for items spread evenly over the
 // denominators: factors, scratch of all threads, and the solution.

@@ -8,6 +8,11 @@
 #include <string>
 #include <thread>
 
+#if defined(__unix__) || defined(__APPLE__)
+#include <pthread.h>
+#define EIGENFEAT_CAN_FORK 1
+#endif
+
 #ifdef EIGENFEAT_LAPACK_PREFIX_SCIPY
 #define EIGENFEAT_FORTRAN(name) scipy_##name##_
 #else
@@ -70,6 +75,13 @@ struct AtExit {
         std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
 } at_exit;
+
+#ifdef EIGENFEAT_CAN_FORK
+// A child has nobody to come out of what its parent's threads were in.
+[[maybe_unused]] const int registered = pthread_atfork(nullptr, nullptr, [] {
+  for (Counter& counter : counters) counter.calls.store(0);
+});
+#endif
 
 class BlasCall {
  public:

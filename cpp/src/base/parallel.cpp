@@ -8,11 +8,19 @@
 #include <limits>
 #include <mutex>
 
-#include "base/thread_pool.hpp"
 #include "eigenfeat/processors.hpp"
 
 #ifdef _OPENMP
 #include <omp.h>
+#endif
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <pthread.h>
+#define EIGENFEAT_CAN_FORK 1
+#endif
+
+#ifdef __SANITIZE_THREAD__
+#include <sanitizer/tsan_interface.h>
 #endif
 
 #ifdef EIGENFEAT_LAPACK_PREFIX_SCIPY
@@ -94,21 +102,65 @@ class Region {
   std::exception_ptr error_;
 };
 
-void run_workers(Region& region, int n_threads) {
-#if defined(_OPENMP) && defined(EIGENFEAT_OPENMP_TEAMS)
-  if (!is_forked()) {  // a child would wait for ever for its parent's team
-#pragma omp parallel num_threads(std::min(n_threads, most_pool_threads()))
-    region.work(omp_get_thread_num());
-    return;
-  }
-#endif
-  run_on_pool(n_threads, [&region](int thread) { region.work(thread); });
+// A child has none of its parent's threads, and libgomp would wait for them for ever: it does its
+// work on the one that it has.
+#ifdef EIGENFEAT_CAN_FORK
+std::atomic<bool> forked{false};
+[[maybe_unused]] const int registered =
+    pthread_atfork(nullptr, nullptr, [] { forked.store(true); });
+bool is_forked() {
+  return forked.load(std::memory_order_relaxed);
 }
+#else
+constexpr bool is_forked() {
+  return false;
+}
+#endif
+
+// Larger teams are no use, and a number such as 2^20 would be too many threads to start.
+int largest_team(int n_threads) {
+  return n_threads <= 64 ? n_threads
+                         : std::min(n_threads, std::max(64, 4 * available_processors()));
+}
+
+#ifdef _OPENMP
+// OpenMP's runtime is not instrumented: ThreadSanitizer is told that a region begins after what the
+// caller did, and that the caller goes on after what the region did.
+#ifdef __SANITIZE_THREAD__
+void leave_to_others(Region& region) {
+  __tsan_release(&region);
+}
+void take_from_others(Region& region) {
+  __tsan_acquire(&region);
+}
+__attribute__((no_sanitize_thread))
+#else
+void leave_to_others(Region&) {}
+void take_from_others(Region&) {}
+#endif
+void run_on_team(Region& region, int n_threads) {
+  leave_to_others(region);
+  // Always of the same size where the same number of threads is wanted: libgomp ends threads that a
+  // smaller team does without.
+#pragma omp parallel num_threads(n_threads)
+  {
+    take_from_others(region);
+    region.work(omp_get_thread_num());
+    leave_to_others(region);
+  }
+  take_from_others(region);
+}
+#else
+void run_on_team(Region& region, int) {
+  region.work(0);
+}
+#endif
 
 }  // namespace
 
 #ifdef _OPENMP
 namespace {
+
 int openmp_threads() {
   return std::min(omp_get_max_threads(), omp_get_thread_limit());
 }
@@ -116,9 +168,11 @@ int openmp_threads() {
 // As it is when the core is loaded.
 const bool number_given = std::getenv("OMP_NUM_THREADS") != nullptr;
 const int threads_at_first = openmp_threads();
+
 }  // namespace
 
 int default_threads() {
+  if (is_forked()) return 1;
   const int threads = openmp_threads();
   // What OpenMP found when it was loaded is out of date once the process has been bound to fewer
   // processors, and OpenMP knows no quotas.
@@ -127,12 +181,12 @@ int default_threads() {
 }
 #else
 int default_threads() {
-  return available_processors();
+  return 1;
 }
 #endif
 
 int resolve_threads(int requested) {
-  return requested > 0 ? requested : default_threads();
+  return requested > 0 && !is_forked() ? requested : default_threads();
 }
 
 int threads_for(double work, int requested) {
@@ -167,12 +221,12 @@ bool in_parallel_region() {
 
 void for_blocks(index_t n_blocks, int n_threads, const BlockFunction& function) {
   if (n_blocks <= 0) return;
-  const int wanted = static_cast<int>(std::min<index_t>(resolve_threads(n_threads), n_blocks));
   Region region(n_blocks, function);
-  if (wanted <= 1 || inside_region) {
+  const int threads = n_blocks == 1 || inside_region ? 1 : resolve_threads(n_threads);
+  if (threads == 1) {
     region.work(0);
   } else {
-    run_workers(region, wanted);
+    run_on_team(region, largest_team(threads));
   }
   region.rethrow();
 }

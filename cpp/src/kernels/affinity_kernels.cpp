@@ -181,11 +181,18 @@ void weighted_sum(double a, const double* __restrict z, double b, const double* 
 
 }  // namespace EIGENFEAT_TIER
 
-EIGENFEAT_DEFINE_FAMILY(AffinityKernels) = {
-    EIGENFEAT_TIER::lower_minima,    EIGENFEAT_TIER::limits_of_minima,
-    EIGENFEAT_TIER::add_to_nearest,  EIGENFEAT_TIER::affinities,
-    EIGENFEAT_TIER::add_tile_sums,   EIGENFEAT_TIER::transpose_tile,
-    EIGENFEAT_TIER::pack_transposed, EIGENFEAT_TIER::laplacian_rows,
-    EIGENFEAT_TIER::weighted_sum};
+EIGENFEAT_DEFINE_FAMILY(AffinityKernels) = [] {
+  AffinityKernels table{};
+  table.lower_minima = EIGENFEAT_TIER::lower_minima;
+  table.limits_of_minima = EIGENFEAT_TIER::limits_of_minima;
+  table.add_to_nearest = EIGENFEAT_TIER::add_to_nearest;
+  table.affinities = EIGENFEAT_TIER::affinities;
+  table.add_tile_sums = EIGENFEAT_TIER::add_tile_sums;
+  table.transpose_tile = EIGENFEAT_TIER::transpose_tile;
+  table.pack_transposed = EIGENFEAT_TIER::pack_transposed;
+  table.laplacian_rows = EIGENFEAT_TIER::laplacian_rows;
+  table.weighted_sum = EIGENFEAT_TIER::weighted_sum;
+  return table;
+}();
 
 }  // namespace eigenfeat

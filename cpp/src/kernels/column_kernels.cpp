@@ -88,7 +88,15 @@ void scatter_rows(const T* x, index_t col_stride, index_t n, index_t d, index_t 
 
 }  // namespace EIGENFEAT_TIER
 
-EIGENFEAT_DEFINE_FAMILY(ColumnKernels<float>) = {EIGENFEAT_TIER::scatter_rows<float>};
-EIGENFEAT_DEFINE_FAMILY(ColumnKernels<double>) = {EIGENFEAT_TIER::scatter_rows<double>};
+EIGENFEAT_DEFINE_FAMILY(ColumnKernels<float>) = [] {
+  ColumnKernels<float> table{};
+  table.scatter_rows = EIGENFEAT_TIER::scatter_rows<float>;
+  return table;
+}();
+EIGENFEAT_DEFINE_FAMILY(ColumnKernels<double>) = [] {
+  ColumnKernels<double> table{};
+  table.scatter_rows = EIGENFEAT_TIER::scatter_rows<double>;
+  return table;
+}();
 
 }  // namespace eigenfeat

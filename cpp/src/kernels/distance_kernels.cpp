@@ -137,15 +137,27 @@ void spread_difference(const T* x, const T* const* rows, index_t n_rows, index_t
 
 }  // namespace EIGENFEAT_TIER
 
-EIGENFEAT_DEFINE_FAMILY(DistanceKernels<float>) = {
-    EIGENFEAT_TIER::shift_and_scale<float>,  EIGENFEAT_TIER::squared_norm<float>,
-    EIGENFEAT_TIER::add_row<float>,          EIGENFEAT_TIER::exact_distance<float>,
-    EIGENFEAT_TIER::lows_below<float>,       EIGENFEAT_TIER::sum_of_differences<float>,
-    EIGENFEAT_TIER::spread_difference<float>};
-EIGENFEAT_DEFINE_FAMILY(DistanceKernels<double>) = {
-    EIGENFEAT_TIER::shift_and_scale<double>,  EIGENFEAT_TIER::squared_norm<double>,
-    EIGENFEAT_TIER::add_row<double>,          EIGENFEAT_TIER::exact_distance<double>,
-    EIGENFEAT_TIER::lows_below<double>,       EIGENFEAT_TIER::sum_of_differences<double>,
-    EIGENFEAT_TIER::spread_difference<double>};
+EIGENFEAT_DEFINE_FAMILY(DistanceKernels<float>) = [] {
+  DistanceKernels<float> table{};
+  table.shift_and_scale = EIGENFEAT_TIER::shift_and_scale<float>;
+  table.squared_norm = EIGENFEAT_TIER::squared_norm<float>;
+  table.add_row = EIGENFEAT_TIER::add_row<float>;
+  table.exact_distance = EIGENFEAT_TIER::exact_distance<float>;
+  table.lows_below = EIGENFEAT_TIER::lows_below<float>;
+  table.sum_of_differences = EIGENFEAT_TIER::sum_of_differences<float>;
+  table.spread_difference = EIGENFEAT_TIER::spread_difference<float>;
+  return table;
+}();
+EIGENFEAT_DEFINE_FAMILY(DistanceKernels<double>) = [] {
+  DistanceKernels<double> table{};
+  table.shift_and_scale = EIGENFEAT_TIER::shift_and_scale<double>;
+  table.squared_norm = EIGENFEAT_TIER::squared_norm<double>;
+  table.add_row = EIGENFEAT_TIER::add_row<double>;
+  table.exact_distance = EIGENFEAT_TIER::exact_distance<double>;
+  table.lows_below = EIGENFEAT_TIER::lows_below<double>;
+  table.sum_of_differences = EIGENFEAT_TIER::sum_of_differences<double>;
+  table.spread_difference = EIGENFEAT_TIER::spread_difference<double>;
+  return table;
+}();
 
 }  // namespace eigenfeat

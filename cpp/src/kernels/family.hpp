@@ -5,7 +5,11 @@
 //
 //   struct SumKernels { double (*dot)(const double* a, const double* b, index_t n); };
 //   EIGENFEAT_FAMILY(SumKernels);                                          in the header
-//   EIGENFEAT_DEFINE_FAMILY(SumKernels) = {EIGENFEAT_TIER::dot};           at the file's end
+//   EIGENFEAT_DEFINE_FAMILY(SumKernels) = [] {                             at the file's end,
+//     SumKernels table{};                                                  member by member
+//     table.dot = EIGENFEAT_TIER::dot;
+//     return table;
+//   }();
 //   kernels<SumKernels>().dot(a, b, n);                                    anywhere in the core
 //
 // Headers of families hold declarations alone: a function with a body would be compiled for every

@@ -183,9 +183,17 @@ void gaussian_of(const T* const* rows, index_t n_rows, index_t d, T ridge, doubl
 
 }  // namespace EIGENFEAT_TIER
 
-EIGENFEAT_DEFINE_FAMILY(GaussianKernels<float>) = {EIGENFEAT_TIER::add_gaussians<float>,
-                                                   EIGENFEAT_TIER::gaussian_of<float>};
-EIGENFEAT_DEFINE_FAMILY(GaussianKernels<double>) = {EIGENFEAT_TIER::add_gaussians<double>,
-                                                    EIGENFEAT_TIER::gaussian_of<double>};
+EIGENFEAT_DEFINE_FAMILY(GaussianKernels<float>) = [] {
+  GaussianKernels<float> table{};
+  table.add = EIGENFEAT_TIER::add_gaussians<float>;
+  table.of_rows = EIGENFEAT_TIER::gaussian_of<float>;
+  return table;
+}();
+EIGENFEAT_DEFINE_FAMILY(GaussianKernels<double>) = [] {
+  GaussianKernels<double> table{};
+  table.add = EIGENFEAT_TIER::add_gaussians<double>;
+  table.of_rows = EIGENFEAT_TIER::gaussian_of<double>;
+  return table;
+}();
 
 }  // namespace eigenfeat

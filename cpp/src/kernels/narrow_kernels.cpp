@@ -157,11 +157,19 @@ void narrow_symmetric(index_t width, const T* m, index_t stride, index_t d, cons
 
 }  // namespace EIGENFEAT_TIER
 
-EIGENFEAT_DEFINE_FAMILY(NarrowKernels<float>) = {EIGENFEAT_TIER::kNarrowest<float>,
-                                                 EIGENFEAT_TIER::narrow_rows<float>,
-                                                 EIGENFEAT_TIER::narrow_symmetric<float>};
-EIGENFEAT_DEFINE_FAMILY(NarrowKernels<double>) = {EIGENFEAT_TIER::kNarrowest<double>,
-                                                  EIGENFEAT_TIER::narrow_rows<double>,
-                                                  EIGENFEAT_TIER::narrow_symmetric<double>};
+EIGENFEAT_DEFINE_FAMILY(NarrowKernels<float>) = [] {
+  NarrowKernels<float> table{};
+  table.narrowest = EIGENFEAT_TIER::kNarrowest<float>;
+  table.rows = EIGENFEAT_TIER::narrow_rows<float>;
+  table.symmetric = EIGENFEAT_TIER::narrow_symmetric<float>;
+  return table;
+}();
+EIGENFEAT_DEFINE_FAMILY(NarrowKernels<double>) = [] {
+  NarrowKernels<double> table{};
+  table.narrowest = EIGENFEAT_TIER::kNarrowest<double>;
+  table.rows = EIGENFEAT_TIER::narrow_rows<double>;
+  table.symmetric = EIGENFEAT_TIER::narrow_symmetric<double>;
+  return table;
+}();
 
 }  // namespace eigenfeat

@@ -37,11 +37,21 @@ void sum_entries(index_t vectors, const T* values, const std::int32_t* columns, 
 
 }  // namespace EIGENFEAT_TIER
 
-EIGENFEAT_DEFINE_FAMILY(NonzeroKernels<float>) = {
-    EIGENFEAT_TIER::kWidth<float>, EIGENFEAT_TIER::kPanel, EIGENFEAT_TIER::count_entries<float>,
-    EIGENFEAT_TIER::sum_entries<float>};
-EIGENFEAT_DEFINE_FAMILY(NonzeroKernels<double>) = {
-    EIGENFEAT_TIER::kWidth<double>, EIGENFEAT_TIER::kPanel, EIGENFEAT_TIER::count_entries<double>,
-    EIGENFEAT_TIER::sum_entries<double>};
+EIGENFEAT_DEFINE_FAMILY(NonzeroKernels<float>) = [] {
+  NonzeroKernels<float> table{};
+  table.unit = EIGENFEAT_TIER::kWidth<float>;
+  table.panel = EIGENFEAT_TIER::kPanel;
+  table.count = EIGENFEAT_TIER::count_entries<float>;
+  table.sum = EIGENFEAT_TIER::sum_entries<float>;
+  return table;
+}();
+EIGENFEAT_DEFINE_FAMILY(NonzeroKernels<double>) = [] {
+  NonzeroKernels<double> table{};
+  table.unit = EIGENFEAT_TIER::kWidth<double>;
+  table.panel = EIGENFEAT_TIER::kPanel;
+  table.count = EIGENFEAT_TIER::count_entries<double>;
+  table.sum = EIGENFEAT_TIER::sum_entries<double>;
+  return table;
+}();
 
 }  // namespace eigenfeat

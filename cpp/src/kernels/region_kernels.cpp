@@ -212,10 +212,17 @@ void add_linear_difference(const double* bc, const double* bh, const double* wid
 
 }  // namespace EIGENFEAT_TIER
 
-EIGENFEAT_DEFINE_FAMILY(RegionKernels) = {
-    EIGENFEAT_TIER::secular_sums,         EIGENFEAT_TIER::survey,
-    EIGENFEAT_TIER::definite_at,          EIGENFEAT_TIER::box_fall,
-    EIGENFEAT_TIER::dot_and_size,         EIGENFEAT_TIER::weighted_square,
-    EIGENFEAT_TIER::quadratic_difference, EIGENFEAT_TIER::add_linear_difference};
+EIGENFEAT_DEFINE_FAMILY(RegionKernels) = [] {
+  RegionKernels table{};
+  table.secular_sums = EIGENFEAT_TIER::secular_sums;
+  table.survey = EIGENFEAT_TIER::survey;
+  table.definite_at = EIGENFEAT_TIER::definite_at;
+  table.box_fall = EIGENFEAT_TIER::box_fall;
+  table.dot_and_size = EIGENFEAT_TIER::dot_and_size;
+  table.weighted_square = EIGENFEAT_TIER::weighted_square;
+  table.quadratic_difference = EIGENFEAT_TIER::quadratic_difference;
+  table.add_linear_difference = EIGENFEAT_TIER::add_linear_difference;
+  return table;
+}();
 
 }  // namespace eigenfeat

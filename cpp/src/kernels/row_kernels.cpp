@@ -50,11 +50,21 @@ void add_scaled(const T* __restrict source, index_t n, const double* __restrict 
 
 }  // namespace EIGENFEAT_TIER
 
-EIGENFEAT_DEFINE_FAMILY(RowKernels<float>) = {
-    EIGENFEAT_TIER::accumulate<float>, EIGENFEAT_TIER::centre<float, float>,
-    EIGENFEAT_TIER::centre<float, float>, EIGENFEAT_TIER::add_scaled<float>};
-EIGENFEAT_DEFINE_FAMILY(RowKernels<double>) = {
-    EIGENFEAT_TIER::accumulate<double>, EIGENFEAT_TIER::centre<double, double>,
-    EIGENFEAT_TIER::centre<double, float>, EIGENFEAT_TIER::add_scaled<double>};
+EIGENFEAT_DEFINE_FAMILY(RowKernels<float>) = [] {
+  RowKernels<float> table{};
+  table.accumulate = EIGENFEAT_TIER::accumulate<float>;
+  table.centre = EIGENFEAT_TIER::centre<float, float>;
+  table.centre_to_float = EIGENFEAT_TIER::centre<float, float>;
+  table.add_scaled = EIGENFEAT_TIER::add_scaled<float>;
+  return table;
+}();
+EIGENFEAT_DEFINE_FAMILY(RowKernels<double>) = [] {
+  RowKernels<double> table{};
+  table.accumulate = EIGENFEAT_TIER::accumulate<double>;
+  table.centre = EIGENFEAT_TIER::centre<double, double>;
+  table.centre_to_float = EIGENFEAT_TIER::centre<double, float>;
+  table.add_scaled = EIGENFEAT_TIER::add_scaled<double>;
+  return table;
+}();
 
 }  // namespace eigenfeat

@@ -25,9 +25,18 @@
 #define EIGENFEAT_TIER baseline
 #endif
 
+// Tables are constants: code that ran when the library is loaded would be the tier's.
+#if defined(__clang__)
+#define EIGENFEAT_CONSTANT [[clang::require_constant_initialization]]
+#elif defined(__GNUC__) && __GNUC__ >= 10
+#define EIGENFEAT_CONSTANT __constinit
+#else
+#define EIGENFEAT_CONSTANT
+#endif
+
 #define EIGENFEAT_DEFINE_FAMILY(...) \
   template <>                        \
-  const __VA_ARGS__ Compiled<__VA_ARGS__>::EIGENFEAT_TIER
+  EIGENFEAT_CONSTANT const __VA_ARGS__ Compiled<__VA_ARGS__>::EIGENFEAT_TIER
 
 #if defined(__GNUC__)
 #define EIGENFEAT_INLINE inline __attribute__((always_inline))

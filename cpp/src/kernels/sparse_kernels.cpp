@@ -60,11 +60,20 @@ void multiply_some_rows(const CompactRows<T>& x, index_t begin, index_t end,
 
 }  // namespace EIGENFEAT_TIER
 
-EIGENFEAT_DEFINE_FAMILY(SparseKernels<float, float>) = {
-    EIGENFEAT_TIER::multiply_some_rows<float, float>};
-EIGENFEAT_DEFINE_FAMILY(SparseKernels<float, double>) = {
-    EIGENFEAT_TIER::multiply_some_rows<float, double>};
-EIGENFEAT_DEFINE_FAMILY(SparseKernels<double, double>) = {
-    EIGENFEAT_TIER::multiply_some_rows<double, double>};
+EIGENFEAT_DEFINE_FAMILY(SparseKernels<float, float>) = [] {
+  SparseKernels<float, float> table{};
+  table.multiply = EIGENFEAT_TIER::multiply_some_rows<float, float>;
+  return table;
+}();
+EIGENFEAT_DEFINE_FAMILY(SparseKernels<float, double>) = [] {
+  SparseKernels<float, double> table{};
+  table.multiply = EIGENFEAT_TIER::multiply_some_rows<float, double>;
+  return table;
+}();
+EIGENFEAT_DEFINE_FAMILY(SparseKernels<double, double>) = [] {
+  SparseKernels<double, double> table{};
+  table.multiply = EIGENFEAT_TIER::multiply_some_rows<double, double>;
+  return table;
+}();
 
 }  // namespace eigenfeat

@@ -173,15 +173,29 @@ void add_and_clear(T factor, T* __restrict x, index_t n, T* __restrict w) {
 
 }  // namespace EIGENFEAT_TIER
 
-EIGENFEAT_DEFINE_FAMILY(SvmKernels<float>) = {
-    EIGENFEAT_TIER::kWidth<float>,         EIGENFEAT_TIER::row_scores<float>,
-    EIGENFEAT_TIER::add_row<float, float>, EIGENFEAT_TIER::add_row<float, double>,
-    EIGENFEAT_TIER::count_row<float>,      EIGENFEAT_TIER::sum_of_squares<float>,
-    EIGENFEAT_TIER::add_and_clear<float>,  EIGENFEAT_TIER::masked_greatest<float>};
-EIGENFEAT_DEFINE_FAMILY(SvmKernels<double>) = {
-    EIGENFEAT_TIER::kWidth<double>,          EIGENFEAT_TIER::row_scores<double>,
-    EIGENFEAT_TIER::add_row<double, double>, EIGENFEAT_TIER::add_row<double, double>,
-    EIGENFEAT_TIER::count_row<double>,       EIGENFEAT_TIER::sum_of_squares<double>,
-    EIGENFEAT_TIER::add_and_clear<double>,   EIGENFEAT_TIER::masked_greatest<double>};
+EIGENFEAT_DEFINE_FAMILY(SvmKernels<float>) = [] {
+  SvmKernels<float> table{};
+  table.unit = EIGENFEAT_TIER::kWidth<float>;
+  table.row_scores = EIGENFEAT_TIER::row_scores<float>;
+  table.add_row = EIGENFEAT_TIER::add_row<float, float>;
+  table.add_row_in_double = EIGENFEAT_TIER::add_row<float, double>;
+  table.count_row = EIGENFEAT_TIER::count_row<float>;
+  table.sum_of_squares = EIGENFEAT_TIER::sum_of_squares<float>;
+  table.add_and_clear = EIGENFEAT_TIER::add_and_clear<float>;
+  table.masked_greatest = EIGENFEAT_TIER::masked_greatest<float>;
+  return table;
+}();
+EIGENFEAT_DEFINE_FAMILY(SvmKernels<double>) = [] {
+  SvmKernels<double> table{};
+  table.unit = EIGENFEAT_TIER::kWidth<double>;
+  table.row_scores = EIGENFEAT_TIER::row_scores<double>;
+  table.add_row = EIGENFEAT_TIER::add_row<double, double>;
+  table.add_row_in_double = EIGENFEAT_TIER::add_row<double, double>;
+  table.count_row = EIGENFEAT_TIER::count_row<double>;
+  table.sum_of_squares = EIGENFEAT_TIER::sum_of_squares<double>;
+  table.add_and_clear = EIGENFEAT_TIER::add_and_clear<double>;
+  table.masked_greatest = EIGENFEAT_TIER::masked_greatest<double>;
+  return table;
+}();
 
 }  // namespace eigenfeat

@@ -241,11 +241,19 @@ void four_row_scores_by_class(const T* x, index_t stride, index_t n, const T* w,
 
 }  // namespace EIGENFEAT_TIER
 
-EIGENFEAT_DEFINE_FAMILY(SvmPassKernels<float>) = {
-    EIGENFEAT_TIER::is_by_feature<float>, EIGENFEAT_TIER::four_row_scores_by_class<float>,
-    EIGENFEAT_TIER::four_row_scores_by_feature<float>};
-EIGENFEAT_DEFINE_FAMILY(SvmPassKernels<double>) = {
-    EIGENFEAT_TIER::is_by_feature<double>, EIGENFEAT_TIER::four_row_scores_by_class<double>,
-    EIGENFEAT_TIER::four_row_scores_by_feature<double>};
+EIGENFEAT_DEFINE_FAMILY(SvmPassKernels<float>) = [] {
+  SvmPassKernels<float> table{};
+  table.is_by_feature = EIGENFEAT_TIER::is_by_feature<float>;
+  table.four_row_scores_by_class = EIGENFEAT_TIER::four_row_scores_by_class<float>;
+  table.four_row_scores_by_feature = EIGENFEAT_TIER::four_row_scores_by_feature<float>;
+  return table;
+}();
+EIGENFEAT_DEFINE_FAMILY(SvmPassKernels<double>) = [] {
+  SvmPassKernels<double> table{};
+  table.is_by_feature = EIGENFEAT_TIER::is_by_feature<double>;
+  table.four_row_scores_by_class = EIGENFEAT_TIER::four_row_scores_by_class<double>;
+  table.four_row_scores_by_feature = EIGENFEAT_TIER::four_row_scores_by_feature<double>;
+  return table;
+}();
 
 }  // namespace eigenfeat

@@ -340,11 +340,19 @@ void tile_products(const T* tile, index_t stride, index_t rows, index_t columns,
 
 }  // namespace EIGENFEAT_TIER
 
-EIGENFEAT_DEFINE_FAMILY(TileKernels<float>) = {EIGENFEAT_TIER::kWidth<float>,
-                                               EIGENFEAT_TIER::tile_scores<float>,
-                                               EIGENFEAT_TIER::tile_products<float>};
-EIGENFEAT_DEFINE_FAMILY(TileKernels<double>) = {EIGENFEAT_TIER::kWidth<double>,
-                                                EIGENFEAT_TIER::tile_scores<double>,
-                                                EIGENFEAT_TIER::tile_products<double>};
+EIGENFEAT_DEFINE_FAMILY(TileKernels<float>) = [] {
+  TileKernels<float> table{};
+  table.unit = EIGENFEAT_TIER::kWidth<float>;
+  table.scores = EIGENFEAT_TIER::tile_scores<float>;
+  table.products = EIGENFEAT_TIER::tile_products<float>;
+  return table;
+}();
+EIGENFEAT_DEFINE_FAMILY(TileKernels<double>) = [] {
+  TileKernels<double> table{};
+  table.unit = EIGENFEAT_TIER::kWidth<double>;
+  table.scores = EIGENFEAT_TIER::tile_scores<double>;
+  table.products = EIGENFEAT_TIER::tile_products<double>;
+  return table;
+}();
 
 }  // namespace eigenfeat

@@ -49,9 +49,17 @@ void adam(const AdamStep<T>& step, const T* __restrict gradient, index_t n, T* _
 
 }  // namespace EIGENFEAT_TIER
 
-EIGENFEAT_DEFINE_FAMILY(TrainingKernels<float>) = {EIGENFEAT_TIER::wave_slopes<float>,
-                                                   EIGENFEAT_TIER::adam<float>};
-EIGENFEAT_DEFINE_FAMILY(TrainingKernels<double>) = {EIGENFEAT_TIER::wave_slopes<double>,
-                                                    EIGENFEAT_TIER::adam<double>};
+EIGENFEAT_DEFINE_FAMILY(TrainingKernels<float>) = [] {
+  TrainingKernels<float> table{};
+  table.wave_slopes = EIGENFEAT_TIER::wave_slopes<float>;
+  table.adam = EIGENFEAT_TIER::adam<float>;
+  return table;
+}();
+EIGENFEAT_DEFINE_FAMILY(TrainingKernels<double>) = [] {
+  TrainingKernels<double> table{};
+  table.wave_slopes = EIGENFEAT_TIER::wave_slopes<double>;
+  table.adam = EIGENFEAT_TIER::adam<double>;
+  return table;
+}();
 
 }  // namespace eigenfeat

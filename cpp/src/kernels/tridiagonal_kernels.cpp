@@ -166,6 +166,10 @@ void tridiagonalise(double* a, index_t d, double* diagonal, double* off, double*
 
 }  // namespace EIGENFEAT_TIER
 
-EIGENFEAT_DEFINE_FAMILY(TridiagonalKernels) = {EIGENFEAT_TIER::tridiagonalise};
+EIGENFEAT_DEFINE_FAMILY(TridiagonalKernels) = [] {
+  TridiagonalKernels table{};
+  table.reduce = EIGENFEAT_TIER::tridiagonalise;
+  return table;
+}();
 
 }  // namespace eigenfeat

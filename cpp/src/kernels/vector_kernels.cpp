@@ -70,13 +70,26 @@ void add_squares(const double* __restrict x, index_t n, double* __restrict y) {
 
 }  // namespace EIGENFEAT_TIER
 
-EIGENFEAT_DEFINE_FAMILY(VectorKernels<float>) = {EIGENFEAT_TIER::add_multiple<float>,
-                                                 EIGENFEAT_TIER::add_weighted_squares<float>,
-                                                 EIGENFEAT_TIER::flush<float>};
-EIGENFEAT_DEFINE_FAMILY(VectorKernels<double>) = {EIGENFEAT_TIER::add_multiple<double>,
-                                                  EIGENFEAT_TIER::add_weighted_squares<double>,
-                                                  EIGENFEAT_TIER::flush<double>};
-EIGENFEAT_DEFINE_FAMILY(SumKernels) = {EIGENFEAT_TIER::dot, EIGENFEAT_TIER::largest_magnitude,
-                                       EIGENFEAT_TIER::add_squares};
+EIGENFEAT_DEFINE_FAMILY(VectorKernels<float>) = [] {
+  VectorKernels<float> table{};
+  table.add_multiple = EIGENFEAT_TIER::add_multiple<float>;
+  table.add_weighted_squares = EIGENFEAT_TIER::add_weighted_squares<float>;
+  table.flush = EIGENFEAT_TIER::flush<float>;
+  return table;
+}();
+EIGENFEAT_DEFINE_FAMILY(VectorKernels<double>) = [] {
+  VectorKernels<double> table{};
+  table.add_multiple = EIGENFEAT_TIER::add_multiple<double>;
+  table.add_weighted_squares = EIGENFEAT_TIER::add_weighted_squares<double>;
+  table.flush = EIGENFEAT_TIER::flush<double>;
+  return table;
+}();
+EIGENFEAT_DEFINE_FAMILY(SumKernels) = [] {
+  SumKernels table{};
+  table.dot = EIGENFEAT_TIER::dot;
+  table.largest_magnitude = EIGENFEAT_TIER::largest_magnitude;
+  table.add_squares = EIGENFEAT_TIER::add_squares;
+  return table;
+}();
 
 }  // namespace eigenfeat

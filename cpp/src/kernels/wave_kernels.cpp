@@ -110,7 +110,15 @@ void expand_row(Wave wave, const int* powers, index_t n_powers, const T* p, inde
 
 }  // namespace EIGENFEAT_TIER
 
-EIGENFEAT_DEFINE_FAMILY(WaveKernels<float>) = {EIGENFEAT_TIER::expand_row<float>};
-EIGENFEAT_DEFINE_FAMILY(WaveKernels<double>) = {EIGENFEAT_TIER::expand_row<double>};
+EIGENFEAT_DEFINE_FAMILY(WaveKernels<float>) = [] {
+  WaveKernels<float> table{};
+  table.expand_row = EIGENFEAT_TIER::expand_row<float>;
+  return table;
+}();
+EIGENFEAT_DEFINE_FAMILY(WaveKernels<double>) = [] {
+  WaveKernels<double> table{};
+  table.expand_row = EIGENFEAT_TIER::expand_row<double>;
+  return table;
+}();
 
 }  // namespace eigenfeat

@@ -269,11 +269,21 @@ void wave_squares(const WaveTile<T>& tile, index_t n_directions, const double* w
 
 }  // namespace EIGENFEAT_TIER
 
-EIGENFEAT_DEFINE_FAMILY(WaveProductKernels<float>) = {
-    EIGENFEAT_TIER::kWidth<float>, EIGENFEAT_TIER::wave_scores<float>,
-    EIGENFEAT_TIER::wave_products<float>, EIGENFEAT_TIER::wave_squares<float>};
-EIGENFEAT_DEFINE_FAMILY(WaveProductKernels<double>) = {
-    EIGENFEAT_TIER::kWidth<double>, EIGENFEAT_TIER::wave_scores<double>,
-    EIGENFEAT_TIER::wave_products<double>, EIGENFEAT_TIER::wave_squares<double>};
+EIGENFEAT_DEFINE_FAMILY(WaveProductKernels<float>) = [] {
+  WaveProductKernels<float> table{};
+  table.unit = EIGENFEAT_TIER::kWidth<float>;
+  table.scores = EIGENFEAT_TIER::wave_scores<float>;
+  table.products = EIGENFEAT_TIER::wave_products<float>;
+  table.squares = EIGENFEAT_TIER::wave_squares<float>;
+  return table;
+}();
+EIGENFEAT_DEFINE_FAMILY(WaveProductKernels<double>) = [] {
+  WaveProductKernels<double> table{};
+  table.unit = EIGENFEAT_TIER::kWidth<double>;
+  table.scores = EIGENFEAT_TIER::wave_scores<double>;
+  table.products = EIGENFEAT_TIER::wave_products<double>;
+  table.squares = EIGENFEAT_TIER::wave_squares<double>;
+  return table;
+}();
 
 }  // namespace eigenfeat

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "eigenfeat/parallel.hpp"
+#include "eigenfeat/tier.hpp"
 #include "eigenfeat/vector.hpp"
 #include "pencil/pencil_item.hpp"
 
@@ -74,6 +75,34 @@ void check_solution(const PencilSolution<T>& s, index_t n, index_t m, index_t d)
               s.status.size == n,
           "solution", "arrays that fit the batch", "other sizes");
 }
+
+// The cost model of choose_solver. Seconds times 10^10 of one pencil on one core (Zen 5), fitted to
+// bench/solver_choice.py for d from 50 to 2,000; only their ratios matter.
+struct SolverCosts {
+  Tier tier;
+  double full_d3, full_d2;  // full: full_d3 d^3 + full_d2 d^2
+  // syevr finds part of a spectrum by bisection and inverse iteration, which costs per vector; all
+  // of it costs little more than sygvd: subset_d3 d^3 + subset_d2 d^2 + subset_dm d m, m < d, or
+  // subset_of_all times full.
+  double subset_d3, subset_d2, subset_dm, subset_of_all;
+  // krylov: columns_m m + columns_1 columns of column_d2 d^2 + column_d d each, and the inverse
+  // factor, inverse_d3 d^3 + inverse_d2 d^2, shared by the items of a denominator. Columns are in
+  // equivalents of products, orthogonalisation included: of narrow blocks they are fewer, for many
+  // vectors more. How many a pencil needs depends on its spectrum, which is not known here.
+  double columns_m, columns_1, column_d2, column_d, inverse_d3, inverse_d2;
+};
+
+// clang-format off
+constexpr SolverCosts kSolverCosts[] = {
+    //                full          subset                  of all columns     column       inverse
+    {Tier::baseline, 1.51, 1505.0, 1.15, 382.0, 6200.0, 1.2, 1.53, 24.0, 8.3, 2414.0, 0.7, 53.0},
+    {Tier::v3,       1.51, 1505.0, 1.15, 382.0, 6200.0, 1.2, 1.53, 24.0, 8.3, 2414.0, 0.7, 53.0},
+    {Tier::v4,       1.51, 1505.0, 1.15, 382.0, 6200.0, 1.2, 1.11, 30.8, 8.3, 2414.0, 0.7, 53.0},
+};
+// clang-format on
+static_assert(kSolverCosts[0].tier == Tier::baseline && kSolverCosts[1].tier == Tier::v3 &&
+                  kSolverCosts[2].tier == Tier::v4,
+              "a row for each tier, in its place");
 
 // One call of solve_pencils.
 template <class T>
@@ -245,22 +274,31 @@ class Batch {
 }  // namespace
 
 Solver choose_solver(index_t d, index_t n_vectors, double items_per_denominator) {
-  // Seconds times 10^10 on one core (Zen 5), fitted to bench/solver_choice.py with each set of
-  // instructions, d from 50 to 2,000; only their ratios matter. syevr finds part of a spectrum by
-  // bisection and inverse iteration, which costs per vector; all of it costs little more than sygvd.
-  // Krylov's columns are its products' equivalents, orthogonalisation included: of narrow blocks they
-  // are fewer, for many vectors more. How many a pencil needs depends on its spectrum, which is not
-  // known here.
+  const SolverCosts& cost = kSolverCosts[static_cast<std::size_t>(tier_in_use())];
   const double n = static_cast<double>(d), m = static_cast<double>(n_vectors);
   const double n2 = n * n, n3 = n2 * n;
   const double share = 1.0 / std::max(items_per_denominator, 1.0);
-  const double full = 1.51 * n3 + 1505.0 * n2;
-  const double subset = n_vectors == d ? 1.2 * full : 1.15 * n3 + 382.0 * n2 + 6200.0 * n * m;
-  const bool narrow = kernels<NarrowKernels<double>>().narrowest < kLane<double>;
-  const double columns = narrow ? 1.53 * m + 24.0 : 1.11 * m + 30.8;
-  const double krylov = columns * (8.3 * n2 + 2414.0 * n) + share * (0.7 * n3 + 53.0 * n2);
+  const double full = cost.full_d3 * n3 + cost.full_d2 * n2;
+  const double subset = n_vectors == d
+                            ? cost.subset_of_all * full
+                            : cost.subset_d3 * n3 + cost.subset_d2 * n2 + cost.subset_dm * n * m;
+  const double columns = cost.columns_m * m + cost.columns_1;
+  const double krylov = columns * (cost.column_d2 * n2 + cost.column_d * n) +
+                        share * (cost.inverse_d3 * n3 + cost.inverse_d2 * n2);
   if (krylov_fits(d, n_vectors) && krylov < subset && krylov < full) return Solver::krylov;
   return subset < full ? Solver::subset : Solver::full;
+}
+
+template <class T>
+bool is_positive_definite(MatrixView<const T> matrix, VectorView<const T> shifts, int n_threads) {
+  require(matrix.rows >= 1 && matrix.rows == matrix.cols && matrix.is_row_major(), "matrix",
+          "a row-major (d, d) matrix with d at least 1",
+          "(" + std::to_string(matrix.rows) + ", " + std::to_string(matrix.cols) + ")");
+  require(shifts.size == matrix.rows, "shifts", std::to_string(matrix.rows) + " entries",
+          std::to_string(shifts.size));
+  Factor<T> factor;
+  factorise(matrix, shifts, false, n_threads, factor);
+  return factor.status == Status::ok;
 }
 
 template <class T>
@@ -304,6 +342,8 @@ void solve_pencils(const PencilProblem<T>& problem, const PencilOptions& options
   Batch<T>(problem, options, solution).run();
 }
 
+template bool is_positive_definite<float>(MatrixView<const float>, VectorView<const float>, int);
+template bool is_positive_definite<double>(MatrixView<const double>, VectorView<const double>, int);
 template double pencil_bytes<float>(index_t, index_t, index_t, const PencilOptions&);
 template double pencil_bytes<double>(index_t, index_t, index_t, const PencilOptions&);
 template void solve_pencils<float>(const PencilProblem<float>&, const PencilOptions&,

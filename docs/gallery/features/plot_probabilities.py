@@ -42,7 +42,7 @@ for (above, below), (name, model) in zip(axes.T, models.items(), strict=True):
     proba = model.fit(X_train, y_train).predict_proba(X_test)
     correct = model.predict(X_test) == y_test
     CalibrationDisplay.from_predictions(correct, proba.max(axis=1), n_bins=8, ax=above)
-    below.hist(proba.max(axis=1), bins=8, range=(0, 1), rwidth=0.9, color="0.7")
+    below.hist(proba.max(axis=1), bins=8, range=(0, 1), rwidth=0.9, color="0.7", log=True)
     above.set(title=f"{name}\nlog loss {log_loss(y_test, proba):.3f}", xlabel="", ylabel="")
     above.get_legend().remove()
     below.set(xlabel="probability of the predicted class")

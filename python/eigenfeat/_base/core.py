@@ -5,6 +5,11 @@ Whoever first asks for ``eigenfeat._core`` is led here by the package's ``__geta
 The core looks for ``scipy_openblas32`` in the folder that holds this package. pip may install the
 two apart (``--user``, ``--target``, virtual environments that see the system's packages); then the
 library is loaded by its path first, and the loader finds it by name.
+
+Threads of an OpenMP runtime wait for work by spinning, by default, which takes the cores of other
+programs. A runtime reads its settings when it is loaded: where the user has set none, the one that
+the core brings is told that threads sleep soon. Runtimes that are there already are not concerned,
+nor those that come later.
 """
 
 from __future__ import annotations
@@ -12,6 +17,8 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -21,11 +28,33 @@ if TYPE_CHECKING:
 
 __all__ = ["core", "load_core"]
 
+# libgomp spins GOMP_SPINCOUNT times, some 50 microseconds, and LLVM's runtime KMP_BLOCKTIME ms.
+_SLEEP = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "2000", "KMP_BLOCKTIME": "0"}
+
 
 def load_core() -> ModuleType:
     """Import ``eigenfeat._core``; raises its ImportError where no such BLAS is installed."""
     if sys.platform == "win32":
         _show_windows_the_blas()
+    with _sleeping_threads():
+        return _imported()
+
+
+@contextmanager
+def _sleeping_threads() -> Iterator[None]:
+    """Set how threads wait in the environment, for runtimes that are loaded in the block."""
+    if any(name in os.environ for name in _SLEEP):
+        yield
+        return
+    os.environ.update(_SLEEP)
+    try:
+        yield
+    finally:
+        for name in _SLEEP:
+            os.environ.pop(name, None)
+
+
+def _imported() -> ModuleType:
     try:
         return import_module("eigenfeat._core")
     except ImportError as error:

@@ -67,6 +67,7 @@ def take_names(estimator: Estimator, source: Any) -> None:
     """Number and names, if there are any, of the columns of moments or of another estimator."""
     estimator.n_features_in_ = source.n_features_in_
     for name in ("feature_names_in_", "file_layout_"):
+        value = getattr(source, name, None)  # before it is taken away: both may be the same
         estimator.__dict__.pop(name, None)
-        if (value := getattr(source, name, None)) is not None:
+        if value is not None:
             setattr(estimator, name, value)

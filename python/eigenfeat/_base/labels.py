@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,12 +13,12 @@ import numpy.typing as npt
 
 from eigenfeat._base.lazy import cached_property
 from eigenfeat._base.types import DType, Labels
-from eigenfeat._base.validation import show
+from eigenfeat._base.validation import counted, refuse_complex, show
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-__all__ = ["LabelTable", "UnknownClassError", "check_two_labels", "label_dtype"]
+__all__ = ["LabelTable", "UnknownClassError", "check_two_labels", "label_dtype", "plain_labels"]
 
 WIDE_ENOUGH, SMALL_ENOUGH = 32, 4096  # letters of a label, bytes of all; see `label_dtype`
 
@@ -83,7 +84,7 @@ class LabelTable:
 
         Errors count rows from `start`.
         """
-        array = _label_array(y, "y")
+        array = _label_array(y, "y", start)
         if len(array) != n:
             raise ValueError(f"y: expected {n} labels, one per row, got {len(array)}")
         distinct, codes = _distinct(array, "y", start)
@@ -102,7 +103,8 @@ class LabelTable:
                 f"{name}: expected labels in {show(self.classes.tolist())}, got {show(unseen[0])}"
             )
         _check_order(self.labels, unseen, name)
-        return LabelTable(self.labels + unseen, _common_dtype(self.dtype, dtype))
+        labels = self.labels + unseen
+        return LabelTable(labels, _common_dtype(self.dtype, dtype, labels))
 
     def to_json(self) -> dict[str, object]:
         """The table as JSON can hold it; bytes as Latin-1 text."""
@@ -121,9 +123,14 @@ class LabelTable:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> LabelTable:
         """What `to_json` made; ValueError, KeyError or TypeError for anything else."""
-        labels = tuple(_label_from_json(kind, value) for kind, value in data["values"])
-        dtype = None if data["dtype"] is None else label_dtype(data["dtype"], labels)
-        table = cls(labels, dtype, bool(data["fixed"]))
+        labels = [_label_from_json(kind, value) for kind, value in data["values"]]
+        return cls.restored(labels, data["dtype"], bool(data["fixed"]))
+
+    @classmethod
+    def restored(cls, labels: Sequence[Any], dtype: str | None, fixed: bool) -> LabelTable:
+        """A table of its parts; ValueError or TypeError unless the labels fit the dtype."""
+        kind = None if dtype is None else label_dtype(dtype, labels)
+        table = cls(tuple(labels), kind, fixed)
         if len(table._index) != len(labels) or len(table.classes) != len(labels):
             raise ValueError("labels occur twice")
         return table
@@ -171,17 +178,180 @@ def _label_from_json(kind: str, value: Any) -> Hashable:
     return value
 
 
-def _label_array(y: Any, name: str) -> npt.NDArray[Any]:
+def plain_labels(y: Any, name: str = "y", start: int = 0, what: str = "label") -> Any:
+    """Labels of any kind as a NumPy array of exactly these values, where they are one column.
+
+    Whole numbers, booleans and text are such in columns of pandas, Polars and Arrow (nullable,
+    categorical), in arrays of objects and of NumPy's StringDType, and in lists. Numbers get the
+    type int64, or uint64 where they need it; text is of objects unless it was an array of text.
+    What has more than one column, or is no array at all, comes back as it is.
+
+    Parameters
+    ----------
+    y : object
+    name, what : str
+        What messages call the argument, and an entry.
+    start : int
+        Row that the first one is called.
+
+    Raises
+    ------
+    ValueError
+        If labels are missing (NaN, None, NaT, pandas.NA, masked), complex, whole numbers beyond 64
+        bits, or of several kinds.
+    """
+    if y is None or isinstance(y, (str, bytes)):
+        return y
+    if isinstance(y, np.ma.MaskedArray):
+        mask = np.ma.getmaskarray(y)
+        if mask.ndim:
+            hidden = np.any(mask.reshape(len(mask), -1), axis=1)
+            _refuse_missing(np.asarray(hidden), name, start, what)
+        y = y.data
+    if isinstance(y, (list, tuple)):
+        return _of_list(y, name, start, what)
+    if not isinstance(y, np.ndarray):
+        if getattr(y, "ndim", 1) == 2 and np.shape(y)[1] == 1 and hasattr(y, "columns"):
+            column = plain_labels(y[y.columns[0]], name, start, what)
+            return column[:, None]
+        if getattr(y, "ndim", 1) != 1:
+            return y
+        convert = next((f for f in _LISTS if hasattr(y, f)), None)
+        dtype = getattr(y, "dtype", None)
+        if convert is None or isinstance(dtype, np.dtype):
+            try:
+                y = np.asarray(y)
+            except (TypeError, ValueError):
+                return y
+        else:
+            values = _objects(getattr(y, convert)())
+            plain = _of_objects(values, name, start, what)
+            kept = getattr(dtype, "numpy_dtype", None)
+            exact = plain.dtype.kind in "iuf" and getattr(kept, "kind", "") == plain.dtype.kind
+            return plain.astype(kept) if exact else plain
+    return _of_array(y, name, start, what)
+
+
+_LISTS = ("to_pylist", "to_list", "tolist")  # of Arrow, of pandas and Polars, of extension arrays
+
+
+def _objects(values: Sequence[Any]) -> npt.NDArray[Any]:
+    """(n,) array of objects, whatever they are."""
+    return np.fromiter(values, dtype=object, count=len(values))
+
+
+def _of_list(y: Sequence[Any], name: str, start: int, what: str) -> Any:
+    """A list as NumPy converts it, where that changes no label; it makes 1 and "1" the same."""
+    if any(isinstance(label, (list, tuple, np.ndarray)) and np.ndim(label) for label in y[:1]):
+        return y
     try:
-        array = np.asarray(y)
-    except ValueError:
+        plain = _of_objects(_objects(y), name, start, what)
+    except TypeError:
+        return y
+    if plain.dtype.kind == "O" and all(type(label) is str for label in y):
+        return np.asarray(y) if len(y) else y
+    return plain
+
+
+def _of_array(array: npt.NDArray[Any], name: str, start: int, what: str) -> npt.NDArray[Any]:
+    refuse_complex(array.dtype, name, f"{array.dtype} as {what}s")
+    column = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+    if column.ndim != 1:
+        return array
+    if column.dtype.kind == "f" and what == "label":
+        _refuse_missing(np.isnan(column), name, start, what)
+    elif column.dtype.kind in "mM":
+        _refuse_missing(np.isnat(column), name, start, what)
+    elif column.dtype.kind in "OT":
+        plain = _of_objects(column.astype(object), name, start, what)
+        return plain if array.ndim == 1 else plain[:, None]
+    return array
+
+
+def _of_objects(objects: npt.NDArray[Any], name: str, start: int, what: str) -> npt.NDArray[Any]:
+    """Numbers of 64 bits, booleans, or text as objects; objects of other kinds as they are."""
+    values = objects.tolist()
+    types = set(map(type, values))
+    if not types <= _NEVER_MISSING:
+        missing = np.fromiter(map(_is_missing, values), dtype=bool, count=len(values))
+        _refuse_missing(missing, name, start, what)
+    kinds = {_kind(one) for one in types}
+    if kinds == {bool}:
+        return np.array(values, dtype=bool)
+    if kinds == {int}:
+        return _whole_numbers(values, name, start)
+    if kinds == {float} or (
+        kinds == {int, float} and all(_kind(type(v)) is float or abs(v) <= 2**53 for v in values)
+    ):
+        return np.array(values, dtype=np.float64)
+    if len(kinds) > 1 and what == "label":
+        names = sorted(one.__name__ for one in kinds)
+        raise ValueError(
+            f"{name}: expected labels that can be ordered, got a mixture of {', '.join(names)}"
+        )
+    if kinds == {str}:
+        return _objects([str(v) for v in values]) if types != {str} else objects
+    if complex in kinds:
+        refuse_complex(np.dtype(complex), name, f"complex numbers as {what}s")
+    return objects
+
+
+_NEVER_MISSING = {bool, int, str, bytes, np.bool_, np.int64, np.int32, np.uint64, np.str_}
+_KINDS: tuple[tuple[tuple[type[Any], ...], type[Any]], ...] = (
+    ((bool, np.bool_), bool),
+    ((int, np.integer), int),
+    ((float, np.floating), float),
+    ((complex, np.complexfloating), complex),
+    ((str,), str),
+    ((bytes,), bytes),
+)
+
+
+def _kind(one: type[Any]) -> type[Any]:
+    """The plain type that labels of a type are of."""
+    return next((plain for those, plain in _KINDS if issubclass(one, those)), one)
+
+
+def _whole_numbers(values: list[Any], name: str, start: int) -> npt.NDArray[Any]:
+    low, high = min(values), max(values)
+    if low >= -(2**63) and high < 2**63:
+        return np.array(values, dtype=np.int64)
+    if low >= 0 and high < 2**64:
+        return np.array(values, dtype=np.uint64)
+    worst = high if high >= 2**63 else low
+    raise ValueError(
+        f"{name}: expected whole numbers of at most 64 bits, got {worst} in row "
+        f"{start + values.index(worst)}; make them text"
+    )
+
+
+def _is_missing(label: Any) -> bool:
+    """Whether a label is None, NaN, or a missing value of NumPy, pandas or Polars."""
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(label, (np.datetime64, np.timedelta64)):
+        return bool(np.isnat(label))
+    return isinstance(label, (float, np.floating, Decimal)) and bool(label != label)
+
+
+def _refuse_missing(missing: npt.NDArray[np.bool_], name: str, start: int, what: str) -> None:
+    count = int(np.count_nonzero(missing))
+    if count:
+        raise ValueError(
+            f"{name}: expected a {what} for every row, got {counted(count, 'missing value')}, "
+            f"the first in row {start + int(np.argmax(missing))}; leave out rows without a {what}"
+        )
+
+
+def _label_array(y: Any, name: str, start: int = 0) -> npt.NDArray[Any]:
+    try:
+        array = np.asarray(plain_labels(y, name, start))
+    except TypeError:
         array = np.empty((0, 0))
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
         raise ValueError(f"{name}: expected a 1-D array of labels, got {show(y)}")
-    if array.dtype.kind == "T":
-        array = array.astype(object)
     if array.dtype.kind not in "biufUSO":
         raise ValueError(f"{name}: expected numbers or strings, got dtype {array.dtype}")
     return array
@@ -239,11 +409,16 @@ def _check_order(known: tuple[Any, ...], unseen: tuple[Any, ...], name: str) -> 
         ) from None
 
 
-def _common_dtype(old: np.dtype[Any] | None, new: np.dtype[Any]) -> np.dtype[Any]:
+def _common_dtype(
+    old: np.dtype[Any] | None, new: np.dtype[Any], labels: tuple[Any, ...]
+) -> np.dtype[Any]:
+    """A type of exactly these labels, which are of one of both."""
     if old is None or old == new:
         return new
+    if {old.kind, new.kind} <= set("iu") and min(labels) >= 0 and max(labels) >= 2**63:
+        return np.dtype(np.uint64)
     if {old.kind, new.kind} <= set("biuf"):
         common = np.result_type(old, new)
-        exact = common.kind != "f" or "f" in (old.kind, new.kind)
-        return common if exact else np.dtype(object)
+        large = any(abs(label) > 2**53 for label in labels if type(label) is int)
+        return np.dtype(object) if common.kind == "f" and large else common
     return np.result_type(old, new) if old.kind == new.kind else np.dtype(object)

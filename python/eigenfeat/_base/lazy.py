@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, overload
 
-__all__ = ["Lazy", "ProcessLock", "cached_property"]
+__all__ = ["Lazy", "LazySolution", "ProcessLock", "cached_property"]
 
 T = TypeVar("T")
 
@@ -39,6 +39,13 @@ class Lazy(Generic[T]):
         self._value: T | None = None
         self._lock = ProcessLock()
 
+    @classmethod
+    def of(cls, value: T) -> Lazy[T]:
+        """Hold a value that is there."""
+        made = cls(lambda: value)
+        made()
+        return made
+
     def __call__(self) -> T:
         """Return the value, computing it if need be."""
         with self._lock():
@@ -59,6 +66,29 @@ class Lazy(Generic[T]):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._compute, self._value = state["compute"], state["value"]
         self._lock = ProcessLock()
+
+
+class LazySolution:
+    """Base class of estimators with ``_solution``, a `Lazy` that ``_hold(moments_)`` makes.
+
+    Copies, pickles and files have the solution itself, or None if it has not been computed.
+    """
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
+        if "_solution" in state:
+            lazy: Lazy[Any] = state["_solution"]
+            state["_solution"] = lazy() if lazy.is_ready else None
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)  # type: ignore[misc]
+        if "_solution" not in state:
+            return
+        if state["_solution"] is None:
+            self._hold(self.moments_)  # type: ignore[attr-defined]
+        else:
+            self._solution: Lazy[Any] = Lazy.of(state["_solution"])
 
 
 class cached_property(Generic[T]):  # noqa: N801, its name is that of functools's

@@ -8,12 +8,13 @@ number of threads.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.core import core
+from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.types import DType
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ _BLOCK_BYTES = 32e6
 
 
 @dataclass(eq=False)
-class SparseRows:
+class SparseRows(Saved):
     """Compressed sparse rows (n, d).
 
     Attributes
@@ -38,6 +39,13 @@ class SparseRows:
     indptr : (n + 1,) array of int64
     n_columns : int
     """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "data": "numbers n",
+        "indices": "whole n",
+        "indptr": "whole p",
+        "n_columns": "count",
+    }
 
     data: _Array
     indices: npt.NDArray[np.int32]
@@ -123,6 +131,12 @@ class SparseRows:
             np.add.at(block, (part.indices, rows), part.data)
             self.times(block, out, out_at=first, n_threads=n_threads)
         return out
+
+    def _check_loaded(self) -> None:
+        fits(self.data.dtype in (np.float32, np.float64), "SparseRows.data")
+        fits(self.indices.dtype == np.int32 and self.indptr.dtype == np.int64, "SparseRows.indices")
+        fits(len(self.indptr) > 0 and self.n_columns < 2**31, "SparseRows.indptr")
+        self.checked()
 
 
 @dataclass(eq=False)

@@ -1,66 +1,54 @@
-"""An error that names the column of text where rows should be numbers, or a missing label."""
+"""An error that names the column of text, or dates, where rows should be numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import date, time, timedelta
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["naming_text"]
+__all__ = ["ENCODE", "naming_text"]
+
+ENCODE = (
+    "encode such columns first, as skrub.tabular_pipeline(model) does, or scikit-learn's "
+    "OneHotEncoder in a make_column_transformer"
+)
 
 
 @contextmanager
-def naming_text(X: object, y: object = None) -> Iterator[None]:
-    """Name the column of `X` that holds text, or the row without a label in `y`, after an error."""
+def naming_text(X: object) -> Iterator[None]:
+    """Name the column of `X` that holds text, dates or complex numbers after an error."""
     try:
         yield
-        if None in _objects(y):
-            raise TypeError("scikit-learn lets None pass")
     except (ValueError, TypeError) as error:
         found = _first_text(X)
         if found is None:
-            row = next((i for i, label in enumerate(_objects(y)) if _is_missing(label)), None)
-            if row is None:
-                raise
+            raise
+        column, row, what, shown = found
+        if what == "complex numbers":
             raise ValueError(
-                f"y: expected a label for every row, got a missing value in row {row}; leave out "
-                "rows without a label"
+                f"X: expected real numbers, got {what} in column {column!r} ({shown} in row "
+                f"{row}). Complex data not supported"
             ) from error
-        column, row, text = found
         raise ValueError(
-            f"X: expected numbers, got text in column {column!r} ({text!r} in row {row}); encode "
-            "such columns first, as skrub.tabular_pipeline(model) does, or scikit-learn's "
-            "OneHotEncoder in a make_column_transformer"
+            f"X: expected numbers, got {what} in column {column!r} ({shown} in row {row}); {ENCODE}"
         ) from error
 
 
-def _first_text(X: Any) -> tuple[Any, int, str] | None:
-    """Column, row and text of the first column that holds text that is no number."""
+def _first_text(X: Any) -> tuple[Any, int, str, str] | None:
+    """Column, row, kind and text of the first cell that is no number."""
     for name, column in _columns(X):
         for row, value in enumerate(column.tolist()):
             if isinstance(value, str) and not _is_number(value):
-                return name, row, value if len(value) <= 40 else value[:37] + "..."
+                return name, row, "text", repr(value if len(value) <= 40 else value[:37] + "...")
+            if isinstance(value, (date, time, timedelta)) and value == value:
+                return name, row, "dates or times", str(value)[:40]
+            if isinstance(value, (complex, np.complexfloating)):
+                return name, row, "complex numbers", str(value)[:40]
     return None
-
-
-def _objects(y: Any) -> list[Any]:
-    """Labels that are objects, such as text; none if they are of another type."""
-    if not (hasattr(y, "dtype") or isinstance(y, (list, tuple))):
-        return []
-    try:
-        labels = np.asarray(y)
-    except ValueError:
-        return []
-    return labels.tolist() if labels.dtype.kind == "O" and labels.ndim == 1 else []
-
-
-def _is_missing(label: object) -> bool:
-    """Whether a label is None, NaN, or a missing value of pandas."""
-    nan = isinstance(label, (float, np.floating)) and label != label
-    return label is None or nan or type(label).__name__ in ("NAType", "NaTType")
 
 
 def _columns(X: Any) -> Iterator[tuple[Any, NDArray[Any]]]:

@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
+from eigenfeat._base.sparse_input import well_formed
+
 if TYPE_CHECKING:
     from eigenfeat._base.types import DType, Rows
 
@@ -27,11 +29,14 @@ __all__ = [
     "check_number",
     "check_path",
     "check_rows",
+    "check_unmasked",
     "check_vector",
     "check_weights",
     "check_whole",
+    "counted",
     "random_generator",
     "real_array",
+    "refuse_complex",
     "row_arguments",
     "show",
     "symmetric_matrices",
@@ -71,6 +76,35 @@ def show(value: object, limit: int = 60) -> str:
     """`value` for an error message: NumPy scalars as plain numbers, long ones cut."""
     text = repr(value.item() if isinstance(value, np.generic) else value)
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
+
+
+def counted(count: int, noun: str) -> str:
+    """Number and noun: 1 row, 2 rows."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def refuse_complex(dtype: Any, name: str, what: str = "") -> None:
+    """ValueError if numbers of this type have imaginary parts."""
+    if getattr(dtype, "kind", "") == "c":
+        raise ValueError(
+            f"{name}: expected real numbers, got {what or dtype}. Complex data not supported: pass "
+            "magnitudes, or real and imaginary parts as columns of their own"
+        )
+
+
+def check_unmasked(values: Any, name: str) -> Any:
+    """An array without its mask; ValueError if entries are masked. All else as it is."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    mask = np.ma.getmaskarray(values)
+    if mask.any():
+        first = np.argwhere(mask)[0].tolist()
+        where = ", ".join(f"{axis} {i}" for axis, i in zip(("row", "column"), first, strict=False))
+        count = counted(int(mask.sum()), "masked value")
+        raise ValueError(
+            f"{name}: expected no masked entries, got {count}, the first in {where or 'a scalar'}"
+        )
+    return values.data
 
 
 def check_dtype(dtype: npt.DTypeLike | None, name: str = "dtype") -> DType | None:
@@ -140,8 +174,6 @@ def row_arguments(rows: RealArray | CsrRows) -> dict[str, Any]:
 
 
 def _dense_rows(X: Any, name: str, dtype: np.dtype[Any] | None) -> RealArray:
-    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
-        raise ValueError(f"{name}: expected no masked entries, got a masked array")
     array = real_array(X, name, dtype)
     if array.ndim != 2:
         raise ValueError(f"{name}: expected a 2-D array (rows, columns), got shape {array.shape}")
@@ -155,35 +187,24 @@ def _has_columns(array: RealArray) -> bool:
 
 
 def _csr_rows(X: Any, name: str, dtype: np.dtype[Any] | None) -> CsrRows:
-    if X.ndim != 2:
-        raise ValueError(f"{name}: expected a 2-D sparse matrix, got shape {X.shape}")
-    csr = X.tocsr()
-    n, d = csr.shape
+    csr = well_formed(X, name).tocsr()
+    used = int(csr.indptr[-1])
     indptr = np.ascontiguousarray(csr.indptr, dtype=np.int64)
-    used = int(indptr[-1]) if len(indptr) else -1
-    well_formed = (
-        len(indptr) == n + 1
-        and indptr[0] == 0
-        and bool(np.all(indptr[1:] >= indptr[:-1]))
-        and used <= min(len(csr.indices), len(csr.data))
-    )
-    if not well_formed:
-        raise ValueError(f"{name}: expected a well-formed CSR matrix, got a malformed indptr")
     indices = np.ascontiguousarray(csr.indices[:used], dtype=np.int64)
-    if used and not (indices.min() >= 0 and indices.max() < d):
-        raise ValueError(f"{name}: expected column indices in [0, {d}), got others")
     data = np.ascontiguousarray(real_array(csr.data[:used], name, dtype))
-    return CsrRows(data, indices, indptr, int(d))
+    return CsrRows(data, indices, indptr, int(csr.shape[1]))
 
 
 def real_array(values: object, name: str, dtype: DType | None = None) -> RealArray:
     """`values` as an array of `dtype`, or of float32 if they are that, or else of float64."""
+    values = check_unmasked(values, name)
     try:
         array = np.asarray(values)
-        if array.dtype.kind not in "biuf":
-            array = _numbers_of(array, name)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name}: expected an array of real numbers, got {error}") from None
+    refuse_complex(array.dtype, name)
+    if array.dtype.kind not in "biuf":
+        array = _numbers_of(array, name)
     target = dtype or np.dtype(np.float32 if array.dtype == np.float32 else np.float64)
     with np.errstate(over="ignore"):
         converted: RealArray = array.astype(target, copy=False)
@@ -193,9 +214,15 @@ def real_array(values: object, name: str, dtype: DType | None = None) -> RealArr
 
 
 def _numbers_of(array: npt.NDArray[Any], name: str) -> npt.NDArray[np.float64]:
+    expected = f"{name}: expected an array of real numbers, got"
     if array.dtype.kind != "O":
-        raise ValueError(f"dtype {array.dtype}")
-    return array.astype(np.float64)
+        raise ValueError(f"{expected} dtype {array.dtype}")
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        if any(isinstance(value, (complex, np.complexfloating)) for value in array.flat):
+            refuse_complex(np.dtype(complex), name, "complex numbers")
+        raise ValueError(f"{expected} {error}") from None
 
 
 def _check_no_overflow(array: npt.NDArray[Any], converted: RealArray, name: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from eigenfeat._base.files import persist
+from eigenfeat._base.saved_files import FileFormatError
 from eigenfeat.moments.class_moments import ClassMoments
 
 if TYPE_CHECKING:
@@ -20,14 +20,15 @@ def write_checkpoint(
     path: str | os.PathLike[str], moments: ClassMoments, progress: Mapping[str, object]
 ) -> None:
     """Write the exact state of `moments`, and anything that JSON can hold, atomically."""
-    meta = {"moments": moments._meta(), "progress": progress}
-    persist.write(path, KIND, meta, moments._arrays())
+    moments._save_with(path, KIND, {"progress": dict(progress)})
 
 
 def read_checkpoint(path: str | os.PathLike[str]) -> tuple[ClassMoments, dict[str, Any]]:
     """Read what `write_checkpoint` wrote; FileFormatError for anything else."""
-    with persist.read(path, KIND) as file:
-        progress = file.meta["progress"]
-        if not isinstance(progress, dict):
-            raise persist.FileFormatError("it does not say how far it has come")
-        return ClassMoments._restored(file.meta["moments"], file.array), progress
+    moments, about = ClassMoments._load_with(path, KIND)
+    progress = about.get("progress")
+    if not isinstance(progress, dict):
+        raise FileFormatError(
+            f"{os.fsdecode(path)}: cannot be loaded: it does not say how far it has come"
+        )
+    return moments, progress

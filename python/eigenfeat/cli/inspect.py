@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from eigenfeat._base.files import persist
-from eigenfeat._base.labels import LabelTable
+from eigenfeat._base.saved_files import META, FileFormatError, read_arrays
 from eigenfeat._base.validation import show
 from eigenfeat.cli import checkpoint
 from eigenfeat.cli.output import Output
-from eigenfeat.models.saving import load
+from eigenfeat.models.saving import SCHEMA, load
+from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.tables import described
 
 __all__ = ["inspect"]
@@ -57,42 +58,52 @@ def _is_ours(path: Path, format: str | None) -> bool:
         return False
     try:
         with zipfile.ZipFile(path) as archive:
-            return "header.json" in archive.namelist()
+            return bool({META, SCHEMA} & set(archive.namelist()))
     except (zipfile.BadZipFile, OSError):
         return format_of(path) is None
 
 
 def _saved(path: Path) -> dict[str, Any]:
-    """What a file that `persist` wrote holds; all its checksums are compared."""
-    with persist.read(path, None) as file:
-        found: dict[str, Any] = {"kind": file.kind, "format_version": file.version}
-        size, weights = 0, None
-        for name in file.names:
-            array = file.array(name, None, None)
-            size += array.nbytes
-            weights = array if name == "weights" else weights
-        found |= {"arrays": len(file.names), "array_bytes": size}
-        meta = file.meta
-    if found["kind"] == checkpoint.KIND:
-        position = meta["progress"]["position"]
-        files = [entry["path"] for entry in meta["progress"]["identity"]["files"]]
-        found |= {"rows": position["rows"], "skipped": position["skipped"], "of_files": files}
-        meta = meta["moments"]
-    if found["kind"] in (checkpoint.KIND, "class moments"):
-        return found | _moments(meta, weights)
-    return found | _estimator(load(path))
+    """What is in a file of a model, of moments or of a checkpoint, all of which is read."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            is_model = META not in archive.namelist()
+    except zipfile.BadZipFile:
+        is_model = True
+    if is_model:
+        model = load(path)
+        return {"kind": "model"} | _estimator(model) | _versions(path)
+    with read_arrays(path, None) as file:
+        kind, about = file.kind, file.meta
+        file.skip()
+    if kind == checkpoint.KIND:
+        moments, progress = checkpoint.read_checkpoint(path)
+        try:
+            position = progress["position"]
+            files = [entry["path"] for entry in progress["identity"]["files"]]
+            found = {"rows": position["rows"], "skipped": position["skipped"], "of_files": files}
+        except (LookupError, TypeError):
+            raise FileFormatError(f"{path}: cannot be loaded: it has no position") from None
+        return {"kind": kind} | found | _moments(moments, about["moments"])
+    return {"kind": kind} | _moments(ClassMoments.load(path), about)
 
 
-def _moments(meta: dict[str, Any], weights: Any) -> dict[str, Any]:
-    labels = LabelTable.from_json(meta["labels"]).labels
-    values = [0.0] * len(labels) if weights is None else weights.tolist()
-    pairs = sorted(zip(labels, values, strict=True), key=lambda pair: pair[0])  # type: ignore[arg-type,return-value]
+def _versions(path: Path) -> dict[str, Any]:
+    """The versions that wrote a model, which has been loaded."""
+    with zipfile.ZipFile(path) as archive:
+        schema = archive.read(SCHEMA) if SCHEMA in archive.namelist() else b"{}"
+    found = json.loads(schema).get("_versions")
+    return {"versions": found} if isinstance(found, dict) else {}
+
+
+def _moments(moments: ClassMoments, meta: dict[str, Any]) -> dict[str, Any]:
+    weights = [(label, moments.weight(label)) for label in moments.classes_.tolist()]
     return {
         "features": meta["n_features"],
         **({"feature_names": meta["feature_names"]} if "feature_names" in meta else {}),
         "dtype": meta["dtype"] or "float32 of float32 rows, else float64",
-        "weight": sum(values),
-        "classes": [{"label": label, "weight": weight} for label, weight in pairs],
+        "weight": sum(weight for _, weight in weights),
+        "classes": [{"label": label, "weight": weight} for label, weight in weights],
     }
 
 

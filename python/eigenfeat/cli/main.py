@@ -111,7 +111,7 @@ def _command(
         options = SimpleNamespace(**given)
         with quiet_interrupts(given.get("json", False)):
             if models:
-                import_module("eigenfeat.models.saving")
+                import_module("skops.io")
             command: Callable[[SimpleNamespace], int]
             command = getattr(import_module(f"eigenfeat.cli.{module}"), function)
         with opt.standard_input(options, reads=reads_standard_input):

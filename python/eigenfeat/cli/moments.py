@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from eigenfeat._base.feature_names import differing_name
-from eigenfeat._base.files.persist import FileFormatError
+from eigenfeat._base.saved_files import FileFormatError
 from eigenfeat._base.validation import show
 from eigenfeat.cli.checkpoint import read_checkpoint, write_checkpoint
 from eigenfeat.cli.options import check_output, column_names, files_of, open_labelled

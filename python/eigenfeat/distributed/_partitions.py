@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.validation import show
 from eigenfeat.distributed._cluster import computed
 from eigenfeat.distributed._dask import is_array, is_collection, is_frame, is_series, module
@@ -104,7 +105,7 @@ def _column_of(frame: Any, column: Any) -> Any:
 def _read_frame(features: list[Any], target: str | None, weight: str | None, frame: Any) -> Block:
     return Block(
         frame[features].to_numpy(),
-        None if target is None else np.asarray(frame[target]),
+        None if target is None else frame[target],
         None if weight is None else np.asarray(frame[weight]),
     )
 
@@ -165,15 +166,21 @@ def _column(values: Any, name: str) -> Any:
     if values is None:
         return None
     if is_series(values):
-        values = values.map_partitions(np.asarray, meta=np.asarray(values._meta))
+        plain = np.dtype(object) if not isinstance(values.dtype, np.dtype) else values.dtype
+        values = values.map_partitions(_plain, plain, meta=np.empty(0, dtype=plain))
     if not is_collection(values):
-        here = np.asarray(values)
+        here = np.asarray(plain_labels(values) if name == "y" else values)
         # Dask cannot say how large objects are, such as labels of text of a data frame.
         chunks = -1 if here.dtype == object else "auto"
         values = module("dask.array").from_array(here, chunks=chunks)
     if not is_array(values) or values.ndim != 1:
         raise ValueError(f"{name}: expected one value a row, got {show(values)}")
     return values
+
+
+def _plain(series: Any, dtype: np.dtype[Any]) -> Any:
+    """A partition's labels as an array, nullable ones as objects."""
+    return series.to_numpy(dtype=dtype)
 
 
 def _aligned(column: Any, X: Any, name: str) -> Any:

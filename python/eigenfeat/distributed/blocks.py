@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base import threads
+from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.validation import check_number, check_whole
 from eigenfeat.distributed._cluster import computed, persisted
 from eigenfeat.distributed._dask import module
@@ -250,7 +251,8 @@ class _Pieces(RowBlocks):
     """Blocks of one partition, numbered among all rows."""
 
     def __init__(self, block: Block, start: int, block_rows: int | None) -> None:
-        self._blocks = ArrayBlocks(block.X, block.y, block.weight, block_rows)
+        y = plain_labels(block.y, start=start)
+        self._blocks = ArrayBlocks(block.X, y, block.weight, block_rows)
         self._start = start
 
     def __iter__(self) -> Iterator[Block]:

@@ -165,8 +165,8 @@ class GEMClassifier(_ClassifierOnDask, classifier.GEMClassifier):
 
     _local: ClassVar[Any] = classifier.GEMClassifier
 
-    def _gem(self, level: int, n_classes: int) -> GEM:
-        return GEM(**super()._gem(level, n_classes).get_params(deep=False))
+    def _gem(self, level: int, n_classes: int, *sizes: int | None) -> GEM:
+        return GEM(**super()._gem(level, n_classes, *sizes).get_params(deep=False))
 
 
 class GEMClassifierCV(_ClassifierOnDask, search.GEMClassifierCV):

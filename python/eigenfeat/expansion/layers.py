@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat._base.files.stored import Stored, fits
+from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.types import Floats, Labels
 from eigenfeat.expansion.features import (
     EXPANSIONS,
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DIRECTIONS",
-    "LAYER",
     "Directions",
     "Layer",
     "as_layer",
@@ -39,8 +38,17 @@ _BLOCK_BYTES = 128e6  # features of a block of rows
 _PIECE_BYTES = 4e6  # as float32, of projections in float64 that fit a cache
 
 
+DIRECTIONS = {
+    "directions": "value",
+    "offset": "numbers F",
+    "eigenvalues": "floats F",
+    "pairs": "labels F 2",
+    "ranks": "whole F",
+}  # of model files; see `saved`
+
+
 @dataclass(frozen=True, eq=False)
-class Directions:
+class Directions(Saved):
     """F directions, and where each came from.
 
     Attributes
@@ -54,6 +62,8 @@ class Directions:
     ranks : (F,) array of int
         Ranks within the pairs.
     """
+
+    _saved: ClassVar[dict[str, str]] = DIRECTIONS
 
     directions: Any
     offset: NDArray[np.float64]
@@ -90,6 +100,8 @@ class Layer(Directions):
     powers : tuple of int
     """
 
+    _saved: ClassVar[dict[str, str]] = DIRECTIONS | {"expansion": "text", "powers": "value"}
+
     expansion: str
     powers: tuple[int, ...]
 
@@ -124,6 +136,17 @@ class Layer(Directions):
             include_input=inputs is not None,
             projections=projections,
         )
+
+    def _check_loaded(self) -> None:
+        found, what = self.directions, "Layer.directions"
+        if not is_wide_columns(found):
+            fits(
+                isinstance(found, np.ndarray) and found.ndim == 2 and found.dtype.kind == "f", what
+            )
+            fits(np.isfinite(found).all(), what)
+        fits(found.shape[1] == len(self.offset), what)
+        fits(self.expansion in EXPANSIONS and type(self.powers) is tuple, "Layer.expansion")
+        check_powers(self.powers)
 
 
 class _Extractor(Protocol):
@@ -203,32 +226,3 @@ def layer_features(
     else:
         projections = project_rows(X, layers, n_threads)
     return last.features(projections, inputs)
-
-
-# ---- files ---------------------------------------------------------------------------------------
-
-
-def _check(layer: Layer) -> None:
-    found, what = layer.directions, "Layer.directions"
-    if not is_wide_columns(found):
-        fits(isinstance(found, np.ndarray) and found.ndim == 2 and found.dtype.kind == "f", what)
-        fits(np.isfinite(found).all(), what)
-    fits(found.shape[1] == len(layer.offset), what)
-    fits(layer.expansion in EXPANSIONS and type(layer.powers) is tuple, "Layer.expansion")
-    check_powers(layer.powers)
-
-
-DIRECTIONS = {
-    "directions": "value",
-    "offset": "numbers F",
-    "eigenvalues": "floats F",
-    "pairs": "labels F 2",
-    "ranks": "whole F",
-}
-LAYER = Stored(
-    "Layer",
-    Layer,
-    DIRECTIONS | {"expansion": "text", "powers": "value"},
-    _check,
-    keys={"expansion": "wave"},
-)

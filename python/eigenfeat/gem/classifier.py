@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
 from numbers import Integral, Real
@@ -13,29 +12,22 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.files.stored import Stored, fits
-from eigenfeat._base.files.values import Registry, read_object, write_object
+from eigenfeat._base.saved import fits
 from eigenfeat._base.types import ClassWeight, Floats, Pairs, RandomState, Rows
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST
-from eigenfeat.expansion.layers import LAYER
 from eigenfeat.gem.gem import GEM
 from eigenfeat.gem.steps import ClassifierSteps
-from eigenfeat.gem.version1 import classifier_state
-from eigenfeat.gem.wide_directions import WIDE_DIRECTIONS
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.linear.logit_steps import PENALTY
-from eigenfeat.linear.stored import STORED as OF_LINEAR
-from eigenfeat.pencils.stored import STORED as OF_PENCILS
 from eigenfeat.rows.callbacks import with_steps
-from eigenfeat.rows.completion import COMPLETION
 from eigenfeat.rows.out_of_core import over_blocks
 
 if TYPE_CHECKING:
     from eigenfeat.pencils.contrasts import Contrasts
     from eigenfeat.rows.blocks import RowBlocks
 
-__all__ = ["CLASSIFIER", "REGISTRY", "GEMClassifier"]
+__all__ = ["GEMClassifier"]
 
 
 class GEMClassifier(ClassifierSteps):
@@ -76,7 +68,8 @@ class GEMClassifier(ClassifierSteps):
         Number of directions per pair in the hidden layers, which have no threshold. "auto": 20, or
         fewer such that the next layer's moments take at most 2 GB; where one direction of all pairs
         is too much for that, as with 33 classes or more, ``pairs="auto"`` are random groups' there,
-        at most 600, and the moments take at most 0.5 GB.
+        at most 600, and the moments take at most 0.5 GB. There are no more directions than rows,
+        and no more of a pair than columns and the constant.
     hidden_ridge : float >= 0, "auto" or None, default=None
         Ridge of the hidden layers; None means `ridge`. On MNIST, three to four times `ridge` works.
     n_clusters : int >= 1, default=1
@@ -191,6 +184,16 @@ class GEMClassifier(ClassifierSteps):
     >>> GEMClassifier().fit(X[:1000], y[:1000]).score(X[1000:], y[1000:]) > 0.95
     True
     """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "classes_": "labels k",
+        "n_features_in_": "count",
+        "completion_": "of GaussianRows?",
+        "layers_": "many Layer",
+        "logit_": "of MultinomialLogit",
+        "penalty_": "number",
+        "temperature_": "number",
+    }
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "ridge": GEM._parameter_constraints["ridge"],
@@ -332,85 +335,19 @@ class GEMClassifier(ClassifierSteps):
         out: NDArray[Any] = self.logit_.decision_function(self._features(X, self.layers_))
         return out
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a fitted classifier to a file, without pickle, as :func:`eigenfeat.save` does.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Path of the file. An existing file is replaced once the new one is complete. A random
-            generator among the parameters is not saved: the loaded classifier has the default.
-
-        Raises
-        ------
-        ValueError
-            If a parameter or a label cannot be stored in a file; the message names it.
-        OSError
-            If the file cannot be written.
-        """
-        check_is_fitted(self, "logit_")
-        write_object(path, self, REGISTRY)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> GEMClassifier:
-        """Read a classifier written by `save`; its predictions are identical bit for bit.
-
-        Raises
-        ------
-        FileFormatError
-            If the file has another format or is damaged.
-        """
-        found: GEMClassifier = read_object(path, REGISTRY, GEMClassifier)
-        return found
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = tags.input_tags.allow_nan = True
         return tags
 
-
-# ---- files ---------------------------------------------------------------------------------------
-
-
-def _check(model: GEMClassifier) -> None:
-    """ValueError unless columns, layers and weights fit together."""
-    layers, logit = model.layers_, model.logit_
-    fits(layers, "GEMClassifier.layers_")
-    widths = [model.n_features_in_, *(layer.width for layer in layers)]
-    if model.include_input:
-        widths[-1] += widths[-2]
-    fits([layer.directions.shape[0] for layer in layers] == widths[:-1], "GEMClassifier.layers_")
-    fits(logit.coef_.shape[1] == logit.n_features_in_ == widths[-1], "GEMClassifier.logit_")
-    fits(np.array_equal(logit.classes_, model.classes_), "GEMClassifier.classes_")
-
-
-def _upgraded(state: dict[str, Any]) -> dict[str, Any]:
-    def logit(parameters: dict[str, Any]) -> MultinomialLogit:
-        model = GEMClassifier(**parameters, temperature=1.0)
-        found = model._logit(model.penalty)
-        found.penalty_, found.temperature_ = float(model.penalty), 1.0
-        return found
-
-    found = classifier_state(state, logit)
-    if "logit_" in found and "temperature_" not in found:  # written before there were any
-        given = float(found.get("penalty", 0.03))
-        found = {"temperature": 1.0, "temperature_": 1.0, "penalty_": given} | found
-    return found
-
-
-CLASSIFIER = Stored(
-    "GEMClassifier",
-    GEMClassifier,
-    {
-        "classes_": "labels k",
-        "n_features_in_": "count",
-        "completion_": "of GaussianRows?",
-        "layers_": "many Layer",
-        "logit_": "of MultinomialLogit",
-        "penalty_": "number",
-        "temperature_": "number",
-    },
-    _check,
-    upgrade=_upgraded,
-)
-REGISTRY = Registry((*OF_PENCILS, *OF_LINEAR, COMPLETION, LAYER, WIDE_DIRECTIONS, CLASSIFIER))
+    def _check_loaded(self) -> None:
+        layers, logit = self.layers_, self.logit_
+        fits(layers, "GEMClassifier.layers_")
+        widths = [self.n_features_in_, *(layer.width for layer in layers)]
+        if self.include_input:
+            widths[-1] += widths[-2]
+        fits(
+            [layer.directions.shape[0] for layer in layers] == widths[:-1], "GEMClassifier.layers_"
+        )
+        fits(logit.coef_.shape[1] == logit.n_features_in_ == widths[-1], "GEMClassifier.logit_")
+        fits(np.array_equal(logit.classes_, self.classes_), "GEMClassifier.classes_")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from numbers import Integral
@@ -17,13 +16,11 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.feature_names import take_names
-from eigenfeat._base.files.stored import Stored, fits
-from eigenfeat._base.files.values import read_object, write_object
+from eigenfeat._base.saved import fits
 from eigenfeat._base.speaking import Speaks
 from eigenfeat._base.types import Floats, RandomState, Rows
 from eigenfeat._base.validation import MOST, show
-from eigenfeat.gem.classifier import CLASSIFIER, REGISTRY, GEMClassifier
-from eigenfeat.gem.version1 import ensemble_state
+from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.rows.blocks import is_blocks
 from eigenfeat.rows.callbacks import Iterative, with_steps
 from eigenfeat.rows.estimator import BaseEstimator
@@ -34,7 +31,7 @@ if TYPE_CHECKING:
     from eigenfeat.rows.blocks import RowBlocks
     from eigenfeat.rows.labelled import LabelledRows
 
-__all__ = ["ENSEMBLE", "GEMEnsemble"]
+__all__ = ["GEMEnsemble"]
 
 
 class GEMEnsemble(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstimator):
@@ -113,6 +110,12 @@ class GEMEnsemble(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstimator)
     >>> GEMEnsemble(one, n_members=2).fit(X[:1000], y[:1000]).score(X[1000:], y[1000:]) > 0.95
     True
     """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "classes_": "labels k",
+        "n_features_in_": "count",
+        "members_": "value",
+    }
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [GEMClassifier, Pipeline, None],
@@ -254,43 +257,6 @@ class GEMEnsemble(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstimator)
     def _has_pipelines(self) -> bool:
         return isinstance(self.members_[0], Pipeline)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a fitted ensemble to a file, without pickle, as :func:`eigenfeat.save` does.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Path of the file. An existing file is replaced once the new one is complete. A random
-            generator among the parameters is not saved: the loaded ensemble has the default.
-
-        Raises
-        ------
-        ValueError
-            If a parameter or a label cannot be stored in a file, or members are pipelines; use
-            :func:`eigenfeat.save` for those.
-        OSError
-            If the file cannot be written.
-        """
-        check_is_fitted(self, "members_")
-        if self._has_pipelines():
-            raise ValueError(
-                "members_: expected GEM classifiers, got pipelines: eigenfeat.save(model, path) "
-                "writes them, and eigenfeat.load(path) reads them"
-            )
-        write_object(path, self, REGISTRY.joined(ENSEMBLE))
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> GEMEnsemble:
-        """Read an ensemble written by `save`; its predictions are identical bit for bit.
-
-        Raises
-        ------
-        FileFormatError
-            If the file has another format or is damaged.
-        """
-        found: GEMEnsemble = read_object(path, REGISTRY.joined(ENSEMBLE), GEMEnsemble)
-        return found
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         estimator = self.estimator
@@ -319,6 +285,17 @@ class GEMEnsemble(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstimator)
                 last.set_params(n_threads=self.n_threads)
         return members
 
+    def _check_loaded(self) -> None:
+        what, members = "GEMEnsemble.members_", self.members_
+        fits(type(members) is list and members, what)
+        pipelines = type(members[0]) is Pipeline
+        for member in members:
+            fits(type(member) is (Pipeline if pipelines else GEMClassifier), what)
+            fits(type(member[-1] if pipelines else member) is GEMClassifier, what)
+            check_is_fitted(member)
+            fits(np.array_equal(member.classes_, self.classes_), what)
+            fits(member.n_features_in_ == self.n_features_in_, what)
+
 
 def _reseeded(member: Any, seed: int) -> Any:
     """A member with a seed of its own; in a pipeline everything that draws has one."""
@@ -327,28 +304,3 @@ def _reseeded(member: Any, seed: int) -> Any:
     draw = check_random_state(seed)
     names = [name for name in sorted(member.get_params()) if name.endswith("__random_state")]
     return member.set_params(**{name: int(draw.randint(2**31 - 1)) for name in names})
-
-
-# ---- files ---------------------------------------------------------------------------------------
-
-
-def _check(model: GEMEnsemble) -> None:
-    """ValueError unless members are of one kind, and have the same labels and columns."""
-    what, members = "GEMEnsemble.members_", model.members_
-    fits(type(members) is list and members, what)
-    pipelines = type(members[0]) is Pipeline
-    for member in members:
-        fits(type(member) is (Pipeline if pipelines else GEMClassifier), what)
-        fits(type(member[-1] if pipelines else member) is GEMClassifier, what)
-        check_is_fitted(member)
-        fits(np.array_equal(member.classes_, model.classes_), what)
-        fits(member.n_features_in_ == model.n_features_in_, what)
-
-
-ENSEMBLE = Stored(
-    "GEMEnsemble",
-    GEMEnsemble,
-    {"members_": "value", "classes_": "labels k", "n_features_in_": "count"},
-    _check,
-    upgrade=lambda state: ensemble_state(state, CLASSIFIER.restored),
-)

@@ -13,18 +13,18 @@ from sklearn.base import TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.feature_names import take_names
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.lazy import Lazy
+from eigenfeat._base.lazy import Lazy, LazySolution
+from eigenfeat._base.saved import check_solution, fits
 from eigenfeat._base.speaking import Speaks
-from eigenfeat._base.text_columns import naming_text
 from eigenfeat._base.types import Floats, Pairs, RandomState, Rows, Targets, Weights
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat.expansion.features import check_powers, expand
 from eigenfeat.gem.names import NamedFeatures
-from eigenfeat.gem.wide import expand_wide, fit_wide, refuse_moments
+from eigenfeat.gem.wide import expand_wide, refuse_moments, solve_wide
 from eigenfeat.gem.wide_directions import WideDirections
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.contrasts import KINDS, Contrasts
@@ -33,6 +33,7 @@ from eigenfeat.pencils.scale_trial import tried_scales
 from eigenfeat.pencils.solution import Settings, Solution
 from eigenfeat.pencils.wide_rows import is_wide
 from eigenfeat.rows.blocks import RowBlocks
+from eigenfeat.rows.checked import validate_data
 from eigenfeat.rows.completion import ALLOW_NAN, complete, keep_completion, refuse_missing
 from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.memory import MemoryRows
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from eigenfeat.rows.labelled import LabelledRows
 
 
-class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimator):
+class GEM(Speaks, NamedFeatures, FittedDirections, LazySolution, TransformerMixin, BaseEstimator):
     """Discriminative features from generalized eigenvectors, for any linear classifier.
 
     For ordered pairs (i, j) of classes, GEM solves ``C_i u = lambda (C_j + r_j I) u``. The
@@ -170,6 +171,17 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
     >>> model.fit(X[:1000], y[:1000]).score(X[1000:], y[1000:]) > 0.95
     True
     """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "moments_": "of ClassMoments?",
+        "classes_": "labels k",
+        "n_features_in_": "count",
+        "completion_": "of GaussianRows?",
+        "_solution": "value?",
+        "_seed": "count",
+        "_trial": "of ScaleReport?",
+        "residuals_": "numbers F?",
+    }
 
     _solve_with: ClassVar[Any] = None  # what pencils are solved with, if not with the core here
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -309,12 +321,29 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
         if isinstance(rows, MemoryRows) and is_wide(rows.block.X, self.solver):
             self.n_features_in_ = rows.n_features
             keep_completion(self, rows.completion)
-            fit_wide(self, rows.block.X, rows.classes[rows.codes], rows.block.weight)
-            return self
+            return self._learn_wide(rows)
         moments = rows.moments() if known is None else known
         if known is None:
             self._say(f"moments: {rows.n_rows} rows, {rows.n_features} columns", started)
         return self._adopt(moments, rows)
+
+    def _learn_wide(self, rows: MemoryRows) -> GEM:
+        """Solve for directions of rows of a huge dimension, of which no moments are formed."""
+        if self.include_input:
+            raise ValueError("include_input: expected False with solver='randomized', got True")
+        started = time.perf_counter()
+        seed, y = self._draw_seed(), rows.classes[rows.codes]
+        settings = Settings.of(self, seed, "auto")
+        found = solve_wide(rows.block.X, y, rows.block.weight, settings, self._say)
+        self.__dict__.pop("moments_", None)
+        self._seed = seed
+        self._trial: ScaleReport | None = None
+        self.classes_ = np.unique(y)
+        self.residuals_ = found.residuals
+        self._solution = Lazy.of(found)
+        worst = found.residuals.max(initial=0.0)
+        self._say(f"{found.steps} vectors solved for, largest residual {worst:.1e}", started)
+        return self
 
     def _adopt(self, moments: ClassMoments, rows: LabelledRows | None = None) -> GEM:
         """Solve for directions from moments that nobody else will change.
@@ -325,7 +354,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
         keep_completion(self, None if rows is None else rows.completion)
         self._seed = self._draw_seed()
         trial = None if rows is None else tried_scales(Settings.of(self, self._seed), rows, moments)
-        self._trial: ScaleReport | None = trial
+        self._trial = trial
         self._hold(moments)
         self._solve_now()
         return self
@@ -346,11 +375,16 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
             ``expansion="none"`` F columns.
         """
         found = self._found()
-        with naming_text(X):
-            rows = validate_data(self, X, reset=False, **ALLOW_NAN)
+        rows = validate_data(self, X, reset=False, **ALLOW_NAN)
         rows = complete(getattr(self, "completion_", None), rows, self.n_threads)
         if isinstance(found.directions, WideDirections):
-            return expand_wide(self, found, rows)
+            return expand_wide(
+                found,
+                rows,
+                expansion=self.expansion,
+                powers=self.powers,
+                n_threads=self.n_threads,
+            )
         return expand(
             rows,
             found.directions,
@@ -377,8 +411,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
 
     def _checked(self, X: Any, y: Any, sample_weight: Weights, *, reset: bool) -> Any:
         """Rows, labels and weights, without rows of no weight."""
-        with naming_text(X, y):
-            X, y = validate_data(self, X, y, reset=reset, **ALLOW_NAN)
+        X, y = validate_data(self, X, y, reset=reset, **ALLOW_NAN)
         check_classification_targets(y)
         return weighted_rows(X, y, sample_weight)
 
@@ -418,3 +451,16 @@ class GEM(Speaks, NamedFeatures, FittedDirections, TransformerMixin, BaseEstimat
     def _check_parameters(self) -> None:
         self._validate_params()
         check_powers(self.powers)
+
+    def _check_loaded(self) -> None:
+        """Rows of a huge dimension leave a solution without moments."""
+        if hasattr(self, "moments_"):
+            check_solution(self, Solution)
+            return
+        found: Any = self._solution() if self._solution.is_ready else None
+        fits(
+            isinstance(found, Solution)
+            and isinstance(found.directions, WideDirections | np.ndarray),
+            "GEM._solution",
+        )
+        fits(found.directions.shape == (self.n_features_in_, len(found.offset)), "GEM._solution")

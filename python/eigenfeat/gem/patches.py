@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import prod
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -12,18 +13,19 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clon
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
-    check_array,
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
 )
 
-from eigenfeat._base.text_columns import naming_text
+from eigenfeat._base.labels import plain_labels
+from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Floats
 from eigenfeat._base.unchanged import unchanged_on_error
-from eigenfeat._base.validation import show
+from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.gem.gem import GEM
 from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.rows.checked import check_array
 from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.row_weights import row_weights
 
@@ -111,6 +113,16 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     >>> model.score(digits.images[1000:], digits.target[1000:]) > 0.95
     True
     """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "gem_": "of GEM?",
+        "moments_": "of ClassMoments",
+        "grid_shape_": "value",
+        "cells_": "value",
+        "n_channels_": "count",
+        "n_features_in_": "count",
+        "classes_": "labels k",
+    }
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "gem": [GEM, None],
@@ -248,10 +260,9 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """Add rows' patches to the moments of `gem_`."""
         self._validate_params()
         images = self._images(X, first=first)
-        labels = column_or_1d(y, warn=True)
+        labels = column_or_1d(plain_labels(y), warn=True)
         check_consistent_length(images, labels)
-        with naming_text(None, labels):
-            check_classification_targets(labels)
+        check_classification_targets(labels)
         weight = None
         if sample_weight is not None:
             weight = row_weights(sample_weight, len(images))
@@ -274,10 +285,7 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """Checked rows of shape (n, *grid, channels), float32 or float64."""
         if isinstance(X, (list, tuple)) and len({np.shape(row) for row in X}) > 1:
             raise ValueError("X: expected rows of one shape, got rows of different shapes")
-        with naming_text(X):
-            X = check_array(
-                X, dtype=[np.float64, np.float32], ensure_2d=False, allow_nd=True, input_name="X"
-            )
+        X = check_array(X, dtype=FLOATS, ensure_2d=False, allow_nd=True, input_name="X")
         if X.ndim < 2:
             raise ValueError(
                 f"X: Expected 2D array or more, got {X.ndim}D array instead. Reshape your data: a "
@@ -368,6 +376,18 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         patch = int(np.prod(self._patch())) * self.n_channels_
         step = max(1, _BLOCK // (int(np.prod(self._places())) * max(patch, columns)))
         return (slice(first, first + step) for first in range(0, len(images), step))
+
+    def _check_loaded(self) -> None:
+        what, grid, cells = "GEMPatches", self.grid_shape_, self.cells_
+        for name, axis in (("grid_shape_", grid), ("cells_", cells)):
+            sound = type(axis) is tuple and len(axis) == len(grid) in (1, 2)
+            fits(sound and all(type(n) is int and n > 0 for n in axis), f"{what}.{name}")
+        fits(self.n_features_in_ == prod(grid) * self.n_channels_, f"{what}.n_features_in_")
+        places = self._places()
+        fits(all(c <= n for c, n in zip(cells, places, strict=True)), f"{what}.cells_")
+        size = prod(map(int, self._patch())) * self.n_channels_
+        fits(self.moments_.n_features_in_ == size, f"{what}.moments_")
+        fits(getattr(self, "gem_", self.moments_).n_features_in_ == size, f"{what}.gem_")
 
 
 def _edges(length: int, cells: int) -> NDArray[np.intp]:

@@ -11,15 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from eigenfeat._base.saved import fits
 from eigenfeat._base.spread import is_rounding
-from eigenfeat._base.text_columns import naming_text
 from eigenfeat._base.types import Labels, Pairs, RandomState
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.expansion.features import check_powers, expand
 from eigenfeat.gem.gem import GEM
+from eigenfeat.rows.checked import validate_data
 from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.row_weights import weighted_rows
 from eigenfeat.rows.targets import supervised_contractions, target_groups
@@ -112,6 +113,17 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     True
     """
 
+    _saved: ClassVar[dict[str, str]] = {
+        "n_features_in_": "count",
+        "directions_": "numbers d F",
+        "offset_": "numbers F",
+        "coef_": "value",
+        "intercept_": "value",
+        "penalty_": "number",
+        "loo_error_": "number",
+        "_one_output": "value",
+    }
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_bins": [Interval(Integral, 2, None, closed="left")],
         "n_contractions": [Interval(Integral, 1, 10_000, closed="both")],
@@ -184,8 +196,7 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         check_powers(self.powers)
         with unchanged_on_error(self):
             options = {"dtype": FLOATS, "order": "C", "multi_output": True, "y_numeric": True}
-            with naming_text(X):
-                rows, labels = validate_data(self, X, _numbers(y), **options)
+            rows, labels = validate_data(self, X, _numbers(y), **options)
             rows, labels, weight = weighted_rows(
                 rows, np.asarray(labels, dtype=np.float64), sample_weight
             )
@@ -208,8 +219,7 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         (n,) or (n, q) array of float64
         """
         check_is_fitted(self, "coef_")
-        with naming_text(X):
-            rows = validate_data(self, X, dtype=FLOATS, order="C", reset=False)
+        rows = validate_data(self, X, dtype=FLOATS, order="C", reset=False)
         found: NDArray[Any] = self._features(rows) @ self.coef_.T + self.intercept_
         return found
 
@@ -289,6 +299,12 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         intercept = middle - coef @ centre
         self.coef_ = coef[0] if self._one_output else coef
         self.intercept_ = float(intercept[0]) if self._one_output else intercept
+
+    def _check_loaded(self) -> None:
+        coef, intercept = np.asarray(self.coef_), np.asarray(self.intercept_)
+        sound = coef.dtype.kind == intercept.dtype.kind == "f" and coef.ndim in (1, 2)
+        fits(sound and intercept.shape == coef.shape[:-1], "GEMRegressor.coef_")
+        fits(np.isfinite(coef).all() and np.isfinite(intercept).all(), "GEMRegressor.coef_")
 
 
 def _decomposed(rows: _Array, share: _Array) -> tuple[_Array, _Array, _Array]:

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.extras import installed
 from eigenfeat._base.feature_names import take_names
+from eigenfeat._base.saved import fits
 from eigenfeat._base.speaking import LOGGER
 from eigenfeat._base.types import CrossValidation, Floats, Labels, RandomState, Rows
 from eigenfeat.gem.classifier import GEMClassifier
@@ -25,7 +26,7 @@ from eigenfeat.rows.callbacks import Iterative, with_steps
 from eigenfeat.rows.cv_results import cv_results
 from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.out_of_core import BlockScores
-from eigenfeat.rows.splits import checked_splitter
+from eigenfeat.rows.splits import check_held_out, checked_splitter
 
 if TYPE_CHECKING:
     from eigenfeat.gem.search_splits import Trial
@@ -65,6 +66,8 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         Seed for drawing the held-out part.
     verbose : int, default=0
         1 shows a progress bar on stderr.
+    n_threads : int or None, default=None
+        Number of threads; None means that of `estimator`.
 
     Attributes
     ----------
@@ -109,6 +112,8 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
     True
     """
 
+    _saved: ClassVar[dict[str, str]] = {"best_estimator_": "estimator?"}
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "set_params"]), None],
         "grid": [Mapping, None],
@@ -118,6 +123,7 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         "refit": ["boolean"],
         "random_state": ["random_state"],
         "verbose": ["verbose", Interval(Integral, 0, None, closed="left")],
+        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
     }
 
     def __init__(
@@ -130,6 +136,7 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         refit: bool = True,
         random_state: RandomState = 0,
         verbose: int = 0,
+        n_threads: int | None = None,
     ) -> None:
         self.estimator = estimator
         self.grid = grid
@@ -139,6 +146,7 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         self.refit = refit
         self.random_state = random_state
         self.verbose = verbose
+        self.n_threads = n_threads
 
     @with_steps
     def fit(
@@ -194,6 +202,8 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         base = GEMClassifier() if self.estimator is None else clone(self.estimator)
         if getattr(base, "logit_solver", None) == "auto":  # `_candidates` refuses other estimators
             base.logit_solver = "lbfgs"  # whose penalties are searched
+        if self.n_threads is not None:
+            base.set_params(n_threads=self.n_threads)
         return base
 
     def _try(self, trials: list[Trial], rows: SearchRows) -> None:
@@ -244,6 +254,7 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         codes, cv = rows.codes, self.cv  # which split as labels do, and are smaller
         if cv is None:
             share, random = self.validation_fraction, self.random_state
+            check_held_out(codes, rows.classes, share, "a search")
             splitter = StratifiedShuffleSplit(1, test_size=share, random_state=random)
         elif isinstance(cv, Integral):
             splitter = checked_splitter(cv, codes, len(codes))
@@ -256,6 +267,9 @@ class GEMClassifierCV(Iterative, BlockScores, ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True  # as GEMClassifier's
         return tags
+
+    def _check_loaded(self) -> None:
+        fits(getattr(self, "best_estimator_", self) is not None, "GEMClassifierCV.best_estimator_")
 
 
 def _candidates(base: Any, grid: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -108,8 +108,12 @@ class SearchRows:
                 f"class {label!r}"
             )
         for rows in (train, held):
-            if not self.rows.in_memory and (rows[1:] == rows[:-1]).any():
-                raise ValueError("cv: expected splits that take a row once, of blocks, got others")
+            twice = np.flatnonzero(rows[1:] == rows[:-1])
+            if not self.rows.in_memory and len(twice):
+                raise ValueError(
+                    "cv: expected splits that take a row once, of blocks, got row "
+                    f"{rows[twice[0]]} twice"
+                )
         return Split(self.base, self.rows.subset(train), self.rows.subset(held))
 
 

@@ -13,11 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
-from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.labels import check_two_labels, plain_labels
 from eigenfeat._base.speaking import Speaks
-from eigenfeat._base.text_columns import naming_text
 from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.features import check_powers
 from eigenfeat.expansion.layers import Layer, as_layer, layer_features
@@ -29,6 +27,7 @@ from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.pencils.wide_rows import is_wide
 from eigenfeat.rows.blocks import ArrayBlocks, RowBlocks
 from eigenfeat.rows.callbacks import Iterative, steps_of
+from eigenfeat.rows.checked import validate_data
 from eigenfeat.rows.completion import ALLOW_NAN, complete, keep_completion
 from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.memory import MemoryRows
@@ -123,7 +122,7 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
         check_classification_targets(y)
         if events is not None and self.n_clusters > 1:
             raise ValueError("events: expected None with n_clusters > 1, which makes events itself")
-        groups = y if events is None else np.asarray(events)
+        groups = y if events is None else np.asarray(plain_labels(events, "events"))
         if groups.shape != y.shape:
             raise ValueError(f"events: expected {len(y)} groups, one per row, got {groups.shape}")
         X, index, weight = weighted_rows(X, np.arange(len(y)), sample_weight)
@@ -149,7 +148,10 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
             groups = first_pass(blocks.relabelled(events, "events"), moments=True)
             rows = first_pass(blocks)
         else:
-            raise ValueError("events: expected None with blocks of rows, got others")
+            raise ValueError(
+                "events: expected None with blocks of rows but ArrayBlocks, got "
+                f"{type(events).__name__} with {type(blocks).__name__}"
+            )
         check_two_labels(rows.classes)
         keep_columns(self, blocks, rows.n_features)
         return rows, groups
@@ -166,19 +168,21 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
     def _checked(self, X: Any, *, reset: bool, y: Any = "no_validation") -> Any:
         small = getattr(X, "dtype", None) in (np.uint8, np.int8, np.uint16, np.int16, np.bool_)
         options = ALLOW_NAN | {"dtype": np.float32 if small else FLOATS, "reset": reset}
-        with naming_text(X, y):
-            found = validate_data(self, X, y, **options)
+        found = validate_data(self, X, y, **options)
         if reset:
             return found
         return complete(getattr(self, "completion_", None), found, self.n_threads)
 
-    def _gem(self, level: int, n_classes: int) -> GEM:
-        """The extractor of one layer, for moments of so many classes."""
+    def _gem(
+        self, level: int, n_classes: int, n_rows: int | None = None, n_columns: int | None = None
+    ) -> GEM:
+        """The extractor of one layer, for moments of so many classes, rows and columns."""
         last = level == self.depth - 1
         pairs = "auto" if level > 0 and self.n_clusters > 1 else self.pairs
         count = self.n_directions
         if not last:
-            pairs, count = hidden_pairs(pairs, self.hidden_directions, n_classes)
+            given = self.hidden_directions, n_classes, n_rows, n_columns
+            pairs, count = hidden_pairs(pairs, *given)
         expansion, powers = self._expansion() if last else ("shifted", (1,))
         return GEM(
             ridge=self.ridge if last or self.hidden_ridge is None else self.hidden_ridge,
@@ -247,7 +251,7 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
 
     def _first(self, groups: LabelledRows) -> tuple[GEM, LabelledRows]:
         """The first layer's extractor, not fitted, and rows labelled by what it tells apart."""
-        gem = self._gem(0, len(groups.classes))
+        gem = self._gem(0, len(groups.classes), groups.n_rows, groups.n_features)
         if isinstance(groups, MemoryRows) and is_wide(groups.block.X, "auto"):
             gem.pairs = self.pairs  # which has no groups of classes
         if self.n_clusters == 1 or not isinstance(groups, MemoryRows):
@@ -269,7 +273,8 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
         moments = groups.read_as(reading).moments()
         columns = moments.n_features_in_
         self._say(f"moments of layer {level + 1}: {columns} columns", started)
-        return as_layer(self._gem(level, len(moments.active_classes))._adopt(moments))
+        sizes = len(moments.active_classes), groups.n_rows, columns
+        return as_layer(self._gem(level, *sizes)._adopt(moments))
 
     def _features(self, X: Any, layers: Sequence[Layer]) -> ExpandedRows:
         """The last layer's features, by their projections."""

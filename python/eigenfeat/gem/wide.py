@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.lazy import Lazy
+from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Floats, Labels
 from eigenfeat._base.validation import show
 from eigenfeat.expansion.features import ExpandedRows, check_powers
@@ -37,9 +36,7 @@ from eigenfeat.pencils.wide_rows import WideClasses, wide_classes
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from eigenfeat.gem.gem import GEM
-
-__all__ = ["WideSolution", "expand_wide", "fit_wide", "refuse_moments", "solve_wide"]
+__all__ = ["WideSolution", "expand_wide", "refuse_moments", "solve_wide"]
 
 Array = NDArray[np.float64]
 
@@ -61,8 +58,22 @@ class WideSolution(Solution):
         Vectors to which an operator ``B_j^-1 C_i`` was applied.
     """
 
+    _saved: ClassVar[dict[str, str]] = Solution._saved | {
+        "directions": "value",
+        "residuals": "numbers F",
+        "steps": "count",
+    }
+
     residuals: Array
     steps: int
+
+    def _check_loaded(self) -> None:
+        found = self.directions
+        fits(
+            isinstance(found, (np.ndarray, WideDirections)) and len(found.shape) == 2,
+            "WideSolution",
+        )
+        fits(found.shape[1] == len(self.offset), "WideSolution.directions")
 
 
 def solve_wide(
@@ -387,31 +398,21 @@ def refuse_moments(solver: str) -> None:
         )
 
 
-def fit_wide(gem: GEM, X: Floats | csr_array, y: Labels, weight: Array | None) -> None:
-    """Solve, and give a `GEM` what was found in place of moments and of the promise to solve."""
-    if gem.include_input:
-        raise ValueError("include_input: expected False with solver='randomized', got True")
-    started = time.perf_counter()
-    seed = int(check_random_state(gem.random_state).randint(2**31 - 1))
-    found = solve_wide(X, y, weight, Settings.of(gem, seed, "auto"), gem._say)
-    gem.__dict__.pop("moments_", None)
-    gem._seed, gem._trial = seed, None
-    gem.classes_ = np.unique(y)
-    gem.residuals_ = found.residuals
-    gem._solution = Lazy(lambda: found)
-    gem._solution()
-    worst = found.residuals.max(initial=0.0)
-    gem._say(f"{found.steps} vectors solved for, largest residual {worst:.1e}", started)
-
-
-def expand_wide(gem: GEM, found: Directions, X: Floats | csr_array) -> Floats:
+def expand_wide(
+    found: Directions,
+    X: Floats | csr_array,
+    *,
+    expansion: str,
+    powers: Sequence[int],
+    n_threads: int | None,
+) -> Floats:
     """Features of rows: their projections, expanded; see `GEM.transform`."""
     offset = found.offset if found.offset.any() else None
-    projections = found.directions.project(X, offset, gem.n_threads)
-    if gem.expansion == "none":
+    projections = found.directions.project(X, offset, n_threads)
+    if expansion == "none":
         return projections
     none = np.empty((0, projections.shape[1]), dtype=projections.dtype)
-    options: dict[str, Any] = {"expansion": gem.expansion, "powers": check_powers(gem.powers)}
+    options: dict[str, Any] = {"expansion": expansion, "powers": check_powers(powers)}
     return np.concatenate(
         [
             ExpandedRows(None, none, projections=projections[rows], **options).toarray()

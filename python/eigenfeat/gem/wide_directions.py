@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from eigenfeat._base.files.stored import Stored, held
+from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.sparse_rows import SparseRows
 from eigenfeat._base.types import DType, Floats
 from eigenfeat._base.validation import physical_memory
@@ -21,17 +21,16 @@ if TYPE_CHECKING:
 
     from eigenfeat.pencils.wide_rows import WideClasses
 
-__all__ = ["WIDE_DIRECTIONS", "Combination", "WideDirections"]
+__all__ = ["Combination", "WideDirections"]
 
 Array = NDArray[np.float64]
 
-KIND = "combinations of rows"
 GROUP_BYTES = 300e6  # directions that are formed at a time
 KEPT_BYTES = 256e6  # directions that are kept once they have been formed
 
 
 @dataclass(frozen=True, eq=False)
-class Combination:
+class Combination(Saved):
     """``X_above^T upper + X_below^T lower + mean_of_all mean^T``: the directions (d', m) of a pair.
 
     Attributes
@@ -43,6 +42,14 @@ class Combination:
         Zeros, but in files of models whose covariances below were taken about the mean of all rows.
     """
 
+    _saved: ClassVar[dict[str, str]] = {
+        "above": "count",
+        "below": "count",
+        "upper": "numbers a m",
+        "lower": "numbers b m",
+        "mean": "numbers m",
+    }
+
     above: int
     below: int
     upper: Array
@@ -51,7 +58,7 @@ class Combination:
 
 
 @dataclass(eq=False)
-class WideDirections:
+class WideDirections(Saved):
     """F directions of d features that are combinations of sparse rows.
 
     They are zero in every feature that no row of their two classes has. With a million features of
@@ -65,6 +72,15 @@ class WideDirections:
     dtype : float32 or float64
         As the rows.
     """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "columns": "whole w",
+        "factor": "numbers w",
+        "mean": "numbers w",
+        "by_column": "many SparseRows",
+        "combinations": "many Combination",
+        "n_features": "count",
+    }
 
     columns: NDArray[np.int64]  # which features occur, (d',)
     factor: Array  # (d',)
@@ -88,58 +104,6 @@ class WideDirections:
             combinations,
             classes.n_features,
         )
-
-    def meta(self) -> dict[str, Any]:
-        """What JSON can hold of them; the rest is in `arrays`."""
-        return {
-            "kind": KIND,
-            "n_features": self.n_features,
-            "width": len(self.columns),
-            "dtype": self.dtype.newbyteorder("<").str,
-            "classes": [[rows.n_columns, len(rows.data)] for rows in self.by_column],
-            "pairs": [[one.above, one.below, len(one.mean)] for one in self.combinations],
-        }
-
-    def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
-        """Arrays by name, for `of_parts`."""
-        yield "columns", self.columns.astype(np.int64, copy=False)
-        yield "factor", self.factor
-        yield "mean", self.mean
-        for c, rows in enumerate(self.by_column):
-            yield f"class{c}_data", rows.data
-            yield f"class{c}_indices", rows.indices
-            yield f"class{c}_indptr", rows.indptr
-        for i, one in enumerate(self.combinations):
-            yield f"pair{i}_upper", one.upper
-            yield f"pair{i}_lower", one.lower
-            yield f"pair{i}_mean", one.mean
-
-    @classmethod
-    def of_parts(cls, meta: dict[str, Any], array: Callable[..., NDArray[Any]]) -> WideDirections:
-        """What `meta` and `arrays` say; ValueError, LookupError or TypeError for nonsense."""
-        d, width, dtype = int(meta["n_features"]), int(meta["width"]), meta["dtype"]
-        columns = array("columns", (width,), "<i8")
-        distinct = np.unique(columns)
-        sound = dtype in ("<f4", "<f8") and len(distinct) == width > 0
-        if not sound or distinct[0] < 0 or distinct[-1] >= d:
-            raise ValueError("its columns do not fit together")
-        rows, counts = [], []
-        for c, (count, entries) in enumerate(meta["classes"]):
-            data = _finite(array(f"class{c}_data", (entries,), dtype))
-            indices = array(f"class{c}_indices", (entries,), "<i4")
-            indptr = array(f"class{c}_indptr", (width + 1,), "<i8")
-            rows.append(SparseRows(data, indices, indptr, int(count)).checked())
-            counts.append(int(count))
-        pairs = []
-        for i, (above, below, m) in enumerate(meta["pairs"]):
-            if not (0 <= above < len(rows) and 0 <= below < len(rows)):
-                raise ValueError("its pairs do not fit together")
-            upper = _finite(array(f"pair{i}_upper", (counts[above], m)))
-            lower = _finite(array(f"pair{i}_lower", (counts[below], m)))
-            mean = _finite(array(f"pair{i}_mean", (m,)))
-            pairs.append(Combination(int(above), int(below), upper, lower, mean))
-        factor, mean = _finite(array("factor", (width,))), _finite(array("mean", (width,)))
-        return cls(columns, factor, mean, rows, pairs, d)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -281,19 +245,20 @@ class WideDirections:
             out[self.columns, first : first + directions.shape[1]] = directions
         return out
 
-
-def _finite(array: NDArray[Any]) -> NDArray[Any]:
-    if not np.isfinite(array).all():
-        raise ValueError("its directions hold numbers that are not finite")
-    return array
-
-
-def _pack(value: WideDirections) -> dict[str, Any]:
-    return {"meta": value.meta(), "arrays": dict(value.arrays())}
-
-
-def _build(state: dict[str, Any]) -> WideDirections:
-    return WideDirections.of_parts(state["meta"], held(state["arrays"]))
-
-
-WIDE_DIRECTIONS = Stored("WideDirections", WideDirections, pack=_pack, build=_build)
+    def _check_loaded(self) -> None:
+        columns, rows = self.columns, self.by_column
+        sound = len(columns) > 0 and len(np.unique(columns)) == len(columns) and len(rows) > 0
+        fits(
+            sound and columns.min() >= 0 and columns.max() < self.n_features,
+            "WideDirections.columns",
+        )
+        for one in rows:
+            fits(
+                one.shape[0] == len(columns) and one.dtype == rows[0].dtype,
+                "WideDirections.by_column",
+            )
+        for pair in self.combinations:
+            fits(pair.above < len(rows) and pair.below < len(rows), "WideDirections.combinations")
+            counts = (rows[pair.above].n_columns, rows[pair.below].n_columns)
+            found = (len(pair.upper), len(pair.lower))
+            fits(found == counts and pair.upper.dtype == np.float64, "WideDirections.combinations")

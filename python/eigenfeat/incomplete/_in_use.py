@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,10 +20,10 @@ from eigenfeat.rows.checked import validate_data
 
 if TYPE_CHECKING:
     from eigenfeat.incomplete._rules.fitted import Fitted
-    from eigenfeat.incomplete.decision import ReliableClassifier
 
 __all__ = ["InUse"]
 
+_Model = TypeVar("_Model", bound="InUse")
 
 _LEARNED = (
     "reliability_",
@@ -45,9 +45,7 @@ class InUse:
     calibration_: Calibration
     fitted_: Fitted
 
-    def calibrate(
-        self, X: ArrayLike, y: ArrayLike | None = None, **options: Any
-    ) -> ReliableClassifier:
+    def calibrate(self: _Model, X: ArrayLike, y: ArrayLike | None = None, **options: Any) -> _Model:
         """Set the default tau to the loosest one whose agreement held-out rows certify.
 
         Sets `reliability_` and `calibration_`, which the next fit removes. It replaces the
@@ -75,14 +73,15 @@ class InUse:
         ValueError
             If parameters are invalid, or rows and labels do not match.
         """
+        check_is_fitted(self)
         found = calibrate(self, X, y, **options)
         if found.chosen < 0:
             raise NotCertifiedError(found)
         self.__dict__ = dict(vars(self.uncorrected()))
         self.reliability_, self.calibration_ = found.reliability, found
-        return cast("ReliableClassifier", self)
+        return self
 
-    def uncorrected(self) -> ReliableClassifier:
+    def uncorrected(self: _Model) -> _Model:
         """Return a copy that uses the rule alone, without the correction of `fit`.
 
         Returns
@@ -90,12 +89,13 @@ class InUse:
         ReliableClassifier
             Copy that shares the fitted parts; its default tau is `reliability`.
         """
+        check_is_fitted(self)
         plain = copy.copy(self)
         for name in _LEARNED:
             plain.__dict__.pop(name, None)
         rule = self.fitted_.rule
         plain.fitted_ = replace(self.fitted_, rule=getattr(rule, "rule", rule))
-        return cast("ReliableClassifier", plain)
+        return plain
 
     def stream(self, reliability: float | None = None, *, steps: ArrayLike | None = None) -> Stream:
         """Open a stream for one series that arrives sample by sample.
@@ -113,7 +113,7 @@ class InUse:
         Stream
             Its `push` returns None until there is a decision.
         """
-        return Stream(cast("ReliableClassifier", self), reliability, steps=steps)
+        return Stream(self, reliability, steps=steps)
 
     def streams(
         self, n_series: int, reliability: ArrayLike | None = None, *, steps: ArrayLike | None = None
@@ -134,7 +134,7 @@ class InUse:
         Streams
             Their `push` returns the indices of the series that it decides.
         """
-        return Streams(cast("ReliableClassifier", self), n_series, reliability, steps=steps)
+        return Streams(self, n_series, reliability, steps=steps)
 
     def _forget_calibration(self) -> None:
         for name in _LEARNED:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Estimator, Labels, RandomState
 from eigenfeat._base.validation import MOST
 from eigenfeat.incomplete._completion.sets import SETS
@@ -195,6 +196,25 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
     >>> model.decide([[5.0, 3.4, 1.4, np.nan], [6.0, 2.9, np.nan, np.nan]]).labels
     array([0, None], dtype=object)
     """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "classes_": "labels k",
+        "classifier_": "estimator",
+        "completion_": "of GaussianCompletion MixtureCompletion",
+        "features_": "estimator?",
+        "set_": "text",
+        "fitted_": "of Fitted",
+        "n_channels_": "count",
+        "n_timepoints_": "count",
+        "correction_": "of Correction Thresholds?",
+        "looks_": "whole p?",
+        "realised_": "number?",
+        "n_samples_": "count?",
+        "largest_reliability_": "number?",
+        "realised_bound_": "number?",
+        "reliability_": "number?",
+        "calibration_": "of Calibration?",
+    }
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "classifier": [HasMethods(["fit", "predict"])],
@@ -388,3 +408,9 @@ class ReliableClassifier(InUse, Fitting, ClassifierMixin, BaseEstimator):
             for rows, at in batches(len(group), len(times) - 1, core.numbers(), together):
                 run.advance(core.rule, core.early_case, group[rows], at, trace)
         return run.result(self.classes_, layout.channels)
+
+    def _check_loaded(self) -> None:
+        layout = self.fitted_.layout
+        fits(self.n_features_in_ == layout.width, "Layout")
+        fits((self.n_channels_, self.n_timepoints_) == (layout.channels, layout.length), "Layout")
+        fits(np.array_equal(self.classes_, self.fitted_.classes), "ReliableClassifier.classes_")

@@ -116,6 +116,11 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
     True
     """
 
+    _saved: ClassVar[dict[str, str]] = {
+        "best_candidate_": "text",
+        "best_estimator_": "of ReliableClassifier",
+    }
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "candidates": [dict, None],
         "tau": ["array-like", None],
@@ -268,6 +273,11 @@ class ReliableClassifierCV(ClassifierMixin, BaseEstimator):
             of_folds.append(curve.harmonic_mean)
             total += curve.harmonic_mean * held.sum()
             rows += int(held.sum())
+        if not rows:
+            raise ValueError(
+                f"y: expected a class of two rows or more for {self.n_folds} folds, got one row of "
+                f"each of {len(np.unique(y))} classes"
+            )
         return np.asarray(total / rows), np.transpose(of_folds)
 
     def _candidates(self) -> dict[str, ReliableClassifier]:

@@ -12,7 +12,7 @@ from eigenfeat.incomplete._series.results import StreamDecision
 from eigenfeat.incomplete.streams import Streams
 
 if TYPE_CHECKING:
-    from eigenfeat.incomplete.decision import ReliableClassifier
+    from sklearn.base import BaseEstimator
 
 __all__ = ["Stream"]
 
@@ -43,7 +43,7 @@ class Stream:
 
     def __init__(
         self,
-        model: ReliableClassifier,
+        model: BaseEstimator,
         reliability: float | None = None,
         *,
         steps: ArrayLike | None = None,

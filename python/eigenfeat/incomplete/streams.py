@@ -18,8 +18,9 @@ from eigenfeat.incomplete._series.steps import looks_of, taus_of
 from eigenfeat.incomplete._stream_plan import Pushed, plan_of
 
 if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
     from eigenfeat.incomplete._rules.rule import Case
-    from eigenfeat.incomplete.decision import ReliableClassifier
 
 __all__ = ["Streams"]
 
@@ -65,7 +66,7 @@ class Streams:
 
     def __init__(
         self,
-        model: ReliableClassifier,
+        model: BaseEstimator,
         n_series: int,
         reliability: _Given = None,
         *,

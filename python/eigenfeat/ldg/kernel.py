@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.cores import count_cores
 from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.saved import fits
 from eigenfeat._base.signs import signed
 from eigenfeat._base.sparse_rows import in_order
 from eigenfeat._base.types import Floats, RandomState, Rows
@@ -122,6 +123,13 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     >>> model.transform(X).shape
     (178, 2)
     """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "dual_coef_": "numbers n m",
+        "kernel_means_": "numbers n",
+        "origin_": "numbers d?",
+        "X_fit_": "value",
+    }
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": LDG._parameter_constraints["n_components"],
@@ -290,6 +298,11 @@ class KernelLDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             at = tuple(np.argwhere(~np.isfinite(result))[0].tolist())
             raise ValueError(f"kernel: expected finite values, got {show(result[at])} at {at}")
         return result
+
+    def _check_loaded(self) -> None:
+        rows = self.X_fit_
+        fits(rows.shape == (len(self.kernel_means_), self.n_features_in_), "KernelLDG.X_fit_")
+        fits(rows.dtype in (np.float32, np.float64), "KernelLDG.X_fit_")
 
 
 @dataclass(frozen=True, eq=False)

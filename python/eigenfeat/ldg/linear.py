@@ -137,6 +137,12 @@ class LDG(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     (178, 2)
     """
 
+    _saved: ClassVar[dict[str, str]] = {
+        "components_": "numbers m d",
+        "mean_": "numbers d",
+        "scale_": "numbers d",
+    }
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [
             Interval(Integral, 1, None, closed="left"),

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from eigenfeat._base.saved import fits
 from eigenfeat._base.sparse_rows import in_order
 from eigenfeat._base.types import Estimator, Floats, RandomState, Rows, Targets
 from eigenfeat._base.unchanged import unchanged_on_error
@@ -92,6 +93,8 @@ class PartitionedReducer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     >>> [len(part) for part in model.parts_], model.transform(X).shape
     ([31, 30], (1797, 8))
     """
+
+    _saved: ClassVar[dict[str, str]] = {"parts_": "value", "reducers_": "value"}
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "reducer": [HasMethods(["fit", "transform"]), None],
@@ -242,6 +245,16 @@ class PartitionedReducer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             columns = check_random_state(self.random_state).permutation(columns)
         count = -(-len(columns) // self.part_size)
         return [np.sort(part) for part in np.array_split(columns, count)]
+
+    def _check_loaded(self) -> None:
+        parts, d = self.parts_, self.n_features_in_
+        fits(type(parts) is type(self.reducers_) is list, "PartitionedReducer.reducers_")
+        fits(len(parts) == len(self.reducers_) > 0, "PartitionedReducer.reducers_")
+        for part, reducer in zip(parts, self.reducers_, strict=True):
+            sound = part.ndim == 1 and part.dtype.kind == "i" and part.size > 0
+            fits(sound and part[0] >= 0 and part[-1] < d, "PartitionedReducer.parts_")
+            fits(np.all(np.diff(part) > 0), "PartitionedReducer.parts_")
+            fits(reducer.n_features_in_ == len(part), "PartitionedReducer.reducers_")
 
 
 def _by_column(X: Any) -> Any:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Floats, Targets
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS
@@ -31,6 +32,8 @@ _PooledReducer = TypeVar("_PooledReducer", bound="PooledReducer")
 
 class PooledReducer(Reducer):
     """A `Reducer` of rows of two domains: ``(X - mean_) / scale_ @ components_.T``."""
+
+    _saved: ClassVar[dict[str, str]] = Reducer._saved | {"_scaler": "of DomainScaler"}
 
     scale_: Array
     source_mean_: Array
@@ -158,6 +161,9 @@ class PooledReducer(Reducer):
 
     def _reduce(self, Z: Array, y: Any) -> Reduction:
         raise NotImplementedError
+
+    def _check_loaded(self) -> None:
+        fits(self._scaler.kept.shape == (self.n_features_in_,), f"{type(self).__name__}._scaler")
 
 
 class PooledPCA(PooledReducer):

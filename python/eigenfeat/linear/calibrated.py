@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base import threads as _threads
+from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Floats, RandomState, Targets, Weights
 from eigenfeat._base.validation import MOST
 from eigenfeat.linear.calibrated_passes import Passes, ScoreMap, on_simplex, row_slices
@@ -122,6 +123,11 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
     >>> CalibratedLeastSquares().fit(X, y).score(X, y) > 0.95
     True
     """
+
+    _saved: ClassVar[dict[str, str]] = LinearClassifier._saved | {
+        "calibration_": "of ScoreMap",
+        "n_rows_": "number",
+    }
 
     PATIENCE = 3
 
@@ -274,6 +280,12 @@ class CalibratedLeastSquares(Iterative, LinearClassifier):
 
     def _most_steps(self) -> int:
         return int(self.n_iterations) + 1
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        k, weights = len(self.classes_), self.calibration_.weights
+        sound = len(self.calibration_.low) == k == weights.shape[1] and len(weights) % k == 1 % k
+        fits(sound, "CalibratedLeastSquares.calibration_")
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve
 
+from eigenfeat._base.saved import Saved
 from eigenfeat._base.types import Floats
 from eigenfeat.linear.logit_problem import LogitProblem
 from eigenfeat.rows import reductions
@@ -22,7 +23,7 @@ _BLOCK = 1 << 22  # numbers in a block of calibration features
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreMap:
+class ScoreMap(Saved):
     """Map from scores (n, k) to probabilities (n, k) before the projection on the simplex.
 
     Attributes
@@ -32,6 +33,14 @@ class ScoreMap:
     weights : (m k + 1, k) array
         Weights of the powers 1 to m of the k mapped scores, power by power, and of the constant.
     """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "low": "numbers k",
+        "high": "numbers k",
+        "weights": "numbers * k",
+        "middle": "numbers k",
+        "slope": "numbers k",
+    }
 
     low: _Array
     high: _Array

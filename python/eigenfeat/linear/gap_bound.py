@@ -34,6 +34,7 @@ import numpy.typing as npt
 from eigenfeat._base.threads import resolve
 from eigenfeat._base.types import Floats
 from eigenfeat.expansion.features import ExpandedRows, is_wide_columns, take_rows
+from eigenfeat.linear.logit_problem import LogitProblem
 from eigenfeat.rows.blocks import Block
 from eigenfeat.rows.memory import MemoryRows
 from eigenfeat.rows.reductions import far_means
@@ -79,13 +80,16 @@ def gap_bound(
         Most steps of conjugate gradients, each two products with all rows.
     n_threads : int or None
     """
+    rows = MemoryRows.of(X, codes, weights, n_threads)
+    flat = LogitProblem(rows, constant=constant).flat
     if constant:
-        centre = far_means(MemoryRows.of(X, codes, weights, n_threads))
+        centre = far_means(rows)
         if centre is not None:
             W = np.vstack([W[:-1], W[-1] + centre @ W[:-1]])
     else:
         W, centre = W[:-1], None
-    passes = _Passes(X, centre, codes.astype(np.int32), weights, W.shape[1], constant, n_threads)
+    given = X, centre, codes.astype(np.int32), weights, W.shape[1], constant, flat, n_threads
+    passes = _Passes(*given)
     q = passes.quadratic(penalty)
     inside = passes.mean_squares > 0  # a column of zeros has weights that only its penalty sees
     inside[passes.varying :] = False
@@ -107,8 +111,10 @@ class _Passes:
         weights: _Array | None,
         n_classes: int,
         constant: bool,
+        flat: npt.NDArray[np.bool_],
         n_threads: int | None,
     ) -> None:
+        self.flat = flat
         self._X, self._centre, self._n_threads = X, centre, n_threads
         self.codes, self.constant, self.n_classes = codes, constant, n_classes
         self.weights = np.ones(len(codes)) if weights is None else weights
@@ -134,7 +140,8 @@ class _Passes:
         """Coefficients (p,) of ``|W_j|^2 / 2``, as `LogitProblem.quadratic` has them."""
         squares = self.mean_squares
         if penalty.common and self.varying:
-            squares = np.full_like(squares, squares[: self.varying].mean())
+            spread = np.where(self.flat, 0.0, squares)[: self.varying]
+            squares = np.full_like(squares, spread.mean())
         out = penalty.energy * penalty.ridge * np.sqrt(self.total) * squares + penalty.l2
         out[self.varying :] = 0.0
         return out

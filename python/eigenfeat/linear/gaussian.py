@@ -110,7 +110,9 @@ class GaussianClasses:
         row = np.arange(varying)
         variances = np.maximum(self._within[row * (row + 3) // 2] / self.total, 0.0)
         if common:  # in the units of the features; else as they are scaled
-            variances = np.mean(variances / self.scale**2) * self.scale**2
+            some = self.scale > 0
+            mean = np.mean(variances[some] / self.scale[some] ** 2) if some.any() else 0.0
+            variances = mean * self.scale**2
         self._unit = variances
         self._left_out = self._drawn(rows, random)
 

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.model_selection import train_test_split
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.labels import check_two_labels, plain_labels
+from eigenfeat._base.saved import fits
 from eigenfeat._base.speaking import Speaks
-from eigenfeat._base.text_columns import naming_text
 from eigenfeat._base.types import Codes, Floats, Labels, Rows, Targets, Weights
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS
 from eigenfeat.expansion.features import ExpandedRows
 from eigenfeat.linear.logit_problem import LogitProblem
 from eigenfeat.rows.blocks import Block
+from eigenfeat.rows.checked import validate_data
 from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.labelled import LabelledRows
 from eigenfeat.rows.memory import MemoryRows
@@ -34,6 +35,7 @@ from eigenfeat.rows.out_of_core import (
 )
 from eigenfeat.rows.reductions import far_means
 from eigenfeat.rows.row_weights import weighted_rows
+from eigenfeat.rows.splits import check_held_out
 from eigenfeat.rows.surveyed import surveyed
 
 if TYPE_CHECKING:
@@ -50,6 +52,12 @@ _MOST_PERMUTED = 1 << 25  # rows: beyond, a permutation takes more memory than a
 
 class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
     """Base class of linear classifiers, with scores ``X @ coef_.T + intercept_``."""
+
+    _saved: ClassVar[dict[str, str]] = {
+        "classes_": "labels k",
+        "coef_": "numbers q d",
+        "intercept_": "numbers q",
+    }
 
     classes_: Labels
     coef_: NDArray[np.float64]
@@ -82,7 +90,8 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
         finite = np.isfinite(scores).all(axis=1)
         if not finite.all():
             row = int(np.argmin(finite))
-            raise ValueError(f"X: expected features of finite logits, got others in row {row}")
+            value = scores[row][~np.isfinite(scores[row])][0]
+            raise ValueError(f"X: expected features of finite logits, got {value} in row {row}")
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def _unchanged_on_error(self) -> AbstractContextManager[None]:
@@ -98,13 +107,12 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
                 raise ValueError(f"X: expected {self.n_features_in_} features, got {X.shape[1]}")
             if isinstance(y, str) and y == "no_validation":
                 return X
-            y = np.asarray(y)
+            y = np.asarray(plain_labels(y))
             if y.shape != (len(X),):
                 raise ValueError(f"y: expected {len(X)} labels, one per row, got shape {y.shape}")
             return X, y
         options = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "reset": reset}
-        with naming_text(X, y):
-            return validate_data(self, X, y, **options)
+        return validate_data(self, X, y, **options)
 
     def _labelled_rows(self, X: Any, y: Targets, sample_weight: Weights) -> MemoryRows:
         """Check rows, labels and weights in memory; leave out rows without weight."""
@@ -126,6 +134,11 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def _check_loaded(self) -> None:
+        """One row of weights for each class, or one for two of them."""
+        k = len(self.classes_)
+        fits(k >= 2 and len(self.coef_) == (1 if k == 2 else k), f"{type(self).__name__}.coef_")
 
 
 class LinearClassifier(Speaks, LinearModel, FromLogits):
@@ -177,6 +190,7 @@ class LinearClassifier(Speaks, LinearModel, FromLogits):
 
     def _split(self, codes: Codes, random: np.random.RandomState) -> list[NDArray[np.intp]]:
         """Numbers of rows to fit and of rows to hold out, class by class."""
+        check_held_out(codes, self.classes_, self.validation_fraction, "early_stopping")
         options = {"stratify": codes, "random_state": random}
         parts = train_test_split(
             np.arange(len(codes)), test_size=self.validation_fraction, **options

@@ -184,6 +184,11 @@ class MultinomialLogit(LogitSteps, LinearClassifier):
     True
     """
 
+    _saved: ClassVar[dict[str, str]] = LinearClassifier._saved | {
+        "penalty_": "number",
+        "temperature_": "number",
+    }
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "penalty": [Interval(Real, 0, np.inf, closed="left"), StrOptions({"auto"})],
         "l2": [Interval(Real, 0, np.inf, closed="left")],

@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
+from eigenfeat._base.spread import is_rounding
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block
 from eigenfeat.rows.labelled import LabelledRows
@@ -43,6 +44,8 @@ _LEAST_GRAM = 1.5e11  # operations, three quarters of a second
 _LEAST_ENERGY = 0.002  # with less, steps are too many
 _LEAST_COPIED, _MOST_COPIED = 500_000, 250_000_000  # numbers: 2 MB to 1 GB in float32
 _LARGEST_DIAGONAL = 1e12  # of the metric: so many times the diagonal of the Gram matrix
+_NEARLY = 1e-6  # of mean squares: a smaller variance is computed from sums too coarsely
+_STEP_BITS = 6
 _TINY = 1e-20  # mean squares that float32 holds with those of their rows
 # Rows of a sample that say how much of the spectrum all of it leaves open.
 _PILOT_ROWS = 1024
@@ -70,6 +73,8 @@ class LogitProblem:
         Whose labels are those of the classes.
     constant : bool
         Whether there is a last feature of ones (the intercept).
+    flat : (p,) array of bool, optional
+        The attribute, if it is known.
 
     Attributes
     ----------
@@ -78,29 +83,77 @@ class LogitProblem:
     n_rows : int
     total : float
         Sum of the weights.
+    flat : (p,) array of bool
+        Features without spread: those that are constant but for rounding, if there is an
+        intercept, and those that are rounding beside all others. Their weights are 0.
     mean_squares : (p,) array
-        Of the features.
+        Of the features; 0 of flat ones.
     scale : (p,) array
-        One over their roots, 1 where they are 0.
+        One over their roots, 0 where they are 0.
     dtype : numpy.dtype
         Type of the features, in which tiles are computed.
     n_threads : int
         As the core takes it.
     """
 
-    def __init__(self, rows: LabelledRows, *, constant: bool) -> None:
+    def __init__(
+        self,
+        rows: LabelledRows,
+        *,
+        constant: bool,
+        flat: npt.NDArray[np.bool_] | None = None,
+    ) -> None:
         self.rows, self.constant = rows, constant
         self.n_threads = threads.resolve(rows.n_threads)
         self.n_rows, self.dtype = rows.n_rows, rows.dtype
         self._how = constant, rows.n_threads  # None has a meaning of its own on a worker
-        squares, self.total = rows.reduce(reductions.squares, reductions.add, *self._how)
-        if not np.isfinite(squares).all():
-            column = int(np.argmin(np.isfinite(squares)))
-            raise ValueError(f"X: expected finite features, got others in feature {column}")
+        sums, squares, self.total = rows.reduce(reductions.squares, reductions.add, *self._how)
+        self._check_squares(squares)
         self.shape = (len(squares), len(rows.classes))
-        self.mean_squares = squares / self.total
-        positive = self.mean_squares > 0
-        self.scale = 1.0 / np.sqrt(np.where(positive, self.mean_squares, 1.0))
+        self.flat = self._without_spread(sums, squares) if flat is None else flat
+        self.mean_squares = np.where(self.flat, 0.0, squares / self.total)
+        self.scale = 1.0 / np.sqrt(np.where(self.flat, np.inf, self.mean_squares))
+
+    def _check_squares(self, squares: _Array) -> None:
+        """ValueError for features whose squares overflow, or vanish."""
+        rows, finite = self.rows, np.isfinite(squares)
+        lost = ~finite
+        if finite.all() and rows.dense and rows.in_memory and not squares.all():
+            low, high = rows.reduce(reductions.column_ranges, reductions.merge_ranges)
+            lost[: len(squares) - self.constant] = (low != 0) | (high != 0)
+            lost &= squares == 0
+        if lost.any():
+            column = int(np.argmax(lost))
+            raise ValueError(
+                "X: expected finite features whose squares fit float64, got some that "
+                f"{'vanish' if finite.all() else 'overflow'} in feature {column}; scale the columns"
+            )
+
+    def _without_spread(self, sums: _Array, squares: _Array) -> npt.NDArray[np.bool_]:
+        """Which features (p,) have no more spread than rounding explains; see `flat`."""
+        rows, varying = self.rows, slice(self.varying)
+        flat = np.zeros(len(squares), dtype=bool)
+        flat[varying] = squares[varying] == 0
+        size = np.sqrt(squares[varying] / self.total)
+        mean = np.abs(sums[varying]) / self.total
+        largest = float(size.max(initial=0.0))
+        small = is_rounding(size, largest, rows.n_rows, rows.dtype)
+        near = np.maximum((size - mean) * (size + mean), 0.0) <= _NEARLY * size**2
+        asked = np.flatnonzero(~flat[varying] & (small | near if self.constant else small))
+        if not len(asked):
+            return flat
+        low, high = rows.reduce(reductions.column_ranges, reductions.merge_ranges, asked)
+        peak = np.maximum(np.abs(low), np.abs(high)).astype(np.float64)
+        constant = is_rounding(high / 2 - low / 2, peak, rows.n_rows, rows.dtype)
+        flat[asked] = constant & (small[asked] | self.constant)
+        # Differences of rounded numbers, as of a centred constant, are few steps of their last
+        # digit; those of a small unit are not.
+        left = small[asked] & ~flat[asked]
+        if left.any():
+            step = np.ldexp(1.0, np.frexp(peak[left])[1] - _STEP_BITS)
+            found = rows.reduce(reductions.are_few_steps, np.logical_and, asked[left], step)
+            flat[asked[left]] = found
+        return flat
 
     def start(self, before: tuple[Labels, _Array] | None, centre: _Array | None) -> _Array:
         """Weights (p, k) that a search starts from: 0, or those (p, k) of an earlier fit.
@@ -118,7 +171,7 @@ class LogitProblem:
                 f"X, y: expected the {len(classes)} classes and {len(before[1]) - 1} features of "
                 f"the earlier fit with warm_start, got {self.shape[1]} and {self.varying}"
             )
-        W[:] = old
+        W[:] = np.where(self.flat[:, None], 0.0, old)
         if centre is not None:
             W[-1] += centre @ W[:-1]
         return W
@@ -161,10 +214,10 @@ class LogitProblem:
             return None
         if not _LEAST_COPIED <= rows.n_rows * rows.n_features <= _MOST_COPIED:
             return None
-        squares = self.mean_squares[self.mean_squares > 0]
+        squares = self.mean_squares[~self.flat]
         if len(squares) and not _TINY <= squares.min() <= squares.max() <= 1 / _TINY:
             return None
-        return LogitProblem(rows.in_float32(), constant=self.constant)
+        return LogitProblem(rows.in_float32(), constant=self.constant, flat=self.flat)
 
     @property
     def varying(self) -> int:

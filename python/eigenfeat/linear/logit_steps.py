@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from eigenfeat._base.speaking import warn_caller
+from eigenfeat._base.validation import show
 from eigenfeat.linear.gaussian import GaussianClasses
 from eigenfeat.linear.lbfgs import NEARBY, RECENT, Minimum, Solve, minimise
 from eigenfeat.linear.logit_problem import LogitProblem, Penalty, gram_rows, uncentred
@@ -135,7 +136,10 @@ class LogitSteps(Iterative):
         """Whether the weights are those of Gaussian classes."""
         if self.solver == "gaussian":
             if penalties is not None:
-                raise ValueError("penalties: expected None with solver='gaussian', got some")
+                raise ValueError(
+                    "penalties: expected None with solver='gaussian', got "
+                    f"{show([float(value) for value in penalties])}"
+                )
             if not self.fit_intercept:
                 raise ValueError("fit_intercept: expected True with solver='gaussian', got False")
             return True

@@ -69,14 +69,15 @@ class TriedMetric:
         problem = self._problem
         curvature, plain = 0.5 * problem.total * problem.mean_squares, problem.quadratic(penalty)
         diagonal = curvature + plain
-        diagonal[diagonal == 0] = 1.0  # columns of zeros
+        inverse = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=~problem.flat)
+        diagonal[diagonal == 0] = 1.0  # columns without spread
         share = float(np.mean(curvature / diagonal))
         p, k = problem.shape
         columns = p / problem.n_rows
         independent = (1 + 3 * columns + columns**2) / (1 + columns)
         most = _TOLERATED * (2.0 / k + penalty.energy) * share * independent + (1 - share)
         return Trial(
-            lambda gradient: gradient / diagonal[:, None],
+            lambda gradient: gradient * inverse[:, None],
             np.inf if self._kept else most,
             int(_STEPS * p / (4.0 * k)),
         )

@@ -14,13 +14,13 @@ from sklearn.base import TransformerMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import has_fit_parameter, validate_data
+from sklearn.utils.validation import has_fit_parameter
 
 from eigenfeat._base.spread import deviations
-from eigenfeat._base.text_columns import naming_text
 from eigenfeat._base.validation import FLOATS, show
 from eigenfeat.maxmargin.svm import MulticlassSVM
 from eigenfeat.pencils.scale import SPREAD
+from eigenfeat.rows.checked import validate_data
 from eigenfeat.rows.cv_results import cv_results
 from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.row_weights import row_weights
@@ -70,8 +70,7 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
 
     def _rows(self, X: Any, *, reset: bool, y: Any = "no_validation") -> Any:
         options = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "reset": reset}
-        with naming_text(X, y):
-            return validate_data(self, X, y, **options)
+        return validate_data(self, X, y, **options)
 
     def _settled(self, X: Any, y: Any, sample_weight: Any) -> Any:
         """Fit the SVM and settle how far rows move: the learner of all rows."""

@@ -79,6 +79,15 @@ class Autoencoder(Iterative, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     (150, 2)
     """
 
+    _saved: ClassVar[dict[str, str]] = {
+        "minimum_": "numbers d",
+        "span_": "numbers d",
+        "encoder_": "numbers h d",
+        "encoder_bias_": "numbers h",
+        "decoder_": "numbers d h",
+        "decoder_bias_": "numbers d",
+    }
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, MOST, closed="both")],
         "tied": ["boolean"],

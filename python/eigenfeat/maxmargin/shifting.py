@@ -164,6 +164,13 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
     (1797, 5)
     """
 
+    _saved: ClassVar[dict[str, str]] = {
+        "extractor_": "estimator",
+        "svm_": "estimator?",
+        "column_mean_": "numbers d",
+        "column_scale_": "numbers d",
+    }
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "extractor": [HasMethods(["fit", "transform"]), None],
         **ScaleSearch._parameter_constraints,

@@ -136,6 +136,8 @@ class MulticlassSVM(Iterative, Speaks, LinearModel):
     True
     """
 
+    _saved: ClassVar[dict[str, str]] = LinearModel._saved | {"class_coef_": "numbers k d"}
+
     dual_coef_: NDArray[np.float64] | csr_array
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

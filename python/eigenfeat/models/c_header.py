@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eigenfeat._base.files import persist
+from eigenfeat._base.saved_files import replacing
 from eigenfeat._base.validation import check_path, show
 from eigenfeat._base.version import __version__
 from eigenfeat.incomplete.decision import ReliableClassifier
@@ -104,7 +104,7 @@ def to_c(
         raise ValueError(f"model: expected a fitted ReliableClassifier, got {show(model)}")
     made = _filled(stream_tables(model, reliability, steps), name, dtype)
     if path is not None:
-        with persist.replacing(path) as file:
+        with replacing(path) as file:
             file.write(made.encode())
     return made
 

@@ -20,9 +20,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.files import persist
+from eigenfeat._base.saved_files import replacing
 from eigenfeat._base.validation import check_path, show
-from eigenfeat._base.version import __version__
 from eigenfeat.expansion.features import check_powers
 from eigenfeat.gem.classifier import GEMClassifier
 from eigenfeat.gem.ensemble import GEMEnsemble
@@ -42,6 +41,7 @@ from eigenfeat.ldg.nca import NCA
 from eigenfeat.ldg.pooled import PooledFisher, PooledPCA
 from eigenfeat.ldg.transfer import TransferLDG
 from eigenfeat.linear.logistic import MultinomialLogit
+from eigenfeat.models.onnx_graph import Graph
 from eigenfeat.models.onnx_streams import add_decisions
 
 if TYPE_CHECKING:
@@ -49,9 +49,6 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 __all__ = ["to_onnx"]
-
-OPSET = 17
-IR_VERSION = 8
 
 
 def to_onnx(
@@ -110,13 +107,13 @@ def to_onnx(
         check_path(path)
     if not hasattr(model, "fit") or isinstance(model, type):
         raise ValueError(f"model: expected a fitted estimator, got {show(model)}")
-    graph = _Graph(dtype)
+    graph = Graph(dtype)
     check_is_fitted(model)
     _refuse_completion(model)
     _translate(graph, model)
     made = graph.model(model)
     if path is not None:
-        with persist.replacing(path) as file:
+        with replacing(path) as file:
             file.write(made.SerializeToString(deterministic=True))
     return made
 
@@ -137,96 +134,10 @@ def _refuse_completion(model: Any) -> None:
             _refuse_completion(part)
 
 
-def _onnx() -> Any:
-    try:
-        import onnx
-        import onnx.checker
-        import onnx.numpy_helper
-    except ImportError as error:
-        raise ImportError(
-            'onnx: expected to be installed for this, as by pip install "eigenfeat[onnx]"'
-        ) from error
-    return onnx
-
-
-class _Graph:
-    """Nodes in order; values go by the names that the methods return."""
-
-    def __init__(self, dtype: str) -> None:
-        self.onnx = _onnx()
-        self.dtype = np.dtype(dtype)
-        self._nodes: list[Any] = []
-        self._constants: list[Any] = []
-        self._scalars: dict[float, str] = {}
-        self.outputs: list[Any] = []
-
-    def constant(self, array: Any) -> str:
-        """An array that is part of the model, in the type of its numbers."""
-        name = f"constant_{len(self._constants)}"
-        data = np.asarray(array)
-        data = data.astype(self.dtype) if data.dtype.kind == "f" else data
-        helper = self.onnx.numpy_helper
-        self._constants.append(helper.from_array(np.ascontiguousarray(data), name=name))
-        return name
-
-    def scalar(self, value: float) -> str:
-        """A number."""
-        if value not in self._scalars:
-            self._scalars[value] = self.constant(np.array([value], dtype=float))
-        return self._scalars[value]
-
-    def node(
-        self, operator: str, *inputs: str, output: str | None = None, **attributes: Any
-    ) -> str:
-        """The result of an operator."""
-        name = output or f"{operator.lower()}_{len(self._nodes)}"
-        make = self.onnx.helper.make_node
-        self._nodes.append(make(operator, list(inputs), [name], name=f"node_{name}", **attributes))
-        return name
-
-    def output(self, name: str, kind: int, shape: Sequence[Any]) -> None:
-        """Make a value an output."""
-        info = self.onnx.helper.make_tensor_value_info(name, kind, shape)
-        self.outputs.append(info)
-
-    def affine(self, rows: str, matrix: NDArray[Any], offset: NDArray[Any] | None) -> str:
-        """``rows @ matrix + offset``."""
-        product = self.node("MatMul", rows, self.constant(matrix))
-        return product if offset is None else self.node("Add", product, self.constant(offset))
-
-    @property
-    def number(self) -> int:
-        """The type of numbers, as ONNX counts types."""
-        return int(self.onnx.helper.np_dtype_to_tensor_dtype(self.dtype))
-
-    def model(self, source: Any) -> Any:
-        """The whole, checked."""
-        helper = self.onnx.helper
-        shape = ["n", int(source.n_features_in_)]
-        rows = helper.make_tensor_value_info("X", self.number, shape)
-        name = type(source).__name__
-        graph = helper.make_graph(self._nodes, name, [rows], self.outputs, self._constants)
-        made = helper.make_model(
-            graph,
-            opset_imports=[helper.make_opsetid("", OPSET)],
-            ir_version=IR_VERSION,
-            producer_name="eigenfeat",
-            producer_version=__version__,
-            doc_string=f"A fitted {name} of eigenfeat {__version__}",
-        )
-        about = {"estimator": name}
-        names = getattr(source, "feature_names_in_", None)
-        if names is not None:
-            about["feature_names"] = "\n".join(map(str, names))
-        helper.set_model_props(made, about)
-        self.onnx.checker.check_model(made, full_check=True)
-        return made
-
-
 # ---- models --------------------------------------------------------------------------------------
 
 
-def _translate(graph: _Graph, model: Any) -> None:
+def _translate(graph: Graph, model: Any) -> None:
     """Fill the graph, from the rows to the outputs."""
     if isinstance(model, ReliableClassifierCV):
         check_is_fitted(model, "best_estimator_")
@@ -243,7 +154,7 @@ def _translate(graph: _Graph, model: Any) -> None:
     graph.output("features", graph.number, ["n", None])
 
 
-def _to_last(graph: _Graph, model: Any, rows: str) -> tuple[str, Any]:
+def _to_last(graph: Graph, model: Any, rows: str) -> tuple[str, Any]:
     """What the last step of a pipeline reads, and that step; of all else, itself."""
     if not isinstance(model, Pipeline):
         return rows, model
@@ -257,7 +168,7 @@ def _one_of(model: Any, table: dict[type, Any]) -> Any:
     return next((entry for kind, entry in table.items() if isinstance(model, kind)), None)
 
 
-def _features(graph: _Graph, step: Any, rows: str) -> str:
+def _features(graph: Graph, step: Any, rows: str) -> str:
     translate = _one_of(step, _TRANSFORMERS)
     if translate is None:
         known = [kind.__name__ for kind in (*_TRANSFORMERS, *_CLASSIFIERS)]
@@ -266,7 +177,7 @@ def _features(graph: _Graph, step: Any, rows: str) -> str:
     return found
 
 
-def _classify(graph: _Graph, model: Any, rows: str) -> None:
+def _classify(graph: Graph, model: Any, rows: str) -> None:
     scores = _one_of(model, _CLASSIFIERS)(graph, model, rows)
     classes, kind = _labels(graph, model.classes_)
     graph.node("Softmax", scores, output="probabilities", axis=1)
@@ -276,7 +187,7 @@ def _classify(graph: _Graph, model: Any, rows: str) -> None:
     graph.output("probabilities", graph.number, ["n", len(model.classes_)])
 
 
-def _decide(graph: _Graph, model: ReliableClassifier) -> None:
+def _decide(graph: Graph, model: ReliableClassifier) -> None:
     tables = stream_tables(model)
     code, time = add_decisions(graph, tables, "X")
     classes, kind = _labels(graph, tables.classes)
@@ -286,7 +197,7 @@ def _decide(graph: _Graph, model: ReliableClassifier) -> None:
     graph.output("time", graph.onnx.TensorProto.INT64, ["n"])
 
 
-def _labels(graph: _Graph, classes: NDArray[Any]) -> tuple[str, int]:
+def _labels(graph: Graph, classes: NDArray[Any]) -> tuple[str, int]:
     """The classes as a constant, and their type."""
     proto = graph.onnx.TensorProto
     if classes.dtype.kind in "iu" and int(classes.max()) < 2**63:
@@ -298,21 +209,21 @@ def _labels(graph: _Graph, classes: NDArray[Any]) -> tuple[str, int]:
     raise ValueError(f"classes: expected whole numbers or strings, got {show(classes.tolist())}")
 
 
-def _gem(graph: _Graph, model: GEM, rows: str) -> str:
+def _gem(graph: Graph, model: GEM, rows: str) -> str:
     offset = model.offset_ if model.offset_.any() else None
     projections = graph.affine(rows, model.directions_, offset)
     expanded = _expanded(graph, projections, model.expansion, model.powers)
     return graph.node("Concat", *([rows] if model.include_input else []), *expanded, axis=1)
 
 
-def _reduced(graph: _Graph, model: Any, rows: str) -> str:
+def _reduced(graph: Graph, model: Any, rows: str) -> str:
     """``((rows - mean) / scale) @ components^T``."""
     centred = graph.node("Sub", rows, graph.constant(np.asarray(model.mean_, dtype=float)))
     components = model.components_ / getattr(model, "scale_", 1.0)
     return graph.affine(centred, np.asarray(components, dtype=float).T, None)
 
 
-def _standardised(graph: _Graph, model: StandardScaler, rows: str) -> str:
+def _standardised(graph: Graph, model: StandardScaler, rows: str) -> str:
     if model.mean_ is not None and model.with_mean:
         rows = graph.node("Sub", rows, graph.constant(model.mean_))
     if model.scale_ is not None and model.with_std:
@@ -320,14 +231,14 @@ def _standardised(graph: _Graph, model: StandardScaler, rows: str) -> str:
     return rows
 
 
-def _fourier(graph: _Graph, model: RBFSampler, rows: str) -> str:
+def _fourier(graph: Graph, model: RBFSampler, rows: str) -> str:
     """``sqrt(2 / D) cos(rows W + b)``, as a sine: onnxruntime 1.23 has no cosine in float64."""
     angles = graph.affine(rows, model.random_weights_, model.random_offset_ + math.pi / 2)
     amplitude = graph.scalar(math.sqrt(2.0 / len(model.random_offset_)))
     return graph.node("Mul", graph.node("Sin", angles), amplitude)
 
 
-def _logit(graph: _Graph, model: Any, rows: str) -> str:
+def _logit(graph: Graph, model: Any, rows: str) -> str:
     coef, intercept = model.coef_, np.broadcast_to(model.intercept_, len(model.coef_))
     if len(model.classes_) > 2 and getattr(model, "solver", None) == "liblinear":
         raise ValueError("solver: expected a multinomial one with more than two classes")
@@ -337,7 +248,7 @@ def _logit(graph: _Graph, model: Any, rows: str) -> str:
     return graph.affine(rows, coef.T, intercept)
 
 
-def _gem_classifier(graph: _Graph, model: GEMClassifier, rows: str) -> str:
+def _gem_classifier(graph: Graph, model: GEMClassifier, rows: str) -> str:
     features = rows
     for layer in model.layers_:
         inputs = features
@@ -349,7 +260,7 @@ def _gem_classifier(graph: _Graph, model: GEMClassifier, rows: str) -> str:
     return _logit(graph, model.logit_, features)
 
 
-def _gem_ensemble(graph: _Graph, model: GEMEnsemble, rows: str) -> str:
+def _gem_ensemble(graph: Graph, model: GEMEnsemble, rows: str) -> str:
     """The mean of the members' logits."""
     read = [_to_last(graph, member, rows) for member in model.members_]
     logits = [_gem_classifier(graph, member, features) for features, member in read]
@@ -357,12 +268,12 @@ def _gem_ensemble(graph: _Graph, model: GEMEnsemble, rows: str) -> str:
     return graph.node("Div", total, graph.scalar(float(len(model.members_))))
 
 
-def _best(graph: _Graph, model: GEMClassifierCV, rows: str) -> str:
+def _best(graph: Graph, model: GEMClassifierCV, rows: str) -> str:
     check_is_fitted(model, "best_estimator_")
     return _gem_classifier(graph, model.best_estimator_, rows)
 
 
-def _expanded(graph: _Graph, rows: str, expansion: str, powers: Sequence[int]) -> list[str]:
+def _expanded(graph: Graph, rows: str, expansion: str, powers: Sequence[int]) -> list[str]:
     """Expansions of projections, in the order of `eigenfeat.expansion.features.expand`."""
     exponents = check_powers(powers)
     if expansion == "none":
@@ -376,7 +287,7 @@ def _expanded(graph: _Graph, rows: str, expansion: str, powers: Sequence[int]) -
     return [_power(graph, half, a) for half in shifted for a in exponents]
 
 
-def _power(graph: _Graph, rows: str, exponent: int) -> str:
+def _power(graph: Graph, rows: str, exponent: int) -> str:
     """``rows^exponent`` for 1, 2, 3."""
     power = rows
     for _ in range(exponent - 1):
@@ -384,7 +295,7 @@ def _power(graph: _Graph, rows: str, exponent: int) -> str:
     return power
 
 
-def _half_power(graph: _Graph, rows: str, exponent: int) -> str:
+def _half_power(graph: Graph, rows: str, exponent: int) -> str:
     """``rows^(exponent / 2)`` for 1, 2, 3."""
     if exponent == 2:
         return rows
@@ -392,14 +303,14 @@ def _half_power(graph: _Graph, rows: str, exponent: int) -> str:
     return root if exponent == 1 else graph.node("Mul", rows, root)
 
 
-def _shifted(graph: _Graph, rows: str) -> str:
+def _shifted(graph: Graph, rows: str) -> str:
     """``sqrt(1 + rows) - 1``, without its cancellation."""
     one = graph.scalar(1.0)
     root = graph.node("Sqrt", graph.node("Add", rows, one))
     return graph.node("Div", rows, graph.node("Add", root, one))
 
 
-_Translation = Callable[[_Graph, Any, str], str]
+_Translation = Callable[[Graph, Any, str], str]
 _REDUCTIONS = (
     *(LDG, RegularizedFisher, PCAFisher, DirectLDA, GSVDDiscriminant, MaximumMarginCriterion),
     *(LocalFisher, ITML, NCA, PooledPCA, PooledFisher, TransferITML, TransferLDG),

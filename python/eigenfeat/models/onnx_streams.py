@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from eigenfeat.incomplete.stream_tables import StreamTables
-
-if TYPE_CHECKING:
-    from eigenfeat.models.onnx import _Graph
+from eigenfeat.models.onnx_graph import Graph
 
 __all__ = ["add_decisions"]
 
@@ -20,12 +16,12 @@ _Array = NDArray[np.float64]
 _CERTAIN = 1e30  # reciprocal of the deviation of a difference that is not random
 
 
-def add_decisions(graph: _Graph, tables: StreamTables, rows: str) -> tuple[str, str]:
+def add_decisions(graph: Graph, tables: StreamTables, rows: str) -> tuple[str, str]:
     """Add nodes that decide series; their prefixes are known up to the first NaN of a row.
 
     Parameters
     ----------
-    graph : graph of `eigenfeat.models.onnx`
+    graph : Graph
     tables : StreamTables
     rows : str
         Name of the rows (n, d).
@@ -56,7 +52,7 @@ def add_decisions(graph: _Graph, tables: StreamTables, rows: str) -> tuple[str, 
     return graph.node("Reshape", code, flat), graph.node("Reshape", time, flat)
 
 
-def _known(graph: _Graph, rows: str) -> tuple[str, str]:
+def _known(graph: Graph, rows: str) -> tuple[str, str]:
     """Numbers of known leading entries (n, 1), and rows with 0 for NaN."""
     missing = graph.node("IsNaN", rows)
     before = graph.node("CumSum", _whole(graph, missing), graph.constant(np.array(1)))
@@ -65,7 +61,7 @@ def _known(graph: _Graph, rows: str) -> tuple[str, str]:
     return known, graph.node("Where", missing, graph.scalar(0.0), rows)
 
 
-def _scores(graph: _Graph, tables: StreamTables, entries: NDArray[np.int64], values: str) -> str:
+def _scores(graph: Graph, tables: StreamTables, entries: NDArray[np.int64], values: str) -> str:
     """(n, p, parts, k): each part's expected scores after each look, affine in the prefix."""
     parts, d = tables.means.shape
     shape = len(entries), parts, len(tables.classes)
@@ -82,7 +78,7 @@ def _scores(graph: _Graph, tables: StreamTables, entries: NDArray[np.int64], val
 
 
 def _guesses(
-    graph: _Graph, tables: StreamTables, entries: NDArray[np.int64], values: str, scores: str
+    graph: Graph, tables: StreamTables, entries: NDArray[np.int64], values: str, scores: str
 ) -> tuple[str, str]:
     """Classes of the largest expected scores (n, p), and the weights (n, p, parts, 1)."""
     parts, d = tables.means.shape
@@ -103,7 +99,7 @@ def _guesses(
     return graph.node("ArgMax", mixed, axis=2, keepdims=0), shares
 
 
-def _decided(graph: _Graph, tables: StreamTables, scores: str, guess: tuple[str, str]) -> str:
+def _decided(graph: Graph, tables: StreamTables, scores: str, guess: tuple[str, str]) -> str:
     """(n, p): whether all other classes together are unlikely to score higher at the end."""
     code, shares = guess
     looks, parts, k = tables.deviations.shape[:3]
@@ -134,19 +130,19 @@ def _decided(graph: _Graph, tables: StreamTables, scores: str, guess: tuple[str,
     return str(graph.node("LessOrEqual", doubt, graph.constant(risk[None])))
 
 
-def _any(graph: _Graph, flags: str) -> str:
+def _any(graph: Graph, flags: str) -> str:
     """(n, 1): whether any is set."""
     count = graph.node("ReduceSum", _whole(graph, flags), _axes(graph, 1), keepdims=1)
     return str(graph.node("Greater", count, _int(graph, 0)))
 
 
-def _whole(graph: _Graph, flags: str) -> str:
+def _whole(graph: Graph, flags: str) -> str:
     return str(graph.node("Cast", flags, to=graph.onnx.TensorProto.INT64))
 
 
-def _axes(graph: _Graph, *axes: int) -> str:
+def _axes(graph: Graph, *axes: int) -> str:
     return str(graph.constant(np.array(axes)))
 
 
-def _int(graph: _Graph, value: int) -> str:
+def _int(graph: Graph, value: int) -> str:
     return str(graph.constant(np.array([value])))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from typing import Any
 
@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike
 from eigenfeat._base import threads as _threads
 from eigenfeat._base.core import core
 from eigenfeat._base.feature_names import check_same_names, checked_names, names_of
-from eigenfeat._base.files import persist
 from eigenfeat._base.labels import LabelTable
+from eigenfeat._base.saved import Saved
+from eigenfeat._base.saved_files import read_arrays, write_arrays
 from eigenfeat._base.types import DType, Labels, Rows, Weights
 from eigenfeat._base.validation import check_dtype, check_memory, check_rows, check_weights, show
 from eigenfeat.moments import state as _state
@@ -27,7 +28,7 @@ _KIND = "class moments"
 _Array = npt.NDArray[np.float64]
 
 
-class ClassMoments:
+class ClassMoments(Saved):
     r"""Weights, means and second moments of the rows of each class.
 
     For each class :math:`c` with rows :math:`x_i` and weights :math:`w_i`:
@@ -83,6 +84,7 @@ class ClassMoments:
     """
 
     __hash__ = None  # type: ignore[assignment]
+    _saved = None  # `__setstate__` checks everything
 
     def __init__(
         self,
@@ -332,7 +334,9 @@ class ClassMoments:
             return f"ClassMoments({classes}, {features}, weight {total:.12g})"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write to a file: npz with a JSON header, without pickle, replaced atomically.
+        """Write to a file: ``npz`` without pickle, which replaces an older one once it is complete.
+
+        The same moments give the same bytes.
 
         Parameters
         ----------
@@ -347,7 +351,7 @@ class ClassMoments:
             If the file cannot be written; an existing file is then left unchanged.
         """
         with self._lock:
-            persist.write(path, _KIND, self._meta(), self._arrays())
+            write_arrays(path, _KIND, self._meta(), self._arrays())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> ClassMoments:
@@ -360,8 +364,22 @@ class ClassMoments:
         OSError
             If the file cannot be read.
         """
-        with persist.read(path, _KIND) as file:
+        with read_arrays(path, _KIND) as file:
             return cls._restored(file.meta, file.array)
+
+    def _save_with(self, path: str | os.PathLike[str], kind: str, more: Mapping[str, Any]) -> None:
+        """Write the moments, and what else JSON can hold, to a file of another kind."""
+        with self._lock:
+            write_arrays(path, kind, {"moments": self._meta(), **more}, self._arrays())
+
+    @classmethod
+    def _load_with(
+        cls, path: str | os.PathLike[str], kind: str
+    ) -> tuple[ClassMoments, dict[str, Any]]:
+        """Read what `_save_with` wrote: moments, and the rest of the header."""
+        with read_arrays(path, kind) as file:
+            moments = cls._restored(file.meta["moments"], file.array)
+            return moments, {name: part for name, part in file.meta.items() if name != "moments"}
 
     @classmethod
     def _restored(
@@ -370,13 +388,16 @@ class ClassMoments:
         """What `_meta` and `_arrays` say; ValueError, KeyError or TypeError for nonsense."""
         moments = cls(dtype=meta["dtype"])
         moments._table = LabelTable.from_json(meta["labels"])
-        d = meta["n_features"]
-        if d is not None:
-            if type(d) is not int or not 1 <= d < 2**31:
-                raise ValueError(f"n_features is {d!r}")
-            moments._core = _state.restored_core(array, len(moments._table), d)
-        moments._names = checked_names(meta.get("feature_names"), d)
+        moments._take_arrays(meta["n_features"], array)
+        moments._names = checked_names(meta.get("feature_names"), meta["n_features"])
         return moments
+
+    def _take_arrays(self, d: Any, array: Callable[[str, tuple[int, ...]], _Array]) -> None:
+        if d is None:
+            return
+        if type(d) is not int or not 1 <= d < 2**31:
+            raise ValueError(f"n_features is {d!r:.40}")
+        self._core = _state.restored_core(array, len(self._table), d)
 
     def _meta(self) -> dict[str, Any]:
         meta = {
@@ -391,24 +412,34 @@ class ClassMoments:
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
+            table = self._table
             return {
-                "version": 1,
-                "table": (self._table.labels, self._table.dtype, self._table.fixed),
-                "dtype": self._dtype,
+                "labels": list(table.labels),
+                "label_dtype": None if table.dtype is None else table.dtype.str,
+                "fixed": table.fixed,
+                "dtype": None if self._dtype is None else self._dtype.name,
                 "n_features": None if self._core is None else self._core.n_features,
-                "feature_names": self._names,
+                "feature_names": None if self._names is None else list(self._names),
                 "arrays": dict(self._arrays()),
             }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._table = LabelTable(*state["table"])
-        self._dtype, self._names = state["dtype"], state.get("feature_names")
+        arrays = dict(state["arrays"])
+
+        def array(name: str, shape: tuple[int, ...]) -> _Array:
+            found: _Array = np.ascontiguousarray(arrays.pop(name))
+            if found.shape != shape or found.dtype != np.float64:
+                raise ValueError(f"array {name} has an unexpected shape or dtype")
+            return found
+
+        labels, dtype = state["labels"], state["label_dtype"]
         self._lock, self._core = threading.RLock(), None
-        if state["n_features"] is not None:
-            arrays: dict[str, _Array] = state["arrays"]
-            self._core = _state.restored_core(
-                lambda name, shape: arrays[name], len(self._table), state["n_features"]
-            )
+        self._dtype = check_dtype(state["dtype"])
+        self._table = LabelTable.restored(labels, dtype, state["fixed"])
+        self._take_arrays(state["n_features"], array)
+        self._names = checked_names(state["feature_names"], state["n_features"])
+        if arrays:
+            raise ValueError(f"array {min(arrays)} has no place in it")
 
 
 def _both_locked(a: ClassMoments, b: ClassMoments) -> ExitStack:

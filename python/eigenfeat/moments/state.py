@@ -43,16 +43,20 @@ def restored_core(
     ValueError
         If a number is not finite or a weight negative.
     """
-    restored = core.ClassMoments(k, d)
     weights = array("weights", (k,))
-    if not (np.isfinite(weights).all() and (weights >= 0).all()):
-        raise ValueError("weights: expected finite numbers >= 0, got others")
+    good = np.isfinite(weights) & (weights >= 0)
+    if not good.all():
+        i = int(np.argmin(good))
+        raise ValueError(f"weights: expected finite numbers >= 0, got {weights[i]} of class {i}")
+    restored = core.ClassMoments(k, d)  # which takes memory for classes with weight alone
     for i in np.flatnonzero(weights > 0).tolist():
         high = array(f"mean_high_{i}", (d,))
         low = array(f"mean_low_{i}", (d,))
         scatter = array(f"scatter_{i}", (d * (d + 1) // 2,))
-        if not all(np.isfinite(part).all() for part in (high, low, scatter)):
-            raise ValueError(f"moments of class {i}: expected finite numbers, got others")
+        wrong = [part[~np.isfinite(part)] for part in (high, low, scatter)]
+        if any(map(len, wrong)):
+            value = np.concatenate(wrong)[0]
+            raise ValueError(f"moments of class {i}: expected finite numbers, got {value}")
         restored.restore(i, float(weights[i]), high, low, scatter)
     return restored
 

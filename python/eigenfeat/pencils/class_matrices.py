@@ -5,12 +5,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.core import core
+from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.validation import show
 from eigenfeat.pencils.sampling_noise import MARGIN, noise_edge, quiet_ridge
 
@@ -34,8 +35,14 @@ class SingularDenominatorError(np.linalg.LinAlgError, ValueError):
 
 
 @dataclass(frozen=True, eq=False)
-class Contraction:
+class Contraction(Saved):
     """Weights of classes: `weights` (n,) for those at `indices` (n,), `others` for all others."""
+
+    _saved: ClassVar[dict[str, str]] = {
+        "indices": "whole n",
+        "weights": "numbers n",
+        "others": "number",
+    }
 
     indices: npt.NDArray[np.int64]
     weights: _Array
@@ -46,6 +53,9 @@ class Contraction:
         out = np.full(n_classes, self.others)
         out[self.indices] = self.weights
         return out
+
+    def _check_loaded(self) -> None:
+        fits((self.indices >= 0).all() and (self.weights >= 0).all(), "Contraction.weights")
 
 
 @dataclass(frozen=True, eq=False)
@@ -341,33 +351,12 @@ def _smallest_ridge(matrix: _Array, unit: float, d: int) -> float | None:
     Not below D eps: a smaller ridge drowns in the rounding of a typical entry.
     """
     low, high = bisect_left(_RIDGES, len(matrix) * _EPS), len(_RIDGES)
+    shifts = np.zeros(len(matrix))
     while low < high:
         middle = (low + high) // 2
-        if _is_definite(_regularised(matrix, _RIDGES[middle] * unit, d)):
+        shifts[:d] = _RIDGES[middle] * unit
+        if core.is_positive_definite(matrix, shifts, 0):
             high = middle
         else:
             low = middle + 1
-    accepted = (r for r in _RIDGES[low:] if _core_accepts(_regularised(matrix, r * unit, d)))
-    return next(accepted, None)
-
-
-def _regularised(matrix: _Array, shift: float, d: int) -> _Array:
-    out = matrix.copy()
-    out[np.arange(d), np.arange(d)] += shift
-    return out
-
-
-def _is_definite(matrix: _Array) -> bool:
-    """The core's own criterion: no squared pivot below D eps times its diagonal entry."""
-    try:
-        pivots = np.diag(np.linalg.cholesky(matrix)) ** 2
-    except np.linalg.LinAlgError:
-        return False
-    return bool(np.all(pivots > len(matrix) * _EPS * np.diag(matrix)))
-
-
-def _core_accepts(matrix: _Array) -> bool:
-    item = np.zeros((1, 2), dtype=np.int64)
-    shifts = np.zeros(1)
-    solution = core.solve_pencils([matrix], [matrix], shifts, item, 1, -np.inf, "auto", 0.0, 0)
-    return int(solution[-1][0]) != 1
+    return _RIDGES[low] if low < len(_RIDGES) else None

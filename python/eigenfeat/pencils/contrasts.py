@@ -17,13 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from eigenfeat._base.labels import LabelTable
+from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.signs import signed
 from eigenfeat._base.validation import check_vector, real_array, show
 from eigenfeat.moments.class_moments import ClassMoments
@@ -46,7 +47,7 @@ _POWER_STEPS = 30
 
 
 @dataclass(frozen=True, eq=False)
-class Contrasts:
+class Contrasts(Saved):
     """Eigenproblems between groups of classes, for `pair_directions` and `GEM`.
 
     Create it with `one_vs_rest`, `class_tree`, or from given weights with `Contrasts.of`.
@@ -63,6 +64,14 @@ class Contrasts:
     n_classes : int, or None
         Required number of classes, if the weights determine it.
     """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "above": "many Contraction",
+        "below": "many Contraction",
+        "names": "labels p 2",
+        "classes": "value?",
+        "n_classes": "count?",
+    }
 
     above: tuple[Contraction, ...]
     below: tuple[Contraction, ...]
@@ -141,6 +150,9 @@ class Contrasts:
                 inside: list[int] = np.flatnonzero(contraction.dense(k)).tolist()
                 return [self.classes[i] if self.classes else i for i in inside]
         raise ValueError(f"name: expected one of the contrasts' names, got {show(name)}")
+
+    def _check_loaded(self) -> None:
+        fits(len(self.above) == len(self.below) == len(self.names), "Contrasts.names")
 
 
 def one_vs_rest(labels: ArrayLike) -> Contrasts:
@@ -289,8 +301,10 @@ def _contractions(weights: Any, k: int | None, name: str) -> tuple[Contraction, 
             raise ValueError(
                 f"{name}: expected indices below {k}, got {indices.max()} in row {row}"
             )
-        if not (np.isfinite(values).all() and (values >= 0).all()):
-            raise ValueError(f"{name}: expected finite numbers >= 0, got others in row {row}")
+        good = np.isfinite(values) & (values >= 0)
+        if not good.all():
+            got = show(values[~good][0])
+            raise ValueError(f"{name}: expected finite numbers >= 0, got {got} in row {row}")
         if not values.sum() > 0:
             raise ValueError(f"{name}: expected some weight, got none in row {row}")
         kept = values > 0

@@ -10,13 +10,14 @@ import math
 import warnings
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base import threads
 from eigenfeat._base.core import core
+from eigenfeat._base.saved import Saved
 from eigenfeat._base.types import Codes
 from eigenfeat._base.validation import (
     RealArray,
@@ -42,7 +43,7 @@ class Status(IntEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class PencilResult:
+class PencilResult(Saved):
     """Eigenpairs of n pencils; for a single pencil, without the leading axis.
 
     Attributes
@@ -64,6 +65,16 @@ class PencilResult:
         Outcome of each pencil.
     """
 
+    _saved: ClassVar[dict[str, str]] = {
+        "eigenvalues": "value",
+        "vectors": "value",
+        "residuals": "value",
+        "found": "value",
+        "iterations": "value",
+        "solver": "value",
+        "status": "value",
+    }
+
     eigenvalues: RealArray
     vectors: RealArray
     residuals: RealArray
@@ -71,6 +82,11 @@ class PencilResult:
     iterations: Any
     solver: Any
     status: Any
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if type(self.status) is int:  # of a single pencil, as files have it
+            vars(self)["status"] = Status(self.status)
 
     def _only(self) -> PencilResult:
         return PencilResult(
@@ -193,7 +209,7 @@ def solve(
     """One call of the core: checked arguments, but for the solver's name."""
     if not isinstance(solver, str) or solver not in _SOLVERS:
         raise ValueError(f"solver: expected one of {', '.join(_SOLVERS)}, got {show(solver)}")
-    values, vectors, residuals, found, iterations, solvers, status = core.solve_pencils(
+    solution = core.solve_pencils(
         numerators,
         denominators,
         shifts,
@@ -204,9 +220,15 @@ def solve(
         0.0,
         n_threads,
     )
-    names = np.array(_SOLVERS)[solvers]
-    columns = np.swapaxes(vectors, 1, 2)
-    return PencilResult(values, columns, residuals, found, iterations, names, status)
+    return PencilResult(
+        eigenvalues=solution.eigenvalues,
+        vectors=np.swapaxes(solution.vectors, 1, 2),
+        residuals=solution.residuals,
+        found=solution.found,
+        iterations=solution.iterations,
+        solver=np.array(_SOLVERS)[solution.solver],
+        status=solution.status,
+    )
 
 
 def report(status: Codes, names: list[str]) -> None:

@@ -121,7 +121,10 @@ class FittedDirections:
     @property
     def eigenvalue_bounds_(self) -> NDArray[np.float64]:
         """(F, 2) ends of the eigenvalues for infinitely many rows, if the estimate holds."""
-        return self.pair_conditions_.bounds(self.pairs_, self.eigenvalues_)
+        pairs = self.pairs_
+        if len(pairs) and (pairs[:, 0] == pairs[:, 1]).all():
+            raise AttributeError("eigenvalue_bounds_ needs pairs of two classes, got single ones")
+        return self.pair_conditions_.bounds(pairs, self.eigenvalues_)
 
     @property
     def scale_report_(self) -> ScaleReport:

@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.core import core
+from eigenfeat._base.saved import Saved
 from eigenfeat._base.types import Labels, Pairs, Seed
 from eigenfeat._base.validation import check_memory, random_generator, show
 from eigenfeat.moments.groups import moments_of_groups
@@ -79,7 +80,7 @@ class Request:
 
 
 @dataclass(frozen=True, eq=False)
-class PairDirections:
+class PairDirections(Saved):
     """F directions of P class pairs, for d features.
 
     Attributes
@@ -107,6 +108,19 @@ class PairDirections:
     solver : ndarray of str, shape (P,)
         Solver of each solved pair.
     """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "vectors": "floats d F",
+        "eigenvalues": "floats F",
+        "pairs": "labels F 2",
+        "ranks": "whole F",
+        "residuals": "floats F",
+        "offset": "floats F?",
+        "solved_pairs": "labels P 2",
+        "status": "whole P",
+        "iterations": "whole P",
+        "solver": "labels P",
+    }
 
     vectors: npt.NDArray[np.float64]
     eigenvalues: npt.NDArray[np.float64]

@@ -366,8 +366,13 @@ def confusion_pairs_of(
     matrix = np.asarray(real_array(confusion, "confusion"), dtype=np.float64)
     if matrix.ndim != 2 or len(set(matrix.shape)) != 1:
         raise ValueError(f"confusion: expected shape (k, k), got {matrix.shape}")
-    if not (np.isfinite(matrix).all() and (matrix >= 0).all()):
-        raise ValueError("confusion: expected finite numbers >= 0, got others")
+    good = np.isfinite(matrix) & (matrix >= 0)
+    if not good.all():
+        i, j = np.argwhere(~good)[0].tolist()
+        raise ValueError(
+            f"confusion: expected finite numbers >= 0, got {show(matrix[i, j])} in row {i}, "
+            f"column {j}"
+        )
     labels = np.arange(len(matrix)) if classes is None else np.asarray(classes)
     if labels.shape != (len(matrix),):
         raise ValueError(f"classes: expected {len(matrix)} labels, got {show(classes)}")

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.saved import Saved
 from eigenfeat._base.validation import RealArray, real_array, symmetric_matrices
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import scale as _scale
@@ -70,8 +71,15 @@ class Pencil:
 
 
 @dataclass(frozen=True, eq=False)
-class RayleighDirections:
+class RayleighDirections(Saved):
     """Directions (d, m), eigenvalues (m,), origin of the projections (d,), column divisors (d,)."""
+
+    _saved: ClassVar[dict[str, str]] = {
+        "directions": "numbers d m",
+        "eigenvalues": "floats m",
+        "mean": "numbers d",
+        "column_scale": "floats d",
+    }
 
     directions: Array
     eigenvalues: Array

@@ -9,11 +9,12 @@ rule on the standard deviations.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenfeat._base.saved import Saved
 from eigenfeat._base.spread import varying
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ SPREAD = 5.0
 
 
 @dataclass(frozen=True)
-class ScaleReport:
+class ScaleReport(Saved):
     """Report on the choice of `scale`.
 
     Attributes
@@ -47,6 +48,15 @@ class ScaleReport:
     spread : float
         Largest standard deviation divided by the median of the positive ones.
     """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "choice": "text",
+        "basis": "text",
+        "column_scale": "floats *",
+        "errors": "value",
+        "n_rows": "count",
+        "spread": "value",
+    }
 
     choice: str
     basis: str

@@ -45,7 +45,10 @@ def tried_scales(
     d = moments.n_features_in_
     if settings.scale != "auto" or few or not _can_try(rows.n_rows, d):
         return None
-    drawn = rows.take(_trial_rows(rows.codes, d, settings.seed))
+    chosen = _trial_rows(rows.codes, d, settings.seed)
+    if not len(chosen):  # all classes but one have a single row
+        return None
+    drawn = rows.take(chosen)
     return _by_trial(drawn.X, rows.classes[drawn.y], drawn.weight, moments, settings)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from eigenfeat._base.validation import check_whole
 from eigenfeat.expansion.layers import Directions
@@ -68,5 +68,10 @@ class Settings:
 @dataclass(frozen=True, eq=False)
 class Solution(Directions):
     """Directions, and the scale of the columns that they were solved for."""
+
+    _saved: ClassVar[dict[str, str]] = Directions._saved | {
+        "directions": "numbers d F",
+        "scale": "of ScaleReport",
+    }
 
     scale: ScaleReport

@@ -31,7 +31,8 @@ __all__ = ["ProjectionsDisplay"]
 class ProjectionsDisplay:
     """Samples projected on one direction, as a boxplot per class.
 
-    The classes of a pair differ in the size of the projections, and not in their mean.
+    Projections of the first class of the pair have a large mean square, and those of the second a
+    small one.
 
     Parameters
     ----------

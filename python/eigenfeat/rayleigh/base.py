@@ -20,7 +20,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.feature_names import take_names
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.lazy import Lazy
+from eigenfeat._base.lazy import Lazy, LazySolution
+from eigenfeat._base.saved import check_solution
 from eigenfeat._base.types import Floats, Rows, Weights
 from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import FLOATS
@@ -58,8 +59,15 @@ _OfMomentsOfClasses = TypeVar("_OfMomentsOfClasses", bound="OfMomentsOfClasses")
 _UnsupervisedRayleigh = TypeVar("_UnsupervisedRayleigh", bound="UnsupervisedRayleigh")
 
 
-class OfMoments(BaseEstimator):
+class OfMoments(LazySolution, BaseEstimator):
     """Base class: moments, and what is computed from them when first needed."""
+
+    _saved: ClassVar[dict[str, str]] = {
+        "moments_": "of ClassMoments",
+        "_solution": "value?",
+        "n_features_in_": "count",
+        "completion_": "of GaussianRows?",
+    }
 
     _supervised = False
     _checks: ClassVar[dict[str, Any]] = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C"}
@@ -121,6 +129,9 @@ class OfMoments(BaseEstimator):
     def _solver(self, moments: ClassMoments) -> Callable[[], Any]:
         """Return what computes the solution with the parameters of now; must pickle."""
         raise NotImplementedError
+
+    def _check_loaded(self) -> None:
+        check_solution(self, matrices.RayleighDirections)
 
 
 class RayleighTransformer(
@@ -260,6 +271,8 @@ class UnsupervisedRayleigh(RayleighTransformer):
 
 class OfMomentsOfClasses(OfMoments):
     """Base class of the estimators with labels."""
+
+    _saved: ClassVar[dict[str, str]] = OfMoments._saved | {"classes_": "labels k"}
 
     _supervised = True
     _checks = ALLOW_NAN

@@ -23,6 +23,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.types import Floats, Rows
 from eigenfeat._base.validation import show
 from eigenfeat.expansion.features import expand
@@ -44,13 +45,21 @@ Array = matrices.Array
 
 
 @dataclass(frozen=True, eq=False)
-class ClassGaussians:
+class ClassGaussians(Saved):
     """Classes' log priors (k,) and what whitens their rows.
 
     ``(x - means[c]) @ whiteners[c]`` has the identity as its covariance in class c; its Jacobian
     is ``exp(log_whiteners[c])``, up to a factor common to all. Classes without weight have zeros,
     and minus infinity as their log prior. `shrinkage` (k,) is that which was used.
     """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "log_priors": "floats k",
+        "means": "numbers k d",
+        "whiteners": "numbers k d d",
+        "log_whiteners": "numbers k",
+        "shrinkage": "numbers k",
+    }
 
     log_priors: Array
     means: Array
@@ -185,6 +194,14 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, OfMomentsOfClasses):
 
     def _solver(self, moments: ClassMoments) -> Callable[[], ClassGaussians]:
         return partial(class_gaussians, moments, self.shrinkage, self.ridge, self.scale)
+
+    def _check_loaded(self) -> None:
+        d = self.n_features_in_
+        fits(self.moments_.n_features_in_ == d, "QuadraticDiscriminant.moments_")
+        if self._solution.is_ready:
+            found, shape = self._solution(), (len(self.classes_), d, d)
+            fits(type(found) is ClassGaussians, "QuadraticDiscriminant._solution")
+            fits(found.whiteners.shape == shape, "QuadraticDiscriminant._solution")
 
 
 def class_gaussians(

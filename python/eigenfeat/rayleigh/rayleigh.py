@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval
 
 from eigenfeat._base.types import Rows
@@ -33,6 +32,7 @@ from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils import rayleigh_matrices as matrices
 from eigenfeat.rayleigh.base import UnsupervisedRayleigh
 from eigenfeat.rayleigh.discriminant import FisherLDA, SlicedInverseRegression
+from eigenfeat.rows.checked import check_array
 from eigenfeat.rows.out_of_core import given_blocks, pooled_moments
 
 if TYPE_CHECKING:

@@ -277,6 +277,9 @@ def _common_count(counts: dict[str, int | None], *scalars: _Float64s) -> int:
 
 def _finite(values: Any, name: str) -> _Float64s:
     array = real_array(values, name, np.dtype(np.float64))
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name}: expected finite numbers, got others")
+    finite = np.isfinite(array)
+    if not finite.all():
+        at = tuple(np.argwhere(~finite)[0].tolist())
+        where = f" at {at[0] if len(at) == 1 else at}" if at else ""
+        raise ValueError(f"{name}: expected finite numbers, got {array[at]}{where}")
     return array

@@ -31,6 +31,7 @@ from eigenfeat.plotting import (
     EmbeddingDisplay,
     FiltersDisplay,
     SpectrumDisplay,
+    ViewsDisplay,
 )
 from eigenfeat.plotting.directions import Directions, directions_of, parts_of
 from eigenfeat.plotting.figures import legend_above, new_figure, plain, short, short_tau
@@ -62,7 +63,7 @@ def contents(case: Case) -> tuple[Html, dict[str, Html]]:
         top = _figures(case)
         found = {"Confusion": _confusion(case), "Classes": _classes(case)}
         found |= {"Calibration": _calibration(case), "Most confident errors": _errors(case)}
-    found |= {"Selection": _selection(case), "Spectrum": _spectrum(case)}
+    found |= {"Selection": _selection(case), "Views": _views(case), "Spectrum": _spectrum(case)}
     found |= {"Filters": _filters(case), "Weights of columns": _weights(case)}
     if case.by == "the model" and len(case.classes):
         found["Importance of columns"] = _importance(case)
@@ -173,8 +174,11 @@ def _calibration(case: Case) -> Html | None:
     CalibrationDisplay(accuracy, mean, confidence).plot(ax=above, name="model", color="#2166ac")
     above.set(xlabel="", ylabel="accuracy", ylim=(-0.03, 1.05))
     legend_above(above)
-    below.hist(confidence, bins=N_BINS, range=(0, 1), rwidth=0.94, color="#9aa5b1")
+    below.hist(confidence, bins=N_BINS, range=(0, 1), rwidth=0.94, color="#9aa5b1", log=True)
     below.set(xlabel="probability of the predicted class", ylabel="samples", xlim=(0, 1.02))
+    below.set_ylim(bottom=0.5)
+    below.yaxis.set_major_formatter("{x:g}")  # no formulas, which labels with dollars rule out
+    below.yaxis.set_minor_formatter("")
     plain(above, below, grid="y")
     share, sure = float(case.right.mean()), float(confidence.mean())
     return Html(
@@ -265,6 +269,13 @@ def _directions(case: Case) -> Directions | None:
         return directions_of(case.model)
     except ValueError:
         return None
+
+
+def _views(case: Case) -> Html | None:
+    if not getattr(case.model, "views_", None):
+        return None
+    figure = ViewsDisplay.from_estimator(case.model).figure_
+    return picture(figure, "Weights of the views, and the out-of-fold log loss of each alone.")
 
 
 def _spectrum(case: Case) -> Html | None:

@@ -13,8 +13,10 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from eigenfeat._base import threads
+from eigenfeat._base.labels import plain_labels
+from eigenfeat._base.plain_rows import plain_rows
 from eigenfeat._base.types import Codes, Floats, Rows, Targets, Weights
-from eigenfeat._base.validation import show
+from eigenfeat._base.validation import check_unmasked, show
 from eigenfeat.expansion.features import CoreRows, core_rows, take_rows
 
 if TYPE_CHECKING:
@@ -191,13 +193,14 @@ class ArrayBlocks(RowBlocks):
         sample_weight: ArrayLike | None = None,
         block_rows: int | None = None,
     ) -> None:
+        X = plain_rows(X, missing=True)
         self.X = X.tocsr() if hasattr(X, "tocsr") else X
         if not hasattr(self.X, "dtype"):  # a list, a data frame
             self.X = np.asarray(X)
         if len(self.X.shape) != 2:
             raise ValueError(f"X: expected a matrix of rows, got {show(X)}")
         n = int(self.X.shape[0])
-        self.y = _column(y, n, "y")
+        self.y = _labels(y, n, "y")
         self.sample_weight = _column(sample_weight, n, "sample_weight")
         self.block_rows = _block_rows(self.X) if block_rows is None else _whole(block_rows)
         if self.block_rows < 1:
@@ -205,7 +208,7 @@ class ArrayBlocks(RowBlocks):
 
     def relabelled(self, y: ArrayLike, name: str) -> ArrayBlocks:
         """The same rows and weights with other labels; error messages call them `name`."""
-        labels = _column(y, self.n_rows, name)
+        labels = _labels(y, self.n_rows, name)
         return ArrayBlocks(self.X, labels, self.sample_weight, self.block_rows)
 
     @property
@@ -315,21 +318,27 @@ def _block_of(item: Any, start: int) -> Block:
     parts = item if isinstance(item, tuple) else (item,)
     if not 1 <= len(parts) <= 3:
         raise ValueError(f"X: expected blocks (X, y) or (X, y, weight), got {show(item)}")
-    rows = parts[0] if hasattr(parts[0], "shape") else np.asarray(parts[0])
+    rows = plain_rows(parts[0], missing=True)
+    rows = rows if hasattr(rows, "shape") else np.asarray(rows)
     if len(rows.shape) != 2:
         raise ValueError(f"X: expected blocks that are matrices, got shape {rows.shape}")
     y, weight = [*parts[1:], None, None][:2]
     n = int(rows.shape[0])
-    return Block(rows, _column(y, n, "y"), _column(weight, n, "sample_weight"), start)
+    return Block(rows, _labels(y, n, "y", start), _column(weight, n, "sample_weight"), start)
 
 
 def _floating(X: Any) -> Any:
     return np.float32 if X.dtype == np.float32 else np.float64
 
 
+def _labels(y: Any, n: int, name: str, start: int = 0) -> Any:
+    return _column(plain_labels(y, name, start), n, name)
+
+
 def _column(values: Any, n: int, name: str) -> Any:
     if values is None:
         return None
+    values = check_unmasked(values, name)
     column = values if hasattr(values, "shape") else np.asarray(values)
     if column.shape != (n,):
         raise ValueError(f"{name}: expected {n} values, one per row, got shape {column.shape}")

@@ -20,14 +20,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base import threads as _threads
-from eigenfeat._base.files.stored import Stored, fits
 from eigenfeat._base.lazy import cached_property
+from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.speaking import warn_caller
 from eigenfeat._base.types import Codes, Floats, Labels
 from eigenfeat._base.validation import FLOATS
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALLOW_NAN",
-    "COMPLETION",
     "GaussianRows",
     "complete",
     "completed",
@@ -70,7 +69,7 @@ ALLOW_NAN: dict[str, object] = {
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianRows:
+class GaussianRows(Saved):
     """A Gaussian of rows.
 
     Attributes
@@ -85,6 +84,14 @@ class GaussianRows:
     n_iter : int
         Iterations of expectation-maximisation.
     """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "mean": "numbers d",
+        "scale": "numbers d",
+        "shift": "numbers d",
+        "covariance": "numbers d d",
+        "n_iter": "count",
+    }
 
     mean: _Array
     scale: _Array
@@ -226,23 +233,8 @@ class GaussianRows:
             R = self.covariance[M[:, :, None], M[:, None, :]] - np.swapaxes(across, 1, 2) @ gains
         return M, self.shift[M] + means, (R + np.swapaxes(R, 1, 2)) / 2
 
-
-def _check(value: GaussianRows) -> None:
-    fits((value.scale >= 0).all(), "GaussianRows.scale")
-
-
-COMPLETION = Stored(
-    "GaussianRows",
-    GaussianRows,
-    {
-        "mean": "numbers d",
-        "scale": "numbers d",
-        "shift": "numbers d",
-        "covariance": "numbers d d",
-        "n_iter": "count",
-    },
-    _check,
-)
+    def _check_loaded(self) -> None:
+        fits((self.scale >= 0).all(), "GaussianRows.scale")
 
 
 def _in_turn(

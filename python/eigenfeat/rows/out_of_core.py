@@ -18,6 +18,7 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
+from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.types import Floats, Labels, Rows, Targets, Weights
 from eigenfeat._base.validation import check_weights
 from eigenfeat.rows import reductions
@@ -76,6 +77,7 @@ def given_blocks(
     if not is_mapped(X) or (labelled and y is None):
         return None
     if y is not None:
+        y = plain_labels(y)
         check_consistent_length(X, y)
         y = column_or_1d(y, warn=True)
     if sample_weight is not None:
@@ -132,7 +134,11 @@ def all_targets(blocks: RowBlocks) -> tuple[Labels, NDArray[np.float64] | None]:
     weights = [weight for _, _, weight in parts]
     if any(weight is None for weight in weights):
         if not all(weight is None for weight in weights):
-            raise ValueError("sample_weight: expected weights with all blocks or none, got some")
+            start = next(start for start, _, weight in parts if weight is None)
+            raise ValueError(
+                "sample_weight: expected weights with all blocks or none, got none in the block "
+                f"from row {start} on"
+            )
         return np.concatenate([y for _, y, _ in parts]), None
     return np.concatenate([y for _, y, _ in parts]), np.concatenate(weights)
 

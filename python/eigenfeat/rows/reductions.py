@@ -11,8 +11,9 @@ matrix or `ExpandedRows`) whose labels are indices, as `SurveyedBlocks` reads th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from numpy.typing import ArrayLike
 
 from eigenfeat._base import threads as _threads
 from eigenfeat._base.labels import LabelTable
+from eigenfeat._base.spread import is_rounding
 from eigenfeat._base.types import Codes, DType, Floats, Labels
 from eigenfeat._base.validation import check_weights
 from eigenfeat.moments.class_moments import ClassMoments
@@ -39,6 +41,7 @@ __all__ = [
     "Piece",
     "Survey",
     "add",
+    "are_few_steps",
     "column_ranges",
     "column_sums",
     "far_means",
@@ -59,6 +62,7 @@ __all__ = [
 ]
 
 _Array = npt.NDArray[np.float64]
+_PIECE = 1 << 22  # numbers of rows that are there as an array
 
 
 def moments(
@@ -247,7 +251,12 @@ def merge_surveys(a: Survey, b: Survey) -> Survey:
             f"{start} on"
         )
     if (a.weight is None) != (b.weight is None):
-        raise ValueError("sample_weight: expected weights with all blocks or none, got some")
+        without = a if a.weight is None else b
+        start = min(piece.start for piece in without.pieces)
+        raise ValueError(
+            "sample_weight: expected weights with all blocks or none, got none in the block from "
+            f"row {start} on"
+        )
     if b.table.dtype is not None:
         a.table = a.table.joined(b.table.labels, b.table.dtype, "y")
     a.dtype = np.result_type(a.dtype, b.dtype)
@@ -275,10 +284,12 @@ def add(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
     )
 
 
-def squares(block: Block, constant: bool, n_threads: int | None = None) -> tuple[_Array, float]:
-    """Sums of squares (p,) of the features, and the sum of the weights; merged by `add`."""
+def squares(
+    block: Block, constant: bool, n_threads: int | None = None
+) -> tuple[_Array, _Array, float]:
+    """Sums and sums of squares (p,) of the features, and the weight; merged by `add`."""
     rows = block.core(constant)
-    return rows.sums(block.weight, _threads.resolve(n_threads))[1], _total(block)
+    return *rows.sums(block.weight, _threads.resolve(n_threads)), _total(block)
 
 
 def column_sums(block: Block, n_threads: int | None = None) -> tuple[_Array, _Array, float]:
@@ -287,9 +298,26 @@ def column_sums(block: Block, n_threads: int | None = None) -> tuple[_Array, _Ar
     return sums, squares, _total(block)
 
 
-def column_ranges(block: Block) -> tuple[Floats, Floats]:
-    """Least and largest entries (d,) of the columns; for `merge_ranges`."""
-    return block.X.min(axis=0), block.X.max(axis=0)
+def column_ranges(block: Block, columns: Codes | None = None) -> tuple[Floats, Floats]:
+    """Least and largest entries of the columns, or of those with these numbers."""
+    if columns is None:
+        return block.X.min(axis=0), block.X.max(axis=0)
+    parts = [(part.min(axis=0), part.max(axis=0)) for part in _columns(block, columns)]
+    return reduce(merge_ranges, parts)
+
+
+def are_few_steps(block: Block, columns: Codes, step: _Array) -> npt.NDArray[np.bool_]:
+    """Whether all entries of columns are whole multiples of their `step`; merge by `and`."""
+    parts = [(part / step == np.rint(part / step)).all(axis=0) for part in _columns(block, columns)]
+    return reduce(np.logical_and, parts)
+
+
+def _columns(block: Block, columns: Codes) -> Iterator[Floats]:
+    """Some columns of rows of any kind as arrays, piece by piece."""
+    size = max(1, _PIECE // max(block.X.shape[1], 1))
+    for first in range(0, len(block), size):
+        part = block.take(slice(first, first + size)).X
+        yield (part if isinstance(part, np.ndarray) else part.toarray())[:, columns]
 
 
 def merge_ranges(a: tuple[Floats, Floats], b: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
@@ -300,6 +328,8 @@ def merge_ranges(a: tuple[Floats, Floats], b: tuple[Floats, Floats]) -> tuple[Fl
 def far_means(rows: LabelledRows) -> _Array | None:
     """Means (d,) of those columns whose means exceed ten deviations, 0 elsewhere; None if none.
 
+    Constant columns stay as they are.
+
     About these means, with an intercept, the loss's optimum is the same; its float32 metric is not.
     Such a column's mean square, in the energy's ridge, becomes its variance.
     """
@@ -307,10 +337,12 @@ def far_means(rows: LabelledRows) -> _Array | None:
         return None
     sums, squares, total = rows.reduce(column_sums, add, rows.n_threads)
     mean: _Array = sums / total
-    far = squares / total - mean**2 < 0.01 * mean**2
+    with np.errstate(over="ignore", invalid="ignore"):  # of columns that are refused later
+        far = squares / total - mean**2 < 0.01 * mean**2
     if far.any():
         low, high = rows.reduce(column_ranges, merge_ranges)
-        far &= low < high
+        size = np.maximum(np.abs(low), np.abs(high))
+        far &= ~is_rounding(high / 2 - low / 2, size, rows.n_rows, rows.dtype)
     if not far.any():
         return None
     mean[~far] = 0.0

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from sklearn.model_selection import BaseCrossValidator
 
-__all__ = ["checked_splitter"]
+__all__ = ["check_held_out", "checked_splitter"]
 
 _EXPECTED = "a number of folds, a splitter, or pairs of row numbers (train, held out)"
 
@@ -39,6 +39,34 @@ class _NamedSplitter:
             if str(error).startswith("cv: "):
                 raise
             raise ValueError(f"cv: expected {_EXPECTED}, got {show(self.cv)}: {error}") from None
+
+
+def check_held_out(codes: Codes, classes: Labels, fraction: float, purpose: str) -> None:
+    """ValueError where rows cannot be held out class by class; says which class is too small.
+
+    Parameters
+    ----------
+    codes : (n,) array
+        Indices of the labels.
+    classes : (k,) array
+    fraction : float in (0, 1)
+        The `validation_fraction`.
+    purpose : str
+        What rows are held out for.
+    """
+    counts = np.bincount(codes, minlength=len(classes))
+    if counts.min() < 2:
+        least = show(classes[int(np.argmin(counts))])
+        raise ValueError(
+            f"y: expected two rows or more of every class for {purpose}, got one of class {least}"
+        )
+    n, k = len(codes), len(classes)
+    held = int(np.ceil(fraction * n))
+    if held < k or n - held < k:
+        raise ValueError(
+            f"validation_fraction: expected a part of the {n} rows with one row or more of each of "
+            f"the {k} classes on both sides, got {fraction:g}"
+        )
 
 
 def checked_splitter(

@@ -14,12 +14,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from eigenfeat._base.labels import LabelTable
 from eigenfeat._base.lazy import cached_property
 from eigenfeat._base.types import Codes, DType, Labels
+from eigenfeat._base.weight_units import weight_unit
 from eigenfeat.rows import reductions
 from eigenfeat.rows.blocks import Block, RowBlocks
 from eigenfeat.rows.completion import GaussianRows, sampled
 from eigenfeat.rows.labelled import LabelledRows
 from eigenfeat.rows.reading import Reading, merge_read, read
-from eigenfeat.rows.row_weights import weight_unit
 
 if TYPE_CHECKING:
     from eigenfeat.expansion.layers import Layer
@@ -218,7 +218,8 @@ class SurveyedBlocks(LabelledRows):
         )
         expected = self.survey.receipt
         if receipt != expected or found is None:
-            what = "others" if receipt.n_rows == expected.n_rows else f"{receipt.n_rows}"
+            count = receipt.n_rows
+            what = f"{count} with other values" if count == expected.n_rows else f"{count}"
             raise ValueError(
                 f"X: expected the {expected.n_rows} rows of the first pass in every pass, got "
                 f"{what}: the blocks have changed"

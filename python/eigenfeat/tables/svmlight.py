@@ -33,7 +33,7 @@ __all__ = ["SvmlightSource"]
 
 _CHUNK_BYTES = 4 << 20
 _MOST_BYTES = 64 << 20  # of a line
-_EXTRA = re.compile(rb"#.*|qid:\S*")
+_EXTRA = re.compile(rb"#.*|(?<!\S)qid:\S*")
 _MOST_INDEX = 2**31
 
 

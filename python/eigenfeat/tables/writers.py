@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import sys
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager, nullcontext
@@ -13,9 +14,9 @@ from typing import Any, TextIO
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib import format as npy
 
-from eigenfeat._base.files.archive import array_header
-from eigenfeat._base.files.persist import taking_the_place_of
+from eigenfeat._base.saved_files import taking_the_place_of
 from eigenfeat._base.types import DType
 from eigenfeat.tables.errors import arrow
 
@@ -141,7 +142,10 @@ class NpyWriter(Writer):
 
     def _header(self, rows: int) -> bytes:
         # Its length does not depend on the number of rows.
-        return array_header((rows, *self._rest), self._dtype.str)
+        out = io.BytesIO()
+        about = {"descr": self._dtype.str, "fortran_order": False, "shape": (rows, *self._rest)}
+        npy.write_array_header_1_0(out, about)
+        return out.getvalue()
 
     def close(self, *, complete: bool) -> None:
         if complete:

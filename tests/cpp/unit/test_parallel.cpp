@@ -1,16 +1,26 @@
-// for_blocks: every block once, exceptions to the caller, nested regions serial.
+// for_blocks: every block once, exceptions to the caller, nested regions serial; interrupts end a
+// region, and a forked child has one thread.
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <chrono>
+#include <functional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "eigenfeat/parallel.hpp"
 #include "eigenfeat/vector.hpp"
 #include "unit/support.hpp"
 
+#if defined(__unix__) || defined(__APPLE__)
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
+
 using namespace eigenfeat;
+using namespace std::chrono_literals;
 using support::message_of;
 
 TEST_CASE("every block is visited once, by a thread in range") {
@@ -110,3 +120,101 @@ TEST_CASE("BLAS stays at one thread") {
   pin_blas();
   CHECK(blas_threads() <= 1);
 }
+
+#ifdef EIGENFEAT_HAS_OPENMP
+TEST_CASE("every thread takes part that is asked for") {
+  std::atomic<int> there{0};
+  const auto end = std::chrono::steady_clock::now() + 20s;
+  for_blocks(5, 5, [&](index_t, int) {
+    ++there;
+    while (there < 5 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  });
+  CHECK(there == 5);
+}
+#endif
+
+TEST_CASE("many short regions of changing sizes, none of whose blocks is lost") {
+  index_t wrong = 0;
+  for (index_t repetition = 0; repetition < 3000; ++repetition) {
+    const index_t n = 2 + repetition % 5;
+    std::atomic<index_t> sum{0};
+    for_blocks(n, 3, [&](index_t block, int) { sum += block + repetition; });
+    if (sum != n * (n - 1) / 2 + n * repetition) ++wrong;
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("absurd numbers of threads are no harm") {
+  std::atomic<index_t> count{0};
+  for_blocks(100'000, 1 << 20, [&](index_t, int) { ++count; });
+  CHECK(count == 100'000);
+}
+
+TEST_CASE("an interrupt ends a region, whatever its number of threads") {
+  struct Interrupted : std::runtime_error {
+    using std::runtime_error::runtime_error;
+  };
+  for (const int n_threads : {1, 2, 7}) {
+    set_interrupt_check([] { throw Interrupted("now"); });
+    std::atomic<int> blocks{0};
+    CHECK_THROWS_AS(for_blocks(100'000, n_threads,
+                               [&](index_t, int) {
+                                 ++blocks;
+                                 std::this_thread::sleep_for(1ms);
+                               }),
+                    Interrupted);
+    CHECK(blocks < 10'000);
+    set_interrupt_check(nullptr);
+    CHECK_FALSE(in_parallel_region());
+    blocks = 0;
+    for_blocks(10, n_threads, [&](index_t, int) { ++blocks; });
+    CHECK(blocks == 10);
+  }
+}
+
+TEST_CASE("only the calling thread asks for interrupts, and not at every block") {
+  static std::thread::id caller;
+  static std::atomic<int> asked, by_others;
+  caller = std::this_thread::get_id();
+  asked = by_others = 0;
+  set_interrupt_check([] {
+    ++asked;
+    if (std::this_thread::get_id() != caller) ++by_others;
+  });
+  for_blocks(300, 3, [](index_t, int) { std::this_thread::sleep_for(1ms); });
+  set_interrupt_check(nullptr);
+  CHECK(by_others == 0);
+  CHECK(asked <= 20);
+}
+
+// ThreadSanitizer cannot follow a fork of several threads.
+#if (defined(__unix__) || defined(__APPLE__)) && !defined(__SANITIZE_THREAD__)
+TEST_CASE("a forked child has one thread, and so has its child") {
+  // The sum of the blocks, or -1 where another thread than the caller's works.
+  const auto sum = [](bool alone) {
+    const std::thread::id caller = std::this_thread::get_id();
+    std::atomic<index_t> total{0};
+    std::atomic<bool> others{false};
+    for_blocks(20, 4, [&](index_t block, int) {
+      total += block;
+      if (std::this_thread::get_id() != caller) others = true;
+    });
+    return alone && others ? -1 : total.load();
+  };
+  CHECK(sum(false) == 190);
+  const std::function<int(int)> descend = [&](int generations) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(60);
+      bool good = sum(true) == 190 && default_threads() == 1 && resolve_threads(7) == 1;
+      if (generations > 1) good = descend(generations - 1) == 0 && good;
+      _exit(good ? 0 : 1);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    return status;
+  };
+  CHECK(descend(2) == 0);
+  CHECK(sum(false) == 190);
+}
+#endif

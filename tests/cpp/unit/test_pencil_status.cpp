@@ -76,6 +76,14 @@ TEST_CASE_TEMPLATE("denominators that are not positive definite are told", T, fl
     CHECK(solve(one_pencil(a, singular, T(0.5)), with(solver, 2)).status_of(0) ==
           Status::ok);  // eigenvalues .5, 2.5
   }
+  const Vector<T> none(2, T(0)), half(2, T(0.5));
+  for (const Matrix<T>* b :
+       {&singular, &indefinite, &negative, &zero, &blank_column, &undefined, &infinite}) {
+    CHECK_FALSE(is_positive_definite<T>(b->read(), support::read(none), 1));
+  }
+  CHECK(is_positive_definite<T>(singular.read(), support::read(half), 1));
+  CHECK(is_positive_definite<T>(a.read(), support::read(none), 1));
+  CHECK_THROWS_AS(is_positive_definite<T>(a.read(), {none.data(), 1}, 1), std::invalid_argument);
 }
 
 TEST_CASE_TEMPLATE("a singular denominator leaves the batch's other items alone", T, float,

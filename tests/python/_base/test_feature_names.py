@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pickle
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -47,8 +46,6 @@ def test_names_go_wherever_moments_go(tmp_path, problem):
 def test_files_without_names_are_what_they_were(tmp_path, problem):
     ClassMoments().update(*problem).save(tmp_path / "m.efm")
     assert set(header_of(tmp_path / "m.efm")["meta"]) == {"labels", "dtype", "n_features"}
-    golden = Path(__file__).parents[1] / "golden" / "0.1.0" / "first-moments.npz"
-    assert not hasattr(ClassMoments.load(golden), "feature_names_in_")
 
 
 def test_columns_of_other_names_are_refused(problem):

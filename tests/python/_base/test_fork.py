@@ -1,4 +1,4 @@
-"""A forked child may use the package after its parent has used threads, and gets the same bits.
+"""A forked child may use the package after its parent has used threads: on one, to the same bits.
 
 Everything runs in a fresh interpreter, which forks itself: what is tested then has used threads of
 its own, and nothing of pytest's is forked.
@@ -64,6 +64,10 @@ def predict():
         fitted.fit(X, y)
     return digest(fitted.predict_proba(X))
 
+def n_tasks():
+    # threads of this process; 2 where the system does not say
+    return len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 2
+
 def in_child(work):
     ours, theirs = multiprocessing.get_context("fork").Pipe(duplex=False)
     child = multiprocessing.get_context("fork").Process(target=lambda: theirs.send(work()))
@@ -93,7 +97,7 @@ def test_a_child_does_what_its_parent_did():
     code = """
 for work in (moments, pairs, gem, ldg, logit, svm, predict):
     before = work()
-    assert _core.pool_threads() > 0, "the parent used no threads"
+    assert n_tasks() > 1, "the parent used no threads"
     print(work.__name__, in_child(work) == before, work() == before)
 """
     for line in run(code).splitlines():
@@ -108,18 +112,37 @@ print(in_child(predict) == before, predict() == before)
     assert run(code) == "True True\n"
 
 
-def test_a_child_has_threads_of_its_own():
+def test_a_child_has_one_thread():
     code = """
-moments()
+before = moments()
 def work():
-    before = _core.pool_threads()
-    moments()
-    return before, _core.pool_threads()
+    return moments() == before, n_tasks(), _core.default_threads()
 print(in_child(work))
 """
-    before, after = eval(run(code))
-    assert before == 0
-    assert after >= 1
+    same, tasks, threads = eval(run(code))
+    assert same
+    assert tasks in (1, 2)  # multiprocessing may have one of its own; 2 where it cannot be seen
+    assert threads == 1
+
+
+def test_a_child_of_a_thread_that_has_used_threads():
+    """Each thread has a team of its own, none of which is there in a child."""
+    code = """
+before = moments()
+found = []
+def compute():
+    found.append(moments() == before)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        os._exit(0 if moments() == before else 3)
+    found.append(os.waitpid(child, 0)[1])
+thread = threading.Thread(target=compute)
+thread.start()
+thread.join()
+print(found)
+"""
+    assert run(code) == "[True, 0]\n"
 
 
 def test_a_child_of_a_child_and_os_fork():

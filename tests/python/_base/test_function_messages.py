@@ -111,10 +111,10 @@ def test_effective_length(name):
     assert unnamed(call, name) == {}
 
 
-@pytest.mark.parametrize("name", ["obj", "path"])
+@pytest.mark.parametrize("name", ["model", "path"])
 def test_save(tmp_path, name, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    given = {"obj": ef.GEM().fit(X, Y), "path": tmp_path / "x"}
+    given = {"model": ef.GEM().fit(X, Y), "path": tmp_path / "x"}
     values = {**ODD, "null": "a\0b", "class": ef.GEM, "unfitted": ef.GEM(), "empty": ""}
     assert unnamed(lambda value: models.save(**{**given, name: value}), name, values) == {}
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -109,27 +110,73 @@ def test_the_number_that_threadpoolctl_sets_counts():
     assert without_a_given_number(code) == "5\nTrue\n"
 
 
-REFUSED = """
-import resource, sys
+def test_threads_are_openmps():
+    nm = shutil.which("nm")
+    if nm is None:
+        pytest.skip("nm is not installed")
+    found = subprocess.run([nm, "-D", _core.__file__], capture_output=True, text=True, check=False)
+    if not found.stdout:
+        pytest.skip("nm does not read the symbols of this system's modules")
+    # GCC's regions, or LLVM's
+    assert re.search(r" U (GOMP_parallel|_*kmpc_fork_call)\b", found.stdout)
+    assert re.search(r" U omp_get_thread_num\b", found.stdout)
+
+
+SHOWN = "import os; before = dict(os.environ); from eigenfeat import _core; "
+SHOWN += "assert dict(os.environ) == before; print('same')"
+
+
+def run_unset(code, **environment):
+    """Run without what this process may have been told about threads that wait."""
+    names = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
+    kept = {name: value for name, value in os.environ.items() if name not in names}
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env=kept | environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+
+
+def waiting(**environment):
+    """How the runtime that the core brings says that threads wait: its settings, by name."""
+    finished = run_unset(SHOWN, OMP_DISPLAY_ENV="verbose", **environment)
+    assert finished.stdout == "same\n"
+    if "GOMP_SPINCOUNT" not in finished.stderr:
+        pytest.skip("this OpenMP runtime does not say how its threads wait")
+    return dict(re.findall(r"(OMP_WAIT_POLICY|GOMP_SPINCOUNT) = '(\w+)'", finished.stderr))
+
+
+def test_threads_that_wait_sleep_soon_and_the_environment_stays_as_it_was():
+    policy = waiting()
+    assert policy["OMP_WAIT_POLICY"] == "PASSIVE"
+    assert int(policy["GOMP_SPINCOUNT"]) < 10_000
+
+
+def test_how_threads_wait_is_the_users_if_it_is_given():
+    assert waiting(OMP_WAIT_POLICY="active")["OMP_WAIT_POLICY"] == "ACTIVE"
+    assert waiting(GOMP_SPINCOUNT="77777")["GOMP_SPINCOUNT"] == "77777"
+
+
+def test_waiting_threads_take_no_time_of_other_programs():
+    """A hundred pauses of 10 ms, each after a region: its threads would spin for 3 ms of each."""
+    code = """
+import time
 import numpy as np
-from eigenfeat import ClassMoments, _core
-rng = np.random.default_rng(0)
-X, y = rng.standard_normal((3000, 120)), np.arange(3000) % 3
-expected = ClassMoments().update(X, y, n_threads=1).covariance(0).tobytes()
-with open("/proc/self/statm") as file:
-    size = int(file.read().split()[0]) * resource.getpagesize() + 2**22  # no room for a stack
-resource.setrlimit(resource.RLIMIT_AS, (size, size))
-print(ClassMoments().update(X, y, n_threads=4).covariance(0).tobytes() == expected)
-print(_core.pool_threads())
+from eigenfeat import ClassMoments
+X, y = np.random.default_rng(0).standard_normal((3000, 60)), np.arange(3000) % 3
+moments = ClassMoments()
+asleep = 0.0
+for _ in range(100):
+    moments.update(X, y, n_threads=2)
+    before = time.process_time()
+    time.sleep(0.01)
+    asleep += time.process_time() - before
+print(asleep)
 """
-
-
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="this system has no /proc")
-def test_where_no_thread_can_be_started_the_work_is_done_without():
-    """libgomp ends the process."""
-    finished = run(REFUSED)
-    assert finished.stderr == ""
-    assert finished.stdout == "True\n0\n"
+    assert float(run_unset(code).stdout) < 0.1
 
 
 def test_blas_keeps_to_one_thread_whatever_is_asked():

@@ -269,8 +269,9 @@ def test_inspecting_a_model(files, capsys):
     found = json.loads(said)
     assert status == 0
     model = eigenfeat.load(files / "model.efm")
-    assert found["kind"] == "object"
+    assert found["kind"] == "model"
     assert found["estimator"] == "GEMClassifier"
+    assert found["versions"]["eigenfeat"] == eigenfeat.__version__
     assert found["parameters"]["ridge"] is None
     assert found["parameters"]["powers"] == [1, 2, 3]
     assert found["classes"] == ["ant", "bee", "moth"]
@@ -279,7 +280,7 @@ def test_inspecting_a_model(files, capsys):
     assert found["layers"] == [{"directions": shape, "expansion": "half_wave"}]
     assert found["bytes"] == (files / "model.efm").stat().st_size
     text = run(capsys, "inspect", files / "model.efm")[1]
-    for line in ("kind: object", "3 classes: 'ant', 'bee', 'moth'", "ridge: None"):
+    for line in ("kind: model", "3 classes: 'ant', 'bee', 'moth'", "ridge: None"):
         assert line in text
     damaged = bytearray((files / "model.efm").read_bytes())
     damaged[len(damaged) // 2] ^= 1

@@ -55,3 +55,14 @@ def test_the_recipe_requires_what_the_project_does_but_the_wheel_of_lapack():
     given = dict(line.strip("- ").split(" ") for line in recipe.splitlines())
     assert given.pop("python") == ">=3.10"
     assert {f"{name}{bound}" for name, bound in given.items()} == set(wanted.values())
+
+
+def test_the_oldest_versions_are_tested():
+    listed = re.search(r"^dependencies = \[\n(.*?)^\]", read(PROJECT), re.M | re.S).group(1)
+    listed += re.search(r"^test = \[\n(.*?)^\]", read(PROJECT), re.M | re.S).group(1)
+    bounds = dict(re.findall(r'^  "([a-z-]+)>=([\d.]+)"', listed, re.M))
+    lines = [line for line in read(".ci/oldest").splitlines() if not line.startswith("#")]
+    constraints = dict(re.fullmatch(r"([a-z-]+)==([\d.]+)\.\*", line).groups() for line in lines)
+    assert {name: bounds[name] for name in constraints} == constraints
+    assert {"numpy", "scipy", "scikit-learn", "threadpoolctl"} <= set(constraints)
+    assert "--constraint .ci/oldest" in read(".github/workflows/tests.yml")

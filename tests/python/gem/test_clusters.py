@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.datasets import load_digits
 
-from eigenfeat import GEMClassifier, GEMClassifierCV, GEMEnsemble
+from eigenfeat import GEMClassifier, GEMClassifierCV, GEMEnsemble, load, save
 from eigenfeat.gem.clusters import class_clusters, cross_pairs
 
 
@@ -76,8 +76,8 @@ def test_search_and_ensemble_pass_clusters_on(digits, tmp_path):
     assert search.score(X[800:], y[800:]) > 0.9
     ensemble = GEMEnsemble(base.set_params(n_clusters=2), n_members=2).fit(X[:800], y[:800])
     assert ensemble.score(X[800:], y[800:]) > 0.9
-    ensemble.save(tmp_path / "model")
-    loaded = GEMEnsemble.load(tmp_path / "model")
+    save(ensemble, tmp_path / "model")
+    loaded = load(tmp_path / "model")
     assert np.array_equal(loaded.predict_proba(X), ensemble.predict_proba(X))
 
 

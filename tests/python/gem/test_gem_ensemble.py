@@ -10,7 +10,6 @@ import pytest
 import scipy.sparse as sp
 from ensemble_reference import geometric_mean
 from numpy.testing import assert_allclose, assert_array_equal
-from saved_files import change_meta
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_wine
 from sklearn.exceptions import NotFittedError
@@ -19,7 +18,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from eigenfeat import FileFormatError, GEMClassifier
+import eigenfeat
+from eigenfeat import GEMClassifier
 from eigenfeat.gem.ensemble import GEMEnsemble
 from eigenfeat.moments.class_moments import ClassMoments
 
@@ -225,8 +225,8 @@ def ensembles():
 @pytest.mark.parametrize("kind", ensembles())
 def test_files_and_pickles_hold_every_bit(tmp_path, kind):
     model, X = ensembles()[kind]()
-    model.save(tmp_path / "model")
-    loaded = GEMEnsemble.load(str(tmp_path / "model"))
+    eigenfeat.save(model, tmp_path / "model")
+    loaded = eigenfeat.load(str(tmp_path / "model"))
     for twin in (loaded, pickle.loads(pickle.dumps(model))):
         for method in ("decision_function", "predict_proba", "predict"):
             assert_array_equal(getattr(twin, method)(X), getattr(model, method)(X), strict=True)
@@ -237,72 +237,19 @@ def test_files_and_pickles_hold_every_bit(tmp_path, kind):
         for member, other in zip(twin.members_, model.members_, strict=True):
             assert member.get_params() == other.get_params()
     assert hasattr(loaded, "feature_names_in_") == (kind == "columns")
-    loaded.save(tmp_path / "again")
+    eigenfeat.save(loaded, tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
     assert_array_equal(clone(loaded).fit(X, model.predict(X)).classes_, model.classes_)
-
-
-def relabel(state):
-    for one in (state, state["logit_"]["state"]):
-        one.update(classes_={"labels": "|O", "shape": [3], "values": [5, 6, 7]})
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda state: state.update(members_=[]),
-        lambda state: state.pop("members_"),
-        lambda state: state.update(members_={"tuple": state["members_"]}),
-        lambda state: state.update(members_=[1, 2]),
-        lambda state: state["members_"].append({"object": "GEMClassifier", "id": 99, "state": {}}),
-        lambda state: state.update(unheard_of=1),
-        lambda state: state["estimator"]["state"].update(unheard_of=1),
-        lambda state: state["members_"][1]["state"].update(unheard_of=1),
-        lambda state: [
-            one.update(classes_={"labels": "|O", "shape": [3], "values": [5, 6, 7]})
-            for one in (
-                state["members_"][1]["state"],
-                state["members_"][1]["state"]["logit_"]["state"],
-            )
-        ],
-        lambda state: state["members_"][1]["state"].update(layers_=[]),
-        lambda state: state.update(n_features_in_=12),
-    ],
-)
-def test_headers_that_do_not_fit_are_refused(tmp_path, change):
-    path = tmp_path / "model"
-    X, y = load_wine(return_X_y=True)
-    GEMEnsemble(GEMClassifier(n_directions=1), n_members=2).fit(X, y).save(path)
-    GEMEnsemble.load(path)
-    change_meta(path, lambda meta: change(meta["object"]["state"]))
-    with pytest.raises(FileFormatError, match=f"^{path}: "):
-        GEMEnsemble.load(path)
-
-
-def test_other_files_are_refused(tmp_path, model):
-    path = tmp_path / "model"
-    model.members_[0].save(path)
-    with pytest.raises(FileFormatError, match=f"^{path}: .*'GEMClassifier', not 'GEMEnsemble'"):
-        GEMEnsemble.load(path)
-    model.save(path)
-    with pytest.raises(FileFormatError, match=f"^{path}: .*'GEMEnsemble', not 'GEMClassifier'"):
-        GEMClassifier.load(path)
-    whole = path.read_bytes()
-    path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(FileFormatError, match=f"^{path}: "):
-        GEMEnsemble.load(path)
 
 
 # ---- errors --------------------------------------------------------------------------------------
 
 
-def test_errors(digits, model, tmp_path):
+def test_errors(digits, model):
     X, y = digits
     for method in ("predict", "predict_proba", "decision_function"):
         with pytest.raises(NotFittedError):
             getattr(GEMEnsemble(), method)(X)
-    with pytest.raises(NotFittedError):
-        GEMEnsemble().save(tmp_path / "model")
     for options, name in (({"n_members": 0}, "n_members"), ({"estimator": "gem"}, "estimator")):
         with pytest.raises(ValueError, match=f"'{name}' parameter of GEMEnsemble"):
             GEMEnsemble(**options).fit(X, y)

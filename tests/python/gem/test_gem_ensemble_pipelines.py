@@ -15,10 +15,10 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
 import eigenfeat
-from eigenfeat import ArrayBlocks, FileFormatError, GEMClassifier, GEMEnsemble
+from eigenfeat import ArrayBlocks, GEMClassifier, GEMEnsemble
 
 FOURIER = make_pipeline(
     RBFSampler(gamma=5e-4, n_components=60), GEMClassifier(n_directions=2, scale="none")
@@ -136,20 +136,13 @@ def test_files_of_pipelines_hold_every_bit(digits, tmp_path, labels):
     assert_array_equal(clone(loaded).fit(X, y).predict(X), model.predict(X))
 
 
-def test_files_of_pipelines_that_do_not_fit_are_refused(digits, tmp_path):
+def test_members_that_do_not_fit_are_refused(digits, tmp_path):
     X, y = digits[0][:300], digits[1][:300]
-    path = tmp_path / "model"
-    unknown = make_pipeline(FunctionTransformer(np.sqrt), GEMClassifier(n_directions=1))
-    with pytest.raises(ValueError, match=r"estimator.*FunctionTransformer"):
-        eigenfeat.save(GEMEnsemble(unknown, n_members=1).fit(X, y), path)
     model = GEMEnsemble(FOURIER, n_members=2).fit(X, y)
-    with pytest.raises(ValueError, match=r"got pipelines: eigenfeat\.save"):
-        model.save(path)
-    assert not path.exists()
     model.members_[1] = clone(model.members_[1]).fit(X[:, :60], y)
-    eigenfeat.save(model, path)
-    with pytest.raises(FileFormatError, match=f"^{path}: .*GEMEnsemble.members_ does not fit"):
-        eigenfeat.load(path)
+    with pytest.raises(ValueError, match=r"^GEMEnsemble\.members_ does not fit"):
+        eigenfeat.save(model, tmp_path / "model")
+    assert not (tmp_path / "model").exists()
 
 
 def test_an_unfitted_ensemble_of_pipelines_in_a_file(tmp_path):

@@ -139,3 +139,13 @@ def test_pairs_of_row_numbers_with_class_weights(digits):
     right = alone.predict(X[600:]) == y[600:]
     weight = (len(y) / np.bincount(y))[y[600:]]
     assert found.best_score_ == pytest.approx(weight @ right / weight.sum())
+
+
+def test_threads_go_to_the_estimator(digits):
+    X, y = digits
+    makers = [GEMClassifierCV(grid={"penalty": [0.1, 1.0]}, n_threads=t) for t in (1, 2)]
+    one, two = (maker.fit(X[:300], y[:300]) for maker in makers)
+    assert (one.best_estimator_.n_threads, two.best_estimator_.n_threads) == (1, 2)
+    np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
+    with pytest.raises(ValueError, match="n_threads"):
+        GEMClassifierCV(n_threads=0).fit(X[:300], y[:300])

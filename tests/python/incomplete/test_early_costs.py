@@ -256,7 +256,9 @@ def test_candidates_have_to_be_classifiers():
     for given in ({}, {"a": StandardScaler()}, {1: GaussianNB()}):
         with pytest.raises(ValueError, match="classifier: expected names with classifiers"):
             MinimumCostClassifier(given).fit(X, y)
-    with pytest.raises(ValueError, match="n_folds: expected folds that can be fitted, got none"):
+    with pytest.raises(
+        ValueError, match="classifier: expected one that can be fitted to the series"
+    ):
         MinimumCostClassifier({"a": KNeighborsClassifier(10_000)}).fit(X, y)
 
 
@@ -277,3 +279,12 @@ def test_interval_summaries_are_those_of_loops(t):
     assert_allclose(interval_summaries(X), np.hstack(expected), rtol=1e-10, atol=1e-12)
     with pytest.raises(ValueError, match="NaN"):
         interval_summaries(np.full((2, 3), np.nan))
+
+
+def test_interval_summaries_of_channels_stand_side_by_side(rng):
+    X = rng.standard_normal((5, 3, 20))
+    found = interval_summaries(X)
+    expected = np.hstack([interval_summaries(X[:, c]) for c in range(3)])
+    np.testing.assert_array_equal(found, expected)
+    with pytest.raises(ValueError, match="X: expected series of shape"):
+        interval_summaries(X[None])

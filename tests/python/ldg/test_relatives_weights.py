@@ -102,7 +102,7 @@ def test_bad_weights_are_errors(rng, name):
 
 def test_those_without_weights_refuse_blocks_with_some(rng):
     X, y, weight = make(rng, 60, 4)
-    with pytest.raises(ValueError, match="sample_weight: expected rows without weights"):
+    with pytest.raises(ValueError, match="sample_weight: expected blocks without weights"):
         PCAFisher().fit(ArrayBlocks(X, y, weight))
     for member in (PCAFisher, LocalFisher):
         with pytest.raises(TypeError, match="sample_weight"):

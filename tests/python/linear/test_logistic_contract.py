@@ -161,7 +161,7 @@ def sparse_nan(X):
         (lambda X, y, w: (X[:, 0], y, w), "2D array"),
         (lambda X, y, w: (X, np.zeros_like(y), w), r"y: expected rows of at least two classes"),
         (lambda X, y, w: (X, y + 0.5, w), "label type"),
-        (lambda X, y, w: (X, np.where(y > 1, np.nan, y), w), "NaN"),
+        (lambda X, y, w: (X, np.where(y > 1, np.nan, y), w), "y: expected a label"),
         (lambda X, y, w: (X, None, w), "target y is None"),
         (lambda X, y, w: (X, np.column_stack([y, y]), w), "1d array|label type"),
         (lambda X, y, w: (X, y, w[:-1]), "sample_weight"),

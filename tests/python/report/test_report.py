@@ -164,8 +164,9 @@ def test_nothing_of_the_data_is_markup():
 def test_every_model_has_a_page_or_an_error(name):
     model = MODELS[name]()
     rows, labels = (FRAME if hasattr(model, "feature_names_in_") else X), Y
-    if name == "SpatialFilters":
+    if name.startswith(("SpatialFilters", "TangentSpace")):
         rows, labels = X.reshape(15, 4, 6), Y[:15]
+        rows = np.tile(rows, 6) if name.endswith("bands") else rows
     elif name == "MultinomialLogit, two":
         labels = Y == "elm"
     elif name == "GEMClassifier, deep":

@@ -8,7 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
 
+from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Labels
 from eigenfeat._base.validation import MOST
 from eigenfeat.incomplete._classifiers.local_qda import LocalQDA
@@ -57,6 +59,8 @@ class ClassNearest(RowClassifier):
     array(['a', 'b'], dtype='<U1')
     """
 
+    _saved: ClassVar[dict[str, str]] = {"classes_": "labels k", "_near": "of LocalQDA"}
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_neighbors": [Interval(Integral, 1, MOST, closed="both")],
         "n_threads": [Interval(Integral, 1, None, closed="left"), None],
@@ -86,5 +90,10 @@ class ClassNearest(RowClassifier):
         means, offsets
             ``f_g(x) = offset_g - |x - mean_g|^2 / 2`` at each point.
         """
+        check_is_fitted(self)
         means, variances = self._near.local_gaussians(points)
         return means, -0.5 * variances.sum(axis=2)
+
+    def _check_loaded(self) -> None:
+        fits(np.array_equal(self._near.classes_, self.classes_), "ClassNearest._near")
+        fits(self._near.n_features_in_ == self.n_features_in_, "ClassNearest._near")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.validation import show
 from eigenfeat.regions.dominance import SeparableClasses
 
@@ -28,8 +29,10 @@ _Codes = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
-class Discriminants:
+class Discriminants(Saved):
     """f_1, ..., f_k; score c stands for the class ``labels[c]``, an index of the classifier's."""
+
+    _saved: ClassVar[dict[str, str]] = {"labels": "whole m"}
 
     labels: _Codes
 
@@ -45,6 +48,11 @@ class Discriminants:
         """The classes, where several scores stand for one."""
         distinct = len(np.unique(self.labels)) == len(self.labels)
         return None if distinct else self.labels.astype(np.int32)
+
+    @property
+    def width(self) -> int | None:
+        """How many columns the functions take, if that is known."""
+        return None
 
     def about(self, points: _Array) -> Discriminants:
         """The functions that local ones are about each point; of others themselves."""
@@ -78,6 +86,9 @@ class Discriminants:
         """(m,) lengths of the magnitudes that V and half gradients are added up from."""
         raise NotImplementedError
 
+    def _check_loaded(self) -> None:
+        fits(len(self.labels) and self.labels.min() >= 0, "discriminants.labels")
+
 
 @dataclass(frozen=True, eq=False)
 class Opaque(Discriminants):
@@ -88,8 +99,18 @@ class Opaque(Discriminants):
 class Linear(Discriminants):
     """``f = slopes @ x + offsets``."""
 
+    _saved: ClassVar[dict[str, str]] = {
+        "labels": "whole m",
+        "slopes": "numbers m w",
+        "offsets": "floats m",
+    }
+
     slopes: _Array
     offsets: _Array
+
+    @property
+    def width(self) -> int:
+        return int(self.slopes.shape[-1])
 
     def scores(self, points: _Array) -> _Array:
         return np.asarray(np.einsum("ni,ki->nk", points, self.slopes) + self.offsets)
@@ -105,9 +126,20 @@ class Linear(Discriminants):
 class Gaussians(Discriminants):
     """``f_c = offset_c - 1/2 sum_i (x_i - mean_ci)^2 / variance_ci``, for each point or for all."""
 
+    _saved: ClassVar[dict[str, str]] = {
+        "labels": "whole m",
+        "offsets": "floats n m",
+        "means": "numbers n m w",
+        "variances": "numbers n m w",
+    }
+
     offsets: _Array  # (n or 1, k)
     means: _Array  # (n or 1, k, d)
     variances: _Array  # (n or 1, k, d)
+
+    @property
+    def width(self) -> int:
+        return int(self.means.shape[-1])
 
     def some(self, rows: _Codes) -> Gaussians:
         if len(self.means) == 1:
@@ -152,7 +184,17 @@ class Gaussians(Discriminants):
 class Local(Discriminants):
     """`Gaussians` of the neighbours of each point."""
 
+    _saved: ClassVar[dict[str, str]] = {"labels": "whole m", "model": "of LocalQDA"}
+
     model: LocalQDA
+
+    @property
+    def width(self) -> int:
+        return int(self.model.n_features_in_)
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        fits(self.count == len(self.model.classes_), "discriminants.labels")
 
     def about(self, points: _Array) -> Gaussians:
         means, variances = self.model.local_gaussians(points)
@@ -166,7 +208,17 @@ class Local(Discriminants):
 class LocalMeans(Discriminants):
     """The means of the nearest rows of each class to each point, at unit variance."""
 
+    _saved: ClassVar[dict[str, str]] = {"labels": "whole m", "model": "of ClassNearest"}
+
     model: ClassNearest
+
+    @property
+    def width(self) -> int:
+        return int(self.model.n_features_in_)
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        fits(self.count == len(self.model.classes_), "discriminants.labels")
 
     def about(self, points: _Array) -> Gaussians:
         means, offsets = self.model.local_means(points)
@@ -180,11 +232,22 @@ class LocalMeans(Discriminants):
 class Quadratic(Discriminants):
     """``f_c = offset_c - 1/2 (x - mean_c)^T P_c (x - mean_c)``."""
 
+    _saved: ClassVar[dict[str, str]] = {
+        "labels": "whole m",
+        "offsets": "floats m",
+        "means": "numbers m w",
+        "precisions": "numbers m w w",
+    }
+
     pair_axes: ClassVar[bool] = True
 
     offsets: _Array
     means: _Array
     precisions: _Array
+
+    @property
+    def width(self) -> int:
+        return int(self.means.shape[-1])
 
     def scores(self, points: _Array) -> _Array:
         apart = points[:, None] - self.means
@@ -245,8 +308,9 @@ def discriminants_of(classifier: BaseEstimator, X: _Array) -> Discriminants:
     if not np.all((got == expected) | close):
         row = int(np.argmin((got == expected) | close))
         raise ValueError(
-            f"classifier: expected predict to be the argmax of its discriminants, got another class"
-            f" for row {row} from {show(classifier)}"
+            "classifier: expected predict to be the argmax of its discriminants, got "
+            f"{show(classifier.classes_[expected[row]])} in place of "
+            f"{show(classifier.classes_[got[row]])} in row {row} from {show(classifier)}"
         )
     return found
 
@@ -270,7 +334,11 @@ def _read(classifier: Any) -> Discriminants | None:
 def _from_coefficients(classifier: Any) -> Discriminants | None:
     coef = classifier.coef_
     coef = np.asarray(coef.toarray() if hasattr(coef, "toarray") else coef, dtype=np.float64)
-    offsets = np.broadcast_to(np.asarray(classifier.intercept_, dtype=np.float64), len(coef))
+    coef = np.atleast_2d(coef)  # (d,) of two classes in RidgeClassifier
+    offsets = np.ravel(np.asarray(classifier.intercept_, dtype=np.float64))
+    if coef.ndim != 2 or len(offsets) not in (1, len(coef)):
+        return None
+    offsets = np.broadcast_to(offsets, len(coef))
     k = len(classifier.classes_)
     if hasattr(classifier, "dual_coef_") and k > 2:  # one for each pair: no argmax
         return None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.lazy import cached_property
+from eigenfeat._base.saved import Saved
 from eigenfeat._base.validation import show
 
 if TYPE_CHECKING:
@@ -21,8 +22,10 @@ _Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Affine:
+class Affine(Saved):
     """``y = B^T x + b``, B (d, ell), b (ell,)."""
+
+    _saved: ClassVar[dict[str, str]] = {"B": "numbers d w", "b": "numbers w"}
 
     B: _Array
     b: _Array

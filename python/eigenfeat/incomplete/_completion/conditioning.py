@@ -11,6 +11,7 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from eigenfeat._base.saved import fits
 from eigenfeat.incomplete._completion.affine import affine_of
 from eigenfeat.incomplete._completion.covariance import class_gaussians
 from eigenfeat.incomplete._completion.expectation import fit_incomplete
@@ -29,6 +30,8 @@ _Array = NDArray[np.float64]
 
 class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """What completions share: a fitted one is the Gaussian mixture `mixture_`."""
+
+    _saved: ClassVar[dict[str, str]] = {"mixture_": "of GaussianMixture"}
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "shrinkage": [Interval(Real, 0, 1, closed="both"), StrOptions({"ledoit-wolf"})],
@@ -196,3 +199,6 @@ class Completion(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+    def _check_loaded(self) -> None:
+        fits(self.mixture_.means.shape[1] == self.n_features_in_, "completion.mixture_")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base import threads as _threads
+from eigenfeat._base.saved import Saved, fits
 from eigenfeat.incomplete._completion.chi_squares import moments_of
 from eigenfeat.incomplete._completion.conditional import Conditional, PrefixConditional, Spectra
 from eigenfeat.incomplete._completion.patterns import Pattern, PatternCache, patterns_of
@@ -25,7 +26,7 @@ MANY_FEATURES = 512  # of more, correlations' eigenvalues are bounded and not co
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianMixture:
+class GaussianMixture(Saved):
     """A mixture of G Gaussians of d entries; G = 1 is one Gaussian.
 
     Attributes
@@ -37,10 +38,20 @@ class GaussianMixture:
         Factorised Gaussians of patterns that were conditioned on.
     """
 
+    _saved: ClassVar[dict[str, str]] = {
+        "weights": "numbers g",
+        "means": "numbers g d",
+        "covariances": "numbers g d d",
+    }
+
     weights: _Array
     means: _Array
     covariances: _Array
     cache: PatternCache = field(default_factory=PatternCache, repr=False)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        vars(self)["cache"] = PatternCache()
 
     def condition(
         self,
@@ -163,6 +174,9 @@ class GaussianMixture:
                 "ridge: expected one that makes covariances positive definite, got a smaller one"
             )
         return [model for model in models if model is not None]
+
+    def _check_loaded(self) -> None:
+        fits(len(self.weights) and self.weights.min() >= 0, "GaussianMixture.weights")
 
 
 def spectra_of(kept: list[tuple[list[PrefixGaussian], int]]) -> Spectra:

@@ -13,12 +13,13 @@ belongs to a reliability tau and to what is known of the distribution. What each
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtr, chdtri, ndtr, ndtri
 
+from eigenfeat._base.saved import Saved
 from eigenfeat.incomplete._completion.chi_squares import bounded_quantile, bounded_tail, quantile
 from eigenfeat.incomplete._completion.chi_squares import tails as chi_squares_tails
 
@@ -34,7 +35,7 @@ _Array = NDArray[np.float64]
 LIMIT = 1e150  # a radius that is as good as infinite
 
 
-class ConfidenceSet(ABC):
+class ConfidenceSet(Saved, ABC):
     """A kind of sets about the conditional mean.
 
     Attributes
@@ -47,6 +48,8 @@ class ConfidenceSet(ABC):
     any_distribution : bool
         Whether nothing is supposed of the distribution but its mean and covariance.
     """
+
+    _saved: ClassVar[dict[str, str]] = {}
 
     shape = "ball"
     full_covariance = False

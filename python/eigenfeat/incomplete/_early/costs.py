@@ -11,19 +11,24 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.dummy import DummyClassifier
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.cores import count_cores
 from eigenfeat._base.labels import check_two_labels
+from eigenfeat._base.plain_rows import plain_rows
+from eigenfeat._base.saved import fits
+from eigenfeat._base.spread import is_rounding
 from eigenfeat._base.types import Estimator, Labels
-from eigenfeat._base.validation import MOST, show
+from eigenfeat._base.validation import MOST, real_array, show
 from eigenfeat.incomplete._early.cost_tables import cost_tables
 from eigenfeat.incomplete._early.metrics import given_times, harmonic_mean
 from eigenfeat.incomplete._early.waiting import Regression, fitted_policy, views_of
-from eigenfeat.incomplete._series.classifier import RowClassifier
+from eigenfeat.incomplete._series.classifier import SeriesClassifier
 from eigenfeat.incomplete._series.early_result import EarlyLabels
-from eigenfeat.incomplete._series.folds import held_out
+from eigenfeat.incomplete._series.folds import held_out, of_few_rows
+from eigenfeat.incomplete._series.layout import series_of
 
 if TYPE_CHECKING:
     from eigenfeat.incomplete.decision import ReliableClassifier
@@ -33,6 +38,13 @@ __all__ = ["CostDecisions", "MinimumCostClassifier"]
 _Array = NDArray[np.float64]
 
 PRICES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
+
+
+def _onset(X: _Array) -> int:
+    """Number of leading samples in which all series are the same, to rounding."""
+    half_range = X.max(axis=0) / 2 - X.min(axis=0) / 2
+    varies = ~is_rounding(half_range, np.abs(X).max(initial=0.0), len(X))
+    return int(varies.argmax()) if varies.any() else X.shape[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +63,7 @@ class CostDecisions(EarlyLabels):
     cost: _Array
 
 
-class MinimumCostClassifier(RowClassifier):
+class MinimumCostClassifier(SeriesClassifier):
     r"""Decide each series when waiting is expected to cost more than it saves.
 
     For each of several times, one classifier is fitted to the samples up to it. A series is
@@ -78,7 +90,8 @@ class MinimumCostClassifier(RowClassifier):
         Cost of a wrong label; a table is indexed by the true class, then the decided one, classes
         sorted. None: 1.
     times : ascending integers in 1..d or None, default=None
-        Times of decision; d is always included. None: up to `n_times`, closer at first.
+        Times of decision; d is always included, and times up to `onset_` are left out. None: up
+        to `n_times`, closer at first.
     n_times : int, default=20
         Maximum number of times if `times` is None.
     n_folds : int >= 2, default=5
@@ -88,8 +101,10 @@ class MinimumCostClassifier(RowClassifier):
     ----------
     classes_ : (G,) array
         Labels, sorted.
+    onset_ : int
+        Number of leading samples that are the same in all training series. They are left out.
     classifiers_ : list of estimators
-        Fitted classifiers, one for each time.
+        Fitted classifiers, one for each time, of the samples from `onset_` on.
     times_ : (p,) array of int
         Times of decision.
     costs_ : (p, G, G) array
@@ -130,6 +145,14 @@ class MinimumCostClassifier(RowClassifier):
     True
     """
 
+    _saved: ClassVar[dict[str, str]] = {
+        "classes_": "labels k",
+        "onset_": "count",
+        "times_": "whole p",
+        "costs_": "numbers p k k",
+        "_policy": "of Policy",
+    }
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "classifier": [HasMethods(["fit", "predict_proba"]), dict, None],
         "delay_cost": [Real, callable, "array-like", StrOptions({"harmonic"})],
@@ -156,18 +179,22 @@ class MinimumCostClassifier(RowClassifier):
         self.n_times = n_times
         self.n_folds = n_folds
 
+    @of_few_rows()
     def _learn(self, X: _Array, y: Labels, codes: NDArray[np.intp]) -> None:
         check_two_labels(self.classes_)
         for name in ("harmonic_mean_", "best_candidate_", "candidate_scores_"):
             self.__dict__.pop(name, None)
         count_cores()
+        self.onset_ = _onset(X)
+        if self.onset_ == X.shape[1]:
+            raise ValueError("X: expected series that differ at some time, got the same in all")
         self.times_ = self._chosen_times(X.shape[1])
         chosen, held, seen = self._chosen(X, y, codes)
         self.costs_ = self._tables(self.delay_cost_)
         regressions = [Regression(views_of(p)) for p in held[:-1]]
         paid = self._paid(self.costs_, held, codes[seen])
         self._policy = fitted_policy(regressions, held, paid)
-        self.classifiers_ = [clone(chosen).fit(X[:, :t], y) for t in self.times_]
+        self.classifiers_ = [self._fitted(chosen, X, y, t) for t in self.times_]
 
     def _labels(self, rows: _Array) -> Labels:
         return self.classes_[self._decided(len(self.times_) - 1, rows)[0]]
@@ -179,8 +206,9 @@ class MinimumCostClassifier(RowClassifier):
 
         Parameters
         ----------
-        X : (m, d) array-like
-            Complete series; at each time only the samples up to it are used.
+        X : (m, d) array-like, or list of series
+            Complete series; at each time only the samples up to it are used. A shorter one is
+            decided at its own end.
         promise : ReliableClassifier, optional
             Fitted model. Series then wait until it decides them as well, and get its label, which
             is that of the complete series as often as it promises.
@@ -190,12 +218,13 @@ class MinimumCostClassifier(RowClassifier):
         CostDecisions
             Labels, times and expected costs.
         """
-        rows = self._checked(X)
+        rows, ends = self._series(X)
         code = np.zeros(len(rows), dtype=np.intp)
         time = np.zeros(len(rows), dtype=np.int64)
         cost = np.zeros(len(rows))
         waiting = np.ones(len(rows), dtype=bool)
-        kept = None if promise is None else promise.predict_early(rows, steps=self.times_)
+        given = rows if series_of(X) is None else X  # with their own ends
+        kept = None if promise is None else promise.predict_early(given, steps=self.times_)
         for k, t in enumerate(self.times_):
             left = np.flatnonzero(waiting if kept is None else waiting & (kept.time <= t))
             if not len(left):
@@ -206,8 +235,8 @@ class MinimumCostClassifier(RowClassifier):
                 cost[left] = np.einsum("ni,in->n", probability, self.costs_[k][:, code[left]])
             stop = np.ones(len(left), dtype=bool)
             if k < len(self.times_) - 1:
-                stop = self._policy.saving(k, probability) <= 0
-            time[left[stop]] = t
+                stop = (self._policy.saving(k, probability) <= 0) | (ends[left] <= t)
+            time[left[stop]] = np.minimum(t, ends[left[stop]])
             waiting[left[stop]] = False
         return CostDecisions(self.classes_[code], time, cost)
 
@@ -225,7 +254,7 @@ class MinimumCostClassifier(RowClassifier):
             Positive where it is better to wait; 0 for complete series.
         """
         check_is_fitted(self)
-        rows = np.asarray(X, dtype=np.float64)
+        rows = real_array(plain_rows(X), "X", np.dtype(np.float64))
         known = rows.shape[1] if rows.ndim == 2 else -1
         k = int(np.searchsorted(self.times_, known))
         if k == len(self.times_) or self.times_[k] != known or not np.isfinite(rows).all():
@@ -284,16 +313,27 @@ class MinimumCostClassifier(RowClassifier):
         return candidates[name], held, seen
 
     def _chosen_times(self, d: int) -> NDArray[np.int64]:
-        if self.times is None:
-            count = min(int(self.n_times), d)
-            share = (np.arange(1, count + 1) / count) ** 1.5
-            return np.unique(np.maximum(np.ceil(share * d - 1e-9), 1)).astype(np.int64)
-        return given_times(self.times, d)
+        """Times of decision, without those at which all series are still the same."""
+        if self.times is not None:
+            times = given_times(self.times, d)
+            return times[times > self.onset_]
+        count = min(int(self.n_times), d - self.onset_)
+        share = (np.arange(1, count + 1) / count) ** 1.5
+        later = np.maximum(np.ceil(share * (d - self.onset_) - 1e-9), 1)
+        return np.unique(self.onset_ + later).astype(np.int64)
+
+    def _fitted(self, model: Any, X: _Array, y: NDArray[Any], t: int) -> Any:
+        """The classifier at a time; class frequencies where these series do not differ yet."""
+        seen = X[:, self.onset_ : t]
+        if len(seen) and _onset(X) >= t:
+            return DummyClassifier(strategy="prior").fit(seen, y)
+        return clone(model).fit(seen, y)
 
     def _probability(self, model: Any, rows: _Array) -> _Array:
         """(n, G), of all classes, also those that a fold had none of."""
         out = np.zeros((len(rows), len(self.classes_)))
-        found = np.nan_to_num(np.asarray(model.predict_proba(rows), dtype=float))
+        found = np.asarray(model.predict_proba(rows[:, self.onset_ :]), dtype=float)
+        found = np.nan_to_num(found)
         out[:, np.searchsorted(self.classes_, model.classes_)] = found
         total = out.sum(axis=1, keepdims=True)
         return np.where(total > 0, out / np.where(total > 0, total, 1.0), 1 / out.shape[1])
@@ -307,19 +347,21 @@ class MinimumCostClassifier(RowClassifier):
         failure = None
         for held in held_out(y, self.n_folds):
             try:
-                parts.append(
-                    [
-                        self._probability(
-                            clone(model).fit(X[~held][:, :t], y[~held]), X[held][:, :t]
-                        )
-                        for t in self.times_
-                    ]
-                )
+                at_times = []
+                for t in self.times_:
+                    fitted = self._fitted(model, X[~held], y[~held], t)
+                    at_times.append(self._probability(fitted, X[held][:, :t]))
+                parts.append(at_times)
                 rows.append(np.flatnonzero(held))
             except ValueError as error:  # such as a class that is too small without the fold
-                failure = error
+                failure = f"{error} (by the first {t} samples)"
         if not parts:
-            raise ValueError(f"n_folds: expected folds that can be fitted, got none ({failure})")
+            if failure is None:
+                raise ValueError("y: expected a class of two rows or more, got one row of each")
+            raise ValueError(
+                "classifier: expected one that can be fitted to the series outside a fold, got "
+                f"{show(model)}: {failure}"
+            )
         return [np.concatenate(p) for p in zip(*parts, strict=True)], np.concatenate(rows)
 
     def _tables(self, delay_cost: Any) -> _Array:
@@ -370,3 +412,18 @@ class MinimumCostClassifier(RowClassifier):
         ]
         best = int(np.argmax(means))
         return prices[best], float(means[best])
+
+    def _check_loaded(self) -> None:
+        p, k, policy = len(self.times_), len(self.classes_), self._policy
+        sound = len(self.classifiers_) == p > 0
+        sound = sound and all(hasattr(one, "predict_proba") for one in self.classifiers_)
+        fits(sound, "MinimumCostClassifier.classifiers_")
+        fits(self.times_[-1] == self.n_features_in_, "MinimumCostClassifier.times_")
+        fits(
+            self.times_[0] > self.onset_ and np.all(np.diff(self.times_) > 0),
+            "MinimumCostClassifier.times_",
+        )
+        sound = len(policy.fitted) == len(policy.regressions) == p - 1
+        fits(sound, "MinimumCostClassifier._policy")
+        for one, (coefficients, _) in zip(policy.regressions, policy.fitted, strict=True):
+            fits(one.known.shape == (len(coefficients), k + 2), "MinimumCostClassifier._policy")

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval
 
+from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Labels
-from eigenfeat.incomplete._series.classifier import RowClassifier
+from eigenfeat.incomplete._series.classifier import SeriesClassifier
 from eigenfeat.incomplete._series.early_result import EarlyLabels
 from eigenfeat.incomplete._series.prediction_lengths import (
     grow,
@@ -27,7 +28,7 @@ _Array = NDArray[np.float64]
 BLOCK_NUMBERS = 2**21  # distances that are held at a time
 
 
-class ECTS(RowClassifier):
+class ECTS(SeriesClassifier):
     r"""Early classification on time series by the nearest neighbour.
 
     A training series may predict from its minimum prediction length (MPL) on. With :math:`RNN^l(S)`
@@ -98,6 +99,14 @@ class ECTS(RowClassifier):
     (array(['low', 'high'], dtype='<U4'), array([2, 2]))
     """
 
+    _saved: ClassVar[dict[str, str]] = {
+        "classes_": "labels k",
+        "lengths_": "whole n",
+        "_codes": "whole n",
+        "_unit": "number",
+        "_columns": "numbers d n",
+    }
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "min_support": [Interval(Real, 0, 1, closed="both")],
         "relaxed": ["boolean"],
@@ -128,20 +137,25 @@ class ECTS(RowClassifier):
 
         Parameters
         ----------
-        X : (m, d) array-like
-            Complete series; at each time only the samples up to it are used.
+        X : (m, d) array-like, or list of series
+            Complete series; at each time only the samples up to it are used. A shorter one is
+            decided at its own end.
 
         Returns
         -------
         EarlyLabels
             Labels and times; at time d every series is decided.
         """
-        rows = self._checked(X)
+        rows, ends = self._series(X)
         codes = np.empty(len(rows), dtype=np.intp)
         time = np.empty(len(rows), dtype=np.int64)
         for part in self._blocks(len(rows)):
             codes[part], time[part] = self._early(rows[part])
-        return EarlyLabels(self.classes_[codes], time)
+        label = self.classes_[codes]
+        ended = time > ends
+        if ended.any():
+            label[ended], time[ended] = self._labels(rows[ended]), ends[ended]
+        return EarlyLabels(label, time)
 
     def _early(self, rows: _Array) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
         codes = np.zeros(len(rows), dtype=np.intp)
@@ -173,3 +187,8 @@ class ECTS(RowClassifier):
     def _blocks(self, m: int) -> Iterator[slice]:
         step = max(1, BLOCK_NUMBERS // len(self._codes))
         return (slice(start, start + step) for start in range(0, m, step))
+
+    def _check_loaded(self) -> None:
+        codes, k = self._codes, len(self.classes_)
+        sound = len(codes) > 0 and codes.min() >= 0 and codes.max() < k and self._unit > 0
+        fits(sound, "ECTS._codes")

@@ -13,6 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.multiclass import check_classification_targets
 
 from eigenfeat._base.cores import count_cores
+from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.validation import check_count, check_number, check_rows, show
 from eigenfeat.incomplete._early.metrics import given_times
 from eigenfeat.incomplete._series.folds import held_out
@@ -92,9 +93,12 @@ def effective_length(
         raise ValueError(f"level: expected a number in (0, 1), got {level}")
     check_count(n_folds, "n_folds", at_least=2)
     rows = check_rows(X, dtype=np.dtype(np.float64))
-    if not isinstance(rows, np.ndarray) or not np.isfinite(rows).all():
-        raise ValueError("X: expected a dense array of finite numbers, got others")
-    labels = np.asarray(y)
+    if not isinstance(rows, np.ndarray):
+        raise ValueError("X: expected a dense array, got a sparse matrix")
+    if not np.isfinite(rows).all():
+        i, j = np.argwhere(~np.isfinite(rows))[0].tolist()
+        raise ValueError(f"X: expected finite numbers, got {rows[i, j]} in row {i}, column {j}")
+    labels = np.asarray(plain_labels(y))
     if labels.shape != rows.shape[:1]:
         raise ValueError(f"y: expected {len(rows)} labels, one per row, got {show(y)}")
     if classifier is not None and (isinstance(classifier, type) or not hasattr(classifier, "fit")):

@@ -12,9 +12,10 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from eigenfeat._base.cores import count_cores
+from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Estimator, Labels
 from eigenfeat._base.validation import MOST, show
-from eigenfeat.incomplete._series.classifier import RowClassifier
+from eigenfeat.incomplete._series.classifier import SeriesClassifier
 from eigenfeat.incomplete._series.early_result import EarlyLabels
 from eigenfeat.incomplete._series.folds import held_out
 
@@ -25,7 +26,7 @@ _Array = NDArray[np.float64]
 MANY_TIMES = 20
 
 
-class FixedTime(RowClassifier):
+class FixedTime(SeriesClassifier):
     """Classify every series by its first samples, all at the same time.
 
     Parameters
@@ -80,6 +81,12 @@ class FixedTime(RowClassifier):
     array(['low'], dtype='<U4')
     """
 
+    _saved: ClassVar[dict[str, str]] = {
+        "time_": "count",
+        "classifier_": "estimator",
+        "complete_classifier_": "estimator",
+    }
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "classifier": [HasMethods(["fit", "predict"]), None],
         "time": [Interval(Integral, 1, None, closed="left"), StrOptions({"cv"})],
@@ -119,7 +126,7 @@ class FixedTime(RowClassifier):
 
         Parameters
         ----------
-        X : (m, d) array-like
+        X : (m, d) array-like, or list of series
             Complete series; later samples are ignored.
 
         Returns
@@ -127,9 +134,9 @@ class FixedTime(RowClassifier):
         EarlyLabels
             Labels, and `time_` for each.
         """
-        rows = self._checked(X)
+        rows, ends = self._series(X)
         label = np.asarray(self.classifier_.predict(rows[:, : self.time_]))
-        return EarlyLabels(label, np.full(len(rows), self.time_, dtype=np.int64))
+        return EarlyLabels(label, np.minimum(ends, self.time_))
 
     def _new(self) -> Any:
         count_cores()
@@ -167,3 +174,6 @@ class FixedTime(RowClassifier):
             model = self._new().fit(X[~held], y[~held])
             right += int(np.sum(np.asarray(model.predict(X[held])) == y[held]))
         return right
+
+    def _check_loaded(self) -> None:
+        fits(1 <= self.time_ <= self.n_features_in_, "FixedTime.time_")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_array
+
+from eigenfeat.rows.checked import check_array
 
 __all__ = ["interval_summaries"]
 
@@ -19,14 +20,14 @@ def interval_summaries(X: ArrayLike) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    X : (n, t) array-like
+    X : (n, t) or (n, channels, t) array-like
         Series, finite, of any number of samples.
 
     Returns
     -------
     (n, p) array
         t samples, t - 1 differences, and mean, standard deviation and least-squares slope of each
-        interval.
+        interval; of channels, one after the other.
 
     References
     ----------
@@ -40,8 +41,13 @@ def interval_summaries(X: ArrayLike) -> NDArray[np.float64]:
     array([1.        , 1.        , 1.        , 1.5       , 1.11803399,
            1.        ])
     """
-    rows = np.asarray(check_array(X, dtype=np.float64))
-    t = rows.shape[1]
+    series = np.asarray(check_array(X, dtype=np.float64, allow_nd=True))
+    if series.ndim > 3 or not series.size:
+        raise ValueError(
+            f"X: expected series of shape (n, t) or (n, channels, t), got shape {series.shape}"
+        )
+    n, t = len(series), series.shape[-1]
+    rows = series.reshape(-1, t)
     found = [rows, np.diff(rows, axis=1)]
     width = SHORTEST
     while width <= t:
@@ -50,4 +56,4 @@ def interval_summaries(X: ArrayLike) -> NDArray[np.float64]:
         slope = np.einsum("niw,w->ni", views, place) / (place**2).sum()
         found += [views.mean(axis=2), views.std(axis=2), slope]
         width *= 2
-    return np.concatenate(found, axis=1)
+    return np.concatenate(found, axis=1).reshape(n, -1)

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval
 
+from eigenfeat._base.saved import fits
+from eigenfeat._base.spread import is_rounding
 from eigenfeat._base.types import Labels
-from eigenfeat.incomplete._series.classifier import RowClassifier
+from eigenfeat.incomplete._series.classifier import SeriesClassifier
 from eigenfeat.incomplete._series.early_result import EarlyLabels
 
 __all__ = ["SPRT"]
@@ -20,7 +22,7 @@ _Array = NDArray[np.float64]
 FLOOR = 1e-9  # of variances, as a share of a column's
 
 
-class SPRT(RowClassifier):
+class SPRT(SeriesClassifier):
     r"""The sequential probability ratio test of two classes whose samples are independent.
 
     .. math:: S_k = S_{k-1} + \log p(x_k | y_1) - \log p(x_k | y_2),
@@ -69,6 +71,12 @@ class SPRT(RowClassifier):
     True
     """
 
+    _saved: ClassVar[dict[str, str]] = {
+        "classes_": "labels k",
+        "means_": "numbers k d",
+        "variances_": "numbers k d",
+    }
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "error": [Interval(Real, 0, 0.5, closed="neither"), "array-like"],
     }
@@ -84,10 +92,13 @@ class SPRT(RowClassifier):
             raise ValueError(f"{many}y: expected two classes, got {count} class(es)")
         parts = [X[codes == g] for g in (0, 1)]
         self.means_ = np.stack([part.mean(axis=0) for part in parts])
+        half_range = X.max(axis=0) / 2 - X.min(axis=0) / 2
+        still = is_rounding(half_range, np.abs(X).max(initial=0.0), len(X))
         floor = np.maximum(FLOOR * X.var(axis=0), np.finfo(float).tiny)
         # About their own means, with all rows where a class has one alone.
         own = [part.var(axis=0) if len(part) > 1 else X.var(axis=0) for part in parts]
         self.variances_ = np.maximum(np.stack(own), floor)
+        self.means_[:, still], self.variances_[:, still] = X[:, still].mean(axis=0), 1.0
 
     def decision_function(self, X: ArrayLike) -> _Array:
         """Return S after the last sample, positive for the second class as in scikit-learn.
@@ -111,20 +122,23 @@ class SPRT(RowClassifier):
 
         Parameters
         ----------
-        X : (m, d) array-like
-            Complete series; at each time only the samples up to it are used.
+        X : (m, d) array-like, or list of series
+            Complete series; at each time only the samples up to it are used. A shorter one is
+            decided at its own end.
 
         Returns
         -------
         EarlyLabels
             Labels and times.
         """
-        sums = self._sums(self._checked(X))
+        rows, ends = self._series(X)
+        sums = self._sums(rows)
         low, high = self._bounds()
         passed = (sums >= high) | (sums <= low)
         first = np.where(passed.any(axis=1), passed.argmax(axis=1), sums.shape[1] - 1)
+        first = np.where(first < ends, first, sums.shape[1] - 1)  # else by all of a series
         at = sums[np.arange(len(sums)), first]
-        return EarlyLabels(self.classes_[(at < 0).astype(int)], (first + 1).astype(np.int64))
+        return EarlyLabels(self.classes_[(at < 0).astype(int)], np.minimum(first + 1, ends))
 
     def _bounds(self) -> tuple[float, float]:
         """The thresholds of S."""
@@ -147,3 +161,6 @@ class SPRT(RowClassifier):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
+
+    def _check_loaded(self) -> None:
+        fits(len(self.classes_) == 2 and np.all(self.variances_ > 0), "SPRT.variances_")

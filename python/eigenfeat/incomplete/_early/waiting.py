@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from eigenfeat._base.saved import Saved
 from eigenfeat._base.spread import deviations
 
 __all__ = ["Policy", "Regression", "fitted_policy", "views_of"]
@@ -33,13 +34,19 @@ def views_of(probability: _Array) -> _Array:
     return np.column_stack([probability, top[:, -1], top[:, -1] - top[:, 0]])
 
 
-class Regression:
+class Regression(Saved):
     """Kernel ridge regression about the mean, with one factor for any number of targets.
 
     Parameters
     ----------
     views : (n, q) array
     """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "mean": "numbers q",
+        "scale": "numbers q",
+        "known": "numbers n q",
+    }
 
     def __init__(self, views: _Array) -> None:
         self.kept = np.unique(np.linspace(0, len(views) - 1, min(len(views), MOST)).astype(int))
@@ -68,7 +75,7 @@ class Regression:
 
 
 @dataclass(frozen=True, eq=False)
-class Policy:
+class Policy(Saved):
     """For each time but the last, what waiting is expected to save.
 
     Attributes
@@ -76,6 +83,8 @@ class Policy:
     regressions : sequence of Regression
     fitted : list of pairs
     """
+
+    _saved: ClassVar[dict[str, str]] = {"regressions": "many Regression", "fitted": "value"}
 
     regressions: Sequence[Regression]
     fitted: list[tuple[_Array, float]]

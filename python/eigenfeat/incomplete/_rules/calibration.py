@@ -13,12 +13,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, expit
 
+from eigenfeat._base.labels import plain_labels
+from eigenfeat._base.saved import Saved
 from eigenfeat._base.validation import check_number, show
 from eigenfeat.incomplete._series.traces import checked_taus, runs
 
@@ -42,7 +44,7 @@ GRID = expit(np.linspace(-18.4, 13.8, 160))
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration:
+class Calibration(Saved):
     """Result of a calibration on held-out rows.
 
     Attributes
@@ -67,6 +69,18 @@ class Calibration:
         Index of the chosen tau: the agreement there is at least `agreement`, with the confidence.
         -1 if there is none.
     """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "agreement": "number",
+        "confidence": "number",
+        "n": "count",
+        "tau": "numbers p",
+        "realised": "floats p",
+        "lower": "floats p",
+        "mean_time": "floats p",
+        "accuracy": "floats p?",
+        "chosen": "number",
+    }
 
     agreement: float
     confidence: float
@@ -221,7 +235,7 @@ def calibrate(
             f"model: expected a fitted classifier of incomplete rows, got {show(model)}"
         )
     complete = np.asarray(model.predict(X))
-    truth = None if y is None else np.asarray(y)
+    truth = None if y is None else np.asarray(plain_labels(y))
     if truth is not None and truth.shape != complete.shape:
         raise ValueError(f"y: expected {len(complete)} labels, got shape {truth.shape}")
     agreed, times, right = [], [], []

@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.lazy import cached_property
+from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.types import Labels
 from eigenfeat.incomplete._rules.calibration import shown_share
 from eigenfeat.incomplete._rules.fitted import (
@@ -50,7 +51,7 @@ KEPT = 64  # reliabilities whose least numbers of entries are kept
 
 
 @dataclass(frozen=True, eq=False)
-class Correction:
+class Correction(Saved):
     """From how many known entries on held-out rows are never decided wrongly.
 
     Attributes
@@ -65,6 +66,13 @@ class Correction:
     confidence : float
         Of the bounds; 0 for shares on average.
     """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "tau": "numbers p",
+        "since": "whole p n",
+        "length": "count",
+        "confidence": "number",
+    }
 
     tau: _Array
     since: NDArray[np.int64]
@@ -115,9 +123,23 @@ class Correction:
             stable[some] = np.searchsorted(self.since[k], known[some], side="right")
         return shown_share(stable, self.n, self.confidence)
 
+    def _check_loaded(self) -> None:
+        tau, since = self.tau, self.since
+        sound = len(tau) > 0 and tau[0] > 0 and tau[-1] < 1 and np.all(np.diff(tau) > 0)
+        fits(sound and np.all(np.diff(since, axis=1) >= 0), "Correction")
+        fits(
+            not since.size or (since.min() >= 0 and since.max() <= self.length), "Correction.since"
+        )
+        fits(self.length >= 1 and 0 <= self.confidence < 1, "Correction")
+
 
 class CorrectedRule(Rule):
     """A rule that waits as long as held-out rows do not support it."""
+
+    _saved: ClassVar[dict[str, str]] = {
+        "rule": "of SetRule PairwiseRule IdealRule SampledRule",
+        "correction": "of Correction",
+    }
 
     def __init__(self, rule: Rule, correction: Correction) -> None:
         self.rule = rule

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base import threads as _threads
+from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.types import Labels
 from eigenfeat.incomplete._rules.early import flattened
 from eigenfeat.incomplete._rules.ideal import ClassCodes
@@ -49,12 +50,27 @@ SLACK = 1e-12  # shares are compared with tau
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class Fitted(Saved):
     """What a classifier of incomplete rows is once it is fitted, and what its rule sees of rows.
 
     The classifier, its streams, early runs and files share it; nothing changes it. Of series,
     `layout` says what their entries are.
     """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "layout": "of Layout",
+        "classes": "labels k",
+        "classifier": "estimator",
+        "completion": "of GaussianCompletion MixtureCompletion",
+        "features": "estimator?",
+        "set": "text",
+        "affine": "of Affine?",
+        "scores": "of Affine?",
+        "discriminants": "of Linear Gaussians Local LocalMeans Quadratic Opaque",
+        "rule": "of SetRule PairwiseRule IdealRule SampledRule LearnedRule CorrectedRule "
+        "ThresholdRule",
+        "n_threads": "count?",
+    }
 
     layout: Layout
     classes: NDArray[Any]
@@ -173,6 +189,19 @@ class Fitted:
         if full.any():
             labels[full] = self.codes(self.features_of(rows[full]))
         return labels, full & ((labels == wanted) if wanted is not None else True)
+
+    def _check_loaded(self) -> None:
+        d, found = self.layout.width, self.discriminants
+        affine, scores, rule = self.affine, self.scores, self.rule
+        width = d if affine is None else affine.B.shape[1]
+        length = getattr(getattr(rule, "correction", None), "length", d)
+        fits(length == d, "Fitted.rule")
+        fits(affine is None or affine.B.shape[0] == d, "Fitted.affine")
+        fits(found.width in (None, width), "Fitted.discriminants")
+        fits(found.labels.max() < len(self.classes), "Fitted.discriminants")
+        fits(scores is None or scores.B.shape == (d, found.count), "Fitted.scores")
+        fits(self.completion.n_features_in_ == d, "Fitted.completion")
+        fits(np.array_equal(self.classifier.classes_, self.classes), "Fitted.classifier")
 
 
 # Fits to all rows but those whose flags it is given.

@@ -46,6 +46,7 @@ from eigenfeat.incomplete._rules.pairwise import PairwiseRule
 from eigenfeat.incomplete._rules.sample_sizes import SamplingRule, check_samples, samples_of
 from eigenfeat.incomplete._rules.sampled import SampledRule
 from eigenfeat.incomplete._rules.set_rule import SetRule
+from eigenfeat.incomplete._series.folds import of_few_rows
 from eigenfeat.incomplete._series.layout import training_rows
 from eigenfeat.incomplete._series.steps import spread_steps
 from eigenfeat.rows.row_weights import weighted_rows
@@ -228,6 +229,11 @@ def fitted_to(model: BaseEstimator, found: Rows, y: Labels, layout: Layout) -> F
 
 def _fitted(name: str, part: Any, X: _Array, y: Labels, weight: _Array | None) -> Any:
     """A part, fitted with weights if there are any; ValueError if it takes none."""
+    with of_few_rows():
+        return _trained(name, part, X, y, weight)
+
+
+def _trained(name: str, part: Any, X: _Array, y: Labels, weight: _Array | None) -> Any:
     if weight is None or isinstance(part, FrozenEstimator):
         return part.fit(X, y)
     if not has_fit_parameter(part, "sample_weight"):

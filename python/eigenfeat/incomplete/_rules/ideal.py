@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import qmc
 
+from eigenfeat._base.saved import Saved
 from eigenfeat._base.validation import show
 from eigenfeat.incomplete._rules.calibration import lower_bounds
 from eigenfeat.incomplete._rules.rule import Case, Judgement, first_scores, square_roots
@@ -24,8 +25,10 @@ _Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class ClassCodes:
+class ClassCodes(Saved):
     """Class indices of rows of features, by a classifier's `predict`."""
+
+    _saved: ClassVar[dict[str, str]] = {"classes": "labels k", "classifier": "estimator"}
 
     classes: NDArray[Any]
     classifier: Any

@@ -18,13 +18,14 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
+from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.types import Labels
 from eigenfeat.incomplete._completion.draws import completions
 from eigenfeat.incomplete._rules.calibration import shown_share
@@ -63,6 +64,13 @@ class LearnedRule(Rule):
         Of the completions.
     """
 
+    _saved: ClassVar[dict[str, str]] = {
+        "predict": "of ClassCodes",
+        "weights": "floats p",
+        "critical": "numbers n",
+        "seed": "count",
+    }
+
     cost = DRAWS
 
     def __init__(self, predict: ClassCodes, weights: _Array, critical: _Array, seed: int) -> None:
@@ -76,9 +84,14 @@ class LearnedRule(Rule):
         score = scores_of(seen, self.weights)
         return score if target is None else np.where(label == target, score, 0.0), label
 
+    def _check_loaded(self) -> None:
+        fits(
+            len(self.weights) in (1, 8) and not np.isnan(self.weights).any(), "LearnedRule.weights"
+        )
+
 
 @dataclass(frozen=True, eq=False)
-class Thresholds:
+class Thresholds(Saved):
     """Scores above which held-out rows were never decided wrongly.
 
     Attributes
@@ -88,6 +101,8 @@ class Thresholds:
     confidence : float
         Of the bounds; 0 for shares on average.
     """
+
+    _saved: ClassVar[dict[str, str]] = {"critical": "numbers p", "confidence": "number"}
 
     critical: _Array
     confidence: float
@@ -114,9 +129,16 @@ class Thresholds:
         """How many held-out rows are never decided wrongly at tau."""
         return int(np.sum(self.critical <= self.threshold(tau)))
 
+    def _check_loaded(self) -> None:
+        critical = self.critical
+        sound = np.all(np.diff(critical) >= 0) and (not len(critical) or critical[0] >= 0)
+        fits(sound and 0 <= self.confidence < 1, "Thresholds")
+
 
 class ThresholdRule(Rule):
     """A rule whose scores are replaced by what held-out rows show of them."""
+
+    _saved: ClassVar[dict[str, str]] = {"rule": "of LearnedRule", "correction": "of Thresholds"}
 
     def __init__(self, rule: Rule, correction: Thresholds) -> None:
         self.rule = rule

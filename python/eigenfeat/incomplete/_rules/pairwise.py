@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from eigenfeat._base.saved import fits
 from eigenfeat.incomplete._classifiers.discriminants import Linear
 from eigenfeat.incomplete._completion.tails import quadratic_tail
 from eigenfeat.incomplete._rules.rule import (
@@ -32,6 +33,8 @@ class PairwiseRule(Rule):
     Under a mixture each tail is the mixture's. Quadratic differences have generalised chi-square
     tails, by `tail`.
     """
+
+    _saved: ClassVar[dict[str, str]] = {"tail": "text"}
 
     def __init__(self, tail: str = "chernoff") -> None:
         self.tail = tail
@@ -89,6 +92,9 @@ class PairwiseRule(Rule):
             constant = scores[rows, c] - scores[rows, h]
             out[rows, h] = quadratic_tail(constant, curvatures, slopes, self.tail)
         return out
+
+    def _check_loaded(self) -> None:
+        fits(self.tail in ("chernoff", "davies", "saddlepoint"), "PairwiseRule.tail")
 
 
 def _linear_tails(case: Case, g: int, guess: _Codes, rivals: Any) -> _Array:

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.lazy import cached_property
+from eigenfeat._base.saved import Saved
 from eigenfeat.incomplete._completion.conditional import Conditional
 from eigenfeat.incomplete._series.rounding import of_variances
 
@@ -183,7 +184,7 @@ class Judgement:
         return cls(guess, bound >= tau, bound, none if checks is None else checks, none)
 
 
-class Rule:
+class Rule(Saved):
     """What decides.
 
     Attributes
@@ -191,6 +192,8 @@ class Rule:
     cost : int
         How many complete rows are classified for each that is judged.
     """
+
+    _saved: ClassVar[dict[str, str]] = {}
 
     cost = 1
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenfeat._base.saved import fits
 from eigenfeat._base.validation import show
 from eigenfeat.incomplete._rules.rule import Rule
 
@@ -39,6 +40,13 @@ class SamplingRule(Rule):
         The same numbers serve every row.
     """
 
+    _saved: ClassVar[dict[str, str]] = {
+        "predict": "of ClassCodes",
+        "n_samples": "count",
+        "risk": "number",
+        "seed": "count",
+    }
+
     def __init__(
         self,
         predict: Callable[[NDArray[np.float64]], NDArray[Any]],
@@ -59,6 +67,10 @@ class SamplingRule(Rule):
     def reach(n_samples: int, risk: float) -> float:
         """The largest bound there is: all samples are of the class."""
         raise NotImplementedError
+
+    def _check_loaded(self) -> None:
+        n = self.n_samples
+        fits(2 <= n <= 2**24 and n & (n - 1) == 0 and 0 < self.risk < 1, type(self).__name__)
 
 
 def check_samples(given: int | str) -> None:

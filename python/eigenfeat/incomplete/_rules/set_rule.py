@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,10 @@ class SetRule(Rule):
     of total probability that of the union is at least sum_g p(g|z) t_g. Sets for any distribution
     need no such thing.
     """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "kind": "of ChebyshevSet MahalanobisSet QuadraticSet BoxSet"
+    }
 
     def __init__(self, kind: ConfidenceSet) -> None:
         self.kind = kind

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import validate_data
 
-from eigenfeat._base.text_columns import naming_text
 from eigenfeat._base.types import Labels
+from eigenfeat.rows.checked import validate_data
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -29,8 +28,7 @@ _FIT = (
 def complete_rows(estimator: BaseEstimator, X: ArrayLike) -> _Array:
     """Rows for a fitted estimator; ValueError, with advice, at the first NaN or infinity."""
     options = {"dtype": np.float64, "order": "C", "ensure_all_finite": False}
-    with naming_text(X):
-        rows = validate_data(estimator, X, reset=False, **options)
+    rows = validate_data(estimator, X, reset=False, **options)
     return _finite(estimator, rows, _DECIDE)
 
 
@@ -39,8 +37,7 @@ def labelled_complete_rows(
 ) -> tuple[_Array, Labels]:
     """Rows and labels to fit on; ValueError, with advice, at the first NaN or infinity."""
     options = {"dtype": np.float64, "order": "C", "ensure_all_finite": False}
-    with naming_text(X, y):
-        rows, labels = validate_data(estimator, X, y, ensure_min_samples=2, **options)
+    rows, labels = validate_data(estimator, X, y, ensure_min_samples=2, **options)
     return _finite(estimator, rows, _FIT), labels
 
 

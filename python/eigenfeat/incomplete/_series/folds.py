@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.types import Labels
 
-__all__ = ["held_out", "spread_over_classes"]
+__all__ = ["held_out", "of_few_rows", "spread_over_classes"]
 
 
 def held_out(y: Labels, n_folds: int) -> Iterator[NDArray[np.bool_]]:
     """Which rows each fold leaves out; folds that leave out none or all are skipped.
 
-    Rows of each class are dealt to the folds in turn, and the classes start at different folds.
+    Rows of each class are dealt to the folds in turn, and the classes start at different folds. The
+    only row of a class is never left out, so that all classes are in what is left.
     """
-    _, codes = np.unique(y, return_inverse=True)
+    _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     turn = np.empty(len(codes), dtype=np.intp)
     turn[np.argsort(codes, kind="stable")] = np.arange(len(codes))
+    turn[(counts == 1)[codes]] = -1
     for fold in range(min(n_folds, len(codes))):
-        held = turn % n_folds == fold
+        held = (turn >= 0) & (turn % n_folds == fold)
         if held.any() and not held.all():
             yield held
+
+
+@contextmanager
+def of_few_rows() -> Iterator[None]:
+    """Without the warning of scikit-learn's shrinkage for a class of one row, in every fit."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Only one sample available", UserWarning)
+        yield
 
 
 def spread_over_classes(y: Labels, rows: int) -> NDArray[np.bool_]:

@@ -8,12 +8,15 @@ entries, and one Cholesky factor serves all times.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
+from eigenfeat._base.labels import plain_labels
+from eigenfeat._base.plain_rows import plain_rows
+from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.types import Codes, Labels
 from eigenfeat._base.validation import check_whole, real_array, show
 from eigenfeat.incomplete._series.complete_rows import complete_rows, labelled_complete_rows
@@ -28,7 +31,7 @@ _Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Layout:
+class Layout(Saved):
     """How series lie in rows.
 
     Attributes
@@ -39,6 +42,8 @@ class Layout:
         Whether a series is complete at its own end: its last samples stand for what it lacks.
         Otherwise what it lacks is missing.
     """
+
+    _saved: ClassVar[dict[str, str]] = {"channels": "count", "length": "count", "held": "flag"}
 
     channels: int
     length: int
@@ -71,6 +76,9 @@ class Layout:
         for values in row.T:
             known = np.flatnonzero(~np.isnan(values[:samples]))
             values[samples:] = values[known[-1]] if len(known) else np.nan
+
+    def _check_loaded(self) -> None:
+        fits(self.channels >= 1 and self.length >= 1, "Layout")
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +126,7 @@ def training_rows(
         return _complete(rows), labels, Layout(1, rows.shape[1], horizon is None)
     if y is None:
         raise ValueError("y: expected labels, got None")
-    labels = column_or_1d(y)
+    labels = column_or_1d(plain_labels(y))
     if len(labels) != len(series) or len(series) < 2:
         raise ValueError(
             "X: expected at least two series and as many labels, got "
@@ -167,7 +175,9 @@ def series_of(X: Any) -> list[_Array] | None:
         return None
     out = []
     for i, given in enumerate(X):
-        one = real_array(given, f"X[{i}]", np.dtype(np.float64))
+        one = real_array(
+            plain_rows(given, f"X[{i}]", missing=True), f"X[{i}]", np.dtype(np.float64)
+        )
         one = one[None] if one.ndim == 1 else one
         if one.ndim != 2 or not one.size:
             raise ValueError(f"X[{i}]: expected shape (channels, samples), got {np.shape(given)}")

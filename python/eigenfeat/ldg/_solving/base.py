@@ -45,6 +45,12 @@ _ClassReducer = TypeVar("_ClassReducer", bound="ClassReducer")
 class Reducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Projects centred rows onto components: ``(X - mean_) @ components_.T``."""
 
+    _saved: ClassVar[dict[str, str]] = {
+        "components_": "numbers m d",
+        "mean_": "numbers d",
+        "scale_": "floats d?",
+    }
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
     }
@@ -207,7 +213,9 @@ def _class_rows(blocks: RowBlocks, *, weighted: bool) -> ClassRows:
         raise TypeError("X: expected dense rows, got sparse ones")
     total = rows.survey.weight
     if total is not None and not weighted:
-        raise ValueError("sample_weight: expected rows without weights, got some with")
+        raise ValueError(
+            f"sample_weight: expected blocks without weights, got weights that sum to {total:g}"
+        )
     check_two_labels(rows.classes)
     n, d = rows.n_rows, rows.survey.n_features
     if n < d:  # fewer numbers than a triangle has

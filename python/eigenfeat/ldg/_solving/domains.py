@@ -8,13 +8,16 @@ each domain is standardised apart, and columns constant in either of them are le
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from eigenfeat._base.labels import plain_labels
+from eigenfeat._base.plain_rows import plain_rows
+from eigenfeat._base.saved import Saved
 from eigenfeat._base.types import Floats, Labels
-from eigenfeat._base.validation import RealArray, show
+from eigenfeat._base.validation import RealArray, check_unmasked, show
 
 __all__ = ["DomainScaler", "domain_rows", "split_domains", "stack_domains"]
 
@@ -61,7 +64,7 @@ def split_domains(
 def domain_rows(sample_domain: ArrayLike, n: int) -> NDArray[np.bool_]:
     """Tell the rows of the source, as `split_domains`, where a domain may be missing."""
     try:
-        numbers = np.asarray(sample_domain)
+        numbers = np.asarray(check_unmasked(sample_domain, "sample_domain"))
     except ValueError:
         numbers = np.empty((0, 0))
     if numbers.shape != (n,):
@@ -112,7 +115,7 @@ def stack_domains(
 def _rows(X: Any, name: str) -> RealArray:
     if hasattr(X, "tocsr"):
         raise ValueError(f"{name}: expected a dense array, got a sparse matrix; use toarray()")
-    array = np.asarray(X)
+    array = np.asarray(plain_rows(X, name))
     if array.ndim != 2 or not len(array):
         raise ValueError(f"{name}: expected a 2-D array of at least one row, got {array.shape}")
     return array
@@ -121,7 +124,7 @@ def _rows(X: Any, name: str) -> RealArray:
 def _joined_labels(ys: Any, yt: Any, counts: list[int]) -> NDArray[Any]:
     labels = []
     for values, name, count in ((ys, "ys", counts[0]), (yt, "yt", counts[1])):
-        array = np.asarray(values)
+        array = np.asarray(plain_labels(values, name))
         if array.shape != (count,):
             got = "None" if values is None else str(array.shape)
             raise ValueError(f"{name}: expected labels of shape ({count},), got {got}")
@@ -132,7 +135,7 @@ def _joined_labels(ys: Any, yt: Any, counts: list[int]) -> NDArray[Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class DomainScaler:
+class DomainScaler(Saved):
     """Means and deviations of both domains, by which each is standardised apart.
 
     Immutable; `learn` makes one. Where all rows are the source's, the target's numbers are the
@@ -148,6 +151,12 @@ class DomainScaler:
     kept : (d,) array of bool
         Columns that vary in both domains.
     """
+
+    _saved: ClassVar[dict[str, str]] = {
+        "means": "numbers 2 d",
+        "scales": "floats 2 d",
+        "kept": "flags d",
+    }
 
     means: NDArray[np.float64]
     scales: NDArray[np.float64]

@@ -21,7 +21,9 @@ def smallest_eigenpairs(
     The entry of largest magnitude in each vector is positive, so that a sign never depends on the
     solver.
     """
-    if len(matrix) < SMALL:
+    if len(matrix) == 1:  # where SciPy before 1.11 asks LAPACK for too little memory
+        values, vectors = matrix[0].copy(), np.ones((1, 1))
+    elif len(matrix) < SMALL:
         values, vectors = linalg.eigh(matrix, driver="evd", check_finite=False)
         values, vectors = values[:count], vectors[:, :count]
     else:

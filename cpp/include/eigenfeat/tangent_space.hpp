@@ -1,0 +1,30 @@
+// Covariances in the tangent space of the symmetric positive definite matrices:
+//
+//   S_i = log(W^T C_i W),   s_i = (upper triangle of S_i, row by row, off-diagonal times sqrt 2),
+//
+// with a whitening W, as W = G^(-1/2) of a reference G. |s_i| is the affine-invariant distance of C_i
+// and G. C_i is (d, d), W (d, r), s_i has r (r + 1) / 2 entries.
+//
+// The eigenproblems of several matrices are solved side by side, one in each lane of a vector:
+// Householder's reduction, then QL with implicit shifts; about 20 r^3 flops. The error of S_i is of
+// the order of eps |A| / lambda_min(A) with A = W^T C_i W, as LAPACK's.
+// A matrix whose smallest eigenvalue is below r eps times its largest is not positive definite to
+// working precision: its s_i is NaN.
+//
+// Threads: over blocks of matrices of a fixed size. Each thread has some 4 d^2 numbers a lane.
+// Misuse throws std::invalid_argument. Source: Barachant et al. 2012, "Multiclass brain-computer
+// interface classification by Riemannian geometry".
+#pragma once
+
+#include "eigenfeat/status.hpp"
+#include "eigenfeat/view.hpp"
+
+namespace eigenfeat {
+
+// matrices: (n, d * d), each symmetric, both triangles; vectors (n, r (r + 1) / 2);
+// extremes (n, 2): smallest and largest eigenvalue of W^T C_i W; status (n,), a Status each.
+void tangent_vectors(MatrixView<const double> matrices, MatrixView<const double> whitening,
+                     MatrixView<double> vectors, MatrixView<double> extremes,
+                     VectorView<int> status, int n_threads);
+
+}  // namespace eigenfeat

@@ -1,0 +1,27 @@
+// Private to signals: outputs of the convolutions of series, and how many are above thresholds.
+#pragma once
+
+#include "kernels/family.hpp"
+
+namespace eigenfeat {
+
+inline constexpr index_t kTaps = 9;            // of a kernel
+inline constexpr index_t kMostThresholds = 4;  // of one call of `count`
+
+// Series are preceded by 8 dilations of zeros, and arrays followed by 64 bytes that may be read.
+template <class T>
+struct ConvolutionKernels {
+  // out[t] = -(x[t - 8 d] + ... + x[t - d] + x[t]), 0 <= t < length
+  void (*negated_sums)(const T* x, index_t length, index_t dilation, T* out);
+  // out[t] = sum over channels c of sums[c][t] + tripled[c][t - lags[0]] + tripled[c][t - lags[1]]
+  //          + tripled[c][t - lags[2]], first <= t < last
+  void (*outputs)(const T* const* sums, const T* const* tripled, const index_t* channels,
+                  index_t n_channels, const index_t* lags, index_t first, index_t last, T* out);
+  // counts[k] += number of values[t] > thresholds[k], first <= t < last, n <= kMostThresholds
+  void (*count)(const T* values, index_t first, index_t last, const T* thresholds, index_t n,
+                index_t* counts);
+};
+EIGENFEAT_FAMILY(ConvolutionKernels<float>);
+EIGENFEAT_FAMILY(ConvolutionKernels<double>);
+
+}  // namespace eigenfeat

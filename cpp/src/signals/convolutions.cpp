@@ -1,0 +1,249 @@
+#include "eigenfeat/convolutions.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <numeric>
+#include <string>
+
+#include "eigenfeat/parallel.hpp"
+#include "eigenfeat/scratch.hpp"
+#include "eigenfeat/status.hpp"
+#include "eigenfeat/vector.hpp"
+#include "kernels/convolution_kernels.hpp"
+
+namespace eigenfeat {
+namespace {
+
+constexpr index_t kMargin = 64;  // numbers behind an array that vectors may read
+
+// The taps of weight 2 of each kernel, in lexicographic order.
+std::array<std::array<index_t, 3>, kConvolutionKernels> heavy_taps() {
+  std::array<std::array<index_t, 3>, kConvolutionKernels> taps{};
+  std::size_t kernel = 0;
+  for (index_t a = 0; a < kTaps; ++a) {
+    for (index_t b = a + 1; b < kTaps; ++b) {
+      for (index_t c = b + 1; c < kTaps; ++c) taps[kernel++] = {a, b, c};
+    }
+  }
+  return taps;
+}
+
+const std::array<std::array<index_t, 3>, kConvolutionKernels> kHeavyTaps = heavy_taps();
+
+index_t first_output(index_t place, index_t kernel, index_t dilation) {
+  return (place + kernel) % 2 == 0 ? kTaps / 2 * dilation : (kTaps - 1) * dilation;
+}
+
+template <class T>
+void check(MatrixView<const T> series, const ConvolutionPlan& plan) {
+  const index_t pairs = kConvolutionKernels * plan.dilations.size;
+  require(plan.n_channels >= 1 && series.cols % plan.n_channels == 0 && series.cols > 0, "series",
+          "channels of one length", std::to_string(series.cols) + " numbers");
+  require(series.rows <= 1 || series.is_row_major(), "series", "contiguous rows", "others");
+  require(plan.n_thresholds.size == plan.dilations.size, "n_thresholds", "one for each dilation",
+          std::to_string(plan.n_thresholds.size));
+  require(plan.channel_begin.size == pairs + 1, "channel_begin",
+          std::to_string(pairs + 1) + " entries", std::to_string(plan.channel_begin.size));
+  for (index_t p = 0; p < pairs; ++p) {
+    require(0 <= plan.channel_begin[p] && plan.channel_begin[p] < plan.channel_begin[p + 1],
+            "channel_begin", "ascending entries", "others");
+  }
+  require(plan.channel_begin[pairs] <= plan.channels.size, "channel_begin", "at most channels.size",
+          std::to_string(plan.channel_begin[pairs]));
+  for (index_t c = 0; c < plan.channels.size; ++c) {
+    require(0 <= plan.channels[c] && plan.channels[c] < plan.n_channels, "channels",
+            "numbers of channels", std::to_string(plan.channels[c]));
+  }
+  for (index_t k = 0; k < plan.dilations.size; ++k) {
+    require(plan.dilations[k] >= 1 && plan.dilations[k] <= series.cols, "dilations",
+            "numbers in [1, length]", std::to_string(plan.dilations[k]));
+    require(plan.n_thresholds[k] >= 0, "n_thresholds", "at least 0",
+            std::to_string(plan.n_thresholds[k]));
+  }
+}
+
+// One series at a time: copies with zeros before them, and the sums of the
+// dilation in use.
+template <class T>
+class Convolver {
+ public:
+  Convolver(const ConvolutionPlan& plan, index_t length)
+      : plan_(plan), length_(length), kernels_(kernels<ConvolutionKernels<T>>()) {
+    index_t widest = 1;
+    for (index_t k = 0; k < plan.dilations.size; ++k) widest = std::max(widest, plan.dilations[k]);
+    before_ = (kTaps - 1) * widest;
+    const index_t each = before_ + length + kMargin;
+    plain_ = AlignedBuffer<T>::zeros(plan.n_channels * each);
+    tripled_ = AlignedBuffer<T>::zeros(plan.n_channels * each);
+    sums_ = AlignedBuffer<T>::zeros(plan.n_channels * (length + kMargin));
+    outputs_ = AlignedBuffer<T>::zeros(length + kMargin);
+    for (index_t c = 0; c < plan.n_channels; ++c) {
+      triples_.push_back(tripled_.data() + c * each + before_);
+      sum_of_.push_back(sums_.data() + c * (length + kMargin));
+    }
+  }
+
+  void take(const T* series) {
+    const index_t each = before_ + length_ + kMargin;
+    for (index_t c = 0; c < plan_.n_channels; ++c) {
+      T* plain = plain_.data() + c * each + before_;
+      T* triple = tripled_.data() + c * each + before_;
+      for (index_t t = 0; t < length_; ++t) {
+        const T x = series[c * length_ + t];
+        plain[t] = x;
+        triple[t] = x + x + x;
+      }
+    }
+  }
+
+  void use_dilation(index_t place) {
+    const index_t each = before_ + length_ + kMargin;
+    for (index_t c = 0; c < plan_.n_channels; ++c) {
+      kernels_.negated_sums(plain_.data() + c * each + before_, length_, plan_.dilations[place],
+                            sums_.data() + c * (length_ + kMargin));
+    }
+  }
+
+  // Outputs of a pair, of which those from first to last are set; use_dilation
+  // comes before.
+  const T* outputs(index_t place, index_t kernel, index_t first, index_t last) {
+    const index_t pair = place * kConvolutionKernels + kernel, dilation = plan_.dilations[place];
+    const auto& taps = kHeavyTaps[static_cast<std::size_t>(kernel)];
+    const index_t lags[3] = {(kTaps - 1 - taps[0]) * dilation, (kTaps - 1 - taps[1]) * dilation,
+                             (kTaps - 1 - taps[2]) * dilation};
+    const index_t begin = plan_.channel_begin[pair];
+    kernels_.outputs(sum_of_.data(), triples_.data(), plan_.channels.data + begin,
+                     plan_.channel_begin[pair + 1] - begin, lags, first, last, outputs_.data());
+    return outputs_.data();
+  }
+
+  // Row of features (m, F) of the series that was taken.
+  void features(VectorView<const T> thresholds, const index_t* ends, index_t m, T* out) {
+    const index_t width = thresholds.size;
+    index_t column = 0;
+    const index_t last = m > 0 ? ends[m - 1] : 0;
+    counts_.reserve(m * width);
+    for (index_t place = 0; place < plan_.dilations.size; ++place) {
+      const index_t n = plan_.n_thresholds[place];
+      if (n == 0) continue;
+      use_dilation(place);
+      for (index_t kernel = 0; kernel < kConvolutionKernels; ++kernel) {
+        const index_t first = first_output(place, kernel, plan_.dilations[place]);
+        const T* values = outputs(place, kernel, first, last);
+        for (index_t k = 0; k < n; k += kMostThresholds) {
+          const index_t some = std::min(kMostThresholds, n - k);
+          index_t counts[kMostThresholds] = {};
+          for (index_t e = 0, from = first; e < m; ++e) {
+            if (ends[e] > from) {
+              kernels_.count(values, from, ends[e], thresholds.data + column + k, some, counts);
+              from = ends[e];
+            }
+            std::int32_t* row = counts_.data() + e * width + column + k;
+            for (index_t i = 0; i < some; ++i) row[i] = static_cast<std::int32_t>(counts[i]);
+          }
+        }
+        column += n;
+      }
+    }
+    divide(ends, m, out);
+  }
+
+ private:
+  // Counts by the numbers of outputs.
+  void divide(const index_t* ends, index_t m, T* out) const {
+    const std::int32_t* count = counts_.data();
+    for (index_t e = 0; e < m; ++e) {
+      for (index_t place = 0; place < plan_.dilations.size; ++place) {
+        const index_t n = plan_.n_thresholds[place];
+        for (index_t kernel = 0; kernel < kConvolutionKernels; ++kernel) {
+          const index_t size = ends[e] - first_output(place, kernel, plan_.dilations[place]);
+          const T outputs = size > 0 ? static_cast<T>(size) : T(1);  // no output, no count
+          for (index_t k = 0; k < n; ++k) *out++ = static_cast<T>(*count++) / outputs;
+        }
+      }
+    }
+  }
+
+  const ConvolutionPlan& plan_;
+  index_t length_, before_ = 0;
+  const ConvolutionKernels<T>& kernels_;
+  AlignedBuffer<T> plain_, tripled_, sums_, outputs_;
+  AlignedBuffer<std::int32_t> counts_;
+  Vector<const T*> triples_, sum_of_;
+};
+
+}  // namespace
+
+template <class T>
+void convolution_features(MatrixView<const T> series, const ConvolutionPlan& plan,
+                          VectorView<const T> thresholds, MatrixView<const index_t> ends,
+                          MatrixView<T> features, int n_threads) {
+  check(series, plan);
+  const index_t length = series.cols / plan.n_channels, m = ends.cols;
+  const index_t per_kernel = std::accumulate(
+      plan.n_thresholds.data, plan.n_thresholds.data + plan.n_thresholds.size, index_t{0});
+  require(thresholds.size == kConvolutionKernels * per_kernel, "thresholds",
+          std::to_string(kConvolutionKernels * per_kernel), std::to_string(thresholds.size));
+  require(ends.rows == series.rows && features.rows == series.rows &&
+              features.cols == m * thresholds.size,
+          "features", "arrays that fit the series", "other sizes");
+  for (index_t i = 0; i < ends.rows; ++i) {
+    for (index_t e = 0; e < m; ++e) {
+      require(ends(i, e) >= (e > 0 ? ends(i, e - 1) : 0) && ends(i, e) <= length, "ends",
+              "ascending numbers of samples, at most " + std::to_string(length),
+              std::to_string(ends(i, e)));
+    }
+  }
+  const double work = static_cast<double>(series.rows) * static_cast<double>(length) *
+                      static_cast<double>(thresholds.size);
+  const int threads = threads_for(work / 2.0, n_threads);
+  PerThread<Vector<Convolver<T>>> convolvers(threads);
+  for_blocks(series.rows, threads, [&](index_t i, int thread) {
+    if (convolvers[thread].empty()) convolvers[thread].emplace_back(plan, length);
+    Convolver<T>& own = convolvers[thread].front();
+    own.take(series.row(i));
+    own.features(thresholds, ends.row(i), m, features.row(i));
+  });
+}
+
+template <class T>
+void convolution_outputs(MatrixView<const T> series, const ConvolutionPlan& plan,
+                         VectorView<const index_t> rows, MatrixView<T> outputs, int n_threads) {
+  check(series, plan);
+  const index_t length = series.cols / plan.n_channels;
+  const index_t pairs = kConvolutionKernels * plan.dilations.size;
+  require(rows.size == pairs && outputs.rows == pairs && outputs.cols == length, "outputs",
+          "arrays that fit the plan", "other sizes");
+  for (index_t p = 0; p < pairs; ++p) {
+    require(rows[p] >= 0 && rows[p] < series.rows, "rows", "places of series",
+            std::to_string(rows[p]));
+  }
+  const double work = static_cast<double>(pairs) * static_cast<double>(length);
+  const int threads = threads_for(32.0 * work, n_threads);
+  PerThread<Vector<Convolver<T>>> convolvers(threads);
+  for_blocks(pairs, threads, [&](index_t pair, int thread) {
+    if (convolvers[thread].empty()) convolvers[thread].emplace_back(plan, length);
+    Convolver<T>& own = convolvers[thread].front();
+    const index_t place = pair / kConvolutionKernels, kernel = pair % kConvolutionKernels;
+    const index_t first = first_output(place, kernel, plan.dilations[place]);
+    own.take(series.row(rows[pair]));
+    own.use_dilation(place);
+    const T* values = own.outputs(place, kernel, first, length);
+    T* row = outputs.row(pair);
+    std::fill(row, row + std::min(first, length), T(0));
+    if (first < length) std::copy(values + first, values + length, row + first);
+  });
+}
+
+#define EIGENFEAT_INSTANTIATE(T)                                                        \
+  template void convolution_features<T>(MatrixView<const T>, const ConvolutionPlan&,    \
+                                        VectorView<const T>, MatrixView<const index_t>, \
+                                        MatrixView<T>, int);                            \
+  template void convolution_outputs<T>(MatrixView<const T>, const ConvolutionPlan&,     \
+                                       VectorView<const index_t>, MatrixView<T>, int);
+EIGENFEAT_INSTANTIATE(float)
+EIGENFEAT_INSTANTIATE(double)
+#undef EIGENFEAT_INSTANTIATE
+
+}  // namespace eigenfeat

@@ -1,0 +1,37 @@
+// Tangent vectors of covariances for Python.
+#include "eigenfeat/tangent_space.hpp"
+
+#include "numpy_views.hpp"
+#include "registrars.hpp"
+#include "unlocked.hpp"
+
+namespace eigenfeat::bindings {
+namespace {
+
+using py::literals::operator""_a;
+
+py::tuple vectors_of(const Array<double>& matrices, const Array<double>& whitening, int n_threads) {
+  require_dimensions(matrices, 3, "matrices");
+  const index_t n = matrices.shape(0);
+  const auto covariances = flattened_rows(matrices, n, "matrices");
+  const auto root = matrix_view(whitening, "whitening");
+  auto vectors = allocate<double>({n, root.cols * (root.cols + 1) / 2});
+  auto extremes = allocate<double>({n, 2});
+  auto status = allocate<int>({n});
+  const auto vectors_view = matrix_output(vectors), extremes_view = matrix_output(extremes);
+  const auto status_view = flat_output(status);
+  {
+    const Unlocked unlocked;
+    tangent_vectors(covariances, root, vectors_view, extremes_view, status_view, n_threads);
+  }
+  return py::make_tuple(vectors, extremes, status);
+}
+
+}  // namespace
+
+void register_tangent_space(py::module_& module) {
+  module.def("tangent_vectors", &vectors_of, py::arg("matrices").noconvert(),
+             py::arg("whitening").noconvert(), "n_threads"_a);
+}
+
+}  // namespace eigenfeat::bindings

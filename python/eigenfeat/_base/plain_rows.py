@@ -1,0 +1,86 @@
+"""Rows as users give them: masks, dates, complex numbers and sparse arrays are looked at first.
+
+NumPy and SciPy drop masks and imaginary parts, turn dates into numbers, and trust the indices of a
+sparse matrix; scikit-learn's checks come after that.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from eigenfeat._base.sparse_input import well_formed
+from eigenfeat._base.text_columns import ENCODE
+from eigenfeat._base.validation import check_unmasked, refuse_complex
+
+__all__ = ["plain_rows"]
+
+
+def plain_rows(X: Any, name: str = "X", *, missing: bool = False) -> Any:
+    """`X` without a mask; everything else as it is, unless rows cannot be like that.
+
+    Parameters
+    ----------
+    X : object
+        Anything. Sparse matrices with entries out of order or stored twice are copied.
+    name : str
+        What messages call it.
+    missing : bool
+        Whether NaN is a missing entry, which masked ones then become.
+
+    Raises
+    ------
+    ValueError
+        If numbers are complex, columns are dates, entries are masked that must not be missing, or
+        the arrays of a sparse matrix are not a matrix.
+    """
+    if hasattr(X, "tocsr"):
+        refuse_complex(X.dtype, name)
+        return well_formed(X, name)
+    if isinstance(X, (list, tuple)) and any(isinstance(row, np.ma.MaskedArray) for row in X):
+        try:
+            X = np.ma.stack(X)
+        except ValueError:
+            return X  # rows of several lengths, which are refused anyway
+    if isinstance(X, np.ma.MaskedArray):
+        X = _unmasked(X, name, missing)
+    if isinstance(X, np.ndarray):
+        refuse_complex(X.dtype, name)
+        _refuse_dates(X.dtype, name, f"an array of {X.dtype}")
+    elif hasattr(X, "columns") and hasattr(X, "dtypes"):
+        for column, dtype in zip(X.columns, X.dtypes, strict=False):
+            _check_column(column, dtype, name)
+    return X
+
+
+def _unmasked(X: np.ma.MaskedArray[Any, Any], name: str, missing: bool) -> npt.NDArray[Any]:
+    """The array, with NaN where it is masked."""
+    if not missing:
+        return check_unmasked(X, name)
+    mask = np.ma.getmaskarray(X)
+    if not mask.any():
+        return X.data
+    refuse_complex(X.dtype, name)
+    _refuse_dates(X.dtype, name, f"an array of {X.dtype}")
+    kind = X.dtype if X.dtype in (np.float32, np.float64, object) else np.dtype(np.float64)
+    plain: npt.NDArray[Any] = X.data.astype(kind)
+    plain[mask] = np.nan
+    return plain
+
+
+def _check_column(column: Any, dtype: Any, name: str) -> None:
+    """ValueError if a column of a frame holds dates, durations or complex numbers."""
+    where = f"{dtype} in column {column!r}"
+    kind = getattr(dtype, "kind", "")
+    if kind == "c":
+        refuse_complex(dtype, name, where)
+    temporal = getattr(dtype, "is_temporal", None)  # Polars
+    if kind in ("m", "M") or (callable(temporal) and temporal()) or hasattr(dtype, "freq"):
+        raise ValueError(f"{name}: expected numbers, got dates or times, {where}; {ENCODE}")
+
+
+def _refuse_dates(dtype: np.dtype[Any], name: str, what: str) -> None:
+    if dtype.kind in "mM":
+        raise ValueError(f"{name}: expected numbers, got dates or times, {what}; {ENCODE}")

@@ -1,0 +1,384 @@
+"""Files of models and moments: written whole or not at all, and read without trusting them.
+
+Both kinds are zip archives of stored members. Moments are an ``npz`` file, `write_arrays` and
+`read_arrays`: a member ``meta.npy`` with JSON, and arrays of numbers. Nothing is unpickled, and
+memory for an array is taken once the length of its member is known to be that of the array.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import os
+import secrets
+import shutil
+import stat
+import struct
+import tempfile
+import tokenize
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from math import prod
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+from numpy.lib import format as npy
+
+from eigenfeat._base.validation import check_path
+
+__all__ = [
+    "FileFormatError",
+    "check_array",
+    "open_archive",
+    "read_arrays",
+    "reading",
+    "replacing",
+    "taking_the_place_of",
+    "write_arrays",
+]
+
+UNPACKED, RATIO = 64 * 2**20, 10  # bytes, and times the file's length; the larger is allowed
+META = "meta.npy"
+FORMAT = "eigenfeat"
+VERSION = 1
+
+_CHUNK = 2**20
+_STORED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_MALFORMED = (
+    struct.error,
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    EOFError,
+    ImportError,
+    LookupError,
+    RuntimeError,
+    SyntaxError,  # of NumPy's headers, which are Python's literals
+    tokenize.TokenError,
+    TypeError,
+    ValueError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+class FileFormatError(ValueError):
+    """A file that is foreign, truncated or damaged, or holds what is not trusted. Names it."""
+
+
+# ---- writing -------------------------------------------------------------------------------------
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Open a new file that takes the place of the one at `path` once the block is through.
+
+    If the block raises, or the disk is full, the old file stays as it was. Devices are written
+    through; see `taking_the_place_of`.
+    """
+    with (
+        taking_the_place_of(Path(check_path(path))) as scratch,
+        open(scratch, "x+b") as file,
+    ):
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextmanager
+def taking_the_place_of(target: Path) -> Iterator[Path]:
+    """Yield the path of a new file, which is renamed to `target` if all goes well, else removed.
+
+    A link keeps pointing to the file that it names, and a replaced file keeps its permissions. What
+    is written goes through to a character device, such as ``/dev/null``.
+
+    Raises
+    ------
+    OSError
+        If the target is a folder, a named pipe or another special file, or the file cannot be
+        written. The error names `target`, or the folder that is missing.
+    """
+    try:
+        mode = target.stat().st_mode
+    except OSError:
+        mode = None
+    if mode is not None and stat.S_ISCHR(mode):
+        with tempfile.TemporaryDirectory() as folder:
+            scratch = Path(folder, "part")
+            yield scratch
+            with open(scratch, "rb") as whole, open(target, "wb") as device:
+                shutil.copyfileobj(whole, device)
+        return
+    if mode is not None and stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
+    if mode is not None and not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "expected a file to write, got a pipe or socket", str(target))
+    real = Path(os.path.realpath(target))
+    scratch = real.with_name(f".{real.name}.{secrets.token_hex(8)}.part")
+    try:
+        yield scratch
+        if mode is not None:
+            shutil.copymode(real, scratch)
+        os.replace(scratch, real)
+    except BaseException as error:
+        with suppress(OSError):
+            scratch.unlink(missing_ok=True)
+        if isinstance(error, OSError) and _is_of(scratch, error):
+            raise _about(error, target) from None
+        raise
+    _sync_folder(real.parent)
+
+
+def _is_of(scratch: Path, error: OSError) -> bool:
+    """Whether the error is one of that file; that of a full disk does not name it."""
+    full = error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    return full or error.filename in (scratch, str(scratch))
+
+
+def _about(error: OSError, target: Path) -> OSError:
+    """The error of a scratch file as one of the file that was asked for."""
+    missing = target.parent
+    while not missing.parent.is_dir() and missing.parent != missing:
+        missing = missing.parent
+    place = target if missing.is_dir() else missing
+    return OSError(error.errno, error.strerror or str(error), str(place))
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the rename last through a power cut, where the system can."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def write_arrays(
+    path: str | os.PathLike[str],
+    kind: str,
+    meta: dict[str, Any],
+    arrays: Iterable[tuple[str, npt.NDArray[Any]]],
+) -> None:
+    """Write an ``npz`` file of arrays of numbers, and of what JSON can hold; see `replacing`.
+
+    Arrays are taken one after the other, so that a generator needs memory for one only. The same
+    content gives the same bytes.
+    """
+    about = {"format": FORMAT, "version": VERSION, "kind": kind, "meta": meta}
+    text = json.dumps(about, allow_nan=False, sort_keys=True)
+    with replacing(path) as file, zipfile.ZipFile(file, "w") as archive:
+        for name, array in ((META[:-4], np.array(text)), *arrays):
+            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+                npy.write_array(member, array, allow_pickle=False)
+
+
+# ---- reading -------------------------------------------------------------------------------------
+
+
+@contextmanager
+def reading(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Open a file; everything that is wrong with it becomes a one-line FileFormatError.
+
+    Raises
+    ------
+    FileFormatError
+        If the block raises what a damaged or hostile file leads to; the message begins with the
+        path.
+    OSError
+        If the file cannot be opened or read.
+    """
+    name = check_path(path)
+    with open(name, "rb") as file:
+        try:
+            yield file
+        except FileFormatError as error:
+            raise FileFormatError(f"{name}: cannot be loaded: {error}") from None
+        except _MALFORMED as error:
+            raise FileFormatError(_foreign(name, error)) from error
+        except OSError as error:
+            if error.errno not in (None, errno.EINVAL):
+                raise
+            raise FileFormatError(_foreign(name, error)) from error
+
+
+def _foreign(name: str, error: Exception) -> str:
+    detail = " ".join(str(error).split())[:200] or type(error).__name__
+    return f"{name}: not an {FORMAT} file, or a truncated or damaged one ({detail})"
+
+
+def open_archive(file: IO[bytes], max_bytes: int | None = None) -> zipfile.ZipFile:
+    """Open an archive all of whose members are stored uncompressed, those of inner ones as well.
+
+    An archive with compressed members is unpacked in memory. All arrays have been compared with the
+    lengths of their members.
+
+    Parameters
+    ----------
+    file : binary file
+    max_bytes : int, optional
+        Most bytes that it may unpack into; ten times the file's length, or 64 MiB if that is more.
+
+    Raises
+    ------
+    FileFormatError
+        If it would unpack into more.
+    ValueError, zipfile.BadZipFile
+        If it is no such archive.
+    """
+    archive = zipfile.ZipFile(file)
+    length = file.seek(0, io.SEEK_END)
+    limit = max(UNPACKED, RATIO * length) if max_bytes is None else max_bytes
+    if _check_members(archive, limit):
+        return archive
+    unpacked = io.BytesIO()
+    _unpack(archive, unpacked, limit)
+    archive = zipfile.ZipFile(unpacked)
+    _check_members(archive, limit)
+    return archive
+
+
+def _check_members(archive: zipfile.ZipFile, limit: int) -> bool:
+    """Whether no member is compressed; the members' names, lengths and arrays are checked."""
+    members = archive.infolist()
+    if len({member.filename for member in members}) != len(members):
+        raise ValueError("two members have the same name")
+    if any(member.compress_type not in _STORED or member.flag_bits & 1 for member in members):
+        raise ValueError("a member is encrypted, or compressed in an unknown way")
+    total = sum(member.file_size for member in members)
+    if total > limit:
+        raise FileFormatError(
+            f"it unpacks into {total:,} bytes, more than the limit of {limit:,}; if its source is "
+            f"trusted, load(path, max_bytes={total}) reads it"
+        )
+    if any(member.compress_type != zipfile.ZIP_STORED for member in members):
+        return False
+    for member in members:
+        if member.compress_size != member.file_size:
+            raise ValueError(f"member {member.filename[:40]!r} has two lengths")
+        with archive.open(member) as content:
+            if member.filename.endswith(".npy"):
+                check_array(content, member.file_size)
+            elif member.filename.endswith(".npz") and not _check_members(
+                zipfile.ZipFile(content), limit - total
+            ):
+                return False
+    return True
+
+
+def _unpack(archive: zipfile.ZipFile, out: IO[bytes], limit: int) -> int:
+    """Write the archive again, uncompressed; the number of bytes in its members."""
+    total = 0
+    with zipfile.ZipFile(out, "w") as unpacked:
+        for member in archive.infolist():
+            content = io.BytesIO()
+            with archive.open(member) as packed:  # in chunks: its length may be a lie
+                while part := packed.read(_CHUNK):
+                    total += len(part)
+                    if total > limit:
+                        raise FileFormatError(f"it unpacks into more than {limit:,} bytes")
+                    content.write(part)
+            if member.filename.endswith(".npz"):
+                inner = io.BytesIO()
+                with zipfile.ZipFile(content) as nested:
+                    total += _unpack(nested, inner, limit - total)
+                content = inner
+            unpacked.writestr(zipfile.ZipInfo(member.filename), content.getbuffer())
+    return total
+
+
+def check_array(content: IO[bytes], length: int) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Read the header of an ``npy`` file, and compare it with the length of the file.
+
+    Returns
+    -------
+    shape, is_fortran_order, dtype
+
+    Raises
+    ------
+    ValueError
+        If it holds objects, or more or fewer numbers than its length has room for.
+    """
+    version = npy.read_magic(content)
+    headers: dict[Any, Callable[..., Any]] = {
+        (1, 0): npy.read_array_header_1_0,
+        (2, 0): npy.read_array_header_2_0,
+    }
+    if version not in headers:
+        raise ValueError("an array of an unknown version of NumPy's format")
+    shape, fortran, dtype = headers[version](content)
+    if dtype.hasobject or not dtype.itemsize:
+        raise ValueError(f"an array of dtype {dtype}, not of numbers or text")
+    wanted = prod(shape) * dtype.itemsize
+    if any(size < 0 for size in shape) or content.tell() + wanted != length:
+        raise ValueError(f"an array of {wanted} bytes in a member of {length}")
+    return shape, fortran, dtype
+
+
+class ArrayReader:
+    """Arrays of an open ``npz`` file, each read when it is asked for; ``kind`` and ``meta``."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+        self._unread = {member.filename for member in archive.infolist()} - {META}
+        about = json.loads(str(self._read(META)))
+        if not isinstance(about, dict) or about.get("format") != FORMAT:
+            raise ValueError("it is another program's")
+        if about.get("version") != VERSION:
+            raise FileFormatError(
+                f"it is of version {about.get('version')!r:.20}, this release reads {VERSION}"
+            )
+        self.kind: str = about["kind"]
+        self.meta: dict[str, Any] = about["meta"]
+        if type(self.kind) is not str or type(self.meta) is not dict:
+            raise ValueError("its header is incomplete")
+
+    def _read(self, member: str) -> npt.NDArray[Any]:
+        with self._archive.open(member) as content:
+            array: npt.NDArray[Any] = npy.read_array(content, allow_pickle=False)
+            if content.read(1):
+                raise ValueError(f"array {member} is longer than it says")
+        return array
+
+    def array(self, name: str, shape: tuple[int, ...], dtype: str = "<f8") -> npt.NDArray[Any]:
+        """The array of this name, which must have this shape and dtype."""
+        member = f"{name}.npy"
+        if member not in self._unread:
+            raise ValueError(f"array {name} is missing")
+        self._unread.discard(member)
+        found = self._read(member)
+        if found.shape != tuple(shape) or found.dtype.str != dtype:
+            raise ValueError(f"array {name} has an unexpected shape or dtype")
+        return np.ascontiguousarray(found)
+
+    def skip(self) -> None:
+        """Ask for no arrays."""
+        self._unread.clear()
+
+    def finish(self) -> None:
+        """ValueError if an array was not asked for: nobody would have checked it."""
+        if self._unread:
+            raise ValueError(
+                f"array {min(self._unread).removesuffix('.npy')[:40]} has no place in it"
+            )
+
+
+@contextmanager
+def read_arrays(
+    path: str | os.PathLike[str], kind: str | None, max_bytes: int | None = None
+) -> Iterator[ArrayReader]:
+    """Open what `write_arrays` wrote; FileFormatError for everything else, as in `reading`.
+
+    The block must ask for all arrays. `kind` is what the file must hold; None for anything.
+    """
+    with reading(path) as file, open_archive(file, max_bytes) as archive:
+        reader = ArrayReader(archive)
+        if kind not in (None, reader.kind):
+            raise FileFormatError(f"it holds {reader.kind[:40]!r}, not {kind!r}")
+        yield reader
+        reader.finish()

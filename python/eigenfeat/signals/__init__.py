@@ -1,0 +1,1 @@
+"""Epochs of many channels and series: spatial filters, covariances' tangent space, convolutions."""

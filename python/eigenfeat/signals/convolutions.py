@@ -1,0 +1,612 @@
+"""Convolution features of series and of their beginnings, and a ridge classifier of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax, softmax
+from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from eigenfeat._base import threads
+from eigenfeat._base.core import core
+from eigenfeat._base.labels import check_two_labels, plain_labels
+from eigenfeat._base.plain_rows import plain_rows
+from eigenfeat._base.saved import fits
+from eigenfeat._base.types import Floats, Labels, Seed
+from eigenfeat._base.unchanged import unchanged_on_error
+from eigenfeat._base.validation import MOST, random_generator, real_array, show
+from eigenfeat.rows.estimator import BaseEstimator
+
+__all__ = ["ConvolutionClassifier", "ConvolutionFeatures", "read_series"]
+
+_Array = NDArray[np.float64]
+_Places = NDArray[np.int64]
+_KERNELS = 84
+_TAPS = 9
+_GOLDEN = (np.sqrt(5.0) + 1.0) / 2.0
+_BLOCK = 1 << 25  # features of a block of series
+
+
+class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """How often convolutions of a series exceed thresholds, in the manner of MiniRocket.
+
+    The 84 kernels have nine taps, three of weight 2 and six of weight -1, and are spread by several
+    dilations. A feature is the share of a convolution's outputs above a threshold, which is a
+    quantile of the outputs of a training series. The features suit linear classifiers.
+
+    Parameters
+    ----------
+    n_features : int >= 84, default=10000
+        Number of features, rounded down to a multiple of 84.
+    max_dilations : int >= 1, default=32
+        Maximum number of dilations of a kernel. They grow exponentially from 1 to a ninth of the
+        series' length.
+    random_state : int, RandomState, Generator or None, default=None
+        Chooses the training series of each threshold, and the channels of each kernel.
+    n_threads : int or None, default=None
+        Number of threads; None means all OpenMP threads. The features do not depend on it.
+
+    Attributes
+    ----------
+    dilations_ : (D,) array of int
+    thresholds_ : (F,) array
+        By dilation, kernel and quantile.
+    thresholds_per_kernel_ : (D,) array of int
+        Number of thresholds of each kernel with a dilation.
+    channels_ : (m,) array of int
+        Channels of all pairs of dilation and kernel, one after the other.
+    channel_begin_ : (84 D + 1,) array of int
+        Where those of each pair begin.
+    n_channels_ : int
+
+    Raises
+    ------
+    ValueError
+        If series are not finite, differ in their channels, or parameters are invalid.
+
+    See Also
+    --------
+    ConvolutionClassifier : These features with a ridge classifier.
+
+    Notes
+    -----
+    MiniRocket centres its windows. Here the window of an output at time t ends at t, so that the
+    features of a series' beginning are those of the series cut there, exactly, and all beginnings
+    take one pass (`transform_prefixes`). With dilation d, outputs begin at t = 4 d for every other
+    kernel (samples before the first are 0) and at t = 8 d, the first whole window, for the rest;
+    the next dilation has it the other way round. A feature without outputs is 0.
+
+    References
+    ----------
+    A. Dempster, D. F. Schmidt and G. I. Webb, "MiniRocket: a very fast (almost) deterministic
+    transform for time series classification", KDD 2021.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from eigenfeat import ConvolutionFeatures
+    >>> X = np.random.default_rng(0).standard_normal((20, 100))
+    >>> ConvolutionFeatures(840, random_state=0).fit_transform(X).shape
+    (20, 840)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_features": [Interval(Integral, _KERNELS, None, closed="left")],
+        "max_dilations": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state", np.random.Generator],
+        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    _saved: ClassVar[dict[str, str]] = {
+        "dilations_": "whole D",
+        "thresholds_": "numbers F",
+        "thresholds_per_kernel_": "whole D",
+        "channels_": "whole m",
+        "channel_begin_": "whole p",
+        "n_channels_": "count",
+    }
+
+    dilations_: NDArray[np.int64]
+    thresholds_: Floats
+    thresholds_per_kernel_: NDArray[np.int64]
+    channels_: NDArray[np.int64]
+    channel_begin_: NDArray[np.int64]
+    n_channels_: int
+
+    def __init__(
+        self,
+        n_features: int = 10000,
+        *,
+        max_dilations: int = 32,
+        random_state: Seed = None,
+        n_threads: int | None = None,
+    ) -> None:
+        self.n_features = n_features
+        self.max_dilations = max_dilations
+        self.random_state = random_state
+        self.n_threads = n_threads
+
+    def fit(self, X: ArrayLike | Sequence[ArrayLike], y: object = None) -> ConvolutionFeatures:
+        """Choose dilations, channels and thresholds.
+
+        Parameters
+        ----------
+        X : (n, times) or (n, channels, times) array-like, or list of n (channels, times_i) arrays
+            Finite series. Those of a list may differ in length.
+        y : ignored
+
+        Returns
+        -------
+        ConvolutionFeatures
+            The estimator itself. An error leaves it unchanged.
+        """
+        with unchanged_on_error(self):
+            self._validate_params()
+            series, lengths = read_series(X)
+            rng = random_generator(self.random_state)
+            n, self.n_channels_, length = series.shape
+            per_kernel = int(self.n_features) // _KERNELS
+            self.dilations_, self.thresholds_per_kernel_ = _dilations(
+                length, per_kernel, int(self.max_dilations)
+            )
+            pairs = _KERNELS * len(self.dilations_)
+            self._choose_channels(rng, pairs)
+            picked = np.empty(pairs, dtype=np.int64)
+            for k, dilation in enumerate(self.dilations_):
+                whole = np.flatnonzero(lengths > (_TAPS - 1) * dilation)
+                among = whole if len(whole) else np.arange(n)
+                picked[_KERNELS * k : _KERNELS * (k + 1)] = among[
+                    _integers(rng, len(among), _KERNELS)
+                ]
+            self.thresholds_ = self._quantiles(series, lengths, picked)
+        return self
+
+    def transform(self, X: ArrayLike | Sequence[ArrayLike]) -> Floats:
+        """Compute the features of whole series.
+
+        Parameters
+        ----------
+        X : array-like or list of arrays
+            As in `fit`, of any length.
+
+        Returns
+        -------
+        (n, F) array of float32 or float64, as `X`
+        """
+        check_is_fitted(self, "thresholds_")
+        series, lengths = self._series(X)
+        return self._features(series, lengths[:, None])[:, 0]
+
+    def transform_prefixes(self, X: ArrayLike | Sequence[ArrayLike], times: ArrayLike) -> Floats:
+        """Compute the features of the beginnings of series, in one pass.
+
+        Parameters
+        ----------
+        X : array-like or list of arrays
+            As in `fit`, of any length.
+        times : (m,) array-like of ascending integers >= 1
+            Numbers of samples. A series that is shorter counts as a whole.
+
+        Returns
+        -------
+        (n, m, F) array of float32 or float64, as `X`
+            What `transform` gives of ``X[..., :t]`` for each t in `times`.
+        """
+        check_is_fitted(self, "thresholds_")
+        cuts = np.asarray(times)
+        if cuts.ndim != 1 or not len(cuts) or cuts.dtype.kind not in "iu":
+            raise ValueError(f"times: expected ascending integers, got {show(times)}")
+        if cuts[0] < 1 or (np.diff(cuts) <= 0).any():
+            raise ValueError(f"times: expected ascending integers >= 1, got {show(times)}")
+        series, lengths = self._series(X)
+        return self._features(series, np.minimum(cuts[None, :], lengths[:, None]))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.thresholds_)
+
+    def _check_loaded(self) -> None:
+        pairs = _KERNELS * len(self.dilations_)
+        begin, width = self.channel_begin_, len(self.thresholds_)
+        fits((self.dilations_ > 0).all() and (self.dilations_ < MOST).all(), "dilations_")
+        fits((self.thresholds_per_kernel_ >= 0).all(), "thresholds_per_kernel_")
+        fits(_KERNELS * int(self.thresholds_per_kernel_.sum()) == width, "thresholds_")
+        fits(len(begin) == pairs + 1 and begin[0] == 0 and (np.diff(begin) > 0).all(), "begin")
+        fits(begin[-1] == len(self.channels_), "channels_")
+        fits((self.channels_ >= 0).all() and (self.channels_ < self.n_channels_).all(), "channels_")
+
+    def _choose_channels(self, rng: Any, pairs: int) -> None:
+        """From 1 to 9 channels for each pair of dilation and kernel, few more often than many."""
+        if self.n_channels_ == 1:
+            self.channels_ = np.zeros(pairs, dtype=np.int64)
+            self.channel_begin_ = np.arange(pairs + 1)
+            return
+        most = min(self.n_channels_, _TAPS)
+        counts = (2.0 ** rng.uniform(0.0, np.log2(most + 1.0), pairs)).astype(np.int64)
+        parts = [rng.choice(self.n_channels_, count, replace=False) for count in counts]
+        self.channels_ = np.concatenate(parts).astype(np.int64)
+        self.channel_begin_ = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+    def _plan(self) -> tuple[_Places, _Places, _Places, _Places]:
+        return (
+            self.dilations_,
+            self.thresholds_per_kernel_,
+            self.channel_begin_,
+            self.channels_,
+        )
+
+    def _quantiles(
+        self, series: Floats, lengths: NDArray[np.int64], picked: NDArray[np.int64]
+    ) -> Floats:
+        """Thresholds: quantiles of each pair's outputs, at a sequence that fills (0, 1) evenly."""
+        n_threads = threads.resolve(self.n_threads)
+        outputs = core.convolution_outputs(series, *self._plan(), picked, n_threads)
+        counts = np.repeat(self.thresholds_per_kernel_, _KERNELS)
+        levels = (np.arange(1, counts.sum() + 1) * _GOLDEN) % 1.0
+        place, kernel = np.divmod(np.arange(len(picked)), _KERNELS)
+        half = np.where((place + kernel) % 2 == 0, _TAPS // 2, _TAPS - 1)
+        first = np.minimum(half * self.dilations_[place], lengths[picked])
+        sizes = lengths[picked] - first
+        clock = np.arange(outputs.shape[1])
+        outside = (clock < first[:, None]) | (clock >= lengths[picked][:, None])
+        outputs[outside] = np.inf
+        outputs.sort(axis=1)
+        pair = np.repeat(np.arange(len(picked)), counts)
+        position = levels * np.maximum(sizes[pair] - 1, 0)
+        low = position.astype(np.int64)
+        high = np.minimum(low + 1, np.maximum(sizes[pair] - 1, 0))
+        share = position - low
+        below, above = outputs[pair, low], outputs[pair, high]
+        empty = sizes[pair] == 0
+        below, above = (np.where(empty, 0.0, v).astype(np.float64) for v in (below, above))
+        return (below + share * (above - below)).astype(series.dtype)
+
+    def _series(self, X: Any) -> tuple[Floats, NDArray[np.int64]]:
+        series, lengths = read_series(X, self.n_channels_)
+        dtype = self.thresholds_.dtype
+        if series.dtype != dtype:
+            series = series.astype(dtype)
+        least = int(self.dilations_[-1])  # the core wants no dilation beyond the array
+        if series.shape[2] < least:
+            longer = np.zeros((*series.shape[:2], least), dtype=dtype)
+            longer[:, :, : series.shape[2]] = series
+            series = longer
+        return series, lengths
+
+    def _features(self, series: Floats, ends: NDArray[np.int64]) -> Floats:
+        ends = np.ascontiguousarray(ends)
+        found: Floats = core.convolution_features(
+            series, *self._plan(), self.thresholds_, ends, threads.resolve(self.n_threads)
+        )
+        return found
+
+
+class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
+    """Ridge regression of convolution features, with probabilities of leave-one-out scores.
+
+    Each class has a target of 1 for its series and -1 for the others. The penalty minimises the
+    squared error of the leave-one-out predictions, which have a closed form. Probabilities are the
+    softmax of the scores times a factor that minimises the log loss of the leave-one-out scores: as
+    features outnumber series, the scores of training series themselves say nothing.
+
+    Parameters
+    ----------
+    n_features : int >= 84, default=10000
+        Of `ConvolutionFeatures`.
+    alphas : sequence of float > 0 or None, default=None
+        Penalties to choose from, on standardised features. None: ten from 1e-3 to 1e3 times the
+        number of features over 1000.
+    random_state : int, RandomState, Generator or None, default=None
+        Of `ConvolutionFeatures`.
+    n_threads : int or None, default=None
+        Number of threads for the features.
+
+    Attributes
+    ----------
+    classes_ : (k,) array
+        Labels, sorted.
+    features_ : ConvolutionFeatures
+        Fitted.
+    coef_ : (k, F) array
+    intercept_ : (k,) array
+    alpha_ : float
+        The chosen penalty.
+    loo_scores_ : (n, k) array
+        Leave-one-out scores of the training series.
+    factor_ : float
+        Scores times this are logits.
+
+    Raises
+    ------
+    ValueError
+        If series, labels or parameters are invalid.
+
+    See Also
+    --------
+    eigenfeat.incomplete.MinimumCostClassifier : Early decisions, with this as a candidate.
+
+    References
+    ----------
+    A. Dempster, D. F. Schmidt and G. I. Webb, "MiniRocket", KDD 2021.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from eigenfeat import ConvolutionClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(40) % 2
+    >>> clock = np.arange(60)
+    >>> X = np.sin(clock * (0.5 + 0.1 * y[:, None]) + rng.uniform(0, 6, (40, 1)))
+    >>> ConvolutionClassifier(840, random_state=0).fit(X[:20], y[:20]).score(X[20:], y[20:])
+    1.0
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_features": [Interval(Integral, _KERNELS, None, closed="left")],
+        "alphas": ["array-like", None],
+        "random_state": ["random_state", np.random.Generator],
+        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    _saved: ClassVar[dict[str, str]] = {
+        "classes_": "labels k",
+        "features_": "of ConvolutionFeatures",
+        "coef_": "numbers k F",
+        "intercept_": "numbers k",
+        "loo_scores_": "numbers n k",
+        "alpha_": "number",
+        "factor_": "number",
+    }
+
+    classes_: Labels
+    features_: ConvolutionFeatures
+    coef_: Floats
+    intercept_: _Array
+    loo_scores_: _Array
+    alpha_: float
+    factor_: float
+
+    def __init__(
+        self,
+        n_features: int = 10000,
+        *,
+        alphas: Sequence[float] | None = None,
+        random_state: Seed = None,
+        n_threads: int | None = None,
+    ) -> None:
+        self.n_features = n_features
+        self.alphas = alphas
+        self.random_state = random_state
+        self.n_threads = n_threads
+
+    def fit(self, X: ArrayLike | Sequence[ArrayLike], y: ArrayLike) -> ConvolutionClassifier:
+        """Fit features, ridge and probabilities.
+
+        Parameters
+        ----------
+        X : (n, times) or (n, channels, times) array-like, or list of n (channels, times_i) arrays
+            Finite series.
+        y : (n,) array-like
+            Labels.
+
+        Returns
+        -------
+        ConvolutionClassifier
+            The estimator itself. An error leaves it unchanged.
+        """
+        with unchanged_on_error(self):
+            self._validate_params()
+            labels = np.asarray(plain_labels(y))
+            check_classification_targets(labels)
+            features = ConvolutionFeatures(
+                self.n_features, random_state=self.random_state, n_threads=self.n_threads
+            )
+            values = features.fit_transform(X)
+            if labels.shape != (len(values),):
+                raise ValueError(
+                    f"y: expected {len(values)} labels, one for each series, got shape "
+                    f"{labels.shape}"
+                )
+            self.classes_, codes = np.unique(labels, return_inverse=True)
+            check_two_labels(self.classes_)
+            if self.alphas is None:
+                alphas = np.logspace(-3, 3, 10) * values.shape[1] / 1000
+            else:
+                alphas = np.asarray(self.alphas, dtype=np.float64)
+                if alphas.ndim != 1 or not len(alphas) or not (alphas > 0).all():
+                    raise ValueError(f"alphas: expected positive numbers, got {show(self.alphas)}")
+            self.features_ = features
+            targets = np.where(codes[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
+            self._solve(values, targets, alphas)
+            self.factor_ = _factor(self.loo_scores_, codes)
+        return self
+
+    def decision_function(self, X: ArrayLike | Sequence[ArrayLike]) -> _Array:
+        """Compute the scores.
+
+        Parameters
+        ----------
+        X : array-like or list of arrays
+            As in `fit`.
+
+        Returns
+        -------
+        (n, k) array, or (n,) of the second class with two classes
+        """
+        scores = self._scores(X)
+        return scores[:, 1] if len(self.classes_) == 2 else scores
+
+    def predict_proba(self, X: ArrayLike | Sequence[ArrayLike]) -> _Array:
+        """Compute the classes' probabilities (n, k).
+
+        Parameters
+        ----------
+        X : array-like or list of arrays
+            As in `fit`.
+        """
+        return np.asarray(softmax(self.factor_ * self._scores(X), axis=1))
+
+    def predict(self, X: ArrayLike | Sequence[ArrayLike]) -> Labels:
+        """Predict the labels (n,).
+
+        Parameters
+        ----------
+        X : array-like or list of arrays
+            As in `fit`.
+        """
+        return np.asarray(self.classes_[self._scores(X).argmax(axis=1)])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags
+
+    def _scores(self, X: Any) -> _Array:
+        check_is_fitted(self, "coef_")
+        values = self.features_.transform(X)
+        return (values @ self.coef_.T).astype(np.float64) + self.intercept_
+
+    def _solve(self, values: Floats, targets: _Array, alphas: _Array) -> None:
+        """Ridge with centred, standardised features Z: alpha by ``e_i / (1 - 1/n - h_i)``.
+
+        The spectrum is that of ``Z Z^T`` or ``Z^T Z``, whichever is smaller.
+        """
+        n, width = values.shape
+        mean = values.mean(axis=0, dtype=np.float64)
+        scale = values.std(axis=0, dtype=np.float64)
+        scale[scale < 1e-7] = np.inf  # constant: no weight
+        Z = ((values - mean) / scale).astype(values.dtype)
+        level = targets.mean(axis=0)
+        Y = targets - level
+        if n <= width:
+            spectrum, U = np.linalg.eigh((Z @ Z.T).astype(np.float64))
+        else:
+            spectrum, V = np.linalg.eigh((Z.T @ Z).astype(np.float64))
+            inside = spectrum > 1e-12 * max(spectrum[-1], 1e-300)
+            spectrum = spectrum[inside]
+            U = (Z @ V[:, inside]) / np.sqrt(spectrum)
+        spectrum = np.maximum(spectrum, 0.0)
+        projected = U.T @ Y
+        best = np.inf
+        for alpha in alphas:
+            shares = spectrum / (spectrum + alpha)
+            fitted = U @ (shares[:, None] * projected)
+            leverage = 1.0 / n + np.square(U) @ shares
+            left = (Y - fitted) / np.maximum(1.0 - leverage, 1e-10)[:, None]
+            loss = float(np.square(left).mean())
+            if loss < best:
+                best, self.alpha_, self.loo_scores_ = loss, float(alpha), targets - left
+        dual = U @ (projected / (spectrum + self.alpha_)[:, None])
+        weights = (Z.T @ dual.astype(values.dtype)).astype(np.float64) / scale[:, None]
+        self.coef_ = np.ascontiguousarray(weights.T.astype(values.dtype))
+        self.intercept_ = level - mean @ weights
+
+
+def _factor(scores: _Array, codes: NDArray[np.intp]) -> float:
+    """The factor of scores with the least log loss, in [0.1, 30]."""
+    rows = np.arange(len(codes))
+
+    def loss(exponent: float) -> float:
+        return -float(log_softmax(np.exp(exponent) * scores, axis=1)[rows, codes].mean())
+
+    found = minimize_scalar(loss, bounds=(np.log(0.1), np.log(30.0)), method="bounded")
+    return float(np.exp(found.x))
+
+
+def _dilations(
+    length: int, per_kernel: int, most: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Dilations, and how many of a kernel's features each has: equally many per octave."""
+    count = min(per_kernel, most)
+    top = np.log2(max((length - 1) / (_TAPS - 1), 1.0))
+    spread = np.logspace(0, top, count, base=2).astype(np.int64)
+    dilations, counts = np.unique(np.maximum(spread, 1), return_counts=True)
+    numbers = (counts * (per_kernel / count)).astype(np.int64)
+    left = per_kernel - int(numbers.sum())
+    numbers[np.arange(left) % len(numbers)] += 1
+    return dilations, numbers
+
+
+def _integers(rng: Any, high: int, size: int) -> NDArray[np.int64]:
+    draw = rng.integers if isinstance(rng, np.random.Generator) else rng.randint
+    return np.asarray(draw(0, high, size), dtype=np.int64)
+
+
+def read_series(X: Any, n_channels: int | None = None) -> tuple[Floats, NDArray[np.int64]]:
+    """Check series.
+
+    Parameters
+    ----------
+    X : (n, times) or (n, channels, times) array-like, or list of (channels, times_i) arrays
+    n_channels : int or None
+        None for any.
+
+    Returns
+    -------
+    series : (n, channels, times) array of float32 or float64
+        Shorter ones are followed by zeros.
+    lengths : (n,) array of int
+
+    Raises
+    ------
+    ValueError
+        If X is complex, of another shape or not finite.
+    """
+    shapes = {np.shape(one) for one in X} if isinstance(X, (list, tuple)) else set()
+    if len(shapes) > 1:
+        series, lengths = _padded(X)
+    else:
+        array = series = real_array(plain_rows(X), "X")
+        if series.ndim == 2:
+            series = series[:, None, :]
+        if series.ndim != 3 or not series.size:
+            raise ValueError(
+                "X: expected series of shape (n, times) or (n, channels, times), got shape "
+                f"{array.shape}"
+            )
+        series = np.ascontiguousarray(series)
+        lengths = np.full(len(series), series.shape[2], dtype=np.int64)
+    if n_channels is not None and series.shape[1] != n_channels:
+        raise ValueError(f"X: expected {n_channels} channels, got {series.shape[1]}")
+    if not np.isfinite(series).all():
+        row, channel, time = np.argwhere(~np.isfinite(series))[0]
+        raise ValueError(
+            f"X: expected finite numbers, got {series[row, channel, time]} in series {row}, "
+            f"channel {channel}, sample {time}"
+        )
+    return series, lengths
+
+
+def _padded(X: Any) -> tuple[Floats, NDArray[np.int64]]:
+    """Series of several lengths, with zeros behind them."""
+    parts: list[NDArray[Any]] = []
+    for i, one in enumerate(X):
+        part = np.atleast_2d(real_array(plain_rows(one), "X"))
+        if part.ndim != 2 or not part.size:
+            raise ValueError(
+                f"X: expected series of shape (channels, times), got shape {np.shape(one)} of "
+                f"series {i}"
+            )
+        if len(part) != len(parts[0] if parts else part):
+            raise ValueError(f"X: expected {len(parts[0])} channels, got {len(part)} of series {i}")
+        parts.append(part)
+    lengths = np.array([part.shape[1] for part in parts], dtype=np.int64)
+    single = all(part.dtype == np.float32 for part in parts)
+    dtype = np.float32 if single else np.float64
+    series = np.zeros((len(parts), len(parts[0]), int(lengths.max())), dtype=dtype)
+    for i, part in enumerate(parts):
+        series[i, :, : part.shape[1]] = part
+    return series, lengths

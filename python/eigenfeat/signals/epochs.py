@@ -1,0 +1,151 @@
+"""Epochs of many channels: checks that name what is wrong, blocks, filter banks and sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.signal import butter, sosfiltfilt
+
+from eigenfeat._base.plain_rows import plain_rows
+from eigenfeat._base.validation import real_array, show
+
+__all__ = ["epoch_blocks", "filter_bank", "read_epochs", "read_groups", "unit_power"]
+
+_BLOCK = 1 << 22  # numbers of epochs that are worked on at a time
+_ORDER = 4  # of the Butterworth filters
+
+
+def read_epochs(X: Any, n_channels: int | None, form: str = "(n, channels, times)") -> NDArray[Any]:
+    """Check epochs.
+
+    Parameters
+    ----------
+    X : array-like of three dimensions
+    n_channels : int or None
+        Size of the second dimension; None for any.
+    form : str
+        The shape that messages ask for.
+
+    Returns
+    -------
+    array of float32 or float64
+
+    Raises
+    ------
+    ValueError
+        If X is complex, of another shape or not finite, or its epochs differ in shape.
+    """
+    shapes = _shapes(X)
+    if len(set(shapes)) > 1:
+        odd = next(i for i, shape in enumerate(shapes) if shape != shapes[0])
+        raise ValueError(
+            "X: expected epochs of one number of channels and one length, got shapes "
+            f"{shapes[0]} and, of epoch {odd}, {shapes[odd]}"
+        )
+    if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1:
+        X = list(X)
+    array = real_array(plain_rows(X), "X")
+    if array.ndim != 3 or not array.size:
+        raise ValueError(f"X: expected epochs of shape {form}, got shape {array.shape}")
+    if n_channels is not None and array.shape[1] != n_channels:
+        raise ValueError(f"X: expected {n_channels} channels, got {array.shape[1]}")
+    for rows in epoch_blocks(array):
+        if not np.isfinite(array[rows]).all():
+            epoch, channel, time = np.argwhere(~np.isfinite(array[rows]))[0]
+            raise ValueError(
+                f"X: expected finite numbers, got {array[rows][epoch, channel, time]} in epoch "
+                f"{epoch + (rows.start or 0)}, channel {channel}, sample {time}"
+            )
+    return array
+
+
+def _shapes(X: Any) -> list[tuple[int, ...]]:
+    """Shapes of the epochs of a list; nothing of an array, where they are one."""
+    if isinstance(X, np.ndarray) and X.dtype != object:
+        return []
+    if not isinstance(X, (list, tuple, np.ndarray)):
+        return []
+    try:
+        return [np.shape(epoch) for epoch in X]
+    except ValueError:
+        raise ValueError("X: expected epochs of shape (channels, times), got ragged ones") from None
+
+
+def epoch_blocks(X: NDArray[Any]) -> Iterator[slice]:
+    """Slices of epochs of a bounded number of entries."""
+    step = max(1, _BLOCK // (X.shape[1] * X.shape[2]))
+    return (slice(first, first + step) for first in range(0, len(X), step))
+
+
+def unit_power(X: NDArray[Any]) -> NDArray[Any]:
+    """Epochs over their root mean square of all channels, each channel's mean subtracted first."""
+    out = X - X.mean(axis=2, keepdims=True)
+    size = np.sqrt(np.einsum("nct,nct->n", out, out) / (X.shape[1] * X.shape[2]))
+    constant = np.flatnonzero(~(size > 0))
+    if len(constant):
+        raise ValueError(f"X: expected epochs that vary, got constant epoch {constant[0]}")
+    out /= size[:, None, None]
+    return np.asarray(out)
+
+
+def filter_bank(
+    X: NDArray[Any], bands: Sequence[tuple[float, float]] | None, sfreq: float | None
+) -> list[NDArray[Any]]:
+    """Epochs filtered to each band, forward and backward; the epochs themselves without bands.
+
+    Parameters
+    ----------
+    X : (n, channels, times) array
+    bands : sequence of (low, high), in the unit of `sfreq`, or None
+    sfreq : float or None
+        Samples per second.
+
+    Raises
+    ------
+    ValueError
+        If bands are no pairs ``0 < low < high < sfreq / 2``, or epochs are too short for the
+        filters, which have order 4.
+    """
+    if bands is None:
+        return [X]
+    if sfreq is None or isinstance(sfreq, bool) or not isinstance(sfreq, Real) or not sfreq > 0:
+        raise ValueError(f"sfreq: expected samples per second with bands, got {show(sfreq)}")
+    edges = []
+    try:
+        for low, high in bands:
+            edges.append((float(low), float(high)))
+    except (TypeError, ValueError):
+        raise ValueError(f"bands: expected pairs (low, high), got {show(bands)}") from None
+    if not edges or not all(0 < low < high < sfreq / 2 for low, high in edges):
+        raise ValueError(
+            f"bands: expected pairs 0 < low < high < sfreq / 2 = {sfreq / 2:g}, got {show(bands)}"
+        )
+    least = 3 * (2 * _ORDER + 1)  # samples by which sosfiltfilt extends both ends
+    if X.shape[2] <= least:
+        raise ValueError(
+            f"X: expected epochs of more than {least} samples with bands, got {X.shape[2]}"
+        )
+    filtered = []
+    for band in edges:
+        sections = butter(_ORDER, band, "bandpass", fs=float(sfreq), output="sos")
+        out = np.empty_like(X)
+        for rows in epoch_blocks(X):
+            out[rows] = sosfiltfilt(sections, X[rows].astype(np.float64), axis=2)
+        filtered.append(out)
+    return filtered
+
+
+def read_groups(groups: ArrayLike | None, n: int) -> NDArray[Any] | None:
+    """Sessions (n,) of epochs; None if they are all of one that has no name."""
+    if groups is None:
+        return None
+    found = np.asarray(groups)
+    if found.shape != (n,):
+        raise ValueError(f"groups: expected {n} sessions, one per epoch, got shape {found.shape}")
+    if found.dtype.kind == "f" and np.isnan(found).any():
+        raise ValueError(f"groups: expected sessions, got nan of epoch {np.isnan(found).argmax()}")
+    return found

@@ -1,0 +1,174 @@
+"""Symmetric positive definite matrices: logarithms at a reference, means, and whitening."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from eigenfeat._base import threads
+from eigenfeat._base.core import core
+
+__all__ = [
+    "MEANS",
+    "geodesic",
+    "inverse_root",
+    "mean_covariance",
+    "spectral_function",
+    "symmetric",
+    "tangent_vectors",
+]
+
+_Array = NDArray[np.float64]
+
+MEANS = ("riemannian", "log_euclidean", "euclidean")
+_BLOCK = 4096  # matrices whose tangent vectors are held at a time
+_MAX_ITER = 100
+_TOLERANCE = 1e-9
+_MEMORY = 8  # pairs of L-BFGS
+_EPS = float(np.finfo(np.float64).eps)
+
+
+def tangent_vectors(
+    C: _Array, whitening: _Array, n_threads: int | None, first: int = 0
+) -> tuple[_Array, _Array]:
+    """``log(W^T C_i W)`` as vectors (n, r (r + 1) / 2), and extreme eigenvalues (n, 2).
+
+    Raises
+    ------
+    ValueError
+        If a matrix is singular in the span of W; `first` is the number of the first epoch.
+    """
+    vectors, extremes, status = core.tangent_vectors(
+        np.ascontiguousarray(C), np.ascontiguousarray(whitening), threads.resolve(n_threads)
+    )
+    if status.any():
+        epoch = int(np.flatnonzero(status)[0])
+        raise ValueError(
+            "X: expected covariances that are positive definite in the span of the channels, got a "
+            f"singular one of epoch {epoch + first}; set shrinkage, or take longer epochs"
+        )
+    return vectors, extremes
+
+
+def symmetric(vectors: _Array) -> _Array:
+    """Matrices (..., r, r) of tangent vectors (..., r (r + 1) / 2)."""
+    r = int(np.sqrt(2 * vectors.shape[-1]))
+    rows, columns = np.triu_indices(r)
+    entries = np.where(rows == columns, 1.0, np.sqrt(0.5)) * vectors
+    out = np.empty((*vectors.shape[:-1], r, r))
+    out[..., rows, columns] = entries
+    out[..., columns, rows] = entries
+    return out
+
+
+def spectral_function(A: _Array, function: Any) -> _Array:
+    """``V f(values) V^T`` of a symmetric matrix."""
+    values, vectors = np.linalg.eigh(A)
+    return np.asarray((vectors * function(values)) @ vectors.T)
+
+
+def inverse_root(A: _Array) -> _Array:
+    """``A^(-1/2)`` of a positive definite matrix."""
+    return spectral_function(A, lambda values: 1.0 / np.sqrt(values))
+
+
+def geodesic(A: _Array, B: _Array, share: float, mean: str) -> _Array:
+    """The weighted mean of two matrices, ``share`` of which is that of B."""
+    if mean == "euclidean":
+        return (1.0 - share) * A + share * B
+    if mean == "log_euclidean":
+        logs = [spectral_function(M, np.log) for M in (A, B)]
+        return spectral_function((1.0 - share) * logs[0] + share * logs[1], np.exp)
+    inverse, root = inverse_root(A), spectral_function(A, np.sqrt)
+    inner = inverse @ B @ inverse
+    power = spectral_function((inner + inner.T) / 2, lambda values: values**share)
+    return root @ power @ root
+
+
+def mean_covariance(C: _Array, weight: _Array, mean: str, n_threads: int | None) -> _Array:
+    """Weighted mean of positive definite matrices (n, r, r).
+
+    The Riemannian mean G solves ``sum_i w_i log(G^(-1/2) C_i G^(-1/2)) = 0``. The iteration keeps a
+    factor, ``G = E E^T``, and multiplies it by ``exp(step / 2)``, with J the mean of the
+    logarithms at G: in these coordinates gradients are transported along geodesics as they are.
+    Steps are those of L-BFGS. Where they fail the step is ``2 / (1 + h) J``: with k_i the condition
+    of ``G^(-1/2) C_i G^(-1/2)``, the Hessian's eigenvalues lie between 1 and the mean h of
+    ``log(k_i) / 2 coth(log(k_i) / 2)`` (Bini and Iannazzo 2013).
+
+    Warns
+    -----
+    ConvergenceWarning
+        If J is not small after 100 iterations.
+    """
+    share = weight / weight.sum()
+    r = C.shape[1]
+    arithmetic = (share @ C.reshape(len(C), r * r)).reshape(r, r)
+    if mean == "euclidean":
+        return arithmetic
+    if mean == "log_euclidean":
+        size = float(np.trace(arithmetic)) / r
+        scaled, _, _ = _mean_log(C, share, np.eye(r) / np.sqrt(size), n_threads)
+        return size * spectral_function(symmetric(scaled), np.exp)
+    W, E = inverse_root(arithmetic), spectral_function(arithmetic, np.sqrt)
+    pairs: list[tuple[_Array, _Array]] = []  # steps, and by how much J fell
+    step = last = np.zeros(0)
+    for _ in range(_MAX_ITER):
+        J, bound, condition = _mean_log(C, share, W, n_threads)
+        norm = float(np.linalg.norm(J))
+        if norm <= np.sqrt(r) * max(_TOLERANCE, 8 * _EPS * condition):
+            return E @ E.T
+        if len(last) and norm > 2 * float(np.linalg.norm(last)):
+            pairs.clear()
+            step = 2.0 / (1.0 + bound) * J
+        else:
+            if len(last):
+                pairs = [*pairs[1 - _MEMORY :], (step, last - J)]
+            step = _quasi_newton(J, pairs)
+        last = J
+        values, vectors = np.linalg.eigh(symmetric(step))
+        W = W @ (vectors * np.exp(-values / 2)) @ vectors.T
+        E = E @ (vectors * np.exp(values / 2)) @ vectors.T
+    warnings.warn(
+        f"the Riemannian mean did not converge in {_MAX_ITER} iterations: the mean logarithm has "
+        f"norm {norm:.1e}",
+        ConvergenceWarning,
+        stacklevel=2,
+    )
+    return E @ E.T
+
+
+def _quasi_newton(J: _Array, pairs: list[tuple[_Array, _Array]]) -> _Array:
+    """The step of L-BFGS (Nocedal 1980) from the last pairs; J itself without any."""
+    pairs = [(s, y) for s, y in pairs if s @ y >= 0.5 * (s @ s)]  # the Hessian is at least 1
+    step, factors = J, []
+    for s, y in reversed(pairs):
+        factor = (s @ step) / (s @ y)
+        step = step - factor * y
+        factors.append(factor)
+    if pairs:
+        s, y = pairs[-1]
+        step = (s @ y) / (y @ y) * step
+    for (s, y), factor in zip(pairs, reversed(factors), strict=True):
+        step = step + (factor - (y @ step) / (s @ y)) * s
+    return step
+
+
+def _mean_log(
+    C: _Array, share: _Array, W: _Array, n_threads: int | None
+) -> tuple[_Array, float, float]:
+    """Weighted mean of the tangent vectors, the Hessian's bound, and the mean condition."""
+    total = np.zeros(W.shape[1] * (W.shape[1] + 1) // 2)
+    bound = condition = 0.0
+    for first in range(0, len(C), _BLOCK):
+        part = share[first : first + _BLOCK]
+        vectors, extremes = tangent_vectors(C[first : first + _BLOCK], W, n_threads, first)
+        total += part @ vectors
+        ratios = extremes[:, 1] / extremes[:, 0]
+        half = np.maximum(np.log(ratios) / 2, 1e-8)
+        bound += float(part @ (half / np.tanh(half)))
+        condition += float(part @ ratios)
+    return total, max(bound, 1.0), condition

@@ -1,0 +1,608 @@
+"""Common spatial patterns: GEM for epochs of many channels, such as EEG."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from eigenfeat._base.labels import check_two_labels, plain_labels
+from eigenfeat._base.saved import fits
+from eigenfeat._base.speaking import warn_caller
+from eigenfeat._base.types import Floats
+from eigenfeat._base.unchanged import unchanged_on_error
+from eigenfeat._base.validation import show
+from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.pencils.eigh import generalized_eigh
+from eigenfeat.rows.estimator import BaseEstimator
+from eigenfeat.rows.row_weights import row_weights
+from eigenfeat.signals.epochs import (
+    epoch_blocks,
+    filter_bank,
+    read_epochs,
+    read_groups,
+    unit_power,
+)
+
+__all__ = ["SpatialFilters"]
+
+_Array = NDArray[np.float64]
+
+
+class SpatialFilters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Common spatial patterns (CSP) of epochs, for two or more classes.
+
+    Each problem has a class i against the others, or two classes i and j. Its filters w solve
+    ``C_i w = lambda (C_i + C_j) w`` with the mean covariances of the classes' epochs. If lambda is
+    near 1, only epochs of class i have power; if it is near 0, only the other epochs have. The
+    features are the logarithms of the power of the filtered epochs. The pencils are those of GEM,
+    but both ends of each spectrum are used: lambda / (1 - lambda) is GEM's eigenvalue.
+
+    Parameters
+    ----------
+    n_filters : int >= 1, default=4
+        Number of filters of each problem, alternately from both ends of the spectrum, lambda near 1
+        first.
+    pairs : {"all", "one_vs_rest"}, default="all"
+        One problem for each pair of classes, or one for each class, where C_j is the mean of the
+        other classes' covariances. With two classes, both options give one problem.
+    covariance : {"concat", "epoch"}, default="concat"
+        Covariance of a class: that of all its samples, or the mean of its epochs' covariances, each
+        divided by its trace.
+    center : bool, default=True
+        Whether each channel's mean over an epoch is subtracted from it.
+    ridge : float >= 0, default=0.01
+        Multiple of a covariance's mean eigenvalue that is added to its eigenvalues in the span of
+        the signals.
+    rank_tol : float in (0, 1), default=1e-8
+        Filters exclude the directions in which the mean covariance is below this fraction of its
+        largest eigenvalue. At least 1e-5 is used for float32 epochs. After an average reference, or
+        with ICA components removed, channels span fewer dimensions.
+    log : bool, default=True
+        Whether to return the natural logarithm of the power.
+    align : {"session"} or None, default=None
+        "session" whitens the epochs of each session (`groups`) by their mean covariance, which
+        removes differences between recordings and persons.
+    bands : sequence of (low, high) or None, default=None
+        Pass bands: epochs are filtered to each, which has problems and filters of its own.
+    sfreq : float or None, default=None
+        Samples per second, in the unit of `bands`.
+    normalize : bool, default=False
+        Whether each epoch is divided by its root mean square over channels and samples, so that
+        large artefacts count less. Total power is then no feature.
+    n_threads : int or None, default=None
+        Number of threads for the covariances; None means all OpenMP threads.
+
+    Attributes
+    ----------
+    filters_ : (F, channels) array
+        One filter per row, as in MNE. Filters are scaled to a total power of 1 over both sides of
+        the problem, ``w^T (C_i + C_j) w = 1``.
+    patterns_ : (F, channels) array
+        One pattern per row: the signal in the channels from the source that the filter extracts,
+        ``(C_i + C_j) w``. For a complete set of filters this is the pseudoinverse. With `align`,
+        filters and patterns are those of whitened epochs.
+    evals_ : (F,) array
+        lambda of each filter.
+    pairs_ : (F, 2) array
+        Label of the class whose share of the power is lambda, and label of the other, or "rest".
+    filter_bands_ : (F,) array of int
+        Band of each filter; 0 without `bands`.
+    rank_ : int
+        Dimension of the span of the signals, the largest of all bands.
+    moments_ : ClassMoments, or list of ClassMoments with `bands`
+        Moments of the samples; each sample is a row of channels.
+    sessions_ : (s,) array
+        Names of the sessions of `fit`, with `align`.
+    session_means_ : (s, bands, channels, channels) array
+        Their mean covariances, with `align`.
+    classes_ : (k,) array
+        Labels, sorted.
+    n_channels_ : int
+
+    Raises
+    ------
+    ValueError
+        If the epochs in X differ in number of channels or in length, are complex, not finite or all
+        constant; if there are fewer than two classes; if a session has one epoch; or if parameters
+        are invalid.
+
+    Warns
+    -----
+    UserWarning
+        If channels are constant: their weights are 0.
+
+    See Also
+    --------
+    TangentSpace : All of an epoch's covariance, for linear classifiers.
+
+    Notes
+    -----
+    `moments_` stores k matrices of channels by channels, for any number of epochs. Batches may
+    differ in the length of their epochs; with "concat", epochs count by their number of samples.
+
+    With ``align="session"``, `transform` takes epochs without `groups` as one new session and
+    whitens them by their own mean, for which it needs no labels; sessions of `fit` keep their
+    means. `groups` goes through pipelines by scikit-learn's metadata routing.
+
+    References
+    ----------
+    H. Ramoser, J. Muller-Gerking and G. Pfurtscheller, "Optimal spatial filtering of single trial
+    EEG during imagined hand movement", IEEE Trans. Rehab. Eng. 8, 2000. G. Dornhege et al.,
+    "Boosting bit rates in noninvasive EEG single-trial classifications by feature combination and
+    multiclass paradigms", IEEE Trans. Biomed. Eng. 51, 2004 (pairs, one against the rest). S. Haufe
+    et al., "On the interpretation of weight vectors of linear models in multivariate neuroimaging",
+    NeuroImage 87, 2014 (patterns).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from eigenfeat import SpatialFilters
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(40) % 2
+    >>> X = rng.standard_normal((40, 8, 100))
+    >>> X[y == 1, 3] *= 2.0
+    >>> model = SpatialFilters(n_filters=2).fit(X, y)
+    >>> model.transform(X).shape
+    (40, 2)
+    >>> int(np.abs(model.patterns_[1]).argmax())
+    3
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_filters": [Interval(Integral, 1, None, closed="left")],
+        "pairs": [StrOptions({"all", "one_vs_rest"})],
+        "covariance": [StrOptions({"concat", "epoch"})],
+        "center": ["boolean"],
+        "ridge": [Interval(Real, 0, None, closed="left")],
+        "rank_tol": [Interval(Real, 0, 1, closed="neither")],
+        "log": ["boolean"],
+        "align": [StrOptions({"session"}), None],
+        "bands": ["array-like", None],
+        "sfreq": [Interval(Real, 0, None, closed="neither"), None],
+        "normalize": ["boolean"],
+        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    _saved: ClassVar[dict[str, str]] = {
+        "moments_": "value",
+        "_coarse": "flag",
+        "rank_": "count",
+        "filters_": "numbers F c",
+        "patterns_": "numbers F c",
+        "evals_": "floats F",
+        "pairs_": "labels F 2",
+        "filter_bands_": "whole F",
+        "classes_": "labels k",
+        "n_channels_": "count",
+        "sessions_": "labels s?",
+        "session_means_": "numbers s b c c?",
+    }
+
+    moments_: ClassMoments | list[ClassMoments]
+    n_channels_: int
+    sessions_: NDArray[Any]
+    session_means_: _Array
+    _coarse: bool
+
+    def __init__(
+        self,
+        n_filters: int = 4,
+        *,
+        pairs: str = "all",
+        covariance: str = "concat",
+        center: bool = True,
+        ridge: float = 0.01,
+        rank_tol: float = 1e-8,
+        log: bool = True,
+        align: str | None = None,
+        bands: Sequence[tuple[float, float]] | None = None,
+        sfreq: float | None = None,
+        normalize: bool = False,
+        n_threads: int | None = None,
+    ) -> None:
+        self.n_filters = n_filters
+        self.pairs = pairs
+        self.covariance = covariance
+        self.center = center
+        self.ridge = ridge
+        self.rank_tol = rank_tol
+        self.log = log
+        self.align = align
+        self.bands = bands
+        self.sfreq = sfreq
+        self.normalize = normalize
+        self.n_threads = n_threads
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> SpatialFilters:
+        """Accumulate the classes' covariances and solve for filters.
+
+        Parameters
+        ----------
+        X : (n, channels, times) array-like
+            Finite epochs.
+        y : (n,) array-like
+            Labels.
+        sample_weight : (n,) array-like, optional
+            Nonnegative weights of the epochs.
+        groups : (n,) array-like, optional
+            Sessions of the epochs, for ``align="session"``; None is one session.
+
+        Returns
+        -------
+        SpatialFilters
+            The estimator itself. An error leaves it unchanged.
+        """
+        with unchanged_on_error(self):
+            self._take(X, y, sample_weight, groups, None, first=True)
+            check_two_labels(self._moments[0].active_classes)
+            self._solve()
+        return self
+
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> SpatialFilters:
+        """Add a batch of epochs; filters are available once there are two classes.
+
+        Parameters
+        ----------
+        X, y, sample_weight, groups
+            As in `fit`. A session that is there keeps its mean.
+        classes : array-like, optional
+            All labels, given with the first batch; any other label is then an error.
+
+        Returns
+        -------
+        SpatialFilters
+            The estimator itself. An error leaves it unchanged.
+        """
+        with unchanged_on_error(self):
+            first = not hasattr(self, "moments_")
+            self._take(X, y, sample_weight, groups, classes, first=first)
+            if len(self._moments[0].active_classes) > 1:
+                self._solve()
+        return self
+
+    def fit_transform(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Floats:
+        """Fit, then transform the same epochs.
+
+        Parameters
+        ----------
+        X, y, sample_weight, groups
+            As in `fit`.
+
+        Returns
+        -------
+        (n, F) array
+            As `transform` does.
+        """
+        if y is None:
+            raise ValueError("y: expected labels, one per epoch, got None")
+        return self.fit(X, y, sample_weight, groups).transform(X, groups)
+
+    def transform(self, X: ArrayLike, groups: ArrayLike | None = None) -> Floats:
+        """Compute the power of filtered epochs.
+
+        Parameters
+        ----------
+        X : (n, channels, times) array-like
+            Finite epochs, of any length.
+        groups : (n,) array-like, optional
+            Sessions of the epochs, for ``align="session"``. New sessions are whitened by the mean
+            of their epochs here; None is one new session.
+
+        Returns
+        -------
+        (n, F) array of float32 or float64, as `X`
+            Mean squares over an epoch, or their logarithms. For an epoch without power, this is the
+            logarithm of the smallest normal number.
+        """
+        check_is_fitted(self, "filters_")
+        banks = self._banks(X, groups, self.n_channels_)
+        n, _, times = banks[0].shape
+        out = np.empty((n, len(self.filters_)), dtype=banks[0].dtype)
+        for band, epochs in enumerate(banks):
+            columns = np.flatnonzero(self.filter_bands_ == band)
+            filters = self.filters_[columns].astype(out.dtype)
+            for rows in epoch_blocks(epochs):
+                signals = filters @ epochs[rows]
+                if self.center:
+                    signals -= signals.mean(axis=2, keepdims=True)
+                out[rows, columns[0] : columns[-1] + 1] = (
+                    np.einsum("nft,nft->nf", signals, signals) / times
+                )
+        return np.log(np.maximum(out, np.finfo(out.dtype).tiny)) if self.log else out
+
+    def apply(self, X: ArrayLike, groups: ArrayLike | None = None) -> Floats:
+        """Filter epochs: the sources instead of the channels, shape (n, F, times).
+
+        Parameters
+        ----------
+        X : (n, channels, times) array-like
+            Finite epochs.
+        groups : (n,) array-like, optional
+            As in `transform`.
+        """
+        check_is_fitted(self, "filters_")
+        parts = [
+            self.filters_[self.filter_bands_ == band].astype(epochs.dtype) @ epochs
+            for band, epochs in enumerate(self._banks(X, groups, self.n_channels_))
+        ]
+        return np.concatenate(parts, axis=1)
+
+    def plot_patterns(self, info: Any, **options: Any) -> Any:
+        """Draw `patterns_` as topographic maps, with MNE.
+
+        Parameters
+        ----------
+        info : mne.Info
+            Channels of the epochs, with positions.
+        **options
+            Those of ``mne.decoding.SpatialFilter.plot_patterns``, such as `components`.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        check_is_fitted(self, "filters_")
+        from mne.decoding import SpatialFilter
+
+        maps = SpatialFilter(
+            info,
+            self.filters_,
+            evals=self.evals_,
+            patterns=self.patterns_,
+            patterns_method="haufe",
+        )
+        return maps.plot_patterns(**options)
+
+    def _check_loaded(self) -> None:
+        known = all(
+            getattr(self, name, None) is not None for name in ("sessions_", "session_means_")
+        )
+        fits(self.align is None or known, "sessions_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.two_d_array = False
+        tags.input_tags.three_d_array = True
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.filters_)
+
+    @property
+    def _moments(self) -> list[ClassMoments]:
+        """Of each band."""
+        return self.moments_ if isinstance(self.moments_, list) else [self.moments_]
+
+    def _filtered(self, X: Any, channels: int | None) -> list[NDArray[Any]]:
+        """Checked epochs in each band."""
+        epochs = read_epochs(X, channels)
+        return filter_bank(unit_power(epochs) if self.normalize else epochs, self.bands, self.sfreq)
+
+    def _banks(self, X: Any, groups: Any, channels: int | None) -> list[NDArray[Any]]:
+        """Epochs in each band, whitened session by session with `align`."""
+        banks = self._filtered(X, channels)
+        if self.align is None:
+            return banks
+        return self._aligned(banks, read_groups(groups, len(banks[0])))
+
+    def _take(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        groups: ArrayLike | None,
+        classes: Any,
+        *,
+        first: bool,
+    ) -> None:
+        self._validate_params()
+        banks = self._filtered(X, None if first else self.n_channels_)
+        n, channels, _ = banks[0].shape
+        labels = np.asarray(plain_labels(y))
+        if labels.shape != (n,):
+            raise ValueError(f"y: expected {n} labels, one per epoch, got shape {labels.shape}")
+        check_classification_targets(labels)
+        weight = row_weights(sample_weight, n)
+        if not weight.any():
+            raise ValueError("sample_weight: expected a positive weight, got none")
+        sessions = read_groups(groups, n)
+        self.n_channels_ = channels
+        if self.align is not None:
+            if sessions is None:
+                sessions = np.zeros(n, dtype=np.int64)
+            self._learn_sessions(banks, weight, sessions, first=first)
+            banks = self._aligned(banks, sessions)
+        merged = []
+        for band, epochs in enumerate(banks):
+            fresh = ClassMoments(classes) if first else ClassMoments()
+            for label in np.unique(labels[weight > 0]):
+                of_class = np.flatnonzero((labels == label) & (weight > 0))
+                self._add(fresh, epochs[of_class], label, weight[of_class])
+            before = ClassMoments(classes) if first else self._moments[band].copy()
+            merged.append(before.merge(fresh, n_threads=self.n_threads))
+        self._coarse = banks[0].dtype == np.float32 or (not first and self._coarse)
+        self._check_channels(merged)
+        self.moments_ = merged[0] if self.bands is None else merged
+        self.classes_ = np.asarray(merged[0].classes_)
+
+    def _add(self, moments: ClassMoments, X: NDArray[Any], label: Any, weight: _Array) -> None:
+        """Samples of a class's epochs, in blocks."""
+        times = X.shape[2]
+        for rows in epoch_blocks(X):
+            epochs = X[rows]
+            if self.center:
+                epochs = epochs - epochs.mean(axis=2, keepdims=True)
+            if self.covariance == "epoch":
+                trace = np.einsum("nct,nct->n", epochs, epochs) / (times * X.shape[1])
+                if not (trace > 0).all():
+                    raise ValueError(
+                        "X: expected epochs that vary with covariance='epoch', got a constant one"
+                    )
+                epochs = epochs / np.sqrt(trace)[:, None, None]
+            samples = np.ascontiguousarray(epochs.transpose(0, 2, 1)).reshape(-1, X.shape[1])
+            share = weight[rows] / (times if self.covariance == "epoch" else 1.0)
+            moments.update(
+                samples,
+                np.full(len(samples), label),
+                np.repeat(share, times),
+                n_threads=self.n_threads,
+            )
+
+    def _check_channels(self, moments: list[ClassMoments]) -> None:
+        """Refuse recordings without power, and name channels without."""
+        power = np.sum(
+            [np.diag(m.second_moment(c)) for m in moments for c in m.active_classes], axis=0
+        )
+        constant = np.flatnonzero(power <= 1e-20 * power.max())
+        if len(constant) == len(power):
+            raise ValueError("X: expected channels that vary, got constant ones alone")
+        if self.center and len(constant):
+            warn_caller(
+                f"X: constant channels are left out: {show(constant.tolist())}", UserWarning
+            )
+
+    def _session_mean(self, banks: list[NDArray[Any]], weight: _Array, name: str) -> _Array:
+        """Mean covariance of a session's epochs in each band."""
+        count = np.count_nonzero(weight > 0)
+        if count < 2:
+            raise ValueError(
+                f"groups: expected at least 2 epochs of each session, got {count} of {name}"
+            )
+        out = np.zeros((len(banks), self.n_channels_, self.n_channels_))
+        for band, X in enumerate(banks):
+            for rows in epoch_blocks(X):
+                epochs = X[rows].astype(np.float64)
+                if self.center:
+                    epochs -= epochs.mean(axis=2, keepdims=True)
+                out[band] += np.einsum("n,nct,ndt->cd", weight[rows], epochs, epochs, optimize=True)
+            out[band] /= X.shape[2] * weight.sum()
+            if not np.trace(out[band]) > 0:
+                raise ValueError(f"X: expected epochs that vary, got constant ones in {name}")
+        return out
+
+    def _learn_sessions(
+        self, banks: list[NDArray[Any]], weight: _Array, sessions: NDArray[Any], *, first: bool
+    ) -> None:
+        names = [] if first else list(self.sessions_)
+        means = [] if first else list(self.session_means_)
+        for name in np.unique(sessions):
+            if name not in names:
+                rows = sessions == name
+                part = [X[rows] for X in banks]
+                means.append(self._session_mean(part, weight[rows], f"session {show(name)}"))
+                names.append(name)
+        self.sessions_ = np.array(names)
+        self.session_means_ = np.stack(means)
+
+    def _aligned(
+        self, banks: list[NDArray[Any]], sessions: NDArray[Any] | None
+    ) -> list[NDArray[Any]]:
+        """Epochs times the inverse root of their session's mean, in the span of its channels."""
+        n = len(banks[0])
+        out = [np.empty_like(X) for X in banks]
+        for name in [None] if sessions is None else np.unique(sessions):
+            rows = np.arange(n) if sessions is None else np.flatnonzero(sessions == name)
+            known = np.array([name is not None and label == name for label in self.sessions_])
+            if known.any():
+                means = self.session_means_[known.argmax()]
+            else:
+                text = "a new session" if sessions is None else f"session {show(name)}"
+                means = self._session_mean([X[rows] for X in banks], np.ones(len(rows)), text)
+            for band, X in enumerate(banks):
+                tol = max(self.rank_tol, 1e-5) if X.dtype == np.float32 else self.rank_tol
+                values, vectors = np.linalg.eigh(means[band])
+                inside = values > tol * values[-1]
+                span = vectors[:, inside]
+                whitening = (span / np.sqrt(values[inside])) @ span.T
+                out[band][rows] = whitening.astype(X.dtype) @ X[rows]
+        return out
+
+    def _solve(self) -> None:
+        """Filters of all problems of all bands."""
+        parts = [self._solved(moments) for moments in self._moments]
+        filters, patterns, evals, names, ranks = zip(*parts, strict=True)
+        self.rank_ = max(ranks)
+        self.filters_ = np.ascontiguousarray(np.vstack(filters))
+        self.patterns_ = np.ascontiguousarray(np.vstack(patterns))
+        self.evals_ = np.concatenate(evals)
+        self.pairs_ = np.concatenate(names)
+        self.filter_bands_ = np.repeat(np.arange(len(parts)), [len(part) for part in filters])
+
+    def _solved(self, moments: ClassMoments) -> tuple[_Array, _Array, _Array, NDArray[Any], int]:
+        """Filters, patterns, lambdas and pairs of one band, in the span of the mean covariance."""
+        labels = moments.active_classes
+        matrices = np.array([moments.second_moment(c) for c in labels])
+        size = float(np.trace(matrices.mean(axis=0))) / self.n_channels_
+        values, vectors = np.linalg.eigh(matrices.mean(axis=0) / size)
+        tol = max(self.rank_tol, 1e-5) if self._coarse else self.rank_tol
+        span = vectors[:, values > tol * values[-1]]
+        rank = span.shape[1]
+        inner = np.einsum("ca,kcd,db->kab", span, matrices / size, span, optimize=True)
+        sizes = np.einsum("kaa->k", inner)[:, None, None] / rank
+        inner += self.ridge * sizes * np.eye(rank)
+        above, below, names = _problems(inner, list(labels), self.pairs)
+        found = generalized_eigh(above, above + below, n_threads=self.n_threads)
+        chosen = _both_ends(rank, self.n_filters)
+        filters, patterns = [], []
+        for one, w in zip(above + below, found.vectors[:, :, chosen], strict=True):
+            filters.append((span @ w).T)
+            patterns.append((span @ (one @ w)).T)
+        return (
+            np.vstack(filters) / np.sqrt(size),
+            np.vstack(patterns) * np.sqrt(size),
+            found.eigenvalues[:, chosen].ravel(),
+            np.repeat(names, len(chosen), axis=0),
+            rank,
+        )
+
+
+def _problems(
+    matrices: _Array, labels: list[Any], pairs: str
+) -> tuple[_Array, _Array, NDArray[Any]]:
+    """Covariances on both sides of each problem (P, r, r), and their names (P, 2)."""
+    k = len(labels)
+    labels = np.array(labels).tolist()  # plain ones beside "rest"
+    if k == 2 or pairs == "all":
+        items = np.array(list(combinations(range(k), 2)))
+        return matrices[items[:, 0]], matrices[items[:, 1]], np.array(labels)[items]
+    rest = np.array([matrices[np.arange(k) != c].mean(axis=0) for c in range(k)])
+    names = np.array([(label, "rest") for label in labels], dtype=object)
+    return matrices, rest, names
+
+
+def _both_ends(count: int, n: int) -> NDArray[np.intp]:
+    """First, last, second, last but one, ... of `count`, at most n."""
+    order = np.empty(count, dtype=np.intp)
+    order[::2] = np.arange((count + 1) // 2)
+    order[1::2] = count - 1 - np.arange(count // 2)
+    return order[:n]

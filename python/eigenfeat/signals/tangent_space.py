@@ -1,0 +1,563 @@
+"""Covariances of epochs in the tangent space of the symmetric positive definite matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from eigenfeat._base.saved import fits
+from eigenfeat._base.speaking import warn_caller
+from eigenfeat._base.types import Floats
+from eigenfeat._base.unchanged import unchanged_on_error
+from eigenfeat._base.validation import show
+from eigenfeat.rows.estimator import BaseEstimator
+from eigenfeat.rows.row_weights import row_weights
+from eigenfeat.signals.epochs import (
+    epoch_blocks,
+    filter_bank,
+    read_epochs,
+    read_groups,
+    unit_power,
+)
+from eigenfeat.signals.means import (
+    MEANS,
+    geodesic,
+    inverse_root,
+    mean_covariance,
+    tangent_vectors,
+)
+
+__all__ = ["TangentSpace"]
+
+_Array = NDArray[np.float64]
+_FLAT = 1e-20  # of the largest power: a channel below it is flat
+_UNITS = 1e3  # channels whose amplitudes differ by more than that have different units
+
+
+class TangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Logarithms of epochs' covariances at their mean, as vectors for linear classifiers.
+
+    Epoch i with covariance C_i becomes ``log(G^(-1/2) C_i G^(-1/2))``, where G is the mean of the
+    covariances: the upper triangle row by row, off-diagonal entries times sqrt(2). The norm of the
+    vector is the affine-invariant distance of C_i and G, so that a linear model of these vectors
+    compares covariances regardless of how sources are mixed into channels.
+
+    Parameters
+    ----------
+    mean : {"riemannian", "log_euclidean", "euclidean"}, default="riemannian"
+        Mean of the covariances: the affine-invariant one, the exponential of the mean logarithm, or
+        the arithmetic mean.
+    shrinkage : {"auto", "oas", "ledoit_wolf"}, float in [0, 1] or None, default="auto"
+        Weight of the multiple of the identity that each covariance is shrunk to, in the span of the
+        channels. "auto" is "oas" for epochs and None for covariances.
+    input : {"epochs", "covariances"}, default="epochs"
+        Whether X has epochs (n, channels, times) or covariances (n, channels, channels).
+    align : {"session"} or None, default=None
+        "session" takes the mean of each session (`groups`) instead of one G for all, which removes
+        differences between recordings and persons.
+    bands : sequence of (low, high) or None, default=None
+        Pass bands: epochs are filtered to each, and features of all bands stand side by side.
+    sfreq : float or None, default=None
+        Samples per second, in the unit of `bands`.
+    normalize : bool, default=False
+        Whether each epoch is divided by its root mean square over channels and samples, so that
+        large artefacts count less. Total power is then no feature.
+    rank_tol : float in (0, 1), default=1e-8
+        The span of the channels leaves out directions in which the mean correlation matrix is below
+        this fraction of its largest eigenvalue (at least 1e-5 for float32). After an average
+        reference, or with ICA components removed, channels span fewer dimensions.
+    n_threads : int or None, default=None
+        Number of threads for the logarithms; None means all OpenMP threads.
+
+    Attributes
+    ----------
+    reference_ : (channels, channels) array, or (bands, channels, channels) with `bands`
+        G, zero outside the span. With `align`, the mean of the sessions' means.
+    basis_ : (channels, rank) array
+        Basis of the span, in whose coordinates ``basis_.T @ x`` covariances are taken: columns of
+        the identity if there are as many as varying channels, else orthonormal. Channels whose
+        amplitudes differ by more than a factor of 1000 are first divided by theirs.
+    rank_ : int
+    sessions_ : (s,) array
+        Names of the sessions of `fit`, with `align`.
+    session_means_ : (s, bands, rank, rank) array
+        Their mean covariances in the coordinates of `basis_`, with `align`.
+    n_channels_ : int
+
+    Raises
+    ------
+    ValueError
+        If epochs differ in shape, are complex or not finite; if a covariance is singular in the
+        span of the channels; if a session has one epoch; or if parameters are invalid.
+
+    Warns
+    -----
+    UserWarning
+        If channels are constant: they are left out.
+
+    See Also
+    --------
+    SpatialFilters : Few directions with a large ratio of powers.
+
+    Notes
+    -----
+    Logarithms are computed for several matrices at a time, one in each lane of a vector register.
+    With ``align="session"``, `transform` takes epochs without `groups` as one new session and
+    centres them by their own mean, for which it needs no labels; sessions of `fit` keep their
+    means. `groups` goes through pipelines by scikit-learn's metadata routing.
+
+    References
+    ----------
+    A. Barachant, S. Bonnet, M. Congedo and C. Jutten, "Multiclass brain-computer interface
+    classification by Riemannian geometry", IEEE Trans. Biomed. Eng. 59, 2012. P. Zanini et al.,
+    "Transfer learning: a Riemannian geometry framework with applications to brain-computer
+    interfaces", IEEE Trans. Biomed. Eng. 65, 2018 (alignment).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from eigenfeat import TangentSpace
+    >>> X = np.random.default_rng(0).standard_normal((40, 8, 100))
+    >>> TangentSpace().fit_transform(X).shape
+    (40, 36)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "mean": [StrOptions(set(MEANS))],
+        "shrinkage": [
+            StrOptions({"auto", "oas", "ledoit_wolf"}),
+            Interval(Real, 0, 1, closed="both"),
+            None,
+        ],
+        "input": [StrOptions({"epochs", "covariances"})],
+        "align": [StrOptions({"session"}), None],
+        "bands": ["array-like", None],
+        "sfreq": [Interval(Real, 0, None, closed="neither"), None],
+        "normalize": ["boolean"],
+        "rank_tol": [Interval(Real, 0, 1, closed="neither")],
+        "n_threads": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    _saved: ClassVar[dict[str, str]] = {
+        "n_channels_": "count",
+        "rank_": "count",
+        "basis_": "numbers c r",
+        "_lift": "numbers c r",
+        "_whitening": "numbers b r r",
+        "_weight": "number",
+        "sessions_": "labels s?",
+        "session_means_": "numbers s b r r?",
+        "_session_weights": "numbers s?",
+    }
+
+    n_channels_: int
+    rank_: int
+    basis_: _Array
+    reference_: _Array
+    sessions_: NDArray[Any]
+    session_means_: _Array
+    _lift: _Array
+    _whitening: _Array
+    _weight: float
+    _session_weights: _Array
+
+    def __init__(
+        self,
+        mean: str = "riemannian",
+        *,
+        shrinkage: str | float | None = "auto",
+        input: str = "epochs",
+        align: str | None = None,
+        bands: Sequence[tuple[float, float]] | None = None,
+        sfreq: float | None = None,
+        normalize: bool = False,
+        rank_tol: float = 1e-8,
+        n_threads: int | None = None,
+    ) -> None:
+        self.mean = mean
+        self.shrinkage = shrinkage
+        self.input = input
+        self.align = align
+        self.bands = bands
+        self.sfreq = sfreq
+        self.normalize = normalize
+        self.rank_tol = rank_tol
+        self.n_threads = n_threads
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: object = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> TangentSpace:
+        """Compute the mean covariance, or that of each session.
+
+        Parameters
+        ----------
+        X : (n, channels, times) or (n, channels, channels) array-like
+            Finite epochs, or covariances, as `input` says.
+        y : ignored
+        sample_weight : (n,) array-like, optional
+            Nonnegative weights of the epochs in the mean.
+        groups : (n,) array-like, optional
+            Sessions of the epochs, for ``align="session"``; None is one session.
+
+        Returns
+        -------
+        TangentSpace
+            The estimator itself. An error leaves it unchanged.
+        """
+        with unchanged_on_error(self):
+            self._take(X, sample_weight, groups, first=True)
+        return self
+
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: object = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> TangentSpace:
+        """Move the means towards those of a batch of epochs.
+
+        Means are weighted by the epochs on both sides: along the geodesic if `mean` is
+        "riemannian", which approximates the mean of all; exactly otherwise. The span of the
+        channels is that of the first batch, and power outside it is ignored.
+
+        Parameters
+        ----------
+        X, y, sample_weight, groups
+            As in `fit`.
+
+        Returns
+        -------
+        TangentSpace
+            The estimator itself. An error leaves it unchanged.
+        """
+        with unchanged_on_error(self):
+            self._take(X, sample_weight, groups, first=not hasattr(self, "basis_"))
+        return self
+
+    def fit_transform(
+        self,
+        X: ArrayLike,
+        y: object = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Floats:
+        """Fit, then transform the same epochs.
+
+        Parameters
+        ----------
+        X, y, sample_weight, groups
+            As in `fit`.
+
+        Returns
+        -------
+        (n, F) array
+            As `transform` does.
+        """
+        return self.fit(X, y, sample_weight, groups).transform(X, groups)
+
+    def transform(self, X: ArrayLike, groups: ArrayLike | None = None) -> Floats:
+        """Compute the vectors of epochs.
+
+        Parameters
+        ----------
+        X : (n, channels, times) or (n, channels, channels) array-like
+            Finite epochs of any length, or covariances, as `input` says.
+        groups : (n,) array-like, optional
+            Sessions of the epochs, for ``align="session"``. New sessions are centred by the mean of
+            their epochs here; None is one new session.
+
+        Returns
+        -------
+        (n, bands * rank (rank + 1) / 2) array of float32 or float64, as `X`
+        """
+        check_is_fitted(self, "basis_")
+        dtype, matrices = self._matrices(X, self.n_channels_)
+        reduced = self._reduced(matrices)
+        n_bands, n = reduced.shape[:2]
+        each = self.rank_ * (self.rank_ + 1) // 2
+        parts = self._whitenings(reduced, read_groups(groups, n))
+        if n_bands == len(parts) == 1:
+            vectors, _ = tangent_vectors(reduced[0], parts[0][1][0], self.n_threads)
+            return vectors.astype(dtype, copy=False)
+        out = np.empty((n, n_bands, each), dtype=dtype)
+        for rows, whitening in parts:
+            for band in range(n_bands):
+                vectors, _ = tangent_vectors(reduced[band, rows], whitening[band], self.n_threads)
+                out[rows, band] = vectors
+        return out.reshape(n, n_bands * each)
+
+    def _check_loaded(self) -> None:
+        known = all(
+            getattr(self, name, None) is not None for name in ("sessions_", "session_means_")
+        )
+        fits(self.align is None or known, "sessions_")
+        known = getattr(self, "_session_weights", None) is not None
+        fits(self.align is None or known, "_session_weights")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.three_d_array = True
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        n_bands = 1 if self.bands is None else len(self.bands)
+        return n_bands * self.rank_ * (self.rank_ + 1) // 2
+
+    def _shrinkage(self) -> str | float | None:
+        if isinstance(self.shrinkage, str) and self.shrinkage == "auto":
+            return "oas" if self.input == "epochs" else None
+        return self.shrinkage
+
+    def _matrices(self, X: Any, n_channels: int | None) -> tuple[Any, _Covariances]:
+        """Type of the features, and checked covariances with what shrinkage needs to know."""
+        if self.input == "covariances":
+            if self.bands is not None or self.normalize:
+                name = "bands" if self.bands is not None else "normalize"
+                raise ValueError(f"{name}: expected input='epochs', got covariances")
+            if isinstance(self._shrinkage(), str):
+                raise ValueError(
+                    f"shrinkage: expected a number or None for covariances, got {self.shrinkage!r}"
+                )
+            array = read_epochs(X, n_channels, "(n, channels, channels)")
+            return array.dtype, _given_covariances(array)
+        array = read_epochs(X, n_channels)
+        if self.normalize:
+            array = unit_power(array)
+        banks = filter_bank(array, self.bands, self.sfreq)
+        parts = [_covariances(filtered) for filtered in banks]
+        matrices = np.stack([part[0] for part in parts])
+        fourth = np.stack([part[1] for part in parts])
+        return array.dtype, _Covariances(matrices, fourth, array.shape[2])
+
+    def _take(
+        self, X: Any, sample_weight: ArrayLike | None, groups: ArrayLike | None, *, first: bool
+    ) -> None:
+        self._validate_params()
+        dtype, matrices = self._matrices(X, None if first else self.n_channels_)
+        n = matrices.values.shape[1]
+        weight = row_weights(sample_weight, n)
+        if not weight.any():
+            raise ValueError("sample_weight: expected a positive weight, got none")
+        sessions = read_groups(groups, n)
+        if first:
+            self.n_channels_ = matrices.values.shape[2]
+            self.basis_, self._lift = self._span(
+                matrices.values[:, weight > 0], dtype == np.float32
+            )
+            self.rank_ = self.basis_.shape[1]
+        reduced = self._reduced(matrices)
+        if self.align is not None:
+            self._take_sessions(reduced, weight, sessions, first=first)
+            means, share = self.session_means_, self._session_weights
+            mean = np.stack([self._mean(means[:, b], share) for b in range(len(reduced))])
+        else:
+            mean = np.stack([self._mean(matrix, weight) for matrix in reduced])
+            if not first:
+                mean = self._moved(self._inner(), self._weight, mean, float(weight.sum()))
+        self._weight = float(weight.sum()) + (0.0 if first else self._weight)
+        full = self._lift @ mean @ self._lift.T
+        self.reference_ = full[0] if self.bands is None else full
+        self._whitening = np.stack([inverse_root(matrix) for matrix in mean])
+
+    def _inner(self) -> _Array:
+        """The reference of each band in the coordinates of the basis."""
+        full = self.reference_.reshape(-1, self.n_channels_, self.n_channels_)
+        return np.asarray(self.basis_.T @ full @ self.basis_)
+
+    def _mean(self, matrices: _Array, weight: _Array) -> _Array:
+        positive = weight > 0
+        chosen = matrices if positive.all() else matrices[positive]
+        _check_positive(chosen, np.flatnonzero(positive))
+        return mean_covariance(chosen, weight[positive], self.mean, self.n_threads)
+
+    def _moved(self, old: _Array, old_weight: float, new: _Array, new_weight: float) -> _Array:
+        share = new_weight / (old_weight + new_weight)
+        return np.stack([geodesic(a, b, share, self.mean) for a, b in zip(old, new, strict=True)])
+
+    def _session_mean(self, reduced: _Array, weight: _Array, rows: Any, name: Any) -> _Array:
+        count = np.count_nonzero(weight[rows] > 0)
+        if count < 2:
+            raise ValueError(
+                f"groups: expected at least 2 epochs of each session, got {count} of {name}"
+            )
+        return np.stack([self._mean(matrix[rows], weight[rows]) for matrix in reduced])
+
+    def _take_sessions(
+        self, reduced: _Array, weight: _Array, sessions: NDArray[Any] | None, *, first: bool
+    ) -> None:
+        """Add the means of the batch's sessions, or move those that are there."""
+        if sessions is None:
+            sessions = np.zeros(len(weight), dtype=np.int64)
+        names = [] if first else list(self.sessions_)
+        means = [] if first else list(self.session_means_)
+        weights = [] if first else list(self._session_weights)
+        for name in np.unique(sessions):
+            rows = sessions == name
+            fresh = self._session_mean(reduced, weight, rows, show(name))
+            total = float(weight[rows].sum())
+            if name in names:
+                at = names.index(name)
+                means[at] = self._moved(means[at], weights[at], fresh, total)
+                weights[at] += total
+            else:
+                names.append(name)
+                means.append(fresh)
+                weights.append(total)
+        self.sessions_ = np.array(names)
+        self.session_means_ = np.stack(means)
+        self._session_weights = np.array(weights)
+
+    def _whitenings(
+        self, reduced: _Array, sessions: NDArray[Any] | None
+    ) -> list[tuple[Any, _Array]]:
+        """Epochs that share a reference, and its inverse roots (bands, rank, rank)."""
+        n = reduced.shape[1]
+        if self.align is None:
+            return [(slice(None), self._whitening)]
+        weight = np.ones(n)
+        names = [None] if sessions is None else list(np.unique(sessions))
+        parts: list[tuple[Any, _Array]] = []
+        for name in names:
+            rows = slice(None) if sessions is None else np.flatnonzero(sessions == name)
+            known = np.array([name is not None and label == name for label in self.sessions_])
+            if known.any():
+                means = self.session_means_[known.argmax()]
+            else:
+                text = "a new session" if name is None else show(name)
+                means = self._session_mean(reduced, weight, rows, text)
+            parts.append((rows, np.stack([inverse_root(matrix) for matrix in means])))
+        return parts
+
+    def _span(self, matrices: _Array, coarse: bool) -> tuple[_Array, _Array]:
+        """Basis of what the channels span, over all bands, and what leads back to channels."""
+        size = np.einsum("bncc->b", matrices)
+        if not (size > 0).all():
+            raise ValueError("X: expected channels that vary, got constant ones alone")
+        total = np.tensordot(1.0 / size, matrices.sum(axis=1), axes=1)
+        power = np.diag(total)
+        flat = np.flatnonzero(power <= _FLAT * power.max())
+        if len(flat):
+            warn_caller(f"X: constant channels are left out: {show(flat.tolist())}", UserWarning)
+        varying = np.setdiff1d(np.arange(len(power)), flat)
+        scale = np.sqrt(power[varying])
+        correlations = total[np.ix_(varying, varying)] / np.outer(scale, scale)
+        values = np.linalg.eigvalsh(correlations)
+        tol = max(self.rank_tol, 1e-5) if coarse else self.rank_tol
+        rank = int(np.count_nonzero(values > tol * values[-1]))
+        several_units = scale.max() > _UNITS * scale.min()
+        unit = scale if several_units else np.ones(len(varying))
+        basis = np.zeros((len(power), rank))
+        if rank == len(varying):
+            basis[varying, np.arange(rank)] = 1.0 / unit
+        else:
+            inside = total[np.ix_(varying, varying)] / np.outer(unit, unit)
+            vectors = np.linalg.eigh(inside)[1][:, len(varying) - rank :]
+            basis[varying] = vectors / unit[:, None]
+        square = np.ones(len(power))
+        square[varying] = unit**2
+        return basis, square[:, None] * basis
+
+    def _reduced(self, given: _Covariances) -> _Array:
+        """Covariances (bands, n, rank, rank) in the coordinates of the basis, shrunk."""
+        basis, n_bands = self.basis_, len(given.values)
+        shrinkage = self._shrinkage()
+        plain = np.array_equal(basis, np.eye(self.n_channels_))
+        if shrinkage is None and plain:
+            return given.values
+        out = np.empty((n_bands, given.values.shape[1], self.rank_, self.rank_))
+        for band in range(n_bands):
+            matrices = given.values[band]
+            if not plain:
+                matrices = basis.T @ matrices @ basis
+                matrices = (matrices + matrices.swapaxes(1, 2)) / 2
+            out[band] = matrices
+            if shrinkage is not None:
+                _shrink(out[band], shrinkage, given.fourth[band], given.n_times)
+        return out
+
+
+class _Covariances:
+    """Covariances (bands, n, c, c), and of each epoch the sum of |x_t|^4, and its length."""
+
+    def __init__(self, values: _Array, fourth: _Array, n_times: int) -> None:
+        self.values = values
+        self.fourth = fourth
+        self.n_times = n_times
+
+
+def _covariances(X: NDArray[Any]) -> tuple[_Array, _Array]:
+    """Covariances of epochs, divided by their length, and sums of |x_t|^4."""
+    n, channels, times = X.shape
+    out, fourth = np.empty((n, channels, channels)), np.empty(n)
+    for rows in epoch_blocks(X):
+        epochs = X[rows].astype(np.float64)
+        epochs -= epochs.mean(axis=2, keepdims=True)
+        np.matmul(epochs, epochs.swapaxes(1, 2), out=out[rows])
+        squares = np.einsum("nct,nct->nt", epochs, epochs)
+        fourth[rows] = np.einsum("nt,nt->n", squares, squares)
+    out /= times
+    return out, fourth
+
+
+def _given_covariances(array: NDArray[Any]) -> _Covariances:
+    if array.shape[1] != array.shape[2]:
+        raise ValueError(
+            f"X: expected covariances of shape (n, channels, channels), got shape {array.shape}"
+        )
+    matrices = array.astype(np.float64, copy=False)
+    if not np.array_equal(matrices, matrices.swapaxes(1, 2)):
+        gap = np.abs(matrices - matrices.swapaxes(1, 2)).max(axis=(1, 2))
+        tol = 64 * len(matrices[0]) * np.finfo(array.dtype).eps
+        odd = np.flatnonzero(gap > tol * np.abs(matrices).max(axis=(1, 2)))
+        if len(odd):
+            raise ValueError(
+                f"X: expected symmetric covariances, got a matrix that is not in epoch {odd[0]}"
+            )
+        matrices = (matrices + matrices.swapaxes(1, 2)) / 2
+    return _Covariances(matrices[None], np.zeros((1, len(matrices))), 0)
+
+
+def _shrink(C: _Array, shrinkage: str | float, fourth: _Array, n_times: int) -> None:
+    """Move each covariance (n, r, r) towards its mean variance times the identity, in place.
+
+    Chen, Wiesel, Eldar and Hero 2010 (23), for "oas"; Ledoit and Wolf 2004 (14).
+    """
+    r = C.shape[1]
+    mu = np.einsum("naa->n", C) / r
+    if isinstance(shrinkage, str):
+        squares = np.einsum("nab,nab->n", C, C)
+        spread = squares - r * mu**2  # of the eigenvalues, times r
+        if shrinkage == "oas":
+            top, bottom = squares / r**2 + mu**2, (n_times + 1.0) * spread / r**2
+        else:
+            top, bottom = (fourth / n_times - squares) / n_times, spread
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where(top < bottom, top / bottom, 1.0)
+        share = np.clip(share, 0.0, 1.0)
+    else:
+        share = np.full(len(C), float(shrinkage))
+    C *= (1.0 - share)[:, None, None]
+    C[:, np.arange(r), np.arange(r)] += (share * mu)[:, None]
+
+
+def _check_positive(C: _Array, numbers: NDArray[np.intp]) -> None:
+    bad = np.flatnonzero(~(np.einsum("naa->na", C) > 0).all(axis=1))
+    if len(bad):
+        raise ValueError(
+            "X: expected epochs that vary in the span of the channels, got a constant channel in "
+            f"epoch {numbers[bad[0]]}"
+        )

@@ -1,0 +1,113 @@
+"""Classes of 1, 2, 3 and 5 samples: every estimator works, or says what is too small."""
+
+from __future__ import annotations
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+from every_estimator import ESTIMATORS
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.exceptions import ConvergenceWarning
+
+import eigenfeat as ef
+from eigenfeat.gem.hidden import hidden_pairs
+from eigenfeat.incomplete import MinimumCostClassifier, ReliableClassifier, ReliableClassifierCV
+from eigenfeat.incomplete._series.folds import held_out
+
+SIZES = [(1, 20), (1, 1, 20), (2, 20), (2, 2), (3, 3), (5, 5), (1, 2, 3, 5), (1, 1, 320)]
+# The only errors: they name the class, or the parameter that asks for more.
+TOO_SMALL = (
+    r"y: expected two rows( or more)? of every class for .*, got one"
+    r"|validation_fraction: expected a part of the \d+ rows with one row or more of each of the"
+    r"|y: expected source rows of at least two classes|y: expected labels of the target among"
+    r"|classifier: expected one that can be fitted to the series outside a fold"
+    r"|number of samples must be more than the number"
+)
+OF_DOMAINS = ("TransferITML", "TransferLDG", "PooledPCA", "PooledFisher")
+
+
+def table(sizes):
+    rng = np.random.default_rng(5)
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    return rng.standard_normal((len(y), 4)) + y[:, None], y
+
+
+@pytest.mark.filterwarnings("ignore:n_neighbors. expected more than:RuntimeWarning")
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_every_estimator(name):
+    for sizes in SIZES:
+        X, y = table(sizes)
+        given = {"sample_domain": np.where(np.arange(len(y)) % 2, 1, -1)}
+        model, rows = ESTIMATORS[name](), np.abs(X) if "chi2" in name else X
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            try:
+                model.fit(rows, y, **given if name in OF_DOMAINS else {})
+            except ValueError as error:
+                text = str(error)
+                if re.search(TOO_SMALL, text) is None or "\n" in text:
+                    raise
+                continue
+            method = model.predict if hasattr(model, "predict") else model.transform
+            assert len(method(rows)) == len(y)
+
+
+def test_defaults_of_gem_with_one_class_of_many_rows():
+    """The trial of the scale draws no class of one row."""
+    X, y = table((1, 1, 330))
+    for model in (ef.GEM(), ef.GEMClassifier(), ef.FisherLDA()):
+        assert model.fit(X, y).n_features_in_ == 4
+
+
+def test_the_only_row_of_a_class_is_in_no_fold():
+    y = np.array([0, 1, 1, 2, 0, 3, 1])
+    folds = list(held_out(y, 3))
+    alone = np.isin(y, [2, 3])
+    assert not np.any([held[alone] for held in folds])
+    assert np.sum(folds, axis=0)[~alone].tolist() == [1] * 5
+    for held in folds:
+        assert set(y[~held]) == {0, 1, 2, 3}
+    assert list(held_out(np.arange(4), 3)) == []
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ReliableClassifier(LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")),
+        ReliableClassifierCV(),
+        MinimumCostClassifier(n_times=2),
+    ],
+)
+def test_early_classifiers_with_a_class_of_one_row(model):
+    """Without a warning for each of many fits."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 5)), np.zeros(60, dtype=int)
+    y[7] = 1
+    X[7] += 3
+    assert set(model.fit(X, y).classes_) == {0, 1}
+    if not isinstance(model, ReliableClassifier):
+        with pytest.raises(ValueError, match="y: expected a class of two rows or more"):
+            model.fit(X[:3], np.arange(3))
+
+
+@pytest.mark.parametrize("depth", [2, 3])
+def test_hidden_layers_of_few_rows_are_small(depth):
+    """Work grows with the cube of a layer's width: no more directions than rows."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((48, 13)), np.arange(48) % 12
+    model = ef.GEMClassifier(depth=depth).fit(X, y)
+    assert all(len(layer.offset) <= 48 for layer in model.layers_[:-1])
+    assert model.score(X, y) > 0.5
+    few = ef.GEMClassifier(depth=depth, hidden_directions=1).fit(X, y)
+    assert len(few.layers_[0].offset) == 132  # as asked for
+
+
+def test_how_many_hidden_directions():
+    assert hidden_pairs("auto", "auto", 3, 10_000, 50) == ("auto", 20)
+    assert hidden_pairs("auto", "auto", 3, 10_000, 4) == ("auto", 5)
+    assert hidden_pairs("auto", "auto", 3, 60, 50) == ("auto", 10)
+    assert hidden_pairs("auto", "auto", 12, 48, 13) == (("random_groups", 30), 1)
+    assert hidden_pairs("all", "auto", 12, 48, 13) == ("all", 1)
+    assert hidden_pairs("all", 7, 12, 48, 13) == ("all", 7)

@@ -1,0 +1,353 @@
+"""Masks, complex numbers, dates and labels of any type mean the same to every estimator."""
+
+from __future__ import annotations
+
+import datetime
+import importlib.util
+import inspect
+
+import numpy as np
+import pandas as pd
+import pytest
+from every_estimator import ESTIMATORS, X, Y, good_rows, new
+from sklearn.base import is_classifier, is_regressor
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.utils import get_tags
+
+import eigenfeat as ef
+from eigenfeat._base.labels import plain_labels
+from eigenfeat.incomplete import ReliableClassifier
+
+NAMES = [name for name in ESTIMATORS if "," not in name]
+METHODS = (
+    *("predict", "predict_proba", "decision_function", "transform", "predict_early"),
+    *("shifted", "decide", "waiting_saves"),
+)
+MASK = np.zeros(X.shape, dtype=bool)
+MASK[[4, 9, 30], [1, 2, 0]] = True
+
+
+def takes_missing(estimator):
+    return get_tags(estimator).input_tags.allow_nan
+
+
+def methods_of(estimator):
+    return [name for name in METHODS if hasattr(estimator, name)]
+
+
+def takes_labels(name):
+    estimator = ESTIMATORS[name]()
+    required = get_tags(estimator).target_tags.required
+    numbers = is_regressor(estimator) or name == "SlicedInverseRegression"
+    return (required or is_classifier(estimator)) and not numbers
+
+
+LABELLED = [name for name in NAMES if takes_labels(name)]
+
+
+# ---- masks ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", NAMES)
+def test_masked_entries_are_missing_or_refused(name):
+    rows = good_rows(name)
+    hidden = np.ma.masked_array(np.where(MASK, 1e6, rows), MASK)
+    holes = np.where(MASK, np.nan, rows)
+    estimator, more = new(name)
+    fitted = new(name)[0].fit(rows, Y, **more)
+    if takes_missing(estimator):
+        estimator.fit(hidden, Y, **more)
+        wanted = new(name)[0].fit(holes, Y, **more)
+        for method in methods_of(estimator):
+            if method in ("transform", "predict"):
+                found, right = (getattr(one, method)(rows) for one in (estimator, wanted))
+                np.testing.assert_array_equal(found, right)
+    else:
+        with pytest.raises(ValueError, match=r"^X: expected (no masked|complete).*row 4, column 1"):
+            estimator.fit(hidden, Y, **more)
+        for method in methods_of(fitted):
+            if method == "decide":  # incomplete rows are what it is for
+                assert np.array_equal(fitted.decide(hidden).label, fitted.decide(holes).label)
+                continue
+            with pytest.raises(ValueError, match=r"^X: expected .* row 4, column 1"):
+                getattr(fitted, method)(hidden)
+    shown = np.ma.masked_array(rows, np.zeros(rows.shape, dtype=bool))
+    for method in methods_of(fitted):
+        if method in ("transform", "predict"):
+            got, right = getattr(fitted, method)(shown), getattr(fitted, method)(rows)
+            np.testing.assert_array_equal(got, right)
+
+
+@pytest.mark.parametrize("name", LABELLED)
+def test_masked_labels_and_weights_are_refused(name):
+    estimator, more = new(name)
+    labels = np.ma.masked_array(Y, np.arange(len(Y)) == 8)
+    with pytest.raises(ValueError, match=r"^y: expected a label .* 1 missing value, .* row 8;"):
+        estimator.fit(good_rows(name), labels, **more)
+    weights = np.ma.masked_array(np.ones(len(Y)), np.arange(len(Y)) == 8)
+    if "sample_weight" in inspect.signature(estimator.fit).parameters:
+        text = (
+            r"^sample_weight: expected no masked entries, got 1 masked value, the first in row 8$"
+        )
+        with pytest.raises(ValueError, match=text):
+            estimator.fit(good_rows(name), Y, sample_weight=weights, **more)
+
+
+def test_masked_rows_in_lists_blocks_and_batches():
+    hidden = np.ma.masked_array(np.where(MASK, 1e6, X), MASK)
+    holes = np.where(MASK, np.nan, X)
+    wanted = ef.GEMClassifier().fit(holes, Y).predict_proba(X)
+    halves = [(hidden[:30], Y[:30]), (hidden[30:], Y[30:])]
+    for rows in (ef.ArrayBlocks(hidden, Y), ef.GeneratedBlocks(halves)):
+        found = ef.GEMClassifier().fit(rows).predict_proba(X)
+        np.testing.assert_allclose(found, wanted, atol=0.02)
+    np.testing.assert_array_equal(ef.GEMClassifier().fit(list(hidden), Y).predict_proba(X), wanted)
+    with pytest.raises(ValueError, match=r"^X: expected no masked entries, got 3 masked values"):
+        ef.ClassMoments().update(hidden, Y)
+    with pytest.raises(ValueError, match=r"^X: expected complete rows in partial_fit"):
+        ef.GEM().partial_fit(hidden, Y)
+    with pytest.raises(ValueError, match=r"^X: expected no masked entries"):
+        ef.SpatialFilters().fit(
+            np.ma.masked_array(X.reshape(15, 4, 4), MASK.reshape(15, 4, 4)), Y[:15]
+        )
+
+
+# ---- complex numbers and dates -------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", NAMES)
+def test_complex_rows_are_refused(name):
+    rows = good_rows(name)
+    frame = pd.DataFrame(rows, columns=list("abcd")).astype({"b": complex})
+    objects = rows.astype(object)
+    objects[3, 2] += 1j
+    estimator, more = new(name)
+    fitted = new(name)[0].fit(rows, Y, **more)
+    for bad in (rows + 1j, frame, objects, rows.astype(np.complex64).tolist()):
+        with pytest.raises(ValueError, match=r"^X: expected real numbers, got .*complex[^\n]*$"):
+            estimator.fit(bad, Y, **more)
+        for method in methods_of(fitted):
+            with pytest.raises(ValueError, match=r"^X: expected real numbers, got .*complex"):
+                getattr(fitted, method)(bad)
+
+
+def test_complex_epochs_labels_and_weights_are_refused():
+    epochs = X.reshape(15, 4, 4)
+    with pytest.raises(ValueError, match=r"^X: expected real numbers, got complex128"):
+        ef.SpatialFilters().fit(epochs + 1j, Y[:15])
+    fitted = ef.SpatialFilters().fit(epochs, Y[:15])
+    with pytest.raises(ValueError, match=r"^X: expected real numbers, got complex128"):
+        fitted.transform(epochs + 0j)
+    with pytest.raises(ValueError, match=r"^y: expected real numbers, got complex128 as labels"):
+        ef.GEMClassifier().fit(X, Y + 0j)
+    with pytest.raises(ValueError, match=r"^sample_weight: expected real numbers, got complex128"):
+        ef.ClassMoments().update(X, Y, np.ones(len(Y)) + 0j)
+
+
+DAYS = pd.date_range("2020-01-01", periods=len(Y))
+DATES = {
+    "dates": DAYS,
+    "zones": DAYS.tz_localize("UTC"),
+    "durations": DAYS - DAYS[0],
+    "periods": DAYS.to_period("D"),
+    "days": [day.date() for day in DAYS],
+}
+if importlib.util.find_spec("pyarrow"):
+    DATES["arrow"] = pd.array(DAYS, dtype="timestamp[us][pyarrow]")
+    DATES["arrow days"] = pd.array([day.date() for day in DAYS], dtype="date32[pyarrow]")
+
+
+@pytest.mark.parametrize("kind", DATES)
+@pytest.mark.parametrize("name", ["GEMClassifier", "LDG", "FisherLDA", "MulticlassSVM", "ECTS"])
+def test_columns_of_dates_are_named(name, kind):
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(when=DATES[kind])
+    for table in (frame, frame[["when"]]):
+        estimator, more = new(name)
+        with pytest.raises(ValueError, match=r"^X: expected numbers, got dates .*column 'when'"):
+            estimator.fit(table, Y, **more)
+
+
+def test_arrays_and_polars_columns_of_dates_are_refused():
+    polars = pytest.importorskip("polars")
+    days = DAYS.to_numpy()[:, None]
+    objects = np.array([datetime.date(2020, 1, 1 + i % 28) for i in range(len(Y))], dtype=object)
+    for bad in (days, days - days[:1], objects[:, None]):
+        with pytest.raises(ValueError, match=r"^X: expected numbers, got dates or times"):
+            ef.GEMClassifier().fit(bad, Y)
+    frame = polars.DataFrame({"a": X[:, 0], "when": objects.tolist()})
+    with pytest.raises(ValueError, match=r"^X: expected numbers, got dates .* column 'when'"):
+        ef.GEMClassifier().fit(frame, Y)
+
+
+# ---- labels --------------------------------------------------------------------------------------
+
+IDS = [1582218195625938945, 1582218195625938946, 1582218195625939945]
+HUGE = [11898508762506083287, 11898508762506083288, 11898508762506083289]
+
+
+def columns_of(values):
+    """The same labels in every type that holds them."""
+    pa = pytest.importorskip("pyarrow")
+    polars = pytest.importorskip("polars")
+    plain = [values[k] for k in Y]
+    whole, text = type(values[0]) is int, isinstance(values[0], str)
+    kind = pa.uint64() if whole and max(values) >= 2**63 else None
+    found = {
+        "list": plain,
+        "objects": np.array(plain, dtype=object),
+        "series": pd.Series(plain),
+        "series of objects": pd.Series(plain, dtype=object),
+        "categories": pd.Series(plain).astype("category"),
+        "index": pd.Index(plain),
+        "arrow": pa.array(plain, kind),
+        "chunks": pa.chunked_array([plain[:20], plain[20:]], kind),
+        "polars": polars.Series(plain),
+        "frame": pd.DataFrame({"y": plain})["y"],
+    }
+    if whole:
+        signed = max(values) < 2**63
+        found["nullable"] = pd.Series(plain, dtype="Int64" if signed else "UInt64")
+        found["extension"] = found["nullable"].array
+        found["arrow-backed"] = pd.Series(
+            plain, dtype="int64[pyarrow]" if signed else "uint64[pyarrow]"
+        )
+        found["unsigned"] = np.array(plain, dtype=np.uint64)
+    elif text:
+        found["nullable"] = pd.Series(plain, dtype="string")
+        found["arrow-backed"] = pd.Series(plain, dtype="string[pyarrow]")
+        if hasattr(np.dtypes, "StringDType"):
+            found["numpy strings"] = np.array(plain, dtype=np.dtypes.StringDType())
+        found["polars categories"] = polars.Series(plain, dtype=polars.Categorical)
+    else:
+        found["nullable"] = pd.Series(plain, dtype="boolean")
+        found["arrow-backed"] = pd.Series(plain, dtype="bool[pyarrow]")
+    return found
+
+
+LABELS = {
+    "whole": [0, 1, 2],
+    "ids": IDS,
+    "huge": HUGE,
+    "text": ["u", "v", "w"],
+    "boolean": [False, True, True],
+}
+
+
+@pytest.mark.parametrize("values", LABELS)
+def test_labels_of_every_type_keep_their_values(values):
+    for what, y in columns_of(LABELS[values]).items():
+        plain = plain_labels(y)
+        assert isinstance(plain, np.ndarray), what
+        assert plain.tolist() == [LABELS[values][k] for k in Y], what
+        kinds = {"whole": "iu", "ids": "iu", "huge": "u", "text": "OU", "boolean": "b"}[values]
+        assert plain.dtype.kind in kinds, what
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("values", ["ids", "huge", "text", "boolean"])
+@pytest.mark.parametrize("name", LABELLED)
+def test_every_estimator_takes_them(name, values):
+    if values == "boolean" and name == "ClassComponents":
+        return
+    rows, columns = good_rows(name), columns_of(LABELS[values])
+    for what in ("objects", "nullable", "arrow-backed", "polars", "categories"):
+        estimator, more = new(name)
+        estimator.fit(rows, columns[what], **more)
+        if hasattr(estimator, "classes_"):
+            wanted = sorted(set(LABELS[values]))
+            assert np.asarray(estimator.classes_).tolist() == wanted, what
+        if hasattr(estimator, "predict"):
+            assert set(estimator.predict(rows).tolist()) <= set(LABELS[values]), what
+
+
+GAPS = {
+    "Int64": lambda: pd.Series(Y, dtype="Int64").where(np.arange(len(Y)) % 50 != 7),
+    "boolean": lambda: pd.Series(Y > 0, dtype="boolean").where(np.arange(len(Y)) % 50 != 7),
+    "string": lambda: pd.Series(Y.astype(str), dtype="string").where(np.arange(len(Y)) % 50 != 7),
+    "category": lambda: pd.Series(Y).where(np.arange(len(Y)) % 50 != 7).astype("category"),
+    "float": lambda: np.where(np.arange(len(Y)) % 50 != 7, Y, np.nan),
+    "list": lambda: [None if i % 50 == 7 else str(k) for i, k in enumerate(Y)],
+    "mixed list": lambda: [float("nan") if i % 50 == 7 else str(k) for i, k in enumerate(Y)],
+    "dates": lambda: pd.Series(DAYS).where(np.arange(len(Y)) % 50 != 7),
+}
+if importlib.util.find_spec("pyarrow"):
+    GAPS["arrow"] = lambda: pd.Series(Y, dtype="int64[pyarrow]").where(np.arange(len(Y)) % 50 != 7)
+TWO = r"^y: expected a label for every row, got 2 missing values, the first in row 7; leave"
+
+
+@pytest.mark.parametrize("kind", GAPS)
+@pytest.mark.parametrize("name", ["GEMClassifier", "LDG", "MulticlassSVM", "FisherLDA", "ECTS"])
+def test_missing_labels_are_counted(name, kind):
+    estimator, more = new(name)
+    with pytest.raises(ValueError, match=TWO):
+        estimator.fit(X, GAPS[kind](), **more)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in GAPS if kind != "dates"])
+def test_missing_labels_are_counted_in_blocks_and_moments(kind):
+    y = GAPS[kind]()
+    with pytest.raises(ValueError, match=TWO):
+        ef.ClassMoments().update(X, y)
+    with pytest.raises(ValueError, match=TWO):
+        ef.GEMClassifier().fit(ef.ArrayBlocks(X, y))
+    parts = [(X[:5], y[:5]), (X[5:], y[5:].reset_index(drop=True) if hasattr(y, "loc") else y[5:])]
+    with pytest.raises(ValueError, match=TWO):
+        ef.GEMClassifier().fit(lambda: iter(parts))
+    for model in (ef.GEMClassifier(), ef.GEM()):
+        with pytest.raises(ValueError, match=r"^(events|y): expected a label .*in row 7; leave"):
+            model.fit(X, y) if isinstance(model, ef.GEM) else model.fit(X, Y, events=y)
+    with pytest.raises(ValueError, match=r"^y: expected a label .*in row 7; leave"):
+        ReliableClassifier(LinearDiscriminantAnalysis()).fit(
+            [x[: 4 - i % 2] for i, x in enumerate(X)], y
+        )
+
+
+@pytest.mark.parametrize("kind", [k for k in ("Int64", "string", "boolean", "arrow") if k in GAPS])
+def test_missing_labels_are_counted_in_dask_collections(kind):
+    da = pytest.importorskip("dask.array")
+    dd = pytest.importorskip("dask.dataframe")
+    from eigenfeat.distributed import DaskBlocks
+
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(kind=GAPS[kind]())
+    for blocks in (
+        lambda: DaskBlocks(dd.from_pandas(frame, npartitions=3), "kind"),
+        lambda: DaskBlocks(da.from_array(X, chunks=(20, 4)), frame["kind"]),
+        lambda: DaskBlocks(
+            dd.from_pandas(frame[list("abcd")], npartitions=3),
+            dd.from_pandas(frame["kind"], npartitions=3),
+        ),
+    ):
+        with pytest.raises(
+            ValueError, match=r"^y: expected a label .* the first in row 5?7; leave"
+        ):
+            ef.GEMClassifier().fit(blocks())
+    whole = frame.dropna()
+    made = DaskBlocks(dd.from_pandas(whole, npartitions=3), "kind")
+    found = ef.GEMClassifier().fit(made)
+    assert len(found.classes_) == (2 if kind == "boolean" else 3)
+    assert found.classes_.dtype.kind == {"boolean": "b", "string": "O"}.get(kind, "i")
+
+
+def test_labels_that_would_merge_are_refused():
+    for y, text in (
+        ([1, "1", 2] * 20, "a mixture of int, str"),
+        ([True, "True", False] * 20, "a mixture of bool, str"),
+        ([2**53 + 1, 0.5, 3] * 20, "a mixture of float, int"),
+        ([2**64, 1, 2] * 20, "at most 64 bits, got 18446744073709551616 in row 0"),
+        ([2**63, -1, 2] * 20, "at most 64 bits, got 9223372036854775808 in row 0"),
+    ):
+        for given in (y, np.array(y, dtype=object)):
+            with pytest.raises(ValueError, match=f"^y: expected .*{text}"):
+                ef.GEMClassifier().fit(X, given)
+            with pytest.raises(ValueError, match=f"^y: expected .*{text}"):
+                ef.ClassMoments().update(X, given)
+    assert plain_labels([1, 2.5, 3]).tolist() == [1.0, 2.5, 3.0]
+
+
+def test_blocks_of_signed_and_unsigned_labels():
+    blocks = [(X, np.array(IDS)[Y]), (X, np.array(HUGE, dtype=np.uint64)[Y])]
+    found = ef.GEMClassifier().fit(ef.GeneratedBlocks(blocks))
+    assert found.classes_.dtype == np.uint64
+    assert found.classes_.tolist() == IDS + HUGE

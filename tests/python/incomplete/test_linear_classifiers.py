@@ -1,0 +1,96 @@
+"""Every linear classifier of scikit-learn has discriminants that the rules can read."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.svm import SVC, LinearSVC, NuSVC
+from sklearn.utils import all_estimators
+
+from eigenfeat import MultinomialLogit
+from eigenfeat.incomplete import ReliableClassifier
+from eigenfeat.incomplete._classifiers.discriminants import Linear, discriminants_of
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # of scikit-learn, about convergence and names
+
+
+def problem(k, d=4):
+    rng = np.random.default_rng(k + 10 * d)
+    y = np.arange(20 * k) % k
+    X = np.abs(rng.standard_normal((len(y), d)))
+    X[np.arange(len(y)), y % d] += 3 + y // d
+    return X, np.array(["u", "v", "w", "x"])[y]
+
+
+def fitted(make, k, d=4):
+    X, y = problem(k, d)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return make().fit(X, y), X, y
+    except (IndexError, TypeError, ValueError):
+        return None  # such as a meta-estimator, which needs another
+
+
+def linear_classifiers():
+    found = {}
+    for name, make in all_estimators("classifier"):
+        model = fitted(make, 2) if not getattr(make, "_required_parameters", ()) else None
+        if model is not None and hasattr(model[0], "coef_"):
+            found[name] = make
+    found["SVC, linear"] = lambda: SVC(kernel="linear")
+    found["NuSVC, linear"] = lambda: NuSVC(kernel="linear", nu=0.2)
+    found["LinearSVC, joint"] = lambda: LinearSVC(multi_class="crammer_singer")
+    return found | {"MultinomialLogit": MultinomialLogit}
+
+
+MODELS = linear_classifiers()
+
+
+def test_there_are_as_many_as_expected():
+    assert {"RidgeClassifier", "RidgeClassifierCV", "LogisticRegression", "SGDClassifier"} <= set(
+        MODELS
+    )
+    assert {"LinearSVC", "Perceptron", "LinearDiscriminantAnalysis"} <= set(MODELS)
+
+
+@pytest.mark.parametrize("d", [1, 2, 5])
+@pytest.mark.parametrize("k", [2, 3, 4])
+@pytest.mark.parametrize("name", MODELS)
+def test_discriminants_are_read(name, k, d):
+    model, X, _ = fitted(MODELS[name], k, d)
+    if hasattr(model, "dual_coef_") and k > 2:
+        with pytest.raises(ValueError, match=r"^classifier: expected one with linear or quadratic"):
+            discriminants_of(model, X)  # one for each pair, which vote
+        return
+    found = discriminants_of(model, X)
+    assert isinstance(found, Linear)
+    assert found.slopes.shape == (k, d)
+    predicted = model.classes_[found.labels[found.scores(X).argmax(axis=1)]]
+    assert np.mean(predicted == model.predict(X)) > 0.98  # ties
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("name", MODELS)
+def test_reliable_classifiers_take_them(name, k):
+    if k > 2 and "SVC, linear" in name:
+        return
+    X, y = problem(k)
+    model = ReliableClassifier(MODELS[name](), correct=False).fit(X, y)
+    assert model.set_ == "pairwise"
+    decided = model.decide(np.where(np.arange(4) < 3, X, np.nan))
+    known = decided.decided if hasattr(decided, "decided") else np.ones(len(X), dtype=bool)
+    assert len(known) == len(X)
+    assert np.mean(model.predict(X) == model.classifier_.predict(X)) > 0.98
+
+
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_ridge_of_two_classes_without_an_intercept(d):
+    from sklearn.linear_model import RidgeClassifier
+
+    X, y = problem(2, d)
+    for options in ({}, {"fit_intercept": False}):
+        model = ReliableClassifier(RidgeClassifier(**options), set="pairwise").fit(X, y)
+        assert set(model.predict(X)) <= {"u", "v"}

@@ -1,0 +1,186 @@
+"""Columns and features without spread, relative to their size and to rounding, have no weight."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.preprocessing import StandardScaler
+
+import eigenfeat as ef
+from eigenfeat import CalibratedLeastSquares, GEMClassifier, MultinomialLogit
+from eigenfeat.linear.logit_problem import LogitProblem, Penalty
+from eigenfeat.rows.memory import MemoryRows
+
+MODELS = {
+    "columns": MultinomialLogit(),
+    "common": MultinomialLogit(ridge_scale="common"),
+    "l2": MultinomialLogit(penalty=0.0, l2=1.0),
+    "auto": MultinomialLogit("auto", temperature="auto"),
+    "gaussian": MultinomialLogit(solver="gaussian"),
+    "few rows": MultinomialLogit(gram_rows=3),
+    "least squares": CalibratedLeastSquares(),
+}
+
+
+def genes(n, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 20)) + 4.0
+    X[: n // 2, :3] += 2.5
+    return X, np.repeat(["a", "b"], n // 2)
+
+
+def constants():
+    """Columns that vary by rounding alone, as they are and after StandardScaler."""
+    rng = np.random.default_rng(4)
+    floor = np.full(80, np.log2(20))
+    parts = rng.choice([1.0, 1 - 2.0**-53, 1 + 2.0**-52], 80)
+    out = {"constant": floor, "total of parts": parts, "large": np.full(80, 1e9), "zero": 0 * floor}
+    for name in ("constant", "total of parts"):
+        out[f"{name}, standardised"] = StandardScaler().fit_transform(out[name][:, None])[:, 0]
+    return out
+
+
+@pytest.mark.parametrize("column", constants())
+@pytest.mark.parametrize("name", MODELS)
+def test_they_have_no_weight_and_no_part_in_others(name, column):
+    X, y = genes(80, 1)
+    X = StandardScaler().fit_transform(X)
+    given = np.insert(X, 10, constants()[column], axis=1)
+    model = MODELS[name].fit(given, y)
+    assert not model.coef_[:, 10].any()
+    rest = np.delete(model.coef_, 10, axis=1)
+    expected = MODELS[name].fit(X, y).coef_
+    assert_allclose(rest, expected, rtol=0, atol=5e-3 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("kind", [sp.csr_array, np.float32, ef.ArrayBlocks])
+def test_other_kinds_of_rows(kind):
+    X, y = genes(80, 1)
+    X[:, 10] = 0.1
+    if kind is ef.ArrayBlocks:
+        model = MultinomialLogit().fit(ef.ArrayBlocks(X, y, block_rows=7))
+    else:
+        model = MultinomialLogit().fit(X.astype(kind) if kind is np.float32 else kind(X), y)
+    assert not model.coef_[:, 10].any()
+    assert np.abs(model.coef_).max() < 100
+
+
+@pytest.mark.parametrize(
+    "model", [*MODELS.values(), GEMClassifier(include_input=True), GEMClassifier()]
+)
+def test_new_values_do_not_decide(model):
+    X, y = genes(80, 1)
+    T, t = genes(200, 2)
+    X[:, 10] = np.log2(20)
+    T[:, 10] = np.log2(20) + np.random.default_rng(3).exponential(size=200)
+    scaler = StandardScaler().fit(X)
+    found = model.fit(scaler.transform(X), y)
+    assert found.score(scaler.transform(T), t) > 0.85
+
+
+def test_without_an_intercept_ones_are_a_feature():
+    X, y = genes(80, 1)
+    free = {"tol": 1e-9, "max_iter": 2000}
+    model = MultinomialLogit(fit_intercept=False, **free).fit(np.insert(X, 0, 1.0, axis=1), y)
+    assert abs(model.coef_[0, 0]) > 0.1
+    residue = MultinomialLogit(fit_intercept=False).fit(np.insert(X, 0, 1e-16, axis=1), y)
+    assert residue.coef_[0, 0] == 0.0
+
+
+def test_small_units_are_no_rounding():
+    """A column of a small unit counts as much as in any other unit."""
+    X, y = genes(80, 1)
+    units = np.where(np.arange(20) == 1, 1e-20, 1.0)
+    free = {"tol": 1e-9, "max_iter": 1000}
+    known, other = (MultinomialLogit(**free).fit(rows, y).coef_ for rows in (X, X * units))
+    assert_allclose(other * units, known, rtol=0, atol=1e-4 * np.abs(known).max())
+
+
+def test_warm_starts_forget_them():
+    X, y = genes(80, 1)
+    model = MultinomialLogit(warm_start=True).fit(X, y)
+    assert model.coef_[0, 10] != 0.0
+    X[:, 10] = 3.0
+    assert model.fit(X, y).coef_[0, 10] == 0.0
+
+
+def test_flat_features_of_a_problem():
+    rng = np.random.default_rng(0)
+    noise = rng.standard_normal((60, 2))
+    X = np.column_stack(
+        [noise, np.full(60, 0.1), np.zeros(60), 1 + 2.0**-52 * np.sign(noise[:, 0])]
+    )
+    rows = MemoryRows.of(X, np.arange(60) % 2, None, 1)
+    assert_array_equal(LogitProblem(rows, constant=True).flat, [0, 0, 1, 1, 1, 0])
+    assert_array_equal(LogitProblem(rows, constant=False).flat, [0, 0, 0, 1, 0])
+    problem = LogitProblem(rows, constant=True)
+    solved = problem.metric(Penalty(0.03, 0.5, 0.0), 0.0, None).solve(np.ones((6, 2)), 1)
+    assert not solved[2:5].any()
+    assert solved[[0, 1, 5]].all()
+
+
+INDICATORS = [[1, 0, 0, 0, 0], [0, 0, 0, 1, 0], [0, 1, 0, 0, 0], [0, 0, 0, 0, 1], [0, 0, 0, 1, 0]]
+INDICATORS += [[1, 0, 0, 0, 0], [0, 1, 0, 0, 0], [0, 0, 0, 0, 0], [0, 0, 0, 1, 0]]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        GEMClassifier(),
+        GEMClassifier(penalty="auto", temperature=1.0),
+        GEMClassifier(expansion="shifted"),
+        GEMClassifier(include_input=True),
+        ef.GEMEnsemble(),
+    ],
+)
+def test_rare_categories_leave_folds_features_of_rounding(model):
+    X, y = np.array(INDICATORS, dtype=float), np.array([0, 0, 2, 2, 0, 2, 1, 1, 1])
+    assert np.isfinite(model.fit(X, y).predict_proba(X)).all()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_defaults_end_on_small_tables_of_indicators(seed):
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(6, 30)), int(rng.integers(2, 9))
+    X = (rng.random((n, d)) < rng.choice([0.05, 0.2, 0.5])).astype(float)
+    y = rng.integers(0, 3, n)
+    y[:4] = [0, 1, 0, 1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        for model in (GEMClassifier(), MultinomialLogit("auto", temperature="auto")):
+            try:
+                found = model.fit(X, y).predict_proba(X)
+            except ef.SingularDenominatorError:
+                continue
+            assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize("ridge_scale", ["columns", "common"])
+@pytest.mark.parametrize("l2", [0.0, 1.0])
+def test_columns_that_a_penalty_holds_down(ridge_scale, l2):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((90, 3)), np.arange(90) % 3
+    X[:, 0] += y
+    model = MultinomialLogit(l2=l2, ridge_scale=ridge_scale)
+    small = model.fit(X * [1, 1, 1e-22], y).predict_proba(X * [1, 1, 1e-22])
+    if l2 or ridge_scale == "common":
+        alone = model.fit(X[:, :2], y).predict_proba(X[:, :2])
+        assert_allclose(small, alone, rtol=0, atol=0.05)
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "gaussian"])
+@pytest.mark.parametrize(("unit", "what"), [(1e200, "overflow"), (1e-200, "vanish")])
+def test_values_whose_squares_do_not_fit(solver, unit, what):
+    X, y = genes(40, 1)
+    column = X[:, 7].copy()
+    X[:, 7] = unit * column
+    for model in (MultinomialLogit(solver=solver), CalibratedLeastSquares()):
+        with pytest.raises(ValueError, match=f"X: expected finite features .* {what} in feature 7"):
+            model.fit(X, y)
+    for fine in (1e140, 1e-140):
+        X[:, 7] = fine * column
+        assert MultinomialLogit(solver=solver).fit(X, y).score(X, y) > 0.9

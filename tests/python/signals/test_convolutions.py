@@ -1,0 +1,238 @@
+"""Convolution features: their definition in NumPy, beginnings, channels; the ridge's scores."""
+
+from __future__ import annotations
+
+import pickle
+from itertools import combinations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import LeaveOneOut, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from eigenfeat import ConvolutionClassifier, ConvolutionFeatures
+from eigenfeat.incomplete import MinimumCostClassifier
+
+TAPS = list(combinations(range(9), 3))
+
+
+def waves(rng, n=30, length=80, channels=None):
+    y = np.arange(n) % 2
+    clock = np.arange(length)
+    phase = rng.uniform(0, 6, (n, 1))
+    X = np.sin(clock * (0.5 + 0.15 * y[:, None]) + phase) + 0.3 * rng.standard_normal((n, length))
+    if channels is not None:
+        noise = rng.standard_normal((n, channels, length))
+        noise[:, channels - 1] = X
+        return noise, y
+    return X, y
+
+
+def outputs(model, x, place, kernel):
+    """The convolution of one series (channels, times), summed in the order that is promised."""
+    d = int(model.dilations_[place])
+    pair = 84 * place + kernel
+    some = model.channels_[model.channel_begin_[pair] : model.channel_begin_[pair + 1]]
+    total = None
+    for channel in some:
+        padded = np.concatenate([np.zeros(8 * d, x.dtype), x[channel]])
+        taps = [padded[j * d : j * d + x.shape[1]] for j in range(9)]
+        one = taps[0].copy()
+        for tap in taps[1:]:
+            one = one + tap
+        one = -one
+        for j in TAPS[kernel]:
+            one = one + (taps[j] + taps[j] + taps[j])
+        total = one if total is None else total + one
+    first = 4 * d if (place + kernel) % 2 == 0 else 8 * d
+    return total[first:]
+
+
+def reference(model, x):
+    """Features of one series, one threshold after the other."""
+    found, column = [], 0
+    for place, n in enumerate(model.thresholds_per_kernel_):
+        for kernel in range(84):
+            values = outputs(model, x, place, kernel)
+            for _ in range(n):
+                above = np.count_nonzero(values > model.thresholds_[column])
+                found.append(above / len(values) if len(values) else 0.0)
+                column += 1
+    return np.array(found)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("channels", [None, 3])
+@pytest.mark.parametrize("length", [9, 37, 150])
+def test_features_are_exactly_the_reference(rng, length, channels, dtype):
+    X, _ = waves(rng, 8, length, channels)
+    X = X.astype(dtype)
+    model = ConvolutionFeatures(84 * 11, random_state=0).fit(X)
+    features = model.transform(X)
+    assert features.dtype == dtype
+    assert features.shape == (8, 84 * 11) == (8, len(model.get_feature_names_out()))
+    for x, row in zip(X if channels else X[:, None], features, strict=True):
+        assert_array_equal(row, reference(model, x).astype(dtype))
+
+
+def test_thresholds_are_quantiles_of_training_outputs(rng):
+    X, _ = waves(rng, 1, 60)
+    model = ConvolutionFeatures(84 * 7, random_state=0).fit(X)
+    levels = (np.arange(1, 84 * 7 + 1) * (np.sqrt(5) + 1) / 2) % 1
+    column = 0
+    for place, n in enumerate(model.thresholds_per_kernel_):
+        for kernel in range(84):
+            part = slice(column, column + n)
+            expected = np.quantile(outputs(model, X, place, kernel), levels[part])
+            assert_allclose(model.thresholds_[part], expected, atol=1e-12)
+            column += n
+
+
+def test_dilations_are_those_of_the_paper(rng):
+    model = ConvolutionFeatures(random_state=0).fit(rng.standard_normal((3, 150)))
+    exponents = np.linspace(0, np.log2(149 / 8), 32)
+    assert model.dilations_.tolist() == sorted({int(2**e) for e in exponents})
+    assert model.thresholds_per_kernel_.sum() == 10000 // 84
+    assert model.dilations_[-1] * 8 <= 149
+
+
+@pytest.mark.parametrize("channels", [None, 4])
+def test_prefixes_are_the_series_cut_there(rng, channels):
+    X, _ = waves(rng, 9, 90, channels)
+    model = ConvolutionFeatures(84 * 20, random_state=0).fit(X)
+    times = [1, 4, 5, 9, 33, 64, 89, 90]
+    found = model.transform_prefixes(X, times)
+    assert found.shape == (9, 8, 84 * 20)
+    for k, t in enumerate(times):
+        assert_array_equal(found[:, k], model.transform(X[..., :t]))
+    assert_array_equal(found[:, 0], 0.0)  # no output yet
+    changed = X.copy()
+    changed[..., 64:] = 1e6
+    assert_array_equal(model.transform_prefixes(changed, times)[:, :6], found[:, :6])
+
+
+def test_series_of_several_lengths(rng):
+    X, _ = waves(rng, 6, 90, 2)
+    lengths = [90, 40, 70, 12, 90, 55]
+    some = [x[:, :t] for x, t in zip(X, lengths, strict=True)]
+    model = ConvolutionFeatures(840, random_state=0).fit(some)
+    features = model.transform(some)
+    for i, one in enumerate(some):
+        assert_array_equal(model.transform(one[None])[0], features[i])
+    cut = model.transform_prefixes(some, [30, 60])
+    assert_array_equal(cut[1, 1], features[1])
+    assert_array_equal(cut[3, 0], features[3])
+    flat = ConvolutionFeatures(84, random_state=0).fit([x[0] for x in some])
+    assert flat.n_channels_ == 1
+
+
+def test_threads_seeds_and_pickles(rng):
+    X, _ = waves(rng, 40, 200)
+    makers = [ConvolutionFeatures(random_state=3, n_threads=t) for t in (1, 2, 7)]
+    one, two, seven = (maker.fit_transform(X) for maker in makers)
+    assert_array_equal(one, two)
+    assert_array_equal(one, seven)
+    model = makers[0].fit(X)
+    assert_array_equal(pickle.loads(pickle.dumps(model)).transform(X), one)
+    assert_array_equal(clone(model).fit_transform(X), one)
+    other = ConvolutionFeatures(random_state=np.random.default_rng(0)).fit(X)
+    assert not np.array_equal(other.thresholds_, model.thresholds_)
+
+
+def test_short_and_constant_series(rng):
+    for X in (rng.standard_normal((5, 1)), rng.standard_normal((5, 4)), np.ones((5, 40))):
+        features = ConvolutionFeatures(168, random_state=0).fit_transform(X)
+        assert np.isfinite(features).all()
+    y = np.array([0, 1, 0, 1, 1])
+    blind = ConvolutionClassifier(168, random_state=0).fit(np.ones((5, 3)), y)
+    assert_array_equal(blind.predict(np.ones((2, 3))), [1, 1])
+
+
+@pytest.mark.parametrize("shape", [(24, 840), (200, 84)])  # fewer series than features, and more
+def test_leave_one_out_scores_are_those_of_refits(rng, shape):
+    n, width = shape
+    X, y = waves(rng, n, 50)
+    y = np.array(["a", "b", "c"])[np.arange(n) % 3]
+    model = ConvolutionClassifier(width, alphas=[3.0], random_state=0).fit(X, y)
+    features = model.features_.transform(X)
+    scaled = StandardScaler().fit_transform(features)
+    scaled[:, features.std(axis=0) < 1e-7] = 0.0
+    targets = np.where(y[:, None] == model.classes_, 1.0, -1.0)
+    expected = cross_val_predict(Ridge(alpha=3.0), scaled, targets, cv=LeaveOneOut())
+    assert_allclose(model.loo_scores_, expected, atol=1e-6)
+    ridge = Ridge(alpha=3.0).fit(scaled, targets)
+    assert_allclose(model.decision_function(X), ridge.predict(scaled), atol=1e-6)
+
+
+def test_classifier(rng):
+    X, y = waves(rng, 80, 100)
+    names = np.array(["slow", "fast"])[y]
+    model = ConvolutionClassifier(random_state=0).fit(X[:40], names[:40])
+    assert model.score(X[40:], names[40:]) > 0.95
+    probability = model.predict_proba(X[40:])
+    assert_allclose(probability.sum(axis=1), 1.0)
+    assert_array_equal(model.classes_[probability.argmax(axis=1)], model.predict(X[40:]))
+    assert model.decision_function(X).shape == (80,)
+    grid = ConvolutionClassifier(random_state=0).fit(X[:40].astype(np.float32), names[:40])
+    assert grid.score(X[40:].astype(np.float32), names[40:]) > 0.95
+    linear = make_pipeline(
+        ConvolutionFeatures(840, random_state=0), StandardScaler(), LogisticRegression()
+    )
+    assert linear.fit(X[:40], y[:40]).score(X[40:], y[40:]) > 0.95
+    channels, _ = waves(rng, 80, 100, 3)
+    several = ConvolutionClassifier(random_state=0).fit(channels[:40], y[:40])
+    assert several.score(channels[40:], y[40:]) > 0.9
+
+
+def test_early_decisions_with_convolutions(rng):
+    X, y = waves(rng, 60, 60)
+    early = MinimumCostClassifier(
+        ConvolutionClassifier(840, random_state=0), times=[12, 30, 60], n_folds=2, delay_cost=0.3
+    ).fit(X[:40], y[:40])
+    found = early.predict_early(X[40:])
+    assert np.mean(found.label == y[40:]) > 0.8
+    assert found.time.mean() < 60
+
+
+def bad(rng):
+    X, y = waves(rng, 12, 40)
+    hole = X.copy()
+    hole[2, 7] = np.nan
+    return {
+        "one dimension": (X[0], y, "X: expected series of shape"),
+        "hole": (hole, y, "X: expected finite numbers, got nan in series 2, channel 0, sample 7"),
+        "complex": (X + 1j, y, "X: expected real numbers, got complex128"),
+        "text": ([["a", "b"]] * 12, y, "X: expected an array of real numbers"),
+        "channels": ([np.ones((2, 9)), np.ones((3, 8))], y[:2], "expected 2 channels, got 3 of"),
+        "labels": (X, y[:5], r"y: expected 12 labels, one for each series, got shape \(5,\)"),
+        "one class": (X, np.zeros(12), "at least two classes"),
+    }
+
+
+@pytest.mark.parametrize("case", list(bad(np.random.default_rng(0))))
+def test_bad_series_are_named_and_nothing_is_lost(rng, case):
+    X, y, message = bad(rng)[case]
+    good, labels = waves(rng, 20, 40)
+    model = ConvolutionClassifier(84, random_state=0).fit(good, labels)
+    before = model.decision_function(good)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y)
+    assert_array_equal(model.decision_function(good), before)
+
+
+def test_bad_parameters(rng):
+    X, y = waves(rng, 20, 40)
+    model = ConvolutionFeatures(84, random_state=0).fit(X)
+    for times in ([], [5, 5], [0, 3], [1.5], [[2]]):
+        with pytest.raises(ValueError, match="times: expected ascending integers"):
+            model.transform_prefixes(X, times)
+    with pytest.raises(ValueError, match="X: expected 1 channels, got 2"):
+        model.transform(np.ones((3, 2, 40)))
+    with pytest.raises(ValueError, match="n_features"):
+        ConvolutionFeatures(83).fit(X)
+    with pytest.raises(ValueError, match="alphas: expected positive numbers"):
+        ConvolutionClassifier(84, alphas=[0.0]).fit(X, y)

@@ -1,0 +1,309 @@
+"""Common spatial patterns: their definition, degenerate recordings, streams and bad epochs."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.signal
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.pipeline import make_pipeline
+
+from eigenfeat import SpatialFilters
+
+
+def recording(rng, n=60, channels=8, times=100, k=3, strength=3.0):
+    """Epochs of mixed sources; in those of class c source c has more power."""
+    y = np.arange(n) % k
+    sources = rng.standard_normal((n, channels, times))
+    sources[np.arange(n), y] *= strength
+    mixing = rng.standard_normal((channels, channels))
+    return mixing @ sources, y, mixing
+
+
+def centred(X):
+    return X - X.mean(axis=2, keepdims=True)
+
+
+def class_covariance(X, y, c):
+    samples = np.hstack(list(centred(X)[y == c]))
+    return samples @ samples.T / samples.shape[1]
+
+
+def test_two_classes_are_csp_by_definition(rng):
+    X, y, _ = recording(rng, k=2)
+    model = SpatialFilters(n_filters=8, ridge=0.0).fit(X, y)
+    A, B = class_covariance(X, y, 0), class_covariance(X, y, 1)
+    values, vectors = scipy.linalg.eigh(A, A + B)
+    order = [7, 0, 6, 1, 5, 2, 4, 3]
+    assert_allclose(model.evals_, values[order])
+    signs = np.sign(np.sum(model.filters_ * vectors.T[order], axis=1))
+    assert_allclose(model.filters_, signs[:, None] * vectors.T[order], rtol=1e-6, atol=1e-9)
+    assert_allclose(model.patterns_, np.linalg.pinv(model.filters_).T, atol=1e-9)
+    assert_allclose(
+        np.einsum("fc,cd,fd->f", model.filters_, A, model.filters_), model.evals_, atol=1e-12
+    )
+    assert_array_equal(model.pairs_, [[0, 1]] * 8)
+    power = (centred(model.filters_ @ X) ** 2).mean(axis=2)
+    assert_allclose(model.transform(X), np.log(power))
+
+
+@pytest.mark.parametrize("covariance", ["concat", "epoch"])
+@pytest.mark.parametrize("pairs", ["one_vs_rest", "all"])
+def test_sources_are_found(rng, pairs, covariance):
+    X, y, mixing = recording(rng)
+    model = SpatialFilters(2, pairs=pairs, covariance=covariance).fit(X, y)
+    assert model.filters_.shape == model.patterns_.shape == (6, 8)
+    assert model.evals_.shape == (6,)
+    for f, pair in enumerate(model.pairs_.tolist()):
+        if model.evals_[f] > 0.5:  # where the class has most power
+            source = mixing[:, pair[0]]
+            cosine = source @ model.patterns_[f]
+            cosine /= np.linalg.norm(source) * np.linalg.norm(model.patterns_[f])
+            assert abs(cosine) > 0.97
+    new, labels, _ = X, y, None
+    whole = make_pipeline(clone(model), LinearDiscriminantAnalysis()).fit(new[:30], labels[:30])
+    assert whole.score(new[30:], labels[30:]) > 0.9
+    assert list(model.get_feature_names_out()[:2]) == ["spatialfilters0", "spatialfilters1"]
+
+
+def test_epochs_of_a_class_count_by_their_trace(rng):
+    X, y, _ = recording(rng, k=2)
+    model = SpatialFilters(8, covariance="epoch", ridge=0.0).fit(X, y)
+    louder = X * 10.0 ** rng.integers(-3, 4, len(X))[:, None, None]
+    other = SpatialFilters(8, covariance="epoch", ridge=0.0).fit(louder, y)
+    assert_allclose(other.evals_, model.evals_)
+    assert_allclose(np.abs(other.filters_), np.abs(model.filters_), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("ridge", [0.0, 0.01])
+@pytest.mark.parametrize("kind", ["average reference", "components removed"])
+def test_recordings_that_do_not_span_all_channels(rng, kind, ridge, dtype):
+    X, y, _ = recording(rng)
+    if kind == "average reference":
+        X, rank = X - X.mean(axis=1, keepdims=True), 7
+    else:
+        gone = np.linalg.qr(rng.standard_normal((8, 3)))[0]
+        X, rank = X - gone @ (gone.T @ X), 5
+    model = SpatialFilters(20, ridge=ridge).fit(X.astype(dtype), y)
+    assert model.rank_ == rank
+    assert len(model.filters_) == 3 * rank
+    features = model.transform(X.astype(dtype))
+    assert features.dtype == dtype
+    assert np.isfinite(features).all()
+    assert features.min() > -15  # no direction of rounding
+    if kind == "average reference":
+        assert_allclose(model.patterns_.sum(axis=1), 0.0, atol=1e-4 * model.patterns_.max())
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e-13, 1e9])
+def test_units_do_not_matter(rng, unit):
+    X, y, _ = recording(rng)
+    one, other = SpatialFilters().fit(X, y), SpatialFilters().fit(unit * X, y)
+    assert_allclose(other.evals_, one.evals_, rtol=1e-9)
+    assert_allclose(other.transform(unit * X), one.transform(X), atol=1e-7)
+
+
+def test_batches_and_weights_agree_with_all_at_once(rng):
+    X, y, _ = recording(rng)
+    weight = rng.integers(0, 3, len(X))
+    model = SpatialFilters().fit(X, y, weight)
+    stream = SpatialFilters()
+    for part in np.array_split(np.arange(len(X)), 7):
+        stream.partial_fit(X[part], y[part], classes=[0, 1, 2], sample_weight=weight[part])
+    repeated = SpatialFilters().fit(np.repeat(X, weight, 0), np.repeat(y, weight))
+    for other in (stream, repeated):
+        assert_allclose(other.evals_, model.evals_, rtol=1e-9)
+        assert_allclose(other.transform(X), model.transform(X), atol=1e-8)
+
+
+def test_batches_of_epochs_of_another_length(rng):
+    X, y, _ = recording(rng)
+    model = SpatialFilters().partial_fit(X, y).partial_fit(X[..., :50], y)
+    assert model.transform(X[..., :30]).shape == (60, 12)
+
+
+def test_labels_are_of_any_kind_and_threads_change_nothing(rng):
+    X, y, _ = recording(rng)
+    names = np.array(["left", "right", "feet"])[y]
+    one, two = (SpatialFilters(pairs="one_vs_rest", n_threads=t).fit(X, names) for t in (1, 2))
+    assert_array_equal(one.filters_, two.filters_)
+    assert SpatialFilters().fit(X, names).pairs_.tolist()[::4] == [
+        ["feet", "left"],
+        ["feet", "right"],
+        ["left", "right"],
+    ]
+    assert set(one.pairs_[:, 0]) == {"left", "right", "feet"}
+    assert set(one.pairs_[:, 1]) == {"rest"}
+
+
+def test_filtered_epochs(rng):
+    X, y, _ = recording(rng)
+    model = SpatialFilters(log=False).fit(X, y)
+    assert_allclose(model.transform(X), centred(model.apply(X)).__pow__(2).mean(axis=2))
+    assert np.isfinite(SpatialFilters().fit(X, y).transform(np.zeros((1, 8, 5)))).all()
+
+
+def bad(rng):
+    X, y, _ = recording(rng, 12)
+    hole = X.copy()
+    hole[3, 1, 7] = np.nan
+    ragged = [*X[:5], X[5][:, :80], *X[6:]]
+    held = np.empty(12, dtype=object)
+    for i, epoch in enumerate(ragged):
+        held[i] = epoch
+    return {
+        "two dimensions": (X[0], y, r"X: expected epochs of shape \(n, channels, times\)"),
+        "lengths": (ragged, y, r"epochs of one .* length, .*\(8, 100\) and, of epoch 5, \(8, 80\)"),
+        "object": (held, y, "of epoch 5"),
+        "constant": (np.ones_like(X), y, "X: expected channels that vary, got constant ones alone"),
+        "complex": (X + 1j, y, "X: expected real numbers, got complex128"),
+        "hole": (hole, y, "X: expected finite numbers, got nan in epoch 3, channel 1, sample 7"),
+        "labels": (X, y[:5], r"y: expected 12 labels, one per epoch, got shape \(5,\)"),
+        "one class": (X, np.zeros(12), "at least two classes"),
+        "text": ([["a"]], y, "X: expected"),
+        "none": (X[:0], y[:0], "X: expected"),
+    }
+
+
+@pytest.mark.parametrize("case", list(bad(np.random.default_rng(0))))
+def test_bad_epochs_are_named_and_nothing_is_lost(rng, case):
+    X, y, message = bad(rng)[case]
+    good, labels, _ = recording(rng)
+    model = SpatialFilters().fit(good, labels)
+    before = model.transform(good)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y)
+    assert_array_equal(model.transform(good), before)
+    assert_array_equal(model.partial_fit(good, labels).transform(good).shape, before.shape)
+
+
+def test_bad_parameters_and_other_channels(rng):
+    X, y, _ = recording(rng)
+    model = SpatialFilters().fit(X, y)
+    with pytest.raises(ValueError, match="X: expected 8 channels, got 7"):
+        model.transform(X[:, :7])
+    with pytest.raises(ValueError, match="X: expected 8 channels, got 7"):
+        model.partial_fit(X[:, :7], y)
+    with pytest.raises(ValueError, match="label"):
+        SpatialFilters().partial_fit(X, y, classes=[0, 1]).partial_fit(X, y)
+    for name, value in (("n_filters", 0), ("ridge", -1), ("rank_tol", 1.0), ("pairs", "some")):
+        with pytest.raises(ValueError, match=name):
+            SpatialFilters(**{name: value}).fit(X, y)
+
+
+def test_mne_takes_its_filters(rng):
+    mne = pytest.importorskip("mne", reason="mne is not installed")
+    X, y, _ = recording(rng, k=2)
+    ours = SpatialFilters(8, ridge=0.0).fit(X, y)
+    theirs = mne.decoding.CSP(n_components=8, component_order="alternate").fit(centred(X), y)
+    assert ours.filters_.shape == theirs.filters_.shape
+    apart = [np.sort(np.abs(model.evals_ - 0.5)) for model in (ours, theirs)]
+    assert_allclose(*apart, atol=1e-6)
+
+
+def test_real_motions_are_told_apart():
+    """BasicMotions, which aeon brings: a watch's six channels, the archive's own split."""
+    from bench.eeg import motions
+
+    folder = os.environ.get("EIGENFEAT_BASIC_MOTIONS")
+    if folder is None and find_spec("aeon") is None:
+        pytest.skip("aeon is not installed, and EIGENFEAT_BASIC_MOTIONS names no folder")
+    (X, y), (Z, z) = motions(None if folder is None else Path(folder))
+    assert X.shape == Z.shape == (40, 6, 100)
+    assert np.unique(y, return_counts=True)[1].tolist() == [10] * 4
+    lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+    model = make_pipeline(SpatialFilters(2), lda).fit(X, y)
+    assert model.score(Z, z) >= 0.9
+    apart = clone(lda).fit(X[..., 0], y).score(Z[..., 0], z)
+    assert model.score(Z, z) > apart
+    halves = SpatialFilters(2).partial_fit(X[::2], y[::2]).partial_fit(X[1::2], y[1::2])
+    assert_allclose(halves.transform(Z), model[0].transform(Z), atol=1e-8)
+
+
+def test_flat_channels_are_left_out_with_a_warning(rng):
+    X, y, _ = recording(rng)
+    flat = np.insert(X, [2, 5], 4.0, axis=1)
+    with pytest.warns(UserWarning, match=r"X: constant channels are left out: \[2, 6\]"):
+        model = SpatialFilters().fit(flat, y)
+    assert_allclose(model.filters_[:, [2, 6]], 0.0, atol=1e-12)
+    assert_allclose(model.evals_, SpatialFilters().fit(X, y).evals_)
+    assert model.rank_ == 8
+
+
+def test_bands_have_filters_of_their_own(rng):
+    X, y, _ = recording(rng, times=200)
+    bands = [(4.0, 12.0), (20.0, 30.0)]
+    model = SpatialFilters(2, bands=bands, sfreq=100.0).fit(X, y)
+    assert model.filter_bands_.tolist() == [0] * 6 + [1] * 6
+    features = model.transform(X)
+    for b, band in enumerate(bands):
+        sections = scipy.signal.butter(4, band, "bandpass", fs=100.0, output="sos")
+        filtered = scipy.signal.sosfiltfilt(sections, X)
+        alone = SpatialFilters(2).fit(filtered, y)
+        assert_allclose(features[:, 6 * b : 6 * b + 6], alone.transform(filtered), atol=1e-8)
+    assert model.apply(X).shape == (60, 12, 200)
+    halves = SpatialFilters(2, bands=bands, sfreq=100.0)
+    halves.partial_fit(X[::2], y[::2]).partial_fit(X[1::2], y[1::2])
+    assert_allclose(halves.evals_, model.evals_, rtol=1e-8)
+    with pytest.raises(ValueError, match="X: expected epochs of more than 27 samples"):
+        model.transform(X[:, :, :20])
+
+
+@pytest.mark.parametrize("reference", [False, True])
+def test_sessions_are_whitened_each_by_its_own_mean(rng, reference):
+    X, y, _ = recording(rng, n=120, k=2)
+    session = np.repeat(["a", "b", "c"], 40)
+    moved = X.copy()
+    for name in "abc":
+        gains = np.diag(rng.uniform(0.2, 5.0, 8))
+        moved[session == name] = gains @ X[session == name]
+    if reference:
+        moved -= moved.mean(axis=1, keepdims=True)
+    model = SpatialFilters(align="session").fit(moved, y, groups=session)
+    features = model.transform(moved, session)
+    assert_allclose(model.fit_transform(moved, y, groups=session), features, atol=0)
+    known = model.transform(moved[:2], session[:2])
+    assert_allclose(known, features[:2], atol=1e-9)
+    lda = LinearDiscriminantAnalysis().fit(features, y)
+    gains = np.diag(rng.uniform(0.2, 5.0, 8))
+    new = gains @ X[:40]
+    if reference:
+        new -= new.mean(axis=1, keepdims=True)
+    assert lda.score(model.transform(new), y[:40]) > 0.85
+    stream = SpatialFilters(align="session")
+    for name in "abc":
+        rows = session == name
+        stream.partial_fit(moved[rows], y[rows], groups=session[rows])
+    assert_allclose(stream.evals_, model.evals_, rtol=1e-8)
+    assert_array_equal(stream.sessions_, ["a", "b", "c"])
+    with pytest.raises(ValueError, match="at least 2 epochs of each session, got 1 of a new"):
+        model.transform(new[:1])
+    with pytest.raises(ValueError, match="at least 2 epochs of each session, got 1 of session 'b'"):
+        model.fit(moved[:41], y[:41], groups=session[:41])
+    assert_allclose(model.transform(moved, session), features, atol=0)
+
+
+def test_normalized_epochs_do_not_depend_on_their_size(rng):
+    X, y, _ = recording(rng)
+    loud = X * 10.0 ** rng.uniform(-2, 2, len(X))[:, None, None]
+    model = SpatialFilters(normalize=True).fit(X, y)
+    assert_allclose(model.transform(loud), model.transform(X), atol=1e-9)
+
+
+def test_mne_draws_its_patterns(rng):
+    mne = pytest.importorskip("mne", reason="mne is not installed")
+    X, y, _ = recording(rng)
+    names = ["Fz", "Cz", "Pz", "C3", "C4", "O1", "O2", "F3"]
+    info = mne.create_info(names, 100.0, "eeg").set_montage("standard_1020")
+    model = SpatialFilters(2).fit(X, y)
+    maps = mne.decoding.get_spatial_filter_from_estimator(model, info, patterns_method="haufe")
+    assert_array_equal(maps.patterns, model.patterns_)
+    assert model.plot_patterns(info, components=[0, 1], show=False).axes

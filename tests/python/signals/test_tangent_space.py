@@ -1,0 +1,400 @@
+"""Tangent space: its definition by scipy.linalg, means, invariance, spans, sessions, bad epochs."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import scipy.linalg
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.signal import butter, sosfiltfilt
+from sklearn.base import clone
+from sklearn.covariance import ledoit_wolf_shrinkage, oas
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+
+from eigenfeat import TangentSpace
+from eigenfeat._base.core import core
+
+
+def recording(rng, n=40, channels=6, times=80, strength=2.0):
+    """Epochs of mixed sources; in those of class c source c has more power."""
+    y = np.arange(n) % 2
+    sources = rng.standard_normal((n, channels, times))
+    sources[np.arange(n), y] *= strength
+    return rng.standard_normal((channels, channels)) @ sources, y
+
+
+def covariances(X):
+    X = X - X.mean(axis=2, keepdims=True)
+    return X @ X.swapaxes(1, 2) / X.shape[2]
+
+
+def vectors(matrices):
+    rows, columns = np.triu_indices(matrices.shape[1])
+    return matrices[:, rows, columns] * np.where(rows == columns, 1.0, np.sqrt(2.0))
+
+
+def logarithms(C):
+    with warnings.catch_warnings():  # SciPy says where it is less exact than it could be
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return np.array([scipy.linalg.logm(c).real for c in C])
+
+
+def tangent(C, G):
+    root = np.linalg.inv(scipy.linalg.sqrtm(G).real)
+    return vectors(logarithms(root @ C @ root))
+
+
+@pytest.mark.parametrize("r", [1, 2, 3, 7, 16, 33])
+def test_logarithms_agree_with_scipy(rng, r):
+    X = rng.standard_normal((19, r, 2 * r + 3))
+    C = X @ X.swapaxes(1, 2)
+    W = rng.standard_normal((r, r)) + 3 * np.eye(r)
+    got, extremes, status = core.tangent_vectors(C, W, 1)
+    inner = W.T @ C @ W
+    assert not status.any()
+    values = np.linalg.eigvalsh(inner)
+    tol = 1e-13 * r * (values[:, -1] / values[:, 0]).max()
+    assert_allclose(got, vectors(logarithms(inner)), atol=tol)
+    assert_allclose(extremes, values[:, [0, -1]], rtol=tol)
+
+
+@pytest.mark.parametrize("kind", ["diagonal", "multiple", "graded", "clustered", "tiny", "huge"])
+def test_logarithms_of_unusual_matrices(rng, kind):
+    r = 12
+    values = {
+        "diagonal": np.arange(1.0, r + 1),
+        "multiple": np.repeat([1.0, 4.0], r // 2),
+        "graded": np.logspace(0, 10, r),
+        "clustered": 1.0 + 1e-9 * np.arange(r),
+        "tiny": 1e-200 * np.arange(1.0, r + 1),
+        "huge": 1e200 * np.arange(1.0, r + 1),
+    }[kind]
+    Q = np.eye(r) if kind == "diagonal" else np.linalg.qr(rng.standard_normal((r, r)))[0]
+    C = np.array([(Q * values) @ Q.T] * 3 + [np.eye(r)])
+    got, _, status = core.tangent_vectors((C + C.swapaxes(1, 2)) / 2, np.eye(r), 1)
+    assert not status.any()
+    expected = vectors(((Q * np.log(values)) @ Q.T)[None])[0]
+    condition = values.max() / values.min()
+    assert_allclose(got[:3], np.tile(expected, (3, 1)), atol=1e-14 * r * max(condition, 500.0))
+    assert_array_equal(got[3], 0.0)
+
+
+def test_a_matrix_does_not_depend_on_its_neighbours(rng):
+    X = rng.standard_normal((37, 9, 20))
+    C = X @ X.swapaxes(1, 2)
+    whole = core.tangent_vectors(C, np.eye(9), 1)[0]
+    for i in (0, 5, 36):
+        assert_array_equal(core.tangent_vectors(C[i : i + 1], np.eye(9), 1)[0][0], whole[i])
+    many = np.tile(C, (80, 1, 1))
+    one, seven = (core.tangent_vectors(many, np.eye(9), t)[0] for t in (1, 7))
+    assert_array_equal(one, seven)
+    assert_array_equal(one[:37], whole)
+
+
+def test_matrices_that_are_not_positive_definite_have_a_status(rng):
+    bad = np.array([np.eye(3), np.diag([1.0, 1.0, 0.0]), -np.eye(3), np.diag([2.0, 1.0, -1e-3])])
+    got, _, status = core.tangent_vectors(bad, np.eye(3), 1)
+    assert_array_equal(status, [0, 1, 1, 1])
+    assert_array_equal(got[0], 0.0)
+    assert np.isnan(got[1:]).all()
+
+
+@pytest.mark.parametrize("mean", ["riemannian", "log_euclidean", "euclidean"])
+def test_features_by_definition(rng, mean):
+    X, _ = recording(rng)
+    model = TangentSpace(mean, shrinkage=None).fit(X)
+    C = covariances(X)
+    logs = logarithms(C)
+    if mean == "euclidean":
+        assert_allclose(model.reference_, C.mean(axis=0))
+    elif mean == "log_euclidean":
+        assert_allclose(model.reference_, scipy.linalg.expm(logs.mean(axis=0)), rtol=1e-9)
+    else:
+        at_mean = tangent(C, model.reference_).mean(axis=0)
+        assert_allclose(at_mean, 0.0, atol=1e-8)
+    assert_allclose(model.transform(X), tangent(C, model.reference_), atol=1e-10)
+    assert_allclose(model.transform(X), model.fit_transform(X), atol=0)
+    assert list(model.get_feature_names_out()[:2]) == ["tangentspace0", "tangentspace1"]
+
+
+def test_mean_of_two_is_the_middle_of_the_geodesic(rng):
+    A, B = (a @ a.T + np.eye(5) for a in rng.standard_normal((2, 5, 5)))
+    model = TangentSpace(input="covariances").fit(np.array([A, B]))
+    root = scipy.linalg.sqrtm(A).real
+    inverse = np.linalg.inv(root)
+    middle = root @ scipy.linalg.sqrtm(inverse @ B @ inverse).real @ root
+    assert_allclose(model.reference_, middle, rtol=1e-8)
+
+
+def test_mean_of_badly_conditioned_covariances_converges(rng):
+    X = np.logspace(-4, 4, 8)[:, None] * rng.standard_normal((30, 8, 20))
+    X = np.linalg.qr(rng.standard_normal((8, 8)))[0] @ X
+    C = X @ X.swapaxes(1, 2)
+    model = TangentSpace(input="covariances").fit(C)
+    assert np.linalg.norm(model.transform(C).mean(axis=0)) < 1e-6
+
+
+@pytest.mark.parametrize("mean", ["riemannian"])
+def test_distances_do_not_depend_on_the_mixing(rng, mean):
+    X, _ = recording(rng)
+    other = rng.standard_normal((6, 6)) @ X
+    kernels = []
+    for epochs in (X, other):
+        features = TangentSpace(mean, shrinkage=None).fit_transform(epochs)
+        kernels.append(features @ features.T)
+    assert_allclose(*kernels, atol=1e-7)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kind", ["average reference", "components removed"])
+def test_recordings_that_do_not_span_all_channels(rng, kind, dtype):
+    X, _ = recording(rng, channels=8)
+    if kind == "average reference":
+        keep = np.linalg.svd(np.eye(8) - 1 / 8)[0][:, :7]
+    else:
+        keep = np.linalg.qr(rng.standard_normal((8, 5)))[0]
+    X = (keep @ (keep.T @ X)).astype(dtype)
+    model = TangentSpace(shrinkage=None).fit(X)
+    assert model.rank_ == keep.shape[1]
+    features = model.transform(X)
+    assert features.dtype == dtype
+    assert features.shape == (40, model.rank_ * (model.rank_ + 1) // 2)
+    inside = TangentSpace(shrinkage=None).fit_transform(keep.T @ X.astype(np.float64))
+    scale = 1e-7 if dtype == np.float64 else 5e-3
+    ours = features.astype(np.float64)
+    assert_allclose(ours @ ours.T, inside @ inside.T, atol=scale)
+    assert TangentSpace().fit_transform(X).shape == features.shape  # shrunk inside the span
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e-13, 1e9])
+def test_units_do_not_matter(rng, unit):
+    X, _ = recording(rng)
+    features = TangentSpace().fit_transform(X)
+    assert_allclose(TangentSpace().fit_transform(unit * X), features, atol=1e-8)
+
+
+@pytest.mark.parametrize("rank", [6, 5])
+def test_channels_of_several_units(rng, rank):
+    units = np.array([1.0, 1e-6, 1e3, 1, 1, 1])[:, None]
+    X, _ = recording(rng)
+    if rank == 5:
+        X[:, 5] = X[:, 3] - X[:, 4]
+    model = TangentSpace(shrinkage=None).fit(units * X)
+    assert model.rank_ == rank
+    ours, plain = model.transform(units * X), TangentSpace(shrinkage=None).fit_transform(X)
+    assert_allclose(ours @ ours.T, plain @ plain.T, atol=1e-6)
+    reference = TangentSpace(shrinkage=None).fit(X).reference_
+    assert_allclose(model.reference_, units * reference * units.T, rtol=1e-6, atol=1e-9)
+    stream = TangentSpace("euclidean").partial_fit(units * X[:20]).partial_fit(units * X[20:])
+    assert np.isfinite(stream.transform(units * X)).all()
+
+
+def test_float32_is_close_and_stays_float32(rng):
+    X, _ = recording(rng)
+    features = TangentSpace().fit_transform(X.astype(np.float32))
+    assert features.dtype == np.float32
+    assert_allclose(features, TangentSpace().fit_transform(X), atol=1e-4)
+
+
+def test_shrinkage_is_that_of_scikit_learn(rng):
+    X, _ = recording(rng, n=12, times=30)
+    for name, weight in (
+        ("oas", lambda x: oas(x.T)[1]),
+        ("ledoit_wolf", lambda x: ledoit_wolf_shrinkage(x.T)),
+        (0.3, lambda x: 0.3),
+    ):
+        shrunk = []
+        for epoch, c in zip(X, covariances(X), strict=True):
+            share = weight(epoch)
+            shrunk.append((1 - share) * c + share * np.trace(c) / 6 * np.eye(6))
+        expected = TangentSpace(input="covariances").fit(np.array(shrunk))
+        model = TangentSpace(shrinkage=name).fit(X)
+        assert_allclose(model.reference_, expected.reference_, rtol=1e-8)
+    constant = np.zeros((3, 2, 50))
+    constant[:] = np.cos(np.arange(50) * np.pi)
+    constant[:, 1] = np.sin(np.arange(50) * np.pi / 2 + np.pi / 4) * np.sqrt(2)
+    assert np.isfinite(TangentSpace("euclidean").fit_transform(constant)).all()
+
+
+def test_flat_channels_are_left_out_with_a_warning(rng):
+    X, _ = recording(rng)
+    flat = np.insert(X, [2, 5], 3.0, axis=1)
+    with pytest.warns(UserWarning, match=r"X: constant channels are left out: \[2, 6\]"):
+        model = TangentSpace().fit(flat)
+    assert_allclose(model.transform(flat), TangentSpace().fit_transform(X), atol=1e-10)
+    assert model.rank_ == 6
+
+
+def test_bands_are_filtered_both_ways(rng):
+    X, _ = recording(rng, times=200)
+    bands = [(8.0, 12.0), (16.0, 24.0)]
+    features = TangentSpace(bands=bands, sfreq=100.0).fit_transform(X)
+    for b, band in enumerate(bands):
+        filtered = sosfiltfilt(butter(4, band, "bandpass", fs=100.0, output="sos"), X)
+        part = features[:, 21 * b : 21 * (b + 1)]
+        assert_allclose(part, TangentSpace().fit_transform(filtered), atol=1e-7)
+    model = TangentSpace(bands=bands, sfreq=100.0).fit(X)
+    assert model.reference_.shape == (2, 6, 6)
+    assert len(model.get_feature_names_out()) == features.shape[1] == 42
+
+
+def test_sessions_are_centred_each_by_its_own_mean(rng):
+    X, _ = recording(rng, n=120)
+    session = np.repeat(["a", "b", "c"], 40)
+    moved = X.copy()
+    for name in "abc":
+        moved[session == name] = rng.standard_normal((6, 6)) @ X[session == name]
+    model = TangentSpace(shrinkage=None, align="session").fit(moved, groups=session)
+    assert_array_equal(model.sessions_, ["a", "b", "c"])
+    features = model.transform(moved, session)
+    for name in "abc":
+        rows = session == name
+        alone = TangentSpace(shrinkage=None).fit_transform(moved[rows])
+        assert_allclose(features[rows], alone, atol=1e-7)
+    # a session of fit keeps its mean, a new one has its own
+    assert_allclose(model.transform(moved[:3], session[:3]), features[:3], atol=1e-10)
+    new = rng.standard_normal((6, 6)) @ X[:40]
+    assert_allclose(model.transform(new).mean(axis=0), 0.0, atol=1e-8)
+    assert_allclose(model.transform(new), model.transform(new, np.full(40, "d")), atol=0)
+    assert_allclose(model.fit_transform(moved, groups=session), features, atol=0)
+
+
+def test_alignment_helps_between_sessions(rng):
+    y = np.tile(np.arange(2), 60)
+    parts = []
+    for _ in range(3):
+        sources = rng.standard_normal((40, 6, 60))
+        sources[np.arange(40), y[:40]] *= 1.7
+        mixing = np.eye(6) + 0.35 * rng.standard_normal((6, 6))
+        parts.append(mixing @ sources)
+    X, session = np.concatenate(parts), np.repeat(np.arange(3), 40)
+    scores = {}
+    for align in (None, "session"):
+        hits = []
+        for new in range(3):
+            model = TangentSpace(align=align)
+            old = session != new
+            groups = None if align is None else session[old]
+            train = model.fit_transform(X[old], groups=groups)
+            logit = LogisticRegression().fit(train, y[old])
+            hits.append(logit.score(model.transform(X[~old]), y[~old]))
+        scores[align] = np.mean(hits)
+    assert scores["session"] > scores[None] - 0.02
+    assert scores["session"] > 0.8
+
+
+def test_batches(rng):
+    X, _ = recording(rng, n=60)
+    for mean in ("euclidean", "log_euclidean"):
+        stream = TangentSpace(mean)
+        for part in np.array_split(np.arange(60), 4):
+            stream.partial_fit(X[part])
+        assert_allclose(stream.reference_, TangentSpace(mean).fit(X).reference_, rtol=1e-9)
+    stream = TangentSpace()
+    for part in np.array_split(np.arange(60), 4):
+        stream.partial_fit(X[part])
+    at = tangent(stream.reference_[None], TangentSpace().fit(X).reference_)
+    assert np.linalg.norm(at) < 0.1  # close to the mean of all
+    aligned = TangentSpace("euclidean", align="session")
+    aligned.partial_fit(X[:20], groups=np.full(20, 7)).partial_fit(X[20:40], groups=np.full(20, 8))
+    aligned.partial_fit(X[40:], groups=np.full(20, 7))
+    both = np.concatenate([X[:20], X[40:]])
+    whole = TangentSpace("euclidean", align="session").fit(both, groups=np.full(40, 7))
+    assert_allclose(aligned.session_means_[0], whole.session_means_[0], rtol=1e-10)
+
+
+def test_weights_count_as_repetitions(rng):
+    X, _ = recording(rng)
+    weight = rng.integers(0, 3, len(X))
+    model = TangentSpace().fit(X, sample_weight=weight)
+    assert_allclose(
+        model.reference_, TangentSpace().fit(np.repeat(X, weight, axis=0)).reference_, rtol=1e-7
+    )
+
+
+def test_normalized_epochs_do_not_depend_on_their_size(rng):
+    X, _ = recording(rng)
+    loud = X * 10.0 ** rng.uniform(-2, 2, len(X))[:, None, None]
+    features = TangentSpace(normalize=True).fit_transform(X)
+    assert_allclose(TangentSpace(normalize=True).fit_transform(loud), features, atol=1e-9)
+
+
+def test_threads_pickles_and_pipelines(rng):
+    X, y = recording(rng, n=80)
+    one, two = (TangentSpace(n_threads=t).fit_transform(X) for t in (1, 2))
+    assert_array_equal(one, two)
+    model = TangentSpace().fit(X)
+    assert_array_equal(pickle.loads(pickle.dumps(model)).transform(X), model.transform(X))
+    pipeline = make_pipeline(clone(model), LogisticRegression())
+    assert cross_val_score(pipeline, X, y, cv=4).mean() > 0.9
+    assert not any(isinstance(v, dict) for v in vars(model).values())  # plain arrays
+
+
+def bad(rng):
+    X, _ = recording(rng, 12)
+    hole = X.copy()
+    hole[3, 1, 7] = np.nan
+    return {
+        "two dimensions": ({}, X[0], r"X: expected epochs of shape \(n, channels, times\)"),
+        "lengths": (
+            {},
+            [*X[:5], X[5][:, :70]],
+            r"one length, .*\(6, 80\) and, of epoch 5, ",
+        ),
+        "hole": ({}, hole, "X: expected finite numbers, got nan in epoch 3, channel 1, sample 7"),
+        "complex": ({}, X + 1j, "X: expected real numbers, got complex128"),
+        "constant": ({}, np.ones((4, 3, 9)), "X: expected channels that vary"),
+        "short": ({"shrinkage": None}, X[:, :, :4], "singular one of epoch 0; set shrinkage"),
+        "one epoch": ({"align": "session"}, X[:1], "at least 2 epochs of each session, got 1 of 0"),
+        "no covariances": ({"input": "covariances"}, X, r"\(n, channels, channels\), got shape"),
+        "asymmetric": (
+            {"input": "covariances"},
+            rng.standard_normal((4, 3, 3)),
+            "X: expected symmetric covariances",
+        ),
+        "shrinkage": (
+            {"input": "covariances", "shrinkage": "oas"},
+            X[:, :, :6],
+            "shrinkage: expect",
+        ),
+        "no rate": ({"bands": [(8, 12)]}, X, "sfreq: expected samples per second with bands"),
+        "band": ({"bands": [(12, 8)], "sfreq": 100}, X, r"bands: expected pairs 0 < low < high"),
+        "no pair": ({"bands": [3, 4], "sfreq": 100}, X, r"bands: expected pairs \(low, high\)"),
+        "too short": ({"bands": [(8, 12)], "sfreq": 100}, X[:, :, :20], "more than 27 samples"),
+        "mean": ({"mean": "median"}, X, "mean"),
+    }
+
+
+@pytest.mark.parametrize("case", list(bad(np.random.default_rng(0))))
+def test_bad_epochs_are_named_and_nothing_is_lost(rng, case):
+    parameters, X, message = bad(rng)[case]
+    good, _ = recording(rng)
+    model = TangentSpace().fit(good)
+    before = model.transform(good)
+    with pytest.raises(ValueError, match=message):
+        TangentSpace(**parameters).fit(X)
+    state = {name: value for name, value in vars(model).items() if name not in model.get_params()}
+    with pytest.raises(ValueError, match=message):
+        model.set_params(**parameters).fit(X)
+    model.set_params(**TangentSpace().get_params())
+    assert state.keys() == vars(model).keys() - model.get_params().keys()
+    assert_array_equal(model.transform(good), before)
+
+
+def test_other_channels_and_groups(rng):
+    X, _ = recording(rng)
+    model = TangentSpace(align="session").fit(X)
+    with pytest.raises(ValueError, match="X: expected 6 channels, got 5"):
+        model.transform(X[:, :5])
+    with pytest.raises(ValueError, match=r"groups: expected 40 sessions, .* shape \(3,\)"):
+        model.transform(X, [1, 2, 3])
+    with pytest.raises(ValueError, match="at least 2 epochs of each session, got 1 of a new"):
+        model.transform(X[:1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert model.transform(X[:1], [0]).shape == (1, 21)  # the session of fit
