@@ -40,7 +40,7 @@ RANKS = tuple(
         "tables models distributed plotting",
         "demo report",
         "cli",
-        "__main__ __init__",
+        "__main__ __init__ exceptions",
     )
 )
 RANK_OF = {folder: rank for rank, folders in enumerate(RANKS) for folder in folders}
