@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.saved import fits
 from eigenfeat._base.types import ClassWeight, Floats, Pairs, RandomState, Rows
-from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST
 from eigenfeat.gem.gem import GEM
 from eigenfeat.gem.pool import check_pool, pooled_scores
@@ -22,8 +21,8 @@ from eigenfeat.gem.steps import ClassifierSteps, with_gaps
 from eigenfeat.gem.views import VIEWS
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.linear.logit_steps import PENALTY
-from eigenfeat.rows.callbacks import with_steps
 from eigenfeat.rows.completion import complete
+from eigenfeat.rows.estimator import unchanged_on_error, with_steps
 from eigenfeat.rows.out_of_core import over_blocks
 
 if TYPE_CHECKING:
