@@ -101,7 +101,7 @@ if Path(__file__).with_name("_build").joinpath("static", "mathjax").is_dir():
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 # Pages without pages below them have nothing to show at the side.
-html_sidebars = {page: [] for page in ("quick_start", "benchmarks", "scaling", "early_reliability")}
+html_sidebars = {page: [] for page in ("quick_start", "benchmarks", "scaling")}
 html_theme_options = {
     "logo": {"text": "eigenfeat"},
     "show_prev_next": False,
