@@ -134,7 +134,7 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, OfMomentsOfClasses):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from eigenfeat import QuadraticDiscriminant
+    >>> from eigenfeat.rayleigh import QuadraticDiscriminant
     >>> X, y = load_iris(return_X_y=True)
     >>> QuadraticDiscriminant().fit(X, y).score(X, y) > 0.95
     True
