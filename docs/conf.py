@@ -119,5 +119,11 @@ def skip_routing(app, what, name, obj, skip, options):
     return True if generated or name == "get_metadata_routing" else skip
 
 
+def without_foreign_links(app, what, name, obj, options, lines):
+    """Drop the links of inherited docstrings to labels of scikit-learn's own site."""
+    lines[:] = [line for line in lines if ":ref:`" not in line or "eigenfeat" in line]
+
+
 def setup(app):
     app.connect("autodoc-skip-member", skip_routing)
+    app.connect("autodoc-process-docstring", without_foreign_links)
