@@ -134,7 +134,10 @@ def test_rows_that_correct_do_not_choose(rng):
     assert_array_equal(again.completion_.means_, model.completion_.means_)
 
 
-@pytest.mark.parametrize(("held_out", "rule"), [(0.6, "pairwise"), (None, "pairwise")])
+@pytest.mark.parametrize(
+    ("held_out", "rule"),
+    [(0.6, "pairwise"), pytest.param(None, "pairwise", marks=pytest.mark.long)],
+)
 def test_the_promise_survives_the_choice(held_out, rule):
     """Many candidates, so that the best of their bounds would be too large."""
     given = [GaussianCompletion(shrinkage=share) for share in (0.0, 0.3, 0.6, 0.9, 1.0)]

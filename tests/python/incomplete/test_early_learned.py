@@ -54,7 +54,7 @@ def test_thresholds_are_ranks():
     assert Thresholds(np.empty(0), 0.9).threshold(0.5) == 1.0
 
 
-@pytest.mark.parametrize("tau", [0.8, 0.95])
+@pytest.mark.parametrize("tau", [0.8, pytest.param(0.95, marks=pytest.mark.long)])
 def test_with_a_confidence_it_is_kept_that_often(tau):
     """Over training sets; folds' models are a little worse than the one on all rows."""
     kept, early, runs = 0, [], 25
