@@ -22,7 +22,7 @@ BEFORE = ("LDA, box, raw", "LDA, quadratic, raw")
 NOW = "LDA, pairwise, raw"
 OLDER = (
     "† was measured by an earlier version, in which corrected rules were tried 40 times, and not "
-    "at `looks_`. It was not measured again.\n"
+    "at `decision_times_`. It was not measured again.\n"
 )
 
 
@@ -46,7 +46,8 @@ def main() -> None:
         "(benchmarks.md#whether-early-decisions-are-final-as-often-as-is-promised) summarise it. "
         "Models are fitted to the official training part and tried on rows of the test part. "
         "Raw rules (`correct=False`) are tried at equally spaced times. Corrected "
-        "rules (with confidence 0.9, the default) are tried at `looks_`, at most 48 times.\n",
+        "rules (with confidence 0.9, the default) are tried at `decision_times_`, at most 48 "
+        "times.\n",
         "In the tables by rule, each cell has the share of early labels that are those of the "
         "complete series, ± the standard error of a binomial share at tau, and the mean time of "
         "decision as a share of the series. A share is **bold** if it is below tau by more than "
