@@ -15,7 +15,8 @@ import dask.array as da
 import numpy as np
 from dask.distributed import Client, LocalCluster, default_client, wait
 
-from eigenfeat import ArrayBlocks, ClassMoments, GEMClassifier, distributed
+from eigenfeat import ClassMoments, GEMClassifier, distributed
+from eigenfeat.rows import ArrayBlocks
 from timing import Contender, alternate, print_table
 
 OURS = "Dask"

@@ -40,7 +40,7 @@ RANKS = tuple(
         "tables models distributed plotting",
         "demo report",
         "cli",
-        "__main__ __init__",
+        "__main__ __init__ exceptions",
     )
 )
 RANK_OF = {folder: rank for rank, folders in enumerate(RANKS) for folder in folders}
@@ -54,10 +54,11 @@ INNER_RANKS = {
 
 # Libraries besides the standard one: from which rank on, and those that are imported in functions.
 LIBRARIES = {"numpy": "_base", "joblib": "_base", "scipy": "pencils", "sklearn": "rows"}
+LIBRARIES |= {"click": "cli"}
 LAZY = {
     **{"rich": "_base", "threadpoolctl": "_base", "scipy": "_base"},
     **{"matplotlib": "plotting", "dask": "tables", "distributed": "tables", "pandas": "tables"},
-    **{"pyarrow": "tables", "onnx": "models", "skops": "models", "shtab": "cli"},
+    **{"pyarrow": "tables", "onnx": "models", "skops": "models"},
     **{"mne": "signals"},
 }
 # Files that stand by themselves: what they alone may import, and nobody imports them.

@@ -10,8 +10,9 @@ from dask_support import WORKERS, killing, lazy_problem, slowly, small_cluster, 
 from numpy.testing import assert_allclose, assert_array_equal
 
 import eigenfeat
-from eigenfeat import ClassMoments, distributed, pair_directions
+from eigenfeat import ClassMoments, distributed
 from eigenfeat.distributed import DaskBlocks, pencils
+from eigenfeat.pencils import pair_directions
 from eigenfeat.rows import reductions
 
 da = pytest.importorskip("dask.array", reason="needs the extra 'dask'")

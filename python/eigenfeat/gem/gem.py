@@ -62,7 +62,8 @@ class GEM(Speaks, NamedFeatures, FittedDirections, LazySolution, TransformerMixi
     ridge : float >= 0, "auto" or None, default=None
         Multiple of a denominator's mean eigenvalue that is added to its diagonal. 0 needs more
         independent rows than columns in every class. "auto": between .03 and 1 by each class's
-        spectrum, see :func:`eigenfeat.pair_directions`. None: .2; .2 d / n_c with "randomized".
+        spectrum, see :func:`eigenfeat.pencils.pair_directions`. None: .2; .2 d / n_c with
+        "randomized".
     n_directions : int >= 1 or "auto", default="auto"
         Maximum number of directions to keep for a pair. "auto": 10; with more than 300 pairs 3,000
         divided by their number, at least 3; with more than 3,000 pairs, and of random groups, 1.
@@ -117,7 +118,7 @@ class GEM(Speaks, NamedFeatures, FittedDirections, LazySolution, TransformerMixi
         Eigenvalues, descending within a pair.
     pairs_ : (F, 2) array
         Numerator and denominator label of each direction. Groups of classes have names (str):
-        labels, "rest", or nodes of the tree, see :func:`eigenfeat.class_tree`.
+        labels, "rest", or nodes of the tree, see :func:`eigenfeat.pencils.class_tree`.
     ranks_ : (F,) array
         Rank of each direction within its pair, from 0.
     classes_ : (k,) array

@@ -105,7 +105,7 @@ class GEMPatches(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
-    >>> from eigenfeat import GEMPatches
+    >>> from eigenfeat.gem import GEMPatches
     >>> digits = load_digits()
     >>> patches = GEMPatches(patch_size=4, pool=2)
     >>> model = make_pipeline(patches, StandardScaler(), LogisticRegression(max_iter=1000))

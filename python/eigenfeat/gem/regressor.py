@@ -49,7 +49,8 @@ class GEMRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     n_contractions : int >= 1, default=5
         Maximum number of contractions of a target with several outputs.
     contraction : {"supervised", "random"}, default="supervised"
-        Contractions: those of :func:`eigenfeat.supervised_contractions`, or random unit vectors.
+        Contractions: those of :func:`eigenfeat.rows.supervised_contractions`, or random unit
+        vectors.
     ridge : float >= 0 or "auto", default="auto"
         As in :class:`GEM`, whose default is 0.2; targets are smooth, and columns usually few.
     threshold, pairs, scale

@@ -92,7 +92,7 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     Examples
     --------
     >>> import numpy as np
-    >>> from eigenfeat import ConvolutionFeatures
+    >>> from eigenfeat.signals import ConvolutionFeatures
     >>> X = np.random.default_rng(0).standard_normal((20, 100))
     >>> ConvolutionFeatures(840, random_state=0).fit_transform(X).shape
     (20, 840)
@@ -345,7 +345,7 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from eigenfeat import ConvolutionClassifier
+    >>> from eigenfeat.signals import ConvolutionClassifier
     >>> rng = np.random.default_rng(0)
     >>> y = np.arange(40) % 2
     >>> clock = np.arange(60)

@@ -105,13 +105,13 @@ def test_blocks_and_moments_refuse_them(fault):
     with pytest.raises(ValueError, match=text):
         ef.ClassMoments().update(broken(fault), Y)
     with pytest.raises(ValueError, match=text):
-        ef.ArrayBlocks(broken(fault), Y)
+        ef.rows.ArrayBlocks(broken(fault), Y)
     for model in (ef.GEMClassifier(), ef.GEM(), ef.MultinomialLogit()):
         with pytest.raises(ValueError, match=text):
             model.fit(lambda: iter([(good, Y), (broken(fault), Y)]))
     fitted = ef.GEMClassifier().fit(good, Y)
     with pytest.raises(ValueError, match=text):
-        list(fitted.predict(ef.GeneratedBlocks([broken(fault)])))
+        list(fitted.predict(ef.rows.GeneratedBlocks([broken(fault)])))
 
 
 def test_other_formats():

@@ -42,7 +42,8 @@ def moments():
 
 def pairs():
     accumulated = ef.ClassMoments().update(X, y, n_threads=2)
-    return digest(ef.pair_directions(accumulated, ridge=0.1, n_directions=3, n_threads=2).vectors)
+    found = ef.pencils.pair_directions(accumulated, ridge=0.1, n_directions=3, n_threads=2)
+    return digest(found.vectors)
 
 def gem():
     return digest(ef.GEM(n_directions=3, n_threads=2).fit(X, y).transform(X))

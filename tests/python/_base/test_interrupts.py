@@ -32,7 +32,7 @@ def send():
     os.kill(os.getpid(), signal.SIGINT)
 
 def pairs(n_threads=THREADS):
-    return ef.pair_directions(moments, "all", ridge=0.5, solver="full", n_threads=n_threads)
+    return ef.pencils.pair_directions(moments, "all", ridge=0.5, solver="full", n_threads=n_threads)
 
 def unchanged():
     return before == (moments.covariance(3).tobytes(), moments.weight(3))
@@ -65,7 +65,7 @@ try:
     pairs()
 except KeyboardInterrupt:
     print(time.perf_counter() - sent[0], unchanged())
-first = ef.pair_directions(ef.ClassMoments().update(X, y % 3), n_threads=THREADS)
+first = ef.pencils.pair_directions(ef.ClassMoments().update(X, y % 3), n_threads=THREADS)
 assert first.eigenvalues.size
 """.replace("THREADS", str(threads))
     seconds, same = run(code, threads)
@@ -119,7 +119,7 @@ ended = []
 signal.signal(signal.SIGINT, lambda *_: ended.append(time.perf_counter()))
 threading.Timer(0.1, send).start()
 start = time.perf_counter()
-found = ef.pair_directions(few, "all", ridge=0.5, solver="full", n_threads=2)
+found = ef.pencils.pair_directions(few, "all", ridge=0.5, solver="full", n_threads=2)
 assert np.isfinite(found.eigenvalues).all()
 while not ended: time.sleep(0.01)
 print(len(ended))
@@ -132,7 +132,7 @@ def test_another_thread_is_not_interrupted():
 found = []
 few = ef.ClassMoments().update(X, y % 12)
 def compute(): found.append(
-    ef.pair_directions(few, "all", ridge=0.5, solver="full", n_threads=2).vectors.tobytes())
+    ef.pencils.pair_directions(few, "all", ridge=0.5, solver="full", n_threads=2).vectors.tobytes())
 compute()
 worker = threading.Thread(target=compute)
 worker.start()

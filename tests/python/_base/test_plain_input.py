@@ -99,7 +99,7 @@ def test_masked_rows_in_lists_blocks_and_batches():
     holes = np.where(MASK, np.nan, X)
     wanted = ef.GEMClassifier().fit(holes, Y).predict_proba(X)
     halves = [(hidden[:30], Y[:30]), (hidden[30:], Y[30:])]
-    for rows in (ef.ArrayBlocks(hidden, Y), ef.GeneratedBlocks(halves)):
+    for rows in (ef.rows.ArrayBlocks(hidden, Y), ef.rows.GeneratedBlocks(halves)):
         found = ef.GEMClassifier().fit(rows).predict_proba(X)
         np.testing.assert_allclose(found, wanted, atol=0.02)
     np.testing.assert_array_equal(ef.GEMClassifier().fit(list(hidden), Y).predict_proba(X), wanted)
@@ -291,7 +291,7 @@ def test_missing_labels_are_counted_in_blocks_and_moments(kind):
     with pytest.raises(ValueError, match=TWO):
         ef.ClassMoments().update(X, y)
     with pytest.raises(ValueError, match=TWO):
-        ef.GEMClassifier().fit(ef.ArrayBlocks(X, y))
+        ef.GEMClassifier().fit(ef.rows.ArrayBlocks(X, y))
     parts = [(X[:5], y[:5]), (X[5:], y[5:].reset_index(drop=True) if hasattr(y, "loc") else y[5:])]
     with pytest.raises(ValueError, match=TWO):
         ef.GEMClassifier().fit(lambda: iter(parts))
@@ -348,6 +348,6 @@ def test_labels_that_would_merge_are_refused():
 
 def test_blocks_of_signed_and_unsigned_labels():
     blocks = [(X, np.array(IDS)[Y]), (X, np.array(HUGE, dtype=np.uint64)[Y])]
-    found = ef.GEMClassifier().fit(ef.GeneratedBlocks(blocks))
+    found = ef.GEMClassifier().fit(ef.rows.GeneratedBlocks(blocks))
     assert found.classes_.dtype == np.uint64
     assert found.classes_.tolist() == IDS + HUGE

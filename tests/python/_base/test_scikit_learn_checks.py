@@ -18,7 +18,7 @@ from eigenfeat import incomplete, ldg
 PAGE = Path(__file__).parents[3] / "docs" / "api" / "checks.rst"
 # Configurations for rows with any number of columns.
 FREE = {
-    "OrientedPCA": ef.OrientedPCA,
+    "OrientedPCA": ef.rayleigh.OrientedPCA,
     "PartitionedReducer": lambda: ldg.PartitionedReducer(ldg.LDG(1)),
     "MaxMarginShift": lambda: ef.MaxMarginShift(PCA(1), sigma2=0.5),
     "ReliableClassifier": lambda: incomplete.ReliableClassifier(GaussianNB(), correct=False),

@@ -20,7 +20,8 @@ CROWD = """
 from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from threadpoolctl import threadpool_limits
-from eigenfeat import ClassMoments, _core, generalized_eigh, pair_directions
+from eigenfeat import ClassMoments, _core, generalized_eigh
+from eigenfeat.pencils import pair_directions
 
 LIMITS
 rng = np.random.default_rng(0)
@@ -189,7 +190,8 @@ def test_blas_keeps_to_one_thread_whatever_is_asked():
 
 def test_results_do_not_depend_on_omp_num_threads():
     code = (
-        "import numpy as np, hashlib; from eigenfeat import ClassMoments, pair_directions;"
+        "import numpy as np, hashlib; from eigenfeat import ClassMoments;"
+        "from eigenfeat.pencils import pair_directions;"
         "rng = np.random.default_rng(1); X = rng.standard_normal((3000, 90));"
         "m = ClassMoments().update(X, np.arange(3000) % 3);"
         "f = pair_directions(m, ridge=.1, n_directions=4);"
@@ -238,7 +240,7 @@ within = threading.Semaphore(0)
 def work():
     while True:
         within.release()
-        ef.pair_directions(ef.ClassMoments().update(X, y), ridge=0.5, n_threads=2)
+        ef.pencils.pair_directions(ef.ClassMoments().update(X, y), ridge=0.5, n_threads=2)
 
 for _ in range(3):
     threading.Thread(target=work, daemon=True).start()

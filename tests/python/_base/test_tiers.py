@@ -18,7 +18,8 @@ PROGRAM = """
 import sys
 import numpy as np
 from sklearn.datasets import load_digits
-from eigenfeat import LDG, GEM, MulticlassSVM, MultinomialLogit, _core, trust_region_minimum
+from eigenfeat import LDG, GEM, MulticlassSVM, MultinomialLogit, _core
+from eigenfeat.regions import trust_region_minimum
 
 digits, y = load_digits(return_X_y=True)
 y = y[:500]

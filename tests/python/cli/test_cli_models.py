@@ -363,5 +363,5 @@ def test_what_cannot_be_done_is_said_in_a_line(files, problem, capsys):
 def test_help_says_how(command, capsys):
     status, out, _ = run(capsys, command, "--help")
     assert status == 0
-    assert f"usage: eigenfeat {command} " in out
-    assert "exit status: 0 done; 1 " in out
+    assert f"Usage: eigenfeat {command} " in out
+    assert "Exit status: 0 done; 1 " in out

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import eigenfeat as ef
-from eigenfeat import ArrayBlocks, GeneratedBlocks, RowBlocks
+from eigenfeat.rows import ArrayBlocks, GeneratedBlocks, RowBlocks
 
 CLASSIFIERS = (
     ef.GEMClassifier(n_directions=2),

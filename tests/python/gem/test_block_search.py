@@ -13,10 +13,10 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import KFold, PredefinedSplit, StratifiedShuffleSplit
 
 import eigenfeat
-from eigenfeat import ArrayBlocks, GEMClassifier, GEMClassifierCV, GeneratedBlocks
+from eigenfeat import GEMClassifier, GEMClassifierCV
 from eigenfeat.gem.search_splits import held_out_losses
 from eigenfeat.linear.logistic import MultinomialLogit
-from eigenfeat.rows import reductions
+from eigenfeat.rows import ArrayBlocks, GeneratedBlocks, reductions
 from eigenfeat.rows.blocks import Block
 
 GRID = {"threshold": [1.0, 75.0], "penalty": [1.0, 0.1]}

@@ -12,7 +12,6 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from eigenfeat import (
     GEM,
-    ArrayBlocks,
     GEMClassifier,
     GEMClassifierCV,
     GEMEnsemble,
@@ -21,6 +20,7 @@ from eigenfeat import (
     load,
     save,
 )
+from eigenfeat.rows import ArrayBlocks
 
 X, Y = load_breast_cancer(return_X_y=True)
 X, Y = X[:300], np.array(["benign", "malignant"])[1 - Y[:300]]

@@ -15,11 +15,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import eigenfeat
-from eigenfeat import (
-    GEMClassifier,
-    SingularDenominatorError,
-    one_vs_rest,
-)
+from eigenfeat import GEMClassifier
+from eigenfeat.exceptions import SingularDenominatorError
+from eigenfeat.pencils import one_vs_rest
 
 SMALL = {"n_directions": 2, "pairs": "hypercube"}
 

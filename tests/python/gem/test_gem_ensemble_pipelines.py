@@ -18,7 +18,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import eigenfeat
-from eigenfeat import ArrayBlocks, GEMClassifier, GEMEnsemble
+from eigenfeat import GEMClassifier, GEMEnsemble
+from eigenfeat.rows import ArrayBlocks
 
 FOURIER = make_pipeline(
     RBFSampler(gamma=5e-4, n_components=60), GEMClassifier(n_directions=2, scale="none")

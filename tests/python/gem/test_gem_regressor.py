@@ -9,7 +9,8 @@ from sklearn.datasets import load_diabetes, make_friedman1
 from sklearn.linear_model import Ridge, RidgeCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from eigenfeat import GEMRegressor, supervised_contractions, target_groups
+from eigenfeat import GEMRegressor
+from eigenfeat.rows import supervised_contractions, target_groups
 
 
 @parametrize_with_checks([GEMRegressor(), GEMRegressor(contraction="random", ridge=0.2)])

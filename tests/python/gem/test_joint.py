@@ -13,16 +13,9 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
 
-from eigenfeat import (
-    ArrayBlocks,
-    GEMClassifier,
-    GEMClassifierCV,
-    GEMEnsemble,
-    GeneratedBlocks,
-    load,
-    save,
-)
+from eigenfeat import GEMClassifier, GEMClassifierCV, GEMEnsemble, load, save
 from eigenfeat._base.core import core
+from eigenfeat.rows import ArrayBlocks, GeneratedBlocks
 
 X, Y = load_digits(return_X_y=True)
 TRAIN, TEST = slice(0, 900), slice(900, None)

@@ -11,7 +11,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from eigenfeat import GEM, ClassMoments, GEMPatches
+from eigenfeat import GEM, ClassMoments
+from eigenfeat.gem import GEMPatches
 
 RNG = np.random.default_rng(4)
 IMAGES = RNG.standard_normal((30, 9, 7)) * np.linspace(1, 2, 7)

@@ -226,7 +226,9 @@ def test_saved_or_refused_clearly(rng, tmp_path):
         assert_array_equal(again.predict_early(rows).time, model.predict_early(rows).time)
     forest = ReliableClassifier(CLASSIFIERS["forest"], n_samples=128, correct=False).fit(X, y)
     ef.save(forest, tmp_path / "model.npz")
-    with pytest.raises(ef.FileFormatError, match=r"not trusted: sklearn\.tree\._tree\.Tree"):
+    with pytest.raises(
+        ef.exceptions.FileFormatError, match=r"not trusted: sklearn\.tree\._tree\.Tree"
+    ):
         ef.load(tmp_path / "model.npz")
 
 

@@ -15,7 +15,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from eigenfeat import GEM, ExpandedRows, MultinomialLogit
+from eigenfeat import GEM, MultinomialLogit
+from eigenfeat.expansion import ExpandedRows
 from eigenfeat.linear.calibrated import CalibratedLeastSquares, ScoreMap, on_simplex
 
 REASON = "the metric is float32, and six steps on 15 rows magnify its rounding"

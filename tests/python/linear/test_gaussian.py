@@ -8,9 +8,10 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import log_softmax, softmax
 
-from eigenfeat import ArrayBlocks, GEMClassifier, GEMClassifierCV, MultinomialLogit, load, save
+from eigenfeat import GEMClassifier, GEMClassifierCV, MultinomialLogit, load, save
 from eigenfeat.linear.gaussian import GaussianClasses
 from eigenfeat.linear.logit_problem import LogitProblem
+from eigenfeat.rows import ArrayBlocks
 from eigenfeat.rows.memory import MemoryRows
 
 GAUSSIAN = {"solver": "gaussian", "temperature": "auto"}

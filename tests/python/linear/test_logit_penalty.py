@@ -7,9 +7,10 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.datasets import load_digits
 
-from eigenfeat import ArrayBlocks, GEMClassifier, GEMClassifierCV, MultinomialLogit, load, save
+from eigenfeat import GEMClassifier, GEMClassifierCV, MultinomialLogit, load, save
 from eigenfeat.linear.logit_steps import PENALTIES
 from eigenfeat.linear.temperature import folds, log_loss, temperature
+from eigenfeat.rows import ArrayBlocks
 
 SMALL = {"n_directions": 2, "pairs": "hypercube", "scale": "none", "penalty": "auto"}
 

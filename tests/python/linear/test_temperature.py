@@ -11,10 +11,11 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 from sklearn.datasets import load_digits, load_wine
 
-from eigenfeat import GEM, ArrayBlocks, GEMClassifier, MultinomialLogit, load, save
+from eigenfeat import GEM, GEMClassifier, MultinomialLogit, load, save
 from eigenfeat.expansion.layers import as_layer, project_rows
 from eigenfeat.linear.logit_problem import LogitProblem
 from eigenfeat.linear.temperature import folds, temperature
+from eigenfeat.rows import ArrayBlocks
 
 SMALL = {"n_directions": 2, "pairs": "hypercube", "scale": "none"}
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from eigenfeat import GEM, ClassMoments, GEMClassifier, pair_directions
+from eigenfeat import GEM, ClassMoments, GEMClassifier
 from eigenfeat.gem.hidden import MOST_BYTES, hidden_pairs
 from eigenfeat.moments.groups import moments_of_groups
 from eigenfeat.pencils.contrasts import Contrasts
 from eigenfeat.pencils.pairs import random_partitions
-from eigenfeat.pencils.pencils import pair_conditions
+from eigenfeat.pencils.pencils import pair_conditions, pair_directions
 from eigenfeat.pencils.solution import directions_of_each
 
 

@@ -8,7 +8,8 @@ import scipy.linalg
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits
 
-from eigenfeat import GEM, ClassMoments, GEMClassifier, GEMClassifierCV, load, pair_directions, save
+from eigenfeat import GEM, ClassMoments, GEMClassifier, GEMClassifierCV, load, save
+from eigenfeat.pencils import pair_directions
 from eigenfeat.pencils.sampling_noise import noise_edge, quiet_ridge
 
 CASES = [  # columns, rows below, rows above, decay of deviations, ridge

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from block_support import FarBlocks, mapped
 
-from eigenfeat import ArrayBlocks, GEMClassifier, GEMEnsemble
+from eigenfeat import GEMClassifier, GEMEnsemble
 from eigenfeat.rayleigh.rayleigh import (
     FisherLDA,
     OrientedPCA,
@@ -15,6 +15,7 @@ from eigenfeat.rayleigh.rayleigh import (
     SlicedInverseRegression,
     VanishingComponents,
 )
+from eigenfeat.rows import ArrayBlocks
 
 MODELS = [
     RayleighPCA(3),

@@ -12,7 +12,8 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from eigenfeat import ClassMoments, SingularDenominatorError
+from eigenfeat import ClassMoments
+from eigenfeat.exceptions import SingularDenominatorError
 from eigenfeat.rayleigh.rayleigh import (
     FisherLDA,
     OrientedPCA,

@@ -28,7 +28,7 @@ MODELS = {
     "NCA": lambda: ldg.NCA(2, max_iter=20),
     "ITML": lambda: ldg.ITML(2, max_iter=20),
     "TransferITML": lambda: ldg.TransferITML(2, max_iter=20),
-    "Autoencoder": lambda: ef.Autoencoder(2, max_iter=12),
+    "Autoencoder": lambda: ef.maxmargin.Autoencoder(2, max_iter=12),
 }
 STEPS = {
     "MultinomialLogit": lambda model: int(model.n_iter_[0]),

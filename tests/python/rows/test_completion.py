@@ -7,18 +7,10 @@ import pytest
 from sklearn.datasets import load_digits, load_iris
 from sklearn.impute import SimpleImputer
 
-from eigenfeat import (
-    GEM,
-    ArrayBlocks,
-    ClassMoments,
-    FisherLDA,
-    GEMClassifier,
-    GEMClassifierCV,
-    GEMEnsemble,
-    GeneratedBlocks,
-    QuadraticDiscriminant,
-)
+from eigenfeat import GEM, ClassMoments, FisherLDA, GEMClassifier, GEMClassifierCV, GEMEnsemble
 from eigenfeat.models import load, save, to_onnx
+from eigenfeat.rayleigh import QuadraticDiscriminant
+from eigenfeat.rows import ArrayBlocks, GeneratedBlocks
 from eigenfeat.rows.completion import GaussianRows
 
 EPS = np.finfo(np.float64).eps

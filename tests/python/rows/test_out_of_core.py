@@ -12,7 +12,8 @@ from block_support import FarBlocks, mapped, objective_gap
 from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
 
-from eigenfeat import GEM, ArrayBlocks, GEMClassifier, GeneratedBlocks
+from eigenfeat import GEM, GEMClassifier
+from eigenfeat.rows import ArrayBlocks, GeneratedBlocks
 
 
 @pytest.fixture(scope="module")
