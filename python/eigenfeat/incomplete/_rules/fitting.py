@@ -17,7 +17,6 @@ from sklearn.utils.validation import has_fit_parameter
 
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.types import Labels
-from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import show
 from eigenfeat.incomplete._classifiers.discriminants import (
     Discriminants,
@@ -49,6 +48,7 @@ from eigenfeat.incomplete._rules.set_rule import SetRule
 from eigenfeat.incomplete._series.folds import of_few_rows
 from eigenfeat.incomplete._series.layout import training_rows
 from eigenfeat.incomplete._series.steps import spread_steps
+from eigenfeat.rows.estimator import unchanged_on_error
 from eigenfeat.rows.row_weights import weighted_rows
 
 if TYPE_CHECKING:
