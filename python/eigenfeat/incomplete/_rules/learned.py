@@ -187,7 +187,7 @@ def learned(
     if not folds:
         if len(times):  # a row of one entry has no beginning
             warnings.warn(
-                "set: expected folds that the classifier can be fitted to, got none; rows are "
+                "rule: expected folds that the classifier can be fitted to, got none; rows are "
                 "decided when they are complete",
                 UserWarning,
                 stacklevel=6,
