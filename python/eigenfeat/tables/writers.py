@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import numpy.typing as npt
