@@ -205,7 +205,7 @@ class ScaleSearch(TransformerMixin, BaseEstimator):
                 raise ValueError(
                     "y: expected a class of two rows or more for sigma2='cv', got one row of each"
                 )
-            if folds > 1:
+            if int(folds) > 1:
                 folds = min(int(folds), int(counts[counts > 1].min()))
         splitter = checked_splitter(folds, y[divided], len(divided))
         alone = np.setdiff1d(labelled, divided)
