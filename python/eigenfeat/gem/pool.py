@@ -68,7 +68,7 @@ _GAIN = 0.02  # of the log loss, that a view must gain in the first look and in 
 _LOOK_PENALTIES = (0.3, 0.03, 0.003)  # of it
 _TRAINED, _HELD = 10_000, 5_000  # samples of the one fold beyond 5,000
 _MOST_PAIRS = 20  # of classes beyond 5,000 samples, for GEM features of ranks
-_EVERY = 300  # samples, up to which all folds try all penalties
+_TRIED = 60  # samples held out, that all penalties are tried on
 _CELLS, _FEW_CELLS = 1_500, 600  # indicators of pairs of columns up to 5,000 samples and beyond
 MOST_SMALL = 5_000  # samples of folds that all views take part in
 MOST_COLUMNS = 200  # beyond so many samples, for other views than GEM's
@@ -540,17 +540,18 @@ def _trial(
     weight: _Array | None,
     penalties: Sequence[float],
 ) -> _Trial:
-    """Out-of-fold logits at the best penalty; later folds try the neighbours of the first's."""
+    """Out-of-fold logits at the best penalty; later folds try its neighbours."""
     found: list[list[_Array]] = []
     weights: list[_Array] = []
     for train, held in candidate.parts(folds):
         logits_of, weights = held_out_logits_of(logit, train, held, penalties)
         found.append(logits_of)
-        if len(found) == 1 and len(folds.parts) > 1 and folds.n > _EVERY:
-            n = len(found[0][0])
-            best = _best(found[0], codes[:n], None if weight is None else weight[:n])
+        n = sum(len(part[0]) for part in found)
+        if len(found) < len(folds.parts) and len(penalties) > 3 and n >= _TRIED:
+            first = [np.concatenate(parts) for parts in zip(*found, strict=True)]
+            best = _best(first, codes[:n], None if weight is None else weight[:n])
             near = slice(max(best - 1, 0), best + 2)
-            penalties, found = penalties[near], [found[0][near]]
+            penalties, found = penalties[near], [part[near] for part in found]
     logits = [np.concatenate(parts) for parts in zip(*found, strict=True)]
     best = _best(logits, codes, weight)
     start = weights[best] if folds.n > MOST_SMALL and candidate.lasting else None
