@@ -133,11 +133,12 @@ def loss_at_best(logits: _Array, codes: Codes, weight: _Array | None) -> tuple[f
 def pool_weights(logits: Sequence[_Array], codes: Codes, weight: _Array | None) -> _Array:
     """Weights (V,) of classifiers with these logits (m, k) of the same samples.
 
-    Classifiers with less than a hundredth of the weights' sum get 0. Where none is better than
+    Classifiers with less than a hundredth of the weights' sum, and those that have equal
+    probabilities for all samples, get 0. Where none is better than
     equal probabilities, the best one has weight 0.02.
     """
     L = np.stack([_log_probabilities(one) for one in logits])
-    keep = np.ones(len(L), dtype=bool)
+    keep = np.ptp(L, axis=2).max(axis=1) > 1e-6
     w = np.zeros(len(L))
     while keep.any():
         w[:] = 0.0
