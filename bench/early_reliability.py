@@ -55,10 +55,10 @@ class Line:
     agreement: float
     standard_error: float
     time: float
-    accuracy: float
-    promised_by_folds: float
-    fit_seconds: float
-    row_milliseconds: float
+    accuracy: float = np.nan
+    promised_by_folds: float = np.nan
+    fit_seconds: float = np.nan
+    row_milliseconds: float = np.nan
 
     @property
     def short(self) -> bool:
@@ -261,7 +261,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--looks", type=int, default=60, help="times to look at, at most")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--markdown", type=Path, help="a table for docs/benchmarks.md")
+    parser.add_argument("--markdown", type=Path, help="a table for bench/papers/RESULTS.md")
     return parser.parse_args()
 
 

@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base import threads as _threads
 from eigenfeat._base.saved import fits
-from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat.incomplete.mixture import (
     Conditional,
     GaussianMixture,
@@ -29,9 +28,8 @@ from eigenfeat.incomplete.series import ascending_steps
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.moments.shrinkage import ledoit_wolf
 from eigenfeat.regions.prefix_gaussian import PrefixGaussian
-from eigenfeat.rows.checked import validate_data
 from eigenfeat.rows.completion import known_entries
-from eigenfeat.rows.estimator import BaseEstimator
+from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
 from eigenfeat.rows.row_weights import weighted_rows
 
 __all__ = ["Completion", "GaussianCompletion", "MixtureCompletion"]

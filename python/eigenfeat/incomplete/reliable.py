@@ -20,7 +20,6 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.saved import fits
 from eigenfeat._base.types import Estimator, Labels, RandomState
-from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST, show
 from eigenfeat.incomplete.calibration import NotCertifiedError, calibrate
 from eigenfeat.incomplete.completion import GaussianCompletion
@@ -51,8 +50,7 @@ from eigenfeat.incomplete.series import (
 )
 from eigenfeat.incomplete.sets import SETS
 from eigenfeat.incomplete.streams import Stream, Streams
-from eigenfeat.rows.checked import validate_data
-from eigenfeat.rows.estimator import BaseEstimator
+from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
 from eigenfeat.rows.row_weights import weighted_rows
 
 __all__ = ["ReliableClassifier"]

@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
 from eigenfeat._base.types import Labels, Rows
-from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST, show
 from eigenfeat.incomplete.completion import MixtureCompletion
 from eigenfeat.incomplete.reliable import ReliableClassifier
@@ -29,9 +28,8 @@ from eigenfeat.incomplete.series import (
     series_of,
     training_rows,
 )
-from eigenfeat.rows.checked import validate_data
-from eigenfeat.rows.cv_results import cv_results
-from eigenfeat.rows.estimator import BaseEstimator
+from eigenfeat.rows.estimator import BaseEstimator, unchanged_on_error, validate_data
+from eigenfeat.rows.splits import cv_results
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

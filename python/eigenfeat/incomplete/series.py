@@ -22,7 +22,7 @@ from eigenfeat._base.plain_rows import plain_rows
 from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.types import Codes, Labels
 from eigenfeat._base.validation import check_whole, real_array, show
-from eigenfeat.rows.checked import validate_data
+from eigenfeat.rows.estimator import validate_data
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

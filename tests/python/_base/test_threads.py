@@ -13,8 +13,8 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from eigenfeat import _core
+from eigenfeat._base import threads as _one_thread
 from eigenfeat._base import threads as _threads
-from eigenfeat.ldg._solving import one_thread as _one_thread
 
 CROWD = """
 from concurrent.futures import ThreadPoolExecutor
