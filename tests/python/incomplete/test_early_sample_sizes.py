@@ -68,7 +68,7 @@ def test_closed_forms_take_none(rng):
 
 @pytest.mark.parametrize("given", [1000, 3, "many", 0, 2.0])
 def test_unfit_numbers(given):
-    with pytest.raises(ValueError, match="n_samples: expected a power of two in 2..1048576"):
+    with pytest.raises(ValueError, match=r"n_samples: expected a power of two in 2\.\.1048576"):
         Sampled(n_samples=given)
 
 

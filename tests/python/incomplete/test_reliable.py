@@ -161,7 +161,8 @@ def test_tails_of_quadratics(rng):
     tail = quadratic_tail(np.array([4.0]), zero, np.array([[1.0, 0, 0]]))
     assert 0 <= tail - norm.cdf(-2) <= 2e-6
     one = quadratic_tail(np.array([-3.0]), zero + 1.0, zero + 0.5)
-    assert abs(one - ncx2.cdf(3 + 0.75, 3, 0.75)) <= 1e-5
+    # Few components: the integrand falls slowly, and the bound of what is left out is larger.
+    assert 0 <= one - ncx2.cdf(3 + 0.75, 3, 0.75) <= 1e-4
     certain = quadratic_tail(np.array([1.0, -1.0]), zero[[0, 0]], zero[[0, 0]])
     assert_array_equal(certain, [0, 1])
 
