@@ -47,7 +47,9 @@ def rules() -> dict[str, Callable[[], ReliableClassifier]]:
         "naive Bayes, quadratic": rule(GaussianNB, "quadratic"),
         "naive Bayes, box": rule(GaussianNB, "box"),
         "LDA, sampled": rule(_lda, Sampled(1024), **sampled),
-        "GEM, sampled": rule(lambda: GEMClassifier(n_threads=1), Sampled(1024), **sampled),
+        "GEM, sampled": rule(
+            lambda: GEMClassifier(views="gem", n_threads=1), Sampled(1024), **sampled
+        ),
     }
 
 

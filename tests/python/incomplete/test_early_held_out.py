@@ -36,7 +36,9 @@ class Remembers(ClassifierMixin, BaseEstimator):
         return self.y_[apart.argmin(axis=1)]
 
 
-@pytest.mark.parametrize(("rule", "tau"), [("quadratic", 0.9), ("pairwise", 0.8)])
+@pytest.mark.parametrize(
+    ("rule", "tau"), [("quadratic", 0.9), pytest.param("pairwise", 0.8, marks=pytest.mark.long)]
+)
 def test_it_is_kept_as_often_as_is_promised(rule, tau):
     """With 30 rows to fit on, models of folds would differ much from that of all rows."""
     kept, early, runs = 0, [], 30

@@ -91,10 +91,10 @@ class Threshold(ClassifierMixin, BaseEstimator):
     ("name", "correlation", "mixture"),
     [
         ("linear", 0.8, False),
-        ("bayes", 0.0, True),
+        pytest.param("bayes", 0.0, True, marks=pytest.mark.long),
         ("qda", 0.8, True),
-        ("local", 0.0, False),
-        ("gem", 0.8, True),
+        pytest.param("local", 0.0, False, marks=pytest.mark.long),
+        pytest.param("gem", 0.8, True, marks=pytest.mark.long),
     ],
 )
 def test_tau_holds_where_the_model_is_right(correlation, mixture, name):

@@ -38,6 +38,10 @@ OF_WEIGHTS = (
     "check_sample_weight_equivalence_on_dense_data",
 )
 RULES = ("pairwise", "chebyshev", "mahalanobis", "quadratic", "box", "sampled")
+FIRST_RULES = [
+    rule if rule in ("pairwise", "quadratic") else pytest.param(rule, marks=pytest.mark.long)
+    for rule in RULES
+]
 CLASSIFIERS = {
     "lda": LinearDiscriminantAnalysis(),
     "svc": LinearSVC(),
@@ -203,7 +207,7 @@ def test_what_is_decided_agrees_at_least_as_often_as_promised(series, name, rule
         assert single.decide(rows).checks.max() <= 2
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", FIRST_RULES)
 def test_early_decisions_are_those_of_the_prefixes(series, rule):
     X, y = series(200)
     T, _ = series(12)
@@ -297,7 +301,7 @@ def test_complete_rows_are_decided_as_predicted(series):
         assert_array_equal(model.predict(T), classifier.fit(X, y).predict(T))
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", FIRST_RULES)
 def test_features(series, rule):
     X, y = series(120)
     rows = punched(series(20)[0], 0.2)

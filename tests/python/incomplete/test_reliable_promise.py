@@ -70,7 +70,7 @@ CLASSIFIERS = {
 TAUS = (0.5, 0.9, 0.99, 0.999)
 
 
-@pytest.mark.parametrize("correlation", [0.0, 0.8])
+@pytest.mark.parametrize("correlation", [pytest.param(0.0, marks=pytest.mark.long), 0.8])
 @pytest.mark.parametrize("mixture", [False, True])
 @pytest.mark.parametrize("name", list(CLASSIFIERS))
 def test_tau_holds_where_the_model_is_right(correlation, mixture, name):
