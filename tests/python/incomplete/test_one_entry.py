@@ -9,7 +9,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from eigenfeat.incomplete import ReliableClassifier
 
 
-@pytest.mark.parametrize("how", ["auto", "learned"])
+@pytest.mark.parametrize("how", ["auto", "sampled"])
 def test_no_warning_about_folds(how):
     rng = np.random.default_rng(0)
     y = np.arange(60) % 3
