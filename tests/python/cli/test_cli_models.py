@@ -91,7 +91,7 @@ def test_a_fit_of_more_rows_than_memory_is_that_of_blocks(files, problem, capsys
     expected = GEMClassifier().fit(open_rows(files / "rows.csv", "kind", block_rows=150))
     del model.feature_names_in_, expected.feature_names_in_
     np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
-    whole = GEMClassifier().fit(X[:400], problem[1][:400])
+    whole = GEMClassifier(views="gem").fit(X[:400], problem[1][:400])
     assert np.mean(model.predict(X) == whole.predict(X)) > 0.97
 
 

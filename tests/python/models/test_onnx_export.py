@@ -27,10 +27,10 @@ NAMES = np.array(
     ["null", "eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun"]
 )
 TRAIN, TEST = slice(0, 700), slice(700, 1797)
-SMALL = {"n_directions": 3, "pairs": "hypercube"}
+SMALL = {"views": "gem", "n_directions": 3, "pairs": "hypercube"}
 
 CLASSIFIERS = {
-    "default": lambda: ef.GEMClassifier(),
+    "default": lambda: ef.GEMClassifier("gem"),
     "half waves": lambda: ef.GEMClassifier(expansion="half_wave", powers=(3, 1), **SMALL),
     "shifted": lambda: ef.GEMClassifier(expansion="shifted", **SMALL),
     "polynomial": lambda: ef.GEMClassifier(expansion="polynomial", powers=[2, 1], **SMALL),
@@ -134,7 +134,7 @@ def test_features(options):
 )
 def test_two_classes_of_any_labels(labels, kind):
     rows, few = X[y < 2], labels[y[y < 2]]
-    model = ef.GEMClassifier(n_directions=2).fit(rows, few)
+    model = ef.GEMClassifier("gem", n_directions=2).fit(rows, few)
     found = run(to_onnx(model), rows)
     assert found["label"].dtype == kind
     assert found["label"].tolist() == model.predict(rows).tolist()
@@ -171,6 +171,8 @@ def test_names_of_columns_are_kept():
 def test_errors(tmp_path, monkeypatch):
     with pytest.raises(NotFittedError):
         to_onnx(ef.GEMClassifier())
+    with pytest.raises(ValueError, match=r"got a pool of the views .*; fit it with views='gem'"):
+        to_onnx(ef.GEMClassifier().fit(X[TRAIN], y[TRAIN]))
     with pytest.raises(ValueError, match="dtype: expected 'float32' or 'float64', got 'float16'"):
         to_onnx(fitted("logit"), dtype="float16")
     tree = DecisionTreeClassifier().fit(X[TRAIN], y[TRAIN])
