@@ -124,9 +124,14 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
                 f"joint_epochs: expected 0 with {X.shape[1]} columns, got {self.joint_epochs}"
             )
         blocks = None if wide else given_blocks(X, y, sample_weight, estimator=self)
-        if blocks is not None:
+        whole = None if blocks is None or events is not None else blocks.in_memory()
+        if blocks is not None and (whole is None or whole.y is None or not len(whole)):
             return self._block_rows(blocks, events, moments)
+        if whole is not None:
+            X, y, sample_weight = whole.X, whole.y, whole.weight
         X, y = self._checked(X, reset=True, y=y)
+        if whole is not None:
+            keep_columns(self, blocks, X.shape[1])
         check_classification_targets(y)
         if events is not None and self.n_clusters > 1:
             raise ValueError("events: expected None with n_clusters > 1, which makes events itself")
