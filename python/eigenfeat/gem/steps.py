@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.base import ClassifierMixin
-from sklearn.utils import check_array, check_random_state, check_X_y, validation
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
 from eigenfeat._base.labels import check_two_labels, plain_labels
@@ -31,8 +31,7 @@ from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.pencils.wide_rows import is_wide
 from eigenfeat.rows.blocks import ArrayBlocks, RowBlocks
 from eigenfeat.rows.callbacks import Iterative, steps_of
-from eigenfeat.rows.checked import validate_data
-from eigenfeat.rows.columns import TableColumns, has_categories, is_table
+from eigenfeat.rows.checked import validate_columns
 from eigenfeat.rows.completion import ALLOW_NAN, complete, keep_completion
 from eigenfeat.rows.estimator import BaseEstimator
 from eigenfeat.rows.memory import MemoryRows
@@ -188,22 +187,7 @@ class ClassifierSteps(Iterative, Speaks, FromLogits, ClassifierMixin, BaseEstima
         """Samples as numbers, categories one-hot; with `y`, both."""
         small = getattr(X, "dtype", None) in (np.uint8, np.int8, np.uint16, np.int16, np.bool_)
         options = ALLOW_NAN | {"dtype": np.float32 if small else FLOATS}
-        if reset:
-            self.__dict__.pop("columns_", None)
-            if self.categorical_features is not None and has_categories(X):
-                self.columns_ = TableColumns().fit(X)
-        if not hasattr(self, "columns_"):
-            return validate_data(self, X, y, reset=reset, **options)
-        if not is_table(X):
-            raise ValueError(
-                "X: expected a table with the columns of the fit, some of which are categories, "
-                f"got {type(X).__name__}"
-            )
-        validation.validate_data(self, X, reset=reset, skip_check_array=True)
-        encoded = self.columns_.transform(X)
-        if isinstance(y, str):
-            return check_array(encoded, **options)
-        return check_X_y(encoded, plain_labels(y), **options)
+        return validate_columns(self, X, y, reset=reset, **options)
 
     def _fit_views(self, rows: LabelledRows, groups: LabelledRows, first: GEM) -> bool:
         """Fit the pool of views; whether it is better than GEM features of the columns alone."""

@@ -19,7 +19,7 @@ from sklearn.preprocessing import OneHotEncoder
 from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.speaking import warn_caller
 
-__all__ = ["TableColumns", "count_categories", "has_categories", "is_table"]
+__all__ = ["TableColumns", "column_counts", "count_categories", "has_categories", "is_table"]
 
 _RARE = 2  # samples of a category, below which it is pooled with others
 _MOST_CATEGORIES = 255  # of one column; the rarest beyond are pooled
@@ -88,15 +88,19 @@ class TableColumns(Saved):
             If columns are left out: dates, and text whose values nearly all differ. The message
             names them.
         """
-        names = _names(X)
-        _check_unique(names)
+        return self.fit_parts(_names(X), [column_counts(X)])
+
+    def fit_parts(
+        self, names: Sequence[Any], parts: Sequence[list[tuple[str, Counter[str | None]]]]
+    ) -> TableColumns:
+        """Learn columns from what `column_counts` has found in the parts of a table."""
         kinds: list[str] = []
         counts: dict[Any, Counter[str | None]] = {}
-        for name in names:
-            kind, values = _values(X, name)
-            kinds.append(kind)
-            if kind == "category":
-                counts[name] = Counter(values.tolist())
+        for at, name in enumerate(names):
+            found = {part[at][0] for part in parts}
+            kinds.append(min(found))  # words in one part are words in all
+            if kinds[-1] == "category":
+                counts[name] = sum((part[at][1] for part in parts), Counter())
         return self.fit_counts(names, kinds, counts)
 
     def fit_counts(
@@ -180,6 +184,20 @@ class TableColumns(Saved):
             table = self.encoders_[self.names_[at]].transform(different[:, None])
             parts.append(np.asarray(table)[code] if values else np.empty((0, table.shape[1])))
         return np.ascontiguousarray(np.hstack(parts), dtype=np.float64)
+
+
+def column_counts(X: Any) -> list[tuple[str, Counter[str | None]]]:
+    """Kind of each column of a table, and number of samples of each category."""
+    names = _names(X)
+    _check_unique(names)
+    found: list[tuple[str, Counter[str | None]]] = []
+    for name in names:
+        kind, values = _values(X, name)
+        plain = getattr(getattr(X[name], "dtype", None), "kind", "O") in "biuf"
+        # Numbers among objects may be words in another part of the table.
+        some = kind == "category" or (kind == "number" and not plain)
+        found.append((kind, Counter(_text(values).tolist() if some else ())))
+    return found
 
 
 def count_categories(counts: Counter[str | None], values: _Column) -> None:
