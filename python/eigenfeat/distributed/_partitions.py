@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from eigenfeat._base.labels import plain_labels
-from eigenfeat._base.text_columns import naming_text
+from eigenfeat._base.plain_rows import naming_text
 from eigenfeat._base.validation import show
 from eigenfeat.distributed._cluster import computed
 from eigenfeat.distributed._dask import is_array, is_collection, is_frame, is_series, module

@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.saved import fits
 from eigenfeat._base.types import ClassWeight, Floats, Pairs, RandomState, Rows
-from eigenfeat._base.unchanged import unchanged_on_error
 from eigenfeat._base.validation import MOST
 from eigenfeat.gem.gem import GEM
 from eigenfeat.gem.pool import check_pool, pooled_scores
@@ -22,8 +21,8 @@ from eigenfeat.gem.steps import ClassifierSteps, with_gaps
 from eigenfeat.gem.views import VIEWS
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.linear.logit_steps import PENALTY
-from eigenfeat.rows.callbacks import with_steps
 from eigenfeat.rows.completion import complete
+from eigenfeat.rows.estimator import unchanged_on_error, with_steps
 from eigenfeat.rows.out_of_core import over_blocks
 
 if TYPE_CHECKING:
@@ -330,7 +329,7 @@ class GEMClassifier(ClassifierSteps):
         X : (n, d) array-like, sparse matrix or RowBlocks
             Rows; NaN is a missing entry. Blocks and memory-mapped arrays are read again for every
             layer and in every iteration of the logit; neither rows nor projections are kept in
-            memory.
+            memory. Files (`open_rows`) whose features take at most 64 MB are read into memory.
         y : (n,) array-like
             Labels; None with blocks, which contain labels and weights.
         sample_weight : (n,) array-like, optional

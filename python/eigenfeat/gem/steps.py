@@ -30,10 +30,9 @@ from eigenfeat.gem.views import VIEWS, TableStatistics
 from eigenfeat.linear.logistic import MultinomialLogit
 from eigenfeat.pencils.wide_rows import is_wide
 from eigenfeat.rows.blocks import ArrayBlocks, RowBlocks
-from eigenfeat.rows.callbacks import Iterative, steps_of
-from eigenfeat.rows.checked import validate_columns
+from eigenfeat.rows.columns import validate_columns
 from eigenfeat.rows.completion import ALLOW_NAN, complete, keep_completion
-from eigenfeat.rows.estimator import BaseEstimator
+from eigenfeat.rows.estimator import BaseEstimator, Iterative, steps_of
 from eigenfeat.rows.memory import MemoryRows
 from eigenfeat.rows.out_of_core import FromLogits, given_blocks, keep_columns
 from eigenfeat.rows.row_weights import class_weighted, weighted_rows

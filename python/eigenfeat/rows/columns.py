@@ -15,11 +15,21 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import OneHotEncoder
+from sklearn.utils import validation
 
+from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.saved import Saved, fits
 from eigenfeat._base.speaking import warn_caller
+from eigenfeat.rows.estimator import validate_data
 
-__all__ = ["TableColumns", "column_counts", "count_categories", "has_categories", "is_table"]
+__all__ = [
+    "TableColumns",
+    "column_counts",
+    "count_categories",
+    "has_categories",
+    "is_table",
+    "validate_columns",
+]
 
 _RARE = 2  # samples of a category, below which it is pooled with others
 _MOST_CATEGORIES = 255  # of one column; the rarest beyond are pooled
@@ -184,6 +194,33 @@ class TableColumns(Saved):
             table = self.encoders_[self.names_[at]].transform(different[:, None])
             parts.append(np.asarray(table)[code] if values else np.empty((0, table.shape[1])))
         return np.ascontiguousarray(np.hstack(parts), dtype=np.float64)
+
+
+def validate_columns(
+    estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool, **options: Any
+) -> Any:
+    """As `validate_data`, of an estimator that takes tables with categories, which become numbers.
+
+    With ``categorical_features="from_dtype"``, a fit to a table with columns that are no numbers
+    leaves their encoder in `columns_`.
+    """
+    if reset:
+        estimator.__dict__.pop("columns_", None)
+        if estimator.categorical_features is not None and has_categories(X):
+            estimator.columns_ = TableColumns().fit(X)
+    if not hasattr(estimator, "columns_"):
+        return validate_data(estimator, X, y, reset=reset, **options)
+    if not is_table(X):
+        raise ValueError(
+            "X: expected a table with the columns of the fit, some of which are categories, "
+            f"got {type(X).__name__}"
+        )
+    validation.validate_data(estimator, X, reset=reset, skip_check_array=True)
+    encoded = estimator.columns_.transform(X)
+    if isinstance(y, str):
+        return validation.check_array(encoded, **options)
+    what = "target" if options.get("y_numeric") else "label"
+    return validation.check_X_y(encoded, plain_labels(y, what=what), **options)
 
 
 def column_counts(X: Any) -> list[tuple[str, Counter[str | None]]]:

@@ -27,31 +27,31 @@ NAMES = np.array(
     ["null", "eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun"]
 )
 TRAIN, TEST = slice(0, 700), slice(700, 1797)
-SMALL = {"views": "gem", "n_directions": 3, "pairs": "hypercube"}
+SMALL = {"n_directions": 3, "pairs": "hypercube"}
 
 CLASSIFIERS = {
     "default": lambda: ef.GEMClassifier("gem"),
-    "half waves": lambda: ef.GEMClassifier(expansion="half_wave", powers=(3, 1), **SMALL),
-    "shifted": lambda: ef.GEMClassifier(expansion="shifted", **SMALL),
-    "polynomial": lambda: ef.GEMClassifier(expansion="polynomial", powers=[2, 1], **SMALL),
-    "without constant": lambda: ef.GEMClassifier(constant=False, **SMALL),
-    "with input": lambda: ef.GEMClassifier(include_input=True, **SMALL),
-    "by columns": lambda: ef.GEMClassifier(scale="columns", **SMALL),
-    "deep": lambda: ef.GEMClassifier(depth=2, hidden_directions=4, **SMALL),
+    "half waves": lambda: ef.GEMClassifier("gem", expansion="half_wave", powers=(3, 1), **SMALL),
+    "shifted": lambda: ef.GEMClassifier("gem", expansion="shifted", **SMALL),
+    "polynomial": lambda: ef.GEMClassifier("gem", expansion="polynomial", powers=[2, 1], **SMALL),
+    "without constant": lambda: ef.GEMClassifier("gem", constant=False, **SMALL),
+    "with input": lambda: ef.GEMClassifier("gem", include_input=True, **SMALL),
+    "by columns": lambda: ef.GEMClassifier("gem", scale="columns", **SMALL),
+    "deep": lambda: ef.GEMClassifier("gem", depth=2, hidden_directions=4, **SMALL),
     "deep with input": lambda: ef.GEMClassifier(
         depth=2, hidden_directions=4, include_input=True, **SMALL
     ),
-    "deeper": lambda: ef.GEMClassifier(depth=3, hidden_directions=3, **SMALL),
-    "ensemble": lambda: ef.GEMEnsemble(ef.GEMClassifier(**SMALL), n_members=3),
+    "deeper": lambda: ef.GEMClassifier("gem", depth=3, hidden_directions=3, **SMALL),
+    "ensemble": lambda: ef.GEMEnsemble(ef.GEMClassifier("gem", **SMALL), n_members=3),
     "ensemble of pipelines": lambda: ef.GEMEnsemble(
         make_pipeline(
             StandardScaler(with_std=False),
             RBFSampler(gamma=5e-4, n_components=80),
-            ef.GEMClassifier(**SMALL),
+            ef.GEMClassifier("gem", **SMALL),
         ),
         n_members=2,
     ),
-    "search": lambda: ef.GEMClassifierCV(ef.GEMClassifier(**SMALL), {"penalty": [0.1, 0.3]}),
+    "search": lambda: ef.GEMClassifierCV(ef.GEMClassifier("gem", **SMALL), {"penalty": [0.1, 0.3]}),
     "logit": lambda: ef.MultinomialLogit(penalty=0.3),
     "pipeline": lambda: make_pipeline(
         ef.GEM(**SMALL), StandardScaler(), ef.MultinomialLogit(penalty=0.1)
