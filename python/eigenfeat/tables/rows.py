@@ -354,6 +354,10 @@ class FileRows(RowBlocks):
         self, limit: float, advance: Callable[[int, float | None], object] | None = None
     ) -> Block | None:
         """All rows as one block, be it of none; None if they take more than `limit` bytes."""
+        known = [source.n_rows for source in self.sources if source.n_rows is not None]
+        least = sum(known) * self.n_features * self.dtype.itemsize
+        if least > limit and not self.options.skip_bad and not self.sources[0].sparse:
+            return None
         parts, size = [], 0
         for block, position in self.blocks():
             size += block.X.data.nbytes
