@@ -7,11 +7,15 @@ from eigenfeat.incomplete._classifiers.class_nearest import ClassNearest
 from eigenfeat.incomplete._classifiers.local_qda import LocalQDA
 from eigenfeat.incomplete._completion.conditional import Conditional, PrefixConditional
 from eigenfeat.incomplete._completion.models import GaussianCompletion, MixtureCompletion
-from eigenfeat.incomplete._early.costs import CostDecisions, MinimumCostClassifier
+from eigenfeat.incomplete._early.costs import (
+    CostDecision,
+    CostDecisions,
+    CostStream,
+    MinimumCostClassifier,
+)
 from eigenfeat.incomplete._early.ects import ECTS
 from eigenfeat.incomplete._early.effective_length import EffectiveLength, effective_length
 from eigenfeat.incomplete._early.fixed_time import FixedTime
-from eigenfeat.incomplete._early.intervals import interval_summaries
 from eigenfeat.incomplete._early.metrics import (
     EarlyCurve,
     EarlyScores,
@@ -27,6 +31,7 @@ from eigenfeat.incomplete.decision import ReliableClassifier
 from eigenfeat.incomplete.search import ReliableClassifierCV
 from eigenfeat.incomplete.stream import Stream
 from eigenfeat.incomplete.streams import Streams
+from eigenfeat.signals.intervals import interval_summaries
 
 __all__ = [
     "ECTS",
@@ -34,7 +39,9 @@ __all__ = [
     "Calibration",
     "ClassNearest",
     "Conditional",
+    "CostDecision",
     "CostDecisions",
+    "CostStream",
     "Decisions",
     "EarlyCurve",
     "EarlyDecisions",

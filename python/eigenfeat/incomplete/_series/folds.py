@@ -14,15 +14,20 @@ from eigenfeat._base.types import Labels
 __all__ = ["held_out", "of_few_rows", "spread_over_classes"]
 
 
-def held_out(y: Labels, n_folds: int) -> Iterator[NDArray[np.bool_]]:
+def held_out(y: Labels, n_folds: int, repeat: int = 0) -> Iterator[NDArray[np.bool_]]:
     """Which rows each fold leaves out; folds that leave out none or all are skipped.
 
     Rows of each class are dealt to the folds in turn, and the classes start at different folds. The
-    only row of a class is never left out, so that all classes are in what is left.
+    only row of a class is never left out, so that all classes are in what is left. Repeats other
+    than 0 deal the rows in other orders.
     """
     _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    order = np.arange(len(codes))
+    if repeat:
+        order = np.random.default_rng(repeat).permutation(len(codes))
+    order = order[np.argsort(codes[order], kind="stable")]
     turn = np.empty(len(codes), dtype=np.intp)
-    turn[np.argsort(codes, kind="stable")] = np.arange(len(codes))
+    turn[order] = np.arange(len(codes))
     turn[(counts == 1)[codes]] = -1
     for fold in range(min(n_folds, len(codes))):
         held = (turn >= 0) & (turn % n_folds == fold)
